@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: MIT
-# Capistrano 3: has sqmgr put each new release in force, no job cut off. To be copied to lib/capistrano/tasks/, whose
-# files the Capfile imports. A deployment fails where the new release does not come up: the old workers go on, and
-# `cap STAGE deploy:rollback` puts the old release back.
+# Capistrano 3: restarts the workers with each new release. No job is cut off. Copy this file to lib/capistrano/tasks/,
+# whose files the Capfile imports. If the new release does not boot, the deployment fails and old workers keep running;
+# `cap STAGE deploy:rollback` restores the old release.
 #
-# In config/deploy.rb, where the defaults do not fit:
+# To change the defaults, in config/deploy.rb:
 #   set :sqmgr_roles, :worker           # the servers that run sqmgr (:app)
 #   set :sqmgr_fleets, %w[default mail] # the application's fleets (all)
-#   set :sqmgr_socket, "/run/sqmgr/app/control.sock" # (sqmgrctl's own default)
+#   set :sqmgr_socket, "/run/sqmgr/app/control.sock" # the control socket (sqmgrctl's own default)
 #   set :sqmgr_wait, :drained           # wait until the old workers are gone; nil: do not wait (:replaced)
-#   set :sqmgr_timeout, "30min"         # the deployment fails after that, the restart goes on (15min)
-#   set :sqmgr_resume, true             # quieted fleets are restarted, too (only those that this run has quieted)
-#   set :sqmgr_everywhere, true         # one call, on the first of the servers, rolls all hosts of the fleets'
-#                                       # rollout_group in their turn; a host that the release has not reached halts it
-# The user that deploys has to be in the group that `socket_group` in sqmgr.ini names.
+#   set :sqmgr_timeout, "30min"         # the deployment fails after this time; the restart continues (15min)
+#   set :sqmgr_resume, true             # restart quieted fleets, too (only those that this run has quieted)
+#   set :sqmgr_everywhere, true         # one call, on the first server, restarts all hosts of the fleets'
+#                                       # rollout_group, a few at a time; a host without the release halts the rollout
+# The deploying user must be in the `socket_group` of sqmgr.ini.
 
 namespace :load do
   task :defaults do
@@ -32,7 +32,7 @@ namespace :sqmgr do
     backend.execute :sqmgrctl, *(socket ? ["-s", socket] : []), *words
   end
 
-  # A rollout over all hosts is of one fleet, which is named where there are several.
+  # A rollout over all hosts restarts one fleet, which must be named if there are several.
   everywhere = lambda do |backend, command, *options|
     fleets = fetch(:sqmgr_fleets)
     (fleets.empty? ? [[]] : fleets.zip).each do |fleet|
@@ -40,12 +40,12 @@ namespace :sqmgr do
     end
   end
 
-  desc "Have new workers take the place of all others, with the release in force"
+  desc "Replace all workers with new ones that run the current release"
   task :restart do
     wait = fetch(:sqmgr_wait)
     options = wait ? ["--wait=#{wait}", "--timeout", fetch(:sqmgr_timeout)] : []
     options << "--resume" if fetch(:sqmgr_resume)
-    # Where all fleets are quieted, no host has to wait for another one.
+    # If all fleets are quieted, no host needs to wait for another.
     if fetch(:sqmgr_everywhere) && !fetch(:sqmgr_resume)
       on roles(fetch(:sqmgr_roles)).first do
         release = File.basename(capture(:readlink, "-f", current_path))
@@ -58,7 +58,7 @@ namespace :sqmgr do
     end
   end
 
-  desc "End a restart: no further old worker is quieted"
+  desc "End a restart; remaining old workers keep running"
   task :abort do
     if fetch(:sqmgr_everywhere)
       on roles(fetch(:sqmgr_roles)).first do
@@ -78,10 +78,10 @@ namespace :sqmgr do
     end
   end
 
-  desc "Take no new jobs, as before a migration that old code cannot bear; sqmgr:restart in the same run ends it"
+  desc "Quiet the fleets, as before a migration that breaks old code; sqmgr:restart in the same run ends this"
   task :quiet do
     on roles(fetch(:sqmgr_roles)) do
-      raise "set :sqmgr_fleets: it has to be said which fleets shall be quiet" if fetch(:sqmgr_fleets).empty?
+      raise "sqmgr:quiet needs the names of fleets. Set :sqmgr_fleets" if fetch(:sqmgr_fleets).empty?
 
       fetch(:sqmgr_fleets).each { |fleet| sqmgrctl.call(self, "quiet", fleet) }
     end

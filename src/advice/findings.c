@@ -64,41 +64,43 @@ static void check_eviction(struct findings *findings, const char *about, const s
 {
         if (facts->policy[0] == '\0')
                 findings_add(findings, FINDING_WARNING, about,
-                             "see its maxmemory-policy: noeviction is right",
-                             "it does not tell whether it may throw jobs away");
+                             "Check maxmemory-policy in Redis; it must be noeviction",
+                             "maxmemory-policy is not reported: whether Redis may evict jobs is unknown");
         else if (strcmp(facts->policy, "noeviction") != 0)
                 findings_add(findings, facts->has_limit ? FINDING_PROBLEM : FINDING_WARNING, about,
-                             "set maxmemory-policy to noeviction",
-                             "its maxmemory-policy is %s: it %s throw jobs away when its memory is full",
-                             facts->policy, facts->has_limit ? "may" : "would, once maxmemory is set,");
+                             "Set maxmemory-policy to noeviction",
+                             "maxmemory-policy is %s: Redis may evict jobs %s", facts->policy,
+                             facts->has_limit ? "when its memory is full"
+                                              : "once maxmemory is set and reached");
         else
-                findings_add(findings, FINDING_OK, about, NULL, "it throws nothing away (noeviction)");
+                findings_add(findings, FINDING_OK, about, NULL, "no eviction (maxmemory-policy noeviction)");
         if (facts->evicted > 0)
-                findings_add(
-                        findings, FINDING_PROBLEM, about,
-                        "give the jobs a Redis of their own, and a cache another one",
-                        "it has thrown away %llu keys since it started: it is shared with a cache, or too "
-                        "small",
-                        (unsigned long long)facts->evicted);
+                findings_add(findings, FINDING_PROBLEM, about,
+                             "Give the jobs a Redis of their own, separate from any cache",
+                             "%llu keys evicted since Redis started (reason: shared with a cache, or too "
+                             "little memory)",
+                             (unsigned long long)facts->evicted);
 }
 
 static void check_persistence(struct findings *findings, const struct redis_facts *facts, const char *about)
 {
         if (facts->snapshot_failed)
-                findings_add(findings, FINDING_PROBLEM, about, "see its log, and whether its disk is full",
-                             "its last snapshot failed: it may refuse to take jobs");
+                findings_add(findings, FINDING_PROBLEM, about,
+                             "Check the log of Redis, and whether its disk is full",
+                             "last snapshot failed; Redis may refuse new jobs");
         if (facts->is_appending)
-                findings_add(findings, FINDING_OK, about, NULL, "it writes all to disk (appendonly)");
+                findings_add(findings, FINDING_OK, about, NULL,
+                             "persistence by append-only file (appendonly)");
         else if (!facts->has_save) {
                 findings_add(findings, FINDING_WARNING, about,
-                             "see its settings 'appendonly' and 'save' yourself",
-                             "whether it writes anything to disk is not known, since it refuses CONFIG");
+                             "Check 'appendonly' and 'save' in the settings of Redis",
+                             "persistence is unknown (reason: Redis refuses CONFIG)");
                 findings_quote(findings, &facts->config_error);
         } else if (facts->save[0] == '\0')
-                findings_add(findings, FINDING_PROBLEM, about, "set appendonly to yes",
-                             "it writes nothing to disk: all jobs are lost when it restarts");
+                findings_add(findings, FINDING_PROBLEM, about, "Set appendonly to yes",
+                             "no persistence: all jobs are lost when Redis restarts");
         else
-                findings_add(findings, FINDING_OK, about, NULL, "it writes snapshots to disk (save %s)",
+                findings_add(findings, FINDING_OK, about, NULL, "persistence by snapshots (save %s)",
                              facts->save);
 }
 
@@ -107,16 +109,14 @@ static void check_group(struct findings *findings, const struct redis_facts *fac
 {
         if (facts->is_cluster)
                 findings_add(findings, FINDING_PROBLEM, about,
-                             "use a Redis without it, with Sentinels for a failover",
-                             "restarts of many hosts (rollout_group) do not work on Redis Cluster");
+                             "Use a Redis without Cluster mode; use Sentinel for failover",
+                             "rollouts of a group of hosts (rollout_group) do not work on Redis Cluster");
         else if (facts->replicas > 0 && strcmp(facts->min_replicas, "0") == 0)
-                findings_add(
-                        findings, FINDING_WARNING, about,
-                        "set min-replicas-to-write to 1, where losing jobs at a failover is worse than "
-                        "taking "
-                        "none while no replica is there",
-                        "a master that is cut off from its replicas goes on to take writes, which a failover "
-                        "undoes: of jobs, and of one turn in a restart of many hosts");
+                findings_add(findings, FINDING_WARNING, about,
+                             "Set min-replicas-to-write to 1 if losing jobs in a failover is worse than "
+                             "refusing them while no replica is connected",
+                             "a master that is cut off from its replicas still accepts writes; a failover "
+                             "discards them: jobs, and the lease of a host in a rollout");
 }
 
 void doctor_redis(struct findings *findings, const struct doctor_redis *redis)
@@ -126,22 +126,21 @@ void doctor_redis(struct findings *findings, const struct doctor_redis *redis)
         snprintf(about, sizeof(about), "Redis %s", redis->url);
         if (redis->left_out)
                 findings_add(findings, FINDING_PROBLEM, about,
-                             "see what stands in that key, and who may write to it",
-                             "the reply to '%s' was too large%s: it is left out for some minutes, for the "
-                             "connection "
-                             "was "
-                             "lost by it",
-                             redis->left_out, redis->n_left_out > 1 ? ", and more of them" : "");
+                             "Check what is stored in that key, and who can write to it",
+                             "reply to '%s' is too large and ended the connection%s; sqmgr skips this "
+                             "command for some minutes",
+                             redis->left_out, redis->n_left_out > 1 ? ", as did others" : "");
         if (redis->error) {
-                findings_add(findings, FINDING_PROBLEM, about, "see whether it runs, and the section [redis]",
-                             "it cannot be asked: %s", redis->error->text);
+                findings_add(findings, FINDING_PROBLEM, about,
+                             "Check that Redis runs, and compare its address with [redis] and redis_url",
+                             "unreachable: %s", redis->error->text);
                 findings_quote(findings, &redis->error->quoted);
                 return;
         }
         if (!redis->facts->has_info) {
                 findings_add(findings, FINDING_WARNING, about,
-                             "allow INFO to this user, or see its settings yourself",
-                             "nothing is known of its settings, since it refuses INFO");
+                             "Allow INFO for this user, or check the settings of Redis yourself",
+                             "settings are unknown (reason: Redis refuses INFO)");
                 findings_quote(findings, &redis->facts->info_error);
                 return;
         }
@@ -161,23 +160,24 @@ static void check_key(struct findings *findings, const struct fleet *fleet, cons
 
         if (file) {
                 findings_add(findings, FINDING_OK, about, NULL,
-                             "orders of group '%s' are signed with the key in '%s'; bring it to a host that "
-                             "lacks it with 'scp -p %s root@HOST:%s'",
+                             "orders of group '%s' are signed with the key in '%s'; to copy it to a host "
+                             "that lacks it, run 'scp -p %s root@HOST:%s'",
                              group, file, file, file);
                 return;
         }
         if (facts->has_default_key)
-                snprintf(how, sizeof(how), "run 'scp -p %.200s root@HOST:%.200s' for each other host", key,
+                snprintf(how, sizeof(how), "Run 'scp -p %.200s root@HOST:%.200s' for each other host", key,
                          key);
         else
                 snprintf(how, sizeof(how),
-                         "run '(umask 077; openssl rand -hex 32 >%.200s)', copy that file to each other host",
+                         "Run '(umask 077; openssl rand -hex 32 >%.200s)', copy that file to each other host",
                          key);
         snprintf(remedy, sizeof(remedy),
-                 "%s, set rollout_key_file = %.200s on all, and run 'sqmgrctl reload' on each", how, key);
+                 "%s, set rollout_key_file = %.200s on all hosts, and run 'sqmgrctl reload' on each", how,
+                 key);
         findings_add(findings, FINDING_WARNING, about, remedy,
-                     "orders of group '%s' are not signed: whoever may write to its Redis can give them, and "
-                     "a host delays what it cannot tell from theirs",
+                     "orders of group '%s' are not signed: anyone who can write to its Redis can give "
+                     "orders, and hosts delay orders that they cannot verify",
                      group);
 }
 
@@ -188,7 +188,7 @@ void doctor_group(struct findings *findings, const struct fleet *fleet, const st
         problem_about(&(struct problem){.fleet = fleet}, about);
         if (facts->takes_part)
                 findings_add(findings, FINDING_OK, about, NULL,
-                             "this host takes part in restarts of group '%s'",
+                             "this host takes part in rollouts of group '%s'",
                              fleet->settings->rollout_group);
         check_key(findings, fleet, about, facts);
 }
@@ -230,15 +230,14 @@ static void report_readers(struct findings *findings, const struct doctor_machin
         static const char about[] = "read socket";
 
         if (!path)
-                findings_add(findings, FINDING_OK, about, NULL, "there is none");
+                findings_add(findings, FINDING_OK, about, NULL, "not configured");
         else if (machine->readers)
                 findings_add(findings, FINDING_OK, about, NULL,
-                             "members of the group '%s' may look on '%s', and give no order",
-                             machine->readers, path);
+                             "members of group '%s' have read-only access through '%s'", machine->readers,
+                             path);
         else
                 findings_add(findings, FINDING_OK, about, NULL,
-                             "root and sqmgr's own user alone may look on '%s', and give no order there",
-                             path);
+                             "only root and sqmgr's own user have read-only access through '%s'", path);
 }
 
 void doctor_machine(struct findings *findings, const struct doctor_machine *machine,
@@ -249,24 +248,25 @@ void doctor_machine(struct findings *findings, const struct doctor_machine *mach
 
         if (machine->has_redis && machine->overcommit == 0)
                 findings_add(findings, FINDING_WARNING, about,
-                             "run 'sysctl vm.overcommit_memory=1', and set it in /etc/sysctl.d",
-                             "vm.overcommit_memory is 0: Redis may be unable to save while memory is short");
+                             "Run 'sysctl vm.overcommit_memory=1', and set it in /etc/sysctl.d",
+                             "vm.overcommit_memory is 0; Redis may fail to save while memory is short");
         else if (machine->has_redis && machine->overcommit > 0)
                 findings_add(findings, FINDING_OK, about, NULL, "vm.overcommit_memory is %d",
                              machine->overcommit);
         add_problems(findings, problems, NULL);
         if (!problems_find(problems, PROBLEM_CLOCK_JUMP))
-                findings_add(findings, FINDING_OK, about, NULL, "the clocks agree");
+                findings_add(findings, FINDING_OK, about, NULL,
+                             "no clock jump or suspend within the last hour");
         if (!problems_find(problems, PROBLEM_STATE_UNWRITABLE))
-                findings_add(findings, FINDING_OK, "state file", NULL, "'%s' is written",
+                findings_add(findings, FINDING_OK, "state file", NULL, "'%s' can be written",
                              world->settings->state_file);
         if (facts->files_limit != 0 && !problems_find(problems, PROBLEM_OPEN_FILES))
                 findings_add(findings, FINDING_OK, "open files", NULL,
-                             "sqmgr may open %llu, and needs up to %llu",
+                             "the limit is %llu, up to %llu are needed",
                              (unsigned long long)facts->files_limit, (unsigned long long)facts->files_needed);
         if (facts->pressure && world->settings->pressure_limit > 0 && !pressure_response_holds(world))
                 findings_add(findings, FINDING_OK, "memory pressure", NULL,
-                             "it is below pressure_limit %u%%, by '%s'", world->settings->pressure_limit,
+                             "below pressure_limit %u%% (source: '%s')", world->settings->pressure_limit,
                              facts->pressure);
         if (!problems_find(problems, PROBLEM_READ_SOCKET))
                 report_readers(findings, machine, settings_read_socket(world->settings));
@@ -280,13 +280,13 @@ static void check_worker(struct findings *findings, const struct doctor_worker *
 
         if (facts->other_namespace && fleet_settings_write_heartbeats(worker->fleet->settings))
                 findings_add(findings, FINDING_PROBLEM, WORKER_ID(worker),
-                             "start it in the same pid namespace as sqmgr",
-                             "it runs in a pid namespace of its own: its heartbeats cannot be matched");
+                             "Start the worker in the pid namespace of sqmgr",
+                             "runs in a pid namespace of its own; heartbeats cannot be matched");
         if (facts->version[0] != '\0' && strtoul(facts->version, NULL, 10) < traits->oldest_version) {
-                snprintf(remedy, sizeof(remedy), "upgrade to %s %u or newer", traits->title,
+                snprintf(remedy, sizeof(remedy), "Upgrade to %s %u or newer", traits->title,
                          traits->oldest_version);
                 findings_add(findings, FINDING_PROBLEM, WORKER_ID(worker), remedy,
-                             "it is %s %s, which does not know the signal that quiets it", traits->title,
+                             "runs %s %s, which does not support the quiet signal", traits->title,
                              facts->version);
         }
 }
@@ -302,14 +302,14 @@ void doctor_fleet(struct findings *findings, const struct problems *problems,
         if (facts->start_error) {
                 findings_add(findings, FINDING_PROBLEM,
                              problem_about(&(struct problem){.fleet = fleet}, about),
-                             "fix that before the next worker is to be started",
-                             "no worker can be started: %s", facts->start_error->text);
+                             "Fix the reason before the next worker has to start", "workers cannot start: %s",
+                             facts->start_error->text);
                 findings_quote(findings, &facts->start_error->quoted);
         }
         for (size_t i = 0; i < facts->n_workers; i++)
                 check_worker(findings, &facts->workers[i]);
         if (findings->n == before)
                 findings_add(findings, FINDING_OK, problem_about(&(struct problem){.fleet = fleet}, about),
-                             NULL, "its settings and %zu worker%s", facts->n_workers,
+                             NULL, "settings and %zu worker%s checked", facts->n_workers,
                              facts->n_workers == 1 ? "" : "s");
 }

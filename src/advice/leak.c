@@ -147,10 +147,10 @@ static void times_text(const struct fleet *fleet, char *text, size_t size)
         if (times < TIMES_LEAST)
                 return;
         if (tenths >= 30 || tenths % 10 == 0)
-                snprintf(text, size, "; this release grows %u times as fast as generation %llu",
+                snprintf(text, size, "; this release leaks %u times as fast as generation %llu",
                          (tenths + 5) / 10, (unsigned long long)generation);
         else
-                snprintf(text, size, "; this release grows %u.%u times as fast as generation %llu",
+                snprintf(text, size, "; this release leaks %u.%u times as fast as generation %llu",
                          tenths / 10, tenths % 10, (unsigned long long)generation);
 }
 
@@ -166,10 +166,10 @@ const char *leak_text(const struct fleet *fleet, char text[static LEAK_TEXT_MAX]
                 return text;
         format_size(leak_limit_bytes(fleet, &name), limit, sizeof(limit));
         if (first)
-                snprintf(reaches, sizeof(reaches), ": %s reaches %s (%s) in about %s", WORKER_ID(first), name,
+                snprintf(reaches, sizeof(reaches), "; %s reaches %s (%s) in about %s", WORKER_ID(first), name,
                          limit, about(leak_reaches(first), span));
         times_text(fleet, times, sizeof(times));
-        snprintf(text, LEAK_TEXT_MAX, "its workers grow by about %s an hour%s%s",
+        snprintf(text, LEAK_TEXT_MAX, "workers grow by about %s per hour each%s%s",
                  format_size(leak_bytes_per_hour(fleet), hour, sizeof(hour)), reaches, times);
         return text;
 }

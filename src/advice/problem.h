@@ -17,8 +17,8 @@ struct worker;
 #define PROBLEMS(X) \
         /* of sqmgr and its machine */ \
         X(SHUTTING_DOWN, "shutting-down", WARNING, \
-          "sqmgr drains its workers, because it was asked to end", \
-          "Wait until its workers have finished their jobs", NULL) \
+          "sqmgr is shutting down and drains its workers", \
+          "Wait until the workers have finished their jobs", NULL) \
         X(STATE_UNWRITABLE, "state-unwritable", ERROR, \
           "sqmgr cannot write its state file: after a crash it would not know its latest orders", \
           "Make the directory writable and check whether its disk is full", NULL) \
@@ -32,7 +32,7 @@ struct worker;
           "sqmgr has not reached Redis yet", \
           "Check that Redis runs, and compare its address with [redis] and redis_url", "sqmgrctl doctor") \
         X(MEMORY_PRESSURE, "memory-pressure", ERROR, \
-          "the machine stalls for lack of memory, by pressure_limit", \
+          "the machine stalls for lack of memory: pressure_limit is exceeded", \
           "Run fewer workers, or give the machine more memory", "sqmgrctl top") \
         X(PRESSURE_UNKNOWN, "pressure-unknown", ERROR, \
           "the kernel reports no memory pressure, so pressure_limit has no effect", \
@@ -60,10 +60,10 @@ struct worker;
           "several workers in a row failed soon after their start", \
           "Fix the release or its environment, then restart the fleet", "sqmgrctl restart FLEET") \
         X(START_FAILED, "start-failed", WARNING, \
-          "a worker failed soon after its start, and the next one is not proven yet", \
+          "a worker failed soon after its start, and the next one has not succeeded yet", \
           "Check why it failed", "sqmgrctl events FLEET") \
         X(CRASH_RECOVERING, "crash-recovering", WARNING, \
-          "the workers run again after failed starts, and must prove themselves for a minute", \
+          "the workers run again after failed starts; a minute without a failure ends the recovery", \
           "Check why they failed", "sqmgrctl events FLEET") \
         X(FLEET_SHORT, "fleet-short", ERROR, \
           "fewer workers are active than the fleet should have, and not enough are starting", \
@@ -85,10 +85,10 @@ struct worker;
           "Check whether Redis accepts writes, and the log of the workers", "sqmgrctl logs FLEET") \
         X(FLEET_STOPPED, "fleet-stopped", WARNING, \
           "an operator stopped the fleet; it stays stopped until it is started", \
-          "Start the fleet when its work is wanted again", "sqmgrctl start FLEET") \
+          "Start the fleet when it should accept jobs again", "sqmgrctl start FLEET") \
         X(FLEET_QUIETED, "fleet-quieted", WARNING, \
           "an operator quieted the fleet; its workers accept no jobs until it is started", \
-          "Start the fleet when its work is wanted again", "sqmgrctl start FLEET") \
+          "Start the fleet when it should accept jobs again", "sqmgrctl start FLEET") \
         X(COUNT_ORDERED, "count-ordered", NOTICE, \
           "an operator ordered another count than active_process_count", \
           "Set active_process_count to the ordered count, or order the configured one", "sqmgrctl scale FLEET COUNT") \
@@ -108,23 +108,23 @@ struct worker;
           "the template could not load the application, so workers boot separately", \
           "Fix what the template reports, then restart the fleet; or set preload = no", "sqmgrctl restart FLEET") \
         X(PRELOAD_SINGLE, "preload-single", NOTICE, \
-          "preload is set for one worker: it shares memory with nobody, and the template costs memory", \
+          "preload is set for one worker: no memory is shared, and the template needs memory", \
           "Set preload = no, unless a quick replacement is worth the memory", NULL) \
         X(RUNS_AS_ROOT, "runs-as-root", NOTICE, \
           "the workers run as root, because the fleet has no user", \
           "Set user to that of the application", NULL) \
         X(FRAMEWORK_UNTRIED, "framework-untried", NOTICE, \
-          "the tests of this version run a stand-in for the framework", \
+          "this version was tested with a stand-in for the framework only", \
           "Try a restart under load, and the death of a worker, before you rely on it", NULL) \
         X(ENVIRONMENT_HOST_NAME, "environment-host-name", WARNING, \
           "environment gives the workers another host name than sqmgr uses: heartbeats cannot be matched", \
           "Remove the variable from environment", NULL) \
         X(GROUP_TROUBLE, "group-trouble", ERROR, \
-          "this host takes no part in restarts of its rollout_group", \
+          "this host takes no part in rollouts of its rollout_group", \
           "Fix the reason; sqmgr-rollout(7) explains each", "sqmgrctl rollout FLEET") \
         X(GROUP_HALTED, "group-halted", ERROR, \
-          "a restart of all hosts of the rollout_group halted: a host failed, or was lost", \
-          "Fix the release, then restart all hosts; or abort the restart", "sqmgrctl restart --everywhere FLEET") \
+          "a rollout of the rollout_group halted: a host failed, or was lost", \
+          "Fix the release, then restart all hosts; or abort the rollout", "sqmgrctl restart --everywhere FLEET") \
         X(QUEUE_NAME_UNKNOWN, "queue-name-unknown", WARNING, \
           "latency_target names a queue that no worker of the fleet serves", \
           "Fix the name, or let the workers serve the queue (-q)", NULL) \

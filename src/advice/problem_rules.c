@@ -29,7 +29,7 @@ struct search {
         struct fleet_counts counts;
         unsigned target;
         bool is_short;  /* workers are missing, and no problem has said so yet */
-        char lack[128]; /* ": 1 of 2 workers active" while workers are missing, else "" */
+        char lack[128]; /* "; 1 of 2 workers active" while workers are missing, else "" */
 };
 
 #define ADD(search, problem_code, at, ...)                                                                   \
@@ -74,9 +74,9 @@ static void find_redis(const struct search *search)
                                      .since = search->facts->n_redis == 1 ? lost_at(search->world) : 0,
                                      .quoted = redis->error ? &redis->error->quoted : NULL,
                              },
-                             about, "%s%s%s; no worker is quieted or stopped meanwhile",
-                             redis->down ? "does not answer" : "has not answered yet",
-                             redis->error ? ": " : "", redis->error ? redis->error->text : "");
+                             about, "%s%s%s; workers are left as they are",
+                             redis->down ? "unreachable" : "not reached yet", redis->error ? ": " : "",
+                             redis->error ? redis->error->text : "");
         }
 }
 
@@ -116,24 +116,24 @@ static void find_of_machine(const struct search *search)
                           strerrordesc_np(facts->save_error));
         if (facts->refused)
                 ADD_ABOUT(search, PROBLEM_CONFIG_REFUSED, "config file", facts->refused_since,
-                          "'%s' would be refused by the next start of sqmgr", facts->refused);
+                          "the next start of sqmgr would refuse '%s'", facts->refused);
         find_redis(search);
         find_memory_pressure(search);
         if (facts->files_limit != 0 && facts->files_limit < facts->files_needed)
                 ADD_ABOUT(search, PROBLEM_OPEN_FILES, "open files", 0,
-                          "sqmgr may open %llu, and needs up to %llu for max_processes of its fleets",
+                          "the limit is %llu, but max_processes of all fleets needs up to %llu",
                           (unsigned long long)facts->files_limit, (unsigned long long)facts->files_needed);
         if (read_socket && !facts->has_readers)
                 ADD_ABOUT(search, PROBLEM_READ_SOCKET, "read socket", 0,
-                          "'%s' could not be opened: no viewer can connect", read_socket);
+                          "'%s' could not be opened; viewers cannot connect", read_socket);
         if (facts->renamed)
                 ADD_ABOUT(search, PROBLEM_HOST_NAME_OVERRIDDEN, "environment", 0,
-                          "%s is set for sqmgr itself: %s sends heartbeats under that name, which cannot be "
-                          "matched",
+                          "%s is set for sqmgr itself; heartbeats of %s under that name cannot be matched",
                           facts->renamed->host_variable, facts->renamed->title);
         if (world->doubt.since != 0 && ago < DOUBT_USEC)
                 ADD_ABOUT(search, PROBLEM_CLOCK_JUMP, "clock", world->doubt.since,
-                          "jumped %s ago, or sqmgr did not run", format_duration(ago, span, sizeof(span)));
+                          "jumped %s ago, or the machine was suspended, or sqmgr stalled",
+                          format_duration(ago, span, sizeof(span)));
 }
 
 /* Only the first problem that explains why workers are missing reports them. */
@@ -164,17 +164,17 @@ static void find_orders(const struct search *search)
         if (fleet->order != ORDER_RUN) {
                 fleet_ordered_text(fleet, search->now, ordered);
                 ADD(search, fleet->order == ORDER_STOP ? PROBLEM_FLEET_STOPPED : PROBLEM_FLEET_QUIETED,
-                    fleet->order_at, "%s%s%s: %s", fleet->order == ORDER_STOP ? "stopped" : "quieted",
+                    fleet->order_at, "%s%s%s; %s", fleet->order == ORDER_STOP ? "stopped" : "quieted",
                     ordered[0] != '\0' ? " " : "", ordered,
                     fleet_settings_write_heartbeats(fleet->settings) ? "accepts no jobs"
-                                                                     : "starts no worker");
+                                                                     : "starts no workers");
         }
         if (!fleet_is_scaled(fleet))
                 return;
         fleet_scaled_text(fleet, search->now, scaled);
         if (fleet_scales(fleet))
                 ADD(search, PROBLEM_AUTOSCALING_OVERRIDDEN, fleet->scale_at,
-                    "%s to %u: the count does not follow the queues", scaled, fleet_current_count(fleet));
+                    "%s to %u; the count does not follow the queues", scaled, fleet_current_count(fleet));
         else
                 ADD(search, PROBLEM_COUNT_ORDERED, fleet->scale_at,
                     "%s to %u, but active_process_count is %u", scaled, fleet_current_count(fleet),
@@ -190,9 +190,8 @@ static void find_in_environment(const struct search *search)
         for (char **entry = settings->environment_list; name && entry && *entry; entry++)
                 if (strncmp(*entry, name, length) == 0 && (*entry)[length] == '=')
                         ADD(search, PROBLEM_ENVIRONMENT_HOST_NAME, 0,
-                            "environment sets %s: %s sends heartbeats under that name, which cannot be "
-                            "matched",
-                            name, settings->traits->title);
+                            "environment sets %s; heartbeats of %s under that name cannot be matched", name,
+                            settings->traits->title);
 }
 
 static void find_in_settings(const struct search *search)
@@ -204,22 +203,22 @@ static void find_in_settings(const struct search *search)
         usec_t timeout = 0;
 
         if (search->facts->is_root && !settings->user)
-                ADD(search, PROBLEM_RUNS_AS_ROOT, 0, "its workers run as root");
+                ADD(search, PROBLEM_RUNS_AS_ROOT, 0, "workers run as root");
         if (traits->untried)
                 ADD(search, PROBLEM_FRAMEWORK_UNTRIED, 0,
-                    "framework '%s' is untried: the tests of this version run a stand-in for %s",
-                    traits->name, traits->title);
+                    "framework '%s' was tested with a stand-in only, not with %s itself", traits->name,
+                    traits->title);
         FLEET_FOREACH_WORKER(search->fleet, worker)
                 timeout = MAX(timeout, worker->process.shutdown_usec);
         if (timeout > 0 && settings->stop_timeout < timeout + SETTINGS_STOP_MARGIN_USEC)
                 ADD(search, PROBLEM_STOP_TIMEOUT_SHORT, 0,
-                    "stop_timeout is %s, but %s takes up to %llus (%s) to put its jobs back: it would be "
-                    "killed before",
+                    "stop_timeout is %s, but %s needs up to %llus (%s) to re-enqueue its jobs; it would be "
+                    "killed first",
                     format_duration(settings->stop_timeout, a, sizeof(a)), traits->title,
                     (unsigned long long)(timeout / USEC_PER_SEC), traits->shutdown_option);
         if (machine > 0 && settings->memory_threshold > machine / places)
                 ADD(search, PROBLEM_MEMORY_OVERCOMMITTED, 0,
-                    "memory_threshold %s x max_processes %llu is above the machine's memory of %s",
+                    "memory_threshold %s x max_processes %llu exceeds the machine's memory of %s",
                     format_size(settings->memory_threshold, a, sizeof(a)), (unsigned long long)places,
                     format_size(machine, b, sizeof(b)));
         find_in_environment(search);
@@ -234,11 +233,10 @@ static void find_preload(const struct search *search)
         if (refused[0] != '\0')
                 ADD_QUOTING(search, PROBLEM_PRELOAD_REFUSED, 0,
                             fleet_preload_is_refused(search->fleet) ? &search->fleet->preload.quoted : NULL,
-                            "its workers boot separately in spite of preload: %s", refused);
+                            "workers boot separately despite preload = yes: %s", refused);
         else if (fleet_target(search->fleet) == 1)
                 ADD(search, PROBLEM_PRELOAD_SINGLE, 0,
-                    "preload: its one worker shares memory with nobody, and the template costs memory "
-                    "besides");
+                    "preload with one worker shares no memory; the template needs memory of its own");
 }
 
 static void find_rollout(const struct search *search)
@@ -251,15 +249,19 @@ static void find_rollout(const struct search *search)
         if (rollout->state == ROLLOUT_HALTED)
                 ADD_QUOTING(search, PROBLEM_ROLLOUT_HALTED,
                             MIN(MAX(rollout->failed_at, rollout->progress_at), search->now), &rollout->quoted,
-                            "restart halted, old workers keep running: %s", rollout->error);
+                            "restart halted; %s (reason: %s)",
+                            search->counts.outdated > 0 ? "old workers keep running"
+                                                        : "no old workers are left",
+                            rollout->error);
         if (rollout->state != ROLLOUT_RUNNING || search->world->shutting_down)
                 return;
         if (rollout->failures > 0)
                 ADD(search, PROBLEM_ROLLOUT_SLOW, rollout->failed_at,
-                    "restart waits for a new worker to prove itself: %u in a row failed", rollout->failures);
+                    "restart is slow: %u new workers in a row failed; waiting for one that stays active",
+                    rollout->failures);
         else if (search->counts.outdated > 0 && blocked >= fleet->settings->rollout_timeout / 2)
                 ADD(search, PROBLEM_ROLLOUT_SLOW, rollout->progress_at,
-                    "restart has made no progress for %s; it halts after %s (rollout_timeout)",
+                    "restart has made no progress for %s; halts after %s (rollout_timeout)",
                     format_duration(blocked - blocked % USEC_PER_SEC, span, sizeof(span)),
                     format_duration(fleet->settings->rollout_timeout, timeout, sizeof(timeout)));
 }
@@ -290,7 +292,7 @@ static void find_churn(const struct search *search)
 
         if (fleet->churn.count >= CHURN_MIN)
                 ADD(search, PROBLEM_MEMORY_CHURN, fleet->churn.since,
-                    "%u replacements in a row exceeded memory_threshold %s soon after their boot",
+                    "%u replacements in a row exceeded memory_threshold %s soon after boot",
                     fleet->churn.count,
                     format_size(fleet->settings->memory_threshold, threshold, sizeof(threshold)));
 }
@@ -373,11 +375,11 @@ static void elsewhere_text(const struct search *search, const struct worker *wor
         const char *peers = worker->evidence.peers;
 
         if (redis->difference != REDIS_SAME)
-                snprintf(text, size, "has booted, but its heartbeat cannot be found: %s%s",
+                snprintf(text, size, "has booted, but its heartbeat was not found: %s%s",
                          redis_difference_text(redis, differs), search->lack);
         else
-                snprintf(text, size, "has booted, but its heartbeat cannot be found%s%s%s",
-                         peers[0] != '\0' ? "; it is connected to " : "", peers, search->lack);
+                snprintf(text, size, "has booted, but its heartbeat was not found%s%s%s",
+                         peers[0] != '\0' ? "; connected to " : "", peers, search->lack);
 }
 
 static const char *worker_text(const struct search *search, const struct worker *worker,
@@ -389,35 +391,37 @@ static const char *worker_text(const struct search *search, const struct worker 
         format_duration(silent - silent % USEC_PER_SEC, span, sizeof(span));
         switch (code) {
         case PROBLEM_WORKER_HUNG:
-                snprintf(text, size, "hangs: no heartbeat for %s%s", span, search->lack);
+                snprintf(text, size, "hung: no heartbeat for %s (hang_after); no longer counts as active%s",
+                         span, search->lack);
                 break;
         case PROBLEM_WORKER_AMBIGUOUS:
                 snprintf(text, size, "%s",
                          worker->heartbeat.seen
-                                 ? "its process title contradicts its heartbeat, which may be another's"
-                                 : "several processes send heartbeats under its host name and pid");
+                                 ? "process title contradicts the heartbeat, which may belong to another "
+                                   "process"
+                                 : "several processes send heartbeats under the same host name and pid");
                 break;
         case PROBLEM_WORKER_ELSEWHERE:
                 elsewhere_text(search, worker, text, size);
                 break;
         case PROBLEM_HEARTBEAT_REFUSED:
-                snprintf(text, size, "its heartbeat does not count: %s",
+                snprintf(text, size, "heartbeat does not count: %s",
                          heartbeat_fault_text(worker->heartbeat.fault));
                 break;
         case PROBLEM_STOP_UNCONFIRMED:
                 snprintf(text, size,
-                         "may not have received its stop signal: sqmgr ended while it sent the signal, and a "
-                         "second one would end its jobs");
+                         "may not have received its stop signal: sqmgr ended while sending the signal; a "
+                         "second signal would end running jobs");
                 break;
         case PROBLEM_SIGNAL_REFUSED:
                 worker_waits_for(worker, search->now, text, size);
                 break;
         case PROBLEM_WORKER_SEVERAL:
-                snprintf(text, size, "its command has started another %s, which accepts jobs, too",
+                snprintf(text, size, "command has started a second process of %s, which accepts jobs, too",
                          worker->fleet->settings->traits->title);
                 break;
         default:
-                snprintf(text, size, "no heartbeat for %s", span);
+                snprintf(text, size, "no heartbeat for %s; kept, no signal sent", span);
         }
         return text;
 }

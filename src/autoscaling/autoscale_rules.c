@@ -402,17 +402,17 @@ const char *autoscale_text(const struct fleet *fleet, char text[static AUTOSCALE
 {
         const struct autoscale *autoscale = autoscale_of(fleet);
         const struct scaling_limits limits = limits_of(fleet);
-        char because[SCALING_TEXT_MAX] = "its queues have not been read yet", order[80] = "";
+        char because[SCALING_TEXT_MAX] = "queues not read yet", order[80] = "";
 
         if (fleet_target(fleet) == 0)
-                snprintf(because, sizeof(because), "its workers are to take no jobs: the count is kept");
+                snprintf(because, sizeof(because), "count kept (reason: the fleet accepts no jobs)");
         else if (autoscale->read_at != 0)
                 scaling_text(&autoscale->verdict, &limits, because);
         if (!is_automatic(fleet))
                 snprintf(order, sizeof(order),
-                         "'sqmgrctl scale' keeps it at %u; else: ", fleet_current_count(fleet));
+                         "'sqmgrctl scale' keeps the count at %u; otherwise: ", fleet_current_count(fleet));
         snprintf(text, AUTOSCALE_TEXT_MAX, "%s%s%s", order, because,
-                 autoscale->bounded_by_memory ? "; memory is too short for more" : "");
+                 autoscale->bounded_by_memory ? "; too little memory for more" : "");
         return text;
 }
 
@@ -423,22 +423,22 @@ static void queue_line(const struct fleet *fleet, const struct queue *queue, cha
 
         snprintf(name, sizeof(name), "%s", queue->name);
         printable_replace(name, strlen(name), false);
-        int n = snprintf(text, AUTOSCALE_TEXT_MAX, "queue '%s'%s: %llu job%s wait%s", name,
+        int n = snprintf(text, AUTOSCALE_TEXT_MAX, "queue '%s'%s: %llu job%s waiting", name,
                          queue->paused ? " (paused)" : "", (unsigned long long)queue->size,
-                         queue->size == 1 ? "" : "s", queue->size == 1 ? "s" : "");
+                         queue->size == 1 ? "" : "s");
         if (queue->size > 0 && queue->latency_known)
-                n += snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n, ", the oldest for %s",
+                n += snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n, ", oldest %s",
                               format_duration(queue->latency, age, sizeof(age)));
         if (wanted > 0)
                 snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n, "; target %s",
                          format_duration_exact(wanted, target, sizeof(target)));
         else
-                snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n, "; it has no target");
+                snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n, "; no target");
 }
 
 static void foreign_line(const struct autoscale *autoscale, char *text)
 {
-        int n = snprintf(text, AUTOSCALE_TEXT_MAX, "threads: %.0f of %.0f run jobs", autoscale->busy,
+        int n = snprintf(text, AUTOSCALE_TEXT_MAX, "threads: %.0f of %.0f busy", autoscale->busy,
                          autoscale->threads);
 
         if (autoscale->hosts > 1)
@@ -449,11 +449,11 @@ static void foreign_line(const struct autoscale *autoscale, char *text)
                               ", of %u fleets that scale by these queues", autoscale->fleets);
         if (autoscale->foreign_consumers > 0)
                 n += snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n,
-                              "; %u process%s of nobody here serve%s them, too", autoscale->foreign_consumers,
+                              "; %u other process%s serve%s these queues, too", autoscale->foreign_consumers,
                               autoscale->foreign_consumers == 1 ? "" : "es",
                               autoscale->foreign_consumers == 1 ? "s" : "");
         if (autoscale->foreign_idle > 0)
-                snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n, "; %.0f threads of others are idle",
+                snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n, "; %.0f threads idle elsewhere",
                          autoscale->foreign_idle);
 }
 
@@ -461,8 +461,8 @@ static void service_line(const struct autoscale *autoscale, char *text)
 {
         static const char *const sources[] = {
                 [AUTOSCALE_BY_NOTHING] = "",
-                [AUTOSCALE_BY_METRICS] = ", by the metrics of Sidekiq",
-                [AUTOSCALE_BY_COUNT] = ", by how many were done",
+                [AUTOSCALE_BY_METRICS] = " (source: metrics of Sidekiq)",
+                [AUTOSCALE_BY_COUNT] = " (source: number of finished jobs)",
         };
         char service[FORMAT_MAX], boot[FORMAT_MAX];
         int n;
@@ -473,12 +473,12 @@ static void service_line(const struct autoscale *autoscale, char *text)
                              format_duration(autoscale->verdict.service, service, sizeof(service)),
                              sources[autoscale->source]);
         else
-                n = snprintf(text, AUTOSCALE_TEXT_MAX, "what a job takes is not known");
+                n = snprintf(text, AUTOSCALE_TEXT_MAX, "duration of a job is unknown");
         if (autoscale->concurrency > 0)
-                n += snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n, "; a worker runs %u at once",
+                n += snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n, "; a worker runs %u jobs at once",
                               autoscale->concurrency);
         if (autoscale->concurrency > 0 && autoscale->boot > 0)
-                snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n, ", and takes %s to boot",
+                snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n, " and boots in %s",
                          format_duration(autoscale->boot, boot, sizeof(boot)));
 }
 
@@ -488,13 +488,13 @@ static void need_line(const struct fleet *fleet, char *text)
         char span[FORMAT_MAX];
 
         snprintf(text, AUTOSCALE_TEXT_MAX,
-                 "needed: the greatest of %.1f threads for the load, %.1f for what waits, %.1f for what is "
-                 "late, less what is idle elsewhere; of that %.1f are this fleet's, %.1f at most in %s",
+                 "needed: the greatest of %.1f threads for the load, %.1f for waiting jobs, %.1f for late "
+                 "jobs, less those idle elsewhere; share of this fleet: %.1f (peak %.1f %s%s)",
                  verdict->busy + verdict->growing, verdict->backlog, verdict->late, verdict->need,
-                 verdict->peak,
+                 verdict->peak, verdict->peak_is_complete ? "within " : "so far",
                  verdict->peak_is_complete
                          ? format_duration(fleet->settings->scale_down_after, span, sizeof(span))
-                         : "the time that was watched");
+                         : "");
 }
 
 bool autoscale_line(const struct fleet *fleet, size_t i, char text[static AUTOSCALE_TEXT_MAX])

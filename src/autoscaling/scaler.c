@@ -120,8 +120,8 @@ static void on_demand(struct answer *answer, void *userdata)
         scaled->answered = true;
         if (failed && !scaled->error_reported)
                 log_quoted(LOG_WARNING, &answer->error.quoted,
-                           "Redis %s: the queues that counts of workers follow cannot be read: %s",
-                           reader_url_text(link->reader), answer->error.text);
+                           "Redis %s: autoscaling cannot read the queues: %s", reader_url_text(link->reader),
+                           answer->error.text);
         scaled->error_reported = failed;
         wakeup_arm(link->links->wakeup);
 }

@@ -80,18 +80,18 @@ void scaling_metrics(const void *self _unused_, const struct world *world, struc
                 double (*value)(const struct fleet *fleet);
         } families[] = {
                 {"sqmgr_fleet_scaling_max_workers",
-                 "How many workers the settings allow; only where the count follows the queues, as for the "
-                 "other metrics of scaling.",
+                 "Number of workers that the settings allow; like the other metrics of scaling, only for "
+                 "autoscaled fleets.",
                  value_max},
-                {"sqmgr_fleet_scaling_wanted_workers", "How many workers the queues ask for.", value_wanted},
+                {"sqmgr_fleet_scaling_wanted_workers", "Number of workers that the queues need.",
+                 value_wanted},
                 {"sqmgr_fleet_scaling_automatic",
-                 "1 where that is in force, 0 where a count of the operator's is.", value_automatic},
+                 "1 if autoscaling sets the count, 0 if an operator has ordered one.", value_automatic},
                 {"sqmgr_fleet_scaling_need_threads",
-                 "How many threads are needed for what runs and waits; only where that is known.",
-                 value_need},
+                 "Number of threads needed for running and waiting jobs; only if known.", value_need},
                 {"sqmgr_fleet_scaling_oldest_ratio",
-                 "For which part of its target the oldest job waits, of the queue where that is the "
-                 "greatest; only where that is known.",
+                 "Waiting time of the oldest job divided by its target, of the queue where that is the "
+                 "greatest; only if known.",
                  value_oldest},
         };
 

@@ -280,12 +280,12 @@ void scaling_observe(struct scaling *scaling, const struct scaling_limits *limit
 
 static const char *const hold_texts[] = {
         [SCALING_FREE] = "",
-        [SCALING_HELD_REDIS] = "its queues cannot be read",
-        [SCALING_HELD_HOSTS] = "what the other hosts of its group have is not read yet",
-        [SCALING_HELD_PAUSED] = "no queue that it serves has a target and may be taken from",
-        [SCALING_HELD_ROLLOUT] = "a restart is under way",
-        [SCALING_HELD_HALTED] = "its restart has halted",
-        [SCALING_HELD_HEARTBEATS] = "no worker has told yet how many threads it has",
+        [SCALING_HELD_REDIS] = "queues cannot be read",
+        [SCALING_HELD_HOSTS] = "threads of the other hosts in the group are not known yet",
+        [SCALING_HELD_PAUSED] = "each served queue is paused or has no target",
+        [SCALING_HELD_ROLLOUT] = "restart in progress",
+        [SCALING_HELD_HALTED] = "restart halted",
+        [SCALING_HELD_HEARTBEATS] = "no worker has reported its threads yet",
 };
 static_assert(ELEMENTSOF(hold_texts) == _SCALING_HOLD_MAX, "a text for each hold");
 
@@ -294,11 +294,10 @@ static const char *waiting_text(const struct scaling_verdict *verdict, char *tex
         char age[FORMAT_MAX], oldest[FORMAT_MAX + 24] = "", service[FORMAT_MAX], left[FORMAT_MAX];
 
         if (verdict->age > 0 || !verdict->age_unknown)
-                snprintf(oldest, sizeof(oldest), ", the oldest for %s",
+                snprintf(oldest, sizeof(oldest), " (oldest %s)",
                          format_duration(verdict->age, age, sizeof(age)));
-        snprintf(text, size, "%llu job%s wait%s%s: at %s each %.1f threads begin all of them within %s",
-                 (unsigned long long)verdict->waiting, verdict->waiting == 1 ? "" : "s",
-                 verdict->waiting == 1 ? "s" : "", oldest,
+        snprintf(text, size, "%llu job%s waiting%s; at %s per job, %.1f threads start all of them within %s",
+                 (unsigned long long)verdict->waiting, verdict->waiting == 1 ? "" : "s", oldest,
                  format_duration(verdict->service, service, sizeof(service)), verdict->backlog,
                  format_duration(verdict->left, left, sizeof(left)));
         return text;
@@ -309,43 +308,40 @@ const char *scaling_text(const struct scaling_verdict *verdict, const struct sca
 {
         char because[SCALING_TEXT_MAX - 64] = "", age[FORMAT_MAX], target[FORMAT_MAX];
         const char *bound = verdict->bounded_by_max    ? "; active_process_max allows no more"
-                            : verdict->bounded_by_boot ? "; more may follow once these have booted"
+                            : verdict->bounded_by_boot ? "; more may follow once these workers have booted"
                                                        : "";
 
         format_duration(limits->down_after, age, sizeof(age));
         switch (verdict->cause) {
         case SCALING_HELD:
-                snprintf(because, sizeof(because), "%s: the count is kept", hold_texts[verdict->hold]);
+                snprintf(because, sizeof(because), "count kept (reason: %s)", hold_texts[verdict->hold]);
                 break;
         case SCALING_LOAD:
                 snprintf(because, sizeof(because),
-                         "%.1f threads run jobs, and %.1f more would hold what the queues grow by",
-                         verdict->busy, MAX(verdict->growing, 0.0));
+                         "%.1f threads busy; %.1f more keep the queues from growing", verdict->busy,
+                         MAX(verdict->growing, 0.0));
                 break;
         case SCALING_WAITING:
                 waiting_text(verdict, because, sizeof(because));
                 break;
         case SCALING_LATE:
                 snprintf(because, sizeof(because),
-                         "all threads run jobs, and the oldest that waits has done so for %s of its target "
-                         "%s",
+                         "all threads busy; the oldest job has waited %s of its target %s",
                          format_duration(verdict->age, age, sizeof(age)),
                          format_duration(verdict->target, target, sizeof(target)));
                 break;
         case SCALING_FEWER:
-                snprintf(because, sizeof(because), "%.1f threads were the most that was needed in %s",
-                         verdict->peak, age);
+                snprintf(because, sizeof(because), "needed at most %.1f threads within %s", verdict->peak,
+                         age);
                 break;
         case SCALING_LIMITS:
-                snprintf(because, sizeof(because), "the count is to be from %u to %u", limits->min,
-                         limits->max);
+                snprintf(because, sizeof(because), "count must be from %u to %u", limits->min, limits->max);
                 break;
         case SCALING_KEPT:
         case _SCALING_CAUSE_MAX:
-                snprintf(because, sizeof(because),
-                         "%.1f threads are needed, %.1f at most in %s, and there are %u", verdict->need,
-                         verdict->peak, verdict->peak_is_complete ? age : "the time that was watched",
-                         verdict->threads);
+                snprintf(because, sizeof(because), "needs %.1f threads (peak %.1f %s%s), has %u",
+                         verdict->need, verdict->peak, verdict->peak_is_complete ? "within " : "so far",
+                         verdict->peak_is_complete ? age : "", verdict->threads);
                 break;
         }
         snprintf(text, SCALING_TEXT_MAX, "%s%s", because, bound);

@@ -111,12 +111,11 @@ static void report_error(const struct link *link, struct scaling_share *scaling_
         const struct error_report *error = &scaling_share->scaling_exchange->error;
 
         if (error->text[0] != '\0' && !scaling_share->error_reported)
-                log_quoted(
-                        LOG_WARNING, &error->quoted,
-                        "Redis %s: the hosts of group '%s' do not know what each takes of the need of fleet "
-                        "'%s', so each may take all; see PERMISSIONS in sqmgr-rollout(7): %s",
-                        reader_url_text(link->reader), scaling_share->scaling_exchange->group,
-                        scaling_share->fleet->settings->name, error->text);
+                log_quoted(LOG_WARNING, &error->quoted,
+                           "Redis %s: hosts of group '%s' cannot share the load of fleet '%s'; each may "
+                           "start workers for all of it. See PERMISSIONS in sqmgr-rollout(7): %s",
+                           reader_url_text(link->reader), scaling_share->scaling_exchange->group,
+                           scaling_share->fleet->settings->name, error->text);
         scaling_share->error_reported = error->text[0] != '\0';
 }
 

@@ -41,7 +41,7 @@ static void find_unserved(const struct fleet *fleet, struct problems *problems)
                         problems_add(problems,
                                      &(struct problem){.code = PROBLEM_QUEUE_NAME_UNKNOWN, .fleet = fleet},
                                      NULL,
-                                     "latency_target names queue '%s', from which none of its workers takes",
+                                     "latency_target names queue '%s', which no worker of the fleet serves",
                                      shown(name, text));
 }
 
@@ -61,8 +61,8 @@ static void find_short(const struct fleet *fleet, struct problems *problems)
                         continue;
                 problems_add(
                         problems, &(struct problem){.code = PROBLEM_TARGET_BELOW_BOOT, .fleet = fleet}, NULL,
-                        "the target of queue '%s' is %s, but a worker takes %s to boot: in a burst jobs "
-                        "wait for up to %s before it helps",
+                        "target of queue '%s' is %s, but a worker needs %s to boot; in a burst, jobs wait up "
+                        "to %s",
                         shown(queues->list[i].name, name), format_duration(wanted, target, sizeof(target)),
                         format_duration(takes, boot, sizeof(boot)),
                         format_duration(least, longest, sizeof(longest)));
@@ -82,8 +82,8 @@ static void find_long_job(const struct fleet *fleet, usec_t now, struct problems
                         continue;
                 problems_add(
                         problems, &(struct problem){.code = PROBLEM_TARGET_BELOW_JOB, .fleet = fleet}, NULL,
-                        "the target of queue '%s' is %s, but its workers run jobs of %s: while all "
-                        "threads do, others wait for as long",
+                        "target of queue '%s' is %s, but jobs run for %s; while all threads run such jobs, "
+                        "others wait as long",
                         shown(queues->list[i].name, name), format_duration(wanted, target, sizeof(target)),
                         format_duration(job, span, sizeof(span)));
         }
@@ -97,11 +97,11 @@ static void find_bound(const struct fleet *fleet, struct problems *problems)
                 return;
         if (autoscale->verdict.bounded_by_max)
                 problems_add(problems, &(struct problem){.code = PROBLEM_AUTOSCALING_AT_MAX, .fleet = fleet},
-                             NULL, "%.1f threads are needed, more than active_process_max = %u workers have",
+                             NULL, "needs %.1f threads, more than active_process_max = %u workers have",
                              autoscale->verdict.need, fleet->settings->active_process_max);
         if (autoscale->bounded_by_memory)
                 problems_add(problems, &(struct problem){.code = PROBLEM_AUTOSCALING_MEMORY, .fleet = fleet},
-                             NULL, "more workers are needed than memory is there for");
+                             NULL, "needs more workers than the memory allows");
 }
 
 /* Reports queues whose jobs wait although none of the threads that serve them runs a job. */
@@ -119,7 +119,7 @@ static void find_idle(const struct fleet *fleet, struct problems *problems)
                     queue->latency < MAX(wanted, IDLE_USEC) || autoscale->busy > 0 || autoscale->threads <= 0)
                         continue;
                 problems_add(problems, &(struct problem){.code = PROBLEM_QUEUE_STUCK, .fleet = fleet}, NULL,
-                             "a job has waited in queue '%s' for %s, and none of %.0f threads runs a job",
+                             "oldest job in queue '%s' has waited %s, but none of %.0f threads runs a job",
                              shown(queue->name, name), format_duration(queue->latency, age, sizeof(age)),
                              autoscale->threads);
         }
@@ -138,8 +138,8 @@ void autoscale_problems(const void *self _unused_, const struct fleet *fleet, us
         if (autoscale_of(fleet)->queues_left_out)
                 problems_add(problems, &(struct problem){.code = PROBLEM_QUEUES_LEFT_OUT, .fleet = fleet},
                              NULL,
-                             "its workers take from more queues than are looked at, %d of one Redis: what "
-                             "waits in the others is not seen",
+                             "workers serve more queues than sqmgr reads (%d of one Redis); jobs in the "
+                             "others are not seen",
                              AUTOSCALE_QUEUES_MAX);
 }
 
@@ -168,10 +168,9 @@ static void check_unserved(struct findings *findings, const struct queue *queue)
         char name[80], age[FORMAT_MAX];
 
         findings_add(findings, FINDING_WARNING, "queues",
-                     "have workers take from it (-q), or see who puts jobs there",
-                     "%llu job%s wait%s in queue '%s', the oldest for %s, and no worker takes from it",
-                     (unsigned long long)queue->size, queue->size == 1 ? "" : "s",
-                     queue->size == 1 ? "s" : "", shown(queue->name, name),
+                     "Let workers serve the queue (-q), or check what enqueues jobs there",
+                     "%llu job%s waiting in queue '%s', oldest %s, but no worker serves the queue",
+                     (unsigned long long)queue->size, queue->size == 1 ? "" : "s", shown(queue->name, name),
                      format_duration(queue->latency, age, sizeof(age)));
 }
 

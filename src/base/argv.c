@@ -33,8 +33,8 @@ static int take_word(const char **line, char *word, const char **ret_error)
                 if (*p == '\\' && quote != '\'' && (!quote || p[1] == '"' || p[1] == '\\')) {
                         p++;
                         if (*p == '\0') {
-                                *ret_error =
-                                        "a backslash stands at the end: write \\\\ for the character itself";
+                                *ret_error = "a backslash at the end escapes nothing: write \\\\ for a "
+                                             "literal backslash";
                                 return -EINVAL;
                         }
                 }
@@ -42,9 +42,9 @@ static int take_word(const char **line, char *word, const char **ret_error)
         }
         if (quote) {
                 *ret_error = quote == '"' ? "a double quote is not closed: add the missing \", or write \\\" "
-                                            "for the character itself"
+                                            "for a literal quote"
                                           : "a single quote is not closed: add the missing ', or write \\' "
-                                            "for the character itself";
+                                            "for a literal quote";
                 return -EINVAL;
         }
         *word = '\0';

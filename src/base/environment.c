@@ -205,7 +205,7 @@ int environment_put_lines(struct environment *environment, const char *text, siz
 
                 if (memchr(text, '\0', line_length)) {
                         *ret_line = number;
-                        *ret_error = "the line holds a NUL byte";
+                        *ret_error = "the line contains a NUL byte";
                         return -EINVAL;
                 }
                 _cleanup_free_ char *line = strndup(text, line_length);

@@ -185,7 +185,7 @@ int parse_signal(const char *text, int *ret)
 const char *format_duration(usec_t usec, char *text, size_t size)
 {
         if (usec == USEC_INFINITY) {
-                snprintf(text, size, "for ever");
+                snprintf(text, size, "forever");
         } else if (usec < USEC_PER_SEC) {
                 usec_t ms = usec / USEC_PER_MSEC;
                 snprintf(text, size, "%" PRIu64 "%s", ms, ms == 0 ? "s" : "ms");

@@ -12,7 +12,7 @@
 
 /* Magic, version, length and checksum of the payload. */
 #define STATE_MAGIC "sqmgr.st"
-/* Version 1 was written by 0.1.0, and can be read. Versions 2 to 7 were written only by development builds,
+/* Version 1 was written by 0.1.0, and can be read. Versions 2 to 8 were written only by development builds,
  * in other layouts. Their numbers are never reused, so no such file is mistaken for the current
  * layout. */
 #define STATE_VERSION_FIRST 1
@@ -144,6 +144,7 @@ static const struct codec_field fleet_fields[] = {
         CODEC_FIELD(ARRAY, struct state_fleet, rollout.quoted.quoted_bytes),
         CODEC_FIELD(ARRAY, struct state_fleet, crash_quoted.quoted_bytes),
         CODEC_FIELD(ARRAY, struct state_fleet, preload.quoted.quoted_bytes),
+        CODEC_FIELD(NUMBER, struct state_fleet, rollout.elsewhere),
         CODEC_RANGE(struct state_fleet, newest_generation, 0, UINT64_MAX - 1),
         CODEC_PART(RECORD, struct state_fleet, launches[0], launch_record),
         CODEC_PART(RECORD, struct state_fleet, launches[1], launch_record),

@@ -38,12 +38,13 @@ static void show_aborted(const struct ctl *ctl _unused_, json_t *reply)
         json_t *acknowledged = json_object_get(reply, "acknowledged");
 
         json_foreach(name, names)
-                output_line("%s: restart aborted, no further old worker is quieted", json_string_value(name));
+                output_line("%s: restart aborted; remaining old workers keep running",
+                            json_string_value(name));
         json_foreach(name, acknowledged)
-                output_line("%s: the halted restart is acknowledged, its workers stay as they are",
+                output_line("%s: halted restart acknowledged; workers stay as they are",
                             json_string_value(name));
         if (json_array_size(names) == 0 && json_array_size(acknowledged) == 0)
-                output_line("no restart is in progress");
+                output_line("no restart in progress");
 }
 
 static json_t *quiet_parameters(const struct ctl *ctl)
@@ -58,14 +59,14 @@ static bool show_delay(const char *target, json_t *reply)
              waits = reply_is_true(reply, "waits");
 
         if (leaving)
-                output_line("%s: is quiet or stopping already", target);
+                output_line("%s: already quiet or stopping", target);
         else if (kept)
-                output_line(
-                        "%s: ordered; carried out once its heartbeat is found, or its title and job threads "
-                        "show that it is idle. To stop it at once, run 'sqmgrctl stop %s --force'",
-                        target, target);
+                output_line("%s: order recorded; it is carried out once a heartbeat is found, or title and "
+                            "job threads show that the worker is idle. To stop the worker now, run 'sqmgrctl "
+                            "stop %s --force'",
+                            target, target);
         else if (waits)
-                output_line("%s: ordered; carried out once its heartbeat is found", target);
+                output_line("%s: order recorded; it is carried out once a heartbeat is found", target);
         return leaving || kept || waits;
 }
 
@@ -77,12 +78,10 @@ static void show_quieted(const struct ctl *ctl, json_t *reply)
         if (show_delay(target, reply))
                 return;
         if (strchr(target, '/'))
-                output_line("%s: %s and is replaced", target,
-                            exits ? "is told to exit" : "takes no new jobs");
+                output_line("%s: %s; a new worker replaces it", target, exits ? "asked to exit" : "quieted");
         else
-                output_line("%s: %s until 'sqmgrctl start %s'", target,
-                            exits ? "its workers are told to exit, and none is started" : "takes no new jobs",
-                            target);
+                output_line("%s: %s. To accept jobs again, run 'sqmgrctl start %s'", target,
+                            exits ? "workers asked to exit; none is started" : "quieted", target);
 }
 
 static json_t *stop_parameters(const struct ctl *ctl)
@@ -97,18 +96,18 @@ static void show_stopped(const struct ctl *ctl, json_t *reply)
         if (worker && show_delay(ctl->arguments[0], reply))
                 return;
         if (worker)
-                output_line("%s: %s, and is replaced", ctl->arguments[0],
-                            ctl->force ? "stops now, without waiting for its jobs"
-                                       : "stops as its jobs are done");
+                output_line("%s: %s; a new worker replaces it", ctl->arguments[0],
+                            ctl->force ? "stopping now, without waiting for its jobs"
+                                       : "stopping once its jobs are done");
         else
                 output_line("%s: %s", ctl->arguments[0],
-                            ctl->force ? "stops now, without waiting for its jobs"
-                                       : "stops, each worker as its jobs are done");
+                            ctl->force ? "stopping now, without waiting for running jobs"
+                                       : "stopping, each worker once its jobs are done");
 }
 
 static void show_started(const struct ctl *ctl, json_t *reply _unused_)
 {
-        output_line("%s: starts", ctl->arguments[0]);
+        output_line("%s: starting", ctl->arguments[0]);
 }
 
 static bool is_auto(const struct ctl *ctl)
@@ -134,9 +133,9 @@ static json_t *scale_parameters(const struct ctl *ctl)
 static void show_scaled(const struct ctl *ctl, json_t *reply _unused_)
 {
         if (is_auto(ctl))
-                output_line("%s: its count follows its queues", ctl->arguments[0]);
+                output_line("%s: the count follows the queues", ctl->arguments[0]);
         else
-                output_line("%s: scales to %lld", ctl->arguments[0], count_of(ctl));
+                output_line("%s: scaling to %lld", ctl->arguments[0], count_of(ctl));
 }
 
 static void show_reloaded(const struct ctl *ctl _unused_, json_t *reply)
@@ -146,12 +145,12 @@ static void show_reloaded(const struct ctl *ctl _unused_, json_t *reply)
         json_foreach(line, changes)
                 output_line("%s", json_string_value(line));
         if (json_array_size(changes) == 0)
-                output_line("reloaded, nothing changed");
+                output_line("reloaded; nothing changed");
 }
 
 static void show_reexec(const struct ctl *ctl _unused_, json_t *reply)
 {
-        output_line("sqmgr %s runs in its place (pid %lld)", reply_string(reply, "version"),
+        output_line("sqmgr %s has taken over (pid %lld)", reply_string(reply, "version"),
                     reply_integer(reply, "pid"));
 }
 
@@ -162,8 +161,8 @@ static json_t *forget_parameters(const struct ctl *ctl)
 
 static void show_forgotten(const struct ctl *ctl, json_t *reply _unused_)
 {
-        output_line("%s: %s is waited for no longer; when its sqmgr comes back it takes part again",
-                    ctl->arguments[1], ctl->arguments[2]);
+        output_line("%s: host %s forgotten; it rejoins when its sqmgr runs again", ctl->arguments[1],
+                    ctl->arguments[2]);
 }
 
 static void show_metrics(const struct ctl *ctl _unused_, json_t *reply)
@@ -227,9 +226,9 @@ static int judge_jobs(const struct ctl *ctl, json_t *reply)
         if (ctl->json)
                 return json_array_size(errors) > 0 ? CTL_FAILED : CTL_DONE;
         if (json_array_size(jobs) > 0 && job_table_print(stdout, jobs, time(NULL), &view) < 0)
-                r = output_error(CTL_FAILED, "there is too little memory");
+                r = output_error(CTL_FAILED, "not enough memory");
         if (json_array_size(jobs) == 0 && json_array_size(errors) == 0)
-                printf("no job is known to run\n");
+                printf("no running jobs known\n");
         json_foreach(error, errors)
                 r = output_error(CTL_FAILED, "%s", reply_quoting(reply, json_string_value(error), quoting));
         return r;
@@ -254,15 +253,15 @@ static void print_redis(json_t *redis)
         int width = (int)strlen("QUEUE");
 
         if (!was_read(redis)) {
-                output_line("%s: cannot be read: %s", reply_string(redis, "url"),
+                output_line("%s: cannot read queues: %s", reply_string(redis, "url"),
                             reply_quoting(redis, reply_string(redis, "error"), quoting));
                 return;
         }
-        output_line("%s: %lld to be retried, %lld scheduled, %lld dead", reply_string(redis, "url"),
+        output_line("%s: %lld retries, %lld scheduled, %lld dead", reply_string(redis, "url"),
                     reply_integer(redis, "retry"), reply_integer(redis, "schedule"),
                     reply_integer(redis, "dead"));
         if (json_array_size(queues) == 0) {
-                printf("  no queue yet\n");
+                printf("  no queues\n");
                 return;
         }
         json_foreach(queue, queues)
@@ -277,7 +276,7 @@ static void print_redis(json_t *redis)
                        reply_is_true(queue, "paused") ? "  paused" : "");
         }
         if (reply_integer(redis, "queues_left_out") > 0)
-                printf("  %lld more are not read\n", reply_integer(redis, "queues_left_out"));
+                printf("  %lld more queues are not read\n", reply_integer(redis, "queues_left_out"));
 }
 
 static int judge_queues(const struct ctl *ctl, json_t *reply)
@@ -334,8 +333,7 @@ int ctl_scale(struct ctl *ctl)
         uint64_t count;
 
         if (!is_auto(ctl) && parse_unsigned(ctl->arguments[1], 0, UINT32_MAX, &count) < 0)
-                return output_error(CTL_USAGE,
-                                    "'%s' is not a count of workers: a whole number is wanted, or auto",
+                return output_error(CTL_USAGE, "'%s' is not a count of workers: give a whole number, or auto",
                                     ctl->arguments[1]);
         return ctl_call(ctl);
 }
@@ -352,7 +350,7 @@ static int report_lacks(json_t *lacks)
                 fprintf(out, "%s%s", sentence == json_array_get(lacks, 0) ? "" : "; ",
                         json_string_value(sentence));
         if (memstream_close(out, &text) < 0)
-                return output_error(CTL_FAILED, "there is too little memory");
+                return output_error(CTL_FAILED, "not enough memory");
         return output_error_as("not-ready", CTL_FAILED, "not ready: %s", text);
 }
 
@@ -365,7 +363,7 @@ static int ask_ready(struct ctl *ctl)
                 return r;
         lacks = ready_lacks(reply);
         if (!lacks)
-                return output_error(CTL_FAILED, "there is too little memory");
+                return output_error(CTL_FAILED, "not enough memory");
         if (json_array_size(lacks) > 0)
                 return report_lacks(lacks);
         if (ctl->json) {
@@ -373,7 +371,7 @@ static int ask_ready(struct ctl *ctl)
 
                 output_print_json(ready);
         } else {
-                output_line("sqmgr is ready: each fleet that is to run has its workers");
+                output_line("sqmgr is ready: each running fleet has its workers");
         }
         return r;
 }

@@ -84,13 +84,14 @@ static int report_timeout(const struct ctl *ctl)
 
         format_duration(ctl->timeout, span, sizeof(span));
         if (ctl->fd < 0)
-                return output_error(CTL_TIMEOUT, "sqmgr did not take the call within %s", span);
+                return output_error(CTL_TIMEOUT, "sqmgr did not accept the call within %s", span);
         if (ctl->wait != CTL_WAIT_NONE)
                 return output_error(CTL_TIMEOUT,
-                                    "the restart has not ended within %s; it goes on, see 'sqmgrctl status'",
+                                    "the restart did not end within %s and continues. To follow it, run "
+                                    "'sqmgrctl status --watch'",
                                     span);
-        return output_error(CTL_TIMEOUT,
-                            "sqmgr has not answered within %s; what was asked for may still be done", span);
+        return output_error(CTL_TIMEOUT, "sqmgr did not answer within %s; the order may still be carried out",
+                            span);
 }
 
 static int report_denied(const char *path)
@@ -103,12 +104,12 @@ static int report_denied(const char *path)
         if (group)
                 return output_error(
                         CTL_PERMISSION,
-                        "not permitted to connect to '%s': root and members of the group '%s' are", path,
+                        "not permitted to connect to '%s': only root and members of group '%s' can", path,
                         group->gr_name);
         return output_error(
                 CTL_PERMISSION,
-                "not permitted to connect to '%s': root is, and the group that 'socket_group' in sqmgr.ini "
-                "names",
+                "not permitted to connect to '%s': only root and the group in 'socket_group' of sqmgr.ini "
+                "can",
                 path);
 }
 
@@ -123,18 +124,21 @@ static int report_connect_error(struct ctl *ctl, int error)
         case EAGAIN:
                 return report_timeout(ctl);
         case ENOENT:
-                return output_error(
-                        CTL_CONNECT,
-                        "there is no socket '%s': is sqmgr running? -s or SQMGR_SOCKET names another socket",
-                        ctl->socket);
+                return output_error(CTL_CONNECT,
+                                    "no socket '%s'. Start sqmgr, or give its socket by -s or SQMGR_SOCKET",
+                                    ctl->socket);
         case ECONNREFUSED:
                 if (stat(ctl->socket, &status) == 0 && !S_ISSOCK(status.st_mode))
-                        return output_error(CTL_CONNECT,
-                                            "'%s' is no socket: -s or SQMGR_SOCKET names the one of sqmgr",
-                                            ctl->socket);
-                return output_error(CTL_CONNECT, "nobody answers on '%s': start sqmgr", ctl->socket);
+                        return output_error(
+                                CTL_CONNECT,
+                                "'%s' is not a socket. Give the socket of sqmgr by -s or SQMGR_SOCKET",
+                                ctl->socket);
+                return output_error(CTL_CONNECT,
+                                    "sqmgr is not running on '%s': connection refused. Start sqmgr",
+                                    ctl->socket);
         case ENAMETOOLONG:
-                return output_error(CTL_CONNECT, "the socket's path is too long, %zu bytes at most: '%s'",
+                return output_error(CTL_CONNECT,
+                                    "the path of the socket is too long (at most %zu bytes): '%s'",
                                     sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1, ctl->socket);
         default:
                 return output_error(CTL_CONNECT, "cannot connect to '%s': %s", ctl->socket,
@@ -247,7 +251,7 @@ int client_send(struct ctl *ctl, const char *method, json_t *parameters, bool mo
 
         snprintf(name, sizeof(name), CONTROL_INTERFACE ".%s", method);
         if (varlink_encode_call(name, parameters, more, &text, &size) < 0)
-                return output_error(CTL_USAGE, "an argument is not UTF-8 text");
+                return output_error(CTL_USAGE, "an argument is not valid UTF-8");
         int r = client_connect(ctl);
         if (r != CTL_DONE)
                 return r;
@@ -267,9 +271,10 @@ int client_send(struct ctl *ctl, const char *method, json_t *parameters, bool mo
 
 int client_report_lost(const struct ctl *ctl)
 {
-        return output_error(CTL_CONNECT,
-                            "sqmgr closed the connection on '%s' before its last answer: see its log",
-                            ctl->socket);
+        return output_error(
+                CTL_CONNECT,
+                "sqmgr closed the connection on '%s' before its last reply. Check the log of sqmgr",
+                ctl->socket);
 }
 
 /* Reads the next part of the reply. */
@@ -283,7 +288,7 @@ static int read_more(struct ctl *ctl)
         if (r != CTL_DONE)
                 return r;
         if (varlink_input_reserve(&ctl->input, READ_BYTES, &space) < 0)
-                return output_error(CTL_FAILED, "there is too little memory");
+                return output_error(CTL_FAILED, "not enough memory");
         ssize_t n = recv(ctl->fd, space, READ_BYTES, MSG_DONTWAIT);
         if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
                 return CTL_LOST;
@@ -299,21 +304,20 @@ static int report_permission(json_t *parameters)
         const struct control_method *method = control_find_method(dot ? dot + 1 : name);
 
         if (reply_is_true(parameters, "read_socket"))
-                return output_error(CTL_PERMISSION,
-                                    "not permitted: this socket is for those who may only look, -s or "
-                                    "SQMGR_SOCKET names the one that takes orders");
-        if (method && method->access == CONTROL_OWN)
                 return output_error(
                         CTL_PERMISSION,
-                        "not permitted: root may do this, and the user that sqmgr runs as, and nobody else");
+                        "not permitted: this socket is read-only. Give the control socket by -s or "
+                        "SQMGR_SOCKET");
+        if (method && method->access == CONTROL_OWN)
+                return output_error(CTL_PERMISSION,
+                                    "not permitted: only root and the user of sqmgr can do this");
         if (group[0] == '\0')
                 return output_error(CTL_PERMISSION,
-                                    "not permitted: root may do this, and the user that sqmgr runs as; "
-                                    "'socket_group' in sqmgr.ini permits a group");
+                                    "not permitted: only root and the user of sqmgr can do this. To permit a "
+                                    "group, set 'socket_group' in sqmgr.ini");
         return output_error(
                 CTL_PERMISSION,
-                "not permitted: root may do this, the user that sqmgr runs as, and members of the group '%s'",
-                group);
+                "not permitted: only root, the user of sqmgr and members of group '%s' can do this", group);
 }
 
 static bool is_among(json_t *names, const char *name, size_t length)
@@ -335,15 +339,15 @@ static int report_unknown_fleet(const struct ctl *ctl, json_t *parameters)
 
         if (restarts && (strcmp(name, "drained") == 0 || strcmp(name, "replaced") == 0))
                 return output_error_as("unknown-fleet", CTL_USAGE,
-                                       "unknown fleet '%s', did you mean '--wait=%s'?", name, name);
+                                       "unknown fleet '%s'. Did you mean '--wait=%s'?", name, name);
         if (slash && is_among(fleets, name, (size_t)(slash - name)))
                 return restarts ? output_error_as("unknown-fleet", CTL_USAGE,
-                                                  "'%s' is a worker: 'sqmgrctl quiet %s' has it replaced",
+                                                  "'%s' is a worker. To replace it, run 'sqmgrctl quiet %s'",
                                                   name, name)
                                 : output_error_as("unknown-fleet", CTL_USAGE,
-                                                  "'%s' is a worker, and '%s' wants a fleet", name,
+                                                  "'%s' is a worker; '%s' takes a fleet", name,
                                                   ctl->command->name);
-        return output_error_as("unknown-fleet", CTL_USAGE, "unknown fleet '%s': %s", name,
+        return output_error_as("unknown-fleet", CTL_USAGE, "unknown fleet '%s'; %s", name,
                                output_names(fleets));
 }
 
@@ -361,14 +365,17 @@ static int report_error(const struct ctl *ctl, const struct varlink_reply *reply
         if (strcmp(error, CONTROL_UNKNOWN_FLEET) == 0)
                 return report_unknown_fleet(ctl, parameters);
         if (strcmp(error, CONTROL_UNKNOWN_WORKER) == 0)
-                return output_error_as("unknown-worker", CTL_USAGE, "unknown worker '%s': %s",
+                return output_error_as("unknown-worker", CTL_USAGE, "unknown worker '%s'; %s",
                                        reply_string(parameters, "name"),
                                        output_names(json_object_get(parameters, "workers")));
         if (strcmp(error, VARLINK_INVALID_PARAMETER) == 0)
                 return output_error(CTL_USAGE,
-                                    "sqmgr does not take the parameter '%s': is it of another version?",
+                                    "sqmgr does not know the parameter '%s'. Check whether sqmgr and "
+                                    "sqmgrctl have the same version",
                                     reply_string(parameters, "parameter"));
-        return output_error(CTL_FAILED, "sqmgr answers with the error %s: is it of another version?", error);
+        return output_error(
+                CTL_FAILED,
+                "sqmgr returned the error %s. Check whether sqmgr and sqmgrctl have the same version", error);
 }
 
 static bool refuses_newer(const struct ctl *ctl, const struct varlink_reply *reply)
@@ -391,14 +398,14 @@ int client_receive(struct ctl *ctl, struct varlink_reply *ret)
         struct varlink_reply reply;
         if (r < 0 || varlink_decode_reply(text, size, VARLINK_REPLY_MAX, &reply) < 0)
                 return output_error(CTL_CONNECT,
-                                    "what answers on '%s' is not sqmgr: it does not speak Varlink",
+                                    "the process on '%s' is not sqmgr: it does not speak Varlink",
                                     ctl->socket);
         if (reply.error && refuses_newer(ctl, &reply)) {
                 varlink_reply_free(&reply);
                 return CTL_OLDER;
         }
         if (ctl->again_until != 0)
-                output_error(CTL_DONE, "connected again");
+                output_error(CTL_DONE, "reconnected");
         ctl->again_until = 0;
         if (!reply.error) {
                 *ret = reply;

@@ -72,7 +72,7 @@ static int fail(struct follow *follow, int code)
         follow->until = ctl->deadline;
         if (follow_away(follow) == CTL_DONE)
                 return CTL_DONE;
-        return output_error(CTL_CONNECT, "cannot connect to '%s' again: %s", ctl->socket,
+        return output_error(CTL_CONNECT, "cannot reconnect to '%s': %s", ctl->socket,
                             strerrordesc_np(ctl->connect_error));
 }
 
@@ -83,6 +83,6 @@ int ctl_events(struct ctl *ctl)
                 .ctl = ctl, .userdata = &printed, .send = send_call, .take = take_events, .fail = fail};
 
         if (names_worker(ctl) && ctl->n_arguments > 1)
-                return usage_error(ctl->command, "a worker is asked for alone");
+                return usage_error(ctl->command, "give one worker, or fleets");
         return follow_run(&follow);
 }

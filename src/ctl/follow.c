@@ -32,9 +32,9 @@ int follow_away(struct follow *follow)
                         memcpy(span, " for ", 6);
                         format_duration(usec_sub(ctl->again_until, now), span + 5, FORMAT_MAX);
                 }
-                output_error(CTL_LOST, "the connection to sqmgr is lost%s%s%s: trying%s to connect again",
-                             follow->what ? ", the " : "", follow->what ?: "", follow->what ? " goes on" : "",
-                             span);
+                output_error(CTL_LOST, "connection to sqmgr lost%s%s%s; reconnecting%s",
+                             follow->what ? "; the " : "", follow->what ?: "",
+                             follow->what ? " continues" : "", span);
         }
         /* Delay the first attempt, too: a peer that accepts and closes at once must not cause a busy loop. */
         follow->next_at = usec_add(now, RETRY_USEC);

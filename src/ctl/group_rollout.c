@@ -61,8 +61,7 @@ static void print_host(const json_t *rollout, const json_t *host, enum reply_hos
         reply_host_why(rollout, host, why);
         switch (state) {
         case REPLY_HOST_ROLLING:
-                output_line("%s%s: %s its turn", at, name,
-                            before == REPLY_HOST_LOST ? "goes on with" : "begins");
+                output_line("%s%s: %s", at, name, before == REPLY_HOST_LOST ? "rolling again" : "rolling");
                 return;
         case REPLY_HOST_DONE:
                 output_line("%s%s: done, %zu of %zu host%s%s%s", at, name, count.n[REPLY_HOST_DONE],
@@ -74,7 +73,7 @@ static void print_host(const json_t *rollout, const json_t *host, enum reply_hos
                             why[0] != '\0' ? ": " : "", why);
                 return;
         default:
-                output_line("%s%s: waits for its turn again", at, name);
+                output_line("%s%s: waiting again", at, name);
         }
 }
 
@@ -106,7 +105,7 @@ static void print_beginning(const struct await *await, const json_t *rollout, co
         size_t n = json_array_size(json_object_get(rollout, "hosts"));
 
         screen_release();
-        output_line("%s%s: %s%s, %zu host%s, %s", output_stamp(), await->fleet, last ? "starts over: " : "",
+        output_line("%s%s: %s%s, %zu host%s, %s", output_stamp(), await->fleet, last ? "restarted: " : "",
                     reply_hosts_title(rollout, title), n, n == 1 ? "" : "s",
                     reply_hosts_details(rollout, more));
 }
@@ -180,17 +179,20 @@ static void draw(FILE *out, const struct view *view, void *userdata)
 
 static int give_up(const struct await *await, int code, const char *what, const char *why)
 {
-        return output_error(code, "%s: %s rollout %lld, which goes on: see 'sqmgrctl rollout %s' then: %s",
-                            await->fleet, what, await->epoch, await->fleet, why);
+        return output_error(code,
+                            "%s: %s rollout %lld (reason: %s). The rollout continues; to see it, run "
+                            "'sqmgrctl rollout %s'",
+                            await->fleet, what, await->epoch, why, await->fleet);
 }
 
 static int report_timeout(const struct await *await)
 {
         char span[FORMAT_MAX];
 
-        return output_error(CTL_TIMEOUT,
-                            "rollout %lld has not ended within %s; it goes on, see 'sqmgrctl rollout %s'",
-                            await->epoch, format_duration(await->timeout, span, sizeof(span)), await->fleet);
+        return output_error(
+                CTL_TIMEOUT,
+                "rollout %lld did not end within %s and continues. To see it, run 'sqmgrctl rollout %s'",
+                await->epoch, format_duration(await->timeout, span, sizeof(span)), await->fleet);
 }
 
 /* sqmgr answers but does not know the state of the rollout, for the reason `why`. Returns CTL_DONE to keep
@@ -204,7 +206,7 @@ static int retry_or_fail(struct await *await, const char *why)
                 print_trouble(await, why);
         }
         if (usec_sub(now, await->unreported_from) >= UNREPORTED_USEC)
-                return give_up(await, CTL_FAILED, "for 5min nothing has been told of", why);
+                return give_up(await, CTL_FAILED, "no status for 5min of", why);
         return now >= await->follow.until ? report_timeout(await) : CTL_DONE;
 }
 
@@ -218,7 +220,7 @@ static int rollout_missing(struct await *await, const json_t *rollout)
         if (++await->older >= OLDER_MAX)
                 return output_error(
                         CTL_FAILED,
-                        "%s: Redis has lost rollout %lld: run 'sqmgrctl restart %s --everywhere' again",
+                        "%s: Redis has lost rollout %lld. Run 'sqmgrctl restart %s --everywhere' again",
                         await->fleet, await->epoch, await->fleet);
         return client_now() >= await->follow.until ? report_timeout(await) : CTL_DONE;
 }
@@ -251,21 +253,22 @@ static int report_end(struct follow *follow)
         char left[REPLY_HOSTS_MAX];
 
         if (reply_is(rollout, "state", "halted"))
-                return output_error(
-                        CTL_FAILED,
-                        "%s: rollout %lld has halted with %zu of %zu hosts done, the others keep their "
-                        "workers; mend what is wrong, then run 'sqmgrctl restart %s --everywhere' again: %s",
-                        await->fleet, await->epoch, count.n[REPLY_HOST_DONE], count.all, await->fleet, error);
+                return output_error(CTL_FAILED,
+                                    "%s: rollout %lld halted with %zu of %zu hosts done; the others keep "
+                                    "their workers (reason: %s). "
+                                    "Fix the release, then run 'sqmgrctl restart %s --everywhere'",
+                                    await->fleet, await->epoch, count.n[REPLY_HOST_DONE], count.all, error,
+                                    await->fleet);
         if (strcmp(state, "done") != 0)
-                return output_error(CTL_FAILED, "%s: rollout %lld was ended with %zu of %zu hosts done%s%s",
+                return output_error(CTL_FAILED, "%s: rollout %lld aborted with %zu of %zu hosts done%s%s%s",
                                     await->fleet, await->epoch, count.n[REPLY_HOST_DONE], count.all,
-                                    error[0] != '\0' ? ": " : "", error);
+                                    error[0] != '\0' ? " (reason: " : "", error, error[0] != '\0' ? ")" : "");
         if (await->follow.ctl->json)
                 return CTL_DONE;
         output_line("%s: rollout %lld done: %zu host%s restarted%s", await->fleet, await->epoch,
                     count.n[REPLY_HOST_DONE], count.n[REPLY_HOST_DONE] == 1 ? "" : "s",
-                    follow->ctl->wait == CTL_WAIT_DRAINED ? ", their old workers are gone"
-                    : count.draining > 0                  ? ", old workers still finish their jobs"
+                    follow->ctl->wait == CTL_WAIT_DRAINED ? "; their old workers are gone"
+                    : count.draining > 0                  ? "; old workers still draining"
                                                           : "");
         if (reply_hosts_left(rollout, left)[0] != '\0')
                 output_error(CTL_DONE, "%s: %s", await->fleet, left);
@@ -313,7 +316,7 @@ static int fail(struct follow *follow, int code)
                 if (follow_away(follow) == CTL_DONE)
                         return CTL_DONE;
                 return late ? report_timeout(await)
-                            : give_up(await, CTL_CONNECT, "sqmgr does not come back to tell of", follow->why);
+                            : give_up(await, CTL_CONNECT, "sqmgr is unreachable; no status of", follow->why);
         }
         if (code == CTL_FAILED && follow->reply)
                 return retry_or_fail(await, follow->why);
@@ -323,24 +326,24 @@ static int fail(struct follow *follow, int code)
 /* epoch: number of the rollout that was started. Returns CTL_DONE if all hosts are done, or an exit code. */
 static int await_rollout(struct ctl *ctl, const char *fleet, long long epoch)
 {
-        struct await await = {
-                .follow = {.ctl = ctl,
-                           .userdata = &await,
-                           .send = send_call,
-                           .take = take_reply,
-                           .fail = fail,
-                           .draw = draw,
-                           .end = report_end,
-                           .what = "rollout",
-                           .detached = "detached, the rollout goes on: 'sqmgrctl rollout --watch' shows it, "
-                                       "'sqmgrctl abort --everywhere' ends it",
-                           .each_second = true,
-                           .quiet = true,
-                           .live = !ctl->json && screen_is_there(),
-                           .until = usec_add(client_now(), ctl->timeout)},
-                .fleet = fleet,
-                .epoch = epoch,
-                .timeout = ctl->timeout};
+        struct await await = {.follow = {.ctl = ctl,
+                                         .userdata = &await,
+                                         .send = send_call,
+                                         .take = take_reply,
+                                         .fail = fail,
+                                         .draw = draw,
+                                         .end = report_end,
+                                         .what = "rollout",
+                                         .detached = "detached; the rollout continues. To follow it, run "
+                                                     "'sqmgrctl rollout --watch'; to end it, "
+                                                     "'sqmgrctl abort --everywhere'",
+                                         .each_second = true,
+                                         .quiet = true,
+                                         .live = !ctl->json && screen_is_there(),
+                                         .until = usec_add(client_now(), ctl->timeout)},
+                              .fleet = fleet,
+                              .epoch = epoch,
+                              .timeout = ctl->timeout};
 
         return follow_run(&await.follow);
 }
@@ -349,8 +352,8 @@ static int report_none(void)
 {
         return output_error(
                 CTL_FAILED,
-                "no fleet here has a 'rollout_group', which the hosts that are restarted together "
-                "share: sqmgr-rollout(7) says how it is set");
+                "no fleet of this host has a 'rollout_group'. To restart several hosts, set it as in "
+                "sqmgr-rollout(7)");
 }
 
 /* The names of the fleets in status with a rollout group. */
@@ -370,10 +373,10 @@ static int find_fleet(struct ctl *ctl, char **ret)
         _cleanup_json_ json_t *status = NULL;
 
         if (ctl->n_arguments > 1)
-                return usage_error(ctl->command, "one fleet is restarted everywhere at a time");
+                return usage_error(ctl->command, "--everywhere takes one fleet");
         if (ctl->n_arguments == 1) {
                 *ret = strdup(ctl->arguments[0]);
-                return *ret ? CTL_DONE : output_error(CTL_FAILED, "there is too little memory");
+                return *ret ? CTL_DONE : output_error(CTL_FAILED, "not enough memory");
         }
         int r = client_call(ctl, "GetStatus", json_pack("{s:n}", "fleets"), &status);
         client_close(ctl);
@@ -383,11 +386,10 @@ static int find_fleet(struct ctl *ctl, char **ret)
         if (json_array_size(names) == 0)
                 return report_none();
         if (json_array_size(names) > 1)
-                return output_error(CTL_USAGE,
-                                    "name the fleet that is meant, of those with a 'rollout_group' %s",
+                return output_error(CTL_USAGE, "give one of the fleets with a 'rollout_group'; %s",
                                     output_names(names));
         *ret = strdup(json_string_value(json_array_get(names, 0)));
-        return *ret ? CTL_DONE : output_error(CTL_FAILED, "there is too little memory");
+        return *ret ? CTL_DONE : output_error(CTL_FAILED, "not enough memory");
 }
 
 /* The call is answered at once, so it has a short timeout of its own. */
@@ -418,9 +420,8 @@ int group_rollout_restart(struct ctl *ctl)
         if (ctl->json)
                 output_print_json(reply);
         else
-                output_line("%s: rollout %lld over the hosts of group '%s' has begun: 'sqmgrctl rollout %s "
-                            "--watch' "
-                            "shows it",
+                output_line("%s: rollout %lld of group '%s' started. To follow it, run 'sqmgrctl rollout %s "
+                            "--watch'",
                             fleet, reply_integer(reply, "epoch"), reply_string(reply, "group"), fleet);
         return CTL_DONE;
 }
@@ -438,9 +439,9 @@ static int abort_everywhere(struct ctl *ctl)
         if (ctl->json)
                 output_print_json(reply);
         else if (reply_is_true(reply, "aborted"))
-                output_line("%s: the rollout is ended on all hosts, no further old worker is quieted", fleet);
+                output_line("%s: rollout aborted on all hosts; remaining old workers keep running", fleet);
         else
-                output_line("%s: no rollout over many hosts is in progress", fleet);
+                output_line("%s: no rollout in progress", fleet);
         return CTL_DONE;
 }
 
@@ -462,8 +463,7 @@ static int print_json(json_t *reply)
         json_foreach(rollout, rollouts)
                 json_array_append(names, json_object_get(rollout, "fleet"));
         if (json_array_size(rollouts) > 1)
-                return output_error(CTL_USAGE,
-                                    "with --json one fleet is told of, of those with a 'rollout_group' %s",
+                return output_error(CTL_USAGE, "--json takes one fleet with a 'rollout_group'; %s",
                                     output_names(names));
         output_print_json(json_array_get(rollouts, 0));
         return CTL_DONE;
@@ -474,13 +474,13 @@ int ctl_rollout(struct ctl *ctl)
         bool forgets = ctl->n_arguments > 0 && strcmp(ctl->arguments[0], "forget") == 0;
 
         if (forgets && ctl->watch)
-                return usage_error(ctl->command, "--watch does not go with forget");
+                return usage_error(ctl->command, "--watch cannot be used with forget");
         if (forgets && ctl->n_arguments == 3)
                 return ctl_call(ctl);
         if (forgets)
-                return usage_error(ctl->command, "forget wants a fleet and a host");
+                return usage_error(ctl->command, "forget takes a fleet and a host");
         if (ctl->n_arguments > 1)
-                return usage_error(ctl->command, "there are too many arguments");
+                return usage_error(ctl->command, "too many arguments");
         return watch_show(ctl, (struct watch_view){.method = "GetRollouts",
                                                    .render = hosts_render,
                                                    .print_json = print_json,

@@ -251,7 +251,7 @@ static int print_table(FILE *out, const json_t *rollout, size_t lines_max, const
         _cleanup_free_ struct host_row *rows = hosts ? calloc(table.n + 1, sizeof(*rows)) : NULL;
 
         if (!rows)
-                return output_error(CTL_FAILED, "there is too little memory");
+                return output_error(CTL_FAILED, "not enough memory");
         if (table.n == 0)
                 return CTL_DONE;
         table.rows = rows;
@@ -300,7 +300,7 @@ static void print_remedies(FILE *out, const json_t *rollout, const struct view *
                 const char *host = reply_string(missing, "host");
 
                 snprintf(text, sizeof(text),
-                         "%.256s is not heard of: it goes on when its sqmgr does; where it is gone for good, "
+                         "host %.256s is missing. Start its sqmgr; if the host was removed permanently, run "
                          "'sqmgrctl rollout forget %.256s %.256s'",
                          host, fleet, argv_is_plain(host) ? host : "HOST");
                 render_text(out, text, RENDER_YELLOW, view);
@@ -308,9 +308,8 @@ static void print_remedies(FILE *out, const json_t *rollout, const struct view *
         if (!reply_is(rollout, "state", "halted"))
                 return;
         snprintf(text, sizeof(text),
-                 "mend what is wrong, then run 'sqmgrctl restart %.256s --everywhere' again; 'sqmgrctl abort "
-                 "%.256s "
-                 "--everywhere' ends it",
+                 "Fix the release, then run 'sqmgrctl restart %.256s --everywhere'; to end the rollout, run "
+                 "'sqmgrctl abort %.256s --everywhere'",
                  fleet, fleet);
         render_text(out, text, "", view);
 }
@@ -347,7 +346,7 @@ static int render_one(FILE *out, const json_t *rollout, int rows, const struct v
         if (memory)
                 print_head(memory, rollout, view);
         if (memstream_close(memory, &head) < 0)
-                return output_error(CTL_FAILED, "there is too little memory");
+                return output_error(CTL_FAILED, "not enough memory");
         fputs(head, out);
         return print_table(out, rollout,
                            view->rows > 0 ? (size_t)MAX(rows - screen_count_lines(head), 1) : SIZE_MAX, view);

@@ -182,15 +182,16 @@ static int show(struct log_source *source)
         bool inherited = strcmp(log, "inherit") == 0, in_file = log[0] == '/';
 
         if (log[0] == '\0')
-                return output_error(CTL_FAILED,
-                                    "that sqmgr is older and does not say where its workers write to");
+                return output_error(
+                        CTL_FAILED,
+                        "this sqmgr is too old: it does not report where workers write their logs");
         if (in_file && is_of_worker(source))
                 (void)output_error(CTL_DONE, "all workers of '%.*s' write to '%s'%s",
                                    (int)source->fleet_length, source->name, log,
-                                   source->ctl->previous ? ", in all their lives" : "");
+                                   source->ctl->previous ? ", earlier ones too" : "");
         if (inherited)
                 (void)output_error(CTL_DONE,
-                                   "log = inherit: workers write to where sqmgr does; only what is in the "
+                                   "log = inherit: workers write to the output of sqmgr. Only lines in the "
                                    "journal can be shown, by process");
         if (in_file)
                 read_file(source, log);
@@ -198,11 +199,11 @@ static int show(struct log_source *source)
                 read_by_name(source);
         else if (!read_by_pid(source))
                 return output_error_as("unknown-worker", CTL_USAGE,
-                                       "no %sprocess of '%s' is known: with 'log = journal' lines are found "
-                                       "by worker, after its death, too",
+                                       "no %sprocess of '%s' is known. With 'log = journal', lines are found "
+                                       "by worker, even after its exit",
                                        source->ctl->previous ? "earlier " : "", source->name);
         if (source->failed)
-                return output_error(CTL_FAILED, "there is too little memory");
+                return output_error(CTL_FAILED, "not enough memory");
         return in_file ? run_cleaned(source->argv) : run(source->argv);
 }
 
@@ -215,9 +216,9 @@ int ctl_logs(struct ctl *ctl)
         json_t *worker;
 
         if (ctl->json)
-                return usage_error(ctl->command, "lines are printed as they were written, not as JSON");
+                return usage_error(ctl->command, "logs cannot be printed as JSON");
         if (ctl->previous && (ctl->follow || !is_of_worker(&source)))
-                return usage_error(ctl->command, ctl->follow ? "--previous does not go with --follow"
+                return usage_error(ctl->command, ctl->follow ? "--previous cannot be used with --follow"
                                                              : "--previous needs a worker");
         int r = client_call(ctl, "GetStatus",
                             json_pack("{s:[s%]}", "fleets", source.name, source.fleet_length), &reply);

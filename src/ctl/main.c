@@ -46,7 +46,7 @@ static void print_command(const struct command *command)
 static void print_help(void)
 {
         puts("Usage: sqmgrctl [OPTION...] COMMAND [ARGUMENT...]\n"
-             "Drives sqmgr, which supervises job workers. FLEET left out means all fleets.\n"
+             "Controls sqmgr, a supervisor of job workers. Without FLEET: all fleets.\n"
              "\n"
              "Commands:");
         for (size_t i = 0; i < n_commands; i++)
@@ -56,8 +56,8 @@ static void print_help(void)
         for (size_t i = 0; i < usage_n_options; i++)
                 print_option(&usage_options[i]);
         puts("\n"
-             "Exit codes: 0 done, 1 the operation failed, 2 usage or an unknown name,\n"
-             "3 cannot connect, 4 not permitted, 5 timed out, 130 interrupted; after the last\n"
+             "Exit codes: 0 success, 1 failure, 2 wrong usage or unknown name,\n"
+             "3 cannot connect, 4 not permitted, 5 timed out, 130 interrupted. After the last\n"
              "two the operation continues.\n" REPORT_FAULTS);
 }
 
@@ -82,8 +82,8 @@ static int report_unknown_command(const char *name)
         for (size_t i = 0; i < n_commands; i++)
                 compare_words(&near, name, commands[i].name);
         if (near.word)
-                return output_error(CTL_USAGE, "unknown command '%s', did you mean '%s'?", name, near.word);
-        return output_error(CTL_USAGE, "unknown command '%s': 'sqmgrctl --help' lists them", name);
+                return output_error(CTL_USAGE, "unknown command '%s'. Did you mean '%s'?", name, near.word);
+        return output_error(CTL_USAGE, "unknown command '%s'. For a list, run 'sqmgrctl --help'", name);
 }
 
 /* Reports an option that getopt_long() rejected. option: '?' or ':'. */
@@ -93,9 +93,10 @@ static int report_bad_option(int option, const char *word)
         char name[64];
 
         if (option == ':')
-                return output_error(CTL_USAGE, "'%s' wants a value: 'sqmgrctl --help' says which", word);
+                return output_error(CTL_USAGE, "'%s' needs a value. See 'sqmgrctl --help'", word);
         if (strncmp(word, "--", 2) != 0)
-                return output_error(CTL_USAGE, "unknown option '-%c': 'sqmgrctl --help' lists them", optopt);
+                return output_error(CTL_USAGE, "unknown option '-%c'. For a list, run 'sqmgrctl --help'",
+                                    optopt);
         snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
         for (size_t i = 0; i < usage_n_options; i++) {
                 if (strcmp(usage_options[i].name, name) == 0)
@@ -108,12 +109,13 @@ static int report_bad_option(int option, const char *word)
         if (strcmp(name, "tail") == 0)
                 near.word = "lines";
         if (strcmp(name, "once") == 0)
-                return output_error(CTL_USAGE,
-                                    "unknown option '--once': 'sqmgrctl status' prints the workers once");
+                return output_error(
+                        CTL_USAGE,
+                        "unknown option '--once'. To print the workers once, run 'sqmgrctl status'");
         if (near.word)
-                return output_error(CTL_USAGE, "unknown option '--%s', did you mean '--%s'?", name,
+                return output_error(CTL_USAGE, "unknown option '--%s'. Did you mean '--%s'?", name,
                                     near.word);
-        return output_error(CTL_USAGE, "unknown option '--%s': 'sqmgrctl --help' lists them", name);
+        return output_error(CTL_USAGE, "unknown option '--%s'. For a list, run 'sqmgrctl --help'", name);
 }
 
 /* Applies the part of an option that its flag does not cover. Returns CTL_DONE or an exit code. */
@@ -129,14 +131,12 @@ static int take_option(struct ctl *ctl, enum option_bit option)
         case OPTION_TIMEOUT:
                 if (parse_duration(optarg, &ctl->timeout) == 0)
                         return CTL_DONE;
-                return output_error(CTL_USAGE, "'%s' is not a duration: " PARSE_DURATION_HINT " is wanted",
-                                    optarg);
+                return output_error(CTL_USAGE, "'%s' is not a duration: use " PARSE_DURATION_HINT, optarg);
         case OPTION_WAIT:
                 ctl->wait = optarg && strcmp(optarg, "drained") == 0 ? CTL_WAIT_DRAINED : CTL_WAIT_REPLACED;
                 if (!optarg || ctl->wait == CTL_WAIT_DRAINED || strcmp(optarg, "replaced") == 0)
                         return CTL_DONE;
-                return output_error(CTL_USAGE, "--wait=%s: 'replaced' and 'drained' can be waited for",
-                                    optarg);
+                return output_error(CTL_USAGE, "--wait=%s: use 'replaced' or 'drained'", optarg);
         case OPTION_LINES:
                 if (parse_unsigned(optarg, 0, INT32_MAX, &ctl->lines) == 0)
                         return CTL_DONE;
@@ -191,12 +191,12 @@ static int check_usage(const struct ctl *ctl)
 
         for (size_t i = 0; i < usage_n_options; i++)
                 if (wrong & usage_options[i].bit)
-                        return output_error(CTL_USAGE, "'%s' has no option --%s: '%s' has", command->name,
+                        return output_error(CTL_USAGE, "'%s' has no option --%s; '%s' has", command->name,
                                             usage_options[i].name, command_with(usage_options[i].bit));
         if (ctl->n_arguments < command->min)
-                return usage_error(command, "an argument is missing");
+                return usage_error(command, "missing argument");
         if (ctl->n_arguments > command->max)
-                return usage_error(command, "there are too many arguments");
+                return usage_error(command, "too many arguments");
         return CTL_DONE;
 }
 
@@ -207,7 +207,7 @@ static int run(struct ctl *ctl, int argc, char **argv)
         if (r != CTL_DONE || is_answered(ctl))
                 return r;
         if (optind >= argc)
-                return output_error(CTL_USAGE, "a command is missing: 'sqmgrctl --help' lists them");
+                return output_error(CTL_USAGE, "missing command. For a list, run 'sqmgrctl --help'");
         ctl->command = commands_find(argv[optind]);
         if (!ctl->command && strcmp(argv[optind], "help") == 0) {
                 print_help();
@@ -221,7 +221,7 @@ static int run(struct ctl *ctl, int argc, char **argv)
         if (r != CTL_DONE)
                 return r;
         if (!client_find_socket(ctl))
-                return output_error(CTL_FAILED, "there is too little memory");
+                return output_error(CTL_FAILED, "not enough memory");
         if (!(ctl->options & OPTION_TIMEOUT))
                 ctl->timeout =
                         ctl->wait != CTL_WAIT_NONE || ctl->follow ? USEC_INFINITY : ANSWER_TIMEOUT_USEC;

@@ -11,7 +11,7 @@
 
 #define INDENT 2
 
-static const char no_memory[] = "there is too little memory";
+static const char no_memory[] = "not enough memory";
 
 static struct {
         char *text;
@@ -121,7 +121,7 @@ const char *output_names(json_t *names)
         size_t i, n = json_array_size(names);
         json_t *name;
 
-        snprintf(text, sizeof(text), "there %s", n > 1 ? "are " : n == 1 ? "is " : "is none");
+        snprintf(text, sizeof(text), "%s", n > 0 ? "known: " : "none are known");
         json_array_foreach(names, i, name)
         {
                 if (strlen(text) + json_string_length(name) > sizeof(text) - sizeof(", '', ...")) {

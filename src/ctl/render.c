@@ -206,8 +206,7 @@ static void render_settled(FILE *out, size_t n, size_t n_outdated, const struct 
 
         if (n_outdated > 0)
                 snprintf(outdated, sizeof(outdated), ", %zu of them outdated", n_outdated);
-        snprintf(text, sizeof(text), "%zu active and ready %s not shown%s", n, n == 1 ? "is" : "are",
-                 outdated);
+        snprintf(text, sizeof(text), "%zu active and ready (not shown)%s", n, outdated);
         render_text(out, text, "", view);
 }
 
@@ -221,7 +220,7 @@ int render_workers(FILE *out, json_t *workers, long long threshold, const struct
                 return CTL_DONE;
         _cleanup_free_ struct worker_row *rows = calloc(json_array_size(workers) + 1, sizeof(*rows));
         if (!rows)
-                return output_error(CTL_FAILED, "there is too little memory");
+                return output_error(CTL_FAILED, "not enough memory");
         rows[0] = header;
         json_foreach(worker, workers) {
                 if (view->brief && is_settled(worker)) {
@@ -287,7 +286,7 @@ char *render_fleet_summary(json_t *fleet)
         /* During a shutdown the target of every fleet is 0. */
         else if (reply_integer(fleet, "target") == 0 && reply_integer(fleet, "configured") == 0 &&
                  json_array_size(json_object_get(fleet, "workers")) == 0)
-                fputs("switched off, ", out);
+                fputs("disabled, ", out);
         fprintf(out, "%lld of %lld active", reply_integer(fleet, "active"), reply_integer(fleet, "target"));
         if (json_is_object(scaling))
                 fprintf(out, " (scaled from %lld to %lld%s%s)", reply_integer(scaling, "min"),
@@ -304,8 +303,10 @@ char *render_fleet_summary(json_t *fleet)
         if (restart[0] != '\0')
                 fprintf(out, ", %s", restart);
         if (outdated > 0 && !reply_is(json_object_get(fleet, "rollout"), "state", "running"))
-                fprintf(out, ", %lld with settings of before a reload: run 'sqmgrctl restart %s'", outdated,
-                        reply_string(fleet, "name"));
+                fprintf(out,
+                        ", %lld with settings from before a reload. To apply the new ones, run 'sqmgrctl "
+                        "restart %s'",
+                        outdated, reply_string(fleet, "name"));
         (void)memstream_close(out, &text);
         return text;
 }
@@ -349,7 +350,7 @@ static int render_fleet(FILE *out, json_t *fleet, const struct view *view)
         char scaling[REPLY_SCALING_MAX];
 
         if (!summary)
-                return output_error(CTL_FAILED, "there is too little memory");
+                return output_error(CTL_FAILED, "not enough memory");
         text_print_wrapped(out, summary, 0, RENDER_INDENT, view->columns);
         render_wait(out, fleet, view);
         render_text(out, reply_string(json_object_get(fleet, "growth"), "text"), "", view);

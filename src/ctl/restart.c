@@ -85,7 +85,7 @@ static void print_started(json_t *fleet, const char *at)
         const char *waits_for = reply_string(fleet, "waits_for");
 
         if (superseded > 0)
-                output_line("%s%s: starts over, the restart to generation %lld was still running", at,
+                output_line("%s%s: replaces the running restart to generation %lld", at,
                             reply_string(fleet, "name"), superseded);
         output_line("%s%s: restart to generation %lld, %lld worker%s to replace%s%s", at,
                     reply_string(fleet, "name"), reply_integer(fleet, "generation"), total, plural(total),
@@ -107,9 +107,9 @@ static void print_beginning(json_t *fleet, json_t *old)
         if (!old)
                 print_started(fleet, output_stamp());
         else
-                output_line("%s%s: starts over: restart to generation %lld, %lld worker%s to replace",
-                            output_stamp(), reply_string(fleet, "name"), reply_integer(fleet, "generation"),
-                            total, plural(total));
+                output_line("%s%s: new restart to generation %lld, %lld worker%s to replace", output_stamp(),
+                            reply_string(fleet, "name"), reply_integer(fleet, "generation"), total,
+                            plural(total));
 }
 
 /* live: print only the beginnings; the picture shows the progress. */
@@ -184,8 +184,8 @@ static int report_halt(json_t *fleet)
 
         return output_error(
                 CTL_FAILED,
-                "%s: restart halted, %s; mend what is wrong, then run 'sqmgrctl restart %s' again: %s", name,
-                any_old ? "the old workers go on" : "there are no old workers to go on", name,
+                "%s: restart halted; %s. Fix the release, then run 'sqmgrctl restart %s'. Reason: %s", name,
+                any_old ? "old workers keep running" : "no old workers are left", name,
                 reply_quoting(fleet, reply_string(fleet, "error"), error));
 }
 
@@ -201,7 +201,7 @@ static int report_kept(json_t *fleet)
         const char *name = reply_string(fleet, "name"), *ordered = reply_string(fleet, "state_text");
         bool quiet = reply_is(fleet, "state", "quiet");
 
-        return output_error(CTL_DONE, "%s: %s%s%s, not restarted; to %s, run 'sqmgrctl %s %s%s'", name,
+        return output_error(CTL_DONE, "%s: %s%s%s; not restarted. To %s, run 'sqmgrctl %s %s%s'", name,
                             quiet ? "quieted" : "stopped", ordered[0] != '\0' ? " " : "", ordered,
                             quiet ? "restart it and accept jobs again" : "start it",
                             quiet ? "restart" : "start", name, quiet ? " --resume" : "");
@@ -225,7 +225,7 @@ static int print_outcome(json_t *fleet, bool waited, bool drained)
         if (strcmp(state, "aborted") == 0)
                 return output_error(CTL_FAILED, "%s: restart aborted: %s", name,
                                     reply_quoting(fleet, reply_string(fleet, "error"), error));
-        output_line("%s: restart done, generation %lld is in force: %lld worker%s replaced%s", name,
+        output_line("%s: restart done; generation %lld is current, %lld worker%s replaced%s", name,
                     reply_integer(fleet, "generation"), total, plural(total),
                     drained ? " and gone" : drains_text(fleet, drains));
         return CTL_DONE;
@@ -263,9 +263,10 @@ static int check_known(json_t *reply, json_t *before)
                         continue;
                 return output_error(
                         CTL_FAILED,
-                        "%s: sqmgr has lost its state, and the restart to generation %lld with it: start "
-                        "it again",
-                        reply_string(fleet, "name"), reply_integer(old, "generation"));
+                        "%s: sqmgr lost its state, and with it the restart to generation %lld. Run "
+                        "'sqmgrctl restart %s' again",
+                        reply_string(fleet, "name"), reply_integer(old, "generation"),
+                        reply_string(fleet, "name"));
         }
         return CTL_DONE;
 }
@@ -345,8 +346,8 @@ static int fail(struct follow *follow, int code)
         if (follow_away(follow) == CTL_DONE)
                 return CTL_DONE;
         return output_error(CTL_CONNECT,
-                            "cannot connect to '%s' again: %s; the restart goes on when sqmgr is back, see "
-                            "'sqmgrctl status' then",
+                            "cannot reconnect to '%s': %s; the restart continues when sqmgr runs again. To "
+                            "follow it then, run 'sqmgrctl status'",
                             ctl->socket, strerrordesc_np(ctl->connect_error));
 }
 
@@ -369,16 +370,17 @@ static int restart_here(struct ctl *ctl)
                 return r;
         follow.until = ctl->deadline;
         if (wait)
-                follow.detached = "detached, the restart goes on: 'sqmgrctl status --watch' shows it, "
-                                  "'sqmgrctl abort' ends it";
+                follow.detached =
+                        "detached; the restart continues. To follow it, run 'sqmgrctl status --watch'; to "
+                        "end it, 'sqmgrctl abort'";
         return follow_run(&follow);
 }
 
 int ctl_restart(struct ctl *ctl)
 {
         if (ctl->release && !ctl->everywhere)
-                return usage_error(ctl->command, "--release goes with --everywhere");
+                return usage_error(ctl->command, "--release needs --everywhere");
         if (ctl->resume && ctl->everywhere)
-                return usage_error(ctl->command, "--resume does not go with --everywhere");
+                return usage_error(ctl->command, "--resume cannot be used with --everywhere");
         return ctl->everywhere ? group_rollout_restart(ctl) : restart_here(ctl);
 }

@@ -60,7 +60,7 @@ static int ask(struct show *show, const char *method, json_t *parameters, json_t
 
         client_close(show->ctl);
         if (r == CTL_DONE && top_clean(reply) < 0)
-                r = output_error(CTL_FAILED, "there is too little memory");
+                r = output_error(CTL_FAILED, "not enough memory");
         if (r != CTL_DONE) {
                 json_decref(reply);
                 return r;
@@ -151,7 +151,7 @@ static int read_lines(struct show *show)
         }
         close_fd(ends[0]);
         if (r == CTL_TIMEOUT)
-                lines = strdup("its log takes long to read: 'sqmgrctl logs' shows it\n");
+                lines = strdup("reading the log takes long. Run 'sqmgrctl logs'\n");
         if (lines) {
                 free(show->lines);
                 show->lines = lines;
@@ -219,16 +219,16 @@ static void order(struct show *show, enum top_do what)
         json_t *fleet = json_array_get(json_object_get(reply, "fleets"), 0);
         if (reply_is(fleet, "state", "stopped") || reply_is(fleet, "state", "quiet"))
                 snprintf(top->reported, sizeof(top->reported),
-                         "%s is %s, not restarted: run 'sqmgrctl start %s'", top->target,
+                         "%s is %s, not restarted. Run 'sqmgrctl start %s'", top->target,
                          reply_string(fleet, "state"), top->target);
         else if (r == CTL_DONE)
                 snprintf(top->reported, sizeof(top->reported),
-                         what == TOP_QUIET ? "%s takes no new jobs and is replaced"
-                                           : "%s is restarted, no job is cut off",
+                         what == TOP_QUIET ? "%s quieted; a new worker replaces it"
+                                           : "%s: restart ordered; jobs are not interrupted",
                          top->target);
         else
                 snprintf(top->reported, sizeof(top->reported), "%s",
-                         r == CTL_WOKEN ? "nothing was answered" : error);
+                         r == CTL_WOKEN ? "sqmgr did not answer" : error);
         json_decref(reply);
         show->polled_at = 0;
 }
@@ -308,10 +308,10 @@ int ctl_top(struct ctl *ctl)
         struct show show = {.ctl = ctl};
 
         if (ctl->json)
-                return usage_error(ctl->command, "a view with keys is not JSON: 'status --watch --json' is");
+                return usage_error(ctl->command, "'top' has no JSON. Use 'status --watch --json'");
         if (!screen_is_there() || !isatty(STDIN_FILENO))
                 return output_error(CTL_USAGE,
-                                    "'top' needs a terminal: 'sqmgrctl status --watch' does without");
+                                    "'top' needs a terminal. Without one, run 'sqmgrctl status --watch'");
         ctl->timeout = ANSWER_USEC;
         /* Errors at the start are printed without the view. */
         int r = ask(&show, "GetStatus", json_object(), &show.replies.status);

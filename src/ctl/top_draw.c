@@ -15,7 +15,7 @@ static const char *const sort_names[] = {
 static_assert(ELEMENTSOF(sort_names) == _TOP_SORT_MAX, "sort_names");
 
 static const char *const tab_names[] = {
-        [TOP_JOBS] = "jobs", [TOP_WORKER_REPORT] = "story", [TOP_LINES] = "last lines"};
+        [TOP_JOBS] = "jobs", [TOP_WORKER_REPORT] = "history", [TOP_LINES] = "log"};
 static_assert(ELEMENTSOF(tab_names) == _TOP_TAB_MAX, "tab_names");
 
 #define PROBLEMS_SHOWN 3
@@ -92,7 +92,7 @@ static void put_head(struct top_page *page)
                 return;
         put(page, "%s%s", colour(page, "\033[31m"), replies->error);
         if (replies->status)
-                put(page, "%sThis is how it was %s ago; trying again", colour(page, "\033[31m"),
+                put(page, "%sState of %s ago; reconnecting", colour(page, "\033[31m"),
                     format_duration(replies->age - replies->age % USEC_PER_SEC, span, sizeof(span)));
 }
 
@@ -120,7 +120,7 @@ static void put_problems(struct top_page *page)
                         put(page, "%s%s", colour(page, render_problem_colour(problem)), text);
         }
         if (shown < n)
-                put(page, "... %zu more problems: sqmgrctl status", n - shown);
+                put(page, "... %zu more problems: run 'sqmgrctl status'", n - shown);
 }
 
 static void put_fleet(struct top_page *page, json_t *fleet)
@@ -156,8 +156,7 @@ static void put_workers(struct top_page *page)
         if (top_rows_collect(&rows, page->top, page->replies->status) < 0)
                 return;
         if (rows.n == 0) {
-                put(page, "%s",
-                    page->top->filter[0] != '\0' ? "no worker passes the filter" : "there are no workers");
+                put(page, "%s", page->top->filter[0] != '\0' ? "no worker matches the filter" : "no workers");
                 return;
         }
         rows.n_shown = n;
@@ -189,7 +188,7 @@ static void print_jobs(FILE *out, const struct top_page *page)
         if (json_array_size(jobs) > 0)
                 (void)job_table_print(out, jobs, page->replies->now, page->view);
         else
-                fputs("no job is known to run there\n", out);
+                fputs("no running jobs known\n", out);
         json_foreach_in(error, page->replies->jobs, "errors")
                 text_print_wrapped(out, json_string_value(error), 0, 2, page->view->columns);
 }
@@ -254,16 +253,16 @@ static void put_help(struct top_page *page)
 {
         static const char text[] =
                 "Up Down j k   choose a worker, or scroll; also Page Up, Page Down, Home, End\n"
-                "Enter         opens the worker: its jobs, its story, the last lines it wrote\n"
-                "Tab 1 2 3     go from one of these to the next\n"
+                "Enter         opens the worker: jobs, history, log\n"
+                "Tab 1 2 3     switches between these\n"
                 "Esc           goes back, or drops the filter\n"
-                "s             sorts by the next column; n name, m memory, b busy, a age,\n"
-                "              t state: by that one\n"
+                "s             sorts by the next column; n m b a t sort by name, memory,\n"
+                "              busy, age, state\n"
                 "/             filters by id, state and what a worker waits for\n"
-                "Q             quiets the worker: it is replaced, its jobs finish\n"
-                "R             restarts the worker's fleet, no job cut off\n"
+                "Q             quiets the worker: its jobs finish, a new worker replaces it\n"
+                "R             restarts the worker's fleet without interrupting jobs\n"
                 "q             quits\n"
-                "Before anything is done it is asked; y means yes, any other key no.\n";
+                "Q and R ask first: y means yes, any other key no.\n";
 
         (void)put_lines(page, text, 0, page->left - 1);
 }
@@ -285,11 +284,12 @@ static void put_foot(struct top_page *page)
         while (page->left > 1)
                 put(page, "%s", "");
         if (top->asked == TOP_QUIET)
-                put(page, "%sQuiet %s? It takes no new jobs and is replaced. y: yes, any other key: no", bold,
+                put(page, "%sQuiet %s? A new worker replaces it. y: yes, any other key: no", bold,
                     top->target);
         else if (top->asked == TOP_RESTART)
                 put(page,
-                    "%sRestart %s? All its workers are replaced, no job cut off. y: yes, any other key: no",
+                    "%sRestart %s? All workers are replaced; no job is interrupted. y: yes, any other key: "
+                    "no",
                     bold, top->target);
         else if (top->typing)
                 put(page, "%sFilter: %s_", bold, top->filter);
@@ -314,7 +314,7 @@ size_t top_draw(FILE *out, const struct top *top, const struct top_replies *repl
 
         page.left = view->rows > 1 ? (size_t)view->rows - 1 : 1;
         if (top_is_too_small(view)) {
-                put(&page, "too small: %d columns, %d rows are needed", TOP_COLUMNS_MIN, TOP_ROWS_MIN);
+                put(&page, "terminal too small: at least %d columns, %d rows", TOP_COLUMNS_MIN, TOP_ROWS_MIN);
                 put(&page, "q quits");
                 return 0;
         }

@@ -139,7 +139,7 @@ static enum top_do press_at_question(struct top *top, int key)
         top->asked = TOP_NOTHING;
         if (key == 'y' || key == 'Y')
                 return asked;
-        snprintf(top->reported, sizeof(top->reported), "nothing was done");
+        snprintf(top->reported, sizeof(top->reported), "canceled");
         return TOP_NOTHING;
 }
 

@@ -15,14 +15,13 @@ static void draw_head(FILE *out, const struct view *view, const struct follow *f
 {
         /* Omit the heading if there is little room. */
         if (!view->brief)
-                fprintf(out, "%.8s, each second; %s quits\n", output_stamp(),
+                fprintf(out, "%.8s, updated each second; %s quits\n", output_stamp(),
                         isatty(STDIN_FILENO) ? "q" : "Ctrl-C");
         if (follow->why[0] == '\0')
                 return;
         fputs(view->colour ? "\033[31m" : "", out);
         text_print_wrapped(out, follow->why, 0, 2, view->columns);
-        fprintf(out, "%sThis is how it was then; trying again, q ends this.\n\n",
-                view->colour ? "\033[0m" : "");
+        fprintf(out, "%sState of that time; reconnecting. q quits.\n\n", view->colour ? "\033[0m" : "");
 }
 
 static void draw(FILE *out, const struct view *view, void *userdata)

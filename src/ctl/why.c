@@ -14,7 +14,7 @@
 static int print_json(json_t *json)
 {
         if (!json)
-                return output_error(CTL_FAILED, "there is too little memory");
+                return output_error(CTL_FAILED, "not enough memory");
         output_print_json(json);
         json_decref(json);
         return CTL_DONE;
@@ -38,9 +38,9 @@ static int report_unknown(const struct worker_report *worker_report)
                         json_array_append(ids, json_object_get(worker, "id"));
         }
         if (!known)
-                return output_error_as("unknown-fleet", CTL_USAGE, "unknown fleet '%.*s': %s", (int)length,
+                return output_error_as("unknown-fleet", CTL_USAGE, "unknown fleet '%.*s'; %s", (int)length,
                                        worker_report->id, output_names(fleets));
-        return output_error_as("unknown-worker", CTL_USAGE, "unknown worker '%s': %s", worker_report->id,
+        return output_error_as("unknown-worker", CTL_USAGE, "unknown worker '%s'; %s", worker_report->id,
                                output_names(ids));
 }
 
@@ -74,7 +74,7 @@ static void print_scaling(json_t *fleet, const struct view *view)
 
         if (!json_is_object(scaling)) {
                 text_print_wrapped(stdout,
-                                   "Its count does not follow its queues: active_process_max is not set", 0,
+                                   "The count does not follow the queues: active_process_max is not set", 0,
                                    2, view->columns);
                 return;
         }
@@ -94,7 +94,7 @@ static int report_fleet(const struct ctl *ctl, json_t *fleet, json_t *events)
                 return print_json(json_pack("{s:O, s:O}", "fleet", fleet, "events", events));
         _cleanup_free_ char *summary = render_fleet_summary(fleet);
         if (!summary)
-                return output_error(CTL_FAILED, "there is too little memory");
+                return output_error(CTL_FAILED, "not enough memory");
         print_events(events, &view);
         text_print_wrapped(stdout, summary, 0, 2, view.columns);
         print_scaling(fleet, &view);
@@ -120,7 +120,7 @@ int ctl_why(struct ctl *ctl)
         if (!worker)
                 return report_fleet(ctl, json_array_get(json_object_get(status, "fleets"), 0), events);
         if (worker_report_find(&worker_report, id, status, events) < 0)
-                r = output_error(CTL_FAILED, "there is too little memory");
+                r = output_error(CTL_FAILED, "not enough memory");
         else
                 r = report_worker(ctl, &worker_report);
         json_decref(worker_report.events);

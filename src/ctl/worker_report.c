@@ -114,9 +114,9 @@ static void print_state(FILE *out, const struct worker_report *worker_report, co
                  reason[0] == '\0' ? ""
                  : leaves          ? ": "
                                    : ", to be replaced: ",
-                 reason, waits_for[0] != '\0' ? "; it " : "", waits_for,
+                 reason, waits_for[0] != '\0' ? "; " : "", waits_for,
                  reason[0] != '\0' || waits_for[0] != '\0' ? ""
-                 : reply_is_true(worker, "ready")          ? ", all is well"
+                 : reply_is_true(worker, "ready")          ? ", healthy"
                                                            : ready);
         text_print_wrapped(out, text, 0, 2, view->columns);
 }
@@ -138,14 +138,15 @@ static void print_evidence(FILE *out, const struct worker_report *worker_report,
                  reply_seconds(worker, "uptime_seconds", span));
         text_print_wrapped(out, text, 0, 4, view->columns);
         if (json_is_null(json_object_get(worker, "busy")))
-                snprintf(text, sizeof(text), "  what jobs it runs is not known: it does not tell");
+                snprintf(text, sizeof(text), "  running jobs: not reported by the framework");
         else if (json_is_null(age))
-                snprintf(text, sizeof(text), "  it has not beaten yet");
+                snprintf(text, sizeof(text), "  no heartbeat yet");
         else
-                snprintf(text, sizeof(text), "  %lld job%s running at its last beat %s ago%s", busy,
+                snprintf(text, sizeof(text), "  %lld job%s running at the last heartbeat %s ago%s", busy,
                          busy == 1 ? "" : "s", reply_seconds(worker, "beat_age_seconds", span),
-                         strcmp(evidence, "title") == 0  ? "; Redis is away, its title tells"
-                         : strcmp(evidence, "none") == 0 ? "; that is no longer fresh"
+                         strcmp(evidence, "title") == 0
+                                 ? "; Redis is unreachable, jobs as in the process title"
+                         : strcmp(evidence, "none") == 0 ? "; no longer fresh"
                                                          : "");
         text_print_wrapped(out, text, 0, 4, view->columns);
         if (memory <= 0)
@@ -156,7 +157,7 @@ static void print_evidence(FILE *out, const struct worker_report *worker_report,
                             (long long)((double)memory * 100 / (double)threshold),
                             format_size((uint64_t)threshold, size, FORMAT_MAX));
         if (reaches[0] != '\0')
-                text_append(text, sizeof(text), "; it grows, and %s", reaches);
+                text_append(text, sizeof(text), "; growing, %s", reaches);
         text_print_wrapped(out, text, 0, 4, view->columns);
 }
 
@@ -166,11 +167,11 @@ static void print_beginning(FILE *out, const struct worker_report *worker_report
 
         if (!worker_report->from_start)
                 snprintf(text, sizeof(text),
-                         "Older events are not kept here; the journal may have them: 'journalctl "
-                         "SQMGR_WORKER=%s', of all lives of that name",
+                         "Older events are not kept. To look for them in the journal, run 'journalctl "
+                         "SQMGR_WORKER=%s'",
                          worker_report->id);
         else if (worker_report->earlier_workers)
-                snprintf(text, sizeof(text), "Others had this id before: see 'sqmgrctl events %s'",
+                snprintf(text, sizeof(text), "Earlier workers had the same id: run 'sqmgrctl events %s'",
                          worker_report->id);
         if (text[0] != '\0')
                 text_print_wrapped(out, text, 0, 0, view->columns);
@@ -187,6 +188,6 @@ void worker_report_print(FILE *out, const struct worker_report *worker_report, c
                 print_state(out, worker_report, view);
                 print_evidence(out, worker_report, view);
         } else {
-                fputs("Now: it is gone\n", out);
+                fputs("Now: gone\n", out);
         }
 }

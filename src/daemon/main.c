@@ -55,16 +55,16 @@ static void print_help(void)
                "  -c, --config FILE   read FILE instead of " DEFAULT_CONFIG "\n"
                "      --check-config  check the config file as a start would, and exit: 0, or 78\n"
                "      --check-state[=STATE]\n"
-               "                      check besides whether this sqmgr could take over from one that runs\n"
-               "                      with the state file STATE, and exit: 0, 1 or 78\n"
-               "      --print-config  print the settings in force, defaults included, and exit\n"
+               "                      also check whether this sqmgr could take over from one that\n"
+               "                      runs with the state file STATE, and exit: 0, 1 or 78\n"
+               "      --print-config  print the active settings, including defaults, and exit\n"
                "  -V, --version       print the version and exit\n"
                "  -h, --help          print this help and exit\n"
                "\n"
                "SIGTERM or SIGINT drains all workers and ends sqmgr (see on_stop); a second one\n"
-               "stops them now. SIGHUP reads the config file again. SIGUSR2 puts the installed\n"
-               "sqmgr in the place of the running one, workers untouched.\n"
-               "Exit status: 0 ended as told, 1 failed, 78 the config file is wrong.\n"
+               "stops the workers now. SIGHUP reloads the config file. SIGUSR2 replaces the running\n"
+               "sqmgr by the installed one; workers keep running.\n"
+               "Exit status: 0 exited as requested, 1 failed, 78 the config file has errors.\n"
                "See sqmgr(8), sqmgr.ini(5), sqmgrctl(1).\n" REPORT_FAULTS "\n");
 }
 
@@ -121,12 +121,13 @@ static int parse_options(int argc, char **argv, struct options *options)
 static int check_state(const struct options *options, const struct settings *settings)
 {
         const char *path = options->state ? options->state : settings->state_file;
-        char boot_id[BOOT_ID_MAX], why[512] = "there is too little memory";
+        char boot_id[BOOT_ID_MAX], why[512] = "out of memory";
         struct state *state = NULL;
 
         if (strcmp(path, settings->state_file) != 0) {
                 fprintf(stderr,
-                        "%s: state_file is '%s', but '%s' is in use: change it only while no worker runs\n",
+                        "%s: state_file is '%s', but '%s' is in use; change state_file only while no worker "
+                        "runs\n",
                         options->config, settings->state_file, path);
                 return EXIT_FAILURE;
         }
@@ -205,13 +206,14 @@ static void rehearse(const struct settings *settings, const struct fleet_setting
         _cleanup_free_ struct quoted *error = report.error;
         const char *why = error ? quoted_reveal(error) : strerrordesc_np(r < 0 ? -r : ENOMEM);
         if (r == 0 && report.outcome == LAUNCH_PENDING)
-                why = "what it needs did not answer within 10s, is a file server away?";
+                why = "files of the fleet did not respond within 10s; check whether a file server is "
+                      "unreachable";
         if (r < 0 || report.outcome != LAUNCH_RUNNING)
-                settings_errors_add(warnings, fleet->line, "fleet '%s': no worker could be started now: %s",
-                                    fleet->name, why);
+                settings_errors_add(warnings, fleet->line,
+                                    "fleet '%s': a worker could not be started now: %s", fleet->name, why);
         if (report.redis.difference != REDIS_SAME)
                 settings_errors_add(warnings, fleet->line,
-                                    "fleet '%s': %s: heartbeats are searched where redis_url points",
+                                    "fleet '%s': %s. Heartbeats are read from redis_url: make both the same",
                                     fleet->name, redis_difference_text(&report.redis, differs));
 }
 
@@ -281,7 +283,7 @@ int main(int argc, char **argv)
         _cleanup_free_ char *program = program_path();
         struct invocation invocation = {.program = program, .argv = argv, .config_path = options.config};
         if (!program) {
-                log_error("there is too little memory");
+                log_error("out of memory");
                 return EXIT_FAILURE;
         }
         return supervisor_run(&invocation, TAKE_PTR(settings), &handover) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;

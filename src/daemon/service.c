@@ -36,7 +36,8 @@ static void open_view(struct service *service, int inherited)
         }
         service->readers.may_connect = server_open_view(service->server, &place, error, sizeof(error)) == 0;
         if (!service->readers.may_connect)
-                log_error("read_socket: %s, nobody can look there until sqmgr is restarted", error);
+                log_error("read_socket: %s; read-only clients cannot connect until sqmgr is restarted",
+                          error);
 }
 
 int service_start(struct service *service, const struct handover *handover)
@@ -103,14 +104,14 @@ void service_keep_lock(struct service *service)
 
         int r = listener_lock_again(path, &service->state_lock_fd, error, sizeof(error));
         if (r > 0) {
-                log_warning("the lock '%s.lock' was deleted while sqmgr runs, and is made again: "
-                            "see what removes files there",
+                log_warning("the lock '%s.lock' was deleted while sqmgr runs and has been created again; "
+                            "find what deletes files there",
                             path);
                 /* The state may have been deleted with it. */
                 persist->runtime->wakeup->pass.unsaved = true;
         } else if (r < 0 && r != service->lock_error) {
                 log_error("the lock '%s.lock' is lost: %s%s", path, error,
-                          r == -EBUSY ? ", and both run the same workers: stop one of the two" : "");
+                          r == -EBUSY ? ". Both manage the same workers: stop one of them" : "");
         }
         service->lock_error = MIN(r, 0);
         persist->locked_out = r == -EBUSY;
@@ -126,8 +127,8 @@ void service_keep_sockets(struct service *service)
                 int r = server_keep_socket(service->server, i > 0, error, sizeof(error));
 
                 if (r > 0)
-                        log_warning("the %s socket '%s' was deleted while sqmgr runs, and is made again: "
-                                    "see what removes files there",
+                        log_warning("the %s socket '%s' was deleted while sqmgr runs and has been created "
+                                    "again; find what deletes files there",
                                     names[i], i > 0 ? settings_read_socket(settings) : settings->socket);
                 else if (r < 0 && r != service->socket_errors[i])
                         log_error("the %s socket is lost: %s", names[i], error);

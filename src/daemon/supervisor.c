@@ -167,7 +167,7 @@ static void plan(struct supervisor *supervisor)
         subsystems_observe(&supervisor->runtime.subsystems, now);
         running_jobs_tick(world);
         if (pass_run(&supervisor->wakeup.pass, &ops, &clocks, supervisor) < 0)
-                log_error("memory is short: the plan is incomplete, and made again at the next look");
+                log_error("out of memory: the plan is incomplete; retrying with the next check");
         if (pass_is_deferred(&supervisor->wakeup.pass)) {
                 set_timer(supervisor, now);
                 return;
@@ -299,8 +299,8 @@ static void check_nofile(const struct world *world)
         struct rlimit limit;
 
         if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < needed)
-                log_warning("the limit of %llu open files is low for these fleets: raise it to %llu "
-                            "(LimitNOFILE= in a systemd unit)",
+                log_warning("the limit of %llu open files is too low for these fleets; raise the limit to "
+                            "%llu (LimitNOFILE= in a systemd unit)",
                             (unsigned long long)limit.rlim_cur, needed);
 }
 
@@ -482,7 +482,7 @@ int supervisor_run(const struct invocation *invocation, struct settings *setting
                 r = run(&supervisor);
         /* With -EBUSY (another sqmgr holds the socket or the state file), a better reason was logged. */
         if (r < 0 && r != -EBUSY)
-                log_error("sqmgr ends: %s", strerror(-r));
+                log_error("sqmgr exits: %s", strerror(-r));
         end(&supervisor);
         return r;
 }

@@ -31,7 +31,7 @@ enum command_outcome command_abort(struct fleet *fleet, const struct orderer *by
 {
         char who[ORDERER_TEXT_MAX], why[ORDERER_TEXT_MAX + 32];
 
-        snprintf(why, sizeof(why), "%s asked for it", orderer_text(by, who));
+        snprintf(why, sizeof(why), "requested by %s", orderer_text(by, who));
         rollout_abort(fleet, why, by);
         rollout_acknowledge(fleet, by);
         return COMMAND_DONE;
@@ -94,7 +94,7 @@ enum command_outcome command_quiet_worker(struct worker *worker, const struct or
 enum command_outcome command_stop_worker(struct worker *worker, bool force, const struct orderer *by,
                                          usec_t now _unused_)
 {
-        if (!force || worker->state == WORKER_STOPPING || worker->state == WORKER_GONE)
+        if (!force || worker->state == WORKER_GONE)
                 return worker->state > WORKER_ACTIVE ? COMMAND_LEAVING : order_worker(worker, "stopped", by);
         worker->orders.forced = true;
         (void)order_worker(worker, "stopped at once", by);
@@ -142,8 +142,7 @@ enum command_outcome command_scale_auto(struct fleet *fleet, const struct ordere
                 return COMMAND_FIXED;
         fleet->automatic_count = fleet_current_count(fleet);
         fleet->scale = 0;
-        event_by(by, fleet_event(fleet, EVENT_ORDER, ": its count follows its queues again, by %s",
-                                 orderer_text(by, who)));
+        event_by(by, fleet_event(fleet, EVENT_ORDER, ": autoscaling resumed by %s", orderer_text(by, who)));
         return COMMAND_DONE;
 }
 

@@ -60,10 +60,10 @@ static void report_begun(struct world *world)
         char text[PRESSURE_RESPONSE_TEXT_MAX], bytes[FORMAT_MAX], who[WORKER_ID_MAX + 96] = "";
 
         if (most)
-                snprintf(who, sizeof(who), "; %s (pid %d) holds the most, %s", WORKER_ID(most),
+                snprintf(who, sizeof(who), "; largest worker: %s (pid %d), %s", WORKER_ID(most),
                          (int)worker_pid(most), format_size(memory_taken_bytes(most), bytes, sizeof(bytes)));
         world_event(world, EVENT_MEMORY_PRESSURE, NULL, NULL,
-                    "memory is short: %s%s; no worker beyond the count is started meanwhile",
+                    "memory pressure: %s%s. No worker beyond the count is started until the pressure ends",
                     pressure_response_text(world, text), who);
 }
 
@@ -91,8 +91,10 @@ void observe_pressure(struct world *world, const struct pressure_reading *readin
         const struct settings *settings = world->settings;
 
         if (settings->pressure_limit == 0 || !reading) {
-                forget(world, reading ? "memory pressure is no longer watched: pressure_limit is none"
-                                      : "memory pressure cannot be read any more: starts go on");
+                forget(world,
+                       reading ? "memory pressure is no longer monitored (pressure_limit none); extra "
+                                 "workers may start again"
+                               : "memory pressure can no longer be read; extra workers may start again");
                 return;
         }
         world->pressure_reading = *reading;
@@ -101,7 +103,8 @@ void observe_pressure(struct world *world, const struct pressure_reading *readin
                 report_begun(world);
                 break;
         case PRESSURE_ENDED:
-                world_event(world, EVENT_MEMORY_EASED, NULL, NULL, "memory is no longer short: starts go on");
+                world_event(world, EVENT_MEMORY_EASED, NULL, NULL,
+                            "memory pressure has ended; extra workers may start again");
                 end(world);
                 break;
         case PRESSURE_SAME:

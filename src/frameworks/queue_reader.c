@@ -75,7 +75,7 @@ static void ask(struct queue_reader *reader, unsigned asked)
                 int r = question->asked & asked ? ask_question(reader, question, queue, tag) : 0;
 
                 if (r < 0)
-                        fail(reader, r == -ENOMEM ? "memory is short" : "Redis went away", NULL);
+                        fail(reader, r == -ENOMEM ? "out of memory" : "connection to Redis lost", NULL);
         }
         if (asked == QUEUES_NAMED)
                 reader->minute = reader->found.realtime / USEC_PER_MIN;
@@ -171,7 +171,7 @@ static void take(struct queue_reader *reader, const struct queues_question *ques
         if (!question->take)
                 *(uint64_t *)((char *)found->queues + question->counter) += queues_number(reply);
         else if (question->take(reply, found) < 0)
-                fail(reader, "memory is short", NULL);
+                fail(reader, "out of memory", NULL);
 }
 
 static void on_reply(const redisReply *reply, size_t tag, void *userdata)
@@ -180,13 +180,13 @@ static void on_reply(const redisReply *reply, size_t tag, void *userdata)
         const struct queues_question *question = &reader->format->questions[tag % reader->format->n];
 
         if (!reply)
-                fail(reader, "Redis went away or did not answer in time", NULL);
+                fail(reader, "connection to Redis lost, or no reply in time", NULL);
         else if (reply->type != REDIS_REPLY_ERROR)
                 take(reader, question, reply, tag / reader->format->n);
         /* A queue's key of the wrong type must not hide the other queues. */
         else if (!(reader->named && question->optional) &&
                  !((reader->named || question->asked & QUEUES_EACH) && reply_is_wrong_type(reply)))
-                fail(reader, "it refuses the command", reply->str);
+                fail(reader, "command refused", reply->str);
 }
 
 static void on_round(void *userdata)

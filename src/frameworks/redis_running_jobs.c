@@ -36,7 +36,7 @@ struct redis_running_jobs *redis_running_jobs_free(struct redis_running_jobs *ru
 
 static void too_little_memory(struct redis_running_jobs *running_jobs)
 {
-        error_report_set(&running_jobs->error, "there is too little memory");
+        error_report_set(&running_jobs->error, "out of memory");
 }
 
 static int on_decode(sd_event_source *source, uint64_t due _unused_, void *userdata)
@@ -66,9 +66,9 @@ static void on_list(const redisReply *reply, size_t tag, void *userdata)
         const size_t each = running_jobs->format->n_asks;
 
         if (!reply)
-                error_report_set(&running_jobs->error, "the connection was lost");
+                error_report_set(&running_jobs->error, "connection to Redis lost");
         else if (reply->type == REDIS_REPLY_ERROR)
-                error_report_quote(&running_jobs->error, reply->str, "it refuses the command");
+                error_report_quote(&running_jobs->error, reply->str, "command refused");
         else if (running_jobs->format->take(reply, tag % each, &running_jobs->lists[tag / each]) < 0)
                 too_little_memory(running_jobs);
 }

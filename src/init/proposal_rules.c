@@ -66,9 +66,8 @@ static int check_value(const struct proposal *proposal, const char *key, const c
         fleet_settings_free(fleet);
         if (r == 0 && length > SETTINGS_LINE_BYTES_MAX) {
                 snprintf(why, SETTINGS_WHY_MAX,
-                         "the line would have %zu bytes, and more than %d are not possible: put a long "
-                         "command "
-                         "into a script, a long environment into an environment_file",
+                         "the line would have %zu bytes, the maximum is %d; move a long command to a script, "
+                         "a long environment to environment_file",
                          length, SETTINGS_LINE_BYTES_MAX);
                 r = -EINVAL;
         }

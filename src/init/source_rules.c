@@ -318,7 +318,7 @@ static void take_of_supervisord(struct proposal *proposal, struct entry *entry)
         if (entry->cut)
                 proposal_note(
                         proposal,
-                        "%s, line %u: not taken over: longer than %d bytes: put a long command into a script",
+                        "%s, line %u: not taken over: longer than %d bytes: move a long command to a script",
                         entry->name, entry->line, SETTINGS_LINE_BYTES_MAX);
         else if (refuse_expansion(proposal, entry->name, value))
                 return;

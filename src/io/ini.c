@@ -50,8 +50,8 @@ static bool refuse_comment(struct reader *reader, const char *value)
                 unquoted |= blank && *p == ';' && !quote;
                 quoted |= blank && *p == ';' && quote;
                 if (blank && *p == '#' && !quote) {
-                        refuse(reader, "a '#' behind a blank begins no comment here, but would belong to the "
-                                       "value: put the comment on a line of its own, or the '#' in quotes");
+                        refuse(reader, "'#' after a blank would become part of the value; put the comment on "
+                                       "its own line, or quote the '#'");
                         return true;
                 }
                 blank = isspace((unsigned char)*p);
@@ -63,8 +63,8 @@ static bool refuse_comment(struct reader *reader, const char *value)
         /* An unclosed quote is an apostrophe and quotes nothing. */
         if (!unquoted && !(quoted && quote))
                 return false;
-        refuse(reader, "a ';' behind a blank begins a comment, and none may stand behind a value: put the "
-                       "comment on a line of its own, or the ';' in quotes");
+        refuse(reader, "';' after a blank begins a comment, which cannot follow a value; put the comment on "
+                       "its own line, or quote the ';'");
         return true;
 }
 
@@ -75,11 +75,11 @@ static bool take_section(struct reader *reader, char *line)
 
         settings_draft_refuse_section(reader->draft);
         if (!close) {
-                refuse(reader, "the section's name is not closed: add the ']'");
+                refuse(reader, "the section name has no closing ']'; add the ']'");
                 return false;
         }
         if (close[1] != '\0') {
-                refuse(reader, "something stands behind the section's ']': put it on a line of its own");
+                refuse(reader, "text follows the section's ']'; move the text to its own line");
                 return false;
         }
         *close = '\0';
@@ -97,11 +97,10 @@ static bool check_pair(struct reader *reader, const char *line)
         if (name > 0 && line[equals] == '=')
                 return !refuse_comment(reader, line + equals + 1);
         if (name > 0 && line[equals] == ':')
-                refuse(reader, "'%.*s' is followed by a ':', write '%.*s = ...'", (int)name, line, (int)name,
+                refuse(reader, "'%.*s' is followed by ':'; write '%.*s = ...'", (int)name, line, (int)name,
                        line);
         else
-                refuse(reader,
-                       "this is no section, no comment, and no 'key = value'; a comment begins with '#'");
+                refuse(reader, "not a section, comment or 'key = value' line; begin comments with '#'");
         return false;
 }
 
@@ -112,7 +111,7 @@ static bool take_line(struct reader *reader, const char *start, const char *end)
         size_t length = (size_t)(end - start);
 
         if (memchr(start, '\0', length) || memchr(start, MASK, length)) {
-                refuse(reader, "the line holds a NUL byte or Ctrl-A: this is no text file");
+                refuse(reader, "the line contains a NUL byte or Ctrl-A; make the file plain text");
                 return false;
         }
         const char *text = start;
@@ -124,12 +123,12 @@ static bool take_line(struct reader *reader, const char *start, const char *end)
                 return false;
         if (length > SETTINGS_LINE_BYTES_MAX) {
                 refuse(reader,
-                       "the line has %zu bytes, and more than %d are not possible: shorten it; a long "
-                       "command may go into a script, a long environment into environment_file",
+                       "the line has %zu bytes, the maximum is %d; move a long command to a script, a long "
+                       "environment to environment_file",
                        length, SETTINGS_LINE_BYTES_MAX);
         } else if (text > start) {
-                refuse(reader, "the line is indented, and would continue the one above it: remove the "
-                               "blanks; a value must stand on one line");
+                refuse(reader, "the line is indented and would continue the previous line; remove the "
+                               "indentation and write each value on one line");
         } else {
                 memcpy(line, text, (size_t)(end - text));
                 line[end - text] = '\0';
@@ -160,7 +159,7 @@ static char *read_line(char *buffer, int size, void *stream)
         reader->begun = true;
         size_t length = take_line(reader, start, end) ? (size_t)(end - start) : 0;
         if (length + sizeof("\n") > (size_t)size) {
-                refuse(reader, "the line is too long for this build of inih");
+                refuse(reader, "the line is too long for this build of inih; shorten it");
                 length = 0;
         }
         memcpy(buffer, start, length);
@@ -204,7 +203,7 @@ static int read_ini(const char *text, size_t length, unsigned file, struct setti
                 return -ENOMEM;
         if (r > 0)
                 settings_errors_add(errors, settings_line(file, (unsigned)r),
-                                    "inih cannot read this line: write 'key = value'");
+                                    "inih cannot read this line; write 'key = value'");
         return reader.error;
 }
 
@@ -267,14 +266,14 @@ static bool check_owner(const struct load *load, const struct stat *st, const st
         if (st->st_uid != 0) {
                 const struct passwd *owner = getpwuid(st->st_uid);
                 refuse_source(load, source,
-                              "it belongs to uid %u (%s), and as root sqmgr trusts only files of root's: "
-                              "chown it to root",
-                              (unsigned)st->st_uid, owner ? owner->pw_name : "of no user");
+                              "owned by uid %u (%s), but sqmgr as root trusts only root's files; run 'chown "
+                              "root %s'",
+                              (unsigned)st->st_uid, owner ? owner->pw_name : "no such user", source->path);
         }
         if ((st->st_mode & (S_IWGRP | S_IWOTH)) != 0)
-                refuse_source(load, source, "its mode %04o lets others than root write it: chmod it to %04o",
+                refuse_source(load, source, "mode %04o lets others than root write; run 'chmod %04o %s'",
                               (unsigned)(st->st_mode & 07777),
-                              (unsigned)(st->st_mode & 07777 & ~(mode_t)(S_IWGRP | S_IWOTH)));
+                              (unsigned)(st->st_mode & 07777 & ~(mode_t)(S_IWGRP | S_IWOTH)), source->path);
         return load->errors->n == before && !load->errors->lost;
 }
 
@@ -303,20 +302,19 @@ static int read_file(const struct load *load, const struct ini_source *source, c
         /* Without O_NONBLOCK, opening a pipe would wait for a writer. */
         _cleanup_close_ int fd = open(source->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
         if (fd < 0 || fstat(fd, &st) < 0) {
-                refuse_source(load, source, "cannot open: %s, %s", strerror(errno),
-                              errno == EACCES ? "make it readable by the user that sqmgr runs as"
-                                              : source->remedy);
+                refuse_source(load, source, "cannot open: %s; %s", strerror(errno),
+                              errno == EACCES ? "make the file readable by sqmgr's user" : source->remedy);
                 return -EINVAL;
         }
         if (!S_ISREG(st.st_mode)) {
-                refuse_source(load, source, "it is not a regular file, %s", source->remedy);
+                refuse_source(load, source, "not a regular file; %s", source->remedy);
                 return -EINVAL;
         }
         if (load->is_root && !check_owner(load, &st, source))
                 return -EINVAL;
         int r = fd_read_whole(fd, FILE_MAX_BYTES, ret, ret_length);
         if (r < 0 && r != -ENOMEM) {
-                refuse_source(load, source, "cannot read: %s, %s", strerror(-r), source->remedy);
+                refuse_source(load, source, "cannot read: %s; %s", strerror(-r), source->remedy);
                 return -EINVAL;
         }
         return r;
@@ -354,22 +352,21 @@ static int read_included(const struct load *load)
                 r = -ENOMEM;
         else if (outcome == GLOB_ABORTED)
                 refuse_key(load, NULL, "include",
-                           "include = %s: cannot read that directory, make it readable by the user that "
-                           "sqmgr runs as",
+                           "include = %s: cannot read the directory; make the directory readable by sqmgr's "
+                           "user",
                            pattern);
         else if (found.gl_pathc > SETTINGS_FILES_MAX)
                 refuse_key(load, NULL, "include",
-                           "include = %s: these are %zu files, and more than %d are not read", pattern,
+                           "include = %s: %zu files match, the maximum is %d; merge some of them", pattern,
                            (size_t)found.gl_pathc, SETTINGS_FILES_MAX);
         else if (found.gl_pathc == 0)
-                settings_errors_add(load->warnings, line, "include = %s: there is no such file", pattern);
+                settings_errors_add(load->warnings, line, "include = %s: no file matches", pattern);
         for (unsigned i = 0; i < found.gl_pathc && found.gl_pathc <= SETTINGS_FILES_MAX && r == 0; i++) {
                 r = settings_errors_add_file(load->errors, found.gl_pathv[i]);
                 if (r == 0)
                         r = settings_errors_add_file(load->warnings, found.gl_pathv[i]);
                 if (r == 0)
-                        r = read_ini_file(load, found.gl_pathv[i], i + 1,
-                                          "take it out of what 'include' names");
+                        r = read_ini_file(load, found.gl_pathv[i], i + 1, "exclude the path from 'include'");
                 /* Continue with the other files, to report all errors at once. */
                 if (r == -EINVAL)
                         r = 0;
@@ -392,8 +389,8 @@ static int read_first_line(const struct load *load, const struct ini_source *sou
 
         size_t end = strcspn(text, "\r\n");
         if (end == 0 || (end == strlen(text) && end < length)) {
-                refuse_source(load, source, "its first line is %s: put the %s there",
-                              end == 0 ? "empty" : "no text", what);
+                refuse_source(load, source, "the first line is %s; put the %s there",
+                              end == 0 ? "empty" : "not text", what);
                 return 0;
         }
         text[end] = '\0';
@@ -422,10 +419,10 @@ static int read_rollout_key(const struct load *load, struct fleet_settings *flee
                                                  "put the key on the first line of that file");
         int r = read_first_line(load, &source, "key", &fleet->rollout_key);
         if (fleet->rollout_key && strlen(fleet->rollout_key) < ROLLOUT_KEY_MIN)
-                refuse_source(
-                        load, &source,
-                        "its first line has fewer than %d bytes: make a key, as with 'openssl rand -hex 32'",
-                        ROLLOUT_KEY_MIN);
+                refuse_source(load, &source,
+                              "the first line has fewer than %d bytes; create a key, for example with "
+                              "'openssl rand -hex 32'",
+                              ROLLOUT_KEY_MIN);
         return r;
 }
 
@@ -452,7 +449,7 @@ static int check_tls(const struct load *load)
                         continue;
                 any = true;
                 struct ini_source source = source_of_key(load, NULL, files[i].key, files[i].path,
-                                                         "put a PEM file there, or name another");
+                                                         "put a PEM file there or set another path");
                 int r = read_file(load, &source, &text, &length);
                 if (text)
                         explicit_bzero(text, length);
@@ -465,7 +462,7 @@ static int check_tls(const struct load *load)
         if (r == 0 || r == -ENOMEM)
                 return r;
         if (r != -EINVAL) {
-                settings_errors_add(load->warnings, 0, "the files for TLS could not be judged: %s",
+                settings_errors_add(load->warnings, 0, "the TLS files could not be checked: %s",
                                     strerrordesc_np(-r));
                 return 0;
         }
@@ -490,7 +487,7 @@ static void check_user(const struct load *load, const struct fleet_settings *fle
                 if (load->is_root && line == fleet->line)
                         settings_errors_add(
                                 load->warnings, line,
-                                "fleet '%s' has no 'user': its workers run as root, set the application's",
+                                "fleet '%s' has no 'user': workers run as root; set the application's user",
                                 fleet->name);
                 return;
         }
@@ -498,11 +495,11 @@ static void check_user(const struct load *load, const struct fleet_settings *fle
         const struct passwd *user = getpwnam(fleet->user);
         if (!user)
                 refuse_key(load, fleet, "user", "fleet '%s': user = %s: %s", fleet->name, fleet->user,
-                           explain_unknown("there is no such user, create it or name another"));
+                           explain_unknown("no such user; create the user or set another"));
         else if (!load->is_root && user->pw_uid != load->uid)
                 refuse_key(load, fleet, "user",
-                           "fleet '%s': user = %s: only root can start workers as another user, leave 'user' "
-                           "out or run sqmgr as root",
+                           "fleet '%s': user = %s: only root can start workers as another user; remove "
+                           "'user' or run sqmgr as root",
                            fleet->name, fleet->user);
 }
 
@@ -516,14 +513,14 @@ static void check_alert_user(const struct load *load)
         const struct passwd *user = getpwnam(name);
         if (!user && settings_draft_line(load->draft, NULL, "alert_user") == 0)
                 refuse_key(load, NULL, "alert_command", "alert_command would run as user '%s': %s", name,
-                           explain_unknown("there is no such user, create it or set alert_user"));
+                           explain_unknown("no such user; create the user or set alert_user"));
         else if (!user)
                 refuse_key(load, NULL, "alert_user", "alert_user = %s: %s", name,
-                           explain_unknown("there is no such user, create it or name another"));
+                           explain_unknown("no such user; create the user or set another"));
         else if (!load->is_root && user->pw_uid != load->uid)
                 refuse_key(load, NULL, "alert_user",
-                           "alert_user = %s: only root can run alert_command as another user, leave "
-                           "alert_user out or run sqmgr as root",
+                           "alert_user = %s: only root can run alert_command as another user; remove "
+                           "alert_user or run sqmgr as root",
                            name);
 }
 
@@ -538,11 +535,11 @@ static void check_group(const struct load *load, const struct fleet_settings *fl
         const struct group *group = getgrnam(name);
         if (!group)
                 refuse_key(load, fleet, key, "%s = %s: %s", key, name,
-                           explain_unknown("there is no such group, create it or name another"));
+                           explain_unknown("no such group; create the group or set another"));
         else if (fleet && !load->is_root && group->gr_gid != getegid())
                 refuse_key(load, fleet, key,
-                           "fleet '%s': group = %s: only root can start workers as another group, leave "
-                           "'group' out or run sqmgr as root",
+                           "fleet '%s': group = %s: only root can start workers as another group; remove "
+                           "'group' or run sqmgr as root",
                            fleet->name, name);
 }
 
@@ -584,7 +581,7 @@ static int load_draft(const struct load *load, const char *path)
 {
         const struct settings *settings = load->settings;
 
-        int r = read_ini_file(load, path, 0, "copy the sample sqmgr.ini there, or name another file with -c");
+        int r = read_ini_file(load, path, 0, "copy the sample sqmgr.ini there or name another file with -c");
         if (r == 0)
                 r = read_included(load);
         if (r == 0)

@@ -80,7 +80,7 @@ static bool journal_is_ready(void)
         if (journal_has_space(lost > 0 ? 0 : JOURNAL_WAIT_MSEC)) {
                 if (lost == 0)
                         return true;
-                sd_journal_send("MESSAGE=%u %s lost here: the journal did not take %s", lost,
+                sd_journal_send("MESSAGE=%u %s lost here: the journal did not accept %s", lost,
                                 lost == 1 ? "entry was" : "entries were", lost == 1 ? "it" : "them",
                                 "PRIORITY=%d", LOG_WARNING, NULL);
                 lost = 0;
@@ -121,8 +121,8 @@ static void log_line(int level, const char *text, const struct quoted *quoted)
                 return;
         }
         if (lost > 0)
-                dprintf(STDERR_FILENO, "%s warning: %u %s lost here: nobody read %s\n", stamp, lost,
-                        lost == 1 ? "line was" : "lines were", lost == 1 ? "it" : "them");
+                dprintf(STDERR_FILENO, "%s warning: %u %s lost here: the reader of the log did not read %s\n",
+                        stamp, lost, lost == 1 ? "line was" : "lines were", lost == 1 ? "it" : "them");
         lost = 0;
         if (log_has_space()) {
                 dprintf(STDERR_FILENO, "%s %s%s\n", stamp, name, text);

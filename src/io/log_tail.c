@@ -113,7 +113,7 @@ static size_t collect_lines(const char *text, size_t length, const pid_t pids[st
                 const char *newline = memrchr(text, '\n', length);
                 const char *line = newline ? newline + 1 : text;
                 size_t size = (size_t)(text + length - line);
-                uint64_t author = pids[0] != 0 ? author_of(line, size) : 0;
+                uint64_t author = pids[0] != 0 && pids[1] != LOG_TAIL_ANY_PID ? author_of(line, size) : 0;
 
                 length = newline ? (size_t)(newline - text) : 0;
                 while (size > 0 && line[size - 1] == '\r')

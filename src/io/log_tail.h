@@ -7,6 +7,7 @@
 
 #define LOG_TAIL_MAX       5
 #define LOG_TAIL_MAX_BYTES 800
+#define LOG_TAIL_ANY_PID   ((pid_t)-1)
 
 /* How far back to search for lines that are not backtrace frames. */
 #define LOG_TAIL_LOOK_BACK_BYTES ((size_t)16 * 1024)
@@ -16,7 +17,7 @@
  * without colors. Backtrace frames are omitted: indented lines if there are others, and Ruby's frames after
  * the first. A line that occurs more than once is copied once, where it occurs last, with the number. pids:
  * of the process, for a log that other processes write to; lines that name another pid as their author are
- * omitted. {0}: all lines are its own. */
+ * omitted. The first is 0, or the second LOG_TAIL_ANY_PID: all lines are its own. */
 void log_tail_cut(char *text, size_t length, const pid_t pids[static 2], char *lines, size_t size);
 
 /* Returns true if each line names its author: after log_tail_cut() with pids, all lines are the process's. */

@@ -54,10 +54,10 @@ static int judge(const struct check *check, int fd, const struct stat *status, b
                 return PATH_TRUST_SAFE;
         name_directory(fd, name);
         snprintf(check->why, check->size,
-                 is_foreign(status)
-                         ? "'%s': the directory '%s' belongs to another user, who could put something else "
-                           "there"
-                         : "'%s': others may write to the directory '%s', and put something else there",
+                 is_foreign(status) ? "'%s': directory '%s' is owned by another user, who can replace files "
+                                      "there; change its owner or use another directory"
+                                    : "'%s': directory '%s' is writable by others, who can replace files "
+                                      "there; change its mode or use another directory",
                  check->path, name);
         return PLACE_UNSAFE;
 }
@@ -107,7 +107,8 @@ static int check_link(const struct check *check, const char *path, unsigned link
                 return PATH_TRUST_SAFE;
         if (is_foreign(&status)) {
                 snprintf(check->why, check->size,
-                         "'%s': the link '%.*s' belongs to another user, who could have it lead elsewhere",
+                         "'%s': link '%.*s' is owned by another user, who can redirect it; change its owner "
+                         "or use another path",
                          check->path, NAME_SIZE - 1, path);
                 return PLACE_UNSAFE;
         }
@@ -152,7 +153,7 @@ static int check_links(const struct check *check, const char *path, unsigned lin
 static int finish(const struct check *check, int r)
 {
         if (r < 0)
-                snprintf(check->why, check->size, "'%s': cannot look at its directory: %s", check->path,
+                snprintf(check->why, check->size, "'%s': cannot check the directory: %s", check->path,
                          strerrordesc_np(-r));
         return r == PLACE_UNSAFE ? -EPERM : r;
 }

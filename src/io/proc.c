@@ -197,7 +197,7 @@ int proc_uid(const struct proc *proc, uid_t *ret)
 int proc_groups(const struct proc *proc, uid_t uid, gid_t *ret_gid, gid_t *groups, size_t max, size_t *ret_n)
 {
         char text[8192];
-        uint64_t real_uid, gid;
+        uint64_t real_uid, gid = 0;
 
         ssize_t length = proc_read_file(proc, "status", text, sizeof(text));
         int r = length < 0 ? (int)length : procfile_number(text, "Uid:", 10, &real_uid);

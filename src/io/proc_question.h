@@ -32,7 +32,7 @@ struct proc_question {
         uint32_t id;
         int32_t pid;
         uint32_t subject;  /* enum proc_subject */
-        int32_t other_pid; /* PROC_LOG_TAIL: of another process whose lines count; 0: none */
+        int32_t other_pid; /* PROC_LOG_TAIL: of another process whose lines count; 0: none; -1: any */
 };
 
 #define PROC_QUESTIONS_MAX 64

@@ -131,7 +131,7 @@ static void fail_queries(struct reader *reader)
         while (reader->queries) {
                 struct answer answer = {.kind = reader->queries->kind, .status = ANSWER_LOST};
 
-                error_report_set(&answer.error, "the connection was lost");
+                error_report_set(&answer.error, "connection lost");
                 finish(reader, &reader->queries, &answer);
         }
 }
@@ -175,7 +175,7 @@ static _printf_(2, 3) void process_failed(struct reader *reader, const char *for
 static void refuse(struct reader *reader)
 {
         reader->refusals++;
-        process_failed(reader, "its reader sent what cannot be, and was ended");
+        process_failed(reader, "the reader process sent an invalid message and was ended");
 }
 
 static struct pending_query **find_query(struct reader *reader, uint64_t id)
@@ -200,7 +200,7 @@ static void on_answer(struct reader *reader, struct codec_reader *bytes)
         if (r == -EBADMSG) {
                 refuse(reader);
         } else if (r < 0) {
-                process_failed(reader, "memory is short");
+                process_failed(reader, "out of memory");
         } else if (answer.kind == QUERY_CONFIGURE && answer.status != ANSWER_OK) {
                 process_failed(reader, "%s", answer.error.text);
         } else {
@@ -288,7 +288,7 @@ static void on_socket_end(int error, void *userdata)
         if (error == -EMSGSIZE) {
                 refuse(reader);
         } else {
-                error_report_set(&report.error, "its reader has ended");
+                error_report_set(&report.error, "the reader process exited");
                 reader->message_socket = message_socket_free(reader->message_socket);
                 arm(reader, usec_add(clock_now(CLOCK_MONOTONIC), END_USEC));
                 fail_queries(reader);
@@ -302,7 +302,7 @@ static void on_process_end(const char *how, void *userdata)
         struct reader *reader = userdata;
 
         reader->process = NULL;
-        process_failed(reader, "its reader %s", how);
+        process_failed(reader, "the reader process %s", how);
 }
 
 /* Returns 0 or -errno. */
@@ -391,14 +391,14 @@ static int on_timer(sd_event_source *source _unused_, uint64_t due _unused_, voi
                 int r = process_start(reader);
 
                 if (r < 0)
-                        process_failed(reader, "its reader could not be started: %s", strerror(-r));
+                        process_failed(reader, "cannot start the reader process: %s", strerror(-r));
                 else
                         arm(reader, usec_add(now, PING_USEC));
         } else if (!reader->message_socket) {
-                process_failed(reader, "its reader closed its connection to sqmgr, and was ended");
+                process_failed(reader, "the reader process closed its connection to sqmgr and was ended");
         } else if ((reader->pinged_at != 0 && usec_sub(now, reader->pinged_at) >= READER_SILENCE_USEC) ||
                    is_overdue(reader, now)) {
-                process_failed(reader, "its reader did not answer, and was ended");
+                process_failed(reader, "the reader process did not answer and was ended");
         } else {
                 if (reader->pinged_at == 0 && usec_sub(now, reader->heard_at) >= PING_USEC)
                         ask_whether_it_lives(reader, now);

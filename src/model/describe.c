@@ -21,7 +21,7 @@ const char *worker_reason_text(const struct worker *worker)
         enum reason reason = worker->reason != REASON_NONE ? worker->reason : worker->verdict.retire_reason;
 
         return reason == REASON_MEMORY && worker->orders.pressed && !worker->memory.over_limit
-                       ? "memory is short, and it held the most"
+                       ? "the machine is short of memory; this worker used the most"
                        : reason_text(reason);
 }
 
@@ -79,7 +79,7 @@ static const char *oldest_text(const struct worker *worker, usec_t now, char tex
         /* The start of a job is known in whole seconds only. */
         format_duration(oldest - oldest % USEC_PER_SEC, span, sizeof(span));
         if (worker->heartbeat.busy == 1)
-                snprintf(text, OLDEST_MAX, ", begun %s ago", span);
+                snprintf(text, OLDEST_MAX, ", started %s ago", span);
         else
                 snprintf(text, OLDEST_MAX, ", oldest %s", span);
         return text;
@@ -109,13 +109,14 @@ static const char *first_heartbeat_text(const struct worker *worker, usec_t now,
                                    ? "waits for its first heartbeat"
                                    : "waits until its command runs";
         const char *fault = heartbeat_fault_text(worker->heartbeat.fault),
-                   *but = fault[0] != '\0' ? ", but " : "";
+                   *colon = fault[0] != '\0' ? ": " : "";
         char left[FORMAT_MAX], timeout[FORMAT_MAX], until[128] = "";
 
         if (worker->state == WORKER_STARTING && at > now)
-                snprintf(until, sizeof(until), ", given up in %s (boot_timeout %s)", left_text(at, now, left),
+                snprintf(until, sizeof(until), "; times out in %s (boot_timeout %s)",
+                         left_text(at, now, left),
                          format_duration(worker->fleet->settings->boot_timeout, timeout, sizeof(timeout)));
-        snprintf(text, size, "%s%s%s%s", what, but, fault, until);
+        snprintf(text, size, "%s%s%s%s", what, colon, fault, until);
         return text;
 }
 
@@ -141,7 +142,7 @@ static const char *drain_text(const struct worker *worker, const struct cut_off 
         usec_t at = MAX(cut->at, usec_add(from, settings->stop_timeout));
         char left[FORMAT_MAX];
 
-        snprintf(text, size, "waits for it to exit, killed in %s (%s%s)", left_text(at, now, left),
+        snprintf(text, size, "is exiting; killed in %s (%s%s)", left_text(at, now, left),
                  cut_word_name(cut->word), cut->word == CUT_STOP_TIMEOUT ? "" : " and stop_timeout");
         return text;
 }
@@ -156,10 +157,10 @@ static const char *exit_text(const struct worker *worker, usec_t now, char *text
         if (worker->state == WORKER_QUIET && cut.word != CUT_ORDER)
                 return drain_text(worker, &cut, now, text, size);
         if (worker->state == WORKER_STOPPING && !worker_is_remainder(worker) && at > now)
-                snprintf(text, size, "waits for it to exit, killed %sin %s (stop_timeout %s)",
+                snprintf(text, size, "is exiting; killed %sin %s (stop_timeout %s)",
                          worker->orders.killed_at != 0 ? "again " : "", left_text(at, now, left), timeout);
         else
-                snprintf(text, size, "waits for it to exit");
+                snprintf(text, size, "is exiting");
         return text;
 }
 
@@ -179,16 +180,15 @@ static const char *ready_others_text(const struct worker *worker, char *text, si
         unsigned count = worker->verdict.waits_count;
 
         if (worker_outdated(worker) && release_blocks(worker->fleet))
-                snprintf(
-                        text, size,
-                        "waits for a replacement, but new workers run the release whose restart %s, and "
-                        "fail; link the old release again, then run 'sqmgrctl abort %s', or fix the new one, "
-                        "then run 'sqmgrctl restart %s'",
-                        worker->fleet->rollout.state == ROLLOUT_HALTED ? "halted" : "was aborted", name,
-                        name);
+                snprintf(text, size,
+                         "waits for a replacement, but new workers run the release whose restart %s, and "
+                         "fail. Link the old release again, then run 'sqmgrctl abort %s'; or fix the new "
+                         "release, then run 'sqmgrctl restart %s'",
+                         worker->fleet->rollout.state == ROLLOUT_HALTED ? "halted" : "was aborted", name,
+                         name);
         else
-                snprintf(text, size, "waits until %u more worker%s ready", count,
-                         count == 1 ? " is" : "s are");
+                snprintf(text, size, "waits for %u more worker%s to become ready", count,
+                         count == 1 ? "" : "s");
         return text;
 }
 
@@ -196,32 +196,31 @@ static const char *ready_others_text(const struct worker *worker, char *text, si
 static const char *const fixed_waits[_WAIT_MAX] = {
         [WAIT_REDIS] = "waits for Redis",
         [WAIT_FRESH_HEARTBEAT] = "waits for a fresh heartbeat",
-        [WAIT_IDLE_CHECK] = "is told to exit once it is sure not to be taking a job",
+        [WAIT_IDLE_CHECK] = "waits for proof that no job is being fetched; asked to exit then",
         [WAIT_AMBIGUOUS] =
-                ("its beat cannot be told from another's: give each machine and container a host name "
-                 "of its own"),
+                ("shares its host name and pid with another process that sends heartbeats. Give each "
+                 "machine and container its own host name"),
         [WAIT_HUNG] =
-                "waits until one of its workers beats: all are silent, or Redis does not take their beats",
+                "waits for a heartbeat: all workers are silent, or Redis does not accept their heartbeats",
         [WAIT_FORK] =
-                ("waits for memory or processes to fork a worker: see limit_nproc, and what its control "
-                 "group allows"),
-        [WAIT_RELEASE] = "waits for a new worker to prove itself: the last one failed",
+                ("waits for memory or processes to fork a worker. Check limit_nproc and the limits of the "
+                 "control group"),
+        [WAIT_RELEASE] = "waits for a new worker to become ready: the last one failed",
         [WAIT_TEMPLATE] = "waits for the template of the new generation",
-        [WAIT_STATE] = "waits to be written into the state file",
-        [WAIT_LEDGER] =
-                ("is not stopped: sqmgr cannot write its ledger (see the log), and a second stop signal, "
-                 "after a crash of sqmgr, would end its jobs"),
+        [WAIT_STATE] = "waits for its record in the state file",
+        [WAIT_LEDGER] = ("is not stopped: sqmgr cannot write its ledger (see the log). Without the ledger, a "
+                         "crash of sqmgr could cause a second stop signal, which would end running jobs"),
         [WAIT_UNCONFIRMED] =
-                ("may not have received its stop signal: sqmgr ended while sending it, and a second "
-                 "one would end its jobs. If it still accepts jobs, send it the signal once"),
+                ("may not have received its stop signal: sqmgr ended while sending it. A second signal "
+                 "would end running jobs. If the worker still accepts jobs, send the signal once"),
 };
 
 const char *worker_elsewhere_text(const struct worker *worker, char text[static WORKER_ELSEWHERE_MAX])
 {
         if (worker->process.redis.difference != REDIS_SAME)
                 return redis_difference_text(&worker->process.redis, text);
-        snprintf(text, WORKER_ELSEWHERE_MAX, "check redis_url, namespace, host name%s%s%s",
-                 worker->evidence.peers[0] != '\0' ? " (it is connected to " : "", worker->evidence.peers,
+        snprintf(text, WORKER_ELSEWHERE_MAX, "check redis_url, namespace and host name%s%s%s",
+                 worker->evidence.peers[0] != '\0' ? " (connected to " : "", worker->evidence.peers,
                  worker->evidence.peers[0] != '\0' ? ")" : "");
         return text;
 }
@@ -234,17 +233,18 @@ static void elsewhere_text(const struct worker *worker, char *text, size_t size)
 
         worker_elsewhere_text(worker, why);
         if (worker->state != WORKER_QUIET && (counted || !leaves))
-                snprintf(text, size, "beats elsewhere: %s", why);
+                snprintf(text, size, "has booted, but its heartbeat was not found: %s", why);
         else if (!counted)
-                snprintf(
-                        text, size,
-                        "beats elsewhere: %s. It is kept until its heartbeat is found or its job threads are "
-                        "counted; to stop it at once, run 'sqmgrctl stop %s --force'",
-                        why, WORKER_ID(worker));
+                snprintf(text, size,
+                         "has booted, but its heartbeat was not found: %s. The worker is kept until its "
+                         "heartbeat is found or its job threads are counted. To stop the worker at once, run "
+                         "'sqmgrctl stop %s --force'",
+                         why, WORKER_ID(worker));
         else
                 snprintf(text, size,
-                         "beats elsewhere: it exits once its title has shown no job for %s and its job "
-                         "threads have ended; to stop it at once, run 'sqmgrctl stop %s --force'",
+                         "has booted, but its heartbeat was not found: exits once its title has shown no "
+                         "job for %s and its job threads have ended. To stop the worker at once, run "
+                         "'sqmgrctl stop %s --force'",
                          format_duration(worker_title_proof_usec(worker), span, sizeof(span)),
                          WORKER_ID(worker));
 }
@@ -284,18 +284,18 @@ const char *worker_waits_for(const struct worker *worker, usec_t now, char *text
                 return exit_text(worker, now, text, size);
         case WAIT_STALE:
                 format_duration(usec_sub(now, worker->heartbeat.changed_at), span, sizeof(span));
-                snprintf(text, size, "has had no heartbeat for %s%s%s: it is kept, and nothing is done to it",
-                         span, worker->heartbeat.fault != HEARTBEAT_FAULT_NONE ? ", " : "",
+                snprintf(text, size, "has sent no heartbeat for %s%s%s; kept, no signal sent", span,
+                         worker->heartbeat.fault != HEARTBEAT_FAULT_NONE ? ": " : "",
                          heartbeat_fault_text(worker->heartbeat.fault));
                 break;
         case WAIT_HUNG:
                 format_duration(usec_sub(now, worker->heartbeat.changed_at), span, sizeof(span));
-                snprintf(text, size, "hangs: no heartbeat for %s, it is kept but does not count", span);
+                snprintf(text, size, "is hung: no heartbeat for %s; kept, but not counted as active", span);
                 break;
         case WAIT_SIGNAL:
-                snprintf(text, size, "cannot be signalled: %s",
+                snprintf(text, size, "cannot be signaled: %s",
                          worker->orders.signal_error == ENOTSUP
-                                 ? "it does not catch the quiet signal"
+                                 ? "the process does not catch the quiet signal"
                                  : strerrordesc_np(worker->orders.signal_error));
                 break;
         case WAIT_ELSEWHERE:
@@ -303,9 +303,9 @@ const char *worker_waits_for(const struct worker *worker, usec_t now, char *text
                 break;
         case WAIT_SUCCESSOR:
                 snprintf(text, size,
-                         worker->process.booted
-                                 ? "waits for the first heartbeat of another process of its, which has booted"
-                                 : "waits to learn what is left of it");
+                         worker->process.booted ? "waits for the first heartbeat of another of its "
+                                                  "processes, which has booted"
+                                                : "waits until its leftover processes are identified");
                 break;
         default:
                 snprintf(text, size, "%s", fixed_waits[worker->verdict.waits_for] ?: "");
@@ -346,8 +346,7 @@ static void places_text(const struct fleet *fleet, usec_t now, char *text, size_
         if (!longest) {
                 unsigned places = fleet_max_processes(fleet);
 
-                snprintf(text, size,
-                         "waits for one of its processes to end: %u of %u (max_processes) %s alive", places,
+                snprintf(text, size, "waits for a process to exit: %u of %u (max_processes) %s alive", places,
                          places, places == 1 ? "is" : "are");
                 return;
         }
@@ -359,7 +358,7 @@ static void places_text(const struct fleet *fleet, usec_t now, char *text, size_
                 snprintf(jobs, sizeof(jobs), ", %u running job%s%s", longest->heartbeat.busy,
                          longest->heartbeat.busy == 1 ? "" : "s", oldest_text(longest, now, oldest));
         snprintf(text, size,
-                 "waits for one of its processes to end: %u of %u (max_processes) %s draining%s, %s (pid "
+                 "waits for a process to exit: %u of %u (max_processes) %s draining%s; longest: %s (pid "
                  "%d%s) for %s",
                  draining, fleet_max_processes(fleet), draining == 1 ? "is" : "are",
                  fleet_count(fleet, now).hung > 0 ? " or hung" : "", WORKER_ID(longest),
@@ -372,7 +371,7 @@ const char *pressure_response_text(const struct world *world, char text[static P
         char left[FORMAT_MAX], total[FORMAT_MAX];
 
         snprintf(text, PRESSURE_RESPONSE_TEXT_MAX,
-                 "%u%% of the time something waits for memory (pressure_limit %u%%), %s of %s are left",
+                 "%u%% of the time is spent waiting for memory (pressure_limit %u%%), %s of %s available",
                  reading->avg10 / 100, world->settings->pressure_limit,
                  format_size(reading->available_bytes, left, sizeof(left)),
                  format_size(reading->total_bytes, total, sizeof(total)));
@@ -392,9 +391,9 @@ static void memory_text(const struct fleet *fleet, usec_t now, char *text, size_
         }
         format_size(world->available_bytes, available, sizeof(available));
         if (reserved > 0)
-                snprintf(less, sizeof(less), ", less %s that workers which start still grow by,",
+                snprintf(less, sizeof(less), ", minus %s reserved for starting workers,",
                          format_size(reserved, bytes, sizeof(bytes)));
-        snprintf(text, size, "waits for memory: %s available%s is less than 1.25 x its %s", available, less,
+        snprintf(text, size, "waits for memory: %s available%s is less than 1.25 x the %s", available, less,
                  what);
 }
 
@@ -408,7 +407,7 @@ static void template_text(const struct fleet *fleet, usec_t now, char *text, siz
                 return;
         }
         usec_t age = usec_sub(now, template->started_at);
-        snprintf(text, size, "waits for its template: it has been loading for %s, given up in %s",
+        snprintf(text, size, "waits for its template: loading for %s, times out in %s (boot_timeout)",
                  format_duration(age - age % USEC_PER_SEC, span, sizeof(span)),
                  left_text(template_boot_deadline(template), now, left));
 }
@@ -421,7 +420,7 @@ static void shortage_text(const struct fleet *fleet, usec_t now, char *text, siz
                 snprintf(text, size, "%s", fixed_waits[WAIT_FORK]);
         else
                 snprintf(text, size,
-                         "waits %s before the next start: sqmgr itself failed to start a process (%s), see "
+                         "waits %s before the next start: sqmgr could not create a process (%s). Run "
                          "'sqmgrctl doctor'",
                          left_text(fleet->shortage.next_at, now, left),
                          strerrordesc_np(fleet->shortage_error));
@@ -447,7 +446,8 @@ const char *fleet_waits_for(const struct fleet *fleet, usec_t now, char *text, s
                 template_text(fleet, now, text, size);
                 break;
         case WAIT_ADOPTION:
-                snprintf(text, size, "searches for workers of an earlier sqmgr; starts none meanwhile");
+                snprintf(text, size,
+                         "searches for workers of an earlier sqmgr; no worker is started meanwhile");
                 break;
         case WAIT_FORK:
                 shortage_text(fleet, now, text, size);
@@ -481,28 +481,28 @@ const char *fleet_crash_text(const struct fleet *fleet, usec_t now, char *text, 
         int n = 0;
 
         text[0] = '\0';
-        snprintf(row, sizeof(row), "%u short li%s in a row", fleet->crash.count,
-                 fleet->crash.count == 1 ? "fe" : "ves");
+        snprintf(row, sizeof(row), "%u failed start%s in a row", fleet->crash.count,
+                 fleet->crash.count == 1 ? "" : "s");
         switch (fleet_crash_state(fleet, now)) {
         case CRASH_NONE:
         case _CRASH_STATE_MAX:
                 return text;
         case CRASH_FAILING:
-                n = next_at == 0 ? snprintf(text, size, "%s", row)
-                                 : snprintf(text, size, "%s, the next start in %s", row,
-                                            left_text(next_at, now, span));
+                n = next_at == 0
+                            ? snprintf(text, size, "%s", row)
+                            : snprintf(text, size, "%s; retrying in %s", row, left_text(next_at, now, span));
                 break;
         case CRASH_RECOVERING:
-                n = snprintf(text, size, "recovering from %s: over in %s unless a worker dies", row,
+                n = snprintf(text, size, "recovering from %s; recovered in %s unless a worker dies", row,
                              left_text(fleet_recovered_at(fleet), now, span));
                 break;
         case CRASH_SETTLED:
-                n = snprintf(text, size, "%s, but no start is due", row);
+                n = snprintf(text, size, "%s; no start is due", row);
                 break;
         }
         if (n > 0 && (size_t)n < size && fleet->crash_last[0] != '\0' && !halt_shows_crash(fleet))
                 snprintf(text + n, size - (size_t)n, "; %s: %s",
-                         fleet->crash_last_apart ? "since then" : "the last", fleet->crash_last);
+                         fleet->crash_last_apart ? "after that" : "last failure", fleet->crash_last);
         return text;
 }
 
@@ -521,15 +521,14 @@ const char *world_stopping_text(const struct world *world, usec_t now, char *tex
                 reported |= fleet->settings->traits->reports_busy;
         }
         if (reported)
-                snprintf(running, sizeof(running), "%u running job%s, ", jobs, jobs == 1 ? "" : "s");
-        int n = snprintf(text, size, "%u worker%s left, %s", workers, workers == 1 ? "" : "s", running);
+                snprintf(running, sizeof(running), ", %u running job%s", jobs, jobs == 1 ? "" : "s");
+        int n = snprintf(text, size, "%u worker%s left%s; ", workers, workers == 1 ? "" : "s", running);
         if (n < 0 || (size_t)n >= size)
                 return text;
         if (world->shutdown_now || now >= at)
-                snprintf(text + n, size - (size_t)n, "all told to exit");
+                snprintf(text + n, size - (size_t)n, "all asked to exit");
         else
-                snprintf(text + n, size - (size_t)n, "%s until all are told to exit",
-                         left_text(at, now, left));
+                snprintf(text + n, size - (size_t)n, "all asked to exit in %s", left_text(at, now, left));
         return text;
 }
 

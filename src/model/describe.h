@@ -41,11 +41,11 @@ const char *fleet_crash_text(const struct fleet *fleet, usec_t now, char *text, 
 /* Returns what that sentence is about; NULL if a halted restart shows it already. */
 const struct quoted *fleet_crash_quoted(const struct fleet *fleet);
 
-/* The progress of sqmgr's shutdown: "2 workers left, 3 running jobs, 25s until all are told to exit". */
+/* The progress of sqmgr's shutdown: "2 workers left, 3 running jobs; all asked to exit in 25s". */
 const char *world_stopping_text(const struct world *world, usec_t now, char *text, size_t size);
 
-/* The current memory pressure: "32% of the time something waits for memory (pressure_limit 20%), 410M of 16G
- * are left". */
+/* The current memory pressure: "32% of the time is spent waiting for memory (pressure_limit 20%), 410M of 16G
+ * available". */
 #define PRESSURE_RESPONSE_TEXT_MAX 192
 
 const char *pressure_response_text(const struct world *world, char text[static PRESSURE_RESPONSE_TEXT_MAX]);

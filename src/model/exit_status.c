@@ -9,7 +9,7 @@ void exit_status_text(const struct exit_status *exit, char *text, size_t size)
         if (exit->launch_error)
                 snprintf(text, size, "could not be started");
         else if (!exit->known)
-                snprintf(text, size, "exited, status unknown");
+                snprintf(text, size, "exited with unknown status");
         else if (exit->by_signal)
                 snprintf(text, size, "was killed by signal %d (SIG%s)", exit->status,
                          sigabbrev_np(exit->status) ?: "?");

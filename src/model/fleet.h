@@ -53,6 +53,8 @@ struct launch {
 struct rollout {
         enum rollout_state state;
         unsigned total; /* number of workers to replace */
+        bool elsewhere; /* no heartbeat of the workers to replace was found: those of new ones are not needed
+                         */
         usec_t started_at;
         usec_t progress_at; /* last progress, or last time that progress was blocked through no fault of the
                                release */

@@ -79,8 +79,7 @@ static void reload_fleet(struct fleet *fleet, const struct fleet_settings *new, 
                 fleet->automatic_count = 0;
         if (new->removed && !old->removed) {
                 rollout_abort(fleet, "the fleet is no longer configured", by);
-                event_by(by,
-                         fleet_event(fleet, EVENT_ORDER, ": no longer configured, its workers are drained"));
+                event_by(by, fleet_event(fleet, EVENT_ORDER, ": no longer configured; workers are draining"));
         } else if (old->removed && !new->removed) {
                 event_by(by, fleet_event(fleet, EVENT_ORDER, ": configured again"));
         }

@@ -25,16 +25,16 @@ DEFINE_ENUM_NAMES(reason_name, enum reason, _REASON_MAX, reason_names)
 
 static const char *const reason_texts[] = {
         [REASON_NONE] = "",
-        [REASON_MEMORY] = "it holds more than its fleet allows",
-        [REASON_RESTART] = "a restart puts new code in force",
-        [REASON_OPERATOR] = "the operator asked for it",
-        [REASON_AGE] = "it is older than max_age",
-        [REASON_SCALE] = "there are more workers than wanted",
-        [REASON_EXTERNAL] = "someone else quieted it",
+        [REASON_MEMORY] = "over memory_threshold or memory_limit",
+        [REASON_RESTART] = "a restart deploys new code",
+        [REASON_OPERATOR] = "ordered by the operator",
+        [REASON_AGE] = "older than max_age",
+        [REASON_SCALE] = "the fleet has more workers than its current count",
+        [REASON_EXTERNAL] = "quieted from outside sqmgr",
         [REASON_SHUTDOWN] = "sqmgr is shutting down",
-        [REASON_CRASH] = "it crashed",
-        [REASON_BOOT] = "it did not come up in time",
-        [REASON_HUNG] = "its beat has stopped for longer than hang_after",
+        [REASON_CRASH] = "the worker crashed",
+        [REASON_BOOT] = "did not boot within boot_timeout",
+        [REASON_HUNG] = "no heartbeat for longer than hang_after",
 };
 DEFINE_ENUM_NAMES(reason_text, enum reason, _REASON_MAX, reason_texts)
 
@@ -107,14 +107,14 @@ DEFINE_ENUM_NAMES(cut_word_name, enum cut_word, _CUT_WORD_MAX, cut_words)
 
 static const char *const heartbeat_faults[] = {
         [HEARTBEAT_FAULT_NONE] = "",
-        [HEARTBEAT_FAULT_PLACE] = "its status directory is gone, or was changed",
-        [HEARTBEAT_FAULT_MISSING] = "its status file is gone",
-        [HEARTBEAT_FAULT_KIND] = "its status file is no regular file",
-        [HEARTBEAT_FAULT_OWNER] = "its status file belongs to another user",
-        [HEARTBEAT_FAULT_SIZE] = "its status file is larger than 4 KiB",
-        [HEARTBEAT_FAULT_UNREADABLE] = "its status file cannot be read",
-        [HEARTBEAT_FAULT_CHANGES] = "its status file changes while it is read",
-        [HEARTBEAT_FAULT_RECORD] = "its status file is no record of sqmgr-heartbeat(7)",
-        [HEARTBEAT_FAULT_START] = "'start' in its status file is missing, or another process's",
+        [HEARTBEAT_FAULT_PLACE] = "the status directory is missing or was changed",
+        [HEARTBEAT_FAULT_MISSING] = "the status file is missing",
+        [HEARTBEAT_FAULT_KIND] = "the status file is not a regular file",
+        [HEARTBEAT_FAULT_OWNER] = "the status file belongs to another user",
+        [HEARTBEAT_FAULT_SIZE] = "the status file is larger than 4 KiB",
+        [HEARTBEAT_FAULT_UNREADABLE] = "the status file cannot be read",
+        [HEARTBEAT_FAULT_CHANGES] = "the status file changes while being read",
+        [HEARTBEAT_FAULT_RECORD] = "the status file is not in the format of sqmgr-heartbeat(7)",
+        [HEARTBEAT_FAULT_START] = "'start' in the status file is missing or belongs to another process",
 };
 DEFINE_ENUM_NAMES(heartbeat_fault_text, enum heartbeat_fault, _HEARTBEAT_FAULT_MAX, heartbeat_faults)

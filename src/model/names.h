@@ -7,12 +7,13 @@
 /* Names as in the contract ("starting", "memory", "running", ...). */
 const char *worker_state_name(enum worker_state value);
 
-/* Returns the fault as half a sentence: "its status file is no regular file"; "" for HEARTBEAT_FAULT_NONE. */
+/* Returns the fault as half a sentence: "the status file is not a regular file"; "" for HEARTBEAT_FAULT_NONE.
+ */
 const char *heartbeat_fault_text(enum heartbeat_fault value);
 
 const char *reason_name(enum reason value); /* "none" for REASON_NONE */
 
-/* Returns the reason as a sentence about the worker: "it is older than max_age"; "" for REASON_NONE. */
+/* Returns the reason as a phrase about the worker: "older than max_age"; "" for REASON_NONE. */
 const char *reason_text(enum reason value);
 
 const char *rollout_state_name(enum rollout_state value);

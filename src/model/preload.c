@@ -29,8 +29,8 @@ const char *fleet_preload_refused(const struct fleet *fleet)
         if (fleet_preload_is_refused(fleet))
                 return fleet->preload.refused;
         return fleet->preload.unrecorded
-                       ? "the state file cannot be written, and without it a forked worker would be "
-                         "lost to the next sqmgr"
+                       ? "the state file cannot be written; without it, the next sqmgr would not find forked "
+                         "workers"
                        : "";
 }
 

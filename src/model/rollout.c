@@ -21,9 +21,11 @@ void rollout_start(struct fleet *fleet, const struct orderer *by, usec_t now)
         char who[ORDERER_TEXT_MAX];
 
         generation_restart(fleet);
+        struct fleet_counts counts = fleet_count(fleet, now);
         fleet->rollout = (struct rollout){
                 .state = ROLLOUT_RUNNING,
-                .total = fleet_count(fleet, now).outdated,
+                .total = counts.outdated,
+                .elsewhere = counts.active == 0 && counts.elsewhere > 0,
                 .started_at = now,
                 .progress_at = now,
         };
@@ -31,7 +33,7 @@ void rollout_start(struct fleet *fleet, const struct orderer *by, usec_t now)
         backoff_reset(&fleet->churn);
         fleet->preload.failures = 0;
         event_by(by, fleet_event(fleet, EVENT_ROLLOUT_STARTED,
-                                 ": restart to generation %llu by %s, %u worker%s to replace",
+                                 ": restart to generation %llu started by %s; %u worker%s to replace",
                                  (unsigned long long)fleet->generation, orderer_text(by, who),
                                  fleet->rollout.total, fleet->rollout.total == 1 ? "" : "s"));
 }
@@ -54,7 +56,7 @@ void rollout_abort(struct fleet *fleet, const char *why, const struct orderer *b
         fleet->rollout.state = ROLLOUT_ABORTED;
         snprintf(fleet->rollout.error, sizeof(fleet->rollout.error), "%s", why);
         fleet->rollout.quoted = (struct quoted){0};
-        event_by(by, fleet_event(fleet, EVENT_ROLLOUT_ABORTED, ": restart aborted, %s", why));
+        event_by(by, fleet_event(fleet, EVENT_ROLLOUT_ABORTED, ": restart aborted (reason: %s)", why));
 }
 
 void rollout_acknowledge(struct fleet *fleet, const struct orderer *by)
@@ -66,7 +68,7 @@ void rollout_acknowledge(struct fleet *fleet, const struct orderer *by)
                 return;
         rollout->state = ROLLOUT_ABORTED;
         rollout->lines_token = 0;
-        snprintf(rollout->error, sizeof(rollout->error), "it had halted, and %s acknowledged that",
+        snprintf(rollout->error, sizeof(rollout->error), "halted, then acknowledged by %s",
                  orderer_text(by, who));
         rollout->quoted = (struct quoted){0};
         backoff_reset(&fleet->crash);
@@ -78,10 +80,14 @@ static void rollout_halt(struct fleet *fleet, usec_t now)
         bool any_old = fleet_count(fleet, now).outdated > 0;
 
         fleet->rollout.state = ROLLOUT_HALTED;
-        event_quote(fleet_event(fleet, EVENT_ROLLOUT_HALTED, ": restart halted, %s: %s",
-                                any_old ? "the old workers go on" : "there are no old workers to go on",
-                                fleet->rollout.error),
-                    &fleet->rollout.quoted);
+        event_quote(
+                fleet_event(fleet, EVENT_ROLLOUT_HALTED,
+                            ": restart halted; %s (reason: %s). Fix the %s, then run 'sqmgrctl restart %s'",
+                            any_old ? "old workers keep running" : "no old workers are left",
+                            fleet->rollout.error,
+                            fleet->rollout.failures < ROLLOUT_FAILURES_MAX ? "cause" : "release",
+                            fleet->settings->name),
+                &fleet->rollout.quoted);
 }
 
 void rollout_observe_progress(struct fleet *fleet, usec_t now)
@@ -98,7 +104,7 @@ void rollout_observe_failure(struct fleet *fleet, usec_t now)
         rollout->failed_at = now;
         if (++rollout->failures < ROLLOUT_FAILURES_MAX)
                 return;
-        snprintf(rollout->error, sizeof(rollout->error), "%u new workers in a row failed; the last: %s",
+        snprintf(rollout->error, sizeof(rollout->error), "%u new workers failed in a row; last failure: %s",
                  rollout->failures, fleet->crash_last);
         rollout->quoted = fleet->crash_quoted;
         rollout->lines_token = fleet->lines_token;
@@ -125,30 +131,30 @@ bool rollout_is_held(const struct fleet *fleet)
 /* Writes what blocks the restart, if known: ": ..." or "". */
 static void stuck_text(const struct fleet *fleet, unsigned live, char *text, size_t size)
 {
-        char why[WORKER_ELSEWHERE_MAX], elsewhere[WORKER_ELSEWHERE_MAX + 32];
+        char why[WORKER_ELSEWHERE_MAX], elsewhere[WORKER_ELSEWHERE_MAX + 64];
 
         text[0] = '\0';
         if (live >= fleet_max_processes(fleet)) {
-                snprintf(text, size, ": max_processes (%u) leaves no place for a new worker",
-                         fleet_max_processes(fleet));
+                snprintf(text, size, ": max_processes (%u) allows no new worker", fleet_max_processes(fleet));
                 return;
         }
         FLEET_FOREACH_WORKER(fleet, worker) {
                 if (worker->state != WORKER_STARTING)
                         continue;
-                snprintf(elsewhere, sizeof(elsewhere), "beats elsewhere: %s",
+                snprintf(elsewhere, sizeof(elsewhere), "has booted, but its heartbeat was not found: %s",
                          worker_elsewhere_text(worker, why));
                 snprintf(text, size, ": %s %s", WORKER_ID(worker),
                          worker->heartbeat.ambiguous
-                                 ? "cannot be told from another that beats under its host name and pid"
-                         : worker->process.booted                           ? elsewhere
-                         : fleet_settings_write_heartbeats(fleet->settings) ? "has not beaten"
-                                                                            : "does not run its command yet");
+                                 ? "shares its host name and pid with another process that sends heartbeats"
+                         : worker->process.booted ? elsewhere
+                         : fleet_settings_write_heartbeats(fleet->settings)
+                                 ? "has sent no heartbeat"
+                                 : "is not running its command yet");
                 return;
         }
         const struct template *template = fleet_template(fleet);
         if (template && template->state == TEMPLATE_LOADING)
-                snprintf(text, size, ": its template has not loaded the application");
+                snprintf(text, size, ": the template has not loaded the application");
 }
 
 /* A restart does not wait for hung workers: they are quieted after their next heartbeat. Returns their
@@ -193,18 +199,18 @@ void rollout_observe_time(struct fleet *fleet, usec_t now)
 
         struct fleet_counts counts = fleet_count(fleet, now);
         char hung[96], drain[64], elsewhere[128];
-        if (counts.outdated == 0 && counts.active + counts.elsewhere >= fleet_target(fleet)) {
+        unsigned ready = counts.active + (rollout->elsewhere ? counts.elsewhere : 0);
+        if (counts.outdated == 0 && ready >= fleet_target(fleet)) {
                 rollout->state = ROLLOUT_DONE;
                 unsigned left = quiet_the_hung(fleet);
-                snprintf(hung, sizeof(hung), "; %u of the old hang%s, and leave%s when beating again", left,
-                         left == 1 ? "s" : "", left == 1 ? "s" : "");
+                snprintf(hung, sizeof(hung), "; %u old worker%s hung, to be quieted when heartbeats resume",
+                         left, left == 1 ? " is" : "s are");
                 unsigned n = counts.draining;
-                snprintf(drain, sizeof(drain), ", %u old worker%s still drain%s", n, n == 1 ? "" : "s",
-                         n == 1 ? "s" : "");
+                snprintf(drain, sizeof(drain), ", %u old worker%s still draining", n, n == 1 ? "" : "s");
                 snprintf(elsewhere, sizeof(elsewhere),
-                         "; the heartbeats of %u new worker%s are not found: see 'sqmgrctl doctor'",
+                         "; no heartbeat of %u new worker%s was found. Run 'sqmgrctl doctor'",
                          counts.elsewhere, counts.elsewhere == 1 ? "" : "s");
-                fleet_event(fleet, EVENT_ROLLOUT_DONE, ": restart done, generation %llu is in force%s%s%s",
+                fleet_event(fleet, EVENT_ROLLOUT_DONE, ": restart done; generation %llu is current%s%s%s",
                             (unsigned long long)fleet->generation, n > 0 ? drain : "", left > 0 ? hung : "",
                             counts.elsewhere > 0 ? elsewhere : "");
                 return;

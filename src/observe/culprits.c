@@ -94,7 +94,7 @@ static const char *memory_text(const struct culprits *culprits, char text[static
                 snprintf(text, MEMORY_TEXT_MAX, "%s by %s to %s within %s,",
                          culprits->cause == CULPRITS_OOM ? "had grown" : "grew", growth, bytes, span);
         else if (culprits->memory_bytes > 0)
-                snprintf(text, MEMORY_TEXT_MAX, "held %s,", bytes);
+                snprintf(text, MEMORY_TEXT_MAX, "used %s,", bytes);
         else
                 snprintf(text, MEMORY_TEXT_MAX, "was");
         return text;
@@ -113,9 +113,9 @@ const char *culprits_text(const struct fleet *fleet, const struct culprits *culp
 {
         char classes[JOB_CLASSES_TEXT_MAX], memory[MEMORY_TEXT_MAX];
 
-        snprintf(text, size, "%s%s (pid %d)%s %s running %s", is_former(fleet, culprits) ? "a former " : "",
+        snprintf(text, size, "%s%s (pid %d)%s %s running %s", is_former(fleet, culprits) ? "former " : "",
                  WORKER_ID_OF(fleet->settings->name, culprits->index), (int)culprits->pid,
-                 culprits->cause == CULPRITS_OOM ? " died while the kernel's OOM killer was at work; it" : "",
+                 culprits->cause == CULPRITS_OOM ? " died while the kernel's OOM killer was active;" : "",
                  memory_text(culprits, memory),
                  job_classes_text(&culprits->classes, classes, sizeof(classes)));
         return text;

@@ -63,9 +63,10 @@ struct worker *observe_started_as(struct fleet *fleet, const struct worker *mode
                 fleet->crash.freed--;
         backoff_reset(&fleet->shortage);
 
-        worker_event(worker, EVENT_STARTED, " %s%s%s", model->process.forked ? "was forked" : "started",
-                     started_for != REASON_NONE ? ", to replace one that leaves: " : "",
-                     started_for != REASON_NONE ? reason_name(started_for) : "");
+        worker_event(worker, EVENT_STARTED, " %s%s%s%s", model->process.forked ? "forked" : "started",
+                     started_for != REASON_NONE ? " to replace a retiring worker (reason: " : "",
+                     started_for != REASON_NONE ? reason_name(started_for) : "",
+                     started_for != REASON_NONE ? ")" : "");
         return worker;
 }
 
@@ -111,14 +112,15 @@ void observe_unconfirmed(const struct worker *worker, int signo)
 void observe_start_failed(struct fleet *fleet, unsigned index, int error, usec_t now)
 {
         world_event(fleet->world, EVENT_START_FAILED, fleet, NULL,
-                    "%s could not be started: sqmgr itself failed: %s",
+                    "%s could not be started: error in sqmgr itself: %s. Run 'sqmgrctl doctor'",
                     WORKER_ID_OF(fleet->settings->name, index), strerrordesc_np(error));
         start_failure_observe_shortage(fleet, error, now);
 }
 
 void observe_unwatched(struct worker *worker, int error, usec_t now)
 {
-        worker_event(worker, EVENT_START_FAILED, " could not be started: sqmgr itself cannot watch it: %s",
+        worker_event(worker, EVENT_START_FAILED,
+                     " could not be started: sqmgr cannot watch the process: %s. Run 'sqmgrctl doctor'",
                      strerrordesc_np(error));
         start_failure_observe_shortage(worker->fleet, error, now);
         worker->orders.stop_at = worker->orders.killed_at = now;
@@ -150,8 +152,9 @@ static void worker_observe_silent(struct worker *worker, usec_t now)
 {
         struct fleet *fleet = worker->fleet;
 
-        start_failure_describe(fleet, NULL, "%s: the process that beats is gone, its wrapper lives",
-                               WORKER_EVENT_NAME(worker));
+        start_failure_describe(
+                fleet, NULL, "%s: the process that sends heartbeats has exited; its wrapper is still running",
+                WORKER_EVENT_NAME(worker));
         start_failure_report(fleet, EVENT_CRASHED, worker);
         usec_t uptime = worker->active_at != 0 ? usec_sub(now, worker->active_at) : 0;
         fleet->crash_last_apart = !is_failed_start(worker, uptime);
@@ -203,18 +206,17 @@ void observe_heartbeat_process(struct worker *worker, pid_t pid, uint64_t pid_st
  * with all others. During a forced stop no such process is asked again. */
 static void worker_observe_successor(struct worker *worker, const struct heartbeat *heartbeat, usec_t now)
 {
-        struct fleet *fleet = worker->fleet;
         bool reported = worker->state == WORKER_STOPPING && worker->orders.group_signaled;
 
         worker->heartbeat.not_quiet_count = heartbeat->quiet ? 0 : worker->heartbeat.not_quiet_count + 1;
         worker->orders.stop_acknowledged |= reported && heartbeat->quiet;
         bool shown = worker->heartbeat.not_quiet_count >= WORKER_NOT_QUIET_HEARTBEATS &&
                      !worker->orders.stop_acknowledged && worker_sends_heartbeats(worker);
-        if (worker->state > WORKER_STOPPING || (reported && (!shown || now >= fleet_forced_at(fleet))))
+        if (worker->state > WORKER_STOPPING || (reported && (!shown || now >= worker_forced_at(worker))))
                 return;
         worker_event(worker, EVENT_SEVERAL,
-                     " takes jobs though its worker was told to leave (%s): its command runs several, or "
-                     "starts another when one has ended; it leaves in its turn",
+                     " accepts jobs, although its worker was asked to stop (reason: %s); quieted next. The "
+                     "command starts several processes, at once or in succession. Let it start one",
                      reason_name(worker->reason));
         worker->orders.succeeded = true;
         worker->orders.pressed &= heartbeat->quiet;
@@ -235,7 +237,7 @@ static void worker_observe_quieted_by_other(struct worker *worker, usec_t now)
 {
         worker->orders.quiet_at = now;
         worker_set_state(worker, WORKER_QUIET, REASON_EXTERNAL, now);
-        worker_event(worker, EVENT_QUIET, " was quieted by someone else");
+        worker_event(worker, EVENT_QUIET, " quieted from outside sqmgr (reason: external)");
 }
 
 static void worker_observe_first_heartbeat(struct worker *worker, const struct heartbeat *heartbeat,
@@ -268,7 +270,7 @@ static void worker_observe_first_heartbeat(struct worker *worker, const struct h
         }
         worker_set_state(worker, WORKER_ACTIVE, REASON_NONE, now);
         rollout_observe_progress(fleet, now);
-        worker_event(worker, EVENT_ACTIVE, worker_sends_heartbeats(worker) ? " takes jobs" : " runs");
+        worker_event(worker, EVENT_ACTIVE, worker_sends_heartbeats(worker) ? " active" : " running");
 }
 
 /* Heartbeats show whether the worker has received the stop signal that sqmgr may not have sent. A framework
@@ -285,7 +287,7 @@ static void worker_observe_confirmation(struct worker *worker, const struct hear
                 worker->orders.quiet_at = 0;
                 worker->active_at = now;
                 worker_set_state(worker, WORKER_ACTIVE, REASON_NONE, now);
-                worker_event(worker, EVENT_ACTIVE, " is active: it has not received its stop signal");
+                worker_event(worker, EVENT_ACTIVE, " active: never received its stop signal");
         }
 }
 
@@ -303,8 +305,8 @@ static void worker_observe_fresh_heartbeat(struct worker *worker, const struct h
         if (heartbeat->busy == 0)
                 observe_memory_mark(worker, heartbeat->rss_bytes ?: worker->memory.bytes, now);
         if (worker->heartbeat.stale_reported || worker->heartbeat.hung) {
-                worker_event(worker, EVENT_BEATS_AGAIN, " beats again%s",
-                             worker_hangs(worker) ? ", and counts as active" : "");
+                worker_event(worker, EVENT_BEATS_AGAIN, " sends heartbeats again%s",
+                             worker_hangs(worker) ? "; counts as active" : "");
                 worker->heartbeat.stale_reported = worker->heartbeat.hung = false;
         }
         if (worker->state == WORKER_ACTIVE && heartbeat->quiet) {
@@ -387,7 +389,7 @@ void observe_booted(struct worker *worker, bool booted, usec_t now)
         }
         if (booted && !worker->process.booted && !worker->heartbeat.ambiguous &&
             worker->state == WORKER_STARTING)
-                worker_event(worker, EVENT_ELSEWHERE, " has booted but its beat is not to be found: %s",
+                worker_event(worker, EVENT_ELSEWHERE, " has booted, but its heartbeat was not found: %s",
                              worker_elsewhere_text(worker, why));
         /* While the worker is starting, booted stays set: a later check may have failed. */
         worker->process.booted = booted || (worker->process.booted && worker->state == WORKER_STARTING);
@@ -452,12 +454,13 @@ void observe_shutdown_time(struct worker *worker, usec_t shutdown)
         if (needed <= settings->stop_timeout || (!heeded && shutdown < 2 * fleet->shutdown_reported))
                 return;
         fleet->shutdown_reported = shutdown;
-        worker_event(worker, EVENT_STOP_TIMEOUT_SHORT,
-                     " may take %s to exit (%s), and would be killed after %s meanwhile: set stop_timeout to "
-                     "%s or more",
-                     format_duration(shutdown, own, sizeof(own)), settings->traits->shutdown_option,
-                     format_duration(settings->stop_timeout, timeout, sizeof(timeout)),
-                     format_duration_exact(needed, least, sizeof(least)));
+        worker_event(
+                worker, EVENT_STOP_TIMEOUT_SHORT,
+                " may take %s to exit (%s), but would be killed after %s (stop_timeout). Set stop_timeout "
+                "to %s or more",
+                format_duration(shutdown, own, sizeof(own)), settings->traits->shutdown_option,
+                format_duration(settings->stop_timeout, timeout, sizeof(timeout)),
+                format_duration_exact(needed, least, sizeof(least)));
 }
 
 /* Returns true if the signal was sent. Otherwise records the error, and reports it once. */
@@ -471,9 +474,10 @@ static bool worker_observe_signal(struct worker *worker, const char *what, int e
         /* The exit event covers a process that is gone. */
         if (!reported && error != ESRCH)
                 world_event(worker->fleet->world, EVENT_SIGNAL_REFUSED, worker->fleet, worker,
-                            "cannot %s %s: %s", what, WORKER_EVENT_NAME(worker),
-                            error == ENOTSUP ? "it does not catch the signal, which would kill it"
-                                             : strerrordesc_np(error));
+                            "%s cannot be %s: %s", WORKER_EVENT_NAME(worker), what,
+                            error == ENOTSUP
+                                    ? "the process does not catch the signal and would be killed by it"
+                                    : strerrordesc_np(error));
         return false;
 }
 
@@ -486,9 +490,10 @@ static void worker_observe_uncaught(struct worker *worker)
         if (fleet->uncaught_reported)
                 return;
         fleet->uncaught_reported = true;
-        worker_event(worker, EVENT_QUIET_UNCAUGHT,
-                     " does not catch the signal that would quiet it: it gets its stop signal instead, and "
-                     "what it does with its jobs then is its own");
+        worker_event(
+                worker, EVENT_QUIET_UNCAUGHT,
+                " does not catch the quiet signal; gets the stop signal instead. The worker alone decides "
+                "what happens to its running jobs");
 }
 
 void observe_quieted(struct worker *worker, enum reason reason, int error, usec_t now)
@@ -506,7 +511,7 @@ void observe_quieted(struct worker *worker, enum reason reason, int error, usec_
                 worker_observe_uncaught(worker);
                 return;
         }
-        if (!worker_observe_signal(worker, "quiet", error))
+        if (!worker_observe_signal(worker, "quieted", error))
                 return;
         worker->heartbeat.not_quiet_count = 0;
         if (worker->state != WORKER_ACTIVE &&
@@ -519,22 +524,23 @@ void observe_quieted(struct worker *worker, enum reason reason, int error, usec_
         if (reason == REASON_RESTART)
                 rollout_observe_progress(fleet, now);
         if (fleet->settings->traits->reports_busy)
-                snprintf(running, sizeof(running), ", %u running", worker->heartbeat.busy);
-        worker_event(worker, EVENT_QUIET, " %s: %s%s",
-                     worker_is_asked_to_exit(worker) ? "is told to exit" : "takes no more jobs",
-                     reason_name(reason), running);
+                snprintf(running, sizeof(running), ", %u job%s running", worker->heartbeat.busy,
+                         worker->heartbeat.busy == 1 ? "" : "s");
+        worker_event(worker, EVENT_QUIET, " %s (reason: %s)%s",
+                     worker_is_asked_to_exit(worker) ? "asked to exit" : "quieted", reason_name(reason),
+                     running);
 }
 
 void observe_stopped(struct worker *worker, enum reason reason, int error, usec_t now)
 {
         struct fleet *fleet = worker->fleet;
 
-        if (!worker_observe_signal(worker, "stop", error))
+        if (!worker_observe_signal(worker, "stopped", error))
                 return;
         if (worker->process.unproven) {
-                worker_event(
-                        worker, reason == REASON_BOOT ? EVENT_BOOT_TIMEOUT : EVENT_GONE,
-                        " was found, and neither booted nor beat: it is left alone, as it may be no worker");
+                worker_event(worker, reason == REASON_BOOT ? EVENT_BOOT_TIMEOUT : EVENT_GONE,
+                             " was found, but neither booted nor sent a heartbeat; left alone, might not be "
+                             "a worker");
                 worker_set_state(worker, WORKER_GONE, reason, now);
                 return;
         }
@@ -547,17 +553,19 @@ void observe_stopped(struct worker *worker, enum reason reason, int error, usec_
         worker_set_state(worker, WORKER_STOPPING, reason, now);
         if (reason != REASON_BOOT) {
                 worker_event(worker, EVENT_STOPPING,
-                             was_reported ? " was told to exit, and is to be killed if it does not: %s"
-                                          : " is told to exit: %s",
+                             was_reported ? " was asked to exit (reason: %s); killed after stop_timeout if "
+                                            "still running"
+                                          : " asked to exit (reason: %s)",
                              reason_name(reason));
                 return;
         }
-        start_failure_describe(fleet, NULL, "%s did not %s within boot_timeout%s%s",
-                               WORKER_EVENT_NAME(worker),
-                               fleet_settings_write_heartbeats(fleet->settings) ? "beat" : "run its command",
+        start_failure_describe(fleet, NULL, "%s %s within boot_timeout%s%s", WORKER_EVENT_NAME(worker),
+                               fleet_settings_write_heartbeats(fleet->settings) ? "sent no heartbeat"
+                                                                                : "did not run its command",
                                worker->heartbeat.fault != HEARTBEAT_FAULT_NONE ? ": " : "",
                                heartbeat_fault_text(worker->heartbeat.fault));
-        world_event(fleet->world, EVENT_BOOT_TIMEOUT, fleet, worker, "%s, it is ended", fleet->crash_last);
+        world_event(fleet->world, EVENT_BOOT_TIMEOUT, fleet, worker, "%s; asked to exit (reason: %s)",
+                    fleet->crash_last, reason_name(reason));
         /* boot_timeout counts only time with Redis up: an earlier outage is no excuse. */
         start_failure_observe(fleet, worker->generation, now, never_sent_heartbeat, now);
 }
@@ -566,11 +574,11 @@ void observe_killed(struct worker *worker, int error, usec_t now)
 {
         char span[32];
 
-        if (!worker_observe_signal(worker, "kill", error))
+        if (!worker_observe_signal(worker, "killed", error))
                 return;
         worker->orders.killed_at = now;
         format_duration(usec_sub(now, worker_stop_sent_at(worker)), span, sizeof(span));
-        worker_event(worker, EVENT_KILLED, " did not exit within %s (stop_timeout) and is killed", span);
+        worker_event(worker, EVENT_KILLED, " did not exit within %s (stop_timeout); killed", span);
 }
 
 void observe_promoted(struct worker *worker)
@@ -583,7 +591,7 @@ void observe_orphan(struct worker *worker, pid_t pid, uint64_t pid_start)
 {
         worker_event(
                 worker, EVENT_STARTED,
-                " went to the background, process %d takes its place: let the command stay in the foreground",
+                " moved to the background; now tracked as process %d. Let the command stay in the foreground",
                 (int)pid);
         worker->process.pid = pid;
         worker->process.start = pid_start;
@@ -605,8 +613,8 @@ static void worker_observe_crash(struct worker *worker, const struct exit_status
         format_duration(uptime, span, sizeof(span));
         snprintf(when, sizeof(when),
                  !fleet_settings_write_heartbeats(fleet->settings) ? " after %s"
-                 : had_heartbeat                                   ? " %s after its first beat"
-                                                                   : " before its first beat, after %s",
+                 : had_heartbeat                                   ? ", %s after its first heartbeat"
+                                                                   : " after %s, before its first heartbeat",
                  span);
         start_failure_describe(fleet, exit, "%s %s%s", WORKER_EVENT_NAME(worker), how,
                                exit->launch_error ? "" : when);
@@ -633,9 +641,22 @@ static void worker_observe_lost_fork(struct worker *worker, const struct exit_st
         worker->reason = REASON_CRASH;
         if (!exit->known)
                 return;
-        start_failure_describe(fleet, NULL, "%s %s as it was forked", WORKER_EVENT_NAME(worker), how);
+        start_failure_describe(fleet, NULL, "%s %s while being forked", WORKER_EVENT_NAME(worker), how);
         start_failure_report(fleet, EVENT_START_FAILED, worker);
         start_failure_observe(fleet, worker->generation, worker->spawned_at, true, now);
+}
+
+static void observe_asked_exit(const struct worker *worker, const struct exit_status *exit, const char *how)
+{
+        const char *reason = reason_name(worker->reason);
+
+        if (worker->orders.finishes_job)
+                worker_event(worker, EVENT_GONE, " was left to finish a job, and %s (reason: %s)", how,
+                             reason);
+        else if (exit->known && !exit->by_signal && exit->status == 0)
+                worker_event(worker, EVENT_GONE, " exited cleanly (status 0, reason: %s)", reason);
+        else
+                worker_event(worker, EVENT_GONE, " %s after being asked to exit (reason: %s)", how, reason);
 }
 
 void observe_exit(struct worker *worker, const struct exit_status *exit, usec_t now)
@@ -647,9 +668,7 @@ void observe_exit(struct worker *worker, const struct exit_status *exit, usec_t 
         if (worker->process.awaits_go && worker->state == WORKER_STARTING)
                 worker_observe_lost_fork(worker, exit, how, now);
         else if (worker_is_asked_to_exit(worker) || worker->orders.finishes_job) {
-                worker_event(worker, EVENT_GONE, " %s, %s: %s", how,
-                             worker->orders.finishes_job ? "left with a job" : "as told",
-                             reason_name(worker->reason));
+                observe_asked_exit(worker, exit, how);
                 rollout_observe_progress(fleet, now);
         } else
                 worker_observe_crash(worker, exit, how, now);
@@ -666,9 +685,11 @@ void observe_left_behind(struct worker *worker, const struct exit_status *exit, 
         char how[64];
 
         exit_status_text(exit, how, sizeof(how));
-        worker_event(worker, EVENT_SEVERAL, " %s and left process %d behind, %s", how, (int)pid,
-                     finishes_job ? "which finishes its job and keeps its place until then"
-                                  : "which has booted: let its command start one process, and end with it");
+        worker_event(worker, EVENT_SEVERAL, " %s; its process %d%s", how, (int)pid,
+                     finishes_job
+                             ? ", which finishes its job, keeps running and occupies the place until then"
+                             : " has booted and keeps running. Let the command start one process, and "
+                               "exit with it");
         /* A process that finishes a job is not going to become active. */
         if (worker->state == WORKER_ACTIVE || (worker->state == WORKER_STARTING && finishes_job)) {
                 worker_observe_crash(worker, exit, how, now);

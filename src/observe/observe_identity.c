@@ -32,8 +32,8 @@ static void worker_set_ambiguous(struct worker *worker, bool ambiguous, const ch
         worker->heartbeat.ambiguous = ambiguous;
         if (ambiguous && !reported)
                 worker_event(worker, EVENT_AMBIGUOUS,
-                             ": %s, and nothing is done to it on their account: give each machine and "
-                             "container a host name of its own",
+                             ": %s; no signal is sent because of these heartbeats. Give each machine and "
+                             "container its own host name",
                              why);
 }
 
@@ -53,8 +53,8 @@ void observe_title(struct worker *worker, bool known, unsigned busy, bool quiet)
 
         worker_set_ambiguous(
                 worker, denied && (lasts || worker->heartbeat.ambiguous),
-                "its process title denies what its beats say, which may be those of another process "
-                "of its host name and pid");
+                "the process title contradicts the heartbeats, which may come from another process "
+                "with the same host name and pid");
 }
 
 void observe_peers(struct worker *worker, const char *peers)
@@ -81,10 +81,9 @@ struct heartbeat heartbeat_complete(const struct worker *worker, const struct he
 void observe_ambiguous(struct worker *worker, bool ambiguous)
 {
         if (!worker->heartbeat.seen)
-                worker_set_ambiguous(
-                        worker, ambiguous,
-                        "several processes beat under its host name and pid, and which one it is "
-                        "cannot be told");
+                worker_set_ambiguous(worker, ambiguous,
+                                     "several processes send heartbeats with its host name and pid, and are "
+                                     "indistinguishable");
 }
 
 void observe_sibling(struct worker *worker, pid_t pid, usec_t now)
@@ -94,9 +93,8 @@ void observe_sibling(struct worker *worker, pid_t pid, usec_t now)
         if (pid == 0 || worker->evidence.sibling_reported)
                 return;
         worker->evidence.sibling_reported = true;
-        world_event(worker->fleet->world, EVENT_SEVERAL, worker->fleet, worker,
-                    "process %d beats beside %s (pid %d): its command runs several, of which one alone is "
-                    "looked after at "
-                    "a time; let it start one",
-                    (int)pid, WORKER_ID(worker), (int)worker_pid(worker));
+        worker_event(worker, EVENT_SEVERAL,
+                     ": process %d sends heartbeats, too, but sqmgr manages one process per worker. Let the "
+                     "command start only one",
+                     (int)pid);
 }

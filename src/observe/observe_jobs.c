@@ -32,14 +32,14 @@ void observe_long_job(struct worker *worker, const struct job *job, usec_t runs,
         world_event(worker->fleet->world, EVENT_JOB_LONG, worker->fleet, worker,
                     "%s has been running for %s in %s (pid %d)%s", names, span, WORKER_ID(worker),
                     (int)worker_pid(worker),
-                    dumped ? ": what its threads are at is in the worker's log" : "");
+                    dumped ? ". Backtraces of its threads are in the worker's log" : "");
 }
 
 void observe_cut_off(const struct worker *worker, enum reason reason, usec_t now)
 {
         struct fleet *fleet = worker->fleet;
         struct cut_off cut = worker_cut_off(worker);
-        char text[JOB_CLASSES_TEXT_MAX], span[FORMAT_MAX], why[FORMAT_MAX + 32] = "as ordered";
+        char text[JOB_CLASSES_TEXT_MAX], span[FORMAT_MAX], why[FORMAT_MAX + 32] = "by order";
         /* An active worker may run other jobs by now. */
         bool known = worker->state == WORKER_QUIET && worker->jobs.classes.n > 0 &&
                      worker->jobs.read_at >= worker->orders.quiet_at &&
@@ -53,7 +53,7 @@ void observe_cut_off(const struct worker *worker, enum reason reason, usec_t now
                 snprintf(why, sizeof(why), "after %s (%s)", format_duration(cut.allowed, span, sizeof(span)),
                          cut_word_name(cut.word));
         job_classes_text(&worker->jobs.classes, text, sizeof(text));
-        worker_event(worker, EVENT_DRAIN_CUT, " is cut off %s with %u running job%s%s%s", why,
+        worker_event(worker, EVENT_DRAIN_CUT, " cut off %s, %u job%s running%s%s", why,
                      worker->heartbeat.busy, worker->heartbeat.busy == 1 ? "" : "s",
                      !known                                        ? ""
                      : worker->heartbeat.busy < worker->jobs.count ? ", of "

@@ -47,7 +47,7 @@ static void worker_observe_over_threshold(struct worker *worker, usec_t now)
                               usec_sub(now, (MEMORY_SAMPLES - 1) * fleet->world->settings->check_interval));
         format_size(worker->memory.bytes, bytes, sizeof(bytes));
         format_size(settings->memory_threshold, threshold, sizeof(threshold));
-        worker_event(worker, EVENT_MEMORY_OVER, " holds %s, over memory_threshold %s", bytes, threshold);
+        worker_event(worker, EVENT_MEMORY_OVER, " uses %s, over memory_threshold (%s)", bytes, threshold);
         /* A worker that exceeds the threshold while booting does so before its first heartbeat. */
         bool late = worker->active_at != 0 && usec_sub(now, worker->active_at) >= CHURN_USEC;
         if (worker->started_for != REASON_MEMORY || late)
@@ -55,7 +55,7 @@ static void worker_observe_over_threshold(struct worker *worker, usec_t now)
         backoff_fail(&fleet->churn, settings->backoff_min, settings->backoff_max, &fleet->random, now);
         worker_event(
                 worker, EVENT_MEMORY_CHURN,
-                " replaced a worker over memory_threshold %s and is over it itself: raise memory_threshold",
+                " replaced a worker over memory_threshold (%s), and exceeds it, too. Raise memory_threshold",
                 threshold);
 }
 

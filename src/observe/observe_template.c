@@ -36,7 +36,7 @@ static void set_state(struct template *template, enum template_state state, usec
 #define NAME_MAX_BYTES (FLEET_NAME_MAX + 64)
 static const char *name_of(const struct template *template, char text[static NAME_MAX_BYTES])
 {
-        snprintf(text, NAME_MAX_BYTES, "the template of fleet '%s' (pid %d)", template->fleet->settings->name,
+        snprintf(text, NAME_MAX_BYTES, "template of fleet '%s' (pid %d)", template->fleet->settings->name,
                  (int)template_pid(template));
         return text;
 }
@@ -56,7 +56,7 @@ static _printf_(3, 4) void refuse(struct fleet *fleet, const struct quoted *quot
         preload->quoted = quoted ? *quoted : (struct quoted){0};
         preload->refused_generation = fleet->generation;
         event_quote(fleet_event(fleet, EVENT_PRELOAD_REFUSED,
-                                ": workers of generation %llu boot separately: %s",
+                                ": preload is off for generation %llu, workers boot separately: %s",
                                 (unsigned long long)fleet->generation, preload->refused),
                     &preload->quoted);
 }
@@ -78,8 +78,8 @@ static void observe_failure(struct fleet *fleet, uint64_t generation, usec_t sin
 
         report_failure(fleet, generation, since, now);
         if (generation == fleet->generation && ++preload->failures >= FAILURES_MAX && !tried)
-                refuse(fleet, &fleet->crash_quoted, "%u times in a row; the last: %s", preload->failures,
-                       fleet->crash_last);
+                refuse(fleet, &fleet->crash_quoted, "%u failures in a row; last failure: %s",
+                       preload->failures, fleet->crash_last);
 }
 
 static void template_forget(struct template *template)
@@ -102,7 +102,7 @@ struct template *template_observe_started(struct fleet *fleet, pid_t pid, uint64
         set_state(template, TEMPLATE_LOADING, now);
         fleet->totals.template_loads++;
         backoff_reset(&fleet->shortage);
-        world_event(fleet->world, EVENT_TEMPLATE_LOADING, fleet, NULL, "%s loads the application",
+        world_event(fleet->world, EVENT_TEMPLATE_LOADING, fleet, NULL, "%s is loading the application",
                     NAME_OF(template));
         return template;
 }
@@ -110,7 +110,8 @@ struct template *template_observe_started(struct fleet *fleet, pid_t pid, uint64
 void template_observe_start_failed(struct fleet *fleet, int error, usec_t now)
 {
         world_event(fleet->world, EVENT_TEMPLATE_FAILED, fleet, NULL,
-                    "the template of fleet '%s' could not be started: sqmgr itself failed: %s",
+                    "template of fleet '%s' could not be started: error in sqmgr itself: %s. Run 'sqmgrctl "
+                    "doctor'",
                     fleet->settings->name, strerrordesc_np(error));
         start_failure_observe_shortage(fleet, error, now);
 }
@@ -145,13 +146,14 @@ void template_observe_ready(struct template *template, pid_t serving_pid, uint64
         if (template->state != TEMPLATE_LOADING)
                 return;
         if (unsafe && template_is_current(template))
-                refuse(fleet, unsafe, "its application leaves open what all workers would share");
+                refuse(fleet, unsafe,
+                       "the application holds open sockets, which all forked workers would share");
         if (unsafe)
                 return;
         usec_t took = usec_sub(now, template->started_at);
         set_state(template, TEMPLATE_READY, now);
-        world_event(fleet->world, EVENT_TEMPLATE_READY, fleet, NULL, "%s is ready, after %s",
-                    NAME_OF(template), format_duration(took, span, sizeof(span)));
+        world_event(fleet->world, EVENT_TEMPLATE_READY, fleet, NULL, "%s ready after %s", NAME_OF(template),
+                    format_duration(took, span, sizeof(span)));
         if (template_is_current(template))
                 rollout_observe_progress(fleet, now);
 }
@@ -183,8 +185,8 @@ struct worker *template_observe_booted(struct template *template, bool booted, u
                 return NULL;
         if (template_is_current(template) && !fleet_preload_is_refused(fleet))
                 refuse(fleet, NULL,
-                       "its command went on to work instead of waiting to be forked, and is worker %s: is "
-                       "RUBYOPT kept on the way to Sidekiq's command line?",
+                       "the command runs jobs instead of waiting to be forked; it is now worker %s. Check "
+                       "that RUBYOPT is kept on the way to Sidekiq's command line",
                        WORKER_ID(worker));
         template_forget(template);
         return worker;
@@ -315,7 +317,7 @@ static bool refuse_unseen(struct fleet *fleet, const struct quoted *log_tail, co
         if (!log_tail || !quoted_contains(log_tail, "cannot load such file") ||
             !quoted_contains(log_tail, script))
                 return false;
-        refuse(fleet, NULL, "its command does not see '%s' where it runs", script);
+        refuse(fleet, NULL, "the command cannot find '%s' where it runs", script);
         return true;
 }
 
@@ -381,6 +383,7 @@ void template_observe_time(struct fleet *fleet, usec_t now)
         preload->unrecorded =
                 fleet_preloads(fleet) && since != 0 && now >= usec_add(since, fleet->settings->boot_timeout);
         if (preload->unrecorded && !before)
-                fleet_event(fleet, EVENT_PRELOAD_REFUSED, ": workers boot separately for now: %s",
+                fleet_event(fleet, EVENT_PRELOAD_REFUSED,
+                            ": preload is suspended, workers boot separately: %s",
                             fleet_preload_refused(fleet));
 }

@@ -32,7 +32,7 @@ static void stale_observe_time(struct worker *worker, usec_t now)
                 return;
         worker->heartbeat.stale_reported = true;
         format_duration(usec_sub(now, worker->heartbeat.changed_at), span, sizeof(span));
-        worker_event(worker, EVENT_STALE, ": its beat stopped %s ago, it is kept as it is", span);
+        worker_event(worker, EVENT_STALE, ": no heartbeat for %s; kept, no signal sent", span);
 }
 
 /* Records since when at least one worker is fresh, as proof that Redis accepts heartbeats. */
@@ -56,9 +56,9 @@ static void hang_observe_time(struct worker *worker, usec_t now)
                 return;
         worker->heartbeat.hung = true;
         format_duration(usec_sub(now, worker->heartbeat.changed_at), span, sizeof(span));
-        worker_event(worker, EVENT_HUNG, " hangs: its beat stopped %s ago, %s", span,
-                     worker->state == WORKER_ACTIVE ? "it no longer counts as active"
-                                                    : "and it has not finished its jobs");
+        worker_event(worker, EVENT_HUNG, " hung: no heartbeat for %s (hang_after); %s", span,
+                     worker->state == WORKER_ACTIVE ? "no longer counts as active"
+                                                    : "its jobs have not finished");
 }
 
 /* Reports a crash loop once, if it keeps the fleet below its count, and Redis is up. */
@@ -75,7 +75,7 @@ static void loop_observe_time(struct fleet *fleet, usec_t now)
         event_quote(
                 fleet_event(
                         fleet, EVENT_CRASH_LOOP,
-                        " is in a crash loop: %u short lives in a row, the next start in %s; the last: %s",
+                        " is in a crash loop: %u failed starts in a row; retrying in %s; last failure: %s",
                         crash->count, span, fleet->crash_last),
                 &fleet->crash_quoted);
 }

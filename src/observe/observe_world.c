@@ -16,9 +16,9 @@ bool observe_clocks(struct world *world, usec_t monotonic, usec_t boottime, usec
                 if (llabs(boot_lag - doubt->boot_lag) > CLOCK_STEP_USEC)
                         why = "the machine was suspended";
                 else if (llabs(real_lag - doubt->real_lag) > CLOCK_STEP_USEC)
-                        why = "the clock was stepped";
+                        why = "the system clock jumped";
                 else if (monotonic > usec_add(doubt->due, settings_stall_usec(world->settings)))
-                        why = "sqmgr itself was stalled";
+                        why = "sqmgr was stalled";
         }
         if (doubt_steps_back(doubt, boottime, realtime))
                 doubt->stepped_back_at = monotonic;
@@ -29,7 +29,7 @@ bool observe_clocks(struct world *world, usec_t monotonic, usec_t boottime, usec
                 return false;
         doubt->since = monotonic;
         world_event(world, EVENT_TIME_DOUBT, NULL, NULL,
-                    "%s: nothing is quieted or stopped before a fresh beat", why);
+                    "%s; no worker is quieted or stopped before a fresh heartbeat", why);
         return true;
 }
 
@@ -62,7 +62,8 @@ void observe_redis(struct fleet *fleet, bool up, usec_t now)
         if (first)
                 return;
         fleet_event(fleet, up ? EVENT_REDIS_UP : EVENT_REDIS_DOWN,
-                    up ? ": Redis is back" : ": Redis is away, its workers are kept as they are");
+                    up ? ": Redis is reachable again"
+                       : ": Redis is unreachable; workers are left as they are");
 }
 
 void observe_saved(struct world *world, bool saved, usec_t now)

@@ -36,10 +36,9 @@ void rescue_observe(struct fleet *fleet, const struct worker *dead, const struct
                 enum event_kind kind;
                 const char *text;
         } kinds[] = {
-                [RESCUE_LOST] = {EVENT_JOB_LOST, "it is lost"},
-                [RESCUE_REQUEUED] = {EVENT_JOB_RESCUED, "it is put back"},
-                [RESCUE_PARKED] = {EVENT_JOB_PARKED,
-                                   "it was put back often enough and is among the dead jobs"},
+                [RESCUE_LOST] = {EVENT_JOB_LOST, "lost"},
+                [RESCUE_REQUEUED] = {EVENT_JOB_RESCUED, "re-enqueued"},
+                [RESCUE_PARKED] = {EVENT_JOB_PARKED, "moved to the dead jobs (rescue_limit)"},
         };
         char names[700], count[48] = "";
 
@@ -47,11 +46,10 @@ void rescue_observe(struct fleet *fleet, const struct worker *dead, const struct
                 return;
         if (outcome == RESCUE_PRIVATE) {
                 if (!fleet->rescue_off_reported)
-                        world_event(
-                                fleet->world, EVENT_RESCUE_OFF, fleet, dead,
-                                "fleet '%s': its workers keep their jobs in private queues, as super_fetch "
-                                "does, from which those come back: rescue_jobs does nothing",
-                                fleet->settings->name);
+                        world_event(fleet->world, EVENT_RESCUE_OFF, fleet, dead,
+                                    "fleet '%s': rescue_jobs has no effect: the workers keep running jobs in "
+                                    "private queues (super_fetch), which restore the jobs",
+                                    fleet->settings->name);
                 fleet->rescue_off_reported = true;
                 return;
         }
@@ -59,19 +57,18 @@ void rescue_observe(struct fleet *fleet, const struct worker *dead, const struct
         snprintf(names, sizeof(names), "%.200s %.200s (queue %.200s)", job->class, job->jid, job->queue);
         printable_replace(names, strlen(names), false);
         if (outcome == RESCUE_REQUEUED && times > 1)
-                snprintf(count, sizeof(count), ", %u times by now", times);
+                snprintf(count, sizeof(count), " (%u times so far)", times);
         world_event(fleet->world, kinds[outcome].kind, fleet, dead,
-                    "%s was running in %s (pid %d), which %s: %s%s", names, WORKER_ID(dead),
-                    (int)worker_pid(dead), how, kinds[outcome].text, count);
+                    "%s %s%s: %s (pid %d), which ran the job, %s", names, kinds[outcome].text, count,
+                    WORKER_ID(dead), (int)worker_pid(dead), how);
 }
 
 void rescue_observe_failed(struct fleet *fleet, const struct worker *dead, const struct error_report *why)
 {
-        event_quote(
-                world_event(fleet->world, EVENT_RESCUE_FAILED, fleet, dead,
-                            "what %s (pid %d) was running when it died cannot be learned any more, Redis: %s",
-                            WORKER_ID(dead), (int)worker_pid(dead), why->text),
-                &why->quoted);
+        event_quote(world_event(fleet->world, EVENT_RESCUE_FAILED, fleet, dead,
+                                "%s (pid %d) died; its running jobs cannot be read from Redis: %s",
+                                WORKER_ID(dead), (int)worker_pid(dead), why->text),
+                    &why->quoted);
 }
 
 void rescue_observe_unknown(struct fleet *fleet, const struct worker *dead, const struct job_list *jobs)
@@ -81,17 +78,14 @@ void rescue_observe_unknown(struct fleet *fleet, const struct worker *dead, cons
 
         if (n > 0)
                 world_event(fleet->world, EVENT_RESCUE_FAILED, fleet, dead,
-                            "%s (pid %d) was running %zu job%s when it died that cannot be read: what Redis "
-                            "tells "
-                            "of %s is not as %s writes it, and nothing is done about %s",
+                            "%s (pid %d) died with %zu running job%s not re-enqueued: the record in Redis is "
+                            "not in the format of %s",
                             WORKER_ID(dead), (int)worker_pid(dead), n, n == 1 ? "" : "s",
-                            n == 1 ? "it" : "them", fleet->settings->traits->title, n == 1 ? "it" : "them");
+                            fleet->settings->traits->title);
         if (n_oversized > 0)
-                world_event(
-                        fleet->world, EVENT_RESCUE_FAILED, fleet, dead,
-                        "%s (pid %d) was running %zu job%s when it died that %s too large to be read (over "
-                        "%s) and not put back: enqueue %s again",
-                        WORKER_ID(dead), (int)worker_pid(dead), n_oversized, n_oversized == 1 ? "" : "s",
-                        n_oversized == 1 ? "is" : "are", format_size(JOB_ENTRY_MAX, limit, sizeof(limit)),
-                        n_oversized == 1 ? "it" : "them");
+                world_event(fleet->world, EVENT_RESCUE_FAILED, fleet, dead,
+                            "%s (pid %d) died with %zu running job%s not re-enqueued: too large to read "
+                            "(over %s). Enqueue the job%s again",
+                            WORKER_ID(dead), (int)worker_pid(dead), n_oversized, n_oversized == 1 ? "" : "s",
+                            format_size(JOB_ENTRY_MAX, limit, sizeof(limit)), n_oversized == 1 ? "" : "s");
 }

@@ -135,7 +135,7 @@ module SqmgrPreload
         nil # by it the directory was read
       end
     rescue SystemCallError => e
-      ["what is open cannot be told: #{e.message}"]
+      ["open sockets cannot be listed: #{e.message}"]
     end
 
     def address_of(descriptor)

@@ -111,7 +111,7 @@ static void child_separate(const struct launch_child *child)
         int last = template ? MAX(template->fd, child->report_fd) : child->report_fd;
 
         if (close_range((unsigned)last + 1, UINT_MAX, CLOSE_RANGE_UNSHARE) < 0 && unshare(CLONE_FILES) < 0)
-                child_fail(child, "cannot have descriptors of its own: %m");
+                child_fail(child, "cannot unshare file descriptors: %m");
         child_send(child, &message, -1);
 }
 
@@ -192,7 +192,7 @@ static void child_set_resources(const struct launch_child *child)
         if (fleet->cpu_affinity && (resource_cpus_parse(fleet->cpu_affinity, &cpus) < 0 ||
                                     sched_setaffinity(0, sizeof(cpus), &cpus) < 0))
                 child_fail(child, "cannot set cpu_affinity to %s: %s", fleet->cpu_affinity,
-                           errno == EINVAL ? "none of these processors may be used here"
+                           errno == EINVAL ? "none of these processors is available to sqmgr"
                                            : strerrordesc_np(errno));
 }
 
@@ -235,8 +235,9 @@ static void child_make_status(struct launch_child *child, uid_t uid, gid_t gid)
                 return;
         int r = status_dir_make(parent, child->fleet->name, uid, gid, &child->status, child->status_name);
         if (r < 0)
-                child_fail(child, "cannot make the status directory '%s/%s': %s", parent, child->fleet->name,
-                           r == -EPERM ? "what is there may be changed by others, or is theirs: move it away"
+                child_fail(child, "cannot create the status directory '%s/%s': %s", parent,
+                           child->fleet->name,
+                           r == -EPERM ? "the existing one is owned or writable by others; move it away"
                                        : strerrordesc_np(-r));
 }
 
@@ -257,8 +258,8 @@ static void child_enter_status(const struct launch_child *child)
                 status_dir_sweep(&child->status);
         else if (child->status.fd >= 0 || errno != ENOENT)
                 child_fail(child,
-                           "cannot get to the status directory below '%.*s': %m, let others pass there "
-                           "(chmod o+x)",
+                           "cannot reach the status directory below '%.*s': %m; let others enter that "
+                           "directory (chmod o+x)",
                            MAX(above, 1), parent);
 }
 
@@ -290,7 +291,7 @@ static const struct passwd *child_become_user(struct launch_child *child)
         if (initgroups(user->pw_name, gid) < 0 || setresgid(gid, gid, gid) < 0 ||
             setresuid(user->pw_uid, user->pw_uid, user->pw_uid) < 0)
                 child_fail(child, "cannot become user '%s': %m%s", name,
-                           geteuid() == 0 ? "" : ", sqmgr does not run as root");
+                           geteuid() == 0 ? "" : "; run sqmgr as root");
         return fleet->user ? user : NULL;
 }
 
@@ -465,7 +466,7 @@ static void child_open_output(const struct launch_child *child)
                                 return;
                         errno = -fd;
                         child_fail(child,
-                                   "cannot connect to the journal: %m, set log to a file or to inherit");
+                                   "cannot connect to the journal: %m; set log to a file or to inherit");
                 }
         } else {
                 int flags = O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY;
@@ -489,7 +490,8 @@ static _Noreturn void child_fail_command(const struct launch_child *child, const
         const char *path = environment_get(&child->environment, "PATH");
 
         if (error == ENOENT && strchr(name, '/') && access(name, F_OK) == 0)
-                child_fail(child, "%scannot run '%s': its interpreter does not exist", child->step, name);
+                child_fail(child, "%scannot run '%s': the interpreter of that file does not exist",
+                           child->step, name);
         errno = error;
         if (error == ENOENT && !strchr(name, '/'))
                 child_fail(child, "%scannot run '%s': %m in PATH '%s'", child->step, name,
@@ -604,7 +606,7 @@ static bool child_wait(const struct launch_child *child, pid_t pid, const struct
                 r = poll(&wait, 1, (int)MIN(left / USEC_PER_MSEC + 1, (usec_t)INT_MAX));
         }
         if (r < 0 || waitpid(pid, ret_status, 0) < 0)
-                child_fail(child, "%scannot wait for it: %m", step->name);
+                child_fail(child, "%scannot wait for the process: %m", step->name);
         return true;
 }
 
@@ -624,7 +626,7 @@ static void child_run_step(struct launch_child *child, const struct launch_step 
         if (pid < 0)
                 child_fail(child, "%scannot start a process: %m", step->name);
         if (!child_wait(child, pid, step, &status)) {
-                child_report(child, "%s'%s' did not end within %s%s", step->name, argv[0],
+                child_report(child, "%s'%s' did not exit within %s%s", step->name, argv[0],
                              format_duration(step->timeout, span, sizeof(span)), step->bound);
                 /* Kill the step's whole process group, including this process. */
                 (void)kill(0, SIGKILL);
@@ -701,11 +703,11 @@ static _Noreturn void child_check_release(const struct launch_child *child)
 
         (void)prctl(PR_SET_NAME, "sqmgr-release");
         if (!child->fleet->directory)
-                child_fail(child, "release '%s' cannot be looked for: the fleet has no 'directory'", release);
+                child_fail(child, "cannot check for release '%s': the fleet has no 'directory'", release);
         if (!getcwd(path, sizeof(path)))
-                child_fail(child, "cannot tell where directory '%s' is: %m", child->fleet->directory);
+                child_fail(child, "cannot resolve directory '%s': %m", child->fleet->directory);
         if (!ends_in(path, release))
-                child_fail(child, "directory '%s' is '%s', which does not end in '%s'",
+                child_fail(child, "directory '%s' resolves to '%s', which does not end in '%s'",
                            child->fleet->directory, path, release);
         _exit(0);
 }

@@ -49,7 +49,7 @@ static int make_directory(const char *path, char *error, size_t error_size)
         if (mkdir(directory, 0755) < 0) {
                 if (errno == EEXIST)
                         return 0;
-                return fail(-errno, error, error_size, "cannot make the directory '%s' for the socket",
+                return fail(-errno, error, error_size, "cannot create directory '%s' for the socket",
                             directory);
         }
         /* Set the mode regardless of the umask: clients must get through. */
@@ -121,19 +121,19 @@ static int check_place(const struct sockaddr_un *address, char *error, size_t er
         if (lstat(address->sun_path, &status) < 0) {
                 if (errno == ENOENT)
                         return 0;
-                return fail(-errno, error, error_size, "cannot look at '%s'", address->sun_path);
+                return fail(-errno, error, error_size, "cannot access '%s'", address->sun_path);
         }
         if (!S_ISSOCK(status.st_mode)) {
-                snprintf(error, error_size, "'%s' is there already and is not a socket: set another path",
+                snprintf(error, error_size, "'%s' exists and is not a socket; remove it or set another path",
                          address->sun_path);
                 return -EEXIST;
         }
         _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (fd < 0)
-                return fail(-errno, error, error_size, "cannot make a socket");
+                return fail(-errno, error, error_size, "cannot create a socket");
         if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) < 0 && errno != EAGAIN)
                 return 0;
-        snprintf(error, error_size, "another program answers on '%s'", address->sun_path);
+        snprintf(error, error_size, "another program listens on '%s'", address->sun_path);
         return -EADDRINUSE;
 }
 
@@ -154,7 +154,8 @@ int listener_check(const char *path, char *error, size_t error_size)
         if (access(directory, F_OK) < 0 && errno == ENOENT && (slash = strrchr(directory, '/')))
                 slash[slash == directory] = '\0';
         if (access(directory, W_OK | X_OK) < 0)
-                return fail(-errno, error, error_size, "cannot listen on '%s', '%s'", path, directory);
+                return fail(-errno, error, error_size, "cannot listen on '%s' in directory '%s'", path,
+                            directory);
         int r = path_trust_explain(path, error, error_size);
         return r == -ENOENT ? 0 : r;
 }
@@ -287,8 +288,8 @@ int listener_open(struct listener *listener, const struct listener_place *place,
         _cleanup_free_ char *copy = NULL;
 
         if (strlen(path) > SOCKET_PATH_MAX) {
-                snprintf(error, error_size, "the path of the socket is too long, %d bytes at most: '%s'",
-                         SOCKET_PATH_MAX, path);
+                snprintf(error, error_size, "socket path too long (maximum %d bytes): '%s'", SOCKET_PATH_MAX,
+                         path);
                 return -ENAMETOOLONG;
         }
         memcpy(address.sun_path, path, strlen(path) + 1);

@@ -16,7 +16,7 @@ static _Noreturn void run_check(const struct program_check *check, int output_fd
 {
         _cleanup_free_ char *state = NULL;
         char *arguments[] = {(char *)check->program, (char *)"-c", (char *)check->config_path,
-                             (char *)"--check-config", NULL};
+                             (char *)"--print-config", NULL};
         sigset_t none;
 
         sigemptyset(&none);
@@ -36,12 +36,13 @@ static _Noreturn void run_check(const struct program_check *check, int output_fd
 
 int program_check_start(const struct program_check *check, struct program_checking *ret)
 {
-        int pair[2];
+        int pair[2] = {-1, -1};
 
-        if (pipe2(pair, O_CLOEXEC) < 0)
+        if (check->state_path ? pipe2(pair, O_CLOEXEC) < 0
+                              : (pair[1] = open("/dev/null", O_WRONLY | O_CLOEXEC)) < 0)
                 return -errno;
         _cleanup_close_ int read_fd = pair[0], write_fd = pair[1];
-        if (fcntl(read_fd, F_SETFL, O_NONBLOCK) < 0)
+        if (read_fd >= 0 && fcntl(read_fd, F_SETFL, O_NONBLOCK) < 0)
                 return -errno;
         pid_t pid = fork();
         if (pid == 0)
@@ -58,7 +59,7 @@ int program_replace(const char *program, char *const *argv, const struct rlimit 
 
         if (getrlimit(RLIMIT_NOFILE, &raised) < 0 || setrlimit(RLIMIT_NOFILE, nofile) < 0)
                 return -errno;
-        log_info("re-exec: '%s' takes over", program);
+        log_info("re-exec: handing over to '%s'", program);
         execve(program, argv, environ);
         int r = -errno;
         (void)setrlimit(RLIMIT_NOFILE, &raised);

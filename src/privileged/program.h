@@ -12,17 +12,18 @@
 struct program_check {
         const char *program; /* an absolute path */
         const char *config_path;
-        const char *state_path; /* NULL: only the config file is checked */
+        const char *state_path; /* NULL: only the config file is checked, and no start is rehearsed */
         struct rlimit nofile;   /* limit of open files */
 };
 
 struct program_checking {
         pid_t pid;     /* a child: the caller must reap it */
-        int output_fd; /* owned; what the child prints. Never blocks */
+        int output_fd; /* owned; what the child prints. Never blocks. Without a state file: -1 */
 };
 
-/* Starts the check: `PROGRAM -c CONFIG --check-state=STATE`, or --check-config. If it cannot run, the child
- * prints the reason and exits with status 127. Returns 0, or -errno if nothing was started. */
+/* Starts the check: `PROGRAM -c CONFIG --check-state=STATE`, or --print-config without a state file. If it
+ * cannot run, the child prints the reason and exits with status 127. Returns 0, or -errno if nothing was
+ * started. */
 int program_check_start(const struct program_check *check, struct program_checking *ret);
 
 /* Executes the program in the place of this one, with this limit of open files. Our children, and descriptors

@@ -18,14 +18,14 @@ static int check_trust(int fd, const char *path, struct stat *ret_status, char *
         struct stat status;
 
         if (fstat(fd, &status) < 0) {
-                snprintf(why, why_size, "'%s' cannot be looked at: %s", path, strerror(errno));
+                snprintf(why, why_size, "cannot access '%s': %s", path, strerror(errno));
         } else if (!S_ISREG(status.st_mode)) {
                 snprintf(why, why_size, "'%s' is not a regular file", path);
         } else if (status.st_uid != geteuid()) {
-                snprintf(why, why_size, "'%s' belongs to user %u, not to sqmgr's own (%u)", path,
+                snprintf(why, why_size, "'%s' is owned by user %u, not by sqmgr's user (%u)", path,
                          (unsigned)status.st_uid, (unsigned)geteuid());
         } else if (status.st_mode & (S_IWGRP | S_IWOTH)) {
-                snprintf(why, why_size, "'%s' may be written by others (mode %04o)", path,
+                snprintf(why, why_size, "'%s' is writable by others (mode %04o)", path,
                          (unsigned)status.st_mode & 07777);
         } else {
                 *ret_status = status;
@@ -37,14 +37,14 @@ static int check_trust(int fd, const char *path, struct stat *ret_status, char *
 static int refuse_open(int error, const char *path, char *why, size_t why_size)
 {
         if (error == ENOENT) {
-                snprintf(why, why_size, "there is no '%s'", path);
+                snprintf(why, why_size, "'%s' does not exist", path);
                 return STATEFILE_MISSING;
         }
         if (error == ELOOP) {
                 snprintf(why, why_size, "'%s' is a symbolic link", path);
                 return STATEFILE_LOST;
         }
-        snprintf(why, why_size, "'%s' cannot be opened: %s", path, strerror(error));
+        snprintf(why, why_size, "cannot open '%s': %s", path, strerror(error));
         /* The content is not lost: a later start can read the file. */
         return is_shortage(-error) ? -error : STATEFILE_LOST;
 }
@@ -64,11 +64,11 @@ int statefile_read(const char *path, char **ret, size_t *ret_size, char *why, si
         if (r == -ENOMEM)
                 return r;
         if (r == -EFBIG) {
-                snprintf(why, why_size, "'%s' is too large to be a state of sqmgr's", path);
+                snprintf(why, why_size, "'%s' is too large for a state file of sqmgr", path);
                 return STATEFILE_LOST;
         }
         if (r < 0) {
-                snprintf(why, why_size, "'%s' cannot be read: %s", path, strerror(-r));
+                snprintf(why, why_size, "cannot read '%s': %s", path, strerror(-r));
                 return STATEFILE_LOST;
         }
         return STATEFILE_READ;

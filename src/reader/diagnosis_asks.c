@@ -35,16 +35,16 @@ static void on_reply(const redisReply *reply, size_t question, void *userdata)
         const char *setting = reply ? setting_of(reply) : NULL;
 
         if (!reply) {
-                error_report_set(&ask->answer.error, "it went away or did not answer in time");
+                error_report_set(&ask->answer.error, "connection lost, or no reply in time");
         } else if (question == QUESTION_INFO) {
                 if (reply->type == REDIS_REPLY_STRING)
                         redis_info_take(reply->str, facts);
                 else
-                        quoted_set(&facts->info_error, error ?: "no text");
+                        quoted_set(&facts->info_error, error ?: "the reply has no text");
         } else if (question == QUESTION_SAVE) {
                 facts->has_save = setting;
                 SET(facts->save, setting ?: "");
-                quoted_set(&facts->config_error, setting ? "" : error ?: "it has no such setting");
+                quoted_set(&facts->config_error, setting ? "" : error ?: "no such setting");
         } else {
                 /* A Redis that refuses CONFIG has already reported that for the first setting. */
                 SET(facts->min_replicas, setting ?: "");
@@ -57,7 +57,7 @@ static void on_replies(void *userdata)
 
         redis_batch_free(ask->work);
         if (ask->answer.error.text[0] != '\0')
-                ask_fail(ask, ANSWER_LOST, "it went away or did not answer in time");
+                ask_fail(ask, ANSWER_LOST, "connection lost, or no reply in time");
         else
                 ask_done(ask);
 }

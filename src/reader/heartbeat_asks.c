@@ -100,7 +100,7 @@ static void on_scan(struct redis *redis _unused_, const redisReply *reply, void 
         if (r >= 0 && cursor && strlen(cursor) >= sizeof(scan->cursor))
                 r = -EBADMSG;
         if (r < 0) {
-                ask_fail(ask, ANSWER_REFUSED, "the list of processes is not understood");
+                ask_fail(ask, ANSWER_REFUSED, "the list of processes is invalid");
                 return;
         }
         snprintf(scan->cursor, sizeof(scan->cursor), "%s", cursor ?: "");

@@ -30,7 +30,7 @@ void ask_jobs(struct ask *ask)
         struct redis_running_jobs *running_jobs;
 
         if (!format || query->n_texts == 0) {
-                ask_fail(ask, ANSWER_REFUSED, "there are no lists of jobs");
+                ask_fail(ask, ANSWER_REFUSED, "the framework has no lists of jobs");
                 return;
         }
         for (size_t i = 0; identities && i < query->n_texts; i++)

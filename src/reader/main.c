@@ -50,7 +50,7 @@ int main(void)
         sd_event *event = NULL;
 
         if (!is_socket(FD_SQMGR) || !is_socket(FD_CONNECTIONS)) {
-                fprintf(stderr, "sqmgr-reader is started by sqmgr alone\n");
+                fprintf(stderr, "sqmgr-reader: only sqmgr starts this program\n");
                 return EXIT_FAILURE;
         }
         /* hiredis writes without MSG_NOSIGNAL. */

@@ -30,8 +30,8 @@ void ask_queues(struct ask *ask)
                 format = NULL;
         if (!format || reading->ask) {
                 ask_fail(ask, ANSWER_REFUSED,
-                         format ? "they are being read already"
-                                : "the framework does not tell of its queues");
+                         format ? "the queues are being read already"
+                                : "the framework does not report its queues");
                 return;
         }
         if (!reading->queue_reader)

@@ -15,7 +15,7 @@ static void on_requeued(struct redis *redis _unused_, const redisReply *reply, v
         if (ask_format(ask)->requeue->take(reply, &answer->outcome, &answer->times))
                 ask_done(ask);
         else
-                ask_fail(ask, ANSWER_LOST, "it answers what is not understood");
+                ask_fail(ask, ANSWER_LOST, "Redis sent an invalid reply");
 }
 
 void ask_requeue(struct ask *ask)
@@ -26,7 +26,7 @@ void ask_requeue(struct ask *ask)
         size_t bytes = SIZE_MAX;
 
         if (!format->requeue || query->n_texts != 4) {
-                ask_fail(ask, ANSWER_REFUSED, "no job is put back there");
+                ask_fail(ask, ANSWER_REFUSED, "the framework does not support re-enqueuing");
                 return;
         }
         int r = job_list_add(&list, query->numbers[0] != 0, &query->texts[1], &query->texts[2]);

@@ -37,7 +37,7 @@ static void on_roster(struct redis *redis _unused_, const redisReply *reply, voi
         if (r == -ENOMEM)
                 ask_fail_errno(ask, r);
         else if (r < 0)
-                ask_fail(ask, ANSWER_REFUSED, "the list of workers is not understood");
+                ask_fail(ask, ANSWER_REFUSED, "the list of workers is invalid");
         else
                 ask_done(ask);
 }

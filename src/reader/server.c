@@ -94,12 +94,12 @@ void ask_fail_as(struct ask *ask, enum answer_status status, const struct error_
 
 void ask_quote_refusal(struct error_report *ret, const redisReply *reply)
 {
-        error_report_quote(ret, reply->str, "it refuses the command");
+        error_report_quote(ret, reply->str, "command refused");
 }
 
 void ask_fail_errno(struct ask *ask, int error)
 {
-        ask_fail(ask, ANSWER_LOST, "%s", error == -ENOMEM ? "memory is short" : "the connection was lost");
+        ask_fail(ask, ANSWER_LOST, "%s", error == -ENOMEM ? "out of memory" : "connection lost");
 }
 
 bool ask_failed(struct ask *ask, const redisReply *reply)
@@ -110,7 +110,7 @@ bool ask_failed(struct ask *ask, const redisReply *reply)
         if (reply)
                 ask_quote_refusal(&error, reply);
         else
-                error_report_set(&error, "the connection was lost");
+                error_report_set(&error, "connection lost");
         ask_fail_as(ask, reply ? ANSWER_REFUSED : ANSWER_LOST, &error);
         return true;
 }
@@ -259,7 +259,7 @@ static void configure(struct ask *ask)
                 ask_fail(ask, ANSWER_REFUSED, "%s", refusal.why);
         else
                 ask_fail(ask, ANSWER_REFUSED, "%s",
-                         r == -EPROTO ? "its reader is of another version" : strerror(-r));
+                         r == -EPROTO ? "sqmgr-reader is of another version" : strerror(-r));
 }
 
 static void on_message(const uint8_t *bytes, size_t n, void *userdata)
@@ -280,7 +280,7 @@ static void on_message(const uint8_t *bytes, size_t n, void *userdata)
         else if (ask->answer.kind == QUERY_CONFIGURE)
                 configure(ask);
         else if (!server->redis || !server->ops->asks[ask->answer.kind])
-                ask_fail(ask, ANSWER_REFUSED, "the reader does not know this query");
+                ask_fail(ask, ANSWER_REFUSED, "sqmgr-reader does not know this query");
         else
                 server->ops->asks[ask->answer.kind](ask);
         end_if_failed(server);

@@ -239,7 +239,7 @@ static void on_resolved(const struct resolve_answer *answer, void *userdata)
                         connection->answer_is_late = true;
                 }
         } else if (answer->error != 0) {
-                connection_lost(connection, "cannot find host '%s': %s", connection->endpoint.host,
+                connection_lost(connection, "cannot resolve host '%s': %s", connection->endpoint.host,
                                 gai_strerror(answer->error));
         } else {
                 connection->answer = *answer;
@@ -260,7 +260,7 @@ static bool resolve_begin(struct connection *connection)
         if (!connection->resolve)
                 r = resolve_start(connection->event, host, on_resolved, connection, &connection->resolve);
         if (r < 0) {
-                snprintf(connection->failure, sizeof(connection->failure), "cannot look up the host: %s",
+                snprintf(connection->failure, sizeof(connection->failure), "cannot resolve the host: %s",
                          strerror(-r));
                 return false;
         }
@@ -342,7 +342,7 @@ static void socket_connected(struct connection *connection, int fd)
                 int r = tls_start(connection->endpoint.tls, connection->context, connection->endpoint.host,
                                   &connection->session);
                 if (r < 0) {
-                        connection_lost(connection, "cannot begin TLS: %s",
+                        connection_lost(connection, "cannot start TLS: %s",
                                         connection->context->err ? connection->context->errstr
                                                                  : strerror(-r));
                         return;
@@ -377,11 +377,11 @@ static void take_reply(struct connection *connection, const redisReply *reply)
                 return;
         }
         if (connection->waiting == 0) {
-                connection_lost(connection, "the server sends what it was not asked for: check url");
+                connection_lost(connection, "the server sent an unexpected reply. Check url");
                 return;
         }
         if (connection->waiting == 1 && reader->pos < reader->len && !ops->on_message) {
-                connection_lost(connection, "the server sends more than it was asked for: check url");
+                connection_lost(connection, "the server sent more replies than expected. Check url");
                 return;
         }
         connection->waiting--;
@@ -421,7 +421,7 @@ static void refuse_reply(struct connection *connection, enum reply_limit_outcome
         const char *what = reply_limit_explain(outcome);
 
         if (!connection->ops->on_oversized || !reply_limit_is_oversized(outcome)) {
-                connection_lost(connection, "connection lost: the server sends %s", what);
+                connection_lost(connection, "connection lost: the server sent %s", what);
                 return;
         }
         connection_close(connection);
@@ -445,7 +445,8 @@ static void receive(struct connection *connection)
 
                 if (redisGetReplyFromReader(context, &reply) != REDIS_OK) {
                         /* The error of hiredis may contain bytes of the server. */
-                        connection_lost(connection, "connection lost: the server breaks Redis' protocol");
+                        connection_lost(connection,
+                                        "connection lost: the server violates the Redis protocol");
                         return;
                 }
                 if (!reply)
@@ -459,7 +460,7 @@ static void receive(struct connection *connection)
                 refuse_reply(connection, (enum reply_limit_outcome)outcome);
         else if (connection->waiting == 0 && !connection->ops->on_message &&
                  context->reader->pos < context->reader->len)
-                connection_lost(connection, "the server sends what it was not asked for: check url");
+                connection_lost(connection, "the server sent an unexpected reply. Check url");
         else
                 arm_timer(connection);
 }
@@ -514,8 +515,9 @@ static void check_answers(struct connection *connection, usec_t due)
                 connection->waiting_since = now;
                 arm_timer(connection);
         } else if (connection->session && !tls_is_up(connection->session)) {
-                connection_lost(connection,
-                                "no reply within command_timeout: does the server speak TLS there?");
+                connection_lost(
+                        connection,
+                        "no reply within command_timeout. Check that the server accepts TLS on this port");
         } else {
                 connection_lost(connection, "no reply within command_timeout");
         }
@@ -533,7 +535,7 @@ static int on_timer(_unused_ sd_event_source *source, uint64_t due, void *userda
                 connection_lost(connection, "cannot connect: %s", connection->failure);
                 break;
         case PHASE_RESOLVING:
-                connection_lost(connection, "host '%s' was not found within connect_timeout",
+                connection_lost(connection, "host '%s' was not resolved within connect_timeout",
                                 connection->endpoint.host);
                 break;
         case PHASE_CONNECTING:

@@ -196,14 +196,14 @@ struct unfit {
 static const struct unfit *find_unfit(const struct redis *redis, const redisReply *reply)
 {
         static const struct unfit
-                moved = {"READONLY", "it is a replica by now"},
+                moved = {"READONLY", "this server is a replica now"},
                 errors[] = {
-                        {"LOADING", "it is reading its data from disk, wait until it has"},
-                        {"MASTERDOWN", "it is a replica that has lost its master"},
-                        {"NOAUTH", "it asks for a password, set password or password_file in [redis]"},
-                        {"NOPERM",
-                         "its ACL does not let this user read Sidekiq's keys, see username in [redis]"},
-                        {"READONLY", "it is a replica, set url to the master"},
+                        {"LOADING", "Redis is loading its data from disk. Wait until loading has ended"},
+                        {"MASTERDOWN", "this replica has lost its master"},
+                        {"NOAUTH", "a password is required. Set password or password_file in [redis]"},
+                        {"NOPERM", "the ACL denies this user access to the keys of the framework. Check "
+                                   "username in [redis]"},
+                        {"READONLY", "this server is a replica. Set url to the master"},
                 };
 
         if (redis->sentinel && reply_is_error(reply, "READONLY"))
@@ -245,11 +245,11 @@ static void on_probe(struct redis *redis, const redisReply *reply, _unused_ void
         if (!reply || redis->phase != PHASE_LOGIN)
                 return;
         if (reply->type == REDIS_REPLY_ERROR) {
-                attempt_refused(redis, reply->str, "it cannot be read: it refuses the command EXISTS");
+                attempt_refused(redis, reply->str, "keys cannot be read: Redis refuses the command EXISTS");
                 return;
         }
         if (reply->type != REDIS_REPLY_INTEGER) {
-                attempt_failed(redis, "what answers there is not a Redis: check url");
+                attempt_failed(redis, "the server is not a Redis. Check url");
                 return;
         }
         redis->phase = PHASE_UP;
@@ -262,7 +262,8 @@ static void on_select(struct redis *redis, const redisReply *reply, _unused_ voi
 {
         if (reply && reply->type == REDIS_REPLY_ERROR)
                 attempt_refused(redis, reply->str,
-                                "database %u cannot be used: it refuses the command SELECT", redis->url.db);
+                                "database %u cannot be used: Redis refuses the command SELECT",
+                                redis->url.db);
 }
 
 /* Omits the text of the error: some servers repeat the arguments in it. */
@@ -271,13 +272,13 @@ static void on_auth(struct redis *redis, const redisReply *reply, _unused_ void 
         if (!reply || reply->type != REDIS_REPLY_ERROR)
                 return;
         if (strstr(reply->str, "without any password configured") || strstr(reply->str, "no password is set"))
-                attempt_failed(redis, "the server has no password, but one is set: remove it from [redis]");
+                attempt_failed(redis, "the server has no password, but one is set. Remove it from [redis]");
         else if (reply_is_error(reply, "ERR"))
-                attempt_failed(redis, "the server does not take AUTH with %s: check username in [redis]",
+                attempt_failed(redis, "the server refuses AUTH with %s. Check username in [redis]",
                                redis->url.username ? "a user name" : "a password alone");
         else
                 attempt_failed(redis,
-                               "the server refuses user or password: check username and password in [redis]");
+                               "the server refuses user or password. Check username and password in [redis]");
 }
 
 /* Rejects a replica, which may have outdated data. */
@@ -286,11 +287,11 @@ static void on_role(struct redis *redis, const redisReply *reply, _unused_ void 
         if (!reply)
                 return;
         if (reply->type == REDIS_REPLY_ERROR)
-                attempt_refused(redis, reply->str, "%s does not tell its role: it refuses the command ROLE",
+                attempt_refused(redis, reply->str, "role of %s is unknown: Redis refuses the command ROLE",
                                 redis->server_text);
         else if (reply->type != REDIS_REPLY_ARRAY || reply->elements == 0 ||
                  reply->element[0]->type != REDIS_REPLY_STRING)
-                attempt_failed(redis, "what answers at %s is not a Redis", redis->server_text);
+                attempt_failed(redis, "the server at %s is not a Redis", redis->server_text);
         else if (strcmp(reply->element[0]->str, "master") != 0)
                 attempt_refused(redis, reply->element[0]->str, "%s is not a master", redis->server_text);
 }
@@ -404,10 +405,10 @@ static void on_oversized(struct connection *connection, const char *what, void *
         if (question && question->text[0] != '\0') {
                 oversized_add(&redis->oversized, question, clock_now(CLOCK_MONOTONIC));
                 snprintf(why, sizeof(why),
-                         "connection lost: the server sends %s to '%s', which is left out for %s", what,
+                         "connection lost: the server sent %s to '%s'; this command is skipped for %s", what,
                          question->text, format_duration(OVERSIZED_USEC, span, sizeof(span)));
         } else {
-                snprintf(why, sizeof(why), "connection lost: the server sends %s", what);
+                snprintf(why, sizeof(why), "connection lost: the server sent %s", what);
         }
         on_lost(connection, why, redis);
 }
@@ -417,7 +418,7 @@ static void answer_left_out(struct redis *redis)
 {
         char text[256], span[FORMAT_MAX];
 
-        snprintf(text, sizeof(text), "the reply to '%s' was too large: it is left out for %s",
+        snprintf(text, sizeof(text), "reply to '%s' was too large; this command is skipped for %s",
                  redis->commands->question.text, format_duration(OVERSIZED_USEC, span, sizeof(span)));
         const redisReply reply = {.type = REDIS_REPLY_ERROR, .str = text, .len = strlen(text)};
         command_finish(redis, &reply);
@@ -436,7 +437,7 @@ static void on_reply(_unused_ struct connection *connection, const redisReply *r
                 command->callback == on_role || forbidden ? NULL : find_unfit(redis, reply);
         redis_enter(redis);
         if (unfit)
-                attempt_refused(redis, reply->str, "the server says %s: %s", unfit->code, unfit->remedy);
+                attempt_refused(redis, reply->str, "the server reports %s: %s", unfit->code, unfit->remedy);
         else if (command->is_left_out)
                 answer_left_out(redis);
         else
@@ -452,7 +453,7 @@ static void on_idle(_unused_ struct connection *connection, void *userdata)
                                 : command_queue(redis, NULL, NULL, ELEMENTSOF(ping), ping, NULL);
 
         if (r < 0)
-                attempt_failed(redis, "cannot ask: out of memory");
+                attempt_failed(redis, "cannot send a command: out of memory");
 }
 
 static const struct connection_ops connection_ops = {

@@ -150,8 +150,8 @@ const char *reply_limit_explain(enum reply_limit_outcome outcome)
                 [REPLY_LIMIT_TOO_MANY_BYTES] = "a reply of more than 32 MiB",
                 [REPLY_LIMIT_TOO_MANY_ELEMENTS] = "a reply of more than 262144 elements",
                 [REPLY_LIMIT_LINE_TOO_LONG] = "a line of more than 64 KiB",
-                [REPLY_LIMIT_MALFORMED] = "a length that is none",
-                [REPLY_LIMIT_FOREIGN] = "what is no reply of a Redis",
+                [REPLY_LIMIT_MALFORMED] = "an invalid length",
+                [REPLY_LIMIT_FOREIGN] = "bytes that are not a Redis reply",
         };
         return texts[outcome];
 }

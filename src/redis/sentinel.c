@@ -66,7 +66,7 @@ static void try_next(struct sentinel *sentinel, const char *error, const char *s
         struct error_report why;
 
         error_report_quote(&why, said,
-                           "no Sentinel names the master '%.80s', the last asked was %.80s, port %u: %.200s",
+                           "no Sentinel names the master '%.80s'; last asked: %.80s, port %u: %.200s",
                            sentinel->master_name, url->host, url->port, error);
 
         connection_close(sentinel->connection);
@@ -138,12 +138,12 @@ static bool is_text(const redisReply *reply)
 static void on_address(struct sentinel *sentinel, const redisReply *reply)
 {
         if (reply->type == REDIS_REPLY_NIL)
-                try_next(sentinel, "it does not know that name: check master_name", NULL);
+                try_next(sentinel, "master is unknown there. Check master_name", NULL);
         else if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 || !is_text(reply->element[0]) ||
                  !is_text(reply->element[1]) ||
                  !take_address(sentinel, reply->element[0]->str, (size_t)reply->element[0]->len,
                                reply->element[1]->str))
-                try_next(sentinel, "what answers there is not a Sentinel: check sentinels", NULL);
+                try_next(sentinel, "the server is not a Sentinel. Check sentinels", NULL);
         else
                 sentinel->step = STEP_SUBSCRIBE;
 }
@@ -152,11 +152,11 @@ static void on_error(struct sentinel *sentinel, const char *error)
 {
         /* Omits the text of this error: some servers repeat the arguments in it. */
         if (sentinel->step == STEP_AUTH)
-                try_next(sentinel, "it refuses sentinel_password", NULL);
+                try_next(sentinel, "sentinel_password refused. Check sentinel_password", NULL);
         else if (strncmp(error, "NOAUTH", strlen("NOAUTH")) == 0)
-                try_next(sentinel, "it asks for a password: set sentinel_password", NULL);
+                try_next(sentinel, "a password is required. Set sentinel_password", NULL);
         else
-                try_next(sentinel, "it refuses the command", error);
+                try_next(sentinel, "command refused", error);
 }
 
 static void on_reply(_unused_ struct connection *connection, const redisReply *reply, void *userdata)

@@ -61,7 +61,7 @@ static int load(SSL_CTX *ctx, const struct redis_settings *settings, const struc
                 if (SSL_CTX_load_verify_locations(ctx, settings->tls_ca_file, NULL) != 1)
                         return refuse(refusal, SETTINGS_TLS_CA, shown->tls_ca_file);
         } else if (SSL_CTX_set_default_verify_paths(ctx) != 1) {
-                return refuse(refusal, SETTINGS_TLS_CA, "the machine's own");
+                return refuse(refusal, SETTINGS_TLS_CA, "system default");
         }
         if (!settings->tls_cert_file || !settings->tls_key_file)
                 return 0;
@@ -142,7 +142,7 @@ const char *tls_error(const struct tls_session *session)
         long verdict = SSL_get_verify_result(ssl_of(session));
 
         if (verdict != X509_V_OK)
-                snprintf(text, sizeof(text), "the server's certificate is not accepted: %s",
+                snprintf(text, sizeof(text), "server certificate rejected: %s",
                          X509_verify_cert_error_string(verdict));
         else if (ERR_peek_last_error() != 0)
                 snprintf(text, sizeof(text), "TLS: %s", last_reason());

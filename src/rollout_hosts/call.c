@@ -20,12 +20,12 @@ static void explain(const struct quoted *said, struct error_report *ret)
         static const struct {
                 const char *code, *remedy;
         } remedies[] = {
-                {"NOPERM", "a rollout over many hosts needs an ACL such as `~" ROLLOUT_PREFIX
+                {"NOPERM", "rollouts of a group need an ACL such as `~" ROLLOUT_PREFIX
                            "* +@read +@write +eval +evalsha +time` for this user"},
-                {"CROSSSLOT", "a rollout over many hosts does not work on Redis Cluster"},
-                {"MOVED", "a rollout over many hosts does not work on Redis Cluster"},
-                {"READONLY", "this server is a replica: name the master, or the Sentinels"},
-                {"ERR unknown command", "this server runs no scripts, which a rollout over many hosts needs"},
+                {"CROSSSLOT", "rollouts of a group do not work on Redis Cluster"},
+                {"MOVED", "rollouts of a group do not work on Redis Cluster"},
+                {"READONLY", "this server is a replica. Set the address of the master, or Sentinels"},
+                {"ERR unknown command", "this server runs no scripts, which rollouts of a group need"},
         };
 
         error_report_set(ret, "Redis refuses the script");
@@ -38,7 +38,7 @@ static void explain(const struct quoted *said, struct error_report *ret)
 /* Calls back with an answer that was decoded. */
 static void end_call(struct call *call, const struct answer *answer, const struct rollout_reply *reply)
 {
-        struct error_report error = {.text = "Redis answers what is not understood"};
+        struct error_report error = {.text = "Redis sent an invalid reply"};
         struct rollout_answer result = {.error = &error};
 
         if (answer->status == ANSWER_REFUSED)

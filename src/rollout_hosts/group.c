@@ -105,7 +105,9 @@ const struct error_report *group_trouble(const struct host_group *group, struct 
 
         *ret = group->error;
         if (link && reader_state(link->reader) != READER_STATE_CONNECTED) {
-                error_report_set(ret, "Redis is %s%s%.400s", reader_state_name(reader_state(link->reader)),
+                error_report_set(ret, "Redis %s%s%.400s",
+                                 reader_state(link->reader) == READER_STATE_DOWN ? "is unreachable"
+                                                                                 : "was not reached yet",
                                  error ? ": " : "", error ? error->text : "");
                 if (error)
                         ret->quoted = error->quoted;
@@ -131,12 +133,12 @@ static void report_trouble(struct host_group *group)
         memcpy(group->trouble_reported, trouble.text, sizeof(trouble.text));
         if (trouble.text[0] != '\0')
                 event_quote(world_event(fleet->world, EVENT_GROUP_TROUBLE, fleet, NULL,
-                                        "fleet '%s': this host takes no part in restarts of group '%s': %s",
+                                        "fleet '%s': this host takes no part in rollouts of group '%s': %s",
                                         fleet->settings->name, group->name, trouble.text),
                             &trouble.quoted);
         else
                 world_event(fleet->world, EVENT_GROUP_JOINED, fleet, NULL,
-                            "fleet '%s': this host takes part in restarts of group '%s' again",
+                            "fleet '%s': this host takes part in rollouts of group '%s' again",
                             fleet->settings->name, group->name);
 }
 
@@ -153,22 +155,23 @@ static void report_rollout(const struct host_group *group, const struct rollout_
                 return;
         if (adopted)
                 world_event(fleet->world, EVENT_GROUP_BEGAN, fleet, NULL,
-                            "fleet '%s': restart of all hosts of group '%s', epoch %llu, was begun on %s: "
-                            "%s at once",
-                            name, group->name, number, reply->by, reply->asked);
+                            "fleet '%s': rollout %llu of group '%s' started on %s; hosts at a time: %s", name,
+                            number, group->name, reply->by, reply->asked);
         if (rule->state == before->state && !adopted)
                 return;
         if (rule->state == GROUP_HALTED)
                 world_event(fleet->world, EVENT_GROUP_HALTED, fleet, NULL,
-                            "fleet '%s': restart of all hosts of group '%s', epoch %llu, has halted: %s",
-                            name, group->name, number, reply->error);
+                            "fleet '%s': rollout %llu of group '%s' halted (reason: %s). See 'sqmgrctl "
+                            "rollout %s'",
+                            name, number, group->name, reply->error, name);
         else if (adopted || (before->state != GROUP_RUNNING && before->state != GROUP_HALTED))
                 return;
         else if (rule->state == GROUP_DONE || rule->state == GROUP_ABORTED)
                 world_event(fleet->world, EVENT_GROUP_ENDED, fleet, NULL,
-                            "fleet '%s': restart of all hosts of group '%s', epoch %llu, %s%s%s", name,
-                            group->name, number, rule->state == GROUP_DONE ? "is done" : "was aborted",
-                            reply->error[0] != '\0' ? ": " : "", reply->error);
+                            "fleet '%s': rollout %llu of group '%s' %s%s%s%s", name, number, group->name,
+                            rule->state == GROUP_DONE ? "done" : "aborted",
+                            reply->error[0] != '\0' ? " (reason: " : "", reply->error,
+                            reply->error[0] != '\0' ? ")" : "");
 }
 
 /* Compares the saved state, except for the rollout itself. */
@@ -183,12 +186,11 @@ static void report_failure(const struct host_group *group, const struct quoted *
 {
         struct fleet *fleet = group->fleet;
 
-        event_quote(
-                world_event(fleet->world, EVENT_GROUP_TURN_FAILED, fleet, NULL,
-                            "fleet '%s': the turn of this host in epoch %llu of group '%s' has failed: %s",
-                            fleet->settings->name, (unsigned long long)group->rule.number, group->name,
-                            group->rule.error),
-                quoted);
+        event_quote(world_event(fleet->world, EVENT_GROUP_TURN_FAILED, fleet, NULL,
+                                "fleet '%s': rollout %llu of group '%s': this host failed (reason: %s)",
+                                fleet->settings->name, (unsigned long long)group->rule.number, group->name,
+                                group->rule.error),
+                    quoted);
 }
 
 static void fail_lease(struct host_group *group, const struct error_report *why)
@@ -207,12 +209,13 @@ static void restart(struct host_group *group, usec_t now)
         struct fleet *fleet = group->fleet;
         struct orderer by = {.known = false};
 
-        snprintf(by.name, sizeof(by.name), "epoch %llu of its group", (unsigned long long)group->rule.number);
+        snprintf(by.name, sizeof(by.name), "rollout %llu of its group",
+                 (unsigned long long)group->rule.number);
         enum command_outcome outcome = command_restart(fleet, &by, now);
         rollout_group_observe_begun(&group->rule, now);
         /* A stopped or quieted fleet has no old workers to replace. */
         if (outcome != COMMAND_DONE) {
-                fleet_event(fleet, EVENT_ORDER, ": not restarted by %s: the fleet is %s", by.name,
+                fleet_event(fleet, EVENT_ORDER, ": not restarted by %s (reason: the fleet is %s)", by.name,
                             fleet_order_name(fleet_order(fleet)));
                 rollout_group_observe_fleet(&group->rule, ROLLOUT_DONE, "", now);
         }
@@ -255,7 +258,7 @@ static void begin_lease(struct host_group *group, usec_t now)
                 return;
         }
         world_event(fleet->world, EVENT_GROUP_TURN, fleet, NULL,
-                    "fleet '%s': it is the turn of this host in epoch %llu of group '%s', begun on %s",
+                    "fleet '%s': rollout %llu of group '%s', started on %s: this host is rolling",
                     fleet->settings->name, (unsigned long long)group->rule.number, group->name,
                     group->last.by);
         if (release[0] == '\0') {
@@ -264,7 +267,7 @@ static void begin_lease(struct host_group *group, usec_t now)
         }
         int r = release_check_begin(runtime_of(group), fleet, release, on_release, group, &group->check);
         if (r < 0)
-                log_warning("fleet '%s': cannot look for release '%s' now: %s", fleet->settings->name,
+                log_warning("fleet '%s': cannot check for release '%s' now: %s", fleet->settings->name,
                             release, strerror(-r));
 }
 
@@ -397,7 +400,7 @@ static void progress(const struct host_group *group, usec_t now, char *text, siz
         char waits[ROLLOUT_TEXT_MAX - 48];
 
         if (!group->rule.begun) {
-                snprintf(text, size, "%s", group->check ? "looks for the release" : "begins");
+                snprintf(text, size, "%s", group->check ? "checks for the release" : "starts");
                 return;
         }
         fleet_waits_for(fleet, now, waits, sizeof(waits));
@@ -536,7 +539,7 @@ static void lease(struct host_group *group, usec_t now)
                 report_failure(group, &fleet->rollout.quoted);
         else
                 world_event(fleet->world, EVENT_GROUP_TURN_DONE, fleet, NULL,
-                            "fleet '%s': the turn of this host in epoch %llu of group '%s' is over",
+                            "fleet '%s': rollout %llu of group '%s': this host is done",
                             fleet->settings->name, (unsigned long long)rule->number, group->name);
         wakeup_changed(runtime_of(group)->wakeup);
         group_ask(group, now);
@@ -667,8 +670,9 @@ void groups_join(void *self)
                         name_instance(groups);
                 int r = join(groups, fleet);
                 if (r < 0)
-                        log_error("fleet '%s': cannot join group '%s': %s, reload to try again",
-                                  fleet->settings->name, fleet->settings->rollout_group, strerror(-r));
+                        log_error(
+                                "fleet '%s': cannot join group '%s': %s. Run 'sqmgrctl reload' to try again",
+                                fleet->settings->name, fleet->settings->rollout_group, strerror(-r));
         }
 }
 

@@ -72,14 +72,14 @@ static bool is_answered(struct order *order, const struct rollout_answer *answer
 
 static void finish_failed(struct order *order, int error)
 {
-        finish(order, error == -ENOTCONN ? "the connection to Redis was lost" : "memory is short", false);
+        finish(order, error == -ENOTCONN ? "connection to Redis lost" : "out of memory", false);
 }
 
 static void report_order(const struct host_group *group, const char *what, const char *by)
 {
         struct fleet *fleet = group->fleet;
 
-        world_event(fleet->world, EVENT_ORDER, fleet, NULL, "fleet '%s': %s of group '%s' by %s",
+        world_event(fleet->world, EVENT_ORDER, fleet, NULL, "fleet '%s': %s of group '%s' ordered by %s",
                     fleet->settings->name, what, group->name, by);
 }
 
@@ -117,10 +117,10 @@ static void on_begun(const struct rollout_answer *answer, void *userdata)
                 return;
         }
         if (answer->reply->verdict != ROLLOUT_VERDICT_OK) {
-                finish(order, "others begin one at the same time: try again", false);
+                finish(order, "another host started a rollout at the same time. Try again", false);
                 return;
         }
-        report_order(group, "restart of all hosts", order->by);
+        report_order(group, "rollout", order->by);
         group_observe_ordered(group, answer->reply, now);
         finish(order, NULL, false);
         group_ask(group, now);
@@ -189,7 +189,7 @@ static void on_aborted(const struct rollout_answer *answer, void *userdata)
                 return;
         bool ended = answer->reply->verdict == ROLLOUT_VERDICT_OK && answer->reply->state == GROUP_ABORTED;
         if (ended)
-                report_order(group, "abort of the restart of all hosts", order->by);
+                report_order(group, "abort of the rollout", order->by);
         group_forget_view(group);
         finish(order, NULL, ended);
         group_ask(group, now_is());
@@ -203,7 +203,7 @@ static void on_forgotten(const struct rollout_answer *answer, void *userdata)
         if (!is_answered(order, answer))
                 return;
         if (answer->reply->verdict == ROLLOUT_VERDICT_OK) {
-                snprintf(what, sizeof(what), "host '%s' forgotten", order->host);
+                snprintf(what, sizeof(what), "removal of host '%s'", order->host);
                 report_order(order->group, what, order->by);
                 group_forget_view(order->group);
                 finish(order, NULL, true);
@@ -211,10 +211,9 @@ static void on_forgotten(const struct rollout_answer *answer, void *userdata)
         }
         if (answer->reply->verdict == ROLLOUT_VERDICT_UNKNOWN)
                 snprintf(error, sizeof(error),
-                         "host '%s' is not in the group: 'sqmgrctl rollout' shows those that are",
-                         order->host);
+                         "host '%s' is not in the group. 'sqmgrctl rollout' lists its hosts", order->host);
         else
-                snprintf(error, sizeof(error), "another restart has begun meanwhile: try again");
+                snprintf(error, sizeof(error), "another rollout was started meanwhile. Try again");
         finish(order, error, false);
 }
 
@@ -251,7 +250,8 @@ static void on_order_cancelled(struct call *call _unused_, void *userdata)
 void group_refuse_none(struct call *call, const struct fleet *fleet)
 {
         handler_refuse(call,
-                       "fleet '%s' has no rollout_group: set one in its section on each host, and reload",
+                       "fleet '%s' has no rollout_group. Set one in its section on each host, then run "
+                       "'sqmgrctl reload'",
                        fleet->settings->name);
 }
 

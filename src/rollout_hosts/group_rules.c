@@ -77,44 +77,44 @@ const char *rollout_group_trouble_text(const struct rollout_group *group, const 
         switch (group->trouble) {
         case ROLLOUT_TROUBLE_LOST:
                 snprintf(text, size,
-                         "Redis has lost epoch %llu, which this host had seen: 'sqmgrctl restart "
-                         "--everywhere' begins anew",
+                         "Redis has lost rollout %llu, which this host has seen. Run 'sqmgrctl restart "
+                         "--everywhere' to start a new one",
                          known);
                 break;
         case ROLLOUT_TROUBLE_TAKEN:
                 snprintf(text, size,
-                         "another machine speaks for host '%s' in this group: give each machine a name of "
+                         "another machine has host name '%s' in this group. Give each machine a host name of "
                          "its own",
                          host);
                 break;
         case ROLLOUT_TROUBLE_FULL:
                 snprintf(text, size,
-                         "the group has %d hosts already, or the name of this one is longer than %d bytes: "
-                         "'sqmgrctl rollout forget' takes out those that are gone",
+                         "the group has %d hosts already, or the name of this host is longer than %d bytes. "
+                         "Remove hosts that are gone with 'sqmgrctl rollout forget'",
                          ROLLOUT_HOSTS_MAX, ROLLOUT_TEXT_MAX);
                 break;
         case ROLLOUT_TROUBLE_UNSIGNED:
                 snprintf(text, size,
-                         "epoch %llu in Redis was begun, or aborted, without the seal of this host's "
-                         "rollout_key_file: give all hosts the same, or look who else writes to Redis",
+                         "rollout %llu in Redis was started or aborted without a signature of this host's "
+                         "rollout_key_file. Give all hosts the same key, or check who else writes to Redis",
                          there);
                 break;
         case ROLLOUT_TROUBLE_FORGED:
                 snprintf(text, size,
-                         "Redis shows epoch %llu, up to which nobody has counted: look who else writes to "
-                         "Redis; 'sqmgrctl restart --everywhere' begins anew",
+                         "Redis shows rollout %llu, a number that no host has reached. Check who else writes "
+                         "to Redis, then run 'sqmgrctl restart --everywhere'",
                          there);
                 break;
         case ROLLOUT_TROUBLE_ELSEWHERE:
                 snprintf(text, size,
-                         "epoch %llu in Redis was ordered for the Redis at '%.200s': name the Redis of this "
-                         "group alike on each host, in 'url' or 'redis_url'",
+                         "rollout %llu in Redis was ordered for the Redis at '%.200s'. Name the Redis of "
+                         "this group the same on each host, in 'url' or 'redis_url'",
                          there, reply->server[0] != '\0' ? reply->server : "?");
                 break;
         case ROLLOUT_TROUBLE_OLD:
                 snprintf(text, size,
-                         "epoch %llu in Redis was ordered more than a day ago, and this host knows of none: "
-                         "'sqmgrctl restart --everywhere' begins anew",
+                         "rollout %llu in Redis was ordered more than a day ago, and this host knows of no "
+                         "rollout. Run 'sqmgrctl restart --everywhere' to start a new one",
                          there);
                 break;
         default:
@@ -172,19 +172,19 @@ const char *rollout_group_pause_text(const struct rollout_group *group, usec_t n
             (now >= until && !group->unsaved))
                 return text;
         if (group->unsaved) {
-                snprintf(text, size, "begins no turn while its state file cannot be written: see its log");
+                snprintf(text, size, "does not start while its state file cannot be written; see its log");
                 return text;
         }
         format_duration(until - now, span, sizeof(span));
         if (may_begin(group, now))
                 snprintf(text, size,
-                         "begins no turn for another %s: hosts that Redis may have forgotten have "
-                         "so long to say that they restart",
+                         "waits %s more (reason: hosts that are rolling may be missing in Redis, and report "
+                         "within this time)",
                          span);
         else
                 snprintf(text, size,
-                         "begins no turn for another %s, since it has restarted just now and does "
-                         "not know who orders this: with rollout_key_file, or ordered here, it would",
+                         "waits %s more (reason: restarted recently, and the order is not signed). Set "
+                         "rollout_key_file, or order on this host, to start without waiting",
                          span);
         return text;
 }

@@ -60,14 +60,14 @@ static void put_groups(const void *self _unused_, const struct world *world, str
                 const char *(*state)(unsigned i); /* the name of state i of n; NULL: no states */
                 unsigned n;
         } families[] = {
-                {"sqmgr_group_epoch",
-                 "Number of the last restart of all hosts of the fleet's group that this host knows.",
+                {"sqmgr_group_epoch", "Number of the last rollout of the fleet's group that this host knows.",
                  value_number, NULL, 1},
-                {"sqmgr_group_state", "1 for the state of that restart.", value_state, state_name,
+                {"sqmgr_group_state", "1 for the state of that rollout.", value_state, state_name,
                  _GROUP_STATE_MAX},
-                {"sqmgr_group_turn", "1 for the state of this host's turn in it.", value_lease, lease_name,
+                {"sqmgr_group_turn", "1 for the state of this host in that rollout.", value_lease, lease_name,
                  _HOST_LEASE_MAX},
-                {"sqmgr_group_trouble", "1 where this host takes no part in it.", value_trouble, NULL, 1},
+                {"sqmgr_group_trouble", "1 if this host takes no part in rollouts of its group.",
+                 value_trouble, NULL, 1},
         };
         bool any = false;
 
@@ -97,11 +97,11 @@ static void add_problems(const void *self _unused_, const struct fleet *fleet, u
                              &(struct problem){.code = PROBLEM_GROUP_TROUBLE,
                                                .fleet = fleet,
                                                .quoted = &trouble.quoted},
-                             NULL, "this host takes no part in restarts of group '%s': %s",
+                             NULL, "this host takes no part in rollouts of group '%s': %s",
                              fleet->settings->rollout_group, trouble.text);
         if (rule_of(fleet)->state == GROUP_HALTED)
                 problems_add(problems, &(struct problem){.code = PROBLEM_GROUP_HALTED, .fleet = fleet}, NULL,
-                             "the restart of all hosts of group '%s' halted", fleet->settings->rollout_group);
+                             "rollout of group '%s' halted", fleet->settings->rollout_group);
 }
 
 static void diagnose(const void *self _unused_, const struct fleet *fleet, struct findings *findings)

@@ -98,13 +98,12 @@ static int fleet_section(struct settings_draft *draft, const char *name, unsigne
 {
         if (*name == '\0' || name[strspn(name, FLEET_NAME_LETTERS)] != '\0') {
                 refuse(draft, line,
-                       "[fleet:%s]: the name of a fleet must consist of letters, digits, '_', '.' and '-'",
-                       name);
+                       "[fleet:%s]: a fleet name must consist of letters, digits, '_', '.' and '-'", name);
                 return 0;
         }
         if (strlen(name) > FLEET_NAME_MAX) {
-                refuse(draft, line, "[fleet:%s]: the name of a fleet must be at most %d letters long", name,
-                       FLEET_NAME_MAX);
+                refuse(draft, line, "[fleet:%s]: a fleet name has at most %d characters; shorten the name",
+                       name, FLEET_NAME_MAX);
                 return 0;
         }
         draft->scope = SETTINGS_FLEET;
@@ -140,10 +139,10 @@ int settings_draft_section(struct settings_draft *draft, const char *name, unsig
                         near = settings_scope_name(scope);
         }
         if (*near)
-                refuse(draft, line, "unknown section [%s], did you mean '[%s]'?", name, near);
+                refuse(draft, line, "unknown section [%s]; did you mean [%s]?", name, near);
         else
-                refuse(draft, line,
-                       "unknown section [%s]: there are [sqmgr], [redis], [fleet] and [fleet:NAME]", name);
+                refuse(draft, line, "unknown section [%s]; use [sqmgr], [redis], [fleet] or [fleet:NAME]",
+                       name);
         return 0;
 }
 
@@ -160,16 +159,16 @@ static void unknown_key(const struct settings_draft *draft, const char *name, un
 
         for (enum settings_scope scope = 0; scope < _SETTINGS_SCOPE_MAX; scope++) {
                 if (settings_key_find(scope, name)) {
-                        refuse(draft, line, "unknown key '%s' in section [%s]: it belongs in [%s]%s", name,
+                        refuse(draft, line, "unknown key '%s' in section [%s]; move the line to [%s]%s", name,
                                section, settings_scope_name(scope),
                                scope == SETTINGS_FLEET ? " or [fleet:NAME]" : "");
                         return;
                 }
         }
         if (near)
-                refuse(draft, line, "unknown key '%s', did you mean '%s'?", name, near->name);
+                refuse(draft, line, "unknown key '%s'; did you mean '%s'?", name, near->name);
         else
-                refuse(draft, line, "unknown key '%s': section [%s] has none like it, see sqmgr.ini(5)", name,
+                refuse(draft, line, "unknown key '%s' in section [%s]; see sqmgr.ini(5) for all keys", name,
                        section);
 }
 
@@ -196,8 +195,9 @@ static int parse_value(const struct settings_draft *draft, const struct settings
                        limits_normalize(text, counts ? LIMITS_COUNT : LIMITS_DURATION);
         int r = settings_value_parse(key, text, &draft->surroundings, base, why);
         if (changed && r == 0)
-                settings_errors_add(draft->warnings, line, "%s = %s: '=' follows a name: write '%s = %s'",
-                                    key->name, value, key->name, text);
+                settings_errors_add(draft->warnings, line,
+                                    "%s = %s: ':' after a name is deprecated; write '%s = %s'", key->name,
+                                    value, key->name, text);
         return r;
 }
 
@@ -209,10 +209,11 @@ static void given_twice(const struct settings_draft *draft, const char *name, un
         if (first / SETTINGS_LINES_MAX == line / SETTINGS_LINES_MAX)
                 snprintf(where, sizeof(where), "on line %u", first % SETTINGS_LINES_MAX);
         else if (first < SETTINGS_LINES_MAX)
-                snprintf(where, sizeof(where), "on line %u of the file that includes this one", first);
+                snprintf(where, sizeof(where), "on line %u of the including file", first);
         else
                 (void)settings_errors_place(draft->errors, first, "", where, sizeof(where));
-        refuse(draft, line, "'%s' is given twice in this section: first %s", name, where);
+        refuse(draft, line, "'%s' is set twice in this section (first %s); remove one of the lines", name,
+               where);
 }
 
 int settings_draft_set(struct settings_draft *draft, const char *name, const char *value, unsigned line)
@@ -223,7 +224,8 @@ int settings_draft_set(struct settings_draft *draft, const char *name, const cha
                 return 0;
         if (draft->section == SECTION_NONE) {
                 refuse(draft, line,
-                       "'%s' stands before any section: put [sqmgr], [redis] or [fleet:NAME] above it", name);
+                       "'%s' is outside of any section; add [sqmgr], [redis] or [fleet:NAME] above the line",
+                       name);
                 return 0;
         }
         const struct settings_key *key = settings_key_find(draft->scope, name);
@@ -246,7 +248,7 @@ int settings_draft_set(struct settings_draft *draft, const char *name, const cha
 
         int r = -EINVAL;
         if (*value == '\0')
-                refuse(draft, line, "'%s' is empty: give it a value, or leave the line out", key->name);
+                refuse(draft, line, "'%s' has no value; set one or remove the line", key->name);
         else
                 r = parse_value(draft, key, value, base, line, why);
         if (r == -EINVAL && *value != '\0') {
@@ -355,17 +357,18 @@ static void check_framework(const struct settings_draft *draft, const struct dra
                 {"scale_down_after", s->traits->reports_queues, "framework 'sidekiq'"},
                 {"redis_url", fleet_settings_need_redis(s), "heartbeats in Redis"},
                 {"rollout_group", fleet_settings_need_redis(s), "heartbeats in Redis"},
-                {"hang_after", fleet_settings_write_heartbeats(s), "workers that beat"},
-                {"hang_action", fleet_settings_write_heartbeats(s), "workers that beat"},
-                {"rescue_jobs", s->traits->can_rescue, "workers whose jobs can be put back"},
-                {"rescue_limit", s->traits->can_rescue, "workers whose jobs can be put back"},
-                {"job_warn_after", s->traits->has_work_list, "workers that list their jobs"},
-                {"stuck_job_action", s->traits->can_dump, "workers that tell what their threads are at"},
+                {"hang_after", fleet_settings_write_heartbeats(s), "workers that send heartbeats"},
+                {"hang_action", fleet_settings_write_heartbeats(s), "workers that send heartbeats"},
+                {"rescue_jobs", s->traits->can_rescue, "workers whose jobs can be re-enqueued"},
+                {"rescue_limit", s->traits->can_rescue, "workers whose jobs can be re-enqueued"},
+                {"job_warn_after", s->traits->has_work_list, "workers that list their running jobs"},
+                {"stuck_job_action", s->traits->can_dump, "workers that can dump their threads"},
         };
 
         for (size_t i = 0; i < ELEMENTSOF(keys); i++)
                 if (!keys[i].known && is_own(draft, fleet, keys[i].name))
-                        refuse_fleet(draft, fleet, keys[i].name, "'%s' is for %s only, and this is '%s'",
+                        refuse_fleet(draft, fleet, keys[i].name,
+                                     "'%s' requires %s (this fleet: framework '%s'); remove the line",
                                      keys[i].name, keys[i].by, s->traits->name);
 }
 
@@ -378,12 +381,13 @@ static void check_counts(const struct settings_draft *draft, const struct draft_
         if (s->max_processes == 0)
                 return;
         if (s->restart_surge.value == 0 && s->max_processes < most)
-                refuse_fleet(draft, fleet, "max_processes", "max_processes = %u must not be below %s = %u",
-                             s->max_processes, name, most);
+                refuse_fleet(draft, fleet, "max_processes",
+                             "max_processes = %u is below %s = %u; raise max_processes", s->max_processes,
+                             name, most);
         if (s->restart_surge.value > 0 && s->max_processes <= most)
                 refuse_fleet(draft, fleet, "max_processes",
-                             "max_processes = %u must exceed %s = %u, since a replacement runs beside the "
-                             "worker it replaces; or set restart_surge = 0",
+                             "max_processes = %u must exceed %s = %u: a replacement runs beside the old "
+                             "worker; raise max_processes or set restart_surge = 0",
                              s->max_processes, name, most);
 }
 
@@ -396,18 +400,18 @@ static void check_scaling(const struct settings_draft *draft, const struct draft
                 return;
         if (s->active_process_count == 0)
                 refuse_fleet(draft, fleet, "active_process_max",
-                             "active_process_max = %u is given, and active_process_count = 0: set that to "
-                             "the least that may run, 1 or more, or leave active_process_max out",
+                             "active_process_max = %u requires a minimum, but active_process_count = 0; set "
+                             "active_process_count to 1 or more, or remove active_process_max",
                              s->active_process_max);
         else if (s->active_process_max < s->active_process_count)
                 refuse_fleet(draft, fleet, "active_process_max",
-                             "active_process_max = %u must not be below active_process_count = %u, which is "
-                             "the least that run",
+                             "active_process_max = %u is below the minimum, active_process_count = %u; raise "
+                             "active_process_max",
                              s->active_process_max, s->active_process_count);
         if (!limits_any(s->latency_target, LIMITS_DURATION))
                 refuse_fleet(draft, fleet, "latency_target",
-                             "latency_target = %s names no queue that could be looked at: write a duration "
-                             "(30s), or leave active_process_max out",
+                             "latency_target = %s excludes every queue from autoscaling; set a duration "
+                             "(30s) or remove active_process_max",
                              s->latency_target);
 }
 
@@ -419,18 +423,18 @@ static void check_pairs(const struct settings_draft *draft, const struct draft_f
 
         if (s->memory_limit > 0 && s->memory_limit < s->memory_threshold)
                 refuse_fleet(draft, fleet, "memory_limit",
-                             "memory_limit = %s must not be below memory_threshold = %s",
+                             "memory_limit = %s is below memory_threshold = %s; raise memory_limit",
                              format_size_exact(s->memory_limit, a, sizeof(a)),
                              format_size_exact(s->memory_threshold, b, sizeof(b)));
         if (s->stop_timeout < stop)
                 refuse_fleet(draft, fleet, "stop_timeout",
-                             "stop_timeout = %s must be at least %s, or workers are killed while %s still "
-                             "saves its jobs",
-                             format_duration_exact(s->stop_timeout, a, sizeof(a)),
-                             format_duration_exact(stop, b, sizeof(b)), s->traits->name);
+                             "stop_timeout = %s is too short: workers would be killed while %s saves running "
+                             "jobs; set at least %s",
+                             format_duration_exact(s->stop_timeout, a, sizeof(a)), s->traits->name,
+                             format_duration_exact(stop, b, sizeof(b)));
         if (s->backoff_max < s->backoff_min)
                 refuse(draft, MAX(fleet_line(fleet, "backoff_max"), fleet_line(fleet, "backoff_min")),
-                       "fleet '%s': backoff_max = %s must not be below backoff_min = %s", s->name,
+                       "fleet '%s': backoff_max = %s is below backoff_min = %s; raise backoff_max", s->name,
                        format_duration_exact(s->backoff_max, a, sizeof(a)),
                        format_duration_exact(s->backoff_min, b, sizeof(b)));
 }
@@ -445,15 +449,15 @@ static void check_group(const struct settings_draft *draft, const struct draft_f
         size_t length = strlen(s->rollout_group);
         if (length > ROLLOUT_GROUP_MAX || strspn(s->rollout_group, allowed) != length)
                 refuse_fleet(draft, fleet, "rollout_group",
-                             "rollout_group = %s: a name has at most %d letters, digits, dots, hyphens and "
-                             "underscores",
+                             "rollout_group = %s: a name consists of at most %d letters, digits, dots, "
+                             "hyphens and underscores",
                              s->rollout_group, ROLLOUT_GROUP_MAX);
         for (const struct draft_fleet *other = &draft->fleets[1]; other < fleet; other++)
                 if (other->settings->rollout_group &&
                     strcmp(other->settings->rollout_group, s->rollout_group) == 0)
                         refuse_fleet(draft, fleet, "rollout_group",
-                                     "rollout_group = %s is that of fleet '%s', too: give each fleet a group "
-                                     "of its own",
+                                     "rollout_group = %s is already used by fleet '%s'; give each fleet its "
+                                     "own group",
                                      s->rollout_group, other->settings->name);
 }
 
@@ -463,13 +467,13 @@ static void check_fleet(const struct settings_draft *draft, const struct draft_f
 
         if (given_line(fleet, "command") == 0)
                 refuse(draft, s->line,
-                       "fleet '%s' has no command: add 'command = ...', what starts one worker, in the "
-                       "foreground; split into words without a shell",
+                       "fleet '%s' has no command; add 'command = ...' to start one worker in the "
+                       "foreground, without a shell",
                        s->name);
         if (s->environment_file && s->environment_file[0] != '/' && !s->directory)
                 refuse_fleet(draft, fleet, "environment_file",
-                             "environment_file = %s must be an absolute path, or 'directory' be set, below "
-                             "which it is looked for",
+                             "environment_file = %s is relative, but 'directory' is not set; write an "
+                             "absolute path or set 'directory'",
                              s->environment_file);
         check_framework(draft, fleet);
         check_group(draft, fleet);
@@ -491,7 +495,8 @@ static int finish_url(const struct settings_draft *draft)
         int r = settings_value_parse(key, outer, &draft->surroundings, draft->settings, why);
         if (r != -EINVAL)
                 return r;
-        refuse(draft, 0, "REDIS_URL in the environment: %s; or set url in section [redis]", why);
+        refuse(draft, 0, "REDIS_URL in the environment: %s; fix REDIS_URL or set url in section [redis]",
+               why);
         return set_fallback(draft, key, draft->settings);
 }
 
@@ -510,21 +515,22 @@ static void check_redis(const struct settings_draft *draft)
                 const char *why;
         } checks[] = {
                 {file > 0 && password > 0, MAX(file, password),
-                 "password and password_file are both given: leave one of them out"},
+                 "password and password_file are both set; remove one of them"},
                 {redis->username && file == 0 && password == 0, draft_line(draft, "username"),
-                 "username is given without a password: add password or password_file"},
+                 "username is set without a password; add password or password_file"},
                 {list > 0 && master == 0, list,
-                 "sentinels is given without master_name: add the name that they know the master by"},
+                 "sentinels is set without master_name; add the master's name as Sentinel knows it"},
                 {list == 0 && master > 0, master,
-                 "master_name is given without sentinels: add them, or leave it out"},
+                 "master_name is set without sentinels; add sentinels or remove master_name"},
                 {list == 0 && list_password > 0, list_password,
-                 "sentinel_password is given without sentinels: add them, or leave it out"},
+                 "sentinel_password is set without sentinels; add sentinels or remove sentinel_password"},
                 {list > 0 && strncmp(redis->url, "unix:", strlen("unix:")) == 0, list,
-                 "sentinels name a server that is reached over the network: url must not be a unix:// one"},
+                 "sentinels requires a server reached over the network, but url is unix://; write redis:// "
+                 "or rediss://"},
                 {any_tls && cert > 0 && key == 0, cert,
-                 "tls_cert_file is given without tls_key_file: a certificate needs its key"},
+                 "tls_cert_file is set without tls_key_file; add the key of the certificate"},
                 {any_tls && cert == 0 && key > 0, key,
-                 "tls_key_file is given without tls_cert_file: a certificate needs its key"},
+                 "tls_key_file is set without tls_cert_file; add the certificate of the key"},
         };
 
         for (size_t i = 0; i < ELEMENTSOF(checks); i++)
@@ -548,11 +554,10 @@ static int finish_read_socket(const struct settings_draft *draft)
                 return s->read_socket ? 0 : -ENOMEM;
         }
         if (strlen(s->read_socket) > SOCKET_PATH_MAX)
-                refuse(draft, line, "read_socket = %s: the path of the socket has at most %d bytes",
+                refuse(draft, line, "read_socket = %s: a socket path has at most %d bytes; shorten the path",
                        s->read_socket, SOCKET_PATH_MAX);
         if (strcmp(s->read_socket, s->socket) == 0)
-                refuse(draft, line,
-                       "read_socket = %s: this is the control socket, name another path, or none",
+                refuse(draft, line, "read_socket = %s is the control socket; set another path or none",
                        s->read_socket);
         return 0;
 }
@@ -569,14 +574,14 @@ static int finish_paths(const struct settings_draft *draft)
                         return -ENOMEM;
                 if (!s->socket)
                         refuse(draft, 0,
-                               "socket is not set in section [sqmgr], and XDG_RUNTIME_DIR, below which it "
-                               "would be, is not set either: set one of them");
+                               "no path for the socket: neither socket in [sqmgr] nor XDG_RUNTIME_DIR is "
+                               "set; set one of them");
         }
         if (!s->socket)
                 return 0;
         if (strlen(s->socket) > SOCKET_PATH_MAX)
-                refuse(draft, line, "socket = %s: the path of the socket has at most %d bytes", s->socket,
-                       SOCKET_PATH_MAX);
+                refuse(draft, line, "socket = %s: a socket path has at most %d bytes; shorten the path",
+                       s->socket, SOCKET_PATH_MAX);
         if (!s->state_file && asprintf(&s->state_file, "%.*s/state",
                                        (int)(strrchr(s->socket, '/') - s->socket), s->socket) < 0) {
                 s->state_file = NULL;
@@ -605,7 +610,7 @@ static int finish_fleets(struct settings_draft *draft)
                 check_fleet(draft, &draft->fleets[i]);
         }
         if (draft->n_fleets == 1)
-                refuse(draft, 0, "there is no fleet: add a section [fleet:NAME] with its command");
+                refuse(draft, 0, "no fleet is configured; add a section [fleet:NAME] with a command");
         return 0;
 }
 

@@ -79,7 +79,7 @@ char *settings_errors_text(const struct settings_errors *errors, const char *pat
                         settings_errors_place(errors, errors->list[i].line, path, place, sizeof(place)),
                         errors->list[i].text);
         if (errors->lost)
-                fprintf(out, "%s: memory was short, there are more errors than these\n", path);
+                fprintf(out, "%s: out of memory; not all errors are shown\n", path);
         (void)memstream_close(out, &text);
         return text;
 }

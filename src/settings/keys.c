@@ -32,7 +32,7 @@
 #if HAVE_TLS
 #define NO_TLS NULL
 #else
-#define NO_TLS "TLS is not supported by this build, whose hiredis has none"
+#define NO_TLS "this build does not support TLS (hiredis without TLS); remove the line"
 #endif
 
 static const struct settings_choice log_levels[] = {

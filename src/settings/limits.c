@@ -87,7 +87,7 @@ int limits_check(const char *text, enum limits_unit unit, char *why, size_t size
 
                 n_all += name[0] == '\0';
                 if (name[0] != '\0' && is_named(text, name)) {
-                        snprintf(why, size, "'%.80s' is given twice", name);
+                        snprintf(why, size, "'%.80s' is set twice; remove one of them", name);
                         return -EINVAL;
                 }
                 if (parse_limit(value, unit, &limit) < 0) {
@@ -97,9 +97,9 @@ int limits_check(const char *text, enum limits_unit unit, char *why, size_t size
                 }
         }
         if (text[0] != '\0')
-                snprintf(why, size, "a word is too long");
+                snprintf(why, size, "a word is too long; shorten it");
         else if (n_all > 1)
-                snprintf(why, size, "only one limit can hold for all: write the others as NAME=LIMIT");
+                snprintf(why, size, "only one limit can apply to all names; write the others as NAME=LIMIT");
         else
                 return 0;
         return -EINVAL;

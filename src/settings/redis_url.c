@@ -14,10 +14,10 @@
 #define URL_LETTERS   "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define URL_DIGITS    "0123456789"
 #define BLANKS        " \t"
-#define PASSWORD_HINT "in a password write '/' as %2F, '?' as %3F, '#' as %23, '@' as %40"
+#define PASSWORD_HINT "in a password, write '/' as %2F, '?' as %3F, '#' as %23, '@' as %40"
 
-static const char SENTINELS_ERROR[] =
-        "must be 'host:port, host:port': names or addresses, IPv6 ones in [], and ports from 1 to 65535";
+static const char SENTINELS_ERROR[] = "must be a list 'host:port, host:port' of names or addresses; write "
+                                      "IPv6 addresses in [], ports from 1 to 65535";
 
 /* error is a constant sentence. Returns -EINVAL. */
 static int refuse(const char **ret_error, const char *error)
@@ -108,7 +108,7 @@ static int parse_host(const char *text, size_t len, struct redis_url *url, const
         if (len > 0 && text[0] == '[') {
                 const char *end = memchr(text, ']', len);
                 if (!end)
-                        return refuse(ret_error, "the ']' behind the address is missing");
+                        return refuse(ret_error, "the IPv6 address has no closing ']'");
                 host = text + 1;
                 host_len = (size_t)(end - host);
                 rest = end + 1;
@@ -138,15 +138,16 @@ static int parse_unix_path(const char *text, struct redis_url *url, const char *
         const char *query = text + len;
 
         if (len < 2)
-                return refuse(ret_error, "it must name a socket, as in unix:///run/redis/redis.sock");
+                return refuse(ret_error, "the path of the socket is missing; write, for example, "
+                                         "unix:///run/redis/redis.sock");
         if (*query && (strncmp(query, "?db=", 4) != 0 ||
                        !parse_number(query + 4, strlen(query + 4), INT_MAX, &url->db)))
-                return refuse(ret_error, "behind the socket's path only ?db=NUMBER may stand");
+                return refuse(ret_error, "only ?db=NUMBER may follow the path of the socket");
         int r = percent_decode(text, len, &url->path, ret_error);
         if (r < 0)
                 return r;
         if (strlen(url->path) >= sizeof(((struct sockaddr_un *)0)->sun_path))
-                return refuse(ret_error, "the socket's path is longer than 107 bytes");
+                return refuse(ret_error, "the path of the socket has more than 107 bytes; shorten the path");
         return 0;
 }
 
@@ -156,7 +157,7 @@ static int parse_database(const char *text, struct redis_url *url, const char **
         if (*text == '\0' || strcmp(text, "/") == 0)
                 return 0;
         if (text[0] != '/' || !parse_number(text + 1, strlen(text + 1), INT_MAX, &url->db))
-                return refuse(ret_error, "behind the host only /NUMBER, the database, may stand");
+                return refuse(ret_error, "only /NUMBER, the database, may follow the host");
         return 0;
 }
 
@@ -191,7 +192,7 @@ int redis_url_parse(const char *url, struct redis_url *ret, const char **ret_err
 
         const char *authority = parse_scheme(url, &is_unix, &parsed.tls);
         if (!authority)
-                return refuse(ret_error, "it must begin with redis://, rediss:// or unix://");
+                return refuse(ret_error, "must begin with redis://, rediss:// or unix://");
         size_t len = strcspn(authority, "/?#");
         const char *rest = authority + len;
         const char *at = memrchr(authority, '@', len);
@@ -204,7 +205,7 @@ int redis_url_parse(const char *url, struct redis_url *ret, const char **ret_err
         }
 
         if (is_unix && len > 0)
-                return refuse(ret_error, "the socket's path must be absolute: unix:/// and then the path");
+                return refuse(ret_error, "the path of the socket must be absolute; write unix:///PATH");
         if (!is_unix) {
                 r = parse_host(authority, len, &parsed, ret_error);
                 if (r < 0)
@@ -317,10 +318,10 @@ const char *redis_difference_text(const struct redis_comparison *comparison,
 {
         if (comparison->difference == REDIS_OTHER_DATABASE)
                 snprintf(text, REDIS_DIFFERENCE_MAX,
-                         "REDIS_URL in the environment names database %u, redis_url database %u",
+                         "REDIS_URL in the environment selects database %u, redis_url selects database %u",
                          comparison->db, comparison->other_db);
         else
                 snprintf(text, REDIS_DIFFERENCE_MAX,
-                         "REDIS_URL in the environment names another server than redis_url");
+                         "REDIS_URL in the environment and redis_url point to different servers");
         return text;
 }

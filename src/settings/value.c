@@ -75,10 +75,13 @@ static int check_environment(const char *text, char *why)
                 return refuse_failed(r, why, error);
         for (unsigned i = 0; words[i]; i++) {
                 if (!strchr(words[i], '='))
-                        return refuse(why, "word %u has no '=': write K=V, a value with spaces as K='a b'",
+                        return refuse(why,
+                                      "word %u has no '='; write K=V, and K='a b' for a value with spaces",
                                       i + 1);
                 if (strspn(words[i], letters) == 0 || words[i][strspn(words[i], more)] != '=')
-                        return refuse(why, "word %u: a name has letters, digits and '_', and no digit first",
+                        return refuse(why,
+                                      "word %u: a name consists of letters, digits and '_' and cannot begin "
+                                      "with a digit",
                                       i + 1);
         }
         return 0;
@@ -93,7 +96,7 @@ static int check_command(const char *text, char *why)
         if (r < 0)
                 return refuse_failed(r, why, error);
         if (!words[0] || words[0][0] == '\0')
-                return refuse(why, "it names no program: write the program, then its arguments");
+                return refuse(why, "no program is named; write the program, then its arguments");
         return 0;
 }
 
@@ -104,12 +107,12 @@ static int check_url(const char *text, char *why)
 
         int r = redis_url_parse(text, &url, &error);
         if (r == -EINVAL)
-                return refuse(why, "not the URL of a Redis: %s", error);
+                return refuse(why, "not a Redis URL: %s", error);
         if (r < 0)
                 return r;
         if (url.tls && !HAVE_TLS)
-                return refuse(why, "rediss:// (TLS) is not supported by this build, whose hiredis has none: "
-                                   "write redis:// or unix://");
+                return refuse(why, "this build does not support rediss:// (hiredis without TLS); write "
+                                   "redis:// or unix://");
         return 0;
 }
 
@@ -134,11 +137,8 @@ static int check_limit(const struct settings_key *key, const char *text, char *w
         if (resource_limit_parse(text, is_size, (uint64_t)key->min, &limit) == 0)
                 return 0;
         if (is_size)
-                return refuse(why,
-                              "must be a size (512M), infinity, or the soft and the hard limit: 0:infinity");
-        return refuse(why,
-                      "must be a number from %" PRId64
-                      ", infinity, or the soft and the hard limit: 1024:65536",
+                return refuse(why, "must be a size (512M), infinity, or SOFT:HARD (0:infinity)");
+        return refuse(why, "must be a number of at least %" PRId64 ", infinity, or SOFT:HARD (1024:65536)",
                       key->min);
 }
 
@@ -148,12 +148,12 @@ static int parse_text(const struct settings_key *key, const char *text, char **f
         int r = 0;
 
         if (key->type == SETTINGS_PATH && text[0] != '/')
-                return refuse(why, "must be an absolute path, without quotes: it begins with '/'");
+                return refuse(why, "must be an absolute path without quotes, beginning with '/'");
         if (key->type == SETTINGS_LOG && text[0] != '/' && strcmp(text, "inherit") != 0 &&
             strcmp(text, "journal") != 0)
-                return refuse(why, "must be inherit, journal, or an absolute path: it begins with '/'");
+                return refuse(why, "must be inherit, journal, or an absolute path beginning with '/'");
         if (key->type == SETTINGS_SOCKET && text[0] != '/' && strcasecmp(text, "none") != 0)
-                return refuse(why, "must be none, or an absolute path: it begins with '/'");
+                return refuse(why, "must be none, or an absolute path beginning with '/'");
         if (key->type == SETTINGS_COMMAND)
                 r = check_command(text, why);
         else if (key->type == SETTINGS_ENVIRONMENT)
@@ -169,7 +169,7 @@ static int parse_text(const struct settings_key *key, const char *text, char **f
         else if (key->type == SETTINGS_LIMIT || key->type == SETTINGS_LIMIT_SIZE)
                 r = check_limit(key, text, why);
         else if (key->type == SETTINGS_CPUS && resource_cpus_parse(text, &cpus) < 0)
-                r = refuse(why, "must be numbers or ranges of processors, below %d: 0-3 5", CPU_SETSIZE);
+                r = refuse(why, "must be processor numbers or ranges below %d (0-3 5)", CPU_SETSIZE);
         if (r < 0)
                 return r;
         *field = strdup(text);
@@ -280,10 +280,9 @@ static int parse_size_field(const struct settings_key *key, const char *text, ui
                 return refuse(why, "must be none, or %s", PARSE_SIZE_HINT);
         if (r == -ENODATA)
                 return refuse(
-                        why,
-                        "a share is not possible, the machine's memory is not known: write a size (512M)");
+                        why, "a share is not possible: the machine's memory is unknown; write a size (512M)");
         if (r < 0 || bytes < (uint64_t)key->min || bytes > (uint64_t)key->max)
-                return refuse(why, "must be from %s to %s, or from 1%% to 100%%: is the unit (512M) missing?",
+                return refuse(why, "must be from %s to %s, or from 1%% to 100%%; is the unit missing (512M)?",
                               format_size_exact((uint64_t)key->min, min, sizeof(min)),
                               format_size_exact((uint64_t)key->max, max, sizeof(max)));
         *field = bytes;
@@ -328,7 +327,7 @@ int settings_value_parse(const struct settings_key *key, const char *text,
                 return parse_percent(key, text, field, why);
         case SETTINGS_SIGNAL:
                 if (parse_signal(text, field) < 0)
-                        return refuse(why, "must be the name of a signal (TERM)");
+                        return refuse(why, "must be a signal name (TERM)");
                 return 0;
         case SETTINGS_DURATION:
                 return parse_duration_field(key, text, field, why);

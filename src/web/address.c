@@ -20,9 +20,9 @@ static int parse_path(const char *path, struct address *ret, const char **ret_er
         size_t length = strlen(path);
 
         if (path[0] != '/')
-                return fail(ret_error, "the path of a socket begins with '/'");
+                return fail(ret_error, "give a path that begins with '/'");
         if (length >= sizeof(ret->path.sun_path))
-                return fail(ret_error, "the path of the socket is too long, 107 bytes at most");
+                return fail(ret_error, "the path is too long: use at most 107 bytes");
         *ret = (struct address){.size = sizeof(ret->path)};
         ret->path.sun_family = AF_UNIX;
         memcpy(ret->path.sun_path, path, length + 1);
@@ -48,7 +48,7 @@ int address_parse(const char *text, struct address *ret, const char **ret_error)
         if (*rest == ':')
                 port = rest + 1;
         if (parse_unsigned(port, 1, UINT16_MAX, &number) < 0)
-                return fail(ret_error, "the port is a number from 1 to 65535");
+                return fail(ret_error, "give a port from 1 to 65535");
         memcpy(host, text, length);
         host[length] = '\0';
         *ret = (struct address){.size = is_v6 ? sizeof(ret->v6) : sizeof(ret->v4)};

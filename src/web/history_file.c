@@ -19,7 +19,7 @@ struct history_file {
 static int refuse(char *why, const char *path, const char *what)
 {
         snprintf(why, HISTORY_FILE_WHY_MAX,
-                 "'%s' %s; the history is kept in memory alone, until this program ends", path, what);
+                 "'%s' %s; the history is only kept in memory and lost when sqmgr-web ends", path, what);
         return HISTORY_FILE_REFUSED;
 }
 
@@ -37,15 +37,15 @@ static int check(int fd, const char *path, char *why, off_t *ret_size)
         struct stat status;
 
         if (fstat(fd, &status) < 0)
-                return refuse_errno(why, path, "cannot be looked at", errno);
+                return refuse_errno(why, path, "cannot be examined", errno);
         if (!S_ISREG(status.st_mode))
                 return refuse(why, path, "is not a regular file");
         if (status.st_uid != geteuid())
                 return refuse(why, path, "belongs to another user");
         if (status.st_mode & (S_IWGRP | S_IWOTH))
-                return refuse(why, path, "may be written by others");
+                return refuse(why, path, "is writable by other users");
         if (status.st_nlink != 1)
-                return refuse(why, path, "has another name, too");
+                return refuse(why, path, "has more than one hard link");
         if (flock(fd, LOCK_EX | LOCK_NB) < 0)
                 return errno == EWOULDBLOCK ? refuse(why, path, "is used by another program")
                                             : refuse_errno(why, path, "cannot be locked", errno);
@@ -107,12 +107,12 @@ static int read_history(int fd, const char *path, struct history *history, char 
         }
         /* Extend a truncated file: the missing part is 0. */
         if (ftruncate(fd, (off_t)HISTORY_BYTES) < 0)
-                return refuse_errno(why, path, "cannot be brought to its size", errno);
+                return refuse_errno(why, path, "cannot be resized", errno);
         size_t n_damaged = history_adopt(history);
         if (n_damaged == 0)
                 return HISTORY_FILE_READ;
-        snprintf(why, HISTORY_FILE_WHY_MAX, "of the history in '%s' %zu damaged value%s dropped", path,
-                 n_damaged, n_damaged == 1 ? " was" : "s were");
+        snprintf(why, HISTORY_FILE_WHY_MAX, "history '%s': %zu damaged value%s dropped", path, n_damaged,
+                 n_damaged == 1 ? "" : "s");
         return HISTORY_FILE_DAMAGED;
 }
 
@@ -131,14 +131,14 @@ static int load(int fd, const char *path, off_t size, struct history *history, c
         bool unfinished =
                 size == 0 || (size == (off_t)HISTORY_BYTES && history_is_zero(header, (size_t)length));
         if (!is_other && !unfinished)
-                return refuse(why, path, "is no history of sqmgr's, and is left as it is");
+                return refuse(why, path, "is not a history of sqmgr-web and is left unchanged");
         int r = begin(fd, history_bytes(history));
         if (r < 0)
                 return refuse_errno(why, path, "cannot be written", -r);
         if (!is_other)
                 return HISTORY_FILE_READ;
         snprintf(why, HISTORY_FILE_WHY_MAX,
-                 "the history in '%s' was written by another version of sqmgr-web: it begins anew", path);
+                 "history '%s' was written by another version of sqmgr-web; a new history starts", path);
         return HISTORY_FILE_ANEW;
 }
 
@@ -209,9 +209,9 @@ enum history_file_change history_file_save(struct history_file *file, struct his
                 return HISTORY_FILE_AS_BEFORE;
         if (r < 0)
                 snprintf(why, HISTORY_FILE_WHY_MAX,
-                         "the history cannot be written to '%s': %s; it goes on in memory", file->path,
+                         "cannot write the history to '%s': %s; the history continues in memory", file->path,
                          strerror(-r));
         else
-                snprintf(why, HISTORY_FILE_WHY_MAX, "the history in '%s' is written again", file->path);
+                snprintf(why, HISTORY_FILE_WHY_MAX, "history '%s' is writable again", file->path);
         return r < 0 ? HISTORY_FILE_FAILS : HISTORY_FILE_WORKS;
 }

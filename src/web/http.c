@@ -363,17 +363,17 @@ static bool check_request(struct http_request *request, const char *method)
 
         (void)MHD_get_connection_values(request->connection, MHD_HEADER_KIND, count_host, &n_hosts);
         if (n_hosts > 1) {
-                http_answer_sentence(request, MHD_HTTP_BAD_REQUEST, "there is more than one Host");
+                http_answer_sentence(request, MHD_HTTP_BAD_REQUEST, "more than one Host header");
                 return false;
         }
         if (host && !host_is_allowed(request, host)) {
                 http_answer_sentence(request, MHD_HTTP_MISDIRECTED_REQUEST,
-                                     "sqmgr-web is not known by this name: give it with --host");
+                                     "sqmgr-web does not answer to this name. Allow it with --host");
                 return false;
         }
         request->reads_head = strcmp(method, "HEAD") == 0;
         if (!request->reads_head && strcmp(method, "GET") != 0) {
-                http_answer_sentence(request, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD are answered");
+                http_answer_sentence(request, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD are supported");
                 return false;
         }
         return true;
@@ -395,7 +395,8 @@ static enum MHD_Result begin_request(struct http_request *request, const char *m
         if (check_request(request, method)) {
                 if (!has_body(request))
                         return MHD_YES;
-                http_answer_sentence(request, MHD_HTTP_CONTENT_TOO_LARGE, "no body is read");
+                http_answer_sentence(request, MHD_HTTP_CONTENT_TOO_LARGE,
+                                     "a request with a body is not supported");
         }
         return request->answered ? MHD_YES : MHD_NO;
 }
@@ -480,7 +481,7 @@ int http_listen(struct http *http, const struct address *address, char *error, s
                 reallocarray(http->listeners, http->n_listeners + 1, sizeof(*http->listeners));
 
         if (!listeners) {
-                snprintf(error, error_size, "there is too little memory");
+                snprintf(error, error_size, "not enough memory");
                 return -ENOMEM;
         }
         http->listeners = listeners;

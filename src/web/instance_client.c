@@ -78,14 +78,14 @@ static const char *connect_error(int error)
 {
         switch (error) {
         case ENOENT:
-                return "there is no such socket: sqmgr does not run, or has another read_socket";
+                return "no such socket: sqmgr is not running, or has another read_socket";
         case ECONNREFUSED:
-                return "nobody answers there: sqmgr does not run";
+                return "connection refused: sqmgr is not running";
         case EACCES:
         case EPERM:
-                return "not permitted: the user of sqmgr-web must be of the socket's group";
+                return "not permitted: add the user of sqmgr-web to the socket's group";
         case EAGAIN:
-                return "sqmgr takes no more connections now";
+                return "sqmgr accepts no more connections now";
         default:
                 return strerrordesc_np(error);
         }
@@ -161,7 +161,7 @@ static int on_timer(sd_event_source *source, uint64_t usec _unused_, void *userd
                 return 0;
         }
         if (instance_client->fd >= 0) {
-                disconnect_and_retry(instance_client, "sqmgr does not answer: nothing came within %u seconds",
+                disconnect_and_retry(instance_client, "sqmgr does not answer: no reply within %u seconds",
                                      (unsigned)(instance_client->limits->answer_usec / USEC_PER_SEC));
                 return 0;
         }
@@ -207,7 +207,7 @@ static bool take_reply(struct instance_client *instance_client, const char *text
 static void refuse_reply(struct instance_client *instance_client, const char *reason)
 {
         instance_client->refused = instance_client->asked;
-        disconnect_and_retry(instance_client, "the reply to %s is refused: it has %s",
+        disconnect_and_retry(instance_client, "reply to %s refused: it has %s",
                              methods[instance_client->refused] + sizeof(CONTROL_INTERFACE), reason);
 }
 
@@ -225,13 +225,14 @@ static void take_replies(struct instance_client *instance_client)
                 if (reason[0] != '\0')
                         refuse_reply(instance_client, reason);
                 else
-                        disconnect_and_retry(instance_client,
-                                             "what answers there does not speak as sqmgr does");
+                        disconnect_and_retry(
+                                instance_client,
+                                "the process at this socket does not speak the protocol of sqmgr");
                 return;
         }
         if (r < 0) {
                 instance_client->refused = instance_client->asked;
-                disconnect_and_retry(instance_client, "an answer is longer than %zu bytes",
+                disconnect_and_retry(instance_client, "a reply is longer than %zu bytes",
                                      instance_client->limits->reply_bytes);
                 return;
         }
@@ -247,15 +248,15 @@ static int on_io(sd_event_source *source _unused_, int fd, uint32_t revents _unu
         char *space;
 
         if (varlink_input_reserve(&instance_client->input, READ_BYTES, &space) < 0) {
-                disconnect_and_retry(instance_client, "there is too little memory");
+                disconnect_and_retry(instance_client, "not enough memory");
                 return 0;
         }
         ssize_t n = recv(fd, space, READ_BYTES, MSG_DONTWAIT);
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
                 return 0;
         if (n <= 0) {
-                disconnect_and_retry(instance_client, "the connection was lost: %s",
-                                     n < 0 ? strerrordesc_np(errno) : "sqmgr has closed it");
+                disconnect_and_retry(instance_client, "connection lost: %s",
+                                     n < 0 ? strerrordesc_np(errno) : "closed by sqmgr");
                 return 0;
         }
         varlink_input_filled(&instance_client->input, (size_t)n);

@@ -5,28 +5,51 @@
 #include "wire/ready.h"
 #include <string.h>
 
-int instances_init(struct instances *instances, const char *const *sockets, size_t n)
+int instances_init(struct instances *instances)
 {
-        *instances = (struct instances){
-                .list = calloc(n, sizeof(*instances->list)), .n = n, .events = json_array()};
+        *instances = (struct instances){.list = calloc(INSTANCES_MAX, sizeof(*instances->list)),
+                                        .events = json_array()};
         if (!instances->list || !instances->events) {
                 instances_done(instances);
                 return -ENOMEM;
         }
-        for (size_t i = 0; i < n; i++)
-                instances->list[i].socket = sockets[i];
         return 0;
+}
+
+struct instance *instances_add(struct instances *instances, const char *socket)
+{
+        char *copy = instances->n < INSTANCES_MAX ? strdup(socket) : NULL;
+
+        if (!copy)
+                return NULL;
+        instances->list[instances->n] = (struct instance){.socket = copy};
+        return &instances->list[instances->n++];
+}
+
+struct instance *instances_find(const struct instances *instances, const char *socket)
+{
+        for (size_t i = 0; i < instances->n; i++)
+                if (strcmp(instances->list[i].socket, socket) == 0)
+                        return &instances->list[i];
+        return NULL;
+}
+
+void instances_remove_last(struct instances *instances)
+{
+        struct instance *last = &instances->list[--instances->n];
+
+        free(last->socket);
+        free(last->error);
+        json_decref(last->metrics);
+        json_decref(last->status);
+        json_decref(last->queues);
+        json_decref(last->rollouts);
 }
 
 void instances_done(struct instances *instances)
 {
-        for (size_t i = 0; instances->list && i < instances->n; i++) {
-                free(instances->list[i].error);
-                json_decref(instances->list[i].metrics);
-                json_decref(instances->list[i].status);
-                json_decref(instances->list[i].queues);
-                json_decref(instances->list[i].rollouts);
-        }
+        while (instances->n > 0)
+                instances_remove_last(instances);
         free(instances->list);
         json_decref(instances->events);
         *instances = (struct instances){0};
@@ -49,7 +72,7 @@ void instance_lose(struct instance *instance, const char *error)
 void instance_take_status(struct instance *instance, json_t *answer, usec_t now)
 {
         if (!json_is_array(json_object_get(answer, "fleets"))) {
-                instance_lose(instance, "sqmgr does not tell its status");
+                instance_lose(instance, "sqmgr does not report its status");
                 return;
         }
         replace(&instance->status, answer);
@@ -114,10 +137,7 @@ static struct instance *instance_of_event(const struct instances *instances, siz
 {
         const json_t *socket = json_object_get(json_array_get(instances->events, event), "socket");
 
-        for (size_t i = 0; i < instances->n; i++)
-                if (strcmp(instances->list[i].socket, json_string_value(socket)) == 0)
-                        return &instances->list[i];
-        return NULL;
+        return instances_find(instances, json_string_value(socket));
 }
 
 /* Removes the oldest event of the instance with the most events. */
@@ -180,14 +200,14 @@ static json_t *render(const struct instance *instance, usec_t now)
                          instance->status, "queues", instance->queues, "rollouts", instance->rollouts);
 }
 
-json_t *instances_render(const struct instances *instances, usec_t now)
+json_t *instances_render(const struct instances *instances, const char *host, usec_t now)
 {
         _cleanup_json_ json_t *list = json_array();
 
         for (size_t i = 0; i < instances->n; i++)
                 if (json_array_append_new(list, render(&instances->list[i], now)) < 0)
                         return NULL;
-        return json_pack("{s:o}", "instances", TAKE_PTR(list));
+        return json_pack("{s:s*, s:o}", "host", host, "instances", TAKE_PTR(list));
 }
 
 static void put_lack(FILE *out, const char *socket, const char *sentence)
@@ -201,9 +221,9 @@ static void put_lacks(FILE *out, const struct instance *instance, bool several)
         json_t *sentence;
 
         if (!instance->reachable)
-                put_lack(out, instance->socket, instance->error ?: "it has not answered yet");
+                put_lack(out, instance->socket, instance->error ?: "sqmgr has not answered yet");
         else if (!lacks)
-                put_lack(out, instance->socket, "memory is short");
+                put_lack(out, instance->socket, "not enough memory");
         else
                 json_foreach(sentence, lacks)
                         put_lack(out, several ? instance->socket : NULL, json_string_value(sentence));

@@ -10,8 +10,11 @@
  * events makes room for another: an instance with many events displaces none of the others. */
 #define INSTANCES_EVENTS 200
 
+/* Maximum number of instances. */
+#define INSTANCES_MAX 64
+
 struct instance {
-        const char *socket;
+        char *socket;
         bool reachable;
         char *error;        /* reason if not reachable; NULL before the first attempt */
         usec_t reported_at; /* time of the last status reply, monotonic clock */
@@ -24,13 +27,19 @@ struct instance {
 };
 
 struct instances {
-        struct instance *list;
+        struct instance *list; /* of INSTANCES_MAX: the addresses of instances never change */
         size_t n;
         json_t *events; /* events of all instances, the newest first, each with a member "socket" */
 };
 
-/* sockets is not copied. Returns 0 or -ENOMEM. */
-int instances_init(struct instances *instances, const char *const *sockets, size_t n);
+/* Returns 0 or -ENOMEM. */
+int instances_init(struct instances *instances);
+/* Adds the instance with that socket. Returns NULL if there are INSTANCES_MAX, or memory is short. */
+struct instance *instances_add(struct instances *instances, const char *socket);
+/* Returns the instance with that socket, or NULL. */
+struct instance *instances_find(const struct instances *instances, const char *socket);
+/* Removes the last instance, which has no events. */
+void instances_remove_last(struct instances *instances);
 void instances_done(struct instances *instances);
 
 /* Stores a reply of GetStatus; answer is borrowed. now: monotonic clock. A reply without fleets makes the
@@ -53,8 +62,9 @@ double instance_events_after(const struct instance *instance, usec_t now);
 void instances_take_events(struct instances *instances, struct instance *instance, json_t *answer,
                            json_t *news);
 
-/* Returns the document of /api/status, or NULL if memory is short. now: monotonic clock. */
-json_t *instances_render(const struct instances *instances, usec_t now);
+/* Returns the document of /api/status, or NULL if memory is short. host: name of this host, or NULL. now:
+ * monotonic clock. */
+json_t *instances_render(const struct instances *instances, const char *host, usec_t now);
 
 /* Returns what is missing, one sentence per line, without a newline at the end. Returns "" if each instance
  * answers and each of its fleets has its workers. The caller frees the text. Returns NULL if memory is

@@ -3,6 +3,7 @@
 #include "base/fd.h"
 #include "base/printable.h"
 #include "config.h"
+#include "web/find_instances.h"
 #include "web/log.h"
 #include "web/web.h"
 #include <fcntl.h>
@@ -14,9 +15,8 @@
 #include <sys/resource.h>
 #include <systemd/sd-daemon.h>
 
-#define EXIT_USAGE     2
-#define DEFAULT_SOCKET "/run/sqmgr/read.sock"
-#define LIST_MAX       64
+#define EXIT_USAGE 2
+#define LIST_MAX   INSTANCES_MAX
 /* Descriptors besides clients: listeners, connections to sqmgr, and the event loop. */
 #define DESCRIPTORS_BESIDES (2 * LIST_MAX + 32)
 
@@ -34,21 +34,20 @@ struct options {
 static void print_help(void)
 {
         printf("Usage: sqmgr-web [OPTION]...\n"
-               "Shows what sqmgr does: a page, JSON, metrics and probes over HTTP, for reading alone.\n"
+               "Serves the state of sqmgr over HTTP: a page, JSON, metrics and probes. Read-only.\n"
                "\n"
-               "  -l, --listen ADDRESS  listen there instead of 127.0.0.1:" ADDRESS_PORT
-               ": [::1]:PORT, unix:/PATH;\n"
-               "                        may be given several times\n"
-               "  -s, --socket PATH     ask the sqmgr there instead of " DEFAULT_SOCKET ";\n"
-               "                        may be given several times\n"
-               "      --host NAME       answer to this name, too; may be given several times\n"
-               "      --public          allow addresses that other machines reach\n"
+               "  -l, --listen ADDRESS  listen on ADDRESS instead of 127.0.0.1:" ADDRESS_PORT ";\n"
+               "                        also [::1]:PORT, unix:/PATH; may be given several times\n"
+               "  -s, --socket PATH     show the sqmgr with this read_socket, not all that are\n"
+               "                        found; may be given several times\n"
+               "      --host NAME       also answer to this host name; may be given several times\n"
+               "      --public          allow addresses that other machines can reach\n"
                "      --history PATH    keep the history in the file PATH\n"
                "  -V, --version         print the version and exit\n"
                "  -h, --help            print this help and exit\n"
                "\n"
-               "Whoever can connect can read: see SECURITY in sqmgr-web(8).\n"
-               "Exit status: 0 ended as told, 1 failed, 2 bad usage.\n"
+               "Anyone who can connect can read: see SECURITY in sqmgr-web(8).\n"
+               "Exit status: 0 success, 1 failure, 2 bad usage.\n"
                "See sqmgr-web(8), sqmgr(8), sqmgrctl(1).\n" REPORT_FAULTS "\n");
 }
 
@@ -67,7 +66,7 @@ static _printf_(1, 2) int bad_usage(const char *format, ...)
 static int add(struct list *list, const char *text)
 {
         if (list->n == ELEMENTSOF(list->texts))
-                return bad_usage("'%s' is one too many: 64 of a kind at most", text);
+                return bad_usage("'%s': give each option at most 64 times", text);
         list->texts[list->n++] = text;
         return 0;
 }
@@ -138,8 +137,6 @@ static int check_options(struct options *options, struct address *addresses)
 {
         if (options->listens.n == 0)
                 (void)add(&options->listens, "127.0.0.1:" ADDRESS_PORT);
-        if (options->sockets.n == 0)
-                (void)add(&options->sockets, DEFAULT_SOCKET);
         for (size_t i = 0; i < options->sockets.n; i++) {
                 int r = check_socket(options->sockets.texts[i]);
 
@@ -154,10 +151,10 @@ static int check_options(struct options *options, struct address *addresses)
                         return -EINVAL;
                 }
                 if (!options->public && !address_is_local(&addresses[i]))
-                        return bad_usage(
-                                "--listen is '%s', which other machines reach: whoever can connect can "
-                                "read. Give --public as well if that is meant",
-                                text);
+                        return bad_usage("--listen is '%s', which other machines can reach: anyone who can "
+                                         "connect can "
+                                         "read. To allow that, also give --public",
+                                         text);
         }
         return 0;
 }
@@ -207,12 +204,16 @@ static void allow_descriptors(void)
 
 static int serve(sd_event *event, const struct options *options, const struct address *addresses)
 {
+        const struct watch_places places = {.sockets = options->sockets.texts,
+                                            .n = options->sockets.n,
+                                            .runtime_dir = FIND_INSTANCES_RUNTIME,
+                                            .enabled_dir = FIND_INSTANCES_ENABLED};
         struct web *web = NULL;
         int r = catch_signals(event);
 
         allow_descriptors();
         if (r >= 0)
-                r = web_new(&web, event, options->sockets.texts, options->sockets.n, options->history);
+                r = web_new(&web, event, &places, options->history);
         if (r >= 0)
                 r = listen_all(web_http(web), options, addresses);
         if (r >= 0) {
@@ -245,6 +246,6 @@ int main(int argc, char **argv)
                 r = serve(event, &options, addresses);
         sd_event_unref(event);
         if (r < 0 && r != -EADDRINUSE)
-                log_error("sqmgr-web ends: %s", strerrordesc_np(-r));
+                log_error("sqmgr-web exits: %s", strerrordesc_np(-r));
         return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

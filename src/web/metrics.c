@@ -60,7 +60,7 @@ static json_t *collect_own(const struct instances *instances, usec_t now, const 
         for (size_t i = 0; i < instances->n; i++)
                 METRICS_SAMPLE(&metrics, instances->list[i].reachable, "socket", instances->list[i].socket);
         metrics_family(&metrics, "sqmgr_web_status_age_seconds", "gauge",
-                       "Time since the sqmgr of this socket told its status.");
+                       "Time since the sqmgr of this socket last reported its status.");
         for (size_t i = 0; i < instances->n; i++) {
                 usec_t age = usec_sub(now, instances->list[i].reported_at);
 
@@ -68,12 +68,13 @@ static json_t *collect_own(const struct instances *instances, usec_t now, const 
                         METRICS_SAMPLE(&metrics, (double)(age / USEC_PER_MSEC) / 1000, "socket",
                                        instances->list[i].socket);
         }
-        put_one(&metrics, "sqmgr_web_connections", "gauge", "Connections that are open, this one too.",
+        put_one(&metrics, "sqmgr_web_connections", "gauge", "Open connections, including this one.",
                 self->connections);
-        put_one(&metrics, "sqmgr_web_streams", "gauge", "Of these, streams of events.", self->streams);
-        put_one(&metrics, "sqmgr_web_requests_total", "counter", "Requests that were read.", self->requests);
+        put_one(&metrics, "sqmgr_web_streams", "gauge", "Open connections that are event streams.",
+                self->streams);
+        put_one(&metrics, "sqmgr_web_requests_total", "counter", "Requests received.", self->requests);
         put_one(&metrics, "sqmgr_web_refused_connections_total", "counter",
-                "Connections that were ended: they took too long, or made room.", self->refused);
+                "Connections closed by sqmgr-web: too slow, or displaced by others.", self->refused);
         return metrics_end(&metrics);
 }
 

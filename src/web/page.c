@@ -14,25 +14,25 @@ static const char doctype[] =
         "<meta name=\"color-scheme\" content=\"light dark\"/><meta name=\"robots\" content=\"noindex\"/>";
 
 #define FIGURE(id, title)                                                                                    \
-        "<figure id=\"plot-" id "\"><figcaption><b>" title                                                   \
-        "</b> <span>is being asked for</span></figcaption>"                                                  \
+        "<figure id=\"plot-" id "\"><figcaption><b>" title "</b> <span>loading</span></figcaption>"          \
         "<div class=\"canvas\" aria-hidden=\"true\"></div></figure>"
 
-/* The section has the same height before and after its plots are drawn. */
+/* The section has the same height before and after its graphs are drawn. */
 static const char plots[] =
-        "<section id=\"plots\" aria-labelledby=\"plots-title\"><h2 id=\"plots-title\">Plots</h2>"
-        "<noscript><p class=\"none\">Plots, and news without a reload, need JavaScript.</p></noscript>"
+        "<section id=\"plots\" aria-labelledby=\"plots-title\"><h2 id=\"plots-title\">Graphs</h2>"
+        "<noscript><p class=\"none\">Graphs and automatic updates need JavaScript. Reload the page to see "
+        "the current state.</p></noscript>"
         "<div id=\"plots-live\"><div class=\"choices\"><div role=\"group\" aria-label=\"Time shown\">"
         "<button type=\"button\" data-range=\"hour\" aria-pressed=\"true\">Last hour</button>"
         "<button type=\"button\" data-range=\"day\" aria-pressed=\"false\">Day</button>"
         "<button type=\"button\" data-range=\"month\" aria-pressed=\"false\">30 days</button></div>"
         "<label>of <select id=\"plots-of\"><option value=\"\">all fleets</option></select></label>"
         "<p id=\"plots-note\" role=\"status\"></p></div>"
-        "<div class=\"grid\">" FIGURE("memory", "Memory") FIGURE("active", "Active workers")
-                FIGURE("busy", "Busy threads") FIGURE(
-                        "latency", "Queue latency") "</div><details id=\"marks\"><summary>Marks, R restart, "
-                                                    "C crash, H halt</summary>"
-                                                    "<div id=\"marks-list\"></div></details></div></section>";
+        "<div class=\"grid\">" FIGURE("memory", "Memory") FIGURE("active", "Active workers") FIGURE(
+                "busy", "Busy threads")
+                FIGURE("latency", "Queue latency") "</div><details id=\"marks\"><summary>Markers: R restart, "
+                                                   "C crash, H halt</summary>"
+                                                   "<div id=\"marks-list\"></div></details></div></section>";
 
 static void put_head(FILE *out, const struct page *page)
 {
@@ -40,11 +40,11 @@ static void put_head(FILE *out, const struct page *page)
         enum page_level level = page_headline(page, headline);
 
         fputs(doctype, out);
-        html_print(out, "<title>%s - sqmgr</title><link rel=\"icon\" id=\"icon\" href=\"%s\"/>", headline,
-                   page_icon(level));
+        html_print(out, "<title>%s - sqmgr%s%s</title><link rel=\"icon\" id=\"icon\" href=\"%s\"/>", headline,
+                   page->host[0] != '\0' ? " on " : "", page->host, page_icon(level));
         fputs("<style>", out);
         fputs(assets_style, out);
-        fputs("</style></head><body><a class=\"skip\" href=\"#fleets\">To the fleets</a>", out);
+        fputs("</style></head><body><a class=\"skip\" href=\"#fleets\">Skip to the fleets</a>", out);
 }
 
 /* The changing elements are the same in both parts. The whole document adds the static elements around
@@ -55,9 +55,9 @@ static void put_page(FILE *out, const struct page *page, bool whole)
                 put_head(out, page);
         page_verdict(out, page);
         fputs(whole ? "<main class=\"inner\"><div id=\"now\">" : "<div id=\"now\">", out);
+        page_progress(out, page);
         page_fleets(out, page);
         page_hosts(out, page);
-        page_progress(out, page);
         page_queues(out, page);
         fputs("</div>", out);
         if (whole)
@@ -76,7 +76,10 @@ static void put_page(FILE *out, const struct page *page, bool whole)
 int page_render(enum page_part part, const json_t *status, const json_t *events, usec_t now, char **ret,
                 size_t *ret_size)
 {
-        struct page page = {.instances = json_object_get(status, "instances"), .events = events, .now = now};
+        struct page page = {.host = reply_string(status, "host"),
+                            .instances = json_object_get(status, "instances"),
+                            .events = events,
+                            .now = now};
         FILE *out = open_memstream(ret, ret_size);
 
         if (out)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Updates the open page from sqmgr-web and draws the plots. The server renders all text and all tables. The script
+/* Updates the open page from sqmgr-web and draws the graphs. The server renders all text and all tables. The script
  * changes only the nodes that differ: the selection, the focus and unfolded parts stay. */
 "use strict";
 {
@@ -92,7 +92,7 @@
     const open = stream && stream.readyState === EventSource.OPEN;
     const lost = open ? silent > SILENCE_MS : silent > RETRY_MS;
     document.body.classList.toggle("lost", lost);
-    setText(byId("lost"), lost ? `Nothing heard of sqmgr-web for ${span(silent)}: trying again.` : "");
+    setText(byId("lost"), lost ? `No data from sqmgr-web for ${span(silent)}; retrying.` : "");
   }
 
   function connect() {
@@ -129,7 +129,7 @@
     });
   }
 
-  /* The plots */
+  /* The graphs */
 
   const RANGES = {
     hour: { label: "the last hour", every: 10000 },
@@ -146,6 +146,7 @@
     latency: { key: "latency_seconds", title: "Queue latency", show: showSeconds, join: "max", steps: null },
   };
   const PLOT_HEIGHT = 180;
+  const POINTS_MIN = 12; // on the time axis of a short history
 
   let range = "hour";
   let past = null;
@@ -183,11 +184,19 @@
     return String(n).padStart(2, "0");
   }
 
-  function showTime(seconds, withDay) {
+  const showDay = (at) => `${two(at.getUTCMonth() + 1)}-${two(at.getUTCDate())}`;
+  const showClock = (at) => `${two(at.getUTCHours())}:${two(at.getUTCMinutes())}`;
+
+  function showTime(seconds) {
     const at = new Date(seconds * 1000);
-    const day = `${two(at.getUTCMonth() + 1)}-${two(at.getUTCDate())}`;
-    const clock = `${two(at.getUTCHours())}:${two(at.getUTCMinutes())}`;
-    return range === "month" ? (withDay ? `${day} ${clock}` : day) : clock;
+    return range === "month" ? `${showDay(at)} ${showClock(at)}` : showClock(at);
+  }
+
+  // A label of the time axis, by the distance of two labels in seconds.
+  function showTick(seconds, distance) {
+    const at = new Date(seconds * 1000);
+    if (distance >= 86400) return showDay(at);
+    return distance < 60 ? `${showClock(at)}:${two(at.getUTCSeconds())}` : showClock(at);
   }
 
   const nameOf = (fleet) => `${fleet.socket} ${fleet.name}`;
@@ -208,7 +217,14 @@
     return values;
   }
 
-  // What all workers in force may hold before one is replaced; null where a fleet has no threshold.
+  // The time axis begins with the oldest value of any graph.
+  function firstKnown(fleets, n) {
+    const isKnown = (i) => fleets.some((fleet) => Object.values(PLOTS).some((plot) => fleet[plot.key][i] !== null));
+    for (let i = 0; i < n - POINTS_MIN; i++) if (isKnown(i)) return i;
+    return Math.max(0, n - POINTS_MIN);
+  }
+
+  // The memory of all workers together before one is replaced; null if a fleet has no threshold.
   function memoryLimit() {
     const of = byId("plots-of").value;
     let limit = 0;
@@ -254,21 +270,27 @@
     ctx.restore();
   }
 
+  // A sample that comes a little late leaves one slot empty: that is no gap.
+  function realGaps(u, series, first, last, gaps) {
+    const seconds = ([from, to]) => u.posToVal(to, "x", true) - u.posToVal(from, "x", true);
+    return gaps.filter((gap) => seconds(gap) > 2.5 * past.step_seconds);
+  }
+
   function optionsOf(id, figure, limit) {
     const plot = PLOTS[id];
     const font = "12px system-ui, sans-serif";
     const axis = { stroke: colour("soft"), font, grid: { stroke: colour("rail"), width: 1 }, ticks: { show: false } };
-    const line = { stroke: colour("bar"), width: 1.5, fill: `${colour("bar")}22`, points: { show: false } };
+    const line = { stroke: colour("bar"), width: 1.5, fill: `${colour("bar")}22`, points: { show: false }, gaps: realGaps };
     return {
       width: figure.clientWidth,
       height: PLOT_HEIGHT,
-      padding: [16, 20, 0, 0],
+      padding: [16, 28, 0, 0],
       legend: { show: false },
       cursor: { drag: { x: false, y: false }, points: { size: 6 }, y: false },
       scales: { x: { time: true }, y: { range: (u, min, max) => [0, max > 0 ? max * 1.08 : 1] } },
       series: [{}, line, ...(limit ? [{ stroke: colour("act"), width: 1, dash: [6, 4], points: { show: false } }] : [])],
       axes: [
-        { ...axis, size: 28, space: 72, values: (u, splits) => splits.map((at) => showTime(at, false)) },
+        { ...axis, size: 28, space: 72, values: (u, splits, i, space, distance) => splits.map((at) => showTick(at, distance)) },
         {
           ...axis,
           size: 56,
@@ -287,15 +309,16 @@
     const plot = PLOTS[id];
     const { data } = drawn[id];
     const values = data[1].filter((value) => value !== null);
-    let text = "nothing is known of this time";
+    let text = "no data for this time";
     if (index !== null && index !== undefined)
-      text = `${data[1][index] === null ? "not known" : plot.show(data[1][index])} at ${showTime(data[0][index], true)} UTC`;
+      text = `${data[1][index] === null ? "not known" : plot.show(data[1][index])} at ${showTime(data[0][index])} UTC`;
     else if (values.length > 0) {
       const now = data[1].findLast((value) => value !== null);
       const least = values.reduce((a, b) => Math.min(a, b));
       const most = values.reduce((a, b) => Math.max(a, b));
-      text = `${plot.show(now)} now, ${plot.show(least)} to ${plot.show(most)} in ${RANGES[range].label}`;
-      if (data[2]) text += `; dashed: memory_threshold of all, ${plot.show(data[2][0])}`;
+      const time = data[0].length < drawn[id].n ? `since ${showTime(data[0][0])} UTC` : `in ${RANGES[range].label}`;
+      text = `${plot.show(now)} now, ${plot.show(least)} to ${plot.show(most)} ${time}`;
+      if (data[2]) text += `; dashed: memory_threshold of all workers, ${plot.show(data[2][0])}`;
     }
     setText(byId(`plot-${id}`).querySelector("figcaption span"), text);
   }
@@ -303,16 +326,17 @@
   function draw(id) {
     const figure = byId(`plot-${id}`);
     const n = past.fleets.length > 0 ? past.fleets[0].active.length : SLOTS[range];
-    const times = Array.from({ length: n }, (_, i) => past.end - (n - 1 - i) * past.step_seconds);
+    const first = firstKnown(chosen(), n);
+    const times = Array.from({ length: n - first }, (_, i) => past.end - (n - 1 - first - i) * past.step_seconds);
     const limit = id === "memory" ? memoryLimit() : null;
-    const data = [times, joined(chosen(), PLOTS[id], n)];
+    const data = [times, joined(chosen(), PLOTS[id], n).slice(first)];
     if (limit) data.push(times.map(() => limit));
     if (drawn[id] && drawn[id].data.length === data.length) {
-      drawn[id].data = data;
+      Object.assign(drawn[id], { data, n });
       drawn[id].chart.setData(data);
     } else {
       if (drawn[id]) drawn[id].chart.destroy();
-      drawn[id] = { data };
+      drawn[id] = { data, n };
       drawn[id].chart = new uPlot(optionsOf(id, figure, limit), data, figure.querySelector(".canvas"));
     }
     if (drawn[id].chart.cursor.idx === null || drawn[id].chart.cursor.left < 0) caption(id, null);
@@ -335,7 +359,7 @@
       row.append(time, element("b", mark.event), ` ${mark.text}`);
       list.append(row);
     }
-    const summary = `Marks, R restart, C crash, K kill, H halt: ${marks.length === 0 ? "none" : marks.length} in ${RANGES[range].label}`;
+    const summary = `Markers: R restart, C crash, K kill, H halt; ${marks.length === 0 ? "none" : marks.length} in ${RANGES[range].label}`;
     setText(byId("marks").querySelector("summary"), summary);
     morphChildren(byId("marks-list"), wrap(list));
   }
@@ -351,7 +375,7 @@
     for (const id of Object.keys(PLOTS)) draw(id);
     listMarks();
     const left = past.left_out || 0;
-    setText(byId("plots-note"), left > 0 ? `${left} more fleets than the history has room for are left out.` : "");
+    setText(byId("plots-note"), left > 0 ? `${left} fleets are not shown: the history is full.` : "");
   }
 
   function redraw() {
@@ -389,7 +413,7 @@
       past = history;
       drawAll();
     } catch (error) {
-      setText(byId("plots-note"), `The plots cannot be renewed: ${error.message}.`);
+      setText(byId("plots-note"), `Cannot update the graphs: ${error.message}.`);
     }
   }
 

@@ -20,7 +20,7 @@ static void put_events(FILE *out, const struct page *page, size_t from, size_t t
         html_print(out,
                    "<table class=\"events\"><caption>%s</caption><thead><tr><th scope=\"col\">When (UTC)</th>"
                    "<th scope=\"col\">What</th></tr></thead><tbody>",
-                   from == 0 ? "The last events" : "Events before these");
+                   from == 0 ? "Latest events" : "Earlier events");
         for (size_t i = from; i < to; i++)
                 put_event(out, json_array_get(page->events, i), page);
         fputs("</tbody></table>", out);
@@ -32,11 +32,12 @@ void page_events(FILE *out, const struct page *page)
 
         page_section(out, "events", "Events");
         if (n == 0)
-                fputs("<p class=\"none\">Nothing has happened yet.</p>", out);
+                fputs("<p class=\"none\">No events yet.</p>", out);
         else
                 put_events(out, page, 0, seen);
         if (n > seen) {
-                html_print(out, "<details data-key=\"older\"><summary>%zu before these</summary>", n - seen);
+                html_print(out, "<details data-key=\"older\"><summary>%zu earlier events</summary>",
+                           n - seen);
                 put_events(out, page, seen, n);
                 fputs("</details>", out);
         }

@@ -105,14 +105,14 @@ static void find_older(const struct finding_search *search, const json_t *status
 {
         char title[TITLE_MAX], command[PAGE_COMMAND_MAX];
 
-        snprintf(title, sizeof(title), "sqmgr %.60s is older than this page and reports no problems",
+        snprintf(title, sizeof(title), "sqmgr %.60s is older than sqmgr-web and reports no problems",
                  reply_string(status, "version"));
         search->found(
                 &(struct page_finding){
                         .level = PAGE_ATTENTION,
                         .title = title,
                         .text = "",
-                        .remedy = "Let the installed sqmgr take over; its workers survive",
+                        .remedy = "Replace the running sqmgr by the installed one; its workers survive",
                         .command = page_command(search->socket, "reexec", NULL, command),
                 },
                 search->userdata);
@@ -134,7 +134,7 @@ static void find_missing_host(const struct finding_search *search, const json_t 
                         .level = PAGE_ATTENTION,
                         .title = title,
                         .text = reply_host_why(rollout, host, why),
-                        .remedy = "Start its sqmgr; or, if the host is gone for good, forget it",
+                        .remedy = "Start sqmgr on the host; if the host was removed permanently, forget it",
                         .command = command,
                 },
                 search->userdata);
@@ -170,18 +170,17 @@ static void find_away(const struct finding_search *search, const json_t *instanc
                 snprintf(title, sizeof(title), "sqmgr does not answer");
         if (known)
                 snprintf(text, sizeof(text),
-                         "%.700s%sIts workers go on without it. What is shown of it here is how it was %s "
-                         "ago.",
+                         "%.700s%sWorkers keep running without sqmgr. The page shows the state of %s ago.",
                          error, error[0] != '\0' ? ". " : "", reply_seconds(instance, "age_seconds", age));
         else
-                snprintf(text, sizeof(text), "%.700s%sNothing has been heard of it yet.", error,
+                snprintf(text, sizeof(text), "%.700s%ssqmgr has not answered yet.", error,
                          error[0] != '\0' ? ". " : "");
         search->found(
                 &(struct page_finding){
                         .level = PAGE_ACT,
                         .title = title,
                         .text = text,
-                        .remedy = "Check whether its service runs",
+                        .remedy = "Check whether the service runs",
                         .command = service_command(search->socket, command),
                 },
                 search->userdata);

@@ -11,7 +11,7 @@ struct page_finding {
         const char *title;   /* a few words, without a full stop */
         const char *text;    /* details from sqmgr; may be "" */
         const char *quoted;  /* lines from elsewhere; "" or NULL: none */
-        const char *remedy;  /* what to do */
+        const char *remedy;  /* imperative */
         const char *command; /* for a shell; "": none */
 };
 

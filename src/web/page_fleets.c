@@ -191,7 +191,7 @@ static void put_folded(FILE *out, const json_t *fleet, const struct census *cens
         if (census->outdated > 0)
                 html_print(out, ", %zu of them outdated", census->outdated);
         if (moving > seen)
-                html_print(out, "; %zu come or go", moving - seen);
+                html_print(out, "; %zu waiting, starting or stopping", moving - seen);
         fputs("</summary>", out);
         put_workers(out, fleet, seen, census->all);
         fputs("</details>", out);
@@ -233,7 +233,7 @@ static void put_facts(FILE *out, const json_t *fleet, const struct census *censu
                 html_print(out, "<li><b>%lld of %lld</b> busy", census->busy, census->concurrency);
                 page_bar(out, (double)census->busy, (double)census->concurrency, "fine");
         } else {
-                fputs(census->all > 0 ? "<li>busy is not told" : "<li>no workers", out);
+                fputs(census->all > 0 ? "<li>running jobs not reported" : "<li>no workers", out);
         }
         fputs("</li>", out);
         put_memory_fact(out, fleet, census);
@@ -317,6 +317,6 @@ void page_fleets(FILE *out, const struct page *page)
                 n++;
         }
         if (n == 0)
-                fputs("<p class=\"none\">No fleet is known.</p>", out);
+                fputs("<p class=\"none\">No fleets.</p>", out);
         fputs("</section>", out);
 }

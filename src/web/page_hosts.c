@@ -43,7 +43,7 @@ static void put_table(FILE *out, const json_t *rollout, const json_t *const *hos
                 out,
                 "<table class=\"hosts\"><caption>Hosts of %s</caption><thead><tr><th scope=\"col\">Host</th>"
                 "<th scope=\"col\">State</th><th scope=\"col\"><span class=\"hidden\">Waits for, or "
-                "why</span>"
+                "reason</span>"
                 "</th></tr></thead><tbody>",
                 reply_string(rollout, "group"));
         for (size_t i = 0; i < n; i++)
@@ -120,7 +120,7 @@ void page_hosts(FILE *out, const struct page *page)
 
         page_foreach_entry(page, "rollouts", instance, rollout) {
                 if (n++ == 0)
-                        page_section(out, "hosts", "Many hosts");
+                        page_section(out, "hosts", "Rollouts over hosts");
                 put_rollout(out, rollout, reply_string(instance, "socket"));
         }
         if (n > 0)

@@ -20,7 +20,7 @@ static void put_instance(FILE *out, const json_t *instance)
         char span[FORMAT_MAX];
 
         if (!json_is_object(status)) {
-                html_print(out, "<p>%s: nothing heard yet</p>", reply_string(instance, "socket"));
+                html_print(out, "<p>%s: no answer yet</p>", reply_string(instance, "socket"));
                 return;
         }
         html_print(out, "<p>sqmgr %s, pid %lld, up %s, at %s", reply_string(status, "version"),
@@ -29,7 +29,7 @@ static void put_instance(FILE *out, const json_t *instance)
         json_foreach_in(redis, status, "redis")
                 put_redis(out, redis);
         if (!reply_is_true(instance, "reachable"))
-                html_print(out, "; heard %s ago", reply_seconds(instance, "age_seconds", span));
+                html_print(out, "; last answer %s ago", reply_seconds(instance, "age_seconds", span));
         fputs("</p>", out);
 }
 

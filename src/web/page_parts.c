@@ -60,6 +60,14 @@ void page_note(FILE *out, const char *key, const char *text)
         html_print(out, ">%s</p>", text);
 }
 
+void page_remedy(FILE *out, const char *remedy, const char *command)
+{
+        html_print(out, "<p class=\"remedy\">%s", remedy);
+        if (command[0] != '\0')
+                html_print(out, ": <code>%s</code>", command);
+        fputs("</p>", out);
+}
+
 void page_bar(FILE *out, double value, double max, const char *kind)
 {
         double share = max > 0 ? value / max : 0;

@@ -9,6 +9,7 @@
 
 /* The data of the page. */
 struct page {
+        const char *host; /* name of this host; "": unknown */
         const json_t *instances;
         const json_t *events;
         usec_t now; /* realtime clock */
@@ -46,6 +47,8 @@ void page_sign(FILE *out, enum page_level level);
 void page_section(FILE *out, const char *id, const char *title);
 /* Writes a note below its subject; nothing if text is "". key: the note's kind, or NULL. */
 void page_note(FILE *out, const char *key, const char *text);
+/* Writes what to do, and the command for a shell; "": none. */
+void page_remedy(FILE *out, const char *remedy, const char *command);
 /* Writes a bar: value out of max; max 0: unknown. The text beside the bar must show the same value. */
 void page_bar(FILE *out, double value, double max, const char *kind);
 

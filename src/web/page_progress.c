@@ -12,6 +12,11 @@ static const char *rollout_state(const json_t *fleet)
         return reply_string(json_object_get(fleet, "rollout"), "state");
 }
 
+static bool is_halted(const json_t *fleet)
+{
+        return strcmp(rollout_state(fleet), "halted") == 0;
+}
+
 static bool has_progress(const json_t *fleet)
 {
         const char *state = rollout_state(fleet);
@@ -35,8 +40,9 @@ static void put_step(FILE *out, const json_t *event, const struct page *page)
         fputs("</li>", out);
 }
 
-/* Writes the steps of the fleet's newest restart, found in page->events, which has the newest event first. */
-static void put_steps(FILE *out, const struct page *page, const char *socket, const char *fleet)
+/* Writes the steps of the fleet's newest restart, found in page->events, which has the newest event first.
+ * The steps of several restarts are collapsed. */
+static void put_steps(FILE *out, const struct page *page, const char *socket, const char *fleet, bool open)
 {
         const json_t *event, *begin = NULL, *steps[STEPS_MAX];
         size_t n = 0;
@@ -54,23 +60,43 @@ static void put_steps(FILE *out, const struct page *page, const char *socket, co
         }
         if (n == 0 && !begin)
                 return;
-        fputs("<ol class=\"steps\">", out);
+        size_t n_steps = n + (begin ? 1 : 0);
+        fputs(open ? "<details data-key=\"steps\" open=\"\">" : "<details data-key=\"steps\">", out);
+        html_print(out, "<summary>%zu step%s</summary><ol class=\"steps\">", n_steps,
+                   n_steps == 1 ? "" : "s");
         if (begin)
                 put_step(out, begin, page);
         if (n > STEPS_MAX)
                 html_print(out, "<li class=\"skipped\">%zu more, see Events</li>", n - STEPS_MAX);
         for (size_t i = MIN(n, STEPS_MAX); i > 0; i--)
                 put_step(out, steps[i - 1], page);
-        fputs("</ol>", out);
+        fputs("</ol></details>", out);
 }
 
-static void put_restart(FILE *out, const struct page *page, const char *socket, const json_t *fleet)
+/* Writes why a restart halted, and the command that the problem of the fleet names. */
+static void put_halt(FILE *out, const json_t *instance, const json_t *fleet)
+{
+        const json_t *rollout = json_object_get(fleet, "rollout"), *problem;
+        const char *name = reply_string(fleet, "name"), *error = reply_string(rollout, "error");
+
+        if (error[0] != '\0')
+                html_print(out, "<p class=\"note\" data-key=\"reason\">Reason: %s</p>", error);
+        json_foreach_in(problem, json_object_get(instance, "status"), "problems") {
+                if (!reply_is(problem, "code", "rollout-halted") || !reply_is(problem, "fleet", name))
+                        continue;
+                page_remedy(out, reply_string(problem, "remedy"), reply_string(problem, "command"));
+                return;
+        }
+}
+
+static void put_restart(FILE *out, const struct page *page, const json_t *instance, const json_t *fleet,
+                        bool single)
 {
         const json_t *rollout = json_object_get(fleet, "rollout");
         long long replaced = page_integer(rollout, "replaced"), outdated = page_integer(rollout, "outdated"),
                   draining = page_integer(rollout, "draining");
-        const char *name = reply_string(fleet, "name");
-        bool halted = strcmp(rollout_state(fleet), "halted") == 0;
+        const char *name = reply_string(fleet, "name"), *socket = reply_string(instance, "socket");
+        bool halted = is_halted(fleet);
 
         html_print(out,
                    "<section class=\"restart\" data-key=\"restart %s %s\"><h3>%s: restart to generation %lld "
@@ -80,8 +106,10 @@ static void put_restart(FILE *out, const struct page *page, const char *socket, 
                    outdated, draining);
         page_bar(out, (double)replaced, (double)(replaced + outdated), halted ? "over" : "fine");
         fputs("</p>", out);
+        if (halted)
+                put_halt(out, instance, fleet);
         page_note(out, NULL, reply_string(fleet, "waits_for"));
-        put_steps(out, page, socket, name);
+        put_steps(out, page, socket, name, single);
         fputs("</section>", out);
 }
 
@@ -108,26 +136,41 @@ static bool put_passers(FILE *out, const char *socket, const json_t *fleet)
         return any;
 }
 
+static size_t count_restarts(const struct page *page)
+{
+        const json_t *instance, *fleet;
+        size_t n = 0;
+
+        page_foreach_fleet(page, instance, fleet)
+                n += has_progress(fleet);
+        return n;
+}
+
+static void put_restarts(FILE *out, const struct page *page, bool halted, bool single)
+{
+        const json_t *instance, *fleet;
+
+        page_foreach_fleet(page, instance, fleet)
+                if (has_progress(fleet) && is_halted(fleet) == halted)
+                        put_restart(out, page, instance, fleet, single);
+}
+
 void page_progress(FILE *out, const struct page *page)
 {
         const json_t *instance, *fleet;
-        bool any = false;
-        size_t n = 0;
+        size_t n_restarts = count_restarts(page), n_fleets = 0;
+        bool any = n_restarts > 0;
 
-        page_section(out, "moving", "Moving");
+        page_section(out, "activity", "Activity");
+        put_restarts(out, page, true, n_restarts == 1);
+        put_restarts(out, page, false, n_restarts == 1);
         page_foreach_fleet(page, instance, fleet) {
-                const char *socket = reply_string(instance, "socket");
-
-                if (has_progress(fleet))
-                        put_restart(out, page, socket, fleet);
-                n++;
-                any |= has_progress(fleet) || put_passers(out, socket, fleet);
+                n_fleets++;
+                any |= put_passers(out, reply_string(instance, "socket"), fleet);
         }
-        if (!any && n == 0)
-                fputs("<p class=\"none\" data-key=\"none\">Nothing is known.</p>", out);
-        else if (!any)
-                fputs("<p class=\"none\" data-key=\"none\">No restart goes on, and no worker comes or "
-                      "goes.</p>",
-                      out);
+        if (!any)
+                html_print(out, "<p class=\"none\" data-key=\"none\">%s</p>",
+                           n_fleets == 0 ? "Not known."
+                                         : "No restart in progress; no workers starting or stopping.");
         fputs("</section>", out);
 }

@@ -44,7 +44,7 @@ static void put_redis(FILE *out, const json_t *redis, const json_t *instance, bo
         html_print(out, "<div class=\"redis\" data-key=\"%s %s\"><h3>%s", reply_string(instance, "socket"),
                    url, url);
         if (several)
-                html_print(out, ", asked by %s", page_instance_name(instance, name));
+                html_print(out, ", read by %s", page_instance_name(instance, name));
         fputs("</h3>", out);
         if (error[0] != '\0') {
                 html_print(out, "<p class=\"note\">%s</p></div>", error);
@@ -61,7 +61,7 @@ static void put_redis(FILE *out, const json_t *redis, const json_t *instance, bo
                 fputs("</details>", out);
         }
         if (page_integer(redis, "queues_left_out") > 0)
-                html_print(out, "<p class=\"note\">%lld more are not read.</p>",
+                html_print(out, "<p class=\"note\">%lld more queues are not read.</p>",
                            page_integer(redis, "queues_left_out"));
         fputs("</div>", out);
 }
@@ -77,6 +77,6 @@ void page_queues(FILE *out, const struct page *page)
                 n++;
         }
         if (n == 0)
-                fputs("<p class=\"none\">No queue is known.</p>", out);
+                fputs("<p class=\"none\">No queues.</p>", out);
         fputs("</section>", out);
 }

@@ -3,9 +3,12 @@
 #include "web/page_verdict.h"
 #include "web/html.h"
 #include "web/page_findings.h"
+#include <string.h>
 
 /* More findings would hide the first of them. */
 #define SHOWN_MAX 12
+/* A headline of more bytes is set smaller. */
+#define LONG 60
 
 static const char *const level_names[] = {
         [PAGE_UNKNOWN] = "unknown", [PAGE_OK] = "ok", [PAGE_ATTENTION] = "attention", [PAGE_ACT] = "act"};
@@ -43,38 +46,32 @@ enum page_level page_headline(const struct page *page, char text[static PAGE_HEA
 
         page_findings(page, count, &tally);
         if (json_array_size(page->instances) == 0) {
-                snprintf(text, PAGE_HEADLINE_MAX, "No sqmgr is asked.");
+                snprintf(text, PAGE_HEADLINE_MAX, "No sqmgr is configured.");
                 return PAGE_ATTENTION;
         }
         enum page_level level = tally.n[PAGE_ACT] > 0         ? PAGE_ACT
                                 : tally.n[PAGE_ATTENTION] > 0 ? PAGE_ATTENTION
                                                               : PAGE_OK;
         if (level == PAGE_OK)
-                snprintf(text, PAGE_HEADLINE_MAX, "All is well.");
+                snprintf(text, PAGE_HEADLINE_MAX, "Healthy.");
         else if (tally.n[level] == 1)
                 snprintf(text, PAGE_HEADLINE_MAX, "%s.", tally.first[level]);
-        else if (level == PAGE_ACT)
-                snprintf(text, PAGE_HEADLINE_MAX, "%u things are wrong.", tally.n[level]);
+        else if (level == PAGE_ATTENTION || tally.n[PAGE_ATTENTION] == 0)
+                snprintf(text, PAGE_HEADLINE_MAX, "%u %s.", tally.n[level],
+                         level == PAGE_ACT ? "errors" : "warnings");
         else
-                snprintf(text, PAGE_HEADLINE_MAX, "Nothing is broken, but see %u things.", tally.n[level]);
+                snprintf(text, PAGE_HEADLINE_MAX, "%u errors, %u warning%s.", tally.n[level],
+                         tally.n[PAGE_ATTENTION], tally.n[PAGE_ATTENTION] == 1 ? "" : "s");
         return level;
 }
 
 struct listing {
         FILE *out;
         enum page_level level; /* level of the findings being written */
-        bool alone;            /* the only finding: its title is the headline */
+        bool single;           /* a single error or warning: the headline is its title */
         unsigned shown;
         unsigned left_out;
 };
-
-static void put_remedy(FILE *out, const char *remedy, const char *command)
-{
-        html_print(out, "<p class=\"remedy\">%s", remedy);
-        if (command[0] != '\0')
-                html_print(out, ": <code>%s</code>", command);
-        fputs("</p>", out);
-}
 
 static void put_finding(const struct page_finding *finding, void *userdata)
 {
@@ -87,8 +84,9 @@ static void put_finding(const struct page_finding *finding, void *userdata)
                 return;
         }
         listing->shown++;
-        fputs("<li>", listing->out);
-        if (!listing->alone) {
+        bool is_headline = listing->single && finding->level > PAGE_OK;
+        fputs(is_headline ? "<li class=\"single\">" : "<li>", listing->out);
+        if (!is_headline) {
                 page_sign(listing->out, finding->level);
                 html_print(listing->out, "<h2>%s</h2>", finding->title);
         }
@@ -96,7 +94,7 @@ static void put_finding(const struct page_finding *finding, void *userdata)
                 html_print(listing->out, "<p class=\"text\">%s</p>", finding->text);
         if (finding->quoted && finding->quoted[0] != '\0')
                 html_print(listing->out, "<pre>%s</pre>", finding->quoted);
-        put_remedy(listing->out, finding->remedy, finding->command);
+        page_remedy(listing->out, finding->remedy, finding->command);
         fputs("</li>", listing->out);
 }
 
@@ -108,8 +106,8 @@ static void put_findings(FILE *out, const struct page *page)
         page_findings(page, count, &tally);
         if (tally.n[PAGE_ACT] + tally.n[PAGE_ATTENTION] + tally.n[PAGE_OK] == 0)
                 return;
-        listing.alone = tally.n[PAGE_ACT] + tally.n[PAGE_ATTENTION] == 1 && tally.n[PAGE_OK] == 0;
-        html_print(out, "<ul class=\"findings%s\">", listing.alone ? " alone" : "");
+        listing.single = tally.n[PAGE_ACT] + tally.n[PAGE_ATTENTION] == 1;
+        fputs("<ul class=\"findings\">", out);
         /* Notices are listed, too: they do not change the headline. */
         for (int level = PAGE_ACT; level >= PAGE_OK; level--) {
                 listing.level = (enum page_level)level;
@@ -123,20 +121,33 @@ static void put_findings(FILE *out, const struct page *page)
 /* Sums over all instances. */
 struct sum {
         size_t fleets;
-        size_t restarts;
-        long long active, target, busy;
+        size_t short_fleets;
+        size_t running, halted; /* restarts */
+        long long active;       /* of each fleet no more than its target: none makes up for another */
+        long long surplus;      /* active beyond the targets */
+        long long target, busy;
 };
 
 static void add_fleet(struct sum *sum, const json_t *fleet)
 {
-        const json_t *worker;
+        const json_t *worker, *rollout = json_object_get(fleet, "rollout");
+        long long active = page_integer(fleet, "active"), target = page_integer(fleet, "target");
 
         sum->fleets++;
-        sum->active += page_integer(fleet, "active");
-        sum->target += page_integer(fleet, "target");
-        sum->restarts += reply_is(json_object_get(fleet, "rollout"), "state", "running");
+        sum->short_fleets += active < target;
+        sum->active += MIN(active, target);
+        sum->surplus += MAX(0, active - target);
+        sum->target += target;
+        sum->running += reply_is(rollout, "state", "running");
+        sum->halted += reply_is(rollout, "state", "halted");
         json_foreach_in(worker, fleet, "workers")
                 sum->busy += page_integer(worker, "busy");
+}
+
+static void put_restarts(FILE *out, size_t n, const char *state)
+{
+        if (n > 0)
+                html_print(out, ", %zu restart%s %s", n, n == 1 ? "" : "s", state);
 }
 
 static void put_sum(FILE *out, const struct page *page)
@@ -151,16 +162,16 @@ static void put_sum(FILE *out, const struct page *page)
                 add_fleet(&sum, fleet);
         if (sum.fleets == 0)
                 return;
-        if (sum.active <= sum.target)
-                html_print(out, "<p class=\"sum\">%lld of %lld workers active", sum.active, sum.target);
-        else
-                html_print(out, "<p class=\"sum\">%lld workers active, %lld wanted,", sum.active, sum.target);
-        html_print(out, " in %zu fleet%s, %lld job%s running%s%s</p>", sum.fleets, sum.fleets == 1 ? "" : "s",
-                   sum.busy, sum.busy == 1 ? "" : "s",
-                   sum.restarts == 0   ? ""
-                   : sum.restarts == 1 ? ", a restart goes on"
-                                       : ", restarts go on",
-                   heard ? "" : ", when last heard of");
+        html_print(out, "<p class=\"sum\">%lld of %lld workers active in %zu fleet%s", sum.active, sum.target,
+                   sum.fleets, sum.fleets == 1 ? "" : "s");
+        if (sum.short_fleets > 0)
+                html_print(out, " (%zu short of workers)", sum.short_fleets);
+        if (sum.surplus > 0)
+                html_print(out, ", %lld more than needed", sum.surplus);
+        html_print(out, ", %lld job%s running", sum.busy, sum.busy == 1 ? "" : "s");
+        put_restarts(out, sum.running, "running");
+        put_restarts(out, sum.halted, "halted");
+        fputs(heard ? "</p>" : "; as of the last answer</p>", out);
 }
 
 void page_verdict(FILE *out, const struct page *page)
@@ -169,17 +180,19 @@ void page_verdict(FILE *out, const struct page *page)
         enum page_level level = page_headline(page, headline);
 
         html_print(out,
-                   "<header id=\"verdict\" class=\"%s\" data-title=\"%s - sqmgr\" data-icon=\"%s\"><div "
+                   "<header id=\"verdict\" class=\"%s\" data-title=\"%s - sqmgr%s%s\" data-icon=\"%s\"><div "
                    "class=\"inner\">",
-                   level_names[level], headline, icons[level]);
+                   level_names[level], headline, page->host[0] != '\0' ? " on " : "", page->host,
+                   icons[level]);
         html_print(
                 out,
-                "<p class=\"asof\"><span class=\"brand\">sqmgr</span> <span id=\"asof\">as of "
+                "<p class=\"asof\"><span class=\"brand\">sqmgr%s%s</span> <span id=\"asof\">as of "
                 "<time datetime=\"%s\">%s</time> UTC</span><strong id=\"lost\" role=\"status\"></strong></p>",
-                PAGE_TIME(page->now, PAGE_TIME_ISO, iso), PAGE_TIME(page->now, PAGE_TIME_CLOCK, clock));
+                page->host[0] != '\0' ? " on " : "", page->host, PAGE_TIME(page->now, PAGE_TIME_ISO, iso),
+                PAGE_TIME(page->now, PAGE_TIME_CLOCK, clock));
         fputs("<div class=\"headline\" role=\"status\">", out);
         page_sign(out, level);
-        html_print(out, "<h1>%s</h1></div>", headline);
+        html_print(out, "<h1 class=\"%s\">%s</h1></div>", strlen(headline) > LONG ? "long" : "", headline);
         put_sum(out, page);
         put_findings(out, page);
         fputs("</div></header>", out);

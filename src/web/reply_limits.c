@@ -121,7 +121,7 @@ static bool check_workers(const json_t *fleet, size_t *n, char *reason)
                 if (++*n > REPLY_WORKERS_MAX)
                         return refuse(reason, "more than %d workers", REPLY_WORKERS_MAX);
                 if (strlen(reply_string(worker, "id")) > REPLY_NAME_MAX)
-                        return refuse(reason, "a worker whose name has more than %d bytes", REPLY_NAME_MAX);
+                        return refuse(reason, "a worker name of more than %d bytes", REPLY_NAME_MAX);
         }
         return true;
 }
@@ -140,11 +140,11 @@ static bool check_fleets(const json_t *answer, char *reason)
                 if (++n > REPLY_FLEETS_MAX)
                         return refuse(reason, "more than %d fleets", REPLY_FLEETS_MAX);
                 if (strlen(name) > REPLY_NAME_MAX)
-                        return refuse(reason, "a fleet whose name has more than %d bytes", REPLY_NAME_MAX);
+                        return refuse(reason, "a fleet name of more than %d bytes", REPLY_NAME_MAX);
                 if (json_object_get(names, name))
-                        return refuse(reason, "two fleets of one name");
+                        return refuse(reason, "two fleets with the same name");
                 if (json_object_set_new(names, name, json_true()) < 0)
-                        return refuse(reason, "too much for the memory that there is");
+                        return refuse(reason, "more data than memory is available for");
                 if (!check_workers(fleet, &n_workers, reason))
                         return false;
         }

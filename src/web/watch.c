@@ -2,9 +2,12 @@
 /* Polls the instances: each second while there are viewers, otherwise every five seconds. Metrics are queried
  * on demand. The load on sqmgr does not depend on the number of viewers. */
 #include "web/watch.h"
+#include "web/find_instances.h"
 #include "web/instance_client.h"
 #include "web/log.h"
 #include "web/loop.h"
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #define ASK_WATCHED_USEC   (1 * USEC_PER_SEC)
@@ -29,8 +32,11 @@ struct watch {
         sd_event *event;
         const struct watch_ops *ops;
         void *userdata;
+        const struct watch_places *places;
         struct instances instances;
-        struct watched_instance *sources; /* one for each instance */
+        struct watched_instance sources[INSTANCES_MAX]; /* one for each instance */
+        bool none_found;                                /* the only instance was not found */
+        bool too_many;                                  /* reported: more than INSTANCES_MAX were found */
         sd_event_source *ask, *metrics_deadline;
         unsigned viewers;
         usec_t polled_at;     /* time of watch_poll(); 0: never */
@@ -179,10 +185,73 @@ static bool any_reachable(const struct watch *watch)
         return false;
 }
 
+static int add_instance(struct watch *watch, const char *socket)
+{
+        static const struct instance_client_ops instance_client_ops = {
+                .parameters = on_parameters, .answered = on_answered, .lost = on_lost};
+        struct watched_instance *source = &watch->sources[watch->instances.n];
+        struct instance *instance = instances_add(&watch->instances, socket);
+
+        if (!instance)
+                return -ENOMEM;
+        *source = (struct watched_instance){.watch = watch, .instance = instance};
+        int r = instance_client_new(&source->instance_client, watch->event, instance->socket,
+                                    &instance_client_default_limits, &instance_client_ops, source);
+        if (r < 0)
+                instances_remove_last(&watch->instances);
+        return r;
+}
+
+static void remove_last(struct watch *watch)
+{
+        struct watched_instance *source = &watch->sources[watch->instances.n - 1];
+
+        source->instance_client = instance_client_free(source->instance_client);
+        instances_remove_last(&watch->instances);
+}
+
+static void on_found(void *userdata, const char *path)
+{
+        struct watch *watch = userdata;
+
+        if (instances_find(&watch->instances, path)) {
+                watch->none_found = false;
+                return;
+        }
+        if (watch->instances.n == INSTANCES_MAX) {
+                if (!watch->too_many)
+                        log_warning("%s is not shown: sqmgr-web shows at most %d instances", path,
+                                    INSTANCES_MAX);
+                watch->too_many = true;
+                return;
+        }
+        if (watch->none_found)
+                remove_last(watch);
+        watch->none_found = false;
+        /* If memory is short, the next poll tries again. */
+        if (add_instance(watch, path) == 0)
+                log_info("instance found: %s", path);
+}
+
+static void add_instances(struct watch *watch)
+{
+        const struct watch_places *places = watch->places;
+        char path[PATH_MAX];
+
+        if (places->n > 0)
+                return;
+        find_instances(places->runtime_dir, places->enabled_dir, on_found, watch);
+        if (watch->instances.n > 0)
+                return;
+        snprintf(path, sizeof(path), "%s/read.sock", places->runtime_dir);
+        watch->none_found = add_instance(watch, path) == 0;
+}
+
 static int on_ask(sd_event_source *source, uint64_t usec _unused_, void *userdata)
 {
         struct watch *watch = userdata;
 
+        add_instances(watch);
         /* An instance that has not answered since the last poll must not delay the others. */
         if (watch->unreported || !any_reachable(watch))
                 report_status(watch);
@@ -237,26 +306,15 @@ bool watch_ask_metrics(struct watch *watch)
         return watch->metrics_awaited;
 }
 
-static int make(struct watch *watch, const char *const *sockets, size_t n)
+static int make(struct watch *watch)
 {
-        static const struct instance_client_ops instance_client_ops = {
-                .parameters = on_parameters, .answered = on_answered, .lost = on_lost};
-        int r = instances_init(&watch->instances, sockets, n);
+        int r = instances_init(&watch->instances);
 
+        for (size_t i = 0; r == 0 && i < watch->places->n; i++)
+                r = add_instance(watch, watch->places->sockets[i]);
         if (r < 0)
                 return r;
-        watch->sources = calloc(n, sizeof(*watch->sources));
-        if (!watch->sources)
-                return -ENOMEM;
-        for (size_t i = 0; i < n; i++) {
-                watch->sources[i] =
-                        (struct watched_instance){.watch = watch, .instance = &watch->instances.list[i]};
-                r = instance_client_new(&watch->sources[i].instance_client, watch->event, sockets[i],
-                                        &instance_client_default_limits, &instance_client_ops,
-                                        &watch->sources[i]);
-                if (r < 0)
-                        return r;
-        }
+        add_instances(watch);
         r = sd_event_add_time_relative(watch->event, &watch->ask, CLOCK_MONOTONIC, 0, ACCURACY_USEC, on_ask,
                                        watch);
         if (r >= 0)
@@ -267,15 +325,15 @@ static int make(struct watch *watch, const char *const *sockets, size_t n)
         return r < 0 ? r : 0;
 }
 
-int watch_new(struct watch **ret, sd_event *event, const char *const *sockets, size_t n_sockets,
+int watch_new(struct watch **ret, sd_event *event, const struct watch_places *places,
               const struct watch_ops *ops, void *userdata)
 {
         struct watch *watch = calloc(1, sizeof(*watch));
 
         if (!watch)
                 return -ENOMEM;
-        *watch = (struct watch){.event = event, .ops = ops, .userdata = userdata};
-        int r = make(watch, sockets, n_sockets);
+        *watch = (struct watch){.event = event, .ops = ops, .userdata = userdata, .places = places};
+        int r = make(watch);
         *ret = r < 0 ? watch_free(watch) : watch;
         return r;
 }
@@ -286,9 +344,8 @@ struct watch *watch_free(struct watch *watch)
                 return NULL;
         sd_event_source_disable_unref(watch->ask);
         sd_event_source_disable_unref(watch->metrics_deadline);
-        for (size_t i = 0; watch->sources && i < watch->instances.n; i++)
-                instance_client_free(watch->sources[i].instance_client);
-        free(watch->sources);
+        while (watch->instances.n > 0)
+                remove_last(watch);
         json_decref(watch->news);
         instances_done(&watch->instances);
         free(watch);

@@ -19,8 +19,17 @@ struct watch_ops {
         void (*metrics_reported)(void *userdata);
 };
 
-/* sockets and ops are not copied. Returns 0 or -errno. Free *ret with watch_free(). */
-int watch_new(struct watch **ret, sd_event *event, const char *const *sockets, size_t n_sockets,
+/* The instances that are polled: those with these sockets; if n is 0, those that find_instances()
+ * finds now or at a later poll. An instance that was found stays. While none is found, runtime_dir/read.sock
+ * is polled. */
+struct watch_places {
+        const char *const *sockets;
+        size_t n;
+        const char *runtime_dir, *enabled_dir;
+};
+
+/* places, its strings and ops are not copied. Returns 0 or -errno. Free *ret with watch_free(). */
+int watch_new(struct watch **ret, sd_event *event, const struct watch_places *places,
               const struct watch_ops *ops, void *userdata);
 /* watch may be NULL. Returns NULL. */
 struct watch *watch_free(struct watch *watch);

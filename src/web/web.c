@@ -2,6 +2,7 @@
 /* The server's paths, streams and history. */
 #include "web/web.h"
 #include "base/memstream.h"
+#include "base/printable.h"
 #include "web/assets.h"
 #include "web/history_feed.h"
 #include "web/history_file.h"
@@ -11,9 +12,11 @@
 #include "web/page.h"
 #include "web/watch.h"
 #include "wire/reply.h"
+#include <limits.h>
 #include <microhttpd.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Ages in a document grow, so it is rendered anew even if nothing has changed. */
 #define RENDER_KEEP_USEC (1 * USEC_PER_SEC)
@@ -56,7 +59,10 @@ struct web {
         struct http *http;
         struct history *history;
         struct history_file *file; /* NULL: none */
-        usec_t *marked_at;         /* per instance: events up to this time already have a mark */
+        struct {
+                bool known;
+                usec_t at;
+        } marked[INSTANCES_MAX]; /* per instance: events up to this time already have a mark */
         struct stream streams[_STREAM_MAX];
         sd_event_source *comment;
         struct rendered documents[_DOCUMENT_MAX];
@@ -66,7 +72,12 @@ struct web {
 
 static json_t *status_document(const struct web *web)
 {
-        return instances_render(watch_instances(web->watch), loop_now(web->event, CLOCK_MONOTONIC));
+        char host[HOST_NAME_MAX + 1] = "";
+
+        (void)gethostname(host, sizeof(host) - 1);
+        printable_replace(host, strlen(host), false);
+        return instances_render(watch_instances(web->watch), host[0] != '\0' ? host : NULL,
+                                loop_now(web->event, CLOCK_MONOTONIC));
 }
 
 static struct shared *render_page(const struct web *web, enum page_part part)
@@ -234,9 +245,16 @@ static void mark(struct web *web, const json_t *event)
         if (!name || !(seconds > 0) || seconds > (double)UINT32_MAX)
                 return;
         usec_t at = (usec_t)(seconds * (double)USEC_PER_SEC);
-        for (size_t i = 0; i < instances->n; i++)
-                if (strcmp(instances->list[i].socket, socket) == 0 && at <= web->marked_at[i])
+        for (size_t i = 0; i < instances->n; i++) {
+                if (strcmp(instances->list[i].socket, socket) != 0)
+                        continue;
+                if (!web->marked[i].known)
+                        web->marked[i].at = history_newest_mark(web->history, socket,
+                                                                loop_now(web->event, CLOCK_REALTIME));
+                web->marked[i].known = true;
+                if (at <= web->marked[i].at)
                         return;
+        }
         history_mark(web->history, at, socket, reply_string(event, "fleet"), name,
                      reply_string(event, "text"));
 }
@@ -346,7 +364,7 @@ static void get_history(struct web *web, struct http_request *request, unsigned 
         int range = name ? history_range_find(name) : HISTORY_HOUR;
 
         if (range < 0)
-                http_answer_sentence(request, MHD_HTTP_BAD_REQUEST, "range is hour, day or month");
+                http_answer_sentence(request, MHD_HTTP_BAD_REQUEST, "range must be hour, day or month");
         else
                 get_document(web, request, DOCUMENT_HISTORY + (unsigned)range);
 }
@@ -405,7 +423,7 @@ static void on_request(void *userdata, struct http_request *request, const char 
                                                            .cache = "public, max-age=31536000, immutable",
                                                            .text = &asset->text});
         else
-                http_answer_sentence(request, MHD_HTTP_NOT_FOUND, "there is nothing here");
+                http_answer_sentence(request, MHD_HTTP_NOT_FOUND, "not found");
 }
 
 /* A history file that cannot be used does not prevent the start. */
@@ -423,20 +441,7 @@ static int open_history(struct web *web, const char *path)
         return 0;
 }
 
-static int find_marks(struct web *web)
-{
-        const struct instances *instances = watch_instances(web->watch);
-
-        web->marked_at = calloc(instances->n, sizeof(*web->marked_at));
-        if (!web->marked_at)
-                return -ENOMEM;
-        for (size_t i = 0; i < instances->n; i++)
-                web->marked_at[i] = history_newest_mark(web->history, instances->list[i].socket,
-                                                        loop_now(web->event, CLOCK_REALTIME));
-        return 0;
-}
-
-static int make(struct web *web, const char *const *sockets, size_t n_sockets, const char *history)
+static int make(struct web *web, const struct watch_places *places, const char *history)
 {
         static const struct watch_ops watch_ops = {.reported = on_answers, .metrics_reported = on_metrics};
 
@@ -447,17 +452,14 @@ static int make(struct web *web, const char *const *sockets, size_t n_sockets, c
         if (r == 0)
                 r = http_new(&web->http, web->event, &http_default_limits, on_request, web);
         if (r == 0)
-                r = watch_new(&web->watch, web->event, sockets, n_sockets, &watch_ops, web);
-        if (r == 0)
-                r = find_marks(web);
+                r = watch_new(&web->watch, web->event, places, &watch_ops, web);
         if (r == 0)
                 r = sd_event_add_time_relative(web->event, &web->comment, CLOCK_MONOTONIC, COMMENT_USEC,
                                                ACCURACY_USEC, on_comment, web);
         return r < 0 ? r : 0;
 }
 
-int web_new(struct web **ret, sd_event *event, const char *const *sockets, size_t n_sockets,
-            const char *history)
+int web_new(struct web **ret, sd_event *event, const struct watch_places *places, const char *history)
 {
         struct web *web = calloc(1, sizeof(*web));
 
@@ -466,7 +468,7 @@ int web_new(struct web **ret, sd_event *event, const char *const *sockets, size_
         *web = (struct web){.event = event};
         for (size_t i = 0; i < ELEMENTSOF(web->streams); i++)
                 web->streams[i].wake = http_wake;
-        int r = make(web, sockets, n_sockets, history);
+        int r = make(web, places, history);
         *ret = r < 0 ? web_free(web) : web;
         return r;
 }
@@ -484,7 +486,6 @@ struct web *web_free(struct web *web)
                 stream_done(&web->streams[i]);
         history_file_close(web->file);
         free(web->history);
-        free(web->marked_at);
         free(web);
         return NULL;
 }

@@ -3,13 +3,13 @@
 #pragma once
 
 #include "web/http.h"
+#include "web/watch.h"
 
 struct web;
 
-/* sockets: the socket of each sqmgr; not copied. history: path of the history file; NULL: the history is lost
- * at exit. Returns 0 or -errno. Free *ret with web_free(). */
-int web_new(struct web **ret, sd_event *event, const char *const *sockets, size_t n_sockets,
-            const char *history);
+/* places: not copied. history: path of the history file; NULL: the history is lost at exit. Returns 0 or
+ * -errno. Free *ret with web_free(). */
+int web_new(struct web **ret, sd_event *event, const struct watch_places *places, const char *history);
 /* web may be NULL. Returns NULL. */
 struct web *web_free(struct web *web);
 

@@ -15,8 +15,10 @@ json_t *ready_lacks(const json_t *status)
         else if (!json_is_array(problems))
                 r = r < 0 ? r
                           : json_array_append_new(
-                                    lacks, json_sprintf("sqmgr %s reports no problems: run 'sqmgrctl reexec'",
-                                                        reply_string(status, "version")));
+                                    lacks,
+                                    json_sprintf(
+                                            "sqmgr %s does not report problems yet; run 'sqmgrctl reexec'",
+                                            reply_string(status, "version")));
         json_foreach(problem, r < 0 ? NULL : problems)
                 if (reply_is_true(problem, "unready"))
                         r = r < 0 ? r : json_array_append(lacks, json_object_get(problem, "summary"));

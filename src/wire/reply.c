@@ -108,9 +108,9 @@ void reply_worker_why(const json_t *worker, char *text, size_t size)
                 add_phrase(text, size, "outdated");
         add_phrase(text, size, waits_for);
         if (active && strcmp(evidence, "title") == 0 && waits_for[0] == '\0')
-                add_phrase(text, size, "known by its title only");
+                add_phrase(text, size, "seen by process title only");
         else if (active && strcmp(evidence, "none") == 0 && waits_for[0] == '\0')
-                add_phrase(text, size, "no fresh beat");
+                add_phrase(text, size, "no fresh heartbeat");
         else if (active && !reply_is_true(worker, "ready"))
                 add_phrase(text, size, ready_text(worker, phrase));
 }
@@ -153,7 +153,7 @@ const char *reply_template(const json_t *template, char text[static REPLY_TEMPLA
         if (reply_integer(template, "memory_bytes") > 0)
                 text_append(text, REPLY_TEMPLATE_MAX, ", %s", reply_memory(template, memory));
         if (json_is_integer(kept))
-                text_append(text, REPLY_TEMPLATE_MAX, "; that of generation %lld is kept",
+                text_append(text, REPLY_TEMPLATE_MAX, "; template of generation %lld kept",
                             (long long)json_integer_value(kept));
         return text;
 }
@@ -162,7 +162,7 @@ const char *reply_scaling(const json_t *scaling, char text[static REPLY_SCALING_
 {
         text[0] = '\0';
         if (json_is_object(scaling))
-                snprintf(text, REPLY_SCALING_MAX, "scaling, %lld to %lld workers: %.560s",
+                snprintf(text, REPLY_SCALING_MAX, "autoscaling, %lld to %lld workers: %.560s",
                          reply_integer(scaling, "min"), reply_integer(scaling, "max"),
                          reply_string(scaling, "because"));
         return text;

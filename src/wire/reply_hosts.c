@@ -50,7 +50,7 @@ static const char *silence(const json_t *host, char text[static REPLY_HOST_WHY_M
 {
         char span[FORMAT_MAX];
 
-        snprintf(text, REPLY_HOST_WHY_MAX, "not heard of for %s", reply_seconds(host, "seen_seconds", span));
+        snprintf(text, REPLY_HOST_WHY_MAX, "no report for %s", reply_seconds(host, "seen_seconds", span));
         return text;
 }
 
@@ -66,11 +66,12 @@ const char *reply_host_why(const json_t *rollout, const json_t *host, char text[
         case REPLY_HOST_LOST:
                 return silence(host, text);
         case REPLY_HOST_ROLLING:
-                snprintf(text, REPLY_HOST_WHY_MAX, "%.400s", progress[0] != '\0' ? progress : "has begun");
+                snprintf(text, REPLY_HOST_WHY_MAX, "%.400s",
+                         progress[0] != '\0' ? progress : "restart started");
                 return text;
         case REPLY_HOST_DONE:
                 if (json_is_false(json_object_get(host, "drained")))
-                        snprintf(text, REPLY_HOST_WHY_MAX, "its old workers finish their jobs");
+                        snprintf(text, REPLY_HOST_WHY_MAX, "old workers finish their jobs");
                 return text;
         default:
                 if (reply_host_is_silent(host))
@@ -78,9 +79,9 @@ const char *reply_host_why(const json_t *rollout, const json_t *host, char text[
                 if (progress[0] != '\0')
                         snprintf(text, REPLY_HOST_WHY_MAX, "%.400s", progress);
                 else if (reply_is(rollout, "state", "running"))
-                        snprintf(text, REPLY_HOST_WHY_MAX, "for its turn");
+                        snprintf(text, REPLY_HOST_WHY_MAX, "until a rolling host is done");
                 else if (reply_is(rollout, "state", "aborted"))
-                        snprintf(text, REPLY_HOST_WHY_MAX, "was not reached");
+                        snprintf(text, REPLY_HOST_WHY_MAX, "not reached");
                 return text;
         }
 }
@@ -162,13 +163,13 @@ const char *reply_hosts_title(const json_t *rollout, char text[static REPLY_HOST
                 add(text, "rollout %lld of group '%.256s' %.32s", epoch, group,
                     reply_string(rollout, "state"));
         else if (is_unreported(rollout) && epoch > 0)
-                add(text, "group '%.256s', it is not known how rollout %lld stands: Redis does not tell",
-                    group, epoch);
+                add(text, "group '%.256s': state of rollout %lld unknown (Redis does not answer)", group,
+                    epoch);
         else if (is_unreported(rollout))
-                add(text, "group '%.256s', it is not known whether a rollout was begun: Redis does not tell",
+                add(text, "group '%.256s': unknown whether a rollout was started (Redis does not answer)",
                     group);
         else
-                add(text, "group '%.256s', no rollout was begun", group);
+                add(text, "group '%.256s': no rollout started yet", group);
         return text;
 }
 
@@ -197,9 +198,9 @@ const char *reply_hosts_details(const json_t *rollout, char text[static REPLY_HO
                     : strcmp(at_once, "1") == 0 ? " host"
                                                 : " hosts");
         if (json_is_number(json_object_get(rollout, "age_seconds")))
-                add(next(text), "begun %s ago", reply_seconds(rollout, "age_seconds", span));
+                add(next(text), "started %s ago", reply_seconds(rollout, "age_seconds", span));
         else if (on[0] != '\0')
-                add(next(text), "begun");
+                add(next(text), "started");
         if (on[0] != '\0')
                 add(text, " on %.256s", on);
         return text;
@@ -240,7 +241,7 @@ const char *reply_hosts_left(const json_t *rollout, char text[static REPLY_HOSTS
                         add(text, " and %zu more", json_array_size(list) - i);
                         break;
                 }
-                add(text, "%s%.256s", i == 0 ? "waited for no longer: " : ", ",
+                add(text, "%s%.256s", i == 0 ? "no longer waited for: " : ", ",
                     json_string_value(name) ?: "?");
         }
         return text;

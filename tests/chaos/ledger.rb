@@ -85,7 +85,7 @@ class Ledger
     told = File.foreach(File.join(@folder, "sqmgr.log")).slice_before { |line| !line.start_with?("    | ") }
                .map(&:join).grep(/\A.*\(pid #{life.pid}\) /)
     told.any? { |lines| lines.match?(/ exited.*redis_client/m) } &&
-      told.none? { |line| line.match?(/ is told to exit| is killed| was killed/) }
+      told.none? { |line| line.match?(/ asked to exit|; killed| was killed/) }
   end
 
   def judge(jid)

@@ -86,7 +86,7 @@ END
         record_and_kill
         start_sqmgr
         wait_until 20 adopted_all 3
-        [ "$(grep -c 'what it wrote last will not be told: its log is open for writing only' sqmgr.log)" = 1 ]
+        [ "$(grep -c 'no log tail will be available (reason: the log is open for writing only)' sqmgr.log)" = 1 ]
 }
 
 # O_PATH opens what may not be read, and whoever opens /proc/PID/fd/1 anew is led there: root, to what is root's alone.
@@ -111,7 +111,7 @@ END
         start_sqmgr
         wait_until 20 adopted_all 1
         touch die
-        wait_until 20 grep -q 'exited, status unknown' sqmgr.log
+        wait_until 20 grep -q 'exited with unknown status' sqmgr.log
         { sqmgrctl status --json && sqmgrctl events && cat sqmgr.log; } >told
         run ! grep hunter2 told
 }
@@ -239,7 +239,7 @@ second_is_refused() { # FILE...: deleted, too
         run timeout -k 5 60 sqmgr -c "$folder/sqmgr.ini" </dev/null 3>&- 9>&-
         kill -CONT "$sqmgr_pid"
         [ "$status" = 1 ]
-        [[ $output == *"another sqmgr (pid $sqmgr_pid) supervises the workers of '$folder/state'"* ]]
+        [[ $output == *"another sqmgr (pid $sqmgr_pid) manages the workers of '$folder/state'"* ]]
         alive "$sqmgr_pid" "$before"
 }
 
@@ -251,7 +251,7 @@ second_is_refused() { # FILE...: deleted, too
         # The ledger of the first is as it was.
         [ "$(stat -c %i state.starts && cksum <state.starts)" = "$ledger" ]
         # The first makes its lock again, and says so once.
-        wait_until 20 log_has "the lock '$folder/state.lock' was deleted while sqmgr runs, and is made again"
+        wait_until 20 log_has "the lock '$folder/state.lock' was deleted while sqmgr runs and has been created again"
         wait_until 20 test -s "$folder/state"
         sed "s|^socket = .*|socket = $folder/other.sock|" sqmgr.ini >other.ini
         run timeout -k 5 60 sqmgr -c "$folder/other.ini" </dev/null 3>&- 9>&-
@@ -259,7 +259,7 @@ second_is_refused() { # FILE...: deleted, too
         [[ $output == *"another sqmgr (pid $sqmgr_pid) holds '$folder/state'"* ]]
         [ "$(grep -c 'the lock .* was deleted while sqmgr runs' sqmgr.log)" = 1 ]
         # So with its socket.
-        log_has "the control socket '$folder/sqmgr.sock' was deleted while sqmgr runs, and is made again"
+        log_has "the control socket '$folder/sqmgr.sock' was deleted while sqmgr runs and has been created again"
         sqmgrctl ping
         run timeout -k 5 60 sqmgr -c "$folder/sqmgr.ini" </dev/null 3>&- 9>&-
         [ "$status" = 1 ]
@@ -278,7 +278,7 @@ second_is_refused() { # FILE...: deleted, too
         second_is_refused "$folder/state.starts"
         wait_until 20 test -s "$folder/state"
         # So with the ledger, and all that it had.
-        wait_until 20 log_has "the ledger '$folder/state.starts' was deleted while sqmgr runs, and is made again"
+        wait_until 20 log_has "the ledger '$folder/state.starts' was deleted while sqmgr runs and has been created again"
         [ "$(cksum <state.starts)" = "$ledger" ]
 
         kill_sqmgr
@@ -338,7 +338,7 @@ second_is_refused() { # FILE...: deleted, too
         wait_until 20 ready 4
         fleet_is "[.workers[].pid] | index(${pids[1]}) != null and index(${pids[3]}) != null and length == 4"
         fleet_is "[.workers[].pid] | index(${pids[0]}) == null and index(${pids[2]}) == null"
-        [[ $(fleet .crash.last) == *'status unknown'* ]]
+        [[ $(fleet .crash.last) == *'unknown status'* ]]
         # An adopted one that dies is seen to die, though it is no child.
         kill -KILL "${pids[1]}"
         wait_until 10 fleet_is "[.workers[].pid] | index(${pids[1]}) == null"
@@ -520,7 +520,7 @@ start_service() {
         start_service
         [ "$(worker_pids)" = "$before" ]
         fleet_is '(.workers | length) == 1'
-        grep -q "default/1 (pid $before) is adopted: it was found by its control group" sqmgr.log
+        grep -q "default/1 (pid $before) adopted (found by its control group)" sqmgr.log
         wait_until 20 ready 1
         enqueue 1 Sleep 0
         wait_until 20 has_done 1

@@ -46,7 +46,7 @@ ${sqmgr_lines-}"
         # shellcheck disable=SC2016
         sqmgr_lines='alert_level = info' \
                 start_with_script 'echo "$SQMGR_EVENT" >>words' '[ "$SQMGR_EVENT" = started ] && exit 7' 'exec sleep 1000'
-        wait_until 10 grep -q "alert_command for 'started' failed: it exited with status 7" sqmgr.log
+        wait_until 10 grep -q "alert_command for 'started' failed (exit status 7)" sqmgr.log
         wait_until 10 grep -q active told/words
         run -0 sqmgrctl restart --wait --timeout 300s
         fleet_is '.generation == 2 and .rollout.state == "done"'
@@ -55,7 +55,7 @@ ${sqmgr_lines-}"
         [[ $output == *"alert_command: $folder/tell"*' -> none'* ]]
         # The one that hangs is still the only one, or was ended for that before the next began.
         begun=$(wc -l <told/words)
-        [ "$begun" -le $((2 + $(grep -c 'was killed: it took longer than' sqmgr.log))) ]
+        [ "$begun" -le $((2 + $(grep -c 'killed (reason: no exit within' sqmgr.log))) ]
         run -0 sqmgrctl ping
 }
 
@@ -64,7 +64,7 @@ ${sqmgr_lines-}"
         ! getent passwd sqmgr || skip 'this machine has a user sqmgr'
         sqmgr_lines='alert_command = mail' configure <<<'command = true'
         run -78 sqmgr -c sqmgr.ini --check-config
-        [[ $output == *"sqmgr.ini:4: alert_command would run as user 'sqmgr': there is no such user, create it or set alert_user" ]]
+        [[ $output == *"sqmgr.ini:4: alert_command would run as user 'sqmgr': no such user; create the user or set alert_user" ]]
         sqmgr_lines=$'alert_command = mail\nalert_user = root' configure <<<'command = true'
         run -0 sqmgr -c sqmgr.ini --check-config
 }

@@ -91,7 +91,7 @@ END_OF_SCRIPT
         unit_is $app Result success
         run ! in_machine pgrep -u app
         [ "$(in_machine cat /srv/app/log/done | wc -l)" = 4 ]
-        not logged 'systemd does not say'
+        not logged 'systemd does not report'
 }
 
 @test "without an answer over the system bus a restart is taken for a stop, within 2 s" {
@@ -100,8 +100,8 @@ END_OF_SCRIPT
         before=$(worker_pids)
         in_machine kill -STOP "$(main_pid dbus)"
         unit restart --no-block $app
-        wait_until 20 logged 'told to end by SIGTERM'
-        wait_until 20 logged 'systemd does not say'
+        wait_until 20 logged 'asked to exit by SIGTERM'
+        wait_until 20 logged 'systemd does not report'
         in_machine kill -CONT "$(main_pid dbus)"
         wait_until 60 ready 2
         [ "$(worker_pids)" != "$before" ]
@@ -109,7 +109,7 @@ END_OF_SCRIPT
         unit stop dbus.socket dbus.service
         in_machine rm -f /run/dbus/system_bus_socket
         unit restart $app
-        [ "$(in_machine journalctl | grep -c 'systemd does not say')" = 2 ]
+        [ "$(in_machine journalctl | grep -c 'systemd does not report')" = 2 ]
         wait_until 60 ready 2
         [ "$(worker_pids)" != "$before" ]
 }
@@ -133,5 +133,5 @@ END_OF_UNIT
         unit poweroff --no-block
         wait_until 60 unit_is $app ActiveState inactive
         app_count_is 0
-        logged 'the workers are drained'
+        logged 'draining all workers'
 }

@@ -50,21 +50,21 @@ each_exits() { # CODE COMMAND... -- OPTION...
                 run -2 sqmgrctl "${@:2}"
                 [ "$output" = "sqmgrctl: $1" ] || { echo "$output" && return 1; }
         }
-        each_says "'default/1' is a worker: 'sqmgrctl quiet default/1' has it replaced" restart default/1
-        each_says "'default/1' is a worker, and 'stop' wants a fleet" stop default/1
-        each_says "unknown fleet 'drained', did you mean '--wait=drained'?" restart --wait drained
-        each_says "unknown option '--tail', did you mean '--lines'?" events --tail
-        each_says "unknown option '--once': 'sqmgrctl status' prints the workers once" top --once
-        each_says "unknown option '--forces': 'sqmgrctl --help' lists them" stop default --forces
+        each_says "'default/1' is a worker. To replace it, run 'sqmgrctl quiet default/1'" restart default/1
+        each_says "'default/1' is a worker; 'start' takes a fleet" start default/1
+        each_says "unknown fleet 'drained'. Did you mean '--wait=drained'?" restart --wait drained
+        each_says "unknown option '--tail'. Did you mean '--lines'?" events --tail
+        each_says "unknown option '--once'. To print the workers once, run 'sqmgrctl status'" top --once
+        each_says "unknown option '--forces'. For a list, run 'sqmgrctl --help'" stop default --forces
         each_says "'x' is not a number of lines" events -n x
-        each_says "unknown fleet 'nosuch': there is 'default'" why nosuch/1
-        each_says "unknown worker 'default/9': there is 'default/1'" why default/9
+        each_says "unknown fleet 'nosuch'; known: 'default'" why nosuch/1
+        each_says "unknown worker 'default/9'; known: 'default/1'" why default/9
         run -0 sqmgrctl help
         [[ $output == 'Usage: sqmgrctl '* ]]
         run -0 sqmgr -h
         [[ $output == 'Usage: sqmgr '* ]]
         run -3 sqmgrctl -s /etc/passwd ping
-        [ "$output" = "sqmgrctl: '/etc/passwd' is no socket: -s or SQMGR_SOCKET names the one of sqmgr" ]
+        [ "$output" = "sqmgrctl: '/etc/passwd' is not a socket. Give the socket of sqmgr by -s or SQMGR_SOCKET" ]
         last=$(sqmgrctl events | tail -n 2)
         [ "$(sqmgrctl events -n 2)" = "$last" ]
         [ "$(sqmgrctl events -n 0)" = '' ]
@@ -85,7 +85,7 @@ each_exits() { # CODE COMMAND... -- OPTION...
         # What is not to run is not missed.
         sqmgrctl stop silent --force
         run -0 sqmgrctl ping --ready
-        [ "$output" = 'sqmgr is ready: each fleet that is to run has its workers' ]
+        [ "$output" = 'sqmgr is ready: each running fleet has its workers' ]
         run -0 sqmgrctl ping --ready --json
         [ "$output" = '{"ready":true}' ]
         # Before its end it is not ready, though its workers still run.
@@ -130,7 +130,7 @@ each_exits() { # CODE COMMAND... -- OPTION...
 @test "1: what cannot be done, or told" {
         start_fleet 2
         run -1 sqmgrctl scale default 99
-        [ "$output" = "sqmgrctl: fleet 'default' cannot be scaled to 99: the count must be from 1 to 6 (max_processes)" ]
+        [ "$output" = "sqmgrctl: fleet 'default' cannot be scaled to 99; the count must be from 1 to 6 (max_processes)" ]
         echo nonsense >>sqmgr.ini
         run -1 sqmgrctl reload
         [[ ${lines[1]} == "$folder/sqmgr.ini:"*': '* ]]
@@ -154,42 +154,42 @@ each_exits() { # CODE COMMAND... -- OPTION...
         each_exits 2 status restart abort events jobs stop start quiet -- nosuch
         each_exits 2 queues doctor metrics reload reexec ping version 'why default/1' 'stop default' 'scale default 1' -- default
         run -2 sqmgrctl stop
-        [ "$output" = 'sqmgrctl: an argument is missing: usage: sqmgrctl stop FLEET [--force]' ]
+        [ "$output" = 'sqmgrctl: missing argument: usage: sqmgrctl stop FLEET|WORKER [--force]' ]
         run -2 sqmgrctl ping pong
-        [ "$output" = 'sqmgrctl: there are too many arguments: usage: sqmgrctl ping [--ready]' ]
+        [ "$output" = 'sqmgrctl: too many arguments: usage: sqmgrctl ping [--ready]' ]
         run -2 sqmgrctl events default/1 default
-        [ "$output" = 'sqmgrctl: a worker is asked for alone: usage: sqmgrctl events [FLEET...|WORKER] [--lines N] [--follow]' ]
+        [ "$output" = 'sqmgrctl: give one worker, or fleets: usage: sqmgrctl events [FLEET...|WORKER] [--lines N] [--follow]' ]
         run -2 sqmgrctl restart --wiat
-        [ "$output" = "sqmgrctl: unknown option '--wiat', did you mean '--wait'?" ]
+        [ "$output" = "sqmgrctl: unknown option '--wiat'. Did you mean '--wait'?" ]
         run -2 sqmgrctl restart --json=yes
         [ "$output" = 'sqmgrctl: --json takes no value' ]
         run -2 sqmgrctl restart --timeout
-        [ "$output" = "sqmgrctl: '--timeout' wants a value: 'sqmgrctl --help' says which" ]
+        [ "$output" = "sqmgrctl: '--timeout' needs a value. See 'sqmgrctl --help'" ]
         run -2 sqmgrctl -x status
-        [ "$output" = "sqmgrctl: unknown option '-x': 'sqmgrctl --help' lists them" ]
+        [ "$output" = "sqmgrctl: unknown option '-x'. For a list, run 'sqmgrctl --help'" ]
         run -2 sqmgrctl staus
-        [ "$output" = "sqmgrctl: unknown command 'staus', did you mean 'status'?" ]
+        [ "$output" = "sqmgrctl: unknown command 'staus'. Did you mean 'status'?" ]
         run -2 sqmgrctl status defautl
-        [ "$output" = "sqmgrctl: unknown fleet 'defautl': there is 'default'" ]
+        [ "$output" = "sqmgrctl: unknown fleet 'defautl'; known: 'default'" ]
         sqmgrctl scale default 2
         wait_until 20 ready 2
         run -2 sqmgrctl why default/9
-        [ "$output" = "sqmgrctl: unknown worker 'default/9': there are 'default/1', 'default/2'" ]
+        [ "$output" = "sqmgrctl: unknown worker 'default/9'; known: 'default/1', 'default/2'" ]
         fleet_is '.generation == 1 and .state == "running"'
 }
 
 @test "3: there is no socket, nobody listens on it, or somebody else does" {
         each_exits 3 "${reads[@]}" "${orders[@]}" --
-        [[ $stderr == "sqmgrctl: there is no socket '$folder/sqmgr.sock': is sqmgr running?"* ]]
+        [[ $stderr == "sqmgrctl: no socket '$folder/sqmgr.sock'. Start sqmgr, or give"* ]]
         start_fleet 1
         record "$(worker_pids)"
         kill_sqmgr
         each_exits 3 "${reads[@]}" "${orders[@]}" --
-        [[ $stderr == "sqmgrctl: nobody answers on '$folder/sqmgr.sock': start sqmgr" ]]
+        [[ $stderr == "sqmgrctl: sqmgr is not running on '$folder/sqmgr.sock': connection refused. Start sqmgr" ]]
         launch stranger ruby -rsocket -e 'UNIXServer.new(ARGV[0]).then { |s| File.write("listens", ""); loop { s.accept.then { |c| c.write("hello\0"); c.close } } }' stranger.sock
         wait_until 10 test -e listens
         SQMGR_SOCKET=$folder/stranger.sock each_exits 3 ping status --
-        [[ $stderr == "sqmgrctl: what answers on '$folder/stranger.sock' is not sqmgr: "* ]]
+        [[ $stderr == "sqmgrctl: the process on '$folder/stranger.sock' is not sqmgr: "* ]]
 }
 
 @test "4: who may not connect, and who may only read, is told who may" {
@@ -199,11 +199,11 @@ each_exits() { # CODE COMMAND... -- OPTION...
         # shellcheck disable=SC2317 # each_exits() calls it
         sqmgrctl() { setpriv --reuid nobody --regid nogroup --clear-groups "$folder/allowed" "$@"; }
         each_exits 4 "${reads[@]}" "${orders[@]}" --
-        [[ $stderr == "sqmgrctl: not permitted to connect to '$folder/sqmgr.sock': root and members of the group 'root' are" ]]
+        [[ $stderr == "sqmgrctl: not permitted to connect to '$folder/sqmgr.sock': only root and members of group 'root' can" ]]
         chmod 666 sqmgr.sock
         each_exits 0 "${reads[@]}" --
         each_exits 4 "${orders[@]}" --
-        [[ $stderr == 'sqmgrctl: not permitted: root may do this, and the user that sqmgr runs as, and nobody else' ]]
+        [[ $stderr == 'sqmgrctl: not permitted: only root and the user of sqmgr can do this' ]]
         unset -f sqmgrctl
 }
 
@@ -211,7 +211,7 @@ each_exits() { # CODE COMMAND... -- OPTION...
         start_fleet 1
         kill -STOP "$sqmgr_pid"
         each_exits 5 "${reads[@]}" abort 'start default' -- --timeout 300ms
-        [[ $stderr == 'sqmgrctl: sqmgr has not answered within 300ms; what was asked for may still be done' ]]
+        [[ $stderr == 'sqmgrctl: sqmgr did not answer within 300ms; the order may still be carried out' ]]
         kill -CONT "$sqmgr_pid"
         wait_until 10 sqmgrctl ping
 }
@@ -238,7 +238,7 @@ runs_job() { # CLASS JID QUEUE STARTED
         kill "$following"
         wait_until 10 gone "$following"
         run -2 sqmgrctl logs nosuch/1
-        [ "$output" = "sqmgrctl: unknown fleet 'nosuch': there is 'default'" ]
+        [ "$output" = "sqmgrctl: unknown fleet 'nosuch'; known: 'default'" ]
         run -2 sqmgrctl logs default --json
         rm workers.log
         run -1 sqmgrctl logs default
@@ -272,7 +272,7 @@ END
         redis sadd paused größen
         redis zadd retry 1 x
         cat >queues <<END
-unix://$folder/redis.sock: 1 to be retried, 0 scheduled, 0 dead
+unix://$folder/redis.sock: 1 retries, 0 scheduled, 0 dead
   QUEUE         SIZE    LATENCY
   default          1         3d
   größen           2         2h  paused
@@ -284,14 +284,14 @@ END
 @test "doctor: a finding is a line, and in a terminal a paragraph with its remedy on a line of its own" {
         start_fleet 1 "environment = DYNO=web.1"
         redis config set appendonly no
-        finding="fleet 'default': environment sets DYNO: Sidekiq sends heartbeats under that name, which cannot be matched"
+        finding="fleet 'default': environment sets DYNO; heartbeats of Sidekiq under that name cannot be matched"
         run -1 sqmgrctl doctor
         grep -qxF "warning  $finding; Remove the variable from environment" <<<"$output"
-        grep -qxF "problem  Redis unix://$folder/redis.sock: it writes nothing to disk: all jobs are lost when it restarts; set appendonly to yes" <<<"$output"
+        grep -qxF "problem  Redis unix://$folder/redis.sock: no persistence: all jobs are lost when Redis restarts; Set appendonly to yes" <<<"$output"
         esc=$'\033'
         cat >narrow <<END
-${esc}[33mwarning  ${esc}[0mfleet 'default': environment sets DYNO: Sidekiq sends heartbeats under
-         that name, which cannot be matched
+${esc}[33mwarning  ${esc}[0mfleet 'default': environment sets DYNO; heartbeats of Sidekiq under
+         that name cannot be matched
          remedy: Remove the variable from environment
 END
         diff narrow <(in_terminal 80 sqmgrctl doctor | grep -A 2 DYNO | head -n 3)

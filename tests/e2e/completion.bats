@@ -70,7 +70,7 @@ type_text() { tmux_do send-keys -t t -l "$1"; }
         [ "$(sqmgrctl --complete nosuch '')" = '' ]
         [ "$(sqmgrctl --complete ping '')" = '' ]
         [ "$(sqmgrctl --complete --timeout '')" = '' ]
-        [ "$(env -u SQMGR_SOCKET sqmgrctl --complete -s "$SQMGR_SOCKET" stop d)" = 'default' ]
+        [ "$(env -u SQMGR_SOCKET sqmgrctl --complete -s "$SQMGR_SOCKET" start d)" = 'default' ]
         [ "$(sqmgrctl --complete --socket=/proc/nowhere stop '')" = '' ]
         # One that does not answer is not waited for.
         kill -STOP "$sqmgr_pid"
@@ -132,7 +132,7 @@ type_text() { tmux_do send-keys -t t -l "$1"; }
         press C-u
         type_text 'sqmgrctl re'
         press Tab
-        wait_until 10 shows 'restart  *-- replaces all workers by new ones'
+        wait_until 10 shows 'restart  *-- replaces all workers without interrupting jobs'
         press C-u
         type_text 'sqmgrctl -s sqmgr.i'
         press Tab
@@ -146,7 +146,7 @@ type_text() { tmux_do send-keys -t t -l "$1"; }
         [ "$(in_fish sqmgrctl restart --wa)" = '--wait --wait=drained' ]
         [ "$(in_fish sqmgrctl restart --wait=d)" = '--wait=drained' ]
         [ "$(in_fish sqmgrctl why mai)" = 'mail mail/1' ]
-        [ "$(in_fish sqmgrctl stop '')" = 'default mail' ]
+        [ "$(in_fish sqmgrctl start '')" = 'default mail' ]
         [ "$(in_fish sqmgrctl -s sqmgr.i)" = 'sqmgr.ini' ]
 }
 

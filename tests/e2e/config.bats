@@ -53,7 +53,7 @@ warns() {
         run -0 --separate-stderr sqmgr --check-config -c "$folder/sqmgr.ini"
         [ "$output" = "$folder/sqmgr.ini: ok" ]
         stderr=$(output=$stderr output_without_user_warning || true)
-        [ "$stderr" = "${1:+warning: $folder/sqmgr.ini:13: fleet 'default': no worker could be started now: }$1" ] || {
+        [ "$stderr" = "${1:+warning: $folder/sqmgr.ini:13: fleet 'default': a worker could not be started now: }$1" ] || {
                 echo "got: $stderr" && return 1
         }
 }
@@ -87,7 +87,7 @@ warns() {
 }
 
 @test "unknown sections and keys are refused, with what was meant" {
-        refused $'[fleet:a]\ncommand = x\nmemory_treshold = 1G' "3: .*did you mean 'memory_threshold'"
+        refused $'[fleet:a]\ncommand = x\nmemory_treshold = 1G' "3: .*did you mean 'memory_threshold'\?"
         refused $'[fleet:a]\ncommand = x\nqqqqqqqq = 1' '3: .*qqqqqqqq'
         refused $'[flet:a]\ncommand = x\n[fleet:b]\ncommand = x' '1: .*flet:a'
 }
@@ -161,7 +161,7 @@ warns() {
         cp sqmgr.ini right.ini
         for line in "state_file = $folder/open/state" "socket = $folder/open/socket"; do
                 sed "/^${line%% *} = /d; s|^\[sqmgr\]|&\n$line|" right.ini >sqmgr.ini
-                why="sqmgr.ini:2: ${line%% *}: '${line#* = }': others may write to the directory '$folder/open'"
+                why="sqmgr.ini:2: ${line%% *}: '${line#* = }': directory '$folder/open' is writable by others"
                 for check in --check-config --check-state; do
                         run -78 sqmgr "$check" -c "$folder/sqmgr.ini"
                         [[ $output == *"$why"* ]]
@@ -173,7 +173,7 @@ warns() {
         # What is not there yet may be made before a start.
         sed "s|^\[sqmgr\]|&\nstate_file = $folder/later/state|" right.ini >sqmgr.ini
         run -0 sqmgr --check-config -c "$folder/sqmgr.ini"
-        [[ $output == *"warning: "*"state_file: '$folder/later/state': cannot look at its directory: No such"* ]]
+        [[ $output == *"warning: "*"state_file: '$folder/later/state': cannot check the directory: No such"* ]]
 }
 
 @test "a second sqmgr on the same socket, or the same state, is refused and names the first" {

@@ -159,7 +159,7 @@ END
         done
         [[ $output == *"$folder/a.sock: 0 to be retried"* ]]
         run -0 sqmgrctl jobs default other
-        [ "$output" = 'no job is known to run' ]
+        [ "$output" = 'no running jobs known' ]
         run -0 sqmgrctl restart default other --wait=drained --timeout 300s
         rm -f "$folder/b.sock"
         open_redis b

@@ -89,7 +89,7 @@ restart_log_has() { grep -qE -- "$1" restart.log; }
         kill -KILL $old
         run -1 --separate-stderr sqmgrctl restart --wait --timeout 300s
         echo "$output"
-        [[ $output == *' error: default/'*' (pid '*') exited with status 1 before its first beat, '*':'*'no such table'* ]]
+        [[ $output == *' error: default/'*' (pid '*') exited with status 1 after '*', before its first heartbeat:'*'no such table'* ]]
         [[ $output != *': '[12]' of 2 workers replaced'* && $output != *'is gone'* ]]
         fleet_is '.rollout.replaced == 0'
 }
@@ -123,10 +123,10 @@ restart_log_has() { grep -qE -- "$1" restart.log; }
         echo 2 >"$folder/steer/busy"
         wait_until 20 fleet_is 'all(.workers[]; .busy == 2)'
         run -0 sqmgrctl restart
-        held="fleet 'default' waits for one of its processes to end: 1 of 3 (max_processes) is draining, default/1 (pid $(fleet '.workers[0].pid'), 2 running jobs) for "
+        held="fleet 'default' waits for a process to exit: 1 of 3 (max_processes) is draining; longest: default/1 (pid $(fleet '.workers[0].pid'), 2 running jobs) for "
         wait_until 20 grep -qF "warning: $held" sqmgr.log
         # A place that a worker takes while it boots is no trouble.
-        [ "$(grep -c 'waits for one of its processes to end' sqmgr.log)" = 1 ]
+        [ "$(grep -c 'waits for a process to exit' sqmgr.log)" = 1 ]
         [[ $(sqmgrctl status) == *"${held#*\' }"* ]]
         rm "$folder/steer/busy"
         wait_until 20 fleet_is '.rollout.state == "done"'
@@ -152,13 +152,13 @@ restart_log_has() { grep -qE -- "$1" restart.log; }
         run -2 sqmgrctl events nosuch
         run -2 sqmgrctl status --follow
         run -2 sqmgrctl events nosuch/1
-        [ "$output" = "sqmgrctl: unknown fleet 'nosuch': there is 'default'" ]
+        [ "$output" = "sqmgrctl: unknown fleet 'nosuch'; known: 'default'" ]
         run -2 sqmgrctl events default/9 --follow
-        [ "$output" = "sqmgrctl: unknown worker 'default/9': there are 'default/1', 'default/2'" ]
+        [ "$output" = "sqmgrctl: unknown worker 'default/9'; known: 'default/1', 'default/2'" ]
         run -0 sqmgrctl stop default
         wait_until 20 fleet_is '.workers == []'
         run -0 sqmgrctl events default/2
-        [[ $output == *"default/2"*'exited with status 0, as told: operator'* ]]
+        [[ $output == *"default/2"*'exited cleanly (status 0, reason: operator)'* ]]
 }
 
 @test "scale changes the count, within 1 and max_processes" {
@@ -191,7 +191,7 @@ restart_log_has() { grep -qE -- "$1" restart.log; }
         fleet_is '.state == "quiet" and .generation == 1'
         echo 'no such table' >"$folder/steer/fail"
         run -1 sqmgrctl restart --resume --wait --timeout 300s
-        [[ $output == *'restart halted, there are no old workers to go on; '*'no such table'* ]]
+        [[ $output == *'restart halted; no old workers are left. '*'no such table'* ]]
         rm "$folder/steer/fail"
         run -0 sqmgrctl restart --wait --timeout 300s
         wait_until 20 fleet_is '.state == "running" and .active == 2'
@@ -204,8 +204,8 @@ restart_log_has() { grep -qE -- "$1" restart.log; }
         run -0 --separate-stderr sqmgrctl restart --wait --timeout 300s
         by="ago by $(id -un) (uid $(id -u))"
         # shellcheck disable=SC2154
-        [[ $output == '' && $stderr == "sqmgrctl: default: stopped "*"$by, not restarted; to start it, run 'sqmgrctl start default'" ]]
-        [[ $(sqmgrctl doctor) == *"warning  fleet 'default': stopped "*"$by: "*" start default"* ]]
+        [[ $output == '' && $stderr == "sqmgrctl: default: stopped "*"$by; not restarted. To start it, run 'sqmgrctl start default'" ]]
+        [[ $(sqmgrctl doctor) == *"warning  fleet 'default': stopped "*"$by; "*" start default"* ]]
         sqmgrctl status --json | jq -e '.problems | any(.code == "fleet-stopped" and .fleet == "default" and .unready == false)'
         [[ $(sqmgrctl status) == *"default (sidekiq): stopped "*"$by, 0 of 0 active"* ]]
         fleet_is '.state == "stopped" and (.workers | length) == 0'
@@ -250,7 +250,7 @@ restart_log_has() { grep -qE -- "$1" restart.log; }
         run -4 setpriv --reuid nobody --regid nogroup --groups daemon "$folder/sqmgrctl" reexec
         run -0 sqmgrctl events
         by="by nobody (uid $(id -u nobody))"
-        [[ $output == *"restart to generation 2 $by, 1 worker to replace"*"configuration read again $by, 0 changes"* ]]
+        [[ $output == *"restart to generation 2 started $by; 1 worker to replace"*"configuration reloaded $by, 0 changes"* ]]
         [ "$(sqmgrctl events --json | jq -c 'select(.event == "order") | .by')" = "{\"uid\":$(id -u nobody),\"name\":\"nobody\"}" ]
         run setpriv --reuid nobody --regid nogroup --clear-groups "$folder/sqmgrctl" status
         [[ $status == 3 || $status == 4 ]]

@@ -85,7 +85,7 @@ END
         wait_until 10 fleet_is '.crash.next_start_seconds != null'
         fleet_is '.active == 0'
         [[ $(fleet .crash.last) == *3* ]]
-        wait_until 20 grep -q "error: fleet 'default' is in a crash loop: .* exited with status 3 before its first beat" sqmgr.log
+        wait_until 20 grep -q "error: fleet 'default' is in a crash loop: .* exited with status 3 after .*, before its first heartbeat" sqmgr.log
         [ "$(sqmgrctl events --json | grep -c '"event":"crash-loop","level":"error"')" = 1 ]
         # In this order: it goes on.
         starts=$(wc -l <"$folder/starts")
@@ -159,7 +159,7 @@ END
         [ ! -e ended ]
         rm hold
         wait_until 20 grep -qx "default/1 $first killed KILL" ended
-        wait_until 20 grep -q "default/1 (pid $first): after_exit has failed" sqmgr.log
+        wait_until 20 grep -q "default/1 (pid $first): after_exit failed" sqmgr.log
         grep -q "^    | after_exit: '$folder/follow-up' exited with status 4" sqmgr.log
         rm fails
 
@@ -206,6 +206,6 @@ END
         wait_until 20 test -s running
         record "$(<running)"
         wait_until 40 gone "$sqmgr_pid"
-        grep -q 'default/1 (pid [0-9]*): after_exit is killed: it took longer than 35s' sqmgr.log
+        grep -q 'default/1 (pid [0-9]*): after_exit killed (reason: ran longer than 35s)' sqmgr.log
         wait_until 10 gone "$(<running)"
 }

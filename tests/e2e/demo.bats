@@ -17,10 +17,10 @@ is_left() { [ -e "$(grep -oE -m 1 "${TMPDIR:-/tmp}/sqmgr-demo\.[A-Za-z0-9]+" "$1
         # Neither the demo's own lines nor those of sqmgrctl; its live view has other sequences besides.
         [ "$(longest_line "$(grep -v "$esc\[[KAJ?0-9]*[KAJhl]" <<<"$shown")")" -le 60 ]
         told=$(tr -s ' \n' ' ' <<<"$shown" | sed "s/$esc\[[0-9;?]*[a-zA-Z]//g" | tr -s ' ')
-        [[ $told == *'over memory_threshold 200M'*'running '*'Import'* ]]
+        [[ $told == *'over memory_threshold (200M)'*'running '*'Import'* ]]
         [[ $told == *'generation 2 ['*'4 workers replaced and gone'* ]]
-        [[ $told == *'restart halted, the old workers go on;'*'config/database.yml: no such file'* ]]
-        [[ $told == *'generation 4 is in force'*'201 jobs: 201 done, 0 lost, 0 run twice. Never fewer than 4 of 4 '* ]]
+        [[ $told == *'restart halted; old workers keep running.'*'config/database.yml: no such file'* ]]
+        [[ $told == *'generation 4 is current'*'201 jobs: 201 done, 0 lost, 0 run twice. Never fewer than 4 of 4 '* ]]
         run ! is_left shown.log
 }
 

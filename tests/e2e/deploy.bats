@@ -51,7 +51,7 @@ in_release() { # RELEASE: do all workers that take jobs run there?
         make_release app/releases/3 'abort "no database.yml"'
         kept=$(worker_pids)
         run -1 "$top/contrib/deploy/deploy" app app/releases/3
-        [[ $output == *'no database.yml'* && $output == *"is again $folder/app/releases/2"* ]]
+        [[ $output == *'no database.yml'* && $output == *"restored to $folder/app/releases/2"* ]]
         [ "$(readlink app/current)" = "$folder/app/releases/2" ]
         alive "$kept"
         [ "$(jobs_run_twice)" = 0 ]
@@ -114,7 +114,7 @@ cap_do() { (cd "$folder/project" && HOME=$folder cap production "$@" 3>&- 9>&-);
 
         commit_release ''
         run -0 cap_do deploy
-        [[ $output == *'restart done, generation 2 is in force: 2 workers replaced'* ]]
+        [[ $output == *'restart done; generation 2 is current, 2 workers replaced'* ]]
         good=$(readlink app/current)
         [[ $good == */app/releases/2* ]]
         in_release app/current
@@ -124,7 +124,7 @@ cap_do() { (cd "$folder/project" && HOME=$folder cap production "$@" 3>&- 9>&-);
         kept=$(worker_pids)
         run cap_do deploy
         [ "$status" -ne 0 ]
-        [[ $output == *'restart halted, the old workers go on'*'no database.yml'* ]]
+        [[ $output == *'restart halted; old workers keep running'*'no database.yml'* ]]
         alive "$kept"
         run -0 cap_do deploy:rollback
         [ "$(readlink app/current)" = "$good" ]
@@ -179,7 +179,7 @@ END
 
         run play 3
         [ "$status" -ne 0 ]
-        [[ $output == *': 3 new workers in a row failed'* ]]
+        [[ $output == *': 3 new workers failed in a row'* ]]
         # Where it has not arrived nothing is linked anywhere.
         make_host_release h1 4
         run play 4
@@ -212,7 +212,7 @@ END
         commit_release 'abort "no database.yml"'
         run cap_do deploy
         [ "$status" -ne 0 ]
-        [[ $output == *': 3 new workers in a row failed'* ]]
+        [[ $output == *': 3 new workers failed in a row'* ]]
         run -0 cap_do sqmgr:abort
         run -0 cap_do deploy:rollback
         [ "$(readlink app/current)" = "$good" ]

@@ -20,8 +20,8 @@ start_fleet() { # LINE...
 @test "doctor: a sound setup has no problem, and exits 0" {
         start_fleet "command = $(sidekiq_command)"
         run -0 sqmgrctl doctor
-        [[ $output == *"ok       Redis unix://$folder/redis.sock: it throws nothing away (noeviction)"* ]]
-        [[ $output == *'it writes all to disk (appendonly)'* ]]
+        [[ $output == *"ok       Redis unix://$folder/redis.sock: no eviction (maxmemory-policy noeviction)"* ]]
+        [[ $output == *'persistence by append-only file (appendonly)'* ]]
         [[ $output != *problem* ]]
         sqmgrctl doctor --json | jq -e 'all(.findings[]; (.level == "ok") == (.remedy == null))'
         [ "$(id -u)" != 0 ] || has_finding '.level == "warning" and (.text | contains("run as root"))'
@@ -32,7 +32,7 @@ start_fleet() { # LINE...
         start_fleet "command = $(stub_command)" "environment_file = $folder/env"
         rm env
         run -1 sqmgrctl doctor
-        [[ $output == *"problem  fleet 'default': no worker can be started: "*"env'"* ]]
+        [[ $output == *"problem  fleet 'default': workers cannot start: "*"env'"* ]]
         fleet_is '.active == 1'
 }
 
@@ -41,7 +41,7 @@ start_fleet() { # LINE...
         redis config set appendonly no
         redis config set save ''
         run -1 sqmgrctl doctor
-        [[ $output == *'problem  Redis '*'it writes nothing to disk'*'; set appendonly to yes'* ]]
+        [[ $output == *'problem  Redis '*'no persistence'*'; Set appendonly to yes'* ]]
         redis config set appendonly yes
         redis config set maxmemory-policy volatile-ttl
         run -0 sqmgrctl doctor
@@ -52,7 +52,7 @@ start_fleet() { # LINE...
         redis set another x >/dev/null || true
         redis config set maxmemory 0
         run -1 sqmgrctl doctor
-        [[ $output == *'problem  Redis '*'it has thrown away '*' keys'*'; give the jobs a Redis of their own'* ]]
+        [[ $output == *'problem  Redis '*' keys evicted since Redis started'*'; Give the jobs a Redis of their own'* ]]
 }
 
 @test "doctor: what Redis refuses to tell is said, one that is away is a problem" {
@@ -63,10 +63,10 @@ start_fleet() { # LINE...
         wait_until 20 redis_state_is connected
         redis config set appendonly no
         run -0 sqmgrctl doctor
-        [[ $output == *'not known, since it refuses CONFIG: NOPERM'* ]]
+        [[ $output == *'persistence is unknown (reason: Redis refuses CONFIG):'*'NOPERM'* ]]
         redis acl setuser jobs -info
         run -0 sqmgrctl doctor
-        [[ $output == *'refuses INFO: NOPERM'* ]]
+        [[ $output == *'settings are unknown (reason: Redis refuses INFO):'*'NOPERM'* ]]
         kill -STOP "$redis_pid"
         run -1 sqmgrctl doctor
         kill -KILL "$redis_pid"
@@ -92,7 +92,7 @@ start_fleet() { # LINE...
         sqmgrctl restart
         wait_until 20 has_finding '.level == "problem" and (.text | contains("up to 58s (-t)"))'
         [ "$(sqmgrctl events --json | jq -rs '[.[] | select(.event == "stop-timeout-short")] | length')" = 1 ]
-        [[ $(sqmgrctl events) == *'set stop_timeout to 63s or more'* ]]
+        [[ $(sqmgrctl events) == *'Set stop_timeout to 63s or more'* ]]
 }
 
 @test "doctor: jobs that wait in a queue that no worker serves are found where counts follow queues" {
@@ -100,13 +100,13 @@ start_fleet() { # LINE...
 command = $(stub_command)
 active_process_max = 2
 END
-        waits='.text | test("^1 job waits in queue .mailers., the oldest for [23]min.*, and no worker takes from it")'
+        waits='.text | test("^1 job waiting in queue .mailers., oldest [23]min.*, but no worker serves the queue")'
         redis sadd queues mailers default
         for queue in mailers default; do
                 redis lpush "queue:$queue" "{\"class\":\"Mail\",\"enqueued_at\":$(($(date +%s) - 120))}"
         done
         wait_until 30 has_finding "$waits"
-        not has_finding '.text | contains("no worker takes from it") and contains("default")'
+        not has_finding '.text | contains("no worker serves the queue") and contains("default")'
         redis del queue:mailers
         not has_finding "$waits"
 }

@@ -16,7 +16,7 @@ say() { echo "# $*" >&3; }
         # The dead of the ledger are those that Sidekiq shows.
         [ "$(dead_in_redis)" = "$(awk '$2 == "dead" { print $3 }' ledger | sort -u)" ]
         # The troubles did happen.
-        [ "$(grep -c ': it is put back' sqmgr.log)" = "$rounds" ]
+        [ "$(grep -c ') re-enqueued' sqmgr.log)" = "$rounds" ]
         [ "$(grep -c "fleet 'strict': Redis failed over from" sqmgr.log)" = "$rounds" ]
         grep -q ' refused ' ledger
         grep -q ' kept ' ledger
@@ -102,7 +102,7 @@ judge() { # EVENT...: of one job of class Work
         judge sent pushed begun failed dead
         [ "$status" = 1 ]
         [[ $output == *'died'* ]]
-        echo 'Work 0123456789abcdef01234567 (queue mail) was running in weighted/1 (pid 2), which was killed: it is put back' >rescued
+        echo 'Work 0123456789abcdef01234567 (queue mail) re-enqueued: weighted/1 (pid 2), which ran the job, was killed' >rescued
         judge sent pushed begun begun 'done'
         [ "$status" = 0 ]
         # What was never promised may be missing.

@@ -34,12 +34,12 @@ kill_sqmgr() { # SIGNAL
         record_workers
         kill "-$1" "$sqmgr_pid"
         wait "$sqmgr_pid" 2>/dev/null || true
-        wait_until 10 grep -q 'the connection to sqmgr is lost' "$folder/restart.log"
+        wait_until 10 grep -q 'connection to sqmgr lost' "$folder/restart.log"
 }
 
 start_again() {
         start_sqmgr
-        wait_until 10 grep -q 'connected again' "$folder/restart.log"
+        wait_until 10 grep -q 'reconnected' "$folder/restart.log"
 }
 
 ends_with() { # STATUS
@@ -64,11 +64,11 @@ ends_with() { # STATUS
         start_again
         : >restart.log
         sqmgrctl reexec
-        wait_until 10 grep -q 'connected again' restart.log
+        wait_until 10 grep -q 'reconnected' restart.log
         alive "$old"
         release
         ends_with 0
-        grep -q 'restart done, generation 2 is in force: 3 workers replaced and gone' restart.log
+        grep -q 'restart done; generation 2 is current, 3 workers replaced and gone' restart.log
         gone "$old"
         fleet_is '.generation == 2 and .rollout.state == "done" and .active == 3'
 }
@@ -82,7 +82,7 @@ ends_with() { # STATUS
         run -0 sqmgrctl abort
         release
         ends_with 1
-        grep -q "restart aborted: $(id -un) (uid $(id -u)) asked for it" restart.log
+        grep -q "restart aborted.*requested by $(id -un) (uid $(id -u))" restart.log
 }
 
 @test "restart --wait: sqmgr comes back without its state, which is told" {
@@ -91,7 +91,7 @@ ends_with() { # STATUS
         rm state
         start_again
         ends_with 1
-        grep -q 'sqmgr has lost its state, and the restart to generation 2 with it' restart.log
+        grep -q 'sqmgr lost its state, and with it the restart to generation 2' restart.log
 }
 
 @test "restart --wait: sqmgr does not come back in time: exit 3, and the restart goes on when it does" {
@@ -100,7 +100,7 @@ ends_with() { # STATUS
         status=0
         wait "$waiting" || status=$?
         [ "$status" = 3 ]
-        tail -n 1 restart.log | grep -q 'the restart goes on when sqmgr is back'
+        tail -n 1 restart.log | grep -q 'the restart continues when sqmgr runs again'
         start_sqmgr
         release
         wait_until 30 fleet_is '.rollout.state == "done" and .generation == 2 and (.workers | length) == 3'
@@ -125,5 +125,5 @@ ends_with() { # STATUS
         [ "$(grep -c 'scaled to' followed)" = 2 ]
         record_workers
         cat restart.log
-        grep -q 'the connection to sqmgr is lost: trying to connect again' restart.log
+        grep -q 'connection to sqmgr lost; reconnecting' restart.log
 }

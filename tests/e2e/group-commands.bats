@@ -67,9 +67,9 @@ file_has() { grep -q -e "$1" "$2"; } # PATTERN FILE
         start_hosts alpha beta gamma
         mkdir releases/v8
         [ "$(group .epoch,.state | paste -sd ' ')" = '0 none' ]
-        sqmgrctl rollout | grep -qx "default: group 'shop', no rollout was begun"
+        sqmgrctl rollout | grep -qx "default: group 'shop': no rollout started yet"
         run -0 --separate-stderr sqmgrctl restart --everywhere --wait
-        grep -qE "^[0-9:]{8} default: rollout [0-9]{10} of group 'shop' running, 3 hosts, 1 host at a time, begun [0-9]+s ago on alpha$" <<<"$output"
+        grep -qE "^[0-9:]{8} default: rollout [0-9]{10} of group 'shop' running, 3 hosts, 1 host at a time, started [0-9]+s ago on alpha$" <<<"$output"
         for name in alpha beta gamma; do
                 grep -qE "^[0-9:]{8} $name: done, [123] of 3 hosts" <<<"$output"
         done
@@ -88,16 +88,15 @@ file_has() { grep -q -e "$1" "$2"; } # PATTERN FILE
         [ "$(for name in alpha beta gamma; do on "$name" rollout --json | jq -r '.hosts[] | select(.here).host'; done | paste -sd ' ')" = 'alpha beta gamma' ]
         [ "$(for name in alpha beta gamma; do on "$name" status --json | jq .fleets[0].generation; done | paste -sd ' ')" = '2 2 2' ]
         run -0 sqmgrctl abort --everywhere
-        [ "$output" = 'default: no rollout over many hosts is in progress' ]
+        [ "$output" = 'default: no rollout in progress' ]
 
         # A host whose state cannot be written orders none, and takes no turn until it can.
-        rm -f beta.state.new
-        wait_until 10 mkdir beta.state.new
+        wait_until 10 block beta.state.new
         run -1 on beta restart --everywhere
-        [[ $output == *"the order is refused, nothing has changed: the state file '$folder/beta.state' cannot be written"* ]]
+        [[ $output == *"order refused, nothing has changed: the state file '$folder/beta.state' cannot be written"* ]]
         sqmgrctl restart --everywhere
         wait_until 60 group_is '[.hosts[].state] == ["done", "waiting", "done"]'
-        wait_until 20 group_is '.hosts[1].progress | startswith("begins no turn while its state file cannot be written")'
+        wait_until 20 group_is '.hosts[1].progress | startswith("does not start while its state file cannot be written")'
         [ "$(on beta status --json | jq .fleets[0].generation)" = 2 ]
         rmdir beta.state.new
         wait_until 60 group_is '.state == "done"'
@@ -110,20 +109,20 @@ file_has() { grep -q -e "$1" "$2"; } # PATTERN FILE
         run -1 --separate-stderr on gamma restart --everywhere --release releases/v8 --wait
         second=$(group .epoch)
         [ "$second" -gt "$first" ]
-        [[ $stderr == *"default: rollout $second has halted with "*"run 'sqmgrctl restart default --everywhere' again: "*beta* ]]
+        [[ $stderr == *"default: rollout $second halted with "*beta*"run 'sqmgrctl restart default --everywhere'"* ]]
         group_is '.release == "releases/v8" and .state == "halted" and (.hosts[] | select(.host == "beta") | .state == "failed" and .error != null)'
         [ "$(on beta status --json | jq .fleets[0].generation)" = "$before" ]
         run -0 sqmgrctl rollout
-        [[ $output == *"rollout $second of group 'shop' halted, release 'releases/v8'"*"'sqmgrctl abort default --everywhere' ends it"*'beta '*failed* ]]
+        [[ $output == *"rollout $second of group 'shop' halted, release 'releases/v8'"*"to end the rollout, run 'sqmgrctl abort default --everywhere'"*'beta '*failed* ]]
         run -0 sqmgrctl abort --everywhere
-        [ "$output" = 'default: the rollout is ended on all hosts, no further old worker is quieted' ]
+        [ "$output" = 'default: rollout aborted on all hosts; remaining old workers keep running' ]
         wait_until 10 group_is '.state == "aborted"'
 
         # It has arrived, and does not boot.
         echo 'config/database.yml: no such file' >beta.steer/fail
         run -1 --separate-stderr sqmgrctl restart default --everywhere --wait
         third=$(group .epoch)
-        [[ $stderr == *"default: rollout $third has halted with "*beta* ]]
+        [[ $stderr == *"default: rollout $third halted with "*beta* ]]
         [[ $stderr != *database.yml* ]]
         rm beta.steer/fail
         run -0 --separate-stderr sqmgrctl --json restart --everywhere --wait=drained --timeout 300s
@@ -135,13 +134,13 @@ file_has() { grep -q -e "$1" "$2"; } # PATTERN FILE
         start_host other 'rollout_hosts = 2' '[fleet:mail]' "command = $(stub_command)" "log = $folder/mail.log" 'rollout_group = mail' \
                 '[fleet:alone]' "command = $(stub_command)" "log = $folder/mail.log"
         run -2 sqmgrctl restart --release v7
-        [[ $output == *'--release goes with --everywhere'* ]]
+        [[ $output == *'--release needs --everywhere'* ]]
         run -2 sqmgrctl restart --everywhere a b
-        [[ $output == *'one fleet is restarted everywhere at a time'* ]]
+        [[ $output == *'--everywhere takes one fleet'* ]]
         run -2 sqmgrctl restart --everywhere nosuch
         [[ $output == *"unknown fleet 'nosuch'"* ]]
         run -2 on other restart --everywhere
-        [[ $output == *"of those with a 'rollout_group' there are 'default', 'mail'"* ]]
+        [[ $output == *"give one of the fleets with a 'rollout_group'; known: 'default', 'mail'"* ]]
         run -2 on other rollout --json
         [[ $output == *"'default', 'mail'"* ]]
         run -0 on other rollout
@@ -150,7 +149,7 @@ file_has() { grep -q -e "$1" "$2"; } # PATTERN FILE
         [[ $output == *"fleet 'alone' has no rollout_group"* ]]
         run -1 on other rollout alone
         run -2 sqmgrctl rollout forget default
-        [[ $output == *'forget wants a fleet and a host'* ]]
+        [[ $output == *'forget takes a fleet and a host'* ]]
         run -2 sqmgrctl rollout forget
         run -2 sqmgrctl rollout a b
         run -1 sqmgrctl rollout forget default nosuch
@@ -161,13 +160,13 @@ file_has() { grep -q -e "$1" "$2"; } # PATTERN FILE
         wait_until 20 group_is 'any(.hosts[]; .host == "other")'
         kill -KILL "$pid_other"
         run -0 sqmgrctl rollout forget default other
-        [ "$output" = 'default: other is waited for no longer; when its sqmgr comes back it takes part again' ]
+        [ "$output" = 'default: host other forgotten; it rejoins when its sqmgr runs again' ]
         group_is '[.hosts[].host] == ["alpha"]'
 
         # What stands in Redis alone is not guessed at.
         redis-cli -s "$folder/redis.sock" shutdown nosave || true
-        wait_until 20 rollout_has_line "default: group 'shop', it is not known whether a rollout was begun: Redis does not tell"
-        group_is '.state == "none" and (.trouble | startswith("Redis is down"))'
+        wait_until 20 rollout_has_line "default: group 'shop': unknown whether a rollout was started (Redis does not answer)"
+        group_is '.state == "none" and (.trouble | startswith("Redis is unreachable"))'
 }
 rollout_has_line() { sqmgrctl rollout | grep -qxF -e "$1"; } # LINE
 
@@ -188,11 +187,11 @@ release_workers() { rm "$folder/$1.steer"/busy.*; } # HOST
         open_terminal 80 24
         type_line 'sqmgrctl rollout --watch'
         wait_until 10 shows 'each second; q quits'
-        wait_until 10 shows "group 'shop', no rollout was begun"
+        wait_until 10 shows "group 'shop': no rollout started yet"
         run -5 --separate-stderr sqmgrctl restart --everywhere --wait=drained --timeout 1s
-        [[ $stderr == *"rollout $(group .epoch) has not ended within 1s; it goes on, see 'sqmgrctl rollout default'"* ]]
+        [[ $stderr == *"rollout $(group .epoch) did not end within 1s and continues. To see it, run 'sqmgrctl rollout default'"* ]]
         wait_until 30 shows "rollout [0-9]* of group 'shop' running"
-        wait_until 60 shows 'beta .*done .*its old workers finish their jobs'
+        wait_until 60 shows 'beta .*done .*old workers finish their jobs'
         wait_until 30 shows '\[##*\] 100%  2 of 2 hosts done, 1 draining'
         release_workers beta
         wait_until 30 shows '2 of 2 hosts done$'
@@ -207,24 +206,24 @@ release_workers() { rm "$folder/$1.steer"/busy.*; } # HOST
         hold_workers alpha
         type_line 'clear; sqmgrctl restart --everywhere --wait=drained; echo code $?'
         wait_until 30 shows 'rollout [0-9]* of group'
-        wait_until 30 shows 'its old workers finish their jobs'
+        wait_until 30 shows 'old workers finish their jobs'
         tmux_do send-keys -t t C-c
-        wait_until 10 shows 'detached, the rollout goes on'
+        wait_until 10 shows 'detached; the rollout continues'
 
         launch first sqmgrctl restart --everywhere --wait=drained
         first=$!
         wait_until 30 file_has 'rollout [0-9]* of group' first.log
         wait_until 30 file_has 'alpha: done' first.log
-        number=$(on beta restart --everywhere | sed -n 's/^default: rollout \([0-9]*\) over .*/\1/p')
-        wait_until 20 file_has "starts over: rollout $number of group" first.log
+        number=$(on beta restart --everywhere | sed -n 's/^default: rollout \([0-9]*\) of group .*/\1/p')
+        wait_until 20 file_has "restarted: rollout $number of group" first.log
         kill -KILL "$pid_alpha"
         wait "$pid_alpha" || true
-        wait_until 20 file_has 'the connection to sqmgr is lost, the rollout goes on' first.log
+        wait_until 20 file_has 'connection to sqmgr lost; the rollout continues' first.log
         start_host alpha
-        wait_until 20 file_has 'connected again' first.log
+        wait_until 20 file_has 'reconnected' first.log
         release_workers alpha
         wait "$first"
-        file_has "default: rollout $number done: 2 hosts restarted, their old workers are gone" first.log
+        file_has "default: rollout $number done: 2 hosts restarted; their old workers are gone" first.log
 }
 
 @test "who waits is told of no end by an sqmgr that came back without Redis" {
@@ -239,10 +238,10 @@ release_workers() { rm "$folder/$1.steer"/busy.*; } # HOST
         wait "$pid_alpha" || true
         # shellcheck disable=SC2016
         launch sqmgr-alpha unshare --uts sh -c 'echo "$0" >/proc/sys/kernel/hostname && exec "$@"' alpha sqmgr -c "$folder/alpha.ini"
-        wait_until 10 file_has 'Redis is down' waiter.log
+        wait_until 10 file_has 'Redis is unreachable' waiter.log
         local code=0
         wait "$waiter" || code=$?
         [ "$code" = 5 ]
-        file_has "rollout $number has not ended within 15s; it goes on" waiter.log
-        rollout_has_line "default: group 'shop', it is not known how rollout $number stands: Redis does not tell"
+        file_has "rollout $number did not end within 15s and continues" waiter.log
+        rollout_has_line "default: group 'shop': state of rollout $number unknown (Redis does not answer)"
 }

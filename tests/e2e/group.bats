@@ -134,14 +134,14 @@ END
         rollout_is a '[.hosts[] | select(.state == "waiting")] | length == 2'
         error=$(rollout a | jq -r .error)
         echo "# $error" >&3
-        [[ $error =~ ^[abc]:\ 3\ new\ workers\ in\ a\ row\ failed ]]
+        [[ $error =~ ^[abc]:\ 3\ new\ workers\ failed\ in\ a\ row ]]
         [[ $error != *"last lines"* ]]
         rm a.steer/fail b.steer/fail c.steer/fail
 
         # It has halted for all: what would have begun next is there, and had its chance to.
         [ "$(ask c AbortEverywhere '{"fleet":"default"}')" = '{"aborted":true}' ]
         [ "$(ask c AbortEverywhere '{"fleet":"default"}')" = '{"aborted":false}' ]
-        rollout_is b '.state == "aborted" and .error == "c asked for it"'
+        rollout_is b '.state == "aborted" and .error == "ordered on c"'
         rollout_is b '[.hosts[] | select(.state == "waiting")] | length == 2'
 
         # The code of this one is on no host.
@@ -218,14 +218,14 @@ END
         wait_until 60 host_is a a '.state == "rolling"'
         wait_until 20 generation_is a 3
         [ "$(ask b AbortEverywhere '{"fleet":"default"}')" = '{"aborted":true}' ]
-        wait_until 20 on a fleet_is '.rollout.state == "aborted" and (.rollout.error | contains("b asked for it"))'
+        wait_until 20 on a fleet_is '.rollout.state == "aborted" and (.rollout.error | contains("ordered on b"))'
         let_boot a
         generation_is b 2
 
         # Nobody knows of a rollout any more.
         number=$(rollout a | jq .epoch)
         redis flushall >&2
-        wait_until 30 rollout_is a ".trouble != null and (.trouble | contains(\"has lost epoch $number\"))"
+        wait_until 30 rollout_is a ".trouble != null and (.trouble | contains(\"has lost rollout $number\"))"
         wait_until 30 rollout_is b '.trouble != null'
         ask a GetEvents '{}' | jq -e 'any(.events[]; .event == "group-trouble")'
         kill_host b
@@ -290,7 +290,7 @@ END
         # While something is rolled it says that it is there with each look.
         is_begun one
         start_container two
-        wait_until 30 rollout_is two '.trouble != null and (.trouble | contains("another machine speaks for host"))'
+        wait_until 30 rollout_is two '.trouble != null and (.trouble | contains("another machine has host name"))'
         rollout_is one '.trouble == null'
 }
 
@@ -301,7 +301,7 @@ END
         wait_until 20 on a ready 1
         for method in RestartEverywhere AbortEverywhere; do
                 run ask a "$method" '{"fleet":"default"}'
-                [[ $output == *"fleet 'default' has no rollout_group: set one"* ]]
+                [[ $output == *"fleet 'default' has no rollout_group. Set one"* ]]
         done
         [ "$(ask a GetRollouts '{}')" = '{"rollouts":[]}' ]
         [ -z "$(redis keys 'sqmgr:*')" ]

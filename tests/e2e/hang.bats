@@ -19,7 +19,7 @@ END
         hung=$(fleet '.workers[0].pid')
         touch "$folder/steer/mute.$hung"
 
-        wait_until 60 worker_is '.hung and .state == "active" and (.waits_for | startswith("hangs: "))'
+        wait_until 60 worker_is '.hung and .state == "active" and (.waits_for | startswith("is hung: "))'
         wait_until 20 fleet_is '.active == 2 and .hung == 1 and (.workers | length) == 3'
         wait_until 20 ready 2
         alive "$hung"

@@ -60,6 +60,11 @@ wait_until() { # SECONDS COMMAND...
 
 not() { ! "$@"; }
 
+# Puts a folder in the place of a file, which cannot be written then. sqmgr may write it just before: try again.
+block() { # FILE
+        rm -f "$1" && mkdir "$1"
+}
+
 # Sets $!.
 launch() { # NAME COMMAND...
         local name=$1

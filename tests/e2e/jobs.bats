@@ -24,7 +24,7 @@ END
         start_sqmgr
         wait_until 60 fleet_is '.active == 2'
         run -0 sqmgrctl jobs
-        [ "$output" = 'no job is known to run' ]
+        [ "$output" = 'no running jobs known' ]
 
         enqueue 3 Hold "$folder/release"
         wait_until 20 has_started 3
@@ -46,10 +46,10 @@ END
         # Without Redis nobody can know.
         kill -STOP "$redis_pid"
         run -1 --separate-stderr sqmgrctl jobs
-        [[ "$stderr" == *"the jobs are not known, Redis unix://"* ]]
+        [[ "$stderr" == *"running jobs are unknown (Redis unix://"* ]]
         wait_until 15 not redis_state_is connected
         run -1 --separate-stderr sqmgrctl jobs
-        [[ "$stderr" == *"the jobs are not known, Redis unix://"* ]]
+        [[ "$stderr" == *"running jobs are unknown (Redis unix://"* ]]
         kill -CONT "$redis_pid"
         touch "$folder/release"
         wait_until 60 jobs_are 'length == 0'
@@ -72,10 +72,10 @@ END
         run -1 --separate-stderr sqmgrctl jobs
         [ "${#lines[@]}" = 2 ]
         [[ ${lines[1]} == 'A '* ]]
-        [[ $stderr == "sqmgrctl: default/"[12]" (pid $pid) runs 1 more that cannot be read: not as Sidekiq writes it" ]]
+        [[ $stderr == "sqmgrctl: default/"[12]" (pid $pid): 1 more running, unreadable (not in the format of Sidekiq)" ]]
         redis set "$other:work" x
         run -1 sqmgrctl jobs --json
-        jq -e '(.jobs | length == 1) and (.errors | length == 2) and (.errors[0] | contains("WRONGTYPE"))' <<<"$output"
+        jq -e '(.jobs | length == 1) and (.errors | length == 2) and (.errors[0] | contains("running jobs are unknown")) and (.quoted | contains("WRONGTYPE"))' <<<"$output"
 
         # Nor is it passed over in silence when the worker dies.
         kill -KILL "$pid"

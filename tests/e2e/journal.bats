@@ -141,7 +141,7 @@ END
         old=$(worker_pids)
         mv steer/lines steer/fail
         run -1 sqmgrctl restart --wait --timeout 300s
-        [[ $output == *'3 new workers in a row failed; the last: default/'*$'two\n'*'six'* ]]
+        [[ $output == *'3 new workers failed in a row; last failure: default/'*$'two\n'*'six'* ]]
         [[ $(fleet .rollout.quoted) == $'two\nthree\nfour\nfive\nsix' ]]
         alive "$old"
         wait_until 10 journal_has 'SQMGR_QUOTED=two$' -o verbose
@@ -199,7 +199,7 @@ END
         sqmgrctl ping
         wait_until 20 fleet_is '.generation > 30'
         kill -CONT "$journal_pid"
-        wait_until 20 journal_has "restart to generation 2 by $(id -un)" "SQMGR_BY_UID=$(id -u)"
+        wait_until 20 journal_has "restart to generation 2 started by $(id -un)" "SQMGR_BY_UID=$(id -u)"
         # It is told with the first entry that there is room for.
         told_with_an_entry() { sqmgrctl restart && journal_has 'entries were lost here'; }
         wait_until 20 told_with_an_entry

@@ -40,7 +40,7 @@ END
         wait_until 30 fleet_is '.workers[0].busy == 1'
         pid=$(worker_pids)
         run -1 --separate-stderr sqmgrctl jobs
-        [[ $stderr == "sqmgrctl: default/1 (pid $pid) runs 1 more, too large to be read: over 256 KiB" ]]
+        [[ $stderr == "sqmgrctl: default/1 (pid $pid): 1 more running, too large to read (over 256 KiB)" ]]
         # Quiet, it is not proven idle while that job runs.
         sqmgrctl quiet default
         wait_until 20 fleet_is '.workers[0].state == "quiet"'
@@ -49,7 +49,7 @@ END
         wait_ticks 3
         fleet_is '.workers[0] | .state == "quiet" and .busy == 1'
         kill -KILL "$pid"
-        wait_until 20 any_event '.event == "rescue-failed" and (.text | contains("was running 1 job when it died that is too large to be read (over 256K) and not put back: enqueue it again"))'
+        wait_until 20 any_event '.event == "rescue-failed" and (.text | contains("died with 1 running job not re-enqueued: too large to read (over 256K). Enqueue the job again"))'
         event_count_is job-rescued 0
         [ "$(redis llen queue:default)" = 0 ]
 }

@@ -43,7 +43,7 @@ END
         wait_until 20 fleet_is 'any(.workers[]; .state == "quiet" and .busy == 1)'
         wait_until 30 oldest_is_of "$second"
         run -0 sqmgrctl status
-        [[ $output =~ 'restart; waits for 1 running job to finish, begun '[0-9]+'s ago' ]]
+        [[ $output =~ 'restart; waits for 1 running job to finish, started '[0-9]+'s ago' ]]
         touch "$folder/second"
         wait_until 40 fleet_is '(.workers | length) == 1'
 }
@@ -62,7 +62,7 @@ END
         enqueue 1 Hold "$folder/release"
         wait_until 40 event_count_is job-long 1
         jid=$(sqmgrctl jobs --json | jq -r '.jobs[] | select(.class == "Hold") | .jid')
-        sqmgrctl events | grep -q "warning: Hold $jid (queue default) has been running for [0-9]*s in default/1 (pid $pid): what its threads are at is in the worker's log"
+        sqmgrctl events | grep -q "warning: Hold $jid (queue default) has been running for [0-9]*s in default/1 (pid $pid). Backtraces of its threads are in the worker's log"
         wait_until 10 grep -q 'in .wait_for' "$folder/workers.log"
         wait_until 20 lists_read_are $(($(lists_read) + 3))
         event_count_is job-long 1
@@ -88,7 +88,7 @@ END
         run -0 sqmgrctl status
         [[ $output =~ 'operator; waits for 2 running jobs,'.*' cut off in '[0-9]+'s (drain_timeout 20s)' ]]
         wait_until 60 metric_is 'sqmgr_jobs_cut_off_total{fleet="default",by="drain_timeout"} 2'
-        sqmgrctl events | grep -q 'warning: default/1 (pid [0-9]*) is cut off after 20s (drain_timeout) with 2 running jobs: Hold (2)'
+        sqmgrctl events | grep -q 'warning: default/1 (pid [0-9]*) cut off after 20s (drain_timeout), 2 jobs running: Hold (2)'
         touch "$folder/never"
         wait_until 60 has_done 2
 }

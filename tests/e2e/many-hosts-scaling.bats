@@ -45,7 +45,7 @@ sample() {
         local host
         for host in $hosts; do
                 on "$host" fleet '"target \(.target)"'
-                on "$host" fleet '.scaling.arithmetic[]' | sed -n 's/^needed: \(.*\), less what.*/need \1/p'
+                on "$host" fleet '.scaling.arithmetic[]' | sed -n 's/^needed: \(.*\), less those.*/need \1/p'
         done | awk '$1 == "target" { workers += $2 }
                 $1 == "need" { for (i = 2; i <= NF; i++) if ($i + 0 > need) need = $i + 0 }
                 END { print workers + 0, need + 0 }' >>samples
@@ -102,7 +102,7 @@ has_done() { [ "$(count_of "done")" = "$1" ]; }
         wait_until 40 redis_has processes
         start_sharing
         for host in $hosts; do
-                wait_until 90 on "$host" arithmetic_has '1 process of nobody here serves them, too'
+                wait_until 90 on "$host" arithmetic_has '1 other process serves these queues, too'
         done
         set_service_times 1
         burst 900 1
@@ -125,11 +125,11 @@ has_done() { [ "$(count_of "done")" = "$1" ]; }
         kill_host h3
         for host in h1 h2; do
                 wait_until 90 on "$host" arithmetic_has_hosts 2
-                wait_until 90 on "$host" fleet_is '.scaling.arithmetic | any(test("; [2-9] processes of nobody here serve them, too"))'
+                wait_until 90 on "$host" fleet_is '.scaling.arithmetic | any(test("; [2-9] other processes serve these queues, too"))'
         done
         start_host h3
         for host in $hosts; do
                 wait_until 30 on "$host" arithmetic_has_hosts 3
-                wait_until 90 on "$host" arithmetic_has '1 process of nobody here serves them, too'
+                wait_until 90 on "$host" arithmetic_has '1 other process serves these queues, too'
         done
 }

@@ -63,14 +63,14 @@ command = $(sidekiq_command 2)
 boot_timeout = 20s
 END
         start_sqmgr
-        wait_until 60 fleet_is '.workers[0].waits_for // "" | test("beats elsewhere")'
+        wait_until 60 fleet_is '.workers[0].waits_for // "" | test("has booted, but its heartbeat was not found")'
         worker=$(redis smembers processes | cut -d: -f2)
         alive "$worker"
         fleet_is '(.workers | length) == 1 and .crash.count == 0'
         enqueue 1 Sleep 0
         wait_until 20 has_done 1
         alive "$worker"
-        [[ $(sqmgrctl status) == *'beats elsewhere'* ]]
+        [[ $(sqmgrctl status) == *'has booted, but its heartbeat was not found'* ]]
 }
 
 @test "a namespace: the worker that beats under it is found" {

@@ -138,8 +138,8 @@ own_runs_the_installed() {
         wait_until 20 has_started 5
         run -0 dpkg_i "$(repack "$version-1")"
         echo "$output"
-        [[ $output == *"sqmgr $version runs in its place (pid $(main_pid))"* ]]
-        [[ $output == *"sqmgr $version runs in its place (pid $(main_pid sqmgr@shop))"* ]]
+        [[ $output == *"sqmgr $version has taken over (pid $(main_pid))"* ]]
+        [[ $output == *"sqmgr $version has taken over (pid $(main_pid sqmgr@shop))"* ]]
         is_unchanged
         runs_the_installed
         runs_the_installed sqmgr@shop
@@ -300,7 +300,7 @@ maps_what_is_gone() { in_machine grep -q 'libinih.*(deleted)' "/proc/$(main_pid 
 
         replace "$library"
         run -0 needrestart_list
-        [[ $output == *"sqmgr $version runs in its place (pid $(main_pid))"*"the workers of sqmgr.service keep the libraries"* ]]
+        [[ $output == *"sqmgr $version has taken over (pid $(main_pid))"*"the workers of sqmgr.service keep the libraries"* ]]
         [[ $output == *'being deferred:'*'sqmgr@shop.service'* ]]
         [[ $output == *'being deferred:'*'sqmgr-app@app.service'* ]]
         not maps_what_is_gone sqmgr
@@ -309,7 +309,7 @@ maps_what_is_gone() { in_machine grep -q 'libinih.*(deleted)' "/proc/$(main_pid 
         in_machine ln -s sqmgr.service /etc/needrestart/restart.d/sqmgr-app@app.service
         in_machine ln -s sqmgr.service /etc/needrestart/restart.d/sqmgr@shop.service
         run -0 needrestart_list
-        [[ $output == *"sqmgr $version runs in its place (pid $(main_pid sqmgr@shop))"*"the workers of sqmgr@shop.service"* ]]
+        [[ $output == *"sqmgr $version has taken over (pid $(main_pid sqmgr@shop))"*"the workers of sqmgr@shop.service"* ]]
         not maps_what_is_gone sqmgr@shop
         wait_until 30 not maps_what_is_gone sqmgr-app@app
         app_is_unchanged

@@ -68,10 +68,10 @@ agrees() { # [no-script]: differences has where not
         # Asked by nobody, sqmgr-web asks each 5 s.
         wait_until 20 agrees no-script || { cat differences && false; }
         wait_until 20 agrees || { cat differences && false; }
-        [ "$(jq -r .headline page.json)" = 'All is well.' ]
-        [ "$(jq -r .title page.json)" = 'All is well. - sqmgr' ]
+        [ "$(jq -r .headline page.json)" = 'Healthy.' ]
+        [ "$(jq -r .title page.json)" = "Healthy. - sqmgr on $(uname -n)" ]
         [ "$(jq -r .sum page.json)" = '4 of 4 workers active in 2 fleets, 8 jobs running' ]
-        jq -e '.events | index("mailers/1 (pid \($pid)) takes jobs")' --argjson pid \
+        jq -e '.events | index("mailers/1 (pid \($pid)) active")' --argjson pid \
                 "$(jq '.fleets[1].workers[0].pid' status.json)" page.json
         queue_is_shown() { browse values >page.json && jq -e '.queues | index([["<img src=x onerror=alert(1)>", "1"]])' page.json; }
         wait_until 20 queue_is_shown
@@ -88,19 +88,19 @@ expect_seen() { # WHAT
 @test "page: a restart is followed as it goes on, and what the reader holds stays" {
         start_all
         launch watch env HOME="$folder" TMPDIR="$folder" NODE_PATH="$page_modules" node "$page_tests/page.js" watch \
-                "http://127.0.0.1:$port/" "$folder" 'restart to generation 2 running' 'default/4' 'takes no more jobs: restart' \
-                'generation 2, restart done' 'no worker is quieted or stopped meanwhile' \
-                'sqmgr does not answer.' 'Its workers go on without it.' 'Nothing heard of sqmgr-web'
+                "http://127.0.0.1:$port/" "$folder" 'restart to generation 2 running' 'default/4' 'quieted (reason: restart)' \
+                'generation 2, restart done' 'workers are left as they are' \
+                'sqmgr does not answer.' 'Workers keep running without sqmgr.' 'No data from sqmgr-web'
         watcher=$!
         expect_seen ready
         sqmgrctl restart default --wait=drained --timeout 300s
         expect_seen 'generation 2, restart done'
         kill -KILL "$redis_pid"
-        expect_seen 'no worker is quieted or stopped meanwhile'
+        expect_seen 'workers are left as they are'
         kill -KILL "$sqmgr_pid"
-        expect_seen 'Its workers go on without it.'
+        expect_seen 'Workers keep running without sqmgr.'
         kill -KILL "$web_pid"
-        expect_seen 'Nothing heard of sqmgr-web'
+        expect_seen 'No data from sqmgr-web'
         wait_until 60 gone "$watcher"
         [ ! -s watch.log ] || { cat watch.log && false; }
 }
@@ -109,7 +109,7 @@ no_mailers() { sqmgrctl status --json | jq -e '.fleets[1].workers == []'; }
 
 # What is news moves the page, and rightly so.
 page_shows_all() { browse values "$@" >page.json && jq -e '([.findings[] | select(startswith("notice") | not)] | length) >= 3 and (.fleets[1].workers == []) and
-        (.rollouts[0].title | test("rollout [0-9]+ of group .shop. halted")) and (.rollouts[0].hosts[0][1] | test("^failed")) and
+        (.halted | test("Reason: .+sqmgrctl .*restart default")) and (.rollouts[0].title | test("rollout [0-9]+ of group .shop. halted")) and (.rollouts[0].hosts[0][1] | test("^failed")) and
         .rollouts[0].hosts[1][0] == "<img src=x onerror=alert(1)>" and .images == 0' page.json; }
 # Whoever writes to Redis names hosts as he likes.
 forge_host() { # HOST
@@ -131,7 +131,7 @@ forge_host() { # HOST
         browse judge
 }
 
-@test "page: the plots are drawn by what the registry has" {
+@test "page: the graphs are drawn by what the registry has" {
         needs_modules "$page_tests"
         for file in dist/uPlot.iife.min.js dist/uPlot.min.css LICENSE; do
                 cmp "$page_modules/uplot/$file" "$top/src/web/uplot/${file##*/}"

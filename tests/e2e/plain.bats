@@ -74,7 +74,7 @@ END
         wait_until 20 fleet_is '(.workers | length) == 2'
         [ "$(sqmgrctl queues --json | jq -c .redis)" = '[]' ]
         run -0 sqmgrctl jobs
-        [ "$output" = 'no job is known to run' ]
+        [ "$output" = 'no running jobs known' ]
         run sqmgrctl doctor
         not grep -qi redis <<<"$output"
         run -0 sqmgrctl metrics
@@ -104,8 +104,7 @@ END
         wait_until 20 handle_signals $old
         rm open
         sqmgrctl restart
-        rm -f state.new
-        wait_until 10 mkdir state.new
+        wait_until 10 block state.new
         touch open
         # shellcheck disable=SC2086
         wait_until 20 signaled_once TERM $old
@@ -157,14 +156,14 @@ END
         wait_until 20 [ -e "$folder/deaf.$patient" ]
         sqmgrctl quiet patient
         run -0 sqmgrctl quiet deaf
-        [[ $output = *'are told to exit'* ]]
-        [[ $(shown deaf .waits_for) =~ ^'waits for it to exit, killed in '[0-9]+'s (stop_timeout)'$ ]]
+        [[ $output = *'workers asked to exit'* ]]
+        [[ $(shown deaf .waits_for) =~ ^'is exiting; killed in '[0-9]+'s (stop_timeout)'$ ]]
         sqmgrctl quiet default
         wait_until 20 gone "$deaf"
-        sqmgrctl events | grep -qE "deaf/1 \(pid $deaf\) did not exit within [1-9][0-9][.0-9]*s \(stop_timeout\) and is killed"
+        sqmgrctl events | grep -qE "deaf/1 \(pid $deaf\) did not exit within [1-9][0-9][.0-9]*s \(stop_timeout\); killed"
         alive "$patient"
         is_shown patient .state quiet
-        is_shown patient .waits_for 'waits for it to exit'
+        is_shown patient .waits_for 'is exiting'
         touch "$folder/finish"
         wait_until 20 gone "$told"
         signaled_once INT "$told"
@@ -191,8 +190,8 @@ END
         pid=$(fleet '.workers[0].pid')
         wait_until 30 gone "$pid"
         events=$(sqmgrctl events)
-        grep -q "default/2 .* started, to replace one that leaves: memory" <<<"$events"
-        order=$(grep -oE 'default/2 .* runs|default/1 .* is told to exit: memory' <<<"$events" | grep -oE 'default/.')
+        grep -q "default/2 .* started to replace a retiring worker (reason: memory)" <<<"$events"
+        order=$(grep -oE 'default/2 .* running|default/1 .* asked to exit \(reason: memory\)' <<<"$events" | grep -oE 'default/.')
         [ "$order" = $'default/2\ndefault/1' ]
         wait_until 20 fleet_is '.active == 1 and (.workers | length) == 1'
 }

@@ -17,7 +17,7 @@ load preload
         wait_until 10 gone "$template"
         wait_until 30 ready 2
         event_count_is template-failed 1
-        sqmgrctl events | grep -q "the template of fleet 'default' (pid $template) did not fork within"
+        sqmgrctl events | grep -q "template of fleet 'default' (pid $template) did not fork within"
         alive "${old##* }"
         all_are_known
 }

@@ -5,7 +5,7 @@
 # promises: P1 P4 P8
 load preload
 
-first_template() { sed -n "s/.*the template of fleet 'default' (pid \([0-9]*\)) loads the application.*/\1/p" sqmgr.log | head -n 1; }
+first_template() { sed -n "s/.*template of fleet 'default' (pid \([0-9]*\)) is loading the application.*/\1/p" sqmgr.log | head -n 1; }
 refused_like() { fleet .template.refused | grep -q "$1"; }
 
 @test "refused: a command that loses RUBYOPT on its way is a worker, takes jobs, and is never killed" {
@@ -22,10 +22,10 @@ refused_like() { fleet .template.refused | grep -q "$1"; }
         fleet_is 'all(.workers[]; .forked | not)'
         event_count_is preload-refused 1
         template_is '.pid == null and .state == null'
-        refused_like 'its command went on to work instead of waiting to be forked, and is worker default/'
-        sqmgrctl status | grep -q 'template: none, workers boot separately: its command went on'
+        refused_like 'the command runs jobs instead of waiting to be forked; it is now worker default/'
+        sqmgrctl status | grep -q 'template: none, workers boot separately: the command runs jobs'
         run sqmgrctl doctor
-        [[ $output == *'boot separately in spite of preload: its command went on'* ]]
+        [[ $output == *'boot separately despite preload = yes: the command runs jobs'* ]]
         sqmgrctl metrics | grep -qx 'sqmgr_template_refused{fleet="default"} 1'
         touch release
         wait_until 20 has_done 1
@@ -58,7 +58,7 @@ END
         start_sqmgr
         wait_until 60 ready 2
         event_count_is preload-refused 1
-        refused_like "its command does not see '.*sqmgr-preload.rb' where it runs"
+        refused_like "the command cannot find '.*sqmgr-preload.rb' where it runs"
         fleet_is '.crash.count == 0 and all(.workers[]; .forked | not)'
         [ "$(releases 2)" = 1:2 ]
 }
@@ -71,7 +71,7 @@ END
         start_sqmgr
         wait_until 60 ready 2
         event_count_is preload-refused 1
-        refused_like "its application leaves open what all workers would share"
+        refused_like "the application holds open sockets, which all forked workers would share"
         fleet_is '.template.quoted | test("^socket [0-9]* to .*/redis.sock")'
         fleet_is 'all(.workers[]; .forked | not)'
         wait_until 20 all_are_known
@@ -97,18 +97,18 @@ log_has() { grep -qE "$1" sqmgr.log; }
         cp sqmgr.ini harmless.ini
         descriptors=$(fds)
         declare -A said=(
-                [twice]='it said something that was not asked for' [garbage]='it said something that was not asked for'
-                [oversized]='what it says is none of ours' [fds]='what it says is none of ours'
-                [many-fds]='what it says is none of ours' [flood]='it said something that was not asked for'
-                [closes]='it has hung up'
-                [hello-itself]='what says that it was forked is none of its forks'
-                [hello-of-victim]='what says that it was forked is none of its forks'
-                [hello-of-init]='what says that it was forked is none of its forks'
-                [older]='what says that it was forked is none of its forks'
-                [worker-garbage]='what its fork says is none of ours' [worker-fds]='what its fork says is none of ours'
-                [worker-oversized]='what its fork says is none of ours'
+                [twice]='unexpected message' [garbage]='unexpected message'
+                [oversized]='invalid message from the template' [fds]='invalid message from the template'
+                [many-fds]='invalid message from the template' [flood]='unexpected message'
+                [closes]='connection closed'
+                [hello-itself]='reports as forked is not a fork'
+                [hello-of-victim]='reports as forked is not a fork'
+                [hello-of-init]='reports as forked is not a fork'
+                [older]='reports as forked is not a fork'
+                [worker-garbage]='invalid message from a fork' [worker-fds]='invalid message from a fork'
+                [worker-oversized]='invalid message from a fork'
                 [worker-stays]='did not fork within' [mute]='did not fork within'
-                [worker-error]='could not be forked: its template failed'
+                [worker-error]='could not be forked: the template failed'
         )
         for how in "${!said[@]}"; do
                 printf '%s\n' "[fleet:$how]" "command = /usr/bin/python3 $e2e/preload_hostile.py $how" \

@@ -22,7 +22,7 @@ load preload
         template_is '.state == "loading"'
         [ "$(ask_releases 1 | cut -d' ' -f1)" = 1 ]
         old=$(worker_pids)
-        sqmgrctl status | grep -q 'template: loading, generation 2.*; that of generation 1 is kept'
+        sqmgrctl status | grep -q 'template: loading, generation 2.*; template of generation 1 kept'
         fleet_is 'all(.workers[]; .state == "active" and .waits_for_code == "template")'
 
         touch load

@@ -15,7 +15,7 @@ load preload
         wait_until 60 other_template_than "$template"
         [ "$(worker_pids)" = "$old" ]
         event_count_is template-failed 1
-        sqmgrctl events | grep -q "the template of fleet 'default' (pid $template) was killed by signal 9"
+        sqmgrctl events | grep -q "template of fleet 'default' (pid $template) was killed by signal 9"
         sqmgrctl metrics | grep -qx 'sqmgr_template_failures_total{fleet="default"} 1'
         touch release
         wait_until 20 has_done 1
@@ -46,8 +46,7 @@ all_are_known_but_one() {
 
 @test "preload: while the state cannot be written, the ledger records a fork" {
         start_fleet 2
-        rm -f "$folder/state.new"
-        wait_until 10 mkdir "$folder/state.new"
+        wait_until 10 block "$folder/state.new"
         victim=$(fleet '.workers[0].pid')
         kill -KILL "$victim"
         wait_until 20 fleet_is ".active == 2 and all(.workers[]; .forked and .pid != $victim)"
@@ -62,10 +61,9 @@ all_are_known_but_one() {
 @test "preload: while neither ledger nor state can be written for boot_timeout a worker that died boots separately" {
         mkdir -p "$folder/state.starts/taken"
         start_fleet 2 'boot_timeout = 8s'
-        grep -q "cannot make the ledger '$folder/state.starts'" sqmgr.log
+        grep -q "cannot create the ledger '$folder/state.starts'" sqmgr.log
         template=$(template)
-        rm -f "$folder/state.new"
-        wait_until 10 mkdir "$folder/state.new"
+        wait_until 10 block "$folder/state.new"
         kill -KILL "$(fleet '.workers[0].pid')"
         wait_until 40 fleet_is '.active == 2 and ([.workers[] | select(.forked | not)] | length) == 1'
         fleet_is '.template.refused | startswith("the state file cannot be written")'
@@ -179,13 +177,13 @@ queue_is_empty() { [ "$(redis llen queue:default)" = 0 ]; }
         old=$(worker_pids)
         disk=/proc/$sqmgr_pid/root$folder/state
         # Where it would write is a directory, and not empty.
-        rm -f "$disk/state.new"
-        wait_until 10 mkdir -p "$disk/state.new/taken"
+        wait_until 10 block "$disk/state.new"
+        mkdir "$disk/state.new/taken"
         kill -KILL "${old%% *}"
         wait_until 20 fleet_is 'any(.workers[]; .waits_for_code == "state")'
         grep -q 'cannot write the state file' sqmgr.log
         new=$(fleet '.workers[] | select(.waits_for_code == "state") | .pid')
-        sqmgrctl why "$(fleet '.workers[] | select(.waits_for_code == "state") | .id')" | grep -q 'waits to be written into the state file'
+        sqmgrctl why "$(fleet '.workers[] | select(.waits_for_code == "state") | .id')" | grep -q 'waits for its record in the state file'
         # It has done nothing while another one takes a job, and has it.
         enqueue 1 Hold "$folder/release"
         wait_until 20 has_started 1
@@ -194,7 +192,7 @@ queue_is_empty() { [ "$(redis llen queue:default)" = 0 ]; }
         rmdir "$disk/state.new/taken" "$disk/state.new"
         wait_until 30 ready 2
         [ "$(worker_pids | tr ' ' '\n' | grep -cx "$new")" = 1 ]
-        grep -q 'is written again' sqmgr.log
+        grep -q 'can be written again' sqmgr.log
         touch release
         all_are_known
 }
@@ -224,7 +222,7 @@ reexecs_are() { [ "$(grep -c 'has taken over' sqmgr.log)" = "$1" ]; }
         all_are_known
         # It is still its child, whose end is known.
         kill -KILL "$template"
-        wait_until 20 grep -q "the template of fleet 'default' (pid $template) was killed by signal 9" sqmgr.log
+        wait_until 20 grep -q "template of fleet 'default' (pid $template) was killed by signal 9" sqmgr.log
         wait_until 60 template_ready
 }
 

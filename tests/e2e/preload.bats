@@ -54,13 +54,13 @@ load preload
 @test "preload: scaled up and down; doctor finds one worker too few; quiet ends the template, start has another" {
         start_fleet 1
         run sqmgrctl doctor
-        [[ $output == *'preload: its one worker shares memory with nobody'* ]]
+        [[ $output == *'preload with one worker shares no memory'* ]]
         template=$(template)
         sqmgrctl scale default 4
         wait_until 30 ready 4
         [ "$(forks)" = 4 ]
         run sqmgrctl doctor
-        [[ $output != *'preload: its one worker'* ]]
+        [[ $output != *'preload with one worker'* ]]
         sqmgrctl scale default 2
         fleet_is '[.workers[] | select(.state == "active")] | length == 2'
         [ "$(template)" = "$template" ]
@@ -161,7 +161,7 @@ start_as_other() { # COUNT COMMAND [LINE...]
         wait_until 20 others_run
         kill -KILL "$(fleet '.workers[0].pid')"
         wait_until 30 fleet_is '.waits_for_code == "fork"'
-        sqmgrctl status | grep -q 'waits for memory or processes to fork a worker: see limit_nproc'
+        sqmgrctl status | grep -q 'waits for memory or processes to fork a worker. Check limit_nproc'
         fleet_is '(.workers | length) == 1 and .template.state == "ready" and .template.refused == null'
         # Tried more often than three times by now, and no failure.
         enqueue 1 Sleep 6

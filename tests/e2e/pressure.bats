@@ -53,7 +53,7 @@ END
         wait_until 10 fleet_is '([.workers[] | select(.state == "active")] | length) == 2'
         wait_until 20 fleet_is '(.workers | length) == 2 and (.waits_for | startswith("waits for memory: 45% of the time"))'
         run sqmgrctl doctor
-        [[ $output == *"45% of the time something waits for memory"* ]]
+        [[ $output == *"45% of the time is spent waiting for memory"* ]]
         run sqmgrctl metrics
         [[ $output == *$'\nsqmgr_memory_pressure 1\n'* ]]
         # A restart waits; who dies is replaced.
@@ -97,8 +97,8 @@ END
         sqmgr_pid=$!
         wait_until 30 ready 1
         run sqmgrctl doctor
-        [[ $output == *"it is below pressure_limit 2%, by '$pressed/memory.pressure'"* ]]
-        grep -q "memory pressure is watched: $pressed/memory.pressure, as the kernel tells of it" "$folder/sqmgr.log"
+        [[ $output == *"below pressure_limit 2% (source: '$pressed/memory.pressure')"* ]]
+        grep -q "monitoring memory pressure: $pressed/memory.pressure, notified by the kernel" "$folder/sqmgr.log"
 
         # What is read again and again has no room beside what is held.
         head -c 48M /dev/zero >"$folder/large"

@@ -171,7 +171,7 @@ all_gone() { not in_machine ps -o pid= -p "$*"; } # PID...
 
         commit_release 2
         run -0 cap_do deploy
-        [[ $output == *'is in force: 2 workers replaced'* ]]
+        [[ $output == *'is current, 2 workers replaced'* ]]
         second=$(current_release)
         [ "$second" != "$first" ]
         in_release "$second"
@@ -193,7 +193,7 @@ all_gone() { not in_machine ps -o pid= -p "$*"; } # PID...
         commit_release 3
         run cap_do deploy
         [ "$status" -ne 0 ]
-        [[ $output == *'restart halted, the old workers go on'*'no key for the mail server'* ]]
+        [[ $output == *'restart halted; old workers keep running'*'no key for the mail server'* ]]
         [[ $(current_release) != "$second" ]]
         # shellcheck disable=SC2086
         all_alive $kept

@@ -72,8 +72,8 @@ END
         # The sentences stay.
         grep -q 'exited with status 1' viewed.log
         grep -q 'could not be started"' viewed.log
-        grep -q 'restart halted, there are no old workers to go on: 3 new workers in a row failed; the last: dies/1 (pid [0-9]*) exited with status 1 before its first beat, after [0-9]*ms"' viewed.log
-        grep -q '"error":"it refuses the command"' viewed.log
+        grep -q 'restart halted; no old workers are left (reason: 3 new workers failed in a row; last failure: dies/1 (pid [0-9]*) exited with status 1 after [0-9]*ms, before its first heartbeat)\. Fix the release, then run .sqmgrctl restart dies."' viewed.log
+        grep -q '"error":"command refused"' viewed.log
         run ! grep -q '"quoted"' viewed.log
         # Nor by way of sqmgrctl, whoever asks, and he gives no order.
         for command in status 'status --json' events metrics queues jobs; do
@@ -82,7 +82,7 @@ END
                 [[ $output != *"$secret"* ]] || { echo "$command: $output" && return 1; }
         done
         run -4 view restart
-        [ "$output" = 'sqmgrctl: not permitted: this socket is for those who may only look, -s or SQMGR_SOCKET names the one that takes orders' ]
+        [ "$output" = 'sqmgrctl: not permitted: this socket is read-only. Give the control socket by -s or SQMGR_SOCKET' ]
         run -4 view doctor
         state_is default none
 }
@@ -105,13 +105,13 @@ END
                 if [ -z "$line" ]; then
                         [ "$(stat -c '%a %u' sqmgr.read.sock)" = '600 0' ]
                         run -4 as_nobody --groups=4242 ping
-                        [[ $(sqmgrctl doctor) == *"root and sqmgr's own user alone may look on '$folder/sqmgr.read.sock'"* ]]
+                        [[ $(sqmgrctl doctor) == *"only root and sqmgr's own user have read-only access through '$folder/sqmgr.read.sock'"* ]]
                 else
                         [ "$(stat -c '%a %g' sqmgr.read.sock)" = '660 4242' ]
                         run -0 as_nobody --groups=4242 ping
                         run -0 as_nobody --groups=4242 status
                         run -4 as_nobody --groups=4242 restart
-                        [[ $(sqmgrctl doctor) == *"members of the group 'sqmgr-read' may look on '$folder/sqmgr.read.sock'"* ]]
+                        [[ $(sqmgrctl doctor) == *"members of group 'sqmgr-read' have read-only access through '$folder/sqmgr.read.sock'"* ]]
                 fi
                 kill "$sqmgr_pid"
                 wait "$sqmgr_pid" || true
@@ -122,7 +122,7 @@ END
 @test "a re-exec keeps it, with another path or none it goes, and a reload says that it takes a restart" {
         start_fleet
         launch follower sqmgrctl -s "$folder/sqmgr.read.sock" events -f
-        wait_until 10 grep -q 'takes jobs' follower.log
+        wait_until 10 grep -q ' active' follower.log
         # Nobody who connects meanwhile is turned away.
         launch asker bash -c "while sqmgrctl -s $folder/sqmgr.read.sock --timeout 20s ping >/dev/null; do :; done; echo turned away"
         sqmgrctl reexec
@@ -135,7 +135,7 @@ END
 
         sed -i "s,^check_interval,read_socket = $folder/other.sock\n&," sqmgr.ini
         run -0 sqmgrctl reload
-        [[ $output == *"[sqmgr] read_socket: $folder/sqmgr.read.sock -> $folder/other.sock (not in force: restart sqmgr itself"* ]]
+        [[ $output == *"[sqmgr] read_socket: $folder/sqmgr.read.sock -> $folder/other.sock (not applied; restart sqmgr"* ]]
         view ping
         sqmgrctl reexec
         sqmgrctl -s "$folder/other.sock" ping
@@ -144,15 +144,15 @@ END
         sqmgrctl reexec
         [ ! -e other.sock ]
         run -0 sqmgrctl doctor
-        [[ $output == *'read socket'*'there is none'* ]]
+        [[ $output == *'read socket'*'not configured'* ]]
 }
 
 @test "where it cannot be opened the workers are looked after all the same, and it is told" {
         touch taken
         sqmgr_lines="read_socket = $folder/taken" start_fleet
-        grep -F "read_socket: '$folder/taken' is there already and is not a socket" sqmgr.log
+        grep -F "read_socket: '$folder/taken' exists and is not a socket" sqmgr.log
         run -1 sqmgrctl doctor
-        [[ $output == *"'$folder/taken' could not be opened: no viewer can connect"* ]]
+        [[ $output == *"'$folder/taken' could not be opened; viewers cannot connect"* ]]
         # A re-exec is refused as long as it is so.
         run -1 sqmgrctl reexec
         [[ $output == *"read_socket: cannot listen on '$folder/taken'"* ]]

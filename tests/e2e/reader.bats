@@ -180,7 +180,7 @@ END
         sqmgrctl ping
         run -0 sqmgrctl restart --wait --timeout 300s
         wait_until 20 gone "$workers"
-        any_event '.event == "redis-down"' || grep -q 'its reader did not answer' sqmgr.log
+        any_event '.event == "redis-down"' || grep -q 'the reader process did not answer' sqmgr.log
 }
 
 # The fleet's worker says in its title that it runs a job.

@@ -59,7 +59,7 @@ make_application() {
                 run_block "$file"
                 wait_until 90 ready 2
         done
-        [[ $output == *'restart done, generation 2 '*': 2 workers replaced'* ]]
+        [[ $output == *'restart done; generation 2 '*', 2 workers replaced'* ]]
         for pid in $(worker_pids); do
                 in_machine grep -qz '^RBENV_VERSION=mine\|^RBENV_DIR=' "/proc/$pid/environ"
                 in_machine grep -qz '^RAILS_ENV=production$' "/proc/$pid/environ"

@@ -42,7 +42,7 @@ runs_the_new_file() { [ "$(stat -Lc %i "/proc/$sqmgr_pid/exe")" = "$(stat -c %i 
 
         run sqmgrctl reexec
         [ "$status" = 0 ]
-        [[ $output == "sqmgr $version runs in its place (pid $sqmgr_pid)" ]]
+        [[ $output == "sqmgr $version has taken over (pid $sqmgr_pid)" ]]
         runs_the_new_file
         [ "$(worker_pids)" = "$before" ]
         wait_until 20 ready 3
@@ -187,7 +187,7 @@ runs_the_new_file() { [ "$(stat -Lc %i "/proc/$sqmgr_pid/exe")" = "$(stat -c %i 
                 sqmgrctl reexec >"answer.$call" 2>&1 3>&- 9>&- &
         done
         # One of them is refused: all others are waited for.
-        one_refused() { grep -q 'too many wait' answer.*; }
+        one_refused() { grep -q 'too many callers' answer.*; }
         wait_until 20 one_refused
         kill -USR2 "$sqmgr_pid"
         sqmgrctl ping

@@ -27,14 +27,14 @@ END
         before=$(worker_pids)
         echo 'environment = COLOUR=red PASSWORD=hunter2' >>sqmgr.ini
         run -0 sqmgrctl reload
-        [[ $output == *"[fleet:default] environment: none -> *** (for new workers: 'sqmgrctl restart' puts it into effect)"* ]]
+        [[ $output == *"[fleet:default] environment: none -> *** (for new workers only; run 'sqmgrctl restart' to apply to all)"* ]]
         not grep -q hunter2 sqmgr.log
         fleet_is 'all(.workers[]; .outdated and .state == "active") and .rollout.state == "none"'
         [ "$(worker_pids)" = "$before" ]
 
         # Once more: nothing changed, nothing is said.
         run -0 sqmgrctl reload
-        [ "$output" = "reloaded, nothing changed" ]
+        [ "$output" = "reloaded; nothing changed" ]
 
         # One that crashes comes back as it is configured now; nobody else goes.
         victim=${before%% *}
@@ -58,7 +58,7 @@ END
         }
         edit staging
         fleet_is 'all(.workers[]; .outdated) and .reload_outdated == 2 and .generation == 1'
-        [[ $(sqmgrctl status) == *"generation 1, 2 with settings of before a reload: run 'sqmgrctl restart default'"* ]]
+        [[ $(sqmgrctl status) == *"generation 1, 2 with settings from before a reload. To apply the new ones, run 'sqmgrctl restart default'"* ]]
         edit ''
         fleet_is 'all(.workers[]; .outdated | not) and .reload_outdated == 0 and .generation == 1'
         # Also by the next sqmgr, and with a worker that was started meanwhile.
@@ -93,7 +93,7 @@ END
         cp sqmgr.ini one.ini
         add_fleet second
         run -0 sqmgrctl reload
-        [ "$output" = "[fleet:second]: added, its workers are started" ]
+        [ "$output" = "[fleet:second]: added; its workers are being started" ]
         wait_until 20 fleet_named second '.workers[0].ready'
         second=$(sqmgrctl status --json | jq '.fleets[1].workers[0].pid')
 
@@ -102,7 +102,7 @@ END
         wait_until 20 fleet_named second '.workers[0].busy == 1'
         cp one.ini sqmgr.ini
         run -0 sqmgrctl reload
-        [ "$output" = "[fleet:second]: removed, its workers are drained" ]
+        [ "$output" = "[fleet:second]: removed; its workers are being drained" ]
         wait_until 20 fleet_named second '.workers[0].state == "quiet" and .state == "stopped" and .target == 0'
         wait_ticks 12
         alive "$second"
@@ -110,7 +110,7 @@ END
         [[ $output == *"fleet 'second' is no longer configured"* ]]
         run -1 sqmgrctl scale second 2
         run -0 sqmgrctl reload
-        [ "$output" = "reloaded, nothing changed" ]
+        [ "$output" = "reloaded; nothing changed" ]
         rm "steer/busy.$second"
         wait_until 30 fleets_are default
         gone "$second"
@@ -139,7 +139,7 @@ command = $stub -u $folder/other.sock -b 200
 redis_url = unix://$folder/other.sock
 END
         run -0 sqmgrctl reload
-        [ "$output" = "[fleet:second]: added, its workers are started" ]
+        [ "$output" = "[fleet:second]: added; its workers are being started" ]
         wait_until 20 fleet_named second '.active == 1'
 }
 
@@ -179,7 +179,7 @@ END
         kill_sqmgr
         cp one.ini sqmgr.ini
         start_sqmgr
-        wait_until 10 grep -q "fleet 'second' is no longer configured: its workers, 1 at the last count, are drained" sqmgr.log
+        wait_until 10 grep -q "fleet 'second' is no longer configured; its workers (1 at the last count) are being drained" sqmgr.log
         wait_until 20 fleet_named second '.workers[0].state == "quiet"'
         wait_ticks 12
         alive "$second"
@@ -213,10 +213,10 @@ END
         before=$(worker_pids)
         sed -i 's/^\[redis\]$/&\ncommand_timeout = 3s/' sqmgr.ini
         run -0 sqmgrctl reload
-        [[ $output == "[redis] command_timeout: 1s -> 3s (not in force: restart sqmgr itself, its workers live on)" ]]
+        [[ $output == "[redis] command_timeout: 1s -> 3s (not applied; restart sqmgr, workers keep running)" ]]
         sqmgrctl reexec
         run -0 sqmgrctl reload
-        [ "$output" = "reloaded, nothing changed" ]
+        [ "$output" = "reloaded; nothing changed" ]
         [ "$(worker_pids)" = "$before" ]
 }
 
@@ -230,7 +230,7 @@ END
         gone "$before"
         not grep -q SIGKILL sqmgr.log
         run -0 sqmgrctl status
-        [[ $output == *'default (sidekiq): switched off, 0 of 0 active'* ]]
+        [[ $output == *'default (sidekiq): disabled, 0 of 0 active'* ]]
         run -0 sqmgrctl restart --wait --timeout 60s
         run -0 sqmgrctl restart --wait=drained --timeout 60s
         run -0 sqmgrctl doctor
@@ -246,7 +246,7 @@ END
         run -0 sqmgrctl status
         [[ $output =~ 'default (sidekiq): 1 of 1 active (file: 0; scaled '[0-9]+"s $by)" ]]
         run -0 sqmgrctl reload
-        [[ $output =~ ^"fleet 'default': active_process_count is 0, but the count in force is 1: scaled "[0-9]+"s $by"$ ]]
+        [[ $output =~ ^"fleet 'default': active_process_count is 0, but the current count is 1: scaled "[0-9]+"s $by"$ ]]
         run -0 sqmgrctl doctor
         [[ $output =~ "fleet 'default': scaled "[0-9]+"s $by to 1, but active_process_count is 0" ]]
         pid=$(worker_pids)
@@ -268,7 +268,7 @@ END
         printf '[fleet:mail]\nmemory_treshold = 1G\n' >conf.d/mail.ini
         run -1 sqmgrctl reload
         [[ $output == *"$folder/conf.d/mail.ini:1: fleet 'mail' has no command"* ]]
-        [[ $output == *"$folder/conf.d/mail.ini:2: unknown key 'memory_treshold', did you mean 'memory_threshold'?"* ]]
+        [[ $output == *"$folder/conf.d/mail.ini:2: unknown key 'memory_treshold'; did you mean 'memory_threshold'?"* ]]
         [ "$(fleets)" = 'default shop' ]
         run -78 sqmgr --check-config -c sqmgr.ini
         [[ $output == *"$folder/conf.d/mail.ini:2: unknown key"* ]]

@@ -32,7 +32,7 @@ busy_worker() { sqmgrctl jobs --json | jq '.jobs[0].pid'; }
         pid=$(busy_worker)
         kill -KILL "$pid"
         wait_until 20 event_count_is job-lost 1
-        sqmgrctl events | grep -q "error: Hold $jid (queue default) was running in default/[12] (pid $pid), which was killed by signal 9 (SIGKILL): it is lost"
+        sqmgrctl events | grep -q "error: Hold $jid (queue default) lost: default/[12] (pid $pid), which ran the job, was killed by signal 9 (SIGKILL)"
         touch "$folder/release"
         [ "$(redis llen queue:default)" = 0 ]
         wait_until 60 ready 2
@@ -55,7 +55,7 @@ busy_worker() { sqmgrctl jobs --json | jq '.jobs[0].pid'; }
         [ "$(redis llen queue:default)" = 0 ]
         run -0 ruby -r "$e2e/app.rb" -r sidekiq/api -e 'Sidekiq::DeadSet.new.each { |job|
                 puts [job.klass, job.jid, job["error_class"], job["error_message"]].join(" ") }'
-        [[ "${lines[*]}" == *"Hold $jid Sqmgr::WorkerDied its worker was killed by signal 9 (SIGKILL) while it ran"* ]]
+        [[ "${lines[*]}" == *"Hold $jid Sqmgr::WorkerDied worker was killed by signal 9 (SIGKILL) while running this job"* ]]
 
         # From there it can be run again, and counts anew.
         ruby -r "$e2e/app.rb" -r sidekiq/api -e 'Sidekiq::DeadSet.new.each(&:add_to_queue)'
@@ -122,7 +122,7 @@ busy_worker() { sqmgrctl jobs --json | jq '.jobs[0].pid'; }
         # As it does a minute after the last heartbeat.
         redis del "$identity:work"
         wait_until 20 event_count_is rescue-failed 1
-        sqmgrctl events | grep -q "was running when it died cannot be learned any more, Redis: it refuses the command:$"
+        sqmgrctl events | grep -q "died; its running jobs cannot be read from Redis: command refused:$"
         sqmgrctl events | grep -q "WRONGTYPE"
 }
 
@@ -160,7 +160,7 @@ busy_worker() { sqmgrctl jobs --json | jq '.jobs[0].pid'; }
                 fi
                 kill -CONT "$redis_pid"
                 wait_until 30 event_count_is job-rescued 1
-                sqmgrctl events | grep -q "(pid $pid), which was killed by signal 9 (SIGKILL): it is put back"
+                sqmgrctl events | grep -q " re-enqueued: .* (pid $pid), which ran the job, was killed by signal 9 (SIGKILL)"
                 touch "$folder/release"
                 rescued=$((rescued + 1))
                 wait_until 60 has_done $rescued
@@ -220,7 +220,7 @@ busy_worker() { sqmgrctl jobs --json | jq '.jobs[0].pid'; }
         started=$(jobs_started) done=$(jobs_done)
         again=$(redis hvals ledger:started | awk '$1 > 1 { n++ } END { print n + 0 }')
         twice=$(redis hvals ledger:done | awk '$1 > 1 { n++ } END { print n + 0 }')
-        rescued=$(grep -c ': it is put back' "$folder/sqmgr.log")
+        rescued=$(grep -c ') re-enqueued' "$folder/sqmgr.log")
         # A job that never began was taken out of its queue just before the end.
         vanished=$((enqueued - started))
         mapfile -t lost < <(comm -23 <(redis hkeys ledger:started | sort) <(redis hkeys ledger:done | sort))

@@ -47,7 +47,7 @@ nothing_lost() { # COUNT
         run -0 sqmgrctl why default/1
         [[ $output == *active* ]]
         run sqmgrctl doctor
-        [[ $output == *"framework 'resque' is untried: the tests of this version run a stand-in for Resque"* ]]
+        [[ $output == *"framework 'resque' was tested with a stand-in only, not with Resque itself"* ]]
         touch "$folder/release"
         nothing_lost 5
         wait_until 20 running_jobs_are 'length == 0'
@@ -123,7 +123,7 @@ nothing_lost() { # COUNT
         wait_until 30 worker_is "$child" '.state == "quiet" and .reason == "crash"'
         wait_until 30 ready 2
         fleet_is '(.workers | length) == 3'
-        sqmgrctl events | grep -q "left process $child behind, which finishes its job"
+        sqmgrctl events | grep -q "its process $child, which finishes its job, keeps running"
         # By the state, and by the next program.
         kill_sqmgr
         start_sqmgr

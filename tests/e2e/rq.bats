@@ -130,7 +130,7 @@ idle_records() { [ "$(redis scard rq:workers)" = "$1" ] && wait_for_jobs "$1"; }
         wait_until 20 ready 2
         [ "$(worker_pids)" = "$all" ]
         fleet_is '.quiet == 2'
-        [ "$(grep -c 'is adopted: it was found by its record in Redis' sqmgr.log)" = 4 ]
+        [ "$(grep -c 'adopted (found by its record in Redis)' sqmgr.log)" = 4 ]
         touch "$folder/release"
         wait_until 30 fleet_is '.active == 2 and (.workers | length) == 2'
         nothing_lost 2

@@ -78,7 +78,7 @@ END
         wait_until 40 redis_has processes
         start_sqmgr
         wait_until 40 fleets_are '.active == 1'
-        wait_until 30 fleets_are '.scaling.arithmetic | any(contains("of 2 fleets that scale by these queues; 1 process of nobody here serves them, too"))'
+        wait_until 30 fleets_are '.scaling.arithmetic | any(contains("of 2 fleets that scale by these queues; 1 other process serves these queues, too"))'
 
         burst 1500 0.2 default
         wait_until 60 fleets_are '.target > 1'
@@ -93,7 +93,7 @@ END
         wait_until 60 fleet_is '.target == 3 and (.scaling.automatic | not)'
         run -0 sqmgrctl status default
         [[ $output == *"(scaled from 1 to 5; now scaled "* ]]
-        [[ $output == *"'sqmgrctl scale' keeps it at 3"* ]]
+        [[ $output == *"'sqmgrctl scale' keeps the count at 3"* ]]
         sqmgrctl scale default auto
         scaling_is '.automatic'
         wait_until 180 fleets_are '.target == 1 and (.workers | length) == 1'
@@ -117,12 +117,12 @@ END
         fleet_is '.target == 3'
         [ "$(worker_pids)" = "$pids" ]
         kill -STOP "$redis_pid"
-        wait_until 30 scaling_is '.because | contains("cannot be read: the count is kept")'
+        wait_until 30 scaling_is '.because | contains("count kept (reason: queues cannot be read)")'
         fleet_is '.target == 3'
         kill -CONT "$redis_pid"
         wait_until 30 redis_state_is connected
         sqmgrctl restart default
-        wait_until 30 scaling_is '.because | contains("a restart is under way: the count is kept")'
+        wait_until 30 scaling_is '.because | contains("count kept (reason: restart in progress)")'
         wait_until 120 fleet_is '.rollout.state == "done" and .target == 3'
         wait_until 120 has_done 400
         each_job_done_once 400

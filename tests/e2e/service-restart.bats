@@ -92,11 +92,11 @@ stop_load() {
         wait_until 30 has_started 10
         unit stop --no-block sqmgr
         counts() { unit show -p StatusText --value sqmgr | grep -qE "^$1"; }
-        wait_until 20 counts 'Stopping: 2 workers left, 10 running jobs, 9min( [0-9]+s)? until all are told to exit'
+        wait_until 20 counts 'Stopping: 2 workers left, 10 running jobs; all asked to exit in 9min( [0-9]+s)?'
         # More than 10 s have passed of the 10 min.
-        wait_until 20 counts 'Stopping: 2 workers left, 10 running jobs, 9min [1-4]?[0-9]s'
+        wait_until 20 counts 'Stopping: 2 workers left, 10 running jobs; all asked to exit in 9min [1-4]?[0-9]s'
         in_machine touch /srv/app/first
-        wait_until 40 counts 'Stopping: [12] workers? left, 5 running jobs, '
+        wait_until 40 counts 'Stopping: [12] workers? left, 5 running jobs; '
         in_machine touch /srv/app/second
         wait_until 60 unit_is sqmgr ActiveState inactive
         unit_is sqmgr Result success
@@ -132,6 +132,6 @@ END
         app_count_is 0
         in_machine journalctl -o cat >"$folder/journal"
         [ "$(grep -c 'class=Sleep .* INFO: done' "$folder/journal")" = 10 ]
-        [ "$(grep -c 'default/[12] .* exited .* as told: shutdown' "$folder/journal")" = 2 ]
+        [ "$(grep -c 'default/[12] .* exited cleanly (status 0, reason: shutdown)' "$folder/journal")" = 2 ]
         not grep 'Pushed .* jobs back to Redis' "$folder/journal"
 }

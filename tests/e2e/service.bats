@@ -253,7 +253,7 @@ boot_anew() {
                 ._SYSTEMD_UNIT == "sqmgr.service")' "$folder/crashed"
         in_machine journalctl -x SQMGR_EVENT=crashed >"$folder/explained"
         cat "$folder/explained"
-        grep -q 'Subject: Worker default/1 has exited by itself' "$folder/explained"
+        grep -q 'Subject: Worker default/1 has crashed' "$folder/explained"
         grep -q "journalctl _PID=$victim" "$folder/explained"
 
         # An id that systemd does not know would not be listed.
@@ -273,7 +273,7 @@ boot_anew() {
         kill -STOP "$init"
         in_machine kill -TERM "$pid"
         in_machine kill -USR2 "$pid"
-        run wait_until 20 logged 're-exec refused.*told to end'
+        run wait_until 20 logged 're-exec refused.*asked to exit'
         kill -CONT "$init"
         [ "$status" = 0 ]
         wait_until 60 has_ended

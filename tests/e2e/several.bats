@@ -8,8 +8,8 @@ load helpers
 
 stubs() { pgrep -f "^$stub.*$folder" | sort -n; }
 two_stubs() { [ "$(stubs | wc -l)" = 2 ]; }
-warns_of_several() { [[ $(sqmgrctl events) == *'takes jobs though'* || $(sqmgrctl events) == *'left process'* ]]; }
-warns_of_sibling() { [[ $(sqmgrctl events) == *'beats beside default/1'* ]]; }
+warns_of_several() { [[ $(sqmgrctl events) == *'accepts jobs, although'* || $(sqmgrctl events) == *'has booted and keeps running'* ]]; }
+warns_of_sibling() { [[ $(sqmgrctl events) == *'default/1 '*' sends heartbeats, too'* ]]; }
 work_lists() { [ "$(redis --scan --pattern '*:work*' | wc -l)" = "$1" ]; }
 # For longer than stop_timeout.
 busy_beyond_timeout() { # PID

@@ -11,7 +11,7 @@ workers() {
         local pid
         for pid in $(pgrep -f "^$stub .*-d $folder/steer"); do
                 ! alive "$pid" || echo "$pid"
-        done | sort | xargs
+        done | sort -n | xargs
 }
 agree() { [ -n "$(workers)" ] && [ "$(worker_pids)" = "$(workers)" ]; }
 log_has() { grep -qF "$1" "$folder/sqmgr.log"; }
@@ -49,7 +49,7 @@ END
         touch "$folder/steer/fail"
         sqmgrctl ping 3>&- &
         ping_pid=$!
-        wait_until 10 log_has "the control socket cannot take a connection: Too many open files"
+        wait_until 10 log_has "cannot accept a connection on the control socket: Too many open files"
         kill -KILL "$victim"
         kill -KILL "$redis_pid"
         wait_until 10 gone "$victim" "$redis_pid"
@@ -100,11 +100,11 @@ END
         wait_until 20 ready 2
         truncate -s 0 "$ledger"
         sqmgrctl restart --wait=drained --timeout 60s
-        log_has "cannot write the ledger '$ledger' any more"
-        wait_until 20 log_has "the ledger '$ledger' is made"
+        log_has "cannot write the ledger '$ledger': disk full"
+        wait_until 20 log_has "ledger '$ledger' created"
         prlimit --pid "$sqmgr_pid" --fsize=8192:
         rm "$ledger"
-        wait_until 20 log_has "cannot make the ledger '$ledger': File too large"
+        wait_until 20 log_has "cannot create the ledger '$ledger': File too large"
         prlimit --pid "$sqmgr_pid" --fsize=unlimited:
         wait_until 20 test -s "$ledger"
         agree
@@ -121,18 +121,17 @@ END
 
 @test "shortage: without a state to write, an order that needs one is refused, and one that ends is carried out" {
         start_fleet 1
-        rm -f state.new
-        wait_until 10 mkdir state.new
+        wait_until 10 block state.new
         run -1 sqmgrctl restart
-        [[ $output == *"the order is refused, nothing has changed: the state file '$folder/state' cannot be written"* ]]
+        [[ $output == *"order refused, nothing has changed: the state file '$folder/state' cannot be written"* ]]
         run -1 sqmgrctl restart --wait
         run -1 sqmgrctl scale default 2
         fleet_is '.generation == 1 and .target == 1'
         run -1 sqmgrctl quiet default
-        [[ $output == *'the order is carried out, but not recorded'* ]]
+        [[ $output == *'order carried out but not recorded'* ]]
         fleet_is '.state == "quiet"'
         rmdir state.new
-        sqmgrctl restart --wait --timeout 60s
+        sqmgrctl restart --resume --wait --timeout 60s
         fleet_is '.generation == 2'
 }
 

@@ -171,9 +171,9 @@ command = /bin/sh $folder/link.sh
 END
         start_sqmgr
         wait_until 20 fleet_is '.workers[0].waits_for |
-                startswith("waits for its first heartbeat, but its status file is no regular file, given up in ")'
+                startswith("waits for its first heartbeat: the status file is not a regular file; times out in ")'
         run sqmgrctl doctor
-        grep -q 'its heartbeat does not count: its status file is no regular file' <<<"$output"
+        grep -q 'the status file is not a regular file' <<<"$output"
         fleet_is '.starting == 1'
         pid=$(fleet '.workers[0].pid')
         kill -KILL "$pid"

@@ -54,7 +54,7 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         type_line 'stty -a >before; sqmgrctl status --watch'
         wait_until 10 shows 'default/1 .*active'
         wait_until 10 not shows 'sqmgrctl status'
-        wait_until 10 shows '^[0-2][0-9]:[0-5][0-9]:[0-5][0-9], each second; q quits$'
+        wait_until 10 shows '^[0-2][0-9]:[0-5][0-9]:[0-5][0-9], updated each second; q quits$'
         sqmgrctl scale default 3
         wait_until 10 shows 'default/3 .*active'
         wait_until 10 shows 'active 1[0-9]s'
@@ -62,8 +62,8 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         tmux_do resize-window -t t -x 120 -y 24
         wait_until 10 shows 'UPTIME  WHY'
         # Where there is no room for all, those about which there is nothing to say are counted, and the rest is cut off.
-        tmux_do resize-window -t t -x 120 -y 6
-        wait_until 10 shows '^  3 active and ready are not shown$'
+        tmux_do resize-window -t t -x 120 -y 10
+        wait_until 10 shows '^  3 active and ready (not shown)$'
         wait_until 10 not shows default/3
         tmux_do resize-window -t t -x 120 -y 4
         wait_until 10 shows '^\.\.\. [0-9] more lines'
@@ -73,10 +73,10 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         sqmgrctl reexec
         wait_until 10 shows 'up [0-9]s;'
         kill_sqmgr
-        wait_until 10 shows 'trying again, q ends this'
+        wait_until 10 shows 'State of that time; reconnecting. q quits'
         shows 'default/3'
         start_sqmgr
-        wait_until 10 not shows 'trying again'
+        wait_until 10 not shows 'reconnecting'
         wait_until 10 shows "pid $sqmgr_pid"
         tmux_do send-keys -t t q
         wait_until 10 shows 'sqmgrctl status'
@@ -139,7 +139,7 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         wait_until 10 shows_once '^default: generation'
         release_workers
         wait_until 20 shows '^code 0'
-        shows 'default: restart done, generation 2 is in force: 2 workers replaced and gone'
+        shows 'default: restart done; generation 2 is current, 2 workers replaced and gone'
 }
 
 @test "restart --wait in a small terminal shows those on their way, and counts the others" {
@@ -148,7 +148,7 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         hold_workers
         touch steer/hang
         type_line 'sqmgrctl restart --wait; echo code $?'
-        wait_until 10 shows '^  6 active and ready are not shown, 6 of them outdated$'
+        wait_until 10 shows '^  6 active and ready (not shown), 6 of them outdated$'
         wait_until 10 shows 'default/7 .*starting'
         wait_until 10 not shows 'default/1'
         wait_until 10 shows_once '^default: generation'
@@ -164,7 +164,7 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         type_line 'bash -c "sqmgrctl restart --wait=drained"; echo code $?'
         wait_until 20 shows '2/2 replaced, 2 draining'
         tmux_do send-keys -t t C-c
-        wait_until 10 screen_has "detached, the restart goes on: 'sqmgrctl status --watch' shows it, 'sqmgrctl abort' ends it"
+        wait_until 10 screen_has "detached; the restart continues. To follow it, run 'sqmgrctl status --watch'; to end it, 'sqmgrctl abort'"
         type_line 'echo code $?'
         wait_until 10 shows '^code 130'
         fleet_is '.quiet == 2 and .generation == 2'
@@ -183,10 +183,10 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         status=0
         wait "$waiting" || status=$?
         [ "$status" = 130 ]
-        grep -q 'detached, the restart goes on' detached.log
+        grep -q 'detached; the restart continues' detached.log
         sqmgrctl restart --wait=drained >ignoring.log 2>&1 3>&- 9>&- &
         waiting=$!
-        wait_until 10 grep -q 'starts over, the restart to generation 2 was still running\|restart to generation 3' ignoring.log
+        wait_until 10 grep -q 'replaces the running restart to generation 2\|restart to generation 3' ignoring.log
         kill -INT "$waiting"
         release_workers
         wait "$waiting"
@@ -201,16 +201,16 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         wait_until 10 shows '0/2 replaced'
         launch follow sqmgrctl restart --wait
         following=$!
-        wait_until 10 grep -q 'starts over, the restart to generation 2 was still running' follow.log
-        wait_until 10 shows 'default: starts over: restart to generation 3, [0-9] workers to replace'
+        wait_until 10 grep -q 'default: replaces the running restart to generation 2' follow.log
+        wait_until 10 shows 'default: new restart to generation 3, [0-9] workers to replace'
         run -0 sqmgrctl restart
-        [ "${lines[0]}" = 'default: starts over, the restart to generation 3 was still running' ]
+        [ "${lines[0]}" = 'default: replaces the running restart to generation 3' ]
         [[ ${lines[1]} == 'default: restart to generation 4, '* ]]
-        wait_until 10 grep -qE '^[0-9:]{8} default: starts over: restart to generation 4, ' follow.log
+        wait_until 10 grep -qE '^[0-9:]{8} default: new restart to generation 4, ' follow.log
         rm steer/hang
         wait "$following"
         wait_until 20 shows '^code 0'
-        shows 'default: restart done, generation 4 is in force'
+        shows 'default: restart done; generation 4 is current'
         sqmgrctl restart --json | jq -e '.fleets[0].superseded == null'
 }
 
@@ -220,11 +220,11 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         printf 'booting\nno database.yml\n' >steer/fail
         type_line 'sqmgrctl restart --wait; echo code $?'
         wait_until 20 shows '^code 1'
-        screen_has "default: restart halted, the old workers go on; mend what is wrong, then run 'sqmgrctl restart default' again: 3 new workers in a row failed; the last: "
+        screen_has "default: restart halted; old workers keep running. Fix the release, then run 'sqmgrctl restart default'. Reason: 3 new workers failed in a row; last failure: "
         shows '^  no database.yml'
         # Elsewhere each sentence is one line, and what it quotes follows.
         run -1 sqmgrctl restart --wait
-        [[ ${lines[-4]} == 'sqmgrctl: default: restart halted, '*':' ]]
+        [[ ${lines[-4]} == 'sqmgrctl: default: restart halted; '*':' ]]
         [[ ${lines[-3]} == *booting && ${lines[-2]} == *'no database.yml' && ${lines[-1]} == *'lines may be theirs)' ]]
         [ "$(in_terminal 80 sqmgrctl status | grep -c '^  no database.yml')" -ge 1 ]
 }
@@ -236,10 +236,10 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         type_line 'sqmgrctl restart --wait=drained; echo code $?'
         wait_until 20 shows '2/2 replaced, 2 draining'
         kill_sqmgr
-        wait_until 10 shows 'the connection to sqmgr is lost, the restart goes on'
+        wait_until 10 shows 'connection to sqmgr lost; the restart continues'
         start_sqmgr
-        wait_until 10 shows 'connected again'
+        wait_until 10 shows 'reconnected'
         release_workers
         wait_until 20 shows '^code 0'
-        shows 'restart done, generation 2 is in force: 2 workers replaced and gone'
+        shows 'restart done; generation 2 is current, 2 workers replaced and gone'
 }

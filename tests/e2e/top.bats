@@ -59,7 +59,7 @@ closed() { # CODE
         press Escape
         wait_until 10 shows '^>  default/2'
         press '?'
-        wait_until 10 shows 'Before anything is done it is asked'
+        wait_until 10 shows 'Q and R ask first'
         press q
         wait_until 10 shows '^>  default/2'
         press q
@@ -76,14 +76,14 @@ closed() { # CODE
         press Q
         wait_until 10 shows 'Quiet default/1? .* y: yes, any other key: no'
         press Enter
-        wait_until 10 shows 'nothing was done'
+        wait_until 10 shows 'canceled'
         fleet_is '[.workers[].state] == ["active", "active"]'
         [ "$(fleet '.workers[0].pid')" = "$pid" ]
         # What comes with the key, as pasted words do, is no answer to what nobody has seen.
         press Q y
         wait_until 10 shows 'Quiet default/1? .* y: yes, any other key: no'
         press y
-        wait_until 10 shows 'default/1 takes no new jobs and is replaced'
+        wait_until 10 shows 'default/1 quieted; a new worker replaces it'
         wait_until 20 fleet_is 'all(.workers[]; .pid != '"$pid"')'
         wait_until 20 ready 2
         press R
@@ -93,7 +93,7 @@ closed() { # CODE
         press R
         wait_until 10 shows 'Restart default?'
         press y
-        wait_until 10 shows 'default is restarted, no job is cut off'
+        wait_until 10 shows 'default: restart ordered; jobs are not interrupted'
         wait_until 20 shows 'generation 2, restart done'
         wait_until 20 ready 2
         press q
@@ -146,23 +146,23 @@ closed() { # CODE
         open_terminal 80 24
         open_top
         kill_sqmgr
-        wait_until 10 shows 'This is how it was [0-9]*s ago; trying again'
+        wait_until 10 shows 'State of [0-9]*s ago; reconnecting'
         shows default/2
         press Q
         wait_until 10 shows 'Quiet default/1?'
         press y
         # It is told below, too.
-        wait_until 10 shows_twice 'nobody answers on'
+        wait_until 10 shows_twice 'connection refused'
         start_sqmgr
-        wait_until 10 not shows 'trying again'
+        wait_until 10 not shows 'reconnecting'
         wait_until 10 shows default/2
         wait_until 20 ready 2
         kill -STOP "$sqmgr_pid"
-        wait_until 20 shows 'has not answered within 3s'
+        wait_until 20 shows 'did not answer within 3s'
         press m
         wait_until 10 shows 'by memory'
         kill -CONT "$sqmgr_pid"
-        wait_until 10 not shows 'has not answered'
+        wait_until 10 not shows 'did not answer'
         press q
         closed 0
 }
@@ -229,7 +229,7 @@ END
 @test "top needs a terminal, and an sqmgr" {
         start_fleet 1
         run -2 sqmgrctl top
-        [[ $output == *"needs a terminal: 'sqmgrctl status --watch'"* ]]
+        [[ $output == *"needs a terminal. Without one, run 'sqmgrctl status --watch'"* ]]
         run -2 sqmgrctl top --json
         run -2 sqmgrctl top default
         run -2 sqmgrctl top --watch

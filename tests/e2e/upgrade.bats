@@ -47,7 +47,7 @@ upgrade_by_reexec() {
         local pid=$sqmgr_pid
         install_program "$SQMGR_BUILD/sqmgr"
         run -0 sqmgrctl reexec
-        [[ $output == "sqmgr "*" runs in its place (pid $pid)" ]]
+        [[ $output == "sqmgr "*" has taken over (pid $pid)" ]]
         runs_the_installed
 }
 upgrade_by_signal() {
@@ -237,7 +237,7 @@ END
                 fi
                 grep -q "default: restart to generation $generation, 2 workers to replace" <<<"$shown"
                 grep -qE '^[0-9:]{8} default/[1-4] (quiet|active|is gone)' <<<"$shown"
-                grep -q "default: restart done, generation $generation is in force" <<<"$shown"
+                grep -q "default: restart done; generation $generation is current" <<<"$shown"
                 fleet_is ".generation == $generation and .rollout.state == \"done\""
         done
         # Others that it does not take are told as ever.
@@ -317,7 +317,7 @@ END
         wait_until 20 ready 2
         sqmgrctl scale default 3
         wait_until 20 ready 3
-        [ "$(state_version)" = 8 ]
+        [ "$(state_version)" = 9 ]
         were=$(processes)
         install_program "$before/main/sqmgr"
         run -1 sqmgrctl reexec
@@ -341,7 +341,7 @@ END
         upgrade_by_reexec
         wait_until 20 ready 2
         [ "$(processes)" = "$were" ]
-        wait_until 20 state_is_of_version 8
+        wait_until 20 state_is_of_version 9
 }
 state_version() { head -c 9 state | tail -c 1 | od -An -tu1 | xargs; }
 state_is_of_version() { [ "$(state_version)" = "$1" ]; }

@@ -21,8 +21,8 @@ why_has_lines() { # PATTERN...
 @test "why: a worker that is well, one that waits for its jobs, and one that is gone" {
         start_fleet 1 'memory_threshold = 1G'
         run -0 sqmgrctl why default/1
-        why_has_lines '* default/1 (pid *) started' '* default/1 (pid *) takes jobs' 'Now: active for *s, all is well' \
-                'process *, generation 1, started *s ago' '0 jobs running at its last beat *s ago' \
+        why_has_lines '* default/1 (pid *) started' '* default/1 (pid *) active' 'Now: active for *s, healthy' \
+                'process *, generation 1, started *s ago' '0 jobs running at the last heartbeat *s ago' \
                 'memory *M, 0% of memory_threshold 1G'
         [[ $output != *journalctl* ]]
 
@@ -30,10 +30,10 @@ why_has_lines() { # PATTERN...
         wait_until 10 fleet_is '.workers[0].busy == 1'
         sqmgrctl restart --wait --timeout 300s
         run -0 sqmgrctl why default/1
-        why_has_lines '* started' "* fleet 'default': restart to generation 2 by $(id -un) (uid $(id -u)), 1 worker to replace" \
-                '* default/1 (pid *) takes no more jobs: restart, 1 running' \
-                'Now: quiet for *s: a restart puts new code in force; it waits for 1 running job to finish' \
-                'process *, generation 1 (outdated), *' '1 job running at its last beat *'
+        why_has_lines '* started' "* fleet 'default': restart to generation 2 started by $(id -un) (uid $(id -u)); 1 worker to replace" \
+                '* default/1 (pid *) quieted (reason: restart), 1 job running' \
+                'Now: quiet for *s: a restart deploys new code; waits for 1 running job to finish' \
+                'process *, generation 1 (outdated), *' '1 job running at the last heartbeat *'
         [[ $output != *default/2* ]]
         run -0 sqmgrctl why default/1 --json
         jq -e '.worker.id == "default/1" and .worker.reason == "restart" and (.events[0].event == "started") and
@@ -42,7 +42,7 @@ why_has_lines() { # PATTERN...
         rm "$folder/steer/busy"
         wait_until 20 fleet_is '(.workers | length) == 1'
         run -0 sqmgrctl why default/1
-        why_has_lines '* started' '* is told to exit: restart' '* exited with status 0, as told: restart' 'Now: it is gone'
+        why_has_lines '* started' '* asked to exit (reason: restart)' '* exited cleanly (status 0, reason: restart)' 'Now: gone'
         run -0 sqmgrctl why default/1 --json
         jq -e '.worker == null and .events[-1].event == "gone"' <<<"$output"
 }
@@ -53,14 +53,14 @@ why_has_lines() { # PATTERN...
         kill -KILL "$killed"
         wait_until 20 fleet_is ".workers[0].pid != $killed and .workers[0].state == \"active\""
         run -0 sqmgrctl why default/1
-        [[ ${lines[0]} == "Others had this id before: see 'sqmgrctl events default/1'" ]]
+        [[ ${lines[0]} == "Earlier workers had the same id: run 'sqmgrctl events default/1'" ]]
         [[ $output != *SIGKILL* ]]
         record "$(worker_pids)"
         kill_sqmgr
         start_sqmgr
         wait_until 20 ready 1
         run -0 sqmgrctl why default/1
-        [[ ${lines[0]} == "Older events are not kept here; the journal may have them: 'journalctl SQMGR_WORKER=default/1', of all lives of that name" ]]
+        [[ ${lines[0]} == "Older events are not kept. To look for them in the journal, run 'journalctl SQMGR_WORKER=default/1'" ]]
         why_has_lines 'Now: active for *' 'process *, generation 1, *'
         record "$(worker_pids)"
 }
@@ -69,13 +69,13 @@ why_has_lines() { # PATTERN...
         run -3 sqmgrctl why default/1
         start_fleet 1
         run -2 sqmgrctl why default/7
-        [ "$output" = "sqmgrctl: unknown worker 'default/7': there is 'default/1'" ]
+        [ "$output" = "sqmgrctl: unknown worker 'default/7'; known: 'default/1'" ]
         run -2 sqmgrctl why nosuch/1
-        [ "$output" = "sqmgrctl: unknown fleet 'nosuch': there is 'default'" ]
+        [ "$output" = "sqmgrctl: unknown fleet 'nosuch'; known: 'default'" ]
         run -2 sqmgrctl why nosuch
-        [ "$output" = "sqmgrctl: unknown fleet 'nosuch': there is 'default'" ]
+        [ "$output" = "sqmgrctl: unknown fleet 'nosuch'; known: 'default'" ]
         run -0 sqmgrctl why default
-        [[ $output == *'Its count does not follow its queues: active_process_max is not set' ]]
+        [[ $output == *'The count does not follow the queues: active_process_max is not set' ]]
         [ "$(sqmgrctl why default --json | jq -r '.fleet.name, .fleet.scaling' | xargs)" = 'default null' ]
         run -2 sqmgrctl why
         run -2 sqmgrctl why default/1 default/2
@@ -90,8 +90,8 @@ why_has_lines() { # PATTERN...
         grep -q '^Now: quiet' <<<"$text"
         [ "$(longest_line "$text")" -le 80 ]
         # What is broken goes on below the text of the event, behind its time.
-        grep -A 1 -E "^[-0-9]+ [0-9:]+ fleet 'default': restart to generation 2 by " <<<"$text" | grep -qE '^ {20}[^ ].*replace$'
+        grep -A 1 -E "^[-0-9]+ [0-9:]+ fleet 'default': restart to generation 2 started by " <<<"$text" | grep -qE '^ {20}[^ ].*replace$'
         run -0 sqmgrctl why default/1
-        [[ $output == *": restart to generation 2 by $(id -un) (uid $(id -u)), 1 worker to replace"* ]]
+        [[ $output == *": restart to generation 2 started by $(id -un) (uid $(id -u)); 1 worker to replace"* ]]
         rm "$folder/steer/busy"
 }

@@ -38,11 +38,11 @@ start_elsewhere() {
 @test "the check of the configuration names the database" {
         start_wrong_database
         run -0 --separate-stderr sqmgr -c "$folder/sqmgr.ini" --check-config
-        [[ $stderr == *"REDIS_URL in the environment names database 3, redis_url database 0"* ]]
+        [[ $stderr == *"REDIS_URL in the environment selects database 3, redis_url selects database 0"* ]]
         echo "REDIS_URL=redis://127.0.0.1:$port/4" >"$folder/environment"
         echo "environment_file = $folder/environment" >>"$folder/sqmgr.ini"
         run -0 --separate-stderr sqmgr -c "$folder/sqmgr.ini" --check-config
-        [[ $stderr == *"REDIS_URL in the environment names database 4, redis_url database 0"* ]]
+        [[ $stderr == *"REDIS_URL in the environment selects database 4, redis_url selects database 0"* ]]
         echo "REDIS_URL=redis://localhost:$port" >"$folder/environment"
         run -0 --separate-stderr sqmgr -c "$folder/sqmgr.ini" --check-config
         [[ $stderr != *REDIS_URL* ]]
@@ -51,10 +51,10 @@ start_elsewhere() {
 @test "a wrong database is diagnosed within 15 s of the boot" {
         start_elsewhere
         wait_until 15 is_elsewhere "$worker"
-        any_event '.event == "beats-elsewhere" and (.text | contains("names database 3"))'
+        any_event '.event == "beats-elsewhere" and (.text | contains("selects database 3"))'
         run -1 sqmgrctl doctor
         [[ $output == *"default/1"*"database 3"*"Set redis_url"* ]]
-        [[ $(sqmgrctl why default/1) == *'beats elsewhere'* ]]
+        [[ $(sqmgrctl why default/1) == *'has booted, but its heartbeat was not found'* ]]
 }
 
 @test "the servers that the worker is connected to are shown where its environment says nothing" {
@@ -90,7 +90,7 @@ start_elsewhere() {
         wait_until 15 is_elsewhere "$worker"
         run -0 sqmgrctl stop default/1
         # The job threads may not be counted yet.
-        [[ $output == "default/1: stops as its jobs are done, and is replaced" || $output == "default/1: ordered; "* ]]
+        [[ $output == "default/1: stopping once its jobs are done; a new worker replaces it" || $output == "default/1: order recorded; "* ]]
         wait_until 60 gone "$worker"
         wait_until 60 fleet_is '(.workers | length) == 1 and .workers[0].waits_for_code == "beats-elsewhere"'
 

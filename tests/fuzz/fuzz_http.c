@@ -11,10 +11,11 @@ static struct web *web;
 static void start(void)
 {
         static const char *const sockets[] = {"/nonexistent/sqmgr-fuzz.sock"};
+        static const struct watch_places places = {.sockets = sockets, .n = 1};
 
         (void)signal(SIGPIPE, SIG_IGN);
         fuzz_check(sd_event_new(&event) >= 0);
-        fuzz_check(web_new(&web, event, sockets, 1, NULL) == 0);
+        fuzz_check(web_new(&web, event, &places, NULL) == 0);
 }
 
 static int connect_client(void)

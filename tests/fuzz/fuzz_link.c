@@ -72,7 +72,7 @@ static void look_at_page(enum page_part part, const json_t *document, const json
 static void look(const struct watch *watch)
 {
         const struct instances *instances = watch_instances(watch);
-        _cleanup_json_ json_t *document = instances_render(instances, 7 * USEC_PER_SEC);
+        _cleanup_json_ json_t *document = instances_render(instances, NULL, 7 * USEC_PER_SEC);
         _cleanup_free_ char *text = document ? json_dumps(document, JSON_COMPACT) : NULL;
         _cleanup_free_ char *lacks = instances_lacks(instances), *merged = NULL;
         _cleanup_free_ struct history_sample *samples = NULL;
@@ -122,6 +122,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         static const struct watch_ops ops = {.reported = on_answers, .metrics_reported = on_metrics};
         const char *const sockets[] = {path};
+        const struct watch_places places = {.sockets = sockets, .n = 1};
         struct input input = {.at = data, .left = size};
         sd_event *event = NULL;
         struct watch *watch;
@@ -131,7 +132,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (listener < 0)
                 open_listener();
         fuzz_check(sd_event_new(&event) >= 0);
-        fuzz_check(watch_new(&watch, event, sockets, 1, &ops, &reported) == 0);
+        fuzz_check(watch_new(&watch, event, &places, &ops, &reported) == 0);
         while (peer < 0) {
                 fuzz_check(sd_event_run(event, USEC_PER_SEC) >= 0);
                 peer = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);

@@ -130,7 +130,7 @@ TEST(no_growth_no_memory_and_no_job_are_said_as_they_are)
         golden_expect("events", "culprits: no growth no memory and no job are said as they are",
                       reported_memory(""));
         look(MIB(200));
-        ck_assert_str_eq(reported_memory("A"), "held 200M, running A");
+        ck_assert_str_eq(reported_memory("A"), "used 200M, running A");
         ck_assert_uint_eq(t.fleet->culprits[0].growth_bytes, 0);
         golden_expect("events", "culprits: no growth no memory and no job are said as they are, 2",
                       reported(CULPRITS_OOM, ""));
@@ -155,7 +155,7 @@ TEST(one_whose_index_another_has_by_now_is_a_former_one)
         pid_t pid = worker->process.pid;
 
         reported_memory("Mail");
-        snprintf(former, sizeof(former), "a former default/1 (pid %d) ", (int)pid);
+        snprintf(former, sizeof(former), "former default/1 (pid %d) ", (int)pid);
         test_exit(&t, worker, 1);
         ck_assert_ptr_null(
                 strstr(culprits_text(t.fleet, &t.fleet->culprits[0], text, sizeof(text)), "former"));

@@ -79,7 +79,7 @@ TEST(classes_are_not_named_where_a_job_is_unknown)
         ck_assert_uint_eq(worker_oldest_job_usec(worker, t.now), 0);
         test_run(&t, 310);
         const char *text = test_event_text(&t, EVENT_DRAIN_CUT);
-        ck_assert_msg(strstr(text, "with 1 running job") && !strstr(text, "MailJob"), "%s", text);
+        ck_assert_msg(strstr(text, ", 1 job running") && !strstr(text, "MailJob"), "%s", text);
 }
 
 TEST(a_drain_that_ends_by_itself_is_not_cut_off)

@@ -388,7 +388,7 @@ TEST(a_fleet_that_recovers_is_no_problem_and_a_halted_restart_is_one)
         expect("recovery 1");
         /* All are there, of before. */
         fleet.crash.failed_at = T0;
-        fleet.rollout = (struct rollout){.state = ROLLOUT_HALTED, .error = "3 new workers in a row failed"};
+        fleet.rollout = (struct rollout){.state = ROLLOUT_HALTED, .error = "3 new workers failed in a row"};
         diagnose_workers(NULL, 0);
         expect("recovery 2");
 }

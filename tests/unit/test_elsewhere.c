@@ -264,6 +264,36 @@ TEST(worker_that_sends_heartbeats_is_not_replaced_by_one_whose_heartbeats_are_mi
         ck_assert_int_eq(old->verdict.waits_for, WAIT_READY_OTHERS);
 }
 
+/* With a surge of 0 the old worker leaves first. */
+TEST(restart_is_not_done_by_workers_whose_heartbeats_are_missing_if_those_of_the_old_were_found)
+{
+        struct worker *old = test_spawn_ready(&t);
+
+        t.fleet_settings.restart_surge = (struct share){0};
+        test_restart(&t);
+        observe_quieted(old, REASON_RESTART, 0, t.now);
+        struct worker *new = spawn_elsewhere();
+        for (unsigned i = 0; i < 3; i++)
+                read_after(new, 5, (struct reading){.threads = 5});
+        ck_assert(worker_title_ready(new, t.now));
+        rollout_observe_time(t.fleet, t.now);
+        ck_assert_int_eq(test_rollout(&t), ROLLOUT_RUNNING);
+        test_exit(&t, old, 0);
+        t.now += t.fleet_settings.rollout_timeout;
+        rollout_observe_time(t.fleet, t.now);
+        ck_assert_int_eq(test_rollout(&t), ROLLOUT_HALTED);
+}
+
+TEST(force_ends_a_worker_that_is_stopping)
+{
+        struct worker *worker = spawn_elsewhere();
+
+        worker->state = WORKER_STOPPING;
+        ck_assert_int_eq(command_stop_worker(worker, false, NULL, t.now), COMMAND_LEAVING);
+        ck_assert_int_eq(command_stop_worker(worker, true, NULL, t.now), COMMAND_DONE);
+        ck_assert(worker->orders.forced);
+}
+
 TEST(worker_is_like_any_other_once_its_heartbeat_is_found)
 {
         struct worker *worker = spawn_elsewhere();

@@ -114,7 +114,7 @@ TEST(lines_of_others_are_not_its_own_and_doubt_is_reported)
         ck_assert_ptr_nonnull(fleet_add_worker(own, &other));
         expect_tail("own", "pid=7 tid=a mine\npid=8 tid=b theirs\n", "pid=7 tid=a mine");
         expect_tail("own", "pid=8 tid=b theirs\nno database.yml\n",
-                    "no database.yml\n(other processes write to this log, too: lines may be theirs)");
+                    "no database.yml\n(other processes also write to this log; lines may be theirs)");
         expect_tail("own", "pid=8 tid=b theirs\n", "");
         /* They have no process that could be ended. */
         own->workers[0]->state = own->workers[1]->state = WORKER_GONE;

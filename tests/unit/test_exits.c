@@ -139,7 +139,7 @@ TEST(a_start_that_sqmgr_lacks_descriptors_for_is_no_failed_start)
                 ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
         }
         ck_assert_uint_gt(n, 2);
-        ck_assert(runtime_reported("could not be started: sqmgr itself failed: Too many open files"));
+        ck_assert(runtime_reported("could not be started: error in sqmgr itself: Too many open files"));
         ck_assert_uint_eq(fleet->crash.count, 0);
         ck_assert_uint_eq(fleet->totals.events[EVENT_CRASHED], 0);
 }

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* What sqmgr-web knows of each sqmgr, and what of it goes into the history. */
+#include "base/fd.h"
 #include "golden.h"
 #include "model/event.h"
 #include "unit.h"
+#include "web/find_instances.h"
 #include "web/history_feed.h"
 #include "web/instances.h"
 #include "wire/json.h"
 #include <math.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 
 #define STATUS(fleets) "{\"shutdown\":null,\"fleets\":[" fleets "]}"
 #define FLEET(name, active)                                                                                  \
@@ -19,7 +24,9 @@ static struct instances instances;
 
 static void setup(void)
 {
-        ck_assert_int_eq(instances_init(&instances, sockets, 2), 0);
+        ck_assert_int_eq(instances_init(&instances), 0);
+        for (size_t i = 0; i < ELEMENTSOF(sockets); i++)
+                ck_assert_ptr_nonnull(instances_add(&instances, sockets[i]));
 }
 
 static void teardown(void)
@@ -44,7 +51,7 @@ static void report_status(size_t i, const char *text, usec_t now)
 
 static void expect_document(usec_t now, const char *expected)
 {
-        _cleanup_json_ json_t *document = instances_render(&instances, now), *json = load(expected);
+        _cleanup_json_ json_t *document = instances_render(&instances, NULL, now), *json = load(expected);
         _cleanup_free_ char *text = json_dumps(document, JSON_REAL_PRECISION(15));
 
         ck_assert_msg(json_equal(document, json), "%s", text);
@@ -303,6 +310,76 @@ TEST(marks_are_of_kinds_that_there_are)
         for (enum event_kind kind = 0; kind < _EVENT_MAX; kind++)
                 n += history_feed_mark_name(event_kinds[kind].name) ? 1 : 0;
         ck_assert_uint_eq(n, 17);
+}
+
+static char folder[64], found_text[1024];
+
+static const char *in_folder(const char *name)
+{
+        static char path[128];
+
+        snprintf(path, sizeof(path), "%s/%s", folder, name);
+        return path;
+}
+
+static void make_socket(const char *name)
+{
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+        _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+        snprintf(address.sun_path, sizeof(address.sun_path), "%.100s", in_folder(name));
+        ck_assert_int_eq(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+}
+
+static void on_found(void *userdata, const char *path)
+{
+        ck_assert_ptr_eq(userdata, found_text);
+        ck_assert_int_eq(strncmp(path, folder, strlen(folder)), 0);
+        strcat(strcat(found_text, path + strlen(folder)), "\n");
+}
+
+static void expect_found(const char *expected)
+{
+        char enabled[64];
+
+        snprintf(enabled, sizeof(enabled), "%.40s/wants", folder);
+        snprintf(found_text, sizeof(found_text), "%s", "");
+        find_instances(in_folder("run"), enabled, on_found, found_text);
+        ck_assert_str_eq(found_text, expected);
+}
+
+TEST(instances_are_those_that_are_enabled_and_those_with_a_socket)
+{
+        static const char *const made[] = {"run",
+                                           "wants",
+                                           "run/shop",
+                                           "run/blog",
+                                           "run/status",
+                                           "run/a b",
+                                           "run/stale",
+                                           "run/.hidden",
+                                           "wants/sqmgr@mail.service",
+                                           "wants/x@y.service",
+                                           "wants/sqmgr@.service",
+                                           "wants/sqmgr@a b.service",
+                                           "wants/sqmgr-app@u.service",
+                                           "wants/sqmgr-web.service",
+                                           "run/stale/read.sock"};
+
+        snprintf(folder, sizeof(folder), "/tmp/sqmgr-test.XXXXXX");
+        ck_assert_ptr_nonnull(mkdtemp(folder));
+        expect_found("");
+        for (size_t i = 0; i < ELEMENTSOF(made); i++)
+                ck_assert_int_eq(mkdir(in_folder(made[i]), 0700), 0);
+        make_socket("run/shop/read.sock");
+        make_socket("run/blog/read.sock");
+        make_socket("run/a b/read.sock");
+        make_socket("run/.hidden/read.sock");
+        expect_found("/run/mail/read.sock\n/run/blog/read.sock\n/run/shop/read.sock\n");
+        make_socket("run/read.sock");
+        ck_assert_int_eq(mkdir(in_folder("wants/sqmgr.service"), 0700), 0);
+        expect_found("/run/read.sock\n/run/read.sock\n/run/mail/read.sock\n/run/blog/read.sock\n"
+                     "/run/shop/read.sock\n");
 }
 
 TEST_MAIN("instances", .each = {setup, teardown})

@@ -396,7 +396,8 @@ TEST(a_failed_start_backs_off_and_says_why)
         ck_assert_uint_gt(t.fleet->shortage.next_at, t.now);
         ck_assert_uint_eq(t.fleet->crash.count, 0);
         ck_assert_str_eq(test_event_text(&t, EVENT_START_FAILED),
-                         "default/3 could not be started: sqmgr itself failed: Too many open files");
+                         "default/3 could not be started: error in sqmgr itself: Too many open files. Run "
+                         "'sqmgrctl doctor'");
 }
 
 TEST(a_worker_that_cannot_be_watched_is_no_failed_start)

@@ -126,7 +126,8 @@ static char *merge(struct instance *list, size_t n)
 TEST(one_instance_is_reported_as_it_is)
 {
         _cleanup_json_ json_t *families = one();
-        struct instance instance = {.socket = "/s", .metrics = families}, unknown = {.socket = "/s"};
+        struct instance instance = {.socket = (char[]){"/s"}, .metrics = families},
+                        unknown = {.socket = (char[]){"/s"}};
         _cleanup_free_ char *merged = merge(&instance, 1), *text = print(one(), METRICS_TEXT);
         _cleanup_free_ char *nothing = merge(&unknown, 1);
 
@@ -143,9 +144,9 @@ TEST(each_family_of_several_stands_once)
         _cleanup_json_ json_t *second = json_loads(
                 "[" FAMILY("c", "summary", "", "1.5, 3") "," FAMILY("b_total", "gauge", "", "4") "]", 0,
                 NULL);
-        struct instance list[] = {{.socket = "/a", .metrics = first},
-                                  {.socket = "/b\"\\", .metrics = second},
-                                  {.socket = "/c"}};
+        struct instance list[] = {{.socket = (char[]){"/a"}, .metrics = first},
+                                  {.socket = (char[]){"/b\"\\"}, .metrics = second},
+                                  {.socket = (char[]){"/c"}}};
         _cleanup_free_ char *merged = merge(list, 3);
 
         ck_assert_str_eq(merged, "# HELP a Help.\n# TYPE a gauge\na{socket=\"/a\",fleet=\"x\"} 1\n"
@@ -157,9 +158,11 @@ TEST(each_family_of_several_stands_once)
 
 TEST(says_of_each_instance_whether_it_answers)
 {
-        struct instance list[] = {
-                {.socket = "/a", .reachable = true, .status = json_null(), .reported_at = USEC_PER_SEC},
-                {.socket = "/b"}};
+        struct instance list[] = {{.socket = (char[]){"/a"},
+                                   .reachable = true,
+                                   .status = json_null(),
+                                   .reported_at = USEC_PER_SEC},
+                                  {.socket = (char[]){"/b"}}};
         const struct instances instances = {.list = list, .n = 2};
         const struct http_counts self = {.connections = 7};
         _cleanup_free_ char *text = NULL;

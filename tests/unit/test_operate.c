@@ -284,7 +284,7 @@ static void expect_refused(const char *call, const char *reason)
 TEST(without_a_state_what_must_be_remembered_is_refused_and_what_ends_is_carried_out)
 {
         static const char refused[] = "refused, nothing has changed: the state file '";
-        static const char carried_out[] = "carried out, but not recorded: the state file '";
+        static const char carried_out[] = "carried out but not recorded: the state file '";
 
         save_error = -EROFS;
         expect_refused(CONTROL("Restart", "{}"), refused);

@@ -288,6 +288,60 @@ TEST(shows_the_last_state_of_one_that_is_away)
         json_decref(status);
 }
 
+/* Adds a fleet, and a restart of it. */
+static void add_fleet(const json_t *status, const char *name, int active, const char *rollout)
+{
+        const json_t *instance = json_array_get(json_object_get(status, "instances"), 0);
+        json_t *fleets = json_object_get(json_object_get(instance, "status"), "fleets");
+
+        json_array_append_new(fleets,
+                              json_pack("{s:s, s:i, s:i, s:o, s:[]}", "name", name, "target", 1, "active",
+                                        active, "rollout", json_loads(rollout, 0, NULL), "workers"));
+}
+
+TEST(no_fleet_makes_up_for_one_that_is_short)
+{
+        json_t *status = status_with("{\"target\": 1, \"active\": 0}");
+
+        add_fleet(status, "mailers", 2, "{}");
+        char *text = render(PAGE_LIVE, status, NULL);
+        ck_assert_ptr_nonnull(strstr(text, ">1 of 2 workers active in 2 fleets (1 short of workers), "
+                                           "1 more than needed, 4 jobs running</p>"));
+        free(text);
+        json_decref(status);
+}
+
+TEST(of_twenty_fleets_restarts_come_first_and_a_halted_one_with_its_command)
+{
+        json_t *status =
+                status_with("{\"problems\": [{\"code\": \"rollout-halted\", \"fleet\": \"fleet-19\", "
+                            "\"severity\": \"error\", \"summary\": \"halted\", \"remedy\": \"Fix it\", "
+                            "\"command\": \"sqmgrctl restart fleet-19\"}]}");
+        char name[32];
+
+        for (int i = 2; i <= 20; i++) {
+                snprintf(name, sizeof(name), "fleet-%d", i);
+                add_fleet(status, name, 1,
+                          i == 19   ? "{\"state\": \"halted\", \"error\": \"<worker>\"}"
+                          : i == 18 ? "{\"state\": \"running\"}"
+                                    : "{\"state\": \"none\"}");
+        }
+        json_object_set_new(status, "host", json_string("web-<3>"));
+        char *text = render(PAGE_WHOLE, status, NULL);
+        const char *activity = strstr(text, "<h2 id=\"activity-title\">Activity</h2>"),
+                   *halted = strstr(text, "<h3>fleet-19: restart to generation 0 halted</h3>"),
+                   *running = strstr(text, "<h3>fleet-18: restart to generation 0 running</h3>"),
+                   *fleets = strstr(text, "<h2 id=\"fleets-title\">");
+        ck_assert(activity && activity < halted && halted < running && running < fleets);
+        const char *reason = strstr(halted, "Reason: &lt;worker&gt;"),
+                   *command = strstr(halted, "Fix it: <code>sqmgrctl restart fleet-19</code>");
+        ck_assert(reason && reason < command && command < running);
+        ck_assert_ptr_nonnull(strstr(text, "<span class=\"brand\">sqmgr on web-&lt;3&gt;</span>"));
+        ck_assert_ptr_nonnull(strstr(text, " - sqmgr on web-&lt;3&gt;</title>"));
+        free(text);
+        json_decref(status);
+}
+
 TEST(folds_what_needs_nobody)
 {
         json_t *status = document(load("status"));
@@ -323,7 +377,7 @@ TEST(reports_of_many_hosts_where_a_fleet_has_a_group)
         json_t *status = status_with("{}");
         char *text = render(PAGE_LIVE, status, NULL);
 
-        ck_assert_ptr_null(strstr(text, "Many hosts"));
+        ck_assert_ptr_null(strstr(text, "Rollouts over hosts"));
         free(text);
         text = render(PAGE_LIVE, with_rollouts(status, "hosts"), NULL);
         expect_seen("hosts", text);

@@ -231,7 +231,7 @@ TEST(writes_an_endless_duration)
 {
         char text[FORMAT_MAX];
 
-        ck_assert_str_eq(format_duration(USEC_INFINITY, text, sizeof(text)), "for ever");
+        ck_assert_str_eq(format_duration(USEC_INFINITY, text, sizeof(text)), "forever");
 }
 
 static const struct {

@@ -53,7 +53,7 @@ static void assert_unsafe(int (*explain)(const char *path, char *why, size_t siz
         ck_assert_msg(strncmp(why + 1, below(name), strlen(below(name))) == 0, "%s", why);
 }
 
-#define WRITABLE "others may write to the directory"
+#define WRITABLE "is writable by others"
 
 static void make(const char *name, mode_t mode)
 {
@@ -114,7 +114,7 @@ TEST(a_link_of_another_user_is_not_safe_wherever_it_leads)
         if (geteuid() != 0)
                 return;
         ck_assert_int_eq(lchown(below("link"), OTHER, (gid_t)-1), 0);
-        assert_unsafe(path_trust_explain, "link/file", "the link", "link");
+        assert_unsafe(path_trust_explain, "link/file", ": link '", "link");
 }
 
 TEST(a_directory_of_another_user_is_not_safe)
@@ -124,7 +124,7 @@ TEST(a_directory_of_another_user_is_not_safe)
         if (geteuid() != 0)
                 return;
         ck_assert_int_eq(chown(below("a"), OTHER, (gid_t)-1), 0);
-        assert_unsafe(path_trust_explain, "a/b/file", "the directory", "a");
+        assert_unsafe(path_trust_explain, "a/b/file", ": directory '", "a");
 }
 
 static void make_file(const char *name)
@@ -153,7 +153,7 @@ TEST(a_file_is_where_no_link_can_be_changed)
         if (geteuid() != 0)
                 return;
         ck_assert_int_eq(lchown(below("a/link"), OTHER, (gid_t)-1), 0);
-        assert_unsafe(path_trust_explain_file, "file", "the link", "a/link");
+        assert_unsafe(path_trust_explain_file, "file", ": link '", "a/link");
 }
 
 TEST(links_in_a_circle_have_an_end)

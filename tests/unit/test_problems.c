@@ -108,7 +108,7 @@ TEST(a_log_tail_is_quoted_once)
         t.fleet->crash_quoted = *QUOTED("cannot load such file");
         expect("a crash loop with a log tail");
         t.fleet->rollout.state = ROLLOUT_HALTED;
-        snprintf(t.fleet->rollout.error, sizeof(t.fleet->rollout.error), "3 new workers in a row failed");
+        snprintf(t.fleet->rollout.error, sizeof(t.fleet->rollout.error), "3 new workers failed in a row");
         t.fleet->rollout.quoted = t.fleet->crash_quoted;
         expect("a halted restart with the same log tail");
 }

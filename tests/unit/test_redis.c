@@ -386,7 +386,7 @@ static void note_reply(struct redis *r _unused_, const struct redisReply *reply,
         if (reply && reply->type != REDIS_REPLY_ERROR)
                 what = "ok";
         else if (reply)
-                what = strstr(reply->str, "'GETRANGE big' was too large: it") ? "left" : reply->str;
+                what = strstr(reply->str, "'GETRANGE big' was too large; this") ? "left" : reply->str;
         size_t length = strlen(replies);
 
         snprintf(replies + length, sizeof(replies) - length, "%s%s", (const char *)userdata, what);

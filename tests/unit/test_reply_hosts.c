@@ -27,7 +27,7 @@ TEST(a_host_says_what_it_waits_for_or_why_it_failed)
         golden_begin();
         add_why("running", "{\"state\": \"waiting\", \"seen_seconds\": 61}");
         add_why("running", "{\"state\": \"waiting\", \"seen_seconds\": 200}");
-        add_why("running", "{\"state\": \"waiting\", \"progress\": \"begins no turn for another 4min\"}");
+        add_why("running", "{\"state\": \"waiting\", \"progress\": \"waits 4min more\"}");
         add_why("halted", "{\"state\": \"waiting\"}");
         add_why("aborted", "{\"state\": \"waiting\"}");
         add_why("running", "{\"state\": \"rolling\", \"progress\": null}");
@@ -129,7 +129,7 @@ TEST(a_rollout_is_reported_in_sentences)
         add_sentences(
                 "{\"group\": \"g\", \"epoch\": 7, \"state\": \"none\", \"trouble\": \"Redis is down\"}");
         add_sentences("{\"group\": \"g\", \"epoch\": 7, \"state\": \"none\", \"trouble\": \"Redis has lost "
-                      "epoch 7\", \"hosts\": [{\"state\": \"waiting\"}]}");
+                      "rollout 7\", \"hosts\": [{\"state\": \"waiting\"}]}");
         add_sentences("[]");
         golden_end("rollout-hosts", "a rollout");
 }

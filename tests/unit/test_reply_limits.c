@@ -134,16 +134,16 @@ TEST(names_are_short_and_each_stands_once)
 
         memset(name, 'n', sizeof(name) - 1);
         snprintf(text, sizeof(text), "{\"fleets\":[{\"name\":\"%s\"}]}", name);
-        expect_check(INSTANCE_QUERY_STATUS, strdup(text), "a fleet whose name");
+        expect_check(INSTANCE_QUERY_STATUS, strdup(text), "a fleet name");
         snprintf(text, sizeof(text), "{\"fleets\":[{\"workers\":[{\"id\":\"%s\"}]}]}", name);
-        expect_check(INSTANCE_QUERY_STATUS, strdup(text), "a worker whose name");
+        expect_check(INSTANCE_QUERY_STATUS, strdup(text), "a worker name");
         name[REPLY_NAME_MAX] = '\0';
         snprintf(text, sizeof(text), "{\"fleets\":[{\"name\":\"%s\"}]}", name);
         expect_check(INSTANCE_QUERY_STATUS, strdup(text), "");
         expect_check(INSTANCE_QUERY_STATUS, strdup("{\"fleets\":[{\"name\":\"a\"},{\"name\":\"a\"}]}"),
-                     "two fleets of one name");
+                     "two fleets with the same name");
         expect_check(INSTANCE_QUERY_STATUS, strdup("{\"fleets\":[{},7,{\"name\":7}]}"),
-                     "two fleets of one name");
+                     "two fleets with the same name");
         expect_check(INSTANCE_QUERY_STATUS, strdup("{\"fleets\":7}"), "");
 }
 

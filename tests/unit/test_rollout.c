@@ -320,8 +320,7 @@ TEST(a_start_that_sqmgr_itself_cannot_make_does_not_count)
         ck_assert_uint_eq(t.fleet->rollout.failures, 0);
         ck_assert_uint_eq(t.fleet->crash.count, 0);
         ck_assert_uint_eq(test_events(&t, EVENT_PLACES_HELD), 1);
-        ck_assert(strstr(test_fleet_waits_for(&t),
-                         "sqmgr itself failed to start a process (Too many open files)"));
+        ck_assert(strstr(test_fleet_waits_for(&t), "sqmgr could not create a process (Too many open files)"));
         t.start_error = 0;
         test_after(&t, 300, test_rollout(&t), ROLLOUT_DONE);
         ck_assert_uint_eq(t.fleet->shortage.count, 0);

@@ -205,9 +205,9 @@ TEST(an_abort_ends_its_restart)
 {
         take_lease();
         reply.state = GROUP_ABORTED;
-        snprintf(reply.error, sizeof(reply.error), "b asked for it");
+        snprintf(reply.error, sizeof(reply.error), "ordered on b");
         expect(ROLLOUT_ACT_ABORT, ROLLOUT_REQUEST_FAIL);
-        ck_assert_str_eq(group.error, "b asked for it");
+        ck_assert_str_eq(group.error, "ordered on b");
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
 }
 

@@ -560,7 +560,7 @@ TEST(aborted_nobody_begins)
         tick("a", "want");
         call(rollout_call(&caller, WORDS("abort", "seal"), on_answer, NULL));
         ck_assert_int_eq(last.state, GROUP_ABORTED);
-        ck_assert_str_eq(last.error, "b asked for it");
+        ck_assert_str_eq(last.error, "ordered on b");
         ck_assert_str_eq(last.end_mac, "seal");
         pass_seconds(1);
         ck_assert_int_eq(tick("b", "want"), HOST_LEASE_WAITING);

@@ -139,7 +139,7 @@ TEST(a_worker_with_a_stuck_job_writes_what_it_is_at)
         put_job("j1", 100);
         running_jobs_poll(worker);
         run_until(exists("dump"));
-        ck_assert(runtime_reported("is in the worker's log"));
+        ck_assert(runtime_reported("are in the worker's log"));
 }
 
 /* To it the signal would be a stop. */

@@ -205,7 +205,7 @@ TEST(fewer_only_while_it_is_known_how_long_jobs_wait)
         two[1].age_unknown = true;
         reading.active = 3;
         ck_assert_uint_gt(look(), 3);
-        ck_assert_msg(strncmp(because(), "1000 jobs wait: at 500ms each", 29) == 0, "%s", text);
+        ck_assert_msg(strncmp(because(), "1000 jobs waiting; at 500ms per job", 35) == 0, "%s", text);
 }
 
 TEST(fewer_only_after_all_of_the_time)

@@ -130,8 +130,8 @@ TEST(whether_another_process_works_is_unknown_until_it_is_read)
 {
         start("sleep 1000 & wait");
         run_until(has_started());
-        ck_assert_int_eq(sibling_find(worker()->handle, NULL), -EINPROGRESS);
-        run_until(sibling_find(worker()->handle, NULL) == 0);
+        ck_assert_int_eq(sibling_find(worker()->handle, true, NULL), -EINPROGRESS);
+        run_until(sibling_find(worker()->handle, true, NULL) == 0);
 }
 
 TEST(of_one_that_cannot_be_read_in_time_nothing_is_known)
@@ -139,9 +139,9 @@ TEST(of_one_that_cannot_be_read_in_time_nothing_is_known)
         silent = true;
         start("sleep 1000 & wait");
         run_until(has_started());
-        ck_assert_int_eq(sibling_find(worker()->handle, NULL), -EINPROGRESS);
+        ck_assert_int_eq(sibling_find(worker()->handle, true, NULL), -EINPROGRESS);
         skipped += 3 * USEC_PER_SEC;
-        run_until(sibling_find(worker()->handle, NULL) == -ETIMEDOUT);
+        run_until(sibling_find(worker()->handle, true, NULL) == -ETIMEDOUT);
 }
 
 TEST_MAIN("slow_exits", .each = {setup, teardown})

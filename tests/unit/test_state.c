@@ -325,6 +325,7 @@ static struct fleet fixed_fleets[] = {
                      .progress_at = 202,
                      .failures = 4,
                      .failed_at = 203,
+                     .elsewhere = true,
                      .error = "it failed",
                      .quoted.quoted_bytes = "no database"},
          .crash = {.count = 6, .failed_at = 301, .next_at = 5000, .freed = 1},
@@ -480,6 +481,7 @@ TEST(reads_what_this_version_writes)
         ck_assert_uint_eq(saved->heartbeat, HEARTBEAT_REDIS);
         ck_assert_uint_eq(saved->places_left, fleet->places_left);
         ck_assert_uint_eq(saved->newest_generation, fleet->newest_generation);
+        ck_assert(saved->rollout.elsewhere);
         for (size_t i = 0; i < LAUNCHES_KEPT; i++) {
                 ck_assert_uint_eq(saved->launches[i].generation, fleet->launches[i].generation);
                 ck_assert_uint_eq(saved->launches[i].launch_hash, fleet->launches[i].launch_hash);

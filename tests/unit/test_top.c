@@ -196,7 +196,7 @@ TEST(the_worst_problems_are_shown_and_colour_their_fleets)
         json_object_set_new(replies.status, "problems", problems);
         view.colour = true;
         shows("\033[31merror: fleet 'mail': crash loop (since 2027-01-15 07:43:20)");
-        shows("... 1 more problems: sqmgrctl status");
+        shows("... 1 more problems: run 'sqmgrctl status'");
         shows("\033[31mmail (");
         shows("\033[33mweb (");
 }
@@ -211,7 +211,7 @@ TEST(nothing_is_done_but_after_a_yes)
                 shows("Quiet web/2?");
                 ck_assert_int_eq(press(others[i]), TOP_NOTHING);
                 ck_assert_int_eq(top.asked, TOP_NOTHING);
-                shows_picture("nothing was done");
+                shows_picture("canceled");
         }
         ck_assert_str_eq(top.chosen, "web/2");
         /* Not a later one, either. */
@@ -246,8 +246,8 @@ TEST(where_nobody_is_nothing_can_be_asked)
         ck_assert_int_eq(press('x'), TOP_NOTHING);
         ck_assert_int_eq(press(TOP_KEY_ENTER), TOP_NOTHING);
         ck_assert(!top.opened && top.asked == TOP_NOTHING);
-        replies.error = "nobody answers";
-        shows("nobody answers");
+        replies.error = "connection refused";
+        shows("connection refused");
 }
 
 TEST(a_worker_is_opened_with_its_jobs_story_and_lines)
@@ -333,7 +333,7 @@ TEST(fits_into_each_terminal)
         for (unsigned i = 0; i < 12; i++)
                 json_array_append_new(json_object_get(replies.status, "fleets"),
                                       fleet_of("many", i == 0 ? many : json_array()));
-        replies.error = "sqmgr has not answered within 3s; what was asked for may still be done";
+        replies.error = "sqmgr did not answer within 3s; the order may still be carried out";
         replies.age = 12 * USEC_PER_SEC;
         replies.lines =
                 "a line that is far longer than the narrowest of all terminals is wide, and goes on\n";
@@ -416,8 +416,8 @@ TEST(the_keys_are_explained)
 
 TEST(an_old_picture_says_how_old_it_is)
 {
-        shows_not("trying again");
-        replies.error = "nobody answers on 'x': start sqmgr";
+        shows_not("reconnecting");
+        replies.error = "sqmgr is not running on 'x': connection refused. Start sqmgr";
         replies.age = 12500 * USEC_PER_MSEC;
         shows_picture("an old picture");
         shows("web/1");

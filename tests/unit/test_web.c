@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 #define CLIENTS 20
@@ -37,12 +38,12 @@ int __wrap_page_render(enum page_part part, const json_t *status, const json_t *
         return __real_page_render(part, status, list, now, ret, ret_size);
 }
 
-json_t *__real_instances_render(const struct instances *instances, usec_t now);
-json_t *__wrap_instances_render(const struct instances *instances, usec_t now);
-json_t *__wrap_instances_render(const struct instances *instances, usec_t now)
+json_t *__real_instances_render(const struct instances *instances, const char *host, usec_t now);
+json_t *__wrap_instances_render(const struct instances *instances, const char *host, usec_t now);
+json_t *__wrap_instances_render(const struct instances *instances, const char *host, usec_t now)
 {
         statuses++;
-        return __real_instances_render(instances, now);
+        return __real_instances_render(instances, host, now);
 }
 
 int __real_metrics_merge(const struct instances *instances, usec_t now, const struct http_counts *self,
@@ -133,9 +134,18 @@ static bool is_asked(void)
         return peer >= 0;
 }
 
+static void ignore_report(void *userdata _unused_, json_t *news _unused_)
+{
+}
+
+static void ignore_metrics(void *userdata _unused_)
+{
+}
+
 static void setup(void)
 {
         static const char *sockets[] = {path};
+        static const struct watch_places places = {.sockets = sockets, .n = 1};
         struct sockaddr_un address = {.sun_family = AF_UNIX};
 
         (void)signal(SIGPIPE, SIG_IGN);
@@ -150,7 +160,7 @@ static void setup(void)
         unsent_bytes = 0;
         events = "{\"parameters\":{\"events\":[]}}";
         ck_assert_int_ge(sd_event_new(&event), 0);
-        ck_assert_int_eq(web_new(&web, event, sockets, 1, NULL), 0);
+        ck_assert_int_eq(web_new(&web, event, &places, NULL), 0);
         run_all_until(is_asked());
         for (size_t i = 0; i < CLIENTS; i++)
                 clients[i] = -1;
@@ -224,6 +234,41 @@ static void ask_at_once(const char *line, const char *begin)
         while (!all_hear())
                 http_run(web_http(web));
         expect_all(begin);
+}
+
+TEST(instances_are_found_as_they_start)
+{
+        static const struct watch_ops ops = {.reported = ignore_report, .metrics_reported = ignore_metrics};
+        const struct watch_places places = {.runtime_dir = folder, .enabled_dir = "/nonexistent"};
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+        struct watch *watch;
+        char text[128];
+
+        ck_assert_int_eq(watch_new(&watch, event, &places, &ops, NULL), 0);
+        const struct instances *instances = watch_instances(watch);
+        /* While none is found, the usual one is missing. */
+        snprintf(text, sizeof(text), "%s/read.sock", folder);
+        ck_assert_uint_eq(instances->n, 1);
+        ck_assert_str_eq(instances->list[0].socket, text);
+        snprintf(text, sizeof(text), "%s/shop", folder);
+        ck_assert_int_eq(mkdir(text, 0700), 0);
+        snprintf(address.sun_path, sizeof(address.sun_path), "%s/shop/read.sock", folder);
+        _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        ck_assert_int_eq(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+        watch_set_viewers(watch, 1);
+        run_all_until(strcmp(instances->list[0].socket, address.sun_path) == 0);
+        ck_assert_uint_eq(instances->n, 1);
+        /* It stays. */
+        ck_assert_int_eq(unlink(address.sun_path), 0);
+        snprintf(address.sun_path, sizeof(address.sun_path), "%s/read.sock", folder);
+        fd = close_fd(fd);
+        fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        ck_assert_int_eq(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+        run_all_until(instances->n == 2);
+        ck_assert_str_eq(instances->list[1].socket, address.sun_path);
+        watch_free(watch);
+        ck_assert_int_eq(unlink(address.sun_path), 0);
+        ck_assert_int_eq(rmdir(text), 0);
 }
 
 TEST(a_document_is_rendered_once_for_all)
@@ -324,7 +369,7 @@ TEST(a_refused_reply_is_shown_as_the_reason)
         fputs("\"}]}}", out);
         ck_assert_int_eq(fclose(out), 0);
         events = text;
-        run_all_until(shows("the reply to GetEvents is refused: it has a text of more than 16384 bytes"));
+        run_all_until(shows("reply to GetEvents refused: it has a text of more than 16384 bytes"));
         ck_assert(shows("\"reachable\":false"));
         /* The fleets are shown as they were. */
         ck_assert(shows("\"name\":\"default\""));

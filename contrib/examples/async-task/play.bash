@@ -146,7 +146,7 @@ violations() {
 
 # Of those that sqmgr has put back each is written once, however often it was.
 put_back_by_sqmgr() {
-        sed -n 's/.* \([0-9a-f]\{24\}\) (queue .*: it is put back.*/\1/p' "$folder/sqmgr.log" | sort -u | paste -sd,
+        sed -n 's/.* \([0-9a-f]\{24\}\) (queue .*) re-enqueued.*/\1/p' "$folder/sqmgr.log" | sort -u | paste -sd,
 }
 
 judge() {

@@ -13,7 +13,7 @@ File.foreach(ARGV.fetch(0)) do |line|
 end
 
 File.foreach(ARGV.fetch(1)) do |line|
-  jid = line[/\b(\h{24}) \(queue .*: it is put back/, 1]
+  jid = line[/\b(\h{24}) \(queue .*\) re-enqueued/, 1]
   jobs.fetch(jid).count["rescued"] += 1 if jid
 end
 

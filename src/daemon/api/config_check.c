@@ -6,6 +6,7 @@
 #include "privileged/signal.h"
 #include <signal.h>
 #include <sys/wait.h>
+#include <sysexits.h>
 
 /* Included files, keys and users change without a change of the config file itself. */
 #define AGAIN_USEC (10 * USEC_PER_MIN)
@@ -26,8 +27,20 @@ static bool observe_file(struct config_check *check)
         return !same;
 }
 
+void config_check_end(struct config_check *check)
+{
+        if (check->child.pid <= 0)
+                return;
+        children_remove(&check->runtime->children, &check->child);
+        (void)signal_child(check->child.pid, SIGKILL);
+        (void)waitpid(check->child.pid, NULL, 0);
+        check->child.pid = 0;
+}
+
 void config_check_accept(struct config_check *check, usec_t now)
 {
+        /* A child may have read the file before its last change. */
+        config_check_end(check);
         (void)observe_file(check);
         check->judged_at = now;
         check->refused = false;
@@ -42,9 +55,12 @@ static void on_exited(struct child *child, const siginfo_t *info)
 {
         struct config_check *check =
                 (struct config_check *)((char *)child - offsetof(struct config_check, child));
-        bool refused = info->si_code != CLD_EXITED || info->si_status != 0;
+        bool refused = info->si_code == CLD_EXITED && info->si_status == EX_CONFIG;
+        bool accepted = info->si_code == CLD_EXITED && info->si_status == 0;
 
-        check->output_fd = close_fd(check->output_fd);
+        /* Otherwise nothing is known: the child was killed, or could not be executed. */
+        if (!refused && !accepted)
+                return;
         if (refused && !check->refused)
                 check->refused_at = clock_now(CLOCK_MONOTONIC);
         check->refused = refused;
@@ -59,11 +75,10 @@ static void start(struct config_check *check, usec_t now)
         };
         struct program_checking checking;
 
-        if (program_check_start(&question, &checking) < 0)
+        if (program_check_start(&question, &checking) < 0) {
+                config_check_doubt(check);
                 return;
-        /* The output of the child fits into a pipe. Nobody reads it: the command of the problem shows it
-         * again. */
-        check->output_fd = checking.output_fd;
+        }
         check->child = (struct child){.pid = checking.pid, .exited = on_exited};
         check->child_at = check->judged_at = now;
         children_add(&check->runtime->children, &check->child);
@@ -77,15 +92,4 @@ const char *config_check_refused(struct config_check *check, usec_t now)
                  (observe_file(check) || now >= usec_add(check->judged_at, AGAIN_USEC)))
                 start(check, now);
         return check->refused ? check->config_path : NULL;
-}
-
-void config_check_end(struct config_check *check)
-{
-        if (check->child.pid <= 0)
-                return;
-        check->output_fd = close_fd(check->output_fd);
-        children_remove(&check->runtime->children, &check->child);
-        (void)signal_child(check->child.pid, SIGKILL);
-        (void)waitpid(check->child.pid, NULL, 0);
-        check->child.pid = 0;
 }

@@ -17,7 +17,6 @@ struct config_check {
         usec_t refused_at;
         struct child child;
         usec_t child_at; /* when the child was started */
-        int output_fd;   /* while the child runs */
 };
 
 /* Call after a start or a reload has accepted the file: it needs no judgment until it changes. */

@@ -230,12 +230,14 @@ static void on_rehearsed(const struct error_report *error, void *userdata)
 }
 
 /* Rehearses the starts of all fleets, one after another. Returns true until that is done, or took too long.
- */
+ * A client that may only read starts no processes. */
 static bool rehearses(struct diagnosis *diagnosis)
 {
         struct runtime *runtime = diagnosis->source->persist->runtime;
         const struct world *world = runtime->world;
 
+        if (call_access(diagnosis->call) < CONTROL_OPERATE)
+                return false;
         while (!diagnosis->rehearsal && diagnosis->n_starts < world->n_fleets &&
                usec_sub(clock_now(CLOCK_MONOTONIC), diagnosis->asked_at) < REHEARSALS_USEC) {
                 const struct fleet *fleet = world->fleets[diagnosis->n_starts];
@@ -306,7 +308,7 @@ static void ask_redis(struct redis_diagnosis *redis, struct reader *reader)
         if (error && r != -ENOMEM)
                 redis->error = *error;
         else
-                error_report_set(&redis->error, r == -ENOMEM ? "memory is short" : "it is not connected yet");
+                error_report_set(&redis->error, r == -ENOMEM ? "out of memory" : "not connected yet");
 }
 
 static void ask_servers(struct diagnosis *diagnosis)

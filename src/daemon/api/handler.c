@@ -35,24 +35,23 @@ static bool refuse_if_unsaved(struct control *control, struct call *call, const 
 
         if (persist->error == 0)
                 return false;
-        handler_refuse(
-                call,
-                "%s: the state file '%s' cannot be written (%s), and a sqmgr that is started anew "
-                "would not know of the order; make its folder writable, and see whether its disk is full",
-                outcome, control->host.world->settings->state_file, strerrordesc_np(-persist->error));
+        handler_refuse(call,
+                       "%s: the state file '%s' cannot be written (%s), so a restarted sqmgr would not know "
+                       "of the order. Make the directory writable and check for a full disk",
+                       outcome, control->host.world->settings->state_file, strerrordesc_np(-persist->error));
         return true;
 }
 
 bool handler_record(struct control *control, struct call *call)
 {
         handler_changed(control);
-        return !refuse_if_unsaved(control, call, "the order is carried out, but not recorded");
+        return !refuse_if_unsaved(control, call, "order carried out but not recorded");
 }
 
 bool handler_refuse_unrecorded(struct control *control, struct call *call)
 {
         persist_save_now(control->host.persist, clock_now(CLOCK_MONOTONIC));
-        return refuse_if_unsaved(control, call, "the order is refused, nothing has changed");
+        return refuse_if_unsaved(control, call, "order refused, nothing has changed");
 }
 
 void handler_done(struct control *control, struct call *call)

@@ -98,7 +98,7 @@ static bool add_unread(struct jobs_query *query, const char *url, const char *wh
 {
         if (quoted)
                 query->quoted = *quoted;
-        return add_error(query, "the jobs are not known, Redis %s: %s", url, why);
+        return add_error(query, "running jobs are unknown (Redis %s: %s)", url, why);
 }
 
 static json_t *cut_name(const char *text)
@@ -146,10 +146,10 @@ static bool render_list(struct jobs_query *query, const struct place *place, con
                 if (json_array_append_new(query->jobs, render_job(place, &list->jobs[i])) < 0)
                         return false;
         bool enough = list->n_unreadable == 0 ||
-                      add_error(query, "%s (pid %d) runs %zu more that cannot be read: not as %s writes it",
+                      add_error(query, "%s (pid %d): %zu more running, unreadable (not in the format of %s)",
                                 place->worker, (int)place->pid, list->n_unreadable, place->traits->title);
         return enough && (list->n_oversized == 0 ||
-                          add_error(query, "%s (pid %d) runs %zu more, too large to be read: over %zu KiB",
+                          add_error(query, "%s (pid %d): %zu more running, too large to read (over %zu KiB)",
                                     place->worker, (int)place->pid, list->n_oversized, JOB_ENTRY_MAX / 1024));
 }
 
@@ -198,7 +198,7 @@ static bool read_link(struct jobs_query *query, const struct link *link, struct 
                 return false;
         const struct error_report *error = reader_error(link->reader);
         if (reader_state(link->reader) != READER_STATE_CONNECTED)
-                return add_unread(query, url, error ? error->text : "there is no connection yet",
+                return add_unread(query, url, error ? error->text : "not connected yet",
                                   error ? &error->quoted : NULL);
         FOREACH_POINTER(fleet, fleets, n_fleets)
                 max += fleet->link == link ? fleet->n_workers : 0;
@@ -263,9 +263,10 @@ static const char *refuses(struct jobs_calls *list, bool view, usec_t now)
         for (const struct jobs_query *i = list->first; i; i = i->next)
                 n += i->is_view == view;
         if (!view)
-                return n == QUERIES_MAX ? "too many wait for this already" : NULL;
+                return n == QUERIES_MAX ? "too many callers already wait for the jobs; try again later"
+                                        : NULL;
         if (n > 0 || (list->view_at != 0 && usec_sub(now, list->view_at) < VIEW_EACH_USEC))
-                return "the jobs are being read, or were within the last second: try again in the next";
+                return "the jobs are being read, or were read within the last second; try again in a second";
         list->view_at = now;
         return NULL;
 }

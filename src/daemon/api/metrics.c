@@ -82,21 +82,21 @@ static void put_self(struct facts *facts, const struct tick_totals *ticks)
         const struct status_info *info = facts->info;
         const struct world *world = facts->world;
 
-        FAMILY(facts, "sqmgr_info", "gauge", "The version that runs.");
+        FAMILY(facts, "sqmgr_info", "gauge", "Version of the running sqmgr.");
         SAMPLE(facts, 1, "version", info->version);
         put_one(facts, "sqmgr_uptime_seconds", "Time since sqmgr started; counters began then.",
                 seconds(usec_sub(facts->now, info->started_at)));
         FAMILY(facts, "sqmgr_tick_duration_seconds", "summary",
-               "How long a pass of observing, planning and executing takes.");
+               "Duration of a pass of observing, planning and executing.");
         metrics_sample(facts->metrics, seconds(ticks->usec), NULL);
         metrics_sample(facts->metrics, (double)ticks->n, NULL);
         put_one(facts, "sqmgr_config_last_reload_successful",
-                "1 where the settings that were read last are in force.", !info->settings->refused);
+                "1 if the last reload of the settings succeeded.", !info->settings->refused);
         put_one(facts, "sqmgr_config_last_reload_success_timestamp_seconds",
-                "When the settings in force were read, since 1970.", seconds(info->settings->loaded_at));
+                "Unix time at which the active settings were read.", seconds(info->settings->loaded_at));
         if (world->settings->pressure_limit > 0)
                 put_one(facts, "sqmgr_memory_pressure",
-                        "1 while memory is short by pressure_limit; only where there is such a limit.",
+                        "1 while memory pressure exceeds pressure_limit; only with such a limit.",
                         pressure_response_holds(world));
         if (world->available_bytes > 0)
                 put_one(facts, "sqmgr_available_memory_bytes", "Memory available to further processes.",
@@ -125,11 +125,12 @@ static void put_redis(struct facts *facts)
 {
         const struct status_info *info = facts->info;
 
-        FAMILY(facts, "sqmgr_redis_up", "gauge", "Whether the connection to this Redis is up.");
+        FAMILY(facts, "sqmgr_redis_up", "gauge", "1 if the connection to this Redis is up.");
         for (size_t i = 0; i < info->n_redis; i++)
                 if (!is_repeated(info, i))
                         SAMPLE(facts, all_up(info, info->redis[i].url), "url", info->redis[i].url);
-        FAMILY(facts, "sqmgr_redis_round_trip_seconds", "gauge", "How long its last answer took.");
+        FAMILY(facts, "sqmgr_redis_round_trip_seconds", "gauge",
+               "Duration of the last answer of this Redis.");
         for (size_t i = 0; i < info->n_redis; i++)
                 if (info->redis[i].rtt_ms >= 0 && !is_repeated(info, i))
                         SAMPLE(facts, info->redis[i].rtt_ms / 1000, "url", info->redis[i].url);
@@ -162,19 +163,20 @@ static void put_queues(struct facts *facts)
         const struct status_info *info = facts->info;
         const struct queues *queues;
 
-        FAMILY(facts, "sqmgr_queue_jobs", "gauge", "Jobs that wait in the queue.");
+        FAMILY(facts, "sqmgr_queue_jobs", "gauge", "Jobs waiting in the queue.");
         for (size_t i = 0; i < info->n_redis; i++)
                 for (size_t j = 0; (queues = queues_of(info, i)) && j < queues->n; j++)
                         if (is_label(queues->list[j].name))
                                 SAMPLE(facts, (double)queues->list[j].size, "url", info->redis[i].url,
                                        "queue", queues->list[j].name);
-        FAMILY(facts, "sqmgr_queue_latency_seconds", "gauge", "How long its oldest job has waited.");
+        FAMILY(facts, "sqmgr_queue_latency_seconds", "gauge",
+               "How long the oldest job in the queue has waited.");
         for (size_t i = 0; i < info->n_redis; i++)
                 for (size_t j = 0; (queues = queues_of(info, i)) && j < queues->n; j++)
                         if (queues->list[j].latency_known && is_label(queues->list[j].name))
                                 SAMPLE(facts, seconds(queues->list[j].latency), "url", info->redis[i].url,
                                        "queue", queues->list[j].name);
-        FAMILY(facts, "sqmgr_set_jobs", "gauge", "Jobs that are to be retried, scheduled or dead.");
+        FAMILY(facts, "sqmgr_set_jobs", "gauge", "Jobs that are scheduled, dead, or to be retried.");
         for (size_t i = 0; i < info->n_redis; i++) {
                 queues = queues_of(info, i);
                 if (!queues)
@@ -194,44 +196,40 @@ static double oldest_job(const struct fleet *fleet, usec_t now)
 
 static void put_fleets(struct facts *facts)
 {
-        PUT_FLEETS(facts, "sqmgr_fleet_target_workers", "How many workers should take jobs.",
+        PUT_FLEETS(facts, "sqmgr_fleet_target_workers", "Number of workers that should be active.",
                    fleet_target(fleet));
         PUT_FLEETS(facts, "sqmgr_fleet_configured_workers",
-                   "How many workers the settings say should take jobs, whatever 'sqmgrctl scale' has made "
-                   "of it.",
+                   "Number of workers that should be active by the settings, regardless of 'sqmgrctl scale'.",
                    fleet->settings->active_process_count);
         PUT_FLEETS(facts, "sqmgr_fleet_memory_threshold_bytes",
-                   "Memory beyond which a worker is replaced; only where there is such a limit.",
+                   "Memory beyond which a worker is replaced; only with such a limit.",
                    fleet->settings->memory_threshold > 0 ? (double)fleet->settings->memory_threshold : -1);
         PUT_FLEETS(facts, "sqmgr_fleet_memory_limit_bytes",
-                   "Memory beyond which a worker is quieted at once; only where there is such a limit.",
+                   "Memory beyond which a worker is quieted at once; only with such a limit.",
                    fleet->settings->memory_limit > 0 ? (double)fleet->settings->memory_limit : -1);
         PUT_FLEETS(facts, "sqmgr_fleet_oldest_job_seconds",
-                   "How long the oldest job has been running: of workers that drain and, with "
-                   "job_warn_after, of "
-                   "all; only where that is known.",
+                   "How long the oldest job has been running: in draining workers and, with job_warn_after, "
+                   "in all; only if known.",
                    oldest_job(fleet, facts->now));
-        PUT_FLEETS(facts, "sqmgr_fleet_max_processes", "How many processes the fleet may have at once.",
+        PUT_FLEETS(facts, "sqmgr_fleet_max_processes", "Maximum number of processes of the fleet.",
                    fleet_max_processes(fleet));
         PUT_FLEETS(facts, "sqmgr_fleet_generation",
-                   "Number of the fleet's latest release: 1, and 1 more with each restart; a reload that "
-                   "outdates "
-                   "workers counts once a worker was started after it.",
+                   "Current generation: 1, plus 1 for each restart; a reload that outdates workers counts "
+                   "once a worker was started after it.",
                    generation_shown(fleet));
-        PUT_FLEETS(facts, "sqmgr_fleet_ready_workers", "Workers on whose account others may be quieted.",
-                   counts->ready);
-        PUT_FLEETS(facts, "sqmgr_fleet_outdated_workers", "Workers of an older generation that take jobs.",
+        PUT_FLEETS(facts, "sqmgr_fleet_ready_workers",
+                   "Workers that are ready, so that others may be quieted.", counts->ready);
+        PUT_FLEETS(facts, "sqmgr_fleet_outdated_workers", "Active workers of an older generation.",
                    counts->outdated);
-        PUT_FLEETS(facts, "sqmgr_fleet_replaced_workers", "Workers that the last rollout has replaced.",
+        PUT_FLEETS(facts, "sqmgr_fleet_replaced_workers", "Workers replaced by the last rollout.",
                    fleet_replaced(fleet, facts->now));
-        PUT_FLEETS(facts, "sqmgr_fleet_short_lives", "Short lives in a row, 0 once they are over.",
+        PUT_FLEETS(facts, "sqmgr_fleet_short_lives", "Failed starts in a row; 0 once a worker stays up.",
                    fleet->crash.count);
-        PUT(facts, "sqmgr_fleet_info", "gauge", "What the fleet's workers speak.", 1, 1, "framework",
+        PUT(facts, "sqmgr_fleet_info", "gauge", "Framework of the fleet's workers.", 1, 1, "framework",
             fleet->settings->traits->name);
         /* A state set: the current state has the value 1, the others 0. */
-        PUT(facts, "sqmgr_fleet_state", "gauge", "1 for the state that the fleet is to be in.",
-            _FLEET_ORDER_MAX, fleet_order(fleet) == (enum fleet_order)i, "state",
-            fleet_order_name((enum fleet_order)i));
+        PUT(facts, "sqmgr_fleet_state", "gauge", "1 for the state ordered for the fleet.", _FLEET_ORDER_MAX,
+            fleet_order(fleet) == (enum fleet_order)i, "state", fleet_order_name((enum fleet_order)i));
         PUT(facts, "sqmgr_rollout_state", "gauge", "1 for the state of the fleet's last rollout.",
             _ROLLOUT_STATE_MAX, fleet->rollout.state == (enum rollout_state)i, "state",
             rollout_state_name((enum rollout_state)i));
@@ -269,9 +267,9 @@ static void put_workers(struct facts *facts)
 {
         PUT(facts, "sqmgr_workers", "gauge", "Workers by state.", WORKER_GONE + 1, count_of(counts, i),
             "state", i < WORKER_GONE ? worker_state_name((enum worker_state)i) : "hung");
-        PUT_WORKERS(facts, "sqmgr_worker_memory_bytes", "Memory that the worker holds.",
+        PUT_WORKERS(facts, "sqmgr_worker_memory_bytes", "Memory used by the worker.",
                     worker->memory.bytes > 0 ? (double)worker->memory.bytes : -1);
-        PUT_WORKERS(facts, "sqmgr_worker_busy_threads", "Jobs that the worker runs.",
+        PUT_WORKERS(facts, "sqmgr_worker_busy_threads", "Jobs running in the worker.",
                     fleet->settings->traits->reports_busy ? (double)worker->heartbeat.busy : -1);
         PUT_WORKERS(facts, "sqmgr_worker_threads", "Jobs that the worker can run at once.",
                     worker->heartbeat.concurrency > 0 ? (double)worker->heartbeat.concurrency : -1);
@@ -280,12 +278,13 @@ static void put_workers(struct facts *facts)
                             ? seconds(usec_sub(facts->now, worker->heartbeat.changed_at))
                             : -1);
         PUT(facts, "sqmgr_worker_starts_total", "counter",
-            "Workers started, by why another leaves that they replace.", _REASON_MAX, fleet->totals.starts[i],
+            "Workers started, by the reason why the replaced worker leaves.", _REASON_MAX,
+            fleet->totals.starts[i], "reason", reason_name((enum reason)i));
+        PUT(facts, "sqmgr_worker_ends_total", "counter",
+            "Workers that are gone, by the reason why they left.", _REASON_MAX, fleet->totals.ends[i],
             "reason", reason_name((enum reason)i));
-        PUT(facts, "sqmgr_worker_ends_total", "counter", "Workers that are gone, by why they left.",
-            _REASON_MAX, fleet->totals.ends[i], "reason", reason_name((enum reason)i));
         PUT(facts, "sqmgr_jobs_cut_off_total", "counter",
-            "Jobs that ran in workers as these were told to exit, by the setting or the order that did so.",
+            "Jobs that were running in workers asked to exit, by the setting or order that asked.",
             fleet->settings->traits->reports_busy ? _CUT_WORD_MAX : 0, fleet->totals.jobs_cut_off[i], "by",
             cut_word_name((enum cut_word)i));
 }
@@ -304,13 +303,13 @@ static double culprit_times(const struct fleet_totals *totals, unsigned i)
 static void put_culprits(struct facts *facts)
 {
         PUT(facts, "sqmgr_culprits_total", "counter",
-            "How often a worker was running jobs of this class as its memory ran out, and of which kind "
-            "that was.",
+            "How often a worker was running jobs of this class when a memory limit was exceeded, by kind of "
+            "limit.",
             CULPRIT_CLASSES_MAX * _CULPRITS_CAUSE_MAX, culprit_times(&fleet->totals, i), "class",
             fleet->totals.culprits[i / _CULPRITS_CAUSE_MAX].name, "cause",
             culprits_cause_name((enum culprits_cause)(i % _CULPRITS_CAUSE_MAX)));
         PUT(facts, "sqmgr_culprits_other_total", "counter",
-            "How often that was so of classes that have no number of their own.", _CULPRITS_CAUSE_MAX,
+            "The same for classes without a counter of their own.", _CULPRITS_CAUSE_MAX,
             fleet->totals.other_culprits[i], "cause", culprits_cause_name((enum culprits_cause)i));
 }
 
@@ -332,15 +331,15 @@ static void put_leak(struct facts *facts)
         if (!any_fleet(facts, grows))
                 return;
         PUT_FLEETS(facts, "sqmgr_fleet_memory_growth_bytes_per_second",
-                   "How fast a worker grows, of fleets whose workers seem to leak.",
+                   "Memory growth of a worker, of fleets whose workers seem to leak.",
                    grows(fleet) ? fleet->leak.fit.slope : -1);
-        PUT_FLEETS(
-                facts, "sqmgr_fleet_memory_growth_times",
-                "How many times as fast as in the generation that grew before it; only where that is known.",
-                growth_ratio(fleet));
-        PUT_WORKERS(facts, "sqmgr_worker_memory_reaches_seconds",
-                    "Time until it holds memory_threshold, else memory_limit, as it grows now.",
-                    reaches(worker));
+        PUT_FLEETS(facts, "sqmgr_fleet_memory_growth_times",
+                   "Growth relative to the previous generation that grew; only if known.",
+                   growth_ratio(fleet));
+        PUT_WORKERS(
+                facts, "sqmgr_worker_memory_reaches_seconds",
+                "Time until the worker reaches memory_threshold, else memory_limit, at the current growth.",
+                reaches(worker));
 }
 
 static bool is_preloaded(const struct fleet *fleet)
@@ -352,12 +351,11 @@ static void put_templates(struct facts *facts)
 {
         if (!any_fleet(facts, is_preloaded))
                 return;
-        PUT(facts, "sqmgr_template_ready", "gauge",
-            "1 where workers can be forked from the fleet's template.", is_preloaded(fleet),
-            fleet_template(fleet) && fleet_template(fleet)->state == TEMPLATE_READY);
-        PUT(facts, "sqmgr_template_refused", "gauge", "1 where workers boot separately in spite of preload.",
+        PUT(facts, "sqmgr_template_ready", "gauge", "1 if workers can be forked from the fleet's template.",
+            is_preloaded(fleet), fleet_template(fleet) && fleet_template(fleet)->state == TEMPLATE_READY);
+        PUT(facts, "sqmgr_template_refused", "gauge", "1 if workers boot separately despite preload.",
             is_preloaded(fleet), fleet_preload_refused(fleet)[0] != '\0');
-        PUT(facts, "sqmgr_template_memory_bytes", "gauge", "Memory that the template holds.",
+        PUT(facts, "sqmgr_template_memory_bytes", "gauge", "Memory used by the template.",
             is_preloaded(fleet), fleet_template(fleet) ? fleet_template(fleet)->memory_bytes : 0);
         PUT(facts, "sqmgr_template_loads_total", "counter", "Templates started.", is_preloaded(fleet),
             fleet->totals.template_loads);
@@ -372,7 +370,7 @@ static void put_events(struct facts *facts)
 {
         const struct world *world = facts->world;
 
-        FAMILY(facts, "sqmgr_events_total", "counter", "Events by kind, as 'sqmgrctl events' tells them.");
+        FAMILY(facts, "sqmgr_events_total", "counter", "Events by kind, as shown by 'sqmgrctl events'.");
         for (enum event_kind kind = 0; kind < _EVENT_MAX; kind++)
                 if (world->event_totals[kind] > 0)
                         SAMPLE(facts, (double)world->event_totals[kind], "fleet", "", "event",
@@ -399,7 +397,7 @@ static void put_problems(struct facts *facts)
 
         problems_judge(&problems, facts->info->facts, world, world->fleets, world->n_fleets, facts->now);
         FAMILY(facts, "sqmgr_problem", "gauge",
-               "What 'sqmgrctl status' reports as problems: how many workers, or 1.");
+               "Problems reported by 'sqmgrctl status': number of workers, or 1.");
         for (size_t i = 0; i < problems.n; i++) {
                 const struct problem *problem = &problems.list[i];
 

@@ -13,15 +13,16 @@ static void answer(struct control *control, struct call *call, const struct flee
         const char *name = fleet->settings->name;
 
         if (outcome == COMMAND_REMOVED)
-                handler_refuse(call, "fleet '%s' is no longer configured: its workers are drained", name);
+                handler_refuse(call, "fleet '%s' is no longer configured; its workers are being drained",
+                               name);
         else if (outcome == COMMAND_FIXED)
                 handler_refuse(call,
-                               "fleet '%s' has no active_process_max: its count does not follow its queues; "
-                               "set that, or name a count",
+                               "fleet '%s' has no active_process_max, so its count does not follow its "
+                               "queues; set active_process_max or name a count",
                                name);
         else if (outcome == COMMAND_RANGE)
                 handler_refuse(call,
-                               "fleet '%s' cannot be scaled to %lld: the count must be from %u to %u "
+                               "fleet '%s' cannot be scaled to %lld; the count must be from %u to %u "
                                "(max_processes)",
                                name, (long long)count, fleet_scale_min(fleet), fleet_max_processes(fleet));
         else

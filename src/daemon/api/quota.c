@@ -10,8 +10,8 @@
 /* Limit of one user on the read socket. */
 #define VIEW_CONNECTIONS (QUOTA_VIEW_CONNECTIONS_MAX / 2)
 
-static const char full[] = "there are too many connections already: try again later";
-static const char too_many[] = "this user has too many connections already: end some of them";
+static const char full[] = "too many connections; try again later";
+static const char too_many[] = "this user has too many connections; close some of them";
 
 static bool is_view(const struct quota_peer *peer)
 {

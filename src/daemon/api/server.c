@@ -13,8 +13,7 @@
 #define MESSAGE_TIMEOUT_USEC (10 * USEC_PER_SEC)
 #define ACCEPT_PAUSE_USEC    USEC_PER_SEC
 #define READ_BYTES           ((size_t)16 * 1024)
-/* Above OUTPUT_PAUSE unread bytes, the next calls of the peer wait. Above OUTPUT_MAX, a subscriber is
- * disconnected. */
+/* Unread bytes: above OUTPUT_PAUSE, the next calls of the peer wait; above OUTPUT_MAX, it is disconnected. */
 #define OUTPUT_PAUSE ((size_t)256 * 1024)
 #define OUTPUT_MAX   ((size_t)4 * 1024 * 1024)
 /* Calls per connection and loop iteration. Read-only clients get one, so that other clients wait for one at
@@ -207,7 +206,7 @@ static bool has_output_space(const struct client_connection *connection, size_t 
 static void call_send(struct call *call, int r, const char *text, size_t size, bool continues)
 {
         static const char too_many_replies[] =
-                "{\"parameters\":{\"reason\":\"too many replies wait to be read: try again "
+                "{\"parameters\":{\"reason\":\"too many replies are waiting to be read; try again "
                 "later\",\"details\":[]},\"error\":\"" CONTROL_REFUSED "\"}";
         struct client_connection *connection = call->connection;
         bool oneway = call->message.oneway;
@@ -230,26 +229,27 @@ static void call_send(struct call *call, int r, const char *text, size_t size, b
         }
 }
 
-void server_reply(struct call *call, json_t *parameters, bool continues)
+/* error: NULL: none. */
+static void reply(struct call *call, const char *error, json_t *parameters, bool continues)
 {
         _cleanup_free_ char *text = NULL;
         size_t size = 0;
 
         if (call_is_view(call))
                 quoted_drop(parameters);
-        int r = varlink_encode_reply(parameters, continues, &text, &size);
+        int r = error ? varlink_encode_error(error, parameters, &text, &size)
+                      : varlink_encode_reply(parameters, continues, &text, &size);
         call_send(call, r, text, size, continues);
+}
+
+void server_reply(struct call *call, json_t *parameters, bool continues)
+{
+        reply(call, NULL, parameters, continues);
 }
 
 void server_reply_error(struct call *call, const char *error, json_t *parameters)
 {
-        _cleanup_free_ char *text = NULL;
-        size_t size = 0;
-
-        if (call_is_view(call))
-                quoted_drop(parameters);
-        int r = varlink_encode_error(error, parameters, &text, &size);
-        call_send(call, r, text, size, false);
+        reply(call, error, parameters, false);
 }
 
 void server_reply_shared(struct call *call, const struct shared_reply *reply)
@@ -362,15 +362,17 @@ static bool connection_take(struct client_connection *connection)
         if (r == 0)
                 return false;
         if (r < 0) {
-                connection_refuse(connection, is_view(connection) ? "a message has 64 KiB at most"
-                                                                  : "a message has 1 MiB at most");
+                connection_refuse(connection, is_view(connection) ? "message too long (maximum 64 KiB)"
+                                                                  : "message too long (maximum 1 MiB)");
                 return false;
         }
         r = varlink_decode_call(text, size, &connection->call.message);
         if (r < 0) {
-                connection_refuse(connection, r == -ENOMEM ? "there is too little memory for this call"
-                                                           : "this is not a Varlink call: a JSON object with "
-                                                             "\"method\", then a NUL byte");
+                connection_refuse(
+                        connection,
+                        r == -ENOMEM
+                                ? "out of memory for this call"
+                                : "not a Varlink call; send a JSON object with \"method\", then a NUL byte");
                 return false;
         }
         connection->call.open = true;
@@ -479,7 +481,7 @@ static void connection_receive(struct client_connection *connection)
         char *quota;
 
         if (!has_input_space(connection)) {
-                connection_refuse(connection, "too many long calls are being sent: try again later");
+                connection_refuse(connection, "too many long calls are being sent; try again later");
                 return;
         }
         if (varlink_input_reserve(&connection->input, READ_BYTES, &quota) < 0) {
@@ -590,7 +592,7 @@ static void refuse_connection(int fd, const char *reason)
 static int pause_accepting(struct listening *listening, int error)
 {
         if (!listening->accept_failed)
-                log_error("the %s socket cannot take a connection: %s, it is tried again",
+                log_error("cannot accept a connection on the %s socket: %s; retrying",
                           listening->is_view ? "read" : "control", strerror(error));
         listening->accept_failed = true;
         int r = sd_event_source_set_time_relative(listening->accept_pause, ACCEPT_PAUSE_USEC);
@@ -656,9 +658,9 @@ uid_t call_uid(const struct call *call)
         return call->connection->peer.uid;
 }
 
-bool call_is_view(const struct call *call)
+enum control_access call_access(const struct call *call)
 {
-        return is_view(call->connection);
+        return call->connection->peer.access;
 }
 
 int call_fd(const struct call *call)
@@ -728,7 +730,7 @@ int server_new(sd_event *event, const struct server_options *options, struct ser
         struct server *server = calloc(1, sizeof(*server));
         int r = -ENOMEM;
 
-        snprintf(error, error_size, "there is too little memory for the control socket");
+        snprintf(error, error_size, "out of memory for the control socket");
         if (!server)
                 return r;
         *server = (struct server){
@@ -774,7 +776,7 @@ int server_keep_socket(struct server *server, bool view, char *error, size_t err
                 /* Nothing answers there: the next call replaces it. */
                 close_fd(fd);
                 listener->inode = 0;
-                snprintf(error, error_size, "cannot serve it: %s", strerrordesc_np(-r));
+                snprintf(error, error_size, "cannot serve the socket: %s", strerrordesc_np(-r));
                 return r;
         }
         close_fd(listener->fd);

@@ -58,8 +58,12 @@ bool call_wants_more(const struct call *call);
  * known. */
 uid_t call_uid(const struct call *call);
 
-/* True if the call came in on the read socket. */
-bool call_is_view(const struct call *call);
+/* The access of the caller. CONTROL_VIEW: the call came in on the read socket. */
+enum control_access call_access(const struct call *call);
+static inline bool call_is_view(const struct call *call)
+{
+        return call_access(call) == CONTROL_VIEW;
+}
 
 /* Sends a reply and takes ownership of parameters. NULL stands for a failed allocation and closes the
  * connection. The call ends unless continues is set. */

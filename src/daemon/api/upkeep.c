@@ -13,7 +13,7 @@ void handle_reload(struct control *control, struct call *call, json_t *parameter
         int r = control->host.reload(control->host.reloader, &by, &lines);
 
         if (r < 0) {
-                handler_refuse(call, "cannot read the configuration again, the old one stays in force: %s",
+                handler_refuse(call, "cannot reload the configuration: %s; the old settings remain active",
                                strerrordesc_np(-r));
                 return;
         }
@@ -21,7 +21,7 @@ void handle_reload(struct control *control, struct call *call, json_t *parameter
         if (r > 0) {
                 server_reply_error(call, CONTROL_REFUSED,
                                    json_pack("{s:s, s:o}", "reason",
-                                             "the configuration has errors, the old one stays in force",
+                                             "the configuration has errors; the old settings remain active",
                                              "details", list));
                 return;
         }
@@ -35,7 +35,7 @@ void handle_reexec(struct control *control, struct call *call, json_t *parameter
         const struct orderer by = handler_orderer(call);
         char who[ORDERER_TEXT_MAX];
 
-        event_by(&by, world_event(control->host.world, EVENT_ORDER, NULL, NULL, "re-exec asked for by %s",
+        event_by(&by, world_event(control->host.world, EVENT_ORDER, NULL, NULL, "re-exec requested by %s",
                                   orderer_text(&by, who)));
         control->host.reexec_request(control->host.reexec, call);
 }

@@ -57,13 +57,13 @@ static void on_exited(struct child *child, const siginfo_t *info)
 
         (void)sd_event_source_set_enabled(alerts->deadline, SD_EVENT_OFF);
         if (alerts->timed_out)
-                log_warning("alert_command for '%s' was killed: it took longer than %s", alerts->running,
+                log_warning("alert_command for '%s' killed (reason: no exit within %s)", alerts->running,
                             format_duration(alerts->timeout, span, sizeof(span)));
         else if (info->si_code != CLD_EXITED)
-                log_warning("alert_command for '%s' was ended by SIG%s", alerts->running,
+                log_warning("alert_command for '%s' ended by SIG%s", alerts->running,
                             sigabbrev_np(info->si_status) ?: "?");
         else if (info->si_status != 0)
-                log_warning("alert_command for '%s' failed: it exited with status %d", alerts->running,
+                log_warning("alert_command for '%s' failed (exit status %d)", alerts->running,
                             info->si_status);
         run_due(alerts);
 }
@@ -119,8 +119,8 @@ static void run(struct alerts *alerts, struct alert *alert)
         if (r >= 0)
                 r = start(alerts, alert, input, argv);
         if (r < 0 && r != alerts->start_error)
-                log_error("alert_command for '%s' could not be started: %s, it is tried again",
-                          event_kinds[alert->kind].name, strerrordesc_np(-r));
+                log_error("cannot start alert_command for '%s': %s; retrying", event_kinds[alert->kind].name,
+                          strerrordesc_np(-r));
         alerts->start_error = MIN(r, 0);
         if (r < 0)
                 alert_queue_put_back(&alerts->queue, alert, TAKE_PTR(event),
@@ -152,7 +152,7 @@ void alerts_event(struct alerts *alerts, const struct event *event, usec_t realt
                 return;
         if (!alert_queue_add(&alerts->queue, event, rendered, clock_now(CLOCK_MONOTONIC)) &&
             !alerts->losing) {
-                log_warning("events are not told any more: %d alerts wait for alert_command", ALERTS_MAX);
+                log_warning("alerts dropped: %d alerts already wait for alert_command", ALERTS_MAX);
                 alerts->losing = true;
         }
         run_due(alerts);

@@ -40,7 +40,7 @@ static void refuse(struct reexec *reexec, const char *why, json_t *details)
         _cleanup_json_ json_t *lines = details;
         char reason[640];
 
-        snprintf(reason, sizeof(reason), "re-exec refused, nothing has changed: %s", why);
+        snprintf(reason, sizeof(reason), "re-exec refused; nothing has changed (reason: %s)", why);
         log_error("%s", reason);
         for (size_t i = 0; i < json_array_size(lines); i++)
                 log_error("re-exec: %s", json_string_value(json_array_get(lines, i)));
@@ -55,12 +55,12 @@ static const char *why_not(struct reexec *reexec)
         if (reexec->runtime->world->shutting_down)
                 return "sqmgr is shutting down";
         if (reexec->termination->query)
-                return "sqmgr is told to end";
+                return "sqmgr was asked to exit";
         if (reexec->persist->search)
-                return "the workers of an earlier sqmgr are still being looked for: try again";
+                return "the search for workers of an earlier sqmgr continues; try again later";
         persist_save_now(reexec->persist, clock_now(CLOCK_MONOTONIC));
         if (reexec->persist->error < 0)
-                return "the state file cannot be written, see the log";
+                return "the state file cannot be written; see the log";
         return NULL;
 }
 
@@ -100,7 +100,7 @@ static void finish(struct reexec *reexec, const siginfo_t *info)
         char why[512];
 
         if (info->si_code == CLD_EXITED && info->si_status == 0 && !says_ok(reexec)) {
-                snprintf(why, sizeof(why), "'%s --check-state' does not answer as sqmgr does",
+                snprintf(why, sizeof(why), "'%s --check-state' does not answer like sqmgr",
                          reexec->invocation->program);
         } else if (info->si_code == CLD_EXITED && info->si_status == 0) {
                 const char *still = why_not(reexec);
@@ -109,13 +109,13 @@ static void finish(struct reexec *reexec, const siginfo_t *info)
                 if (still)
                         snprintf(why, sizeof(why), "%s", still);
                 else
-                        snprintf(why, sizeof(why), "'%s' could not take over: %s",
-                                 reexec->invocation->program, strerrordesc_np(-replace_image(reexec)));
+                        snprintf(why, sizeof(why), "'%s' cannot take over: %s", reexec->invocation->program,
+                                 strerrordesc_np(-replace_image(reexec)));
         } else if (info->si_code == CLD_EXITED) {
-                snprintf(why, sizeof(why), "'%s --check-state' refuses (exit status %d)",
+                snprintf(why, sizeof(why), "'%s --check-state' failed with exit status %d",
                          reexec->invocation->program, info->si_status);
         } else {
-                snprintf(why, sizeof(why), "'%s --check-state' was ended by SIG%s",
+                snprintf(why, sizeof(why), "'%s --check-state' was killed by SIG%s",
                          reexec->invocation->program, sigabbrev_np(info->si_status) ?: "?");
         }
         printable_replace(reexec->words, reexec->length, true);
@@ -218,7 +218,7 @@ void reexec_request(struct reexec *reexec, struct call *call)
                 call = NULL;
         }
         if (call && reexec->n_calls == ELEMENTSOF(reexec->calls)) {
-                handler_refuse(call, "too many wait for this already");
+                handler_refuse(call, "too many callers already wait for a re-exec; try again later");
                 return;
         }
         if (call) {

@@ -25,17 +25,17 @@ struct changes {
 static int on_change(const struct settings_change *change, void *userdata)
 {
         static const char *const suffixes[] = {
-                [SETTINGS_KEPT] = " (not in force: restart sqmgr itself, its workers live on)",
+                [SETTINGS_KEPT] = " (not applied; restart sqmgr, workers keep running)",
                 [SETTINGS_APPLIED] = "",
-                [SETTINGS_OUTDATES] = " (for new workers: 'sqmgrctl restart' puts it into effect)",
+                [SETTINGS_OUTDATES] = " (for new workers only; run 'sqmgrctl restart' to apply to all)",
         };
         struct changes *changes = userdata;
 
         changes->n++;
         if (!change->key)
                 fprintf(changes->lines, "[%s]: %s\n", change->section,
-                        change->added ? "added, its workers are started"
-                                      : "removed, its workers are drained");
+                        change->added ? "added; its workers are being started"
+                                      : "removed; its workers are being drained");
         else
                 fprintf(changes->lines, "[%s] %s: %s -> %s%s\n", change->section, change->key,
                         change->old_text ? change->old_text : "none",
@@ -54,7 +54,7 @@ static void report_scales(const struct world *world, FILE *lines)
                 if (!fleet_is_scaled(fleet))
                         continue;
                 fleet_scaled_text(fleet, clock_now(CLOCK_MONOTONIC), scaled);
-                fprintf(lines, "fleet '%s': active_process_count is %u, but the count in force is %u: %s\n",
+                fprintf(lines, "fleet '%s': active_process_count is %u, but the current count is %u: %s\n",
                         fleet->settings->name, count, fleet_current_count(fleet), scaled);
         }
 }
@@ -99,7 +99,7 @@ static int reload(struct reloader *reloader, const struct orderer *by, FILE *lin
 
         /* Nothing can fail from here on. */
         event_by(by, world_event(runtime->world, EVENT_ORDER, NULL, NULL,
-                                 "configuration read again by %s, %u change%s", orderer_text(by, who),
+                                 "configuration reloaded by %s, %u change%s", orderer_text(by, who),
                                  changes.n, changes.n == 1 ? "" : "s"));
         settings_free(reloader->settings);
         reloader->settings = TAKE_PTR(merged);
@@ -139,9 +139,10 @@ void reload_by_signal(struct reloader *reloader)
         char *rest = lines;
 
         if (r < 0)
-                log_error("cannot reload: %s, the old settings stay in force", strerror(-r));
+                log_error("cannot reload: %s; the old settings remain active", strerror(-r));
         else if (r > 0)
-                log_error("'%s' is refused, the old settings stay in force", reloader->config.config_path);
+                log_error("reload refused: '%s' has errors; the old settings remain active",
+                          reloader->config.config_path);
         for (const char *line; (line = strsep(&rest, "\n"));)
                 if (line[0] != '\0')
                         log_write(r > 0 ? LOG_ERR : LOG_INFO, "reload: %s", line);

@@ -13,7 +13,7 @@ static void drain(struct termination *termination)
 {
         struct world *world = termination->runtime->world;
 
-        log_info("the workers are %s", world->shutting_down ? "stopped now" : "drained");
+        log_info("%s all workers", world->shutting_down ? "stopping" : "draining");
         systemd_notify("STOPPING=1");
         command_shutdown(world, clock_now(CLOCK_MONOTONIC));
         wakeup_arm(termination->runtime->wakeup);
@@ -30,8 +30,7 @@ static void end(struct termination *termination, enum systemd_intent intent)
                 drain(termination);
                 return;
         }
-        log_info("the workers are left running%s",
-                 intent == SYSTEMD_RESTARTS ? ": systemd starts sqmgr again" : "");
+        log_info("workers are left running%s", intent == SYSTEMD_RESTARTS ? " (systemd restarts sqmgr)" : "");
         systemd_notify("STOPPING=1");
         (void)sd_event_exit(termination->runtime->event, 0);
 }
@@ -42,8 +41,8 @@ static void on_intent(enum systemd_intent intent, void *userdata)
 
         termination_forget(termination);
         if (intent == SYSTEMD_UNKNOWN)
-                log_warning(
-                        "systemd does not say whether it stops or restarts sqmgr: it is taken for a stop");
+                log_warning("systemd does not report whether sqmgr is being stopped or restarted; assuming a "
+                            "stop");
         end(termination, intent);
 }
 
@@ -51,7 +50,7 @@ void termination_request(struct termination *termination, int signo)
 {
         int r = -ENXIO;
 
-        log_info("told to end by SIG%s", sigabbrev_np(signo));
+        log_info("asked to exit by SIG%s", sigabbrev_np(signo));
         if (termination->runtime->world->shutting_down) {
                 drain(termination);
                 return;

@@ -224,7 +224,8 @@ static void poll_boot(struct worker *worker, enum poll_item item, usec_t now)
 {
         struct process *process = worker->handle;
         _cleanup_proc_ struct proc *booted = NULL;
-        int r = await_readers(process, item, sibling_find(process, &booted));
+        /* Workers that are starting are polled often: the first poll searches only their trees. */
+        int r = await_readers(process, item, sibling_find(process, item == POLL_BOOT, &booted));
         bool unproven = worker->process.unproven;
 
         /* If the tree cannot be read, nothing is known: leave the worker alone. */

@@ -99,10 +99,11 @@ static void begin(struct pressure_watch *watch, unsigned limit)
         int r = psi_open(NULL, NULL, limit, &watch->psi);
 
         if (r < 0) {
-                log_warning("memory pressure cannot be watched, pressure_limit has no effect: %s",
-                            r == -EOPNOTSUPP || r == -ENOENT
-                                    ? "this kernel does not count it (CONFIG_PSI, and psi=1 at its start)"
-                                    : strerrordesc_np(-r));
+                log_warning(
+                        "cannot monitor memory pressure: %s; pressure_limit has no effect",
+                        r == -EOPNOTSUPP || r == -ENOENT
+                                ? "the kernel does not measure it (CONFIG_PSI is needed, and psi=1 at boot)"
+                                : strerrordesc_np(-r));
                 /* Reset the observed pressure: a shortage seen by an earlier sqmgr or with another limit
                  * would stay forever. */
                 observe_pressure(watch->runtime->world, NULL, clock_now(CLOCK_MONOTONIC));
@@ -113,8 +114,8 @@ static void begin(struct pressure_watch *watch, unsigned limit)
             sd_event_add_io(watch->runtime->event, &watch->trigger, psi_trigger_fd(watch->psi), EPOLLPRI,
                             on_trigger, watch) < 0)
                 watch->trigger = NULL;
-        log_info("memory pressure is watched: %s, %s", psi_path(watch->psi),
-                 watch->trigger ? "as the kernel tells of it" : "read with each look");
+        log_info("monitoring memory pressure: %s, %s", psi_path(watch->psi),
+                 watch->trigger ? "notified by the kernel" : "read with each check");
         /* Pressure may exist already. */
         observe(watch);
 }

@@ -39,13 +39,13 @@ void queue_reading_begin(struct links *links)
                 if (error)
                         link->queues_error = *error;
                 else if (r == -EOPNOTSUPP)
-                        error_report_set(&link->queues_error, "%s does not tell of them",
+                        error_report_set(&link->queues_error, "%s does not report queues",
                                          link->framework->traits->title);
                 else
                         error_report_set(&link->queues_error, "%s",
                                          r >= 0           ? ""
-                                         : r == -ENOTCONN ? "it is not connected yet"
-                                                          : "memory is short");
+                                         : r == -ENOTCONN ? "not connected yet"
+                                                          : "out of memory");
         }
         wakeup_arm(links->wakeup);
 }
@@ -58,7 +58,7 @@ void queue_reading_poll(struct links *links)
 
 const struct error_report *queue_reading_error(const struct link *link)
 {
-        static const struct error_report unread = {.text = "it was not read yet"};
+        static const struct error_report unread = {.text = "not read yet"};
 
         /* A reload has added the link during the reading. */
         return !link->queues && link->queues_error.text[0] == '\0' ? &unread : &link->queues_error;
@@ -73,7 +73,7 @@ static void report_unread(struct link *link)
 
         if (refused && !link->queues_error_reported)
                 log_quoted(LOG_WARNING, &link->queues_error.quoted,
-                           "Redis %s: its queues cannot be read, and their limits are not watched: %s",
+                           "Redis %s: cannot read the queues: %s; queue limits are not checked",
                            reader_url_text(link->reader), link->queues_error.text);
         if (refused || link->queues)
                 link->queues_error_reported = refused;
@@ -94,7 +94,7 @@ static void judge(struct link *link)
                 world_event(world, EVENT_QUEUE_OVER, NULL, NULL, "Redis %s: %s",
                             reader_url_text(link->reader), over);
         if (back[0] != '\0')
-                world_event(world, EVENT_QUEUE_BACK, NULL, NULL, "Redis %s: within its limits again: %s",
+                world_event(world, EVENT_QUEUE_BACK, NULL, NULL, "Redis %s: within limits again: %s",
                             reader_url_text(link->reader), back);
 }
 

@@ -32,7 +32,8 @@ static void on_jobs(struct answer *answer, void *userdata)
 {
         _cleanup_free_ struct running_jobs *running_jobs = userdata;
         bool is_complete = answer->status == ANSWER_OK && answer->jobs.n == running_jobs->n;
-        static const struct error_report unanswered = {.text = "its reader did not answer that"};
+        static const struct error_report unanswered = {
+                .text = "the reader process did not answer this query"};
         const struct error_report *error = is_complete ? NULL : &unanswered;
 
         running_jobs->done(is_complete ? answer->jobs.lists : NULL,

@@ -71,8 +71,8 @@ const char *links_host_name(struct links *links)
                 return links->host_name;
         if (links->host_name[0] != '\0')
                 world_event(links->world, EVENT_HOST_NAME, NULL, NULL,
-                            "this host is called '%s' now, and was '%s': workers beat under the name that it "
-                            "had as they booted, and are found under both",
+                            "the host is now called '%s' (before: '%s'); workers send heartbeats under the "
+                            "name of their boot, and both names are recognized",
                             name, links->host_name);
         memcpy(links->host_name, name, sizeof(name));
         return links->host_name;

@@ -4,9 +4,6 @@
 #include "base/fd.h"
 #include "io/clock.h"
 #include "io/log.h"
-#include "io/log_tail.h"
-#include "io/proc_question.h"
-#include "privileged/proc_inspect.h"
 #include "privileged/signal.h"
 #include <fcntl.h>
 #include <poll.h>
@@ -20,8 +17,8 @@
 #define FRESH_USEC    (500 * USEC_PER_MSEC)
 #define DEADLINE_USEC (2 * USEC_PER_SEC)
 #define KEEP_USEC     (10 * USEC_PER_SEC)
-/* Pauses before a reader is started again, and before a question is repeated that was late: doubled up to the
- * second. */
+/* Pauses before a reader is started again, and before a late question is repeated: doubled up to the second.
+ */
 #define PAUSE_USEC     USEC_PER_SEC
 #define PAUSE_MAX_USEC (64 * USEC_PER_SEC)
 /* Readers that were killed and have not ended, as a file server can hold even those. Beyond, no user that has
@@ -206,7 +203,7 @@ static void reader_start(struct proc_facts *facts, struct proc_reader *reader, u
                         : -ENOMEM;
         if (!process || r < 0) {
                 free(process);
-                log_warning("cannot start the reader of what user %u runs: %s", (unsigned)reader->user.uid,
+                log_warning("cannot start the process reader for user %u: %s", (unsigned)reader->user.uid,
                             strerrordesc_np(-r));
                 reader->start_at = usec_add(now, pause_usec(reader->failures++));
                 return;
@@ -391,9 +388,8 @@ static void reader_receive(struct proc_facts *facts, struct proc_reader *reader,
 
         if (r == -EBADMSG && !reader->warned) {
                 reader->warned = true;
-                log_warning(
-                        "the reader of what user %u runs answered what was not asked: it is started again",
-                        (unsigned)reader->user.uid);
+                log_warning("the process reader for user %u sent an unexpected answer and is restarted",
+                            (unsigned)reader->user.uid);
         }
         if (r < 0)
                 reader_stop(facts, reader, now);
@@ -646,9 +642,8 @@ void proc_facts_expire(struct proc_facts *facts, const struct proc *proc, usec_t
         }
 }
 
-/* Returns the answer with 0, or -errno as the header says. log: for PROC_LOG_TAIL; else NULL. */
-static int ask(struct proc_facts *facts, enum proc_subject subject, const struct proc *proc, uid_t user,
-               const struct proc_log *log, const struct proc_reply **ret)
+int proc_facts_ask(struct proc_facts *facts, enum proc_subject subject, const struct proc *proc, uid_t user,
+                   const struct proc_log *log, const struct proc_reply **ret)
 {
         struct proc_fact *fact = find_fact(facts, subject, proc);
         usec_t now = now_usec();
@@ -680,88 +675,6 @@ static int ask(struct proc_facts *facts, enum proc_subject subject, const struct
         if (log)
                 reader_flush(facts, reader, now);
         return -EINPROGRESS;
-}
-
-static int ask_text(struct proc_facts *facts, enum proc_subject subject, const struct proc *proc, uid_t user,
-                    char *text, size_t size)
-{
-        const struct proc_reply *reply = NULL;
-        int r = ask(facts, subject, proc, user, NULL, &reply);
-
-        if (r == 0 && reply)
-                snprintf(text, size, "%.*s", (int)size - 1, reply->text);
-        return r;
-}
-
-int proc_facts_title(struct proc_facts *facts, const struct proc *proc, uid_t user, char *title, size_t size)
-{
-        return facts ? ask_text(facts, PROC_TITLE, proc, user, title, size) : proc_title(proc, title, size);
-}
-
-int proc_facts_peers(struct proc_facts *facts, const struct proc *proc, uid_t user,
-                     char peers[static PROC_PEERS_MAX])
-{
-        int r = facts ? ask_text(facts, PROC_PEERS, proc, user, peers, PROC_PEERS_MAX)
-                      : proc_peers(proc, peers);
-
-        /* The user may have taken over the reader, and viewers see the answer. */
-        return r == 0 && peers[strspn(peers, "0123456789abcdef.:[], ")] != '\0' ? -EBADMSG : r;
-}
-
-ssize_t proc_facts_environment(struct proc_facts *facts, const struct proc *proc, uid_t user, char *text,
-                               size_t size, size_t *ret_length)
-{
-        const struct proc_reply *reply = NULL;
-
-        *ret_length = 0;
-        if (!facts) {
-                ssize_t n = proc_environment(proc, text, size);
-                *ret_length = n > 0 ? (size_t)n : 0;
-                return n;
-        }
-        int r = ask(facts, PROC_ENVIRONMENT, proc, user, NULL, &reply);
-        if (r < 0)
-                return r;
-        assert(reply);
-        *ret_length = MIN((size_t)reply->length, size - 1);
-        memcpy(text, reply->text, *ret_length);
-        text[*ret_length] = '\0';
-        return MIN((ssize_t)reply->read_bytes, (ssize_t)size);
-}
-
-int proc_facts_memory(struct proc_facts *facts, const struct proc *proc, uid_t user, uint64_t *ret_pss,
-                      uint64_t *ret_private)
-{
-        const struct proc_reply *reply = NULL;
-
-        if (!facts)
-                return proc_mapped_bytes(proc, ret_pss, ret_private);
-        int r = ask(facts, PROC_MEMORY, proc, user, NULL, &reply);
-        if (r < 0)
-                return r;
-        assert(reply);
-        *ret_pss = reply->pss_bytes;
-        *ret_private = reply->private_bytes;
-        return 0;
-}
-
-int proc_facts_log_tail(struct proc_facts *facts, const struct proc *proc, uid_t user,
-                        const struct proc_log *log, char *lines, size_t size)
-{
-        const pid_t pids[2] = {proc_pid(proc), log->other_pid};
-        const struct proc_reply *reply = NULL;
-        char text[PROC_TEXT_MAX];
-
-        if (!facts)
-                return log_tail_read(log->fd, log->start_bytes, pids, lines, size);
-        int r = ask(facts, PROC_LOG_TAIL, proc, user, log, &reply);
-        if (r < 0)
-                return r;
-        assert(reply);
-        /* A reader may send text that is not printable. */
-        memcpy(text, reply->text, reply->length);
-        log_tail_cut(text, strlen(reply->text), pids, lines, size);
-        return 0;
 }
 
 static bool awaits_answers(const struct proc_facts *facts)

@@ -20,6 +20,7 @@
 #include "base/usec.h"
 #include "daemon/runtime/children.h"
 #include "io/proc.h"
+#include "io/proc_question.h"
 #include "io/proc_reader.h"
 #include "privileged/proc_inspect.h"
 #include <systemd/sd-event.h>
@@ -52,6 +53,16 @@ static inline bool proc_facts_is_unknown(int r)
         return r == -EINPROGRESS || r == -ETIMEDOUT;
 }
 
+struct proc_log {
+        int fd; /* borrowed; O_PATH */
+        uint64_t start_bytes;
+        pid_t other_pid; /* of another process whose lines count; 0: none; LOG_TAIL_ANY_PID */
+};
+
+/* Asks the reader of that user. Returns the answer with 0, or -errno as above. log: for PROC_LOG_TAIL; else
+ * NULL. */
+int proc_facts_ask(struct proc_facts *facts, enum proc_subject subject, const struct proc *proc, uid_t user,
+                   const struct proc_log *log, const struct proc_reply **ret);
 /* user: whose reader is asked: of a worker's processes, the user of its main process. */
 int proc_facts_title(struct proc_facts *facts, const struct proc *proc, uid_t user, char *title, size_t size);
 /* The servers that the process is connected to, as proc_peers() lists them: an answer of other bytes is none.
@@ -64,11 +75,6 @@ ssize_t proc_facts_environment(struct proc_facts *facts, const struct proc *proc
                                size_t size, size_t *ret_length);
 int proc_facts_memory(struct proc_facts *facts, const struct proc *proc, uid_t user, uint64_t *ret_pss,
                       uint64_t *ret_private);
-struct proc_log {
-        int fd; /* borrowed; O_PATH */
-        uint64_t start_bytes;
-        pid_t other_pid; /* of another process whose lines count; 0: none */
-};
 /* Reads the log tail of a process, which may have exited. */
 int proc_facts_log_tail(struct proc_facts *facts, const struct proc *proc, uid_t user,
                         const struct proc_log *log, char *lines, size_t size);

@@ -28,20 +28,18 @@ static size_t wanted_slots(const struct world *world)
         return n;
 }
 
-static void report_volatile(const char *path, const char *how, const char *why)
+static void report_volatile(const char *action, const char *path, const char *why)
 {
-        log_error("cannot make the ledger '%s'%s: %s. Until it can be made, workers whose jobs a second stop "
-                  "signal would end are stopped at deadlines and by orders only",
-                  path, how, why);
+        log_error("cannot %s the ledger '%s': %s. Until this is fixed, workers whose jobs a second stop "
+                  "signal would end are stopped only at deadlines and by orders",
+                  action, path, why);
 }
 
 static void report_lost(const char *path)
 {
-        log_error(
-                "cannot write the ledger '%s' any more: its disk is full, or it was truncated. Until it can "
-                "be made again, workers whose jobs a second stop signal would end are stopped at deadlines "
-                "and by orders only",
-                path);
+        log_error("cannot write the ledger '%s': disk full, or file truncated. Until this is fixed, workers "
+                  "whose jobs a second stop signal would end are stopped only at deadlines and by orders",
+                  path);
 }
 
 int start_record_open(struct runtime *runtime, const char *boot_id)
@@ -58,7 +56,7 @@ int start_record_open(struct runtime *runtime, const char *boot_id)
         bool lost = ledger_file_is_lost(&runtime->ledger);
         observe_ledger(runtime->world, runtime->ledger.ledger.durable && !lost);
         if (outcome == LEDGER_FILE_NONE)
-                report_volatile(path, "", why);
+                report_volatile("create", path, why);
         else if (lost) {
                 report_lost(path);
                 ledger_distrust(&runtime->ledger.ledger);
@@ -94,13 +92,13 @@ void start_record_keep(struct runtime *runtime, int lock_error)
         int r = in_place ? 0 : lock_error ?: ledger_file_make_durable(&runtime->ledger, path);
         observe_ledger(runtime->world, r == 0 && ledger_is_complete(&runtime->ledger.ledger));
         if (r < 0 && !was_volatile)
-                report_volatile(path, "", strerrordesc_np(-r));
+                report_volatile("create", path, strerrordesc_np(-r));
         else if (r == 0 && !was_volatile)
-                log_warning("the ledger '%s' was deleted while sqmgr runs, and is made again: "
-                            "see what removes files there",
+                log_warning("the ledger '%s' was deleted while sqmgr runs and has been created again; find "
+                            "what deletes files there",
                             path);
         else if (!runtime->world->ledger_volatile)
-                log_info("the ledger '%s' is made", path);
+                log_info("ledger '%s' created", path);
 }
 
 void start_record_close(struct runtime *runtime)
@@ -115,7 +113,7 @@ static void miss(struct runtime *runtime, int error)
 
         ledger_miss(&runtime->ledger.ledger);
         if (!runtime->world->ledger_volatile)
-                report_volatile(path ?: "", " larger", strerrordesc_np(-error));
+                report_volatile("enlarge", path ?: "", strerrordesc_np(-error));
         observe_ledger(runtime->world, false);
 }
 

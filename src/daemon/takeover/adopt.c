@@ -59,7 +59,7 @@ static void check_user(const struct search *search, const struct worker *worker,
         if (!adoption_uid(search->adoption, worker->fleet, &wanted) || proc_uid(proc, &uid) < 0 ||
             uid == wanted || uid == geteuid())
                 return;
-        log_warning("%s (pid %d) is adopted, though it runs as user %u, not as %u", WORKER_ID(worker),
+        log_warning("%s (pid %d) adopted, although running as user %u instead of %u", WORKER_ID(worker),
                     (int)worker->process.pid, (unsigned)uid, (unsigned)wanted);
 }
 
@@ -130,8 +130,8 @@ static int adopt_started(struct search *search, const struct ledger_starts *star
                 }
                 ledger_end(&search->runtime->ledger.ledger, start->number);
                 if (!fleet && proc_is_alive(start->pid, start->start))
-                        log_error("pid %d, which sqmgr started as %s, is left alone: fleet '%s' is no longer "
-                                  "configured",
+                        log_error("pid %d, started by sqmgr as %s, is left alone (reason: fleet '%s' is no "
+                                  "longer configured)",
                                   (int)start->pid, WORKER_ID_OF(start->fleet, start->index), start->fleet);
         }
         return r;
@@ -145,10 +145,9 @@ static int add_removed(struct runtime *runtime, struct settings *settings, const
 
         *ret = NULL;
         if (!traits) {
-                log_error(
-                        "fleet '%s' is no longer configured, and its framework is not known to this version: "
-                        "its workers, %zu at the last count, are left alone",
-                        saved->name, saved->n_workers);
+                log_error("fleet '%s' is no longer configured and its framework is unknown to this version; "
+                          "its workers (%zu at the last count) are left alone",
+                          saved->name, saved->n_workers);
                 return 0;
         }
         struct fleet_settings *removed = settings_add_removed(settings, saved->name, traits);
@@ -166,8 +165,9 @@ static int add_removed(struct runtime *runtime, struct settings *settings, const
                 return r;
         links_join(&runtime->links);
         *ret = world_fleet(runtime->world, saved->name);
-        log_warning("fleet '%s' is no longer configured: its workers, %zu at the last count, are drained",
-                    saved->name, saved->n_workers);
+        log_warning(
+                "fleet '%s' is no longer configured; its workers (%zu at the last count) are being drained",
+                saved->name, saved->n_workers);
         return 0;
 }
 
@@ -263,7 +263,8 @@ static int on_search(sd_event_source *source, _unused_ uint64_t usec, void *user
         if (r == SEARCH_GOES_ON)
                 return search_again(source, search->waits ? usec_add(now, SEARCH_USEC) : now);
         if (r < 0 && r != search->failed)
-                log_error("cannot look for the workers of an earlier sqmgr: %s, none is started meanwhile",
+                log_error("cannot search for workers of an earlier sqmgr: %s; no worker is started until the "
+                          "search succeeds",
                           strerror(-r));
         search->failed = r;
         bool done = adoption_search_end(search->adoption, r, now);
@@ -327,8 +328,8 @@ static int refuse_other_sqmgr(struct search *search, const struct settings *sett
         int r = search_other_sqmgr(search, state, &other);
         if (r < 0 || other == 0)
                 return r;
-        log_error("another sqmgr (pid %d) supervises the workers of '%s', though its lock file is gone: "
-                  "stop that one first, or set another state_file here",
+        log_error("another sqmgr (pid %d) manages the workers of '%s', although its lock file is gone; stop "
+                  "that sqmgr first or set another state_file",
                   (int)other, settings->state_file);
         return -EBUSY;
 }
@@ -337,22 +338,24 @@ static int refuse_other_sqmgr(struct search *search, const struct settings *sett
 static void report(const struct search *search, bool more, int outcome, const char *why)
 {
         const struct adoption *adoption = search->adoption;
-        const char *still = more                   ? "; others are still looked for"
-                            : search->awaits_lists ? "; those that Redis lists are still looked for"
+        const char *still = more                   ? "; the search continues"
+                            : search->awaits_lists ? "; the search in Redis continues"
                                                    : "";
 
         unsigned adopted = adoption->adopted + adoption->found;
-        const char *found = adopted == 1 ? "worker that was" : "workers that were";
+        const char *found = adopted == 1 ? "worker" : "workers";
 
         if (outcome == STATEFILE_READ)
                 log_info("adopted %u worker%s of an earlier sqmgr, %u %s gone%s", adopted,
                          adopted == 1 ? "" : "s", adoption->gone, adoption->gone == 1 ? "is" : "are", still);
         else if (outcome != STATEFILE_MISSING)
-                log_warning("the state is lost: %s; adopted %u %s found%s", why, adopted, found, still);
+                log_warning("the state is lost (reason: %s); found and adopted %u %s%s", why, adopted, found,
+                            still);
         else if (adopted > 0 || more)
-                log_warning("the state is missing: %s; adopted %u %s found%s", why, adopted, found, still);
+                log_warning("the state is missing (reason: %s); found and adopted %u %s%s", why, adopted,
+                            found, still);
         else
-                log_info("no state and no workers of an earlier sqmgr: %s%s", why, still);
+                log_info("no state and no workers of an earlier sqmgr (%s)%s", why, still);
 }
 
 int adopt_begin(struct runtime *runtime, struct persist *persist, struct settings *settings, usec_t now)

@@ -41,11 +41,11 @@ bool persist_save(struct persist *persist, usec_t now)
                 return r == 0;
         persist->error = r;
         if (r < 0)
-                log_error("cannot write the state file '%s': %s. If sqmgr ends now, what it has learned "
-                          "since is lost",
+                log_error("cannot write the state file '%s': %s. If sqmgr exits now, everything learned "
+                          "since the last write is lost",
                           path, strerror(-r));
         else
-                log_info("the state file '%s' is written again", path);
+                log_info("the state file '%s' can be written again", path);
         return r == 0;
 }
 

@@ -88,8 +88,8 @@ static void on_roster(struct answer *answer, void *userdata)
         /* A list that cannot be read now cannot be read at the next search either. */
         list->read = true;
         if (answer->status != ANSWER_OK)
-                log_warning("fleet '%s': workers of an earlier sqmgr are not looked for in Redis: its list "
-                            "of them cannot be read",
+                log_warning("fleet '%s': cannot read the worker list in Redis; workers of an earlier sqmgr "
+                            "are not searched for there",
                             list->fleet->settings->name);
         list->roster->news(list->roster->userdata);
 }

@@ -273,8 +273,7 @@ static int adopt_found(struct search *search, const struct claimant *claimant, u
                 observe_unadopted(worker);
                 return r;
         }
-        log_info("%s (pid %d) is adopted: it was found by its %s", WORKER_ID(worker),
-                 (int)worker->process.pid,
+        log_info("%s (pid %d) adopted (found by its %s)", WORKER_ID(worker), (int)worker->process.pid,
                  claimant->index != 0 ? "environment"
                  : claimant->listed   ? "record in Redis"
                                       : "control group");
@@ -330,13 +329,12 @@ static int step(struct search *search, usec_t now)
                 r = adopt_found(search, claimant, now);
         search->awaits_lists = roster_end(search->roster);
         for (const struct fleet *fleet; (fleet = adoption_full(search->adoption));)
-                log_warning(
-                        "fleet '%s': more processes look like its workers than it can have, those beyond are "
-                        "left alone: see what its user runs",
-                        fleet->settings->name);
+                log_warning("fleet '%s': more processes look like workers than the fleet can have; the "
+                            "surplus is left alone. Check what the fleet's user runs",
+                            fleet->settings->name);
         for (const struct stray *stray; (stray = adoption_stray(search->adoption));)
-                log_warning("pid %d may be a worker of fleet '%s' or of fleet '%s', which have the same "
-                            "command and directory, and is left alone: ask it to exit, as by 'kill %d'",
+                log_warning("pid %d is left alone (reason: fleets '%s' and '%s' have the same command and "
+                            "directory); stop the process, for example with 'kill %d'",
                             (int)stray->pid, stray->one->settings->name, stray->other->settings->name,
                             (int)stray->pid);
         return r;

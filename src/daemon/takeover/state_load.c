@@ -11,8 +11,8 @@
 static int file_outcome(int r, const char *path, char *why, size_t why_size)
 {
         static const char *const faults[] = {
-                [STATE_TRUNCATED] = "is cut short",
-                [STATE_GARBLED] = "is damaged, or no state of sqmgr's",
+                [STATE_TRUNCATED] = "is truncated",
+                [STATE_GARBLED] = "is damaged, or is not a state file of sqmgr",
                 [STATE_NEWER] = "was written by a later version of sqmgr",
         };
 

@@ -49,7 +49,7 @@ static void on_exited(struct child *child, const siginfo_t *info _unused_)
         /* The process has exited, so the report is complete. */
         (void)launch_report_read(after->report_fd, &report);
         if (report.outcome == LAUNCH_FAILED)
-                log_quoted(LOG_WARNING, report.error, "%s: after_exit has failed", after->name);
+                log_quoted(LOG_WARNING, report.error, "%s: after_exit failed", after->name);
         launch_report_clear(&report);
         wakeup_arm(after->runtime->wakeup);
         after_exit_free(after);
@@ -60,7 +60,7 @@ static int on_late(sd_event_source *source _unused_, uint64_t usec _unused_, voi
         const struct after_exit *after = userdata;
         char span[FORMAT_MAX];
 
-        log_warning("%s: after_exit is killed: it took longer than %s", after->name,
+        log_warning("%s: after_exit killed (reason: ran longer than %s)", after->name,
                     format_duration(AFTER_EXIT_LATE_USEC, span, sizeof(span)));
         (void)signal_child_group(after->child.pid, SIGKILL);
         return 0;
@@ -85,7 +85,7 @@ static struct launch_end end_of(const struct worker *worker, const struct exit_s
 
 static void report_not_started(const struct worker *worker, int error)
 {
-        log_warning("%s: after_exit could not be started: %s", WORKER_ID(worker), strerrordesc_np(error));
+        log_warning("%s: cannot start after_exit: %s", WORKER_ID(worker), strerrordesc_np(error));
 }
 
 void after_exit_begin(struct runtime *runtime, const struct worker *worker, const struct exit_status *exit)

@@ -21,10 +21,10 @@ static int open_output(struct runtime *runtime, const struct worker *worker, con
         if (fd >= 0 || fd == -ESRCH || runtime->lines_missed)
                 return MAX(fd, -1);
         runtime->lines_missed = true;
-        log_info("%s (pid %d): what it wrote last will not be told: %s", WORKER_ID(worker),
+        log_info("%s (pid %d): no log tail will be available (reason: %s)", WORKER_ID(worker),
                  (int)worker->process.pid,
-                 fd == -EACCES   ? "its log is open for writing only"
-                 : fd == -ENODEV ? "its standard output is no file of this machine"
+                 fd == -EACCES   ? "the log is open for writing only"
+                 : fd == -ENODEV ? "standard output is not a file on this machine"
                                  : strerrordesc_np(-fd));
         return -1;
 }

@@ -90,7 +90,7 @@ static void start(struct runtime *runtime, const struct action *action, usec_t n
                 return;
         /* A process that cannot be watched must not stay; it had no time to take a job. exits_reap() reaps
          * it. */
-        log_error("cannot watch the new worker %s: %s, it is ended",
+        log_error("cannot monitor the new worker %s: %s; the worker is killed",
                   WORKER_ID_OF(fleet->settings->name, action->index), strerror(-r));
         (void)signal_child(launched.pid, SIGKILL);
         if (!worker || !worker->handle) {
@@ -216,7 +216,7 @@ static bool poll_again(const struct action *action, usec_t now)
         int r = 0;
 
         if (worker_is_remainder(worker))
-                r = sibling_find(worker->handle, NULL);
+                r = sibling_find(worker->handle, true, NULL);
         if (r > 0)
                 observe_booted(worker, true, now);
         return r == 0;

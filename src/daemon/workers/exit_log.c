@@ -16,7 +16,7 @@
 /* When many workers die at once, the log tails of some are enough. */
 #define READS_MAX 4
 /* The last line of a log tail that may have lines of other processes. */
-#define DOUBT "(other processes write to this log, too: lines may be theirs)"
+#define DOUBT "(other processes also write to this log; lines may be theirs)"
 
 struct exit_log {
         struct exit_log *next;
@@ -121,8 +121,12 @@ static void add_doubt(const struct world *world, const struct fleet *fleet, char
 static int read_file(struct runtime *runtime, const struct exit_log_source *of,
                      const struct launch_report *report, char text[static LOG_TAIL_MAX_BYTES + 1])
 {
+        /* A command may run the worker in a child, whose pid is known only after a heartbeat. */
         const struct proc_log log = {
-                .fd = report->log_fd, .start_bytes = report->log_start_bytes, .other_pid = of->pids[1]};
+                .fd = report->log_fd,
+                .start_bytes = report->log_start_bytes,
+                .other_pid = is_shared(runtime->world, of->fleet) ? of->pids[1] : LOG_TAIL_ANY_PID,
+        };
 
         return proc_facts_log_tail(runtime->proc_facts, of->main, of->user, &log, text,
                                    LOG_TAIL_MAX_BYTES + 1 - sizeof(DOUBT));
@@ -142,7 +146,7 @@ int exit_log_add(struct runtime *runtime, const struct exit_log_source *of,
                  const struct launch_report *report, bool expected, struct quoted *lines,
                  struct exit_status *exit)
 {
-        static const struct quoted unprepared = {"it could not be prepared"};
+        static const struct quoted unprepared = {"the start could not be prepared"};
         char text[LOG_TAIL_MAX_BYTES + 1];
         int r = -ENODATA;
 

@@ -127,9 +127,9 @@ static void ended(struct process *process, struct exit_status exit)
         struct quoted lines = {0};
 
         process->main_status = exit;
-        int found = process_is_watched(process) ? sibling_find(process, &left) : 0;
-        int r = exit_log_add(process->runtime, &whose, &process->report, worker_is_asked_to_exit(process->worker),
-                             &lines, &exit);
+        int found = process_is_watched(process) ? sibling_find(process, true, &left) : 0;
+        int r = exit_log_add(process->runtime, &whose, &process->report,
+                             worker_is_asked_to_exit(process->worker), &lines, &exit);
         process->exit_waits = found == -EINPROGRESS || r == -EINPROGRESS;
         if (process->exit_waits) {
                 process->main_exit = sd_event_source_disable_unref(process->main_exit);

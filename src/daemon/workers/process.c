@@ -81,15 +81,16 @@ void process_read_report(struct process *process)
                 r = launch_report_read(process->report_fd, &process->report);
         }
         if (r < 0)
-                log_warning("cannot read how %s came up: %s", WORKER_ID(process->worker), strerror(-r));
+                log_warning("cannot read the start report of %s: %s", WORKER_ID(process->worker),
+                            strerror(-r));
         if (r >= 0 && process->report.outcome == LAUNCH_PENDING)
                 return;
         process->report_fd = close_fd(process->report_fd);
         struct worker *worker = process->worker;
         char differs[REDIS_DIFFERENCE_MAX];
         if (r >= 0 && observe_environment_redis(worker, &process->report.redis))
-                log_warning("%s: %s: its heartbeats are searched where redis_url points", WORKER_ID(worker),
-                            redis_difference_text(&process->report.redis, differs));
+                log_warning("%s: %s. Heartbeats are read from redis_url: make both the same",
+                            WORKER_ID(worker), redis_difference_text(&process->report.redis, differs));
 }
 
 int process_new(struct runtime *runtime, struct worker *worker, struct proc *main, int report_fd)

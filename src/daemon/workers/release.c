@@ -43,9 +43,9 @@ struct release_check *release_check_cancel(struct release_check *check)
 static void set_failed(struct error_report *error, const char *release)
 {
         if (release[0] == '\0')
-                error_report_set(error, "a rehearsed start has failed");
+                error_report_set(error, "the rehearsal of a start failed");
         else
-                error_report_set(error, "release '%s' was not found: see the log of this host", release);
+                error_report_set(error, "release '%s' was not found; see the log of this host", release);
 }
 
 static void on_exited(struct child *child, const siginfo_t *info)
@@ -61,12 +61,14 @@ static void on_exited(struct child *child, const siginfo_t *info)
         /* The child has exited, so its report is complete. */
         (void)launch_report_read(check->report_fd, &report);
         if (check->late)
-                error_report_set(&error, "the fleet's files did not answer within %s: is a file server away?",
+                error_report_set(&error,
+                                 "the fleet's files did not respond within %s; check whether a file server "
+                                 "is unreachable",
                                  format_duration(check->timeout, span, sizeof(span)));
         else if (report.outcome == LAUNCH_FAILED)
                 set_failed(&error, check->release);
         else if (info->si_code != CLD_EXITED || info->si_status != 0)
-                error_report_set(&error, "the process that checks it died");
+                error_report_set(&error, "the process that checks the release died");
         if (report.error)
                 error.quoted = *report.error;
         close_fd(report.log_fd);

@@ -196,7 +196,7 @@ static void on_running_jobs(struct job_list *lists, const struct error_report *e
         if (list_is_gone && rescue->error.text[0] == '\0' && rescue_is_late(worker, rescue->died_at))
                 error_report_set(
                         &rescue->error,
-                        "it keeps what runs for a minute after a heartbeat, and the last one was older");
+                        "Redis keeps the list for a minute after a heartbeat; the last heartbeat was older");
         if (list_is_gone && rescue->error.text[0] != '\0' && !is_off(fleet))
                 rescue_observe_failed(fleet, worker, &rescue->error);
         rescue->error = (struct error_report){0};
@@ -250,7 +250,7 @@ static int on_timer(sd_event_source *source _unused_, uint64_t usec _unused_, vo
 
 static void report_shortage(const struct worker *worker)
 {
-        log_error("memory is short: what %s (pid %d) was running when it died is not looked up",
+        log_error("out of memory: the jobs that %s (pid %d) was running when it died are not read",
                   WORKER_ID(worker), (int)worker->process.pid);
 }
 

@@ -49,7 +49,7 @@ static int poll_at(pid_t pid, void *userdata)
         return r;
 }
 
-int sibling_find(struct process *process, struct proc **ret)
+int sibling_find(struct process *process, bool left, struct proc **ret)
 {
         struct others others = {.process = process, .any_group = true};
         int r = 0;
@@ -60,7 +60,7 @@ int sibling_find(struct process *process, struct proc **ret)
                 r = proc_tree_each(process->worker->process.pid, poll_at, &others);
         others.any_group = false;
         /* Scan all processes only if the group still has any. */
-        if (r == 0 && probe_group(process->group))
+        if (r == 0 && left && probe_group(process->group))
                 r = proc_group_each(process->group, poll_at, &others);
         if (r == 0)
                 r = others.unknown;

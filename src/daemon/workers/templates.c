@@ -197,9 +197,9 @@ static void reject_template(struct template_process *process, const char *how)
 {
         const struct template *template = process->template;
 
-        log_warning("the template of fleet '%s' (pid %d) is %s: %s", template->fleet->settings->name,
-                    (int)template_pid(template), template->serving_pid != 0 ? "ended" : "listened to no more",
-                    how);
+        log_warning("template of fleet '%s' (pid %d) %s (reason: %s)", template->fleet->settings->name,
+                    (int)template_pid(template),
+                    template->serving_pid != 0 ? "was killed" : "is ignored from now on", how);
         hang_up(process);
         if (template->serving_pid == 0)
                 return;
@@ -250,18 +250,20 @@ static void handle_message(struct template_process *process, const struct templa
         struct template_ready ready;
 
         if (!template_message_ready(message, &ready) || template->serving_pid != 0) {
-                reject_template(process, "it said something that was not asked for");
+                reject_template(process, "unexpected message");
                 return;
         }
         int r = attach_serving(process, message);
         if (r < 0) {
-                reject_template(process, r == -EPERM ? "what says that it is ready is none of its processes"
-                                                     : strerrordesc_np(-r));
+                reject_template(process,
+                                r == -EPERM ? "the process that reports ready is not part of the template"
+                                            : strerrordesc_np(-r));
                 return;
         }
         if (!quoted_is_empty(&ready.threads))
                 log_quoted(LOG_INFO, &ready.threads,
-                           "fleet '%s': its application leaves threads in the template, which no worker has",
+                           "fleet '%s': the application leaves threads running in the template; workers do "
+                           "not have them",
                            template->fleet->settings->name);
         template_observe_ready(template, proc_pid(serving(process)), proc_start_time(serving(process)),
                                quoted_is_empty(&ready.unsafe) ? NULL : &ready.unsafe,
@@ -287,7 +289,7 @@ static int on_template_message(sd_event_source *source _unused_, int fd, uint32_
         if (r == 0 && process->template->serving_pid == 0)
                 process->input = sd_event_source_disable_unref(process->input);
         else
-                reject_template(process, r == 0 ? "it has hung up" : "what it says is none of ours");
+                reject_template(process, r == 0 ? "connection closed" : "invalid message from the template");
         return 0;
 }
 
@@ -324,14 +326,14 @@ static void attach_forked_worker(struct template_process *process, usec_t now)
         if (r >= 0)
                 r = proc_place(proc, &place);
         if (r < 0) {
-                fork_failed(process, -r, r == -ESRCH ? "it ended at once" : strerrordesc_np(-r), NULL);
+                fork_failed(process, -r, r == -ESRCH ? "the fork exited at once" : strerrordesc_np(-r), NULL);
                 return;
         }
         /* Reject a process that started before the request. The fork, or any process that got its pid since,
          * started later. */
         if (!is_of_its_user(process, uid) || proc_start_time(proc) + 1 < process->asked_ticks ||
             is_known(runtime->world, process->hello_pid)) {
-                reject_template(process, "what says that it was forked is none of its forks");
+                reject_template(process, "the process that reports as forked is not a fork of the template");
                 return;
         }
         if (place.parent != getpid())
@@ -343,13 +345,14 @@ static void attach_forked_worker(struct template_process *process, usec_t now)
         wakeup_changed(runtime->wakeup);
         if (!worker) {
                 close_fd(socket);
-                template_observe_fork_failed(template, ENOMEM, "memory is short", NULL, now);
+                template_observe_fork_failed(template, ENOMEM, "out of memory", NULL, now);
                 return;
         }
         r = attach_forked(runtime, worker, TAKE_PTR(proc), socket);
         if (r >= 0)
                 return;
-        log_error("cannot watch the new worker %s: %s, it is ended", WORKER_ID(worker), strerrordesc_np(-r));
+        log_error("cannot monitor the new worker %s: %s; the worker is killed", WORKER_ID(worker),
+                  strerrordesc_np(-r));
         (void)signal_child(worker->process.pid, SIGKILL);
         observe_unwatched(worker, -r, now);
 }
@@ -366,16 +369,16 @@ static int on_worker_message(sd_event_source *source _unused_, int fd, uint32_t 
         if (r == -EAGAIN)
                 return 0;
         if (r == 0) {
-                fork_failed(process, 0, "it ended before it came forward", NULL);
+                fork_failed(process, 0, "the fork exited before it reported", NULL);
         } else if (r > 0 && process->hello_pid == 0 && message.pid > 0 &&
                    template_message_is(&message, "hello")) {
                 process->hello_pid = message.pid;
                 attach_forked_worker(process, clock_now(CLOCK_MONOTONIC));
         } else if (r > 0 && template_message_error(&message, &error, &said)) {
-                fork_failed(process, error, error > 0 ? strerrordesc_np(error) : "its template failed",
+                fork_failed(process, error, error > 0 ? strerrordesc_np(error) : "the template failed",
                             &said);
         } else {
-                reject_template(process, "what its fork says is none of ours");
+                reject_template(process, "invalid message from a fork");
         }
         return 0;
 }
@@ -548,7 +551,7 @@ static bool poll_loading(struct template_process *process, usec_t now)
         process->main_exit = sd_event_source_disable_unref(process->main_exit);
         r = attach_started(runtime, worker, TAKE_PTR(process->main), TAKE_FD(process->report_fd));
         if (r < 0)
-                log_error("cannot watch the worker %s: %s", WORKER_ID(worker), strerrordesc_np(-r));
+                log_error("cannot monitor worker %s: %s", WORKER_ID(worker), strerrordesc_np(-r));
         if (worker->handle)
                 worker->handle->record = start_record_add(runtime, worker);
         template_process_free(process);

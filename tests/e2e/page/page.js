@@ -63,6 +63,7 @@ function read() {
         };
       }),
     })),
+    halted: [...document.querySelectorAll(".restart")].map((restart) => restart.textContent).find((it) => it.includes("halted")),
     rollouts: [...document.querySelectorAll(".rollout")].map((rollout) => ({
       title: text(rollout, "h3"),
       progress: text(rollout, ".progress b"),
@@ -135,6 +136,9 @@ async function judgeOne(browser, width, colorScheme) {
   const page = await open(browser, { viewport: sizes[width], colorScheme, reducedMotion: "reduce" });
   const what = `${width} ${colorScheme}`;
   await page.waitForSelector("#plot-latency canvas");
+  // The history is shorter than an hour: the graphs begin with it.
+  for (const caption of await page.locator(".grid figcaption span").allTextContents())
+    assert.match(caption, / since \d\d:\d\d UTC|no data for this time/, what);
   // Two pages have come through the stream since.
   for (let i = 0; i < 2; i++) await nextPage(page);
   const shifts = await page.evaluate(() => window.shifts);
@@ -233,6 +237,15 @@ async function picture(browser) {
   const page = await open(browser, { viewport: { width: Number(width), height: Number(height) }, colorScheme });
   await page.waitForSelector("#plot-latency canvas");
   await page.waitForTimeout(1000);
+  // The first sqmgr of a machine needs no -s, the one of a test does.
+  await page.evaluate(() => {
+    const shorten = () => {
+      for (const code of document.querySelectorAll("code"))
+        if (/ -s /.test(code.textContent)) code.textContent = code.textContent.replace(/ -s \/tmp\/\S+/, "");
+    };
+    new MutationObserver(shorten).observe(document.body, { subtree: true, childList: true, characterData: true });
+    shorten();
+  });
   await page.screenshot({ path: file });
 }
 
