@@ -245,7 +245,7 @@ static void take_of_systemd(struct proposal *proposal, struct entry *entry)
                 return;
         } else if (entry->cut) {
                 proposal_note(proposal,
-                              "%s=, line %u: not taken over: longer than %d bytes: put a long command into a "
+                              "%s=, line %u: not taken over: longer than %d bytes: move a long command to a "
                               "script",
                               name, entry->line, SETTINGS_LINE_BYTES_MAX);
         } else if (refuse_expansion(proposal, name, value)) {
