@@ -79,7 +79,7 @@ package_hardening() {
         [ "$(soft_spots "$out/package/soft" | wc -l)" -ge 5 ] || { echo 'nothing is found in a bad example' && return 1; }
         dpkg-deb -x "$(made 'sqmgr_*.deb')" "$out/package/tree"
         dpkg-deb -x "$(made 'sqmgr-web_*.deb')" "$out/package/tree"
-        for program in "$out"/package/tree/usr/{sbin/sqmgr,sbin/sqmgr-web,bin/sqmgrctl,libexec/sqmgr/sqmgr-reader,libexec/sqmgr/sqmgr-proc-reader}; do
+        for program in "$out"/package/tree/usr/{sbin/sqmgr,sbin/sqmgr-web,bin/sqmgrctl,libexec/sqmgr/sqmgr-reader,libexec/sqmgr/sqmgr-proc-reader,libexec/sqmgr/sqmgr-init}; do
                 spots=$(soft_spots "$program")
                 [ -z "$spots" ] || { echo "$program: $spots" && status=1; }
         done
@@ -97,6 +97,19 @@ package_contents() {
         done >"$out/package/contents"
         [ -z "${RENEW_GOLDEN-}" ] || cp "$out/package/contents" "$list"
         diff "$list" "$out/package/contents"
+}
+
+# No address in them is one that nobody can reach, and what shows an address says what to do without one.
+package_identity() {
+        local file status=0
+        for file in "$(made 'sqmgr_*.deb')" "$(made 'sqmgr-web_*.deb')"; do
+                ! dpkg-deb -f "$file" | grep -F .invalid || status=1
+        done
+        ! find "$out/package/tree" -type f -print0 | xargs -0 zgrep -laF .invalid || status=1
+        for file in "$out"/package/tree/usr/share/man/man*/sqmgr*.gz; do
+                zgrep -q '^Report faults to ' "$file" || { echo "$file: does not say where to report" && status=1; }
+        done
+        return $status
 }
 
 # An upgrade stops nothing, whatever debhelper has added.
@@ -125,6 +138,7 @@ run_package() {
         verdict_of blhc package_blhc
         verdict_of hardening package_hardening
         verdict_of "the packages' contents" package_contents
+        verdict_of "the packages' addresses" package_identity
         verdict_of "the packages' scripts" package_scripts
         verdict_of "the packages' version" package_versions
         verdict_of 'the same packages again' package_again

@@ -58,7 +58,7 @@ static void print_help(void)
         puts("\n"
              "Exit codes: 0 success, 1 failure, 2 wrong usage or unknown name,\n"
              "3 cannot connect, 4 not permitted, 5 timed out, 130 interrupted. After the last\n"
-             "two the operation continues.");
+             "two the operation continues.\n" REPORT_FAULTS);
 }
 
 /* The best suggestion for a mistyped word. */

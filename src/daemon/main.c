@@ -14,11 +14,13 @@
 #include "io/clock.h"
 #include "io/ini.h"
 #include "io/log.h"
+#include "io/reader_program.h"
 #include "io/watchers.h"
 #include "privileged/launch.h"
 #include "privileged/launch_request.h"
 #include "privileged/listen.h"
 #include "privileged/proc_answer.h"
+#include "privileged/program.h"
 #include "settings/errors.h"
 #include "settings/operations.h"
 #include "settings/settings.h"
@@ -47,6 +49,7 @@ struct options {
 static void print_help(void)
 {
         printf("Usage: sqmgr [OPTION]...\n"
+               "       sqmgr init [OPTION]...   writes a config file: see 'sqmgr init --help'\n"
                "Supervises fleets of job workers, in the foreground. Control it with sqmgrctl.\n"
                "\n"
                "  -c, --config FILE   read FILE instead of " DEFAULT_CONFIG "\n"
@@ -62,7 +65,7 @@ static void print_help(void)
                "stops the workers now. SIGHUP reloads the config file. SIGUSR2 replaces the running\n"
                "sqmgr by the installed one; workers keep running.\n"
                "Exit status: 0 exited as requested, 1 failed, 78 the config file has errors.\n"
-               "See sqmgr(8), sqmgr.ini(5), sqmgrctl(1).\n");
+               "See sqmgr(8), sqmgr.ini(5), sqmgrctl(1).\n" REPORT_FAULTS "\n");
 }
 
 /* Returns 0 to continue, 1 to exit successfully, -EINVAL for invalid usage. */
@@ -161,6 +164,16 @@ static char *program_path(void)
         return asprintf(&path, "%s/%s", directory, name) < 0 ? NULL : path;
 }
 
+/* `sqmgr init` is a program of its own: what reads other people's files is no part of the daemon. */
+static int run_init(char **argv)
+{
+        _cleanup_close_ int fd = reader_program_open("sqmgr-init", INIT_PROGRAM);
+        int r = fd < 0 ? fd : program_continue_as(fd, argv);
+
+        fprintf(stderr, "sqmgr: cannot run " INIT_PROGRAM ": %s\n", strerrordesc_np(-r));
+        return EXIT_FAILURE;
+}
+
 /* Failed output must not go unnoticed. */
 static int finish_output(int code)
 {
@@ -225,6 +238,8 @@ int main(int argc, char **argv)
         /* Replaces sqmgr-proc-reader if that is not installed. */
         if (argc == 1 && strcmp(argv[0], PROC_READER_NAME) == 0)
                 return proc_answer_serve(PROC_READER_FD) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+        if (argc > 1 && strcmp(argv[1], "init") == 0)
+                return run_init(argv + 1);
         (void)pthread_setname_np(pthread_self(), WATCHERS_COMM);
         /* Return large blocks to the system when freed. By default, malloc raises the threshold to the
          * largest block freed so far, and keeps as much. */

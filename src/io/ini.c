@@ -23,8 +23,6 @@
 
 #define FILE_MAX_BYTES (1024 * 1024)
 static_assert(FILE_MAX_BYTES + 1 < SETTINGS_LINES_MAX, "room for each of its lines");
-/* inih's buffer of 200 bytes, minus a newline and the final NUL. */
-#define LINE_MAX_BYTES 198
 /* Replaces a ';' after a blank while inih has the line: inih would end the value there, even in quotes. */
 #define MASK        '\001'
 #define KEY_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-."
@@ -109,7 +107,7 @@ static bool check_pair(struct reader *reader, const char *line)
 /* Checks the line from start to end. Returns true if inih may read the line. */
 static bool take_line(struct reader *reader, const char *start, const char *end)
 {
-        char line[LINE_MAX_BYTES + 1];
+        char line[SETTINGS_LINE_BYTES_MAX + 1];
         size_t length = (size_t)(end - start);
 
         if (memchr(start, '\0', length) || memchr(start, MASK, length)) {
@@ -123,11 +121,11 @@ static bool take_line(struct reader *reader, const char *start, const char *end)
                 end--;
         if (text == end || *text == '#' || *text == ';')
                 return false;
-        if (length > LINE_MAX_BYTES) {
+        if (length > SETTINGS_LINE_BYTES_MAX) {
                 refuse(reader,
                        "the line has %zu bytes, the maximum is %d; move a long command to a script, a long "
                        "environment to environment_file",
-                       length, LINE_MAX_BYTES);
+                       length, SETTINGS_LINE_BYTES_MAX);
         } else if (text > start) {
                 refuse(reader, "the line is indented and would continue the previous line; remove the "
                                "indentation and write each value on one line");
@@ -175,7 +173,7 @@ static char *read_line(char *buffer, int size, void *stream)
 static int take_pair(void *userdata, const char *section _unused_, const char *name, const char *value)
 {
         struct reader *reader = userdata;
-        char text[LINE_MAX_BYTES + 1];
+        char text[SETTINGS_LINE_BYTES_MAX + 1];
 
         snprintf(text, sizeof(text), "%s", value ? value : "");
         for (char *p = text; *p != '\0'; p++)
@@ -207,6 +205,20 @@ static int read_ini(const char *text, size_t length, unsigned file, struct setti
                 settings_errors_add(errors, settings_line(file, (unsigned)r),
                                     "inih cannot read this line; write 'key = value'");
         return reader.error;
+}
+
+int ini_check_text(const char *text, const struct settings_surroundings *surroundings,
+                   struct settings_errors *errors)
+{
+        _cleanup_settings_errors_ struct settings_errors warnings = {0};
+        _cleanup_settings_draft_ struct settings_draft *draft = NULL;
+        int r = settings_draft_new(surroundings, errors, &warnings, &draft);
+
+        if (r == 0)
+                r = read_ini(text, strlen(text), 0, draft, errors);
+        if (r == 0)
+                r = settings_draft_finish(draft);
+        return r < 0 ? r : settings_errors_any(errors) ? -EINVAL : 0;
 }
 
 /* The state of loading one configuration. */

@@ -23,3 +23,8 @@ int ini_load(const char *path, const struct traits *const *frameworks, settings_
  * checked as root would. Otherwise checks are made for the user `uid`. */
 int ini_load_for(const char *path, const struct settings_surroundings *surroundings, uid_t uid,
                  struct settings **ret, struct settings_errors *errors, struct settings_errors *warnings);
+
+/* Makes the checks of the text of a config file that need no other file and no user database. Returns 0;
+ * -EINVAL with errors added; or -ENOMEM. */
+int ini_check_text(const char *text, const struct settings_surroundings *surroundings,
+                   struct settings_errors *errors);

@@ -66,6 +66,12 @@ int program_replace(const char *program, char *const *argv, const struct rlimit 
         return r;
 }
 
+int program_continue_as(int program_fd, char *const *argv)
+{
+        fexecve(program_fd, argv, environ);
+        return -errno;
+}
+
 int program_adopt_orphans(void)
 {
         return prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0 ? -errno : 0;

@@ -12,6 +12,10 @@ struct settings_draft;
 struct settings_errors;
 struct settings_surroundings;
 
+/* A longer line of the config file is refused: inih's buffer of 200 bytes, minus a newline and the final
+ * NUL. */
+#define SETTINGS_LINE_BYTES_MAX 198
+
 /* Creates a draft. errors and warnings must outlive the draft.
  *
  * The calls below add problems to errors and warnings, by line (settings_line()), and still return 0. Only

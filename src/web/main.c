@@ -48,7 +48,7 @@ static void print_help(void)
                "\n"
                "Anyone who can connect can read: see SECURITY in sqmgr-web(8).\n"
                "Exit status: 0 success, 1 failure, 2 bad usage.\n"
-               "See sqmgr-web(8), sqmgr(8), sqmgrctl(1).\n");
+               "See sqmgr-web(8), sqmgr(8), sqmgrctl(1).\n" REPORT_FAULTS "\n");
 }
 
 static _printf_(1, 2) int bad_usage(const char *format, ...)

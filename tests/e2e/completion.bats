@@ -149,3 +149,20 @@ type_text() { tmux_do send-keys -t t -l "$1"; }
         [ "$(in_fish sqmgrctl start '')" = 'default mail' ]
         [ "$(in_fish sqmgrctl -s sqmgr.i)" = 'sqmgr.ini' ]
 }
+
+@test "options of sqmgr and of sqmgr init are completed in bash and fish" {
+        of_sqmgr() { # WORD...
+                bash --norc -c '. "$1" && shift && COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) && compopt() { echo "option $*"; } &&
+                        _sqmgr sqmgr "${COMP_WORDS[-1]}" "${COMP_WORDS[-2]}" && printf "%s\n" "${COMPREPLY[@]}"' \
+                        bash "$completion/sqmgr.bash" sqmgr "$@" | paste -sd ' '
+        }
+        [ "$(of_sqmgr i)" = init ]
+        [ "$(of_sqmgr --check-)" = '--check-config --check-state' ]
+        [ "$(of_sqmgr init --from-s)" = '--from-systemd --from-supervisord --from-sidekiqswarm' ]
+        [ "$(of_sqmgr init --framework r)" = 'resque rq' ]
+        [ "$(of_sqmgr init -o x)" = 'option -o default ' ]
+        [ -n "$(command -v fish)" ] || skip 'fish is not installed'
+        in_fish_of_sqmgr() { HOME=$folder fish --no-config -c "source $completion/sqmgr.fish; complete -C '$*'" | cut -f 1 | sort | paste -sd ' '; }
+        [ "$(in_fish_of_sqmgr 'sqmgr i')" = init ]
+        [ "$(in_fish_of_sqmgr 'sqmgr init --from-p')" = --from-procfile ]
+}

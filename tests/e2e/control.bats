@@ -271,11 +271,14 @@ restart_log_has() { grep -qE -- "$1" restart.log; }
 }
 
 @test "sqmgr knows its options" {
-        report="Report faults as README.md says, in 'Versions and support'."
+        report=$(sed -n 's/^#define REPORT_FAULTS "\(.*\)"$/\1/p' "$SQMGR_BUILD/config.h")
+        [[ $report == *'Report faults to '* ]]
         for program in sqmgr sqmgrctl; do
                 run -0 $program --version
                 [ "${lines[0]}" = "$program $version" ]
                 [ "${lines[1]}" = "$report" ]
+                run -0 $program --help
+                [ "${lines[-1]}" = "$report" ]
         done
         run -0 sqmgr --help
         [[ $output == *--check-config* ]]

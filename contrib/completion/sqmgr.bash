@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: MIT
+# Completion of sqmgr in bash: the options of its --help.
+# shellcheck shell=bash
+
+_sqmgr() {
+        local command=()
+        [[ ${COMP_WORDS[1]} != init || $COMP_CWORD == 1 ]] || command=(init)
+        COMPREPLY=()
+        case $3 in
+        -c | --config | -o | --output | --environment-file | --from-supervisord | --from-procfile | --directory)
+                compopt -o default
+                return
+                ;;
+        --from-systemd)
+                mapfile -t COMPREPLY < <(compgen -W "$(systemctl list-unit-files --type=service --plain --no-legend 2>/dev/null |
+                        sed 's/\.service .*//')" -- "$2")
+                compopt -o default
+                return
+                ;;
+        --framework)
+                mapfile -t COMPREPLY < <(compgen -W 'sidekiq resque rq native plain' -- "$2")
+                return
+                ;;
+        esac
+        mapfile -t COMPREPLY < <(compgen -W "$([[ $COMP_CWORD != 1 ]] || echo init)
+                $("$1" "${command[@]}" --help 2>/dev/null | grep -oE -- '--[a-z][a-z-]*')" -- "$2")
+}
+complete -F _sqmgr sqmgr

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/* The config file that `sqmgr init` proposes; see the header. */
+#include "init/proposal_rules.h"
+#include "base/argv.h"
+#include "base/printable.h"
+#include "settings/draft.h"
+#include "settings/operations.h"
+#include "settings/settings.h"
+#include <stdarg.h>
+#include <string.h>
+
+void proposal_done(struct proposal *proposal)
+{
+        environment_done(&proposal->keys);
+        free(proposal->notes);
+        *proposal = (struct proposal){0};
+}
+
+void proposal_note(struct proposal *proposal, const char *format, ...)
+{
+        _cleanup_free_ char *text = NULL;
+        char *notes = NULL;
+        va_list arguments;
+
+        va_start(arguments, format);
+        int n = vasprintf(&text, format, arguments);
+        va_end(arguments);
+        if (n < 0) {
+                text = NULL;
+                proposal->lost = true;
+                return;
+        }
+        printable_replace(text, (size_t)n, false);
+        if (asprintf(&notes, "%s%s\n", proposal->notes ?: "", text) < 0) {
+                proposal->lost = true;
+                return;
+        }
+        free(proposal->notes);
+        proposal->notes = notes;
+}
+
+int proposal_fail(struct proposal *proposal, const char *format, ...)
+{
+        va_list arguments;
+
+        if (proposal->error[0] != '\0')
+                return -EINVAL;
+        va_start(arguments, format);
+        (void)vsnprintf(proposal->error, sizeof(proposal->error), format, arguments);
+        va_end(arguments);
+        printable_replace(proposal->error, strlen(proposal->error), false);
+        return -EINVAL;
+}
+
+/* Returns 0, -EINVAL with the reason, or -ENOMEM. */
+static int check_value(const struct proposal *proposal, const char *key, const char *value,
+                       char why[static SETTINGS_WHY_MAX])
+{
+        size_t length = strlen(key) + strlen(" = ") + strlen(value);
+        struct fleet_settings *fleet = fleet_settings_new(NULL);
+
+        if (!fleet)
+                return -ENOMEM;
+        int r = settings_value_parse(settings_key_find(SETTINGS_FLEET, key), value, proposal->surroundings,
+                                     fleet, why);
+        fleet_settings_free(fleet);
+        if (r == 0 && length > SETTINGS_LINE_BYTES_MAX) {
+                snprintf(why, SETTINGS_WHY_MAX,
+                         "the line would have %zu bytes, the maximum is %d; move a long command to a script, "
+                         "a long environment to environment_file",
+                         length, SETTINGS_LINE_BYTES_MAX);
+                r = -EINVAL;
+        }
+        return r;
+}
+
+static void store(struct proposal *proposal, const char *key, const char *value)
+{
+        if (environment_set(&proposal->keys, key, value) < 0)
+                proposal->lost = true;
+}
+
+void proposal_set(struct proposal *proposal, const char *from, const char *key, const char *value)
+{
+        char why[SETTINGS_WHY_MAX];
+        int r = check_value(proposal, key, value, why);
+
+        if (r == -ENOMEM)
+                proposal->lost = true;
+        else if (r < 0)
+                proposal_note(proposal, "%s: not taken over: %s", from, why);
+        else
+                store(proposal, key, value);
+}
+
+int proposal_require(struct proposal *proposal, const char *from, const char *key, const char *value)
+{
+        char why[SETTINGS_WHY_MAX];
+        int r = check_value(proposal, key, value, why);
+
+        if (r == -ENOMEM)
+                proposal->lost = true;
+        if (r < 0)
+                return proposal_fail(proposal, "%s: %s", from, r == -ENOMEM ? "out of memory" : why);
+        store(proposal, key, value);
+        return 0;
+}
+
+const char *proposal_get(const struct proposal *proposal, const char *key)
+{
+        return environment_get(&proposal->keys, key);
+}
+
+bool proposal_runs(const char *command, const char *name)
+{
+        size_t length = strlen(name);
+
+        /* strchr() also finds the end of the command. */
+        for (const char *at = command; (at = strstr(at, name)); at += length)
+                if ((at == command || strchr(" \t/'\"", at[-1])) && strchr(" \t'\":.", at[length]))
+                        return true;
+        return false;
+}
+
+static void recognize_framework(struct proposal *proposal)
+{
+        const char *command = proposal_get(proposal, "command");
+        const struct settings_choice *preset = settings_key_find(SETTINGS_FLEET, "preset")->choices;
+
+        for (const struct traits *const *traits = proposal->surroundings->frameworks; *traits; traits++)
+                if ((*traits)->heartbeat == HEARTBEAT_REDIS && proposal_runs(command, (*traits)->name)) {
+                        store(proposal, "framework", (*traits)->name);
+                        return;
+                }
+        store(proposal, "framework", "plain");
+        for (; preset->name; preset++)
+                if (proposal_runs(command, preset->name)) {
+                        store(proposal, "preset", preset->name);
+                        return;
+                }
+        proposal_note(proposal, "command: the framework is not recognized, 'plain' is set: if the command "
+                                "starts Sidekiq, Resque or RQ, set 'framework'");
+}
+
+int proposal_get_variables(struct proposal *proposal, struct environment *variables)
+{
+        const char *text = proposal_get(proposal, "environment"), *error;
+        _cleanup_argv_ char **words = NULL;
+        int r = text ? argv_split(text, &words, &error) : 0;
+
+        for (char **word = words; r == 0 && word && *word; word++)
+                r = environment_put(variables, *word);
+        proposal->lost |= r == -ENOMEM;
+        return r;
+}
+
+/* The heartbeats are in the Redis that the workers use. */
+static void add_redis_url(struct proposal *proposal)
+{
+        _cleanup_environment_ struct environment variables = {0};
+        const char *url = NULL;
+
+        if (proposal_get_variables(proposal, &variables) == 0)
+                url = environment_get(&variables, "REDIS_URL");
+        if (url)
+                proposal_set(proposal, "REDIS_URL", "redis_url", url);
+}
+
+int proposal_finish(struct proposal *proposal)
+{
+        static const char *const of_plain[] = {"stop_signal", "stop_timeout", "preset"};
+
+        if (!proposal_get(proposal, "command"))
+                return proposal_fail(proposal, "there is no command: give it by --command");
+        if (!proposal_get(proposal, "framework"))
+                recognize_framework(proposal);
+        if (!proposal_get(proposal, "active_process_count"))
+                store(proposal, "active_process_count", "1");
+        const char *framework = proposal_get(proposal, "framework");
+        if (framework && strcmp(framework, "plain") != 0 && strcmp(framework, "native") != 0)
+                add_redis_url(proposal);
+        for (size_t i = 0; framework && i < ELEMENTSOF(of_plain); i++) {
+                if (strcmp(framework, "plain") == 0 || !proposal_get(proposal, of_plain[i]))
+                        continue;
+                proposal_note(proposal, "%s: left out: sqmgr knows how '%s' stops", of_plain[i], framework);
+                environment_remove(&proposal->keys, of_plain[i]);
+        }
+        return proposal->lost ? proposal_fail(proposal, "out of memory") : 0;
+}
+
+static const struct {
+        const char *key, *comment;
+} comments[] = {
+        {"command", "Starts one worker, in the foreground. No shell, unless it is named here."},
+        {"framework", "How sqmgr knows what a worker is doing: sidekiq, resque, rq, native or plain."},
+        {"active_process_count", "The number of workers."},
+        {"memory_threshold", "A worker above this is replaced. Its running jobs finish first."},
+};
+
+static const char *comment_on(const char *key)
+{
+        for (size_t i = 0; i < ELEMENTSOF(comments); i++)
+                if (strcmp(comments[i].key, key) == 0)
+                        return comments[i].comment;
+        return NULL;
+}
+
+void proposal_print(const struct proposal *proposal, const char *fleet, const char *source, FILE *out)
+{
+        fprintf(out,
+                "# Written by 'sqmgr init' from %s. sqmgr.ini(5) has all keys.\n"
+                "# Check this file with 'sqmgr --check-config -c FILE'.\n\n[fleet:%s]\n",
+                source, fleet);
+        for (size_t i = 0; i < settings_keys_n; i++) {
+                const char *key = settings_keys[i].name, *comment = comment_on(key);
+                const char *value =
+                        settings_keys[i].scope == SETTINGS_FLEET ? proposal_get(proposal, key) : NULL;
+
+                if (value && comment)
+                        fprintf(out, "# %s\n", comment);
+                if (value)
+                        fprintf(out, "%s = %s\n", key, value);
+                else if (strcmp(key, "memory_threshold") == 0)
+                        fprintf(out, "# %s\n# memory_threshold = 1G\n", comment);
+        }
+}

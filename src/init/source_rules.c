@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: MIT */
+/* Translates what another supervisor is configured with into keys of a fleet; see the header. */
+#include "init/source_rules.h"
+#include "base/argv.h"
+#include "base/parse.h"
+#include "settings/draft.h"
+#include <string.h>
+
+/* Names of one source: the key of ours; NULL: sqmgr does this itself, or needs no such thing. */
+struct translation {
+        const char *name, *key;
+};
+
+/* A name that ends with '*' matches every name with that beginning. */
+static const struct translation of_systemd[] = {
+        {"ExecStart", "command"},
+        {"ExecStartPre", "before_start"},
+        {"WorkingDirectory", "directory"},
+        {"User", "user"},
+        {"Group", "group"},
+        {"EnvironmentFile", "environment_file"},
+        {"UMask", "umask"},
+        {"Nice", "nice"},
+        {"OOMScoreAdjust", "oom_score_adj"},
+        {"CPUAffinity", "cpu_affinity"},
+        {"LimitAS", "limit_as"},
+        {"LimitCORE", "limit_core"},
+        {"LimitFSIZE", "limit_fsize"},
+        {"LimitMEMLOCK", "limit_memlock"},
+        {"LimitNOFILE", "limit_nofile"},
+        {"LimitNPROC", "limit_nproc"},
+        {"LimitSTACK", "limit_stack"},
+        {"KillSignal", "stop_signal"},
+        {"TimeoutStopSec", "stop_timeout"},
+        {"ExecReload", NULL},
+        {"ExecStop", NULL},
+        {"KillMode", NULL},
+        {"NotifyAccess", NULL},
+        {"Restart*", NULL},
+        {"Slice", NULL},
+        {"Start*", NULL},
+        {"StandardError", NULL},
+        {"StandardInput", NULL},
+        {"SyslogIdentifier", NULL},
+        {"TimeoutSec", NULL},
+        {"TimeoutStartSec", NULL},
+        {"Type", NULL},
+        {"WatchdogSec", NULL},
+};
+
+static const struct translation of_supervisord[] = {
+        {"command", "command"},
+        {"directory", "directory"},
+        {"user", "user"},
+        {"numprocs", "active_process_count"},
+        {"stdout_logfile", "log"},
+        {"umask", "umask"},
+        {"stopsignal", "stop_signal"},
+        {"stopwaitsecs", "stop_timeout"},
+        {"auto*", NULL},
+        {"exitcodes", NULL},
+        {"killasgroup", NULL},
+        {"numprocs_start", NULL},
+        {"priority", NULL},
+        {"process_name", NULL},
+        {"redirect_stderr", NULL},
+        {"start*", NULL},
+        {"stderr_logfile*", NULL},
+        {"stdout_*", NULL},
+        {"stopasgroup", NULL},
+};
+
+/* Returns the first row for that name, or NULL. */
+static const struct translation *find(const struct translation *rows, size_t n, const char *name)
+{
+        for (size_t i = 0; i < n; i++) {
+                size_t length = strcspn(rows[i].name, "*");
+
+                if (strncmp(rows[i].name, name, length) == 0 &&
+                    (name[length] == '\0' || rows[i].name[length] == '*'))
+                        return &rows[i];
+        }
+        return NULL;
+}
+
+/* Replaces each pair of that character by one, in place. Returns true if one stands alone. */
+static bool undouble(char *text, char c)
+{
+        bool alone = false;
+        char *to = text;
+
+        for (const char *from = text; *from != '\0'; from++) {
+                if (*from == c && from[1] == c)
+                        from++;
+                else if (*from == c)
+                        alone = true;
+                *to++ = *from;
+        }
+        *to = '\0';
+        return alone;
+}
+
+/* Has a shell start a command with characters or assignments that sqmgr would take literally. The worker
+ * should take the place of the shell, to which signals are sent. */
+static void set_shell_command(struct proposal *proposal, const char *from, const char *command,
+                              const char *special)
+{
+        size_t name = strspn(command, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
+        bool assigns = name > 0 && command[name] == '=';
+        bool several = strpbrk(command, ";&|(\n") || strncmp(command, "exec ", strlen("exec ")) == 0;
+        const char *before = several ? "" : assigns ? "exec env " : "exec ";
+        _cleanup_free_ char *script = NULL, *quoted = NULL;
+        size_t size = 0;
+
+        if (!assigns && !strpbrk(command, special)) {
+                proposal_set(proposal, from, "command", command);
+                return;
+        }
+        FILE *out = open_memstream(&quoted, &size);
+        if (!out || asprintf(&script, "%s%s", before, command) < 0) {
+                script = NULL;
+                proposal->lost = true;
+        } else {
+                fputs("/bin/sh -c ", out);
+                argv_put_quoted(out, script);
+        }
+        if (out && fclose(out) != 0)
+                proposal->lost = true;
+        if (proposal->lost)
+                return;
+        proposal_note(proposal, "%s: a shell starts it, since sqmgr expands nothing%s", from,
+                      several ? ": write 'exec' before the worker's program" : "");
+        proposal_set(proposal, from, "command", quoted);
+}
+
+/* Refuses %i of systemd and %(ENV_HOME)s of supervisord: their values are not known here. */
+static bool refuse_expansion(struct proposal *proposal, const char *name, char *value)
+{
+        if (!undouble(value, '%'))
+                return false;
+        proposal_note(proposal, "%s: not taken over: sqmgr does not expand the '%%' in '%s'", name, value);
+        return true;
+}
+
+static void set_seconds(struct proposal *proposal, const char *name, const char *key, const char *value)
+{
+        char text[FORMAT_MAX];
+
+        snprintf(text, sizeof(text), "%ss", value);
+        proposal_set(proposal, name, key, value[strspn(value, "0123456789")] == '\0' ? text : value);
+}
+
+/* The limit of the kernel ends a process in the middle of its jobs: sqmgr is to replace it before. */
+static void set_memory(struct proposal *proposal, const char *name, const char *value)
+{
+        char text[FORMAT_MAX];
+        uint64_t bytes;
+
+        if (proposal_get(proposal, "memory_threshold"))
+                return;
+        if (parse_size(value, proposal->surroundings->memory_total_bytes, &bytes) < 0) {
+                if (strcmp(value, "infinity") != 0)
+                        proposal_note(proposal, "%s=%s: not taken over: set memory_threshold", name, value);
+                return;
+        }
+        proposal_set(proposal, name, "memory_threshold",
+                     format_size_exact((bytes / 4 * 3) & ~((UINT64_C(1) << 20) - 1), text, sizeof(text)));
+        proposal_note(proposal,
+                      "%s=%s: memory_threshold is three quarters of that: it is compared with each "
+                      "worker, not with all processes of the unit",
+                      name, value);
+}
+
+static void add_environment(struct proposal *proposal, const char *name, const char *value)
+{
+        const char *before = proposal_get(proposal, "environment");
+        _cleanup_free_ char *both = NULL;
+
+        if (asprintf(&both, "%s%s%s", before ?: "", before ? " " : "", value) < 0) {
+                both = NULL;
+                proposal->lost = true;
+                return;
+        }
+        proposal_set(proposal, name, "environment", both);
+}
+
+/* sidekiqswarm forks what sqmgr starts. */
+static void replace_swarm(struct proposal *proposal)
+{
+        static const char swarm[] = "sidekiqswarm";
+        const char *command = proposal_get(proposal, "command");
+        _cleanup_environment_ struct environment variables = {0};
+        _cleanup_free_ char *plain = NULL;
+
+        if (!command || !proposal_runs(command, swarm))
+                return;
+        const char *at = strstr(command, swarm);
+        if (asprintf(&plain, "%.*ssidekiq%s", (int)(at - command), command, at + strlen(swarm)) < 0) {
+                plain = NULL;
+                proposal->lost = true;
+                return;
+        }
+        proposal_set(proposal, swarm, "command", plain);
+        (void)proposal_get_variables(proposal, &variables);
+        if (variables.n == 0 || source_sidekiqswarm(proposal, &variables) < 0)
+                proposal_note(proposal, "sidekiqswarm: set active_process_count to its SIDEKIQ_COUNT");
+        proposal->error[0] = '\0';
+}
+
+static void take_exec(struct proposal *proposal, const struct entry *entry, const char *key)
+{
+        const char *command = entry->value + strspn(entry->value, "-:+!|@");
+        bool named = memchr(entry->value, '@', (size_t)(command - entry->value));
+
+        if (strcmp(key, "command") != 0)
+                proposal_set(proposal, entry->name, key, command);
+        else if (proposal_get(proposal, key))
+                proposal_note(proposal, "%s=%s: not taken over: a fleet has one command", entry->name,
+                              command);
+        else if (named)
+                (void)proposal_fail(proposal,
+                                    "%s=%s: sqmgr cannot give a program another name: write the command "
+                                    "without '@' and the name",
+                                    entry->name, entry->value);
+        else
+                set_shell_command(proposal, entry->name, command, "$");
+        if (memchr(entry->value, '+', (size_t)(command - entry->value)) ||
+            memchr(entry->value, '!', (size_t)(command - entry->value)))
+                proposal_note(proposal, "%s: runs as the fleet's user, without the rights of '+' or '!'",
+                              entry->name);
+}
+
+static void take_of_systemd(struct proposal *proposal, struct entry *entry)
+{
+        const struct translation *row = find(of_systemd, ELEMENTSOF(of_systemd), entry->name);
+        const char *key = row ? row->key : NULL, *name = entry->name;
+        char *value = entry->value;
+
+        if (strcmp(name, "Environment") == 0)
+                key = "environment";
+        if (*value == '\0') {
+                if (key)
+                        environment_remove(&proposal->keys, key);
+        } else if (row && !key) {
+                return;
+        } else if (entry->cut) {
+                proposal_note(proposal,
+                              "%s=, line %u: not taken over: longer than %d bytes: move a long command to a "
+                              "script",
+                              name, entry->line, SETTINGS_LINE_BYTES_MAX);
+        } else if (refuse_expansion(proposal, name, value)) {
+                return;
+        } else if (strcmp(name, "MemoryMax") == 0 || strcmp(name, "MemoryHigh") == 0 ||
+                   strcmp(name, "MemoryLimit") == 0) {
+                set_memory(proposal, name, value);
+        } else if (strcmp(name, "StandardOutput") == 0) {
+                const char *path = strchr(value, ':');
+                if (path)
+                        proposal_set(proposal, name, "log", path + 1);
+        } else if (strcmp(name, "Environment") == 0) {
+                add_environment(proposal, name, value);
+        } else if (!key) {
+                proposal_note(proposal, "%s=%s: not taken over: sqmgr has no such key", name, value);
+        } else if (strncmp(name, "Exec", strlen("Exec")) == 0) {
+                take_exec(proposal, entry, key);
+        } else if (strcmp(name, "EnvironmentFile") == 0 && proposal_get(proposal, key)) {
+                proposal_note(proposal,
+                              "%s=%s: not taken over: a fleet has one environment_file: put both into one",
+                              name, value);
+        } else if (strcmp(name, "TimeoutStopSec") == 0) {
+                set_seconds(proposal, name, key, value);
+        } else {
+                bool optional = *value == '-' && (key[0] == 'd' || key[0] == 'e');
+                if (optional)
+                        proposal_note(proposal, "%s=%s: sqmgr starts no worker while this is missing", name,
+                                      value);
+                proposal_set(proposal, name, key, value + optional);
+        }
+}
+
+int source_systemd(struct proposal *proposal, const struct entries *entries)
+{
+        bool service = false;
+
+        for (size_t i = 0; i < entries->n; i++)
+                if (strcmp(entries->list[i].section, "Service") == 0) {
+                        service = true;
+                        take_of_systemd(proposal, &entries->list[i]);
+                }
+        if (!service)
+                return proposal_fail(proposal,
+                                     "there is no section [Service]: this is no service of systemd");
+        replace_swarm(proposal);
+        return proposal->error[0] != '\0' ? -EINVAL : 0;
+}
+
+/* A="b",C="d" as A="b" C="d": commas outside of quotes become blanks. */
+static void set_pairs(struct proposal *proposal, const char *name, char *value)
+{
+        char quote = '\0';
+
+        for (char *p = value; *p != '\0'; p++) {
+                if (quote ? *p == quote : *p == '\'' || *p == '"')
+                        quote = quote ? '\0' : *p;
+                else if (*p == ',' && !quote)
+                        *p = ' ';
+        }
+        proposal_set(proposal, name, "environment", value);
+}
+
+static void take_of_supervisord(struct proposal *proposal, struct entry *entry)
+{
+        const struct translation *row = find(of_supervisord, ELEMENTSOF(of_supervisord), entry->name);
+        char *value = entry->value;
+
+        if (row && !row->key)
+                return;
+        if (entry->cut)
+                proposal_note(
+                        proposal,
+                        "%s, line %u: not taken over: longer than %d bytes: move a long command to a script",
+                        entry->name, entry->line, SETTINGS_LINE_BYTES_MAX);
+        else if (refuse_expansion(proposal, entry->name, value))
+                return;
+        else if (strcmp(entry->name, "environment") == 0)
+                set_pairs(proposal, entry->name, value);
+        else if (!row)
+                proposal_note(proposal, "%s=%s: not taken over: sqmgr has no such key", entry->name, value);
+        else if (strcmp(row->key, "stop_timeout") == 0)
+                set_seconds(proposal, entry->name, row->key, value);
+        else if (strcmp(row->key, "log") != 0 || *value == '/')
+                proposal_set(proposal, entry->name, row->key, value);
+}
+
+/* Returns the name of the program in a section [program:NAME], or NULL. */
+static const char *program_of(const struct entry *entry)
+{
+        static const char prefix[] = "program:";
+
+        return strncmp(entry->section, prefix, strlen(prefix)) == 0 ? entry->section + strlen(prefix) : NULL;
+}
+
+int source_supervisord(struct proposal *proposal, const struct entries *entries, const char *program,
+                       const char **ret_name)
+{
+        const char *found = NULL;
+
+        for (size_t i = 0; i < entries->n; i++) {
+                const char *name = program_of(&entries->list[i]);
+
+                if (!name || (program && strcmp(name, program) != 0))
+                        continue;
+                if (found && strcmp(found, name) != 0)
+                        return proposal_fail(
+                                proposal,
+                                "there are several programs, as '%s' and '%s': choose one by --entry", found,
+                                name);
+                found = name;
+        }
+        if (!found)
+                return proposal_fail(proposal, "there is no section [program:%s]", program ?: "NAME");
+        for (size_t i = 0; i < entries->n; i++) {
+                const char *name = program_of(&entries->list[i]);
+
+                if (name && strcmp(name, found) == 0)
+                        take_of_supervisord(proposal, &entries->list[i]);
+        }
+        *ret_name = found;
+        replace_swarm(proposal);
+        return proposal->error[0] != '\0' ? -EINVAL : 0;
+}
+
+/* Reads the line `NAME: COMMAND` at text. Returns the command, or NULL for a comment or a blank line;
+ * *ret_length is that of the name. */
+static const char *process_of(const char *text, size_t *ret_length)
+{
+        size_t name = strcspn(text, ": \t\n");
+
+        *ret_length = name;
+        return name > 0 && text[name] == ':' && text[0] != '#'
+                       ? text + name + 1 + strspn(text + name + 1, " \t")
+                       : NULL;
+}
+
+int source_procfile(struct proposal *proposal, const char *text, const char *process, char **ret_name)
+{
+        static const char *const usual[] = {"worker", "sidekiq"};
+        const char *command = NULL, *name = NULL;
+        size_t length = 0, n = 0;
+        bool chosen = false;
+
+        for (const char *line = text; *line != '\0'; line += strcspn(line, "\n"), line += *line == '\n') {
+                size_t here;
+                const char *found = process_of(line, &here);
+                bool wanted = process && strlen(process) == here && strncmp(line, process, here) == 0;
+
+                for (size_t i = 0; !process && i < ELEMENTSOF(usual); i++)
+                        wanted |= strlen(usual[i]) == here && strncmp(line, usual[i], here) == 0;
+                if (!found || (process && !wanted) || chosen)
+                        continue;
+                n++;
+                chosen = wanted;
+                command = found;
+                name = line;
+                length = here;
+        }
+        if (n == 0)
+                return proposal_fail(proposal,
+                                     process ? "there is no line '%s: COMMAND'"
+                                             : "there is no line 'NAME: COMMAND'%s",
+                                     process ?: "");
+        if (n > 1 && !chosen)
+                return proposal_fail(proposal, "there are several processes: choose one by --entry");
+        size_t end = strcspn(command, "\r\n");
+        _cleanup_free_ char *copy = strndup(command, end);
+        *ret_name = strndup(name, length);
+        if (!copy || !*ret_name) {
+                proposal->lost = true;
+                return proposal_fail(proposal, "out of memory");
+        }
+        set_shell_command(proposal, *ret_name, copy, "$`;&|<>()*?~");
+        replace_swarm(proposal);
+        return 0;
+}
+
+int source_sidekiqswarm(struct proposal *proposal, const struct environment *variables)
+{
+        const char *count = environment_get(variables, "SIDEKIQ_COUNT");
+        const char *memory = environment_get(variables, "SIDEKIQ_MAXMEM_MB");
+        const char *groups = environment_get(variables, "SIDEKIQ_PRELOAD");
+        const char *app = environment_get(variables, "SIDEKIQ_PRELOAD_APP");
+        char text[FORMAT_MAX];
+
+        if (!count && !memory && !groups && !app)
+                return proposal_fail(proposal,
+                                     "none of SIDEKIQ_COUNT, SIDEKIQ_MAXMEM_MB, SIDEKIQ_PRELOAD and "
+                                     "SIDEKIQ_PRELOAD_APP is set");
+        if (!proposal_get(proposal, "command"))
+                proposal_set(proposal, "command", "command", "bundle exec sidekiq");
+        if (count)
+                proposal_set(proposal, "SIDEKIQ_COUNT", "active_process_count", count);
+        else
+                proposal_note(proposal,
+                              "SIDEKIQ_COUNT: not set, sidekiqswarm starts one process for each processor: "
+                              "set active_process_count");
+        snprintf(text, sizeof(text), "%sM", memory ?: "");
+        if (memory)
+                proposal_set(proposal, "SIDEKIQ_MAXMEM_MB", "memory_threshold", text);
+        if (app && *app != '\0' && strcmp(app, "0") != 0)
+                proposal_set(proposal, "SIDEKIQ_PRELOAD_APP", "preload", "yes");
+        else if (groups && *groups != '\0')
+                proposal_note(proposal,
+                              "SIDEKIQ_PRELOAD=%s: not taken over: 'preload = yes' loads the whole "
+                              "application",
+                              groups);
+        return 0;
+}

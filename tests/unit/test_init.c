@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of src/init: what `sqmgr init` makes of other supervisors' configurations. */
+#include "frameworks/table.h"
+#include "golden.h"
+#include "init/entries.h"
+#include "init/proposal_rules.h"
+#include "init/source_rules.h"
+#include "io/ini.h"
+#include "settings/errors.h"
+#include "settings_text.h"
+#include "unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static struct proposal proposal;
+static struct entries entries;
+static char *name;
+
+static void set_up(void)
+{
+        proposal = (struct proposal){.surroundings = &root_surroundings};
+}
+
+static void tear_down(void)
+{
+        proposal_done(&proposal);
+        entries_done(&entries);
+        free(name);
+        name = NULL;
+}
+
+static void read_entries(const char *text, enum entries_style style)
+{
+        unsigned line = 0;
+
+        ck_assert_int_eq(entries_read(&entries, text, strlen(text), style, &line), 0);
+}
+
+/* Adds the config file and the notes, and has the reader of config files accept the former. */
+static void add_finished(const char *what)
+{
+        _cleanup_settings_errors_ struct settings_errors errors = {0};
+        _cleanup_free_ char *text = NULL;
+        char label[64];
+        size_t size;
+
+        if (proposal_finish(&proposal) < 0) {
+                snprintf(label, sizeof(label), "%s, refused", what);
+                golden_add(label, proposal.error);
+        } else {
+                FILE *out = open_memstream(&text, &size);
+                proposal_print(&proposal, "default", what, out);
+                ck_assert_int_eq(fclose(out), 0);
+                ck_assert_msg(ini_check_text(text, &root_surroundings, &errors) == 0, "%s", text);
+                /* The head is the same for all, and its '#' would begin a section. */
+                for (char *p = text; *p != '\0'; p++)
+                        if (*p == '#')
+                                *p = ';';
+                golden_add(what, strstr(text, "command"));
+        }
+        if (proposal.notes) {
+                snprintf(label, sizeof(label), "%s, notes", what);
+                golden_add(label, proposal.notes);
+        }
+        tear_down();
+        set_up();
+}
+
+static void add_systemd(const char *what, const char *service)
+{
+        char text[2048];
+
+        snprintf(text, sizeof(text), "[Unit]\nDescription=x\n[Service]\n%s\n[Install]\nWantedBy=x\n",
+                 service);
+        read_entries(text, ENTRIES_SYSTEMD);
+        (void)source_systemd(&proposal, &entries);
+        add_finished(what);
+}
+
+static void add_supervisord(const char *what, const char *text, const char *program)
+{
+        const char *found;
+
+        read_entries(text, ENTRIES_SUPERVISORD);
+        (void)source_supervisord(&proposal, &entries, program, &found);
+        add_finished(what);
+}
+
+static void add_procfile(const char *what, const char *text, const char *process)
+{
+        if (source_procfile(&proposal, text, process, &name) == 0)
+                golden_add("process", name);
+        add_finished(what);
+}
+
+TEST(entries_are_read_as_each_supervisor_reads_them)
+{
+        read_entries("  [Service]\n; a\n# b\nA=1 ; 2 \\\n# c\n  3\nB = 'x;y'\n\n[Install]\nA:x=2\n",
+                     ENTRIES_SYSTEMD);
+        ck_assert_uint_eq(entries.n, 3);
+        ck_assert_str_eq(entries.list[0].section, "Service");
+        ck_assert_str_eq(entries.list[0].name, "A");
+        ck_assert_str_eq(entries.list[0].value, "1 ; 2  3");
+        ck_assert_uint_eq(entries.list[0].line, 4);
+        ck_assert_str_eq(entries.list[1].value, "'x;y'");
+        ck_assert_uint_eq(entries.list[1].line, 7);
+        ck_assert_str_eq(entries.list[2].section, "Install");
+        entries_done(&entries);
+        read_entries("[program:a]\nenvironment=A=\"1\", ; one\n  B=\"2\"\nuser=x;y ; z\n",
+                     ENTRIES_SUPERVISORD);
+        ck_assert_uint_eq(entries.n, 2);
+        ck_assert_str_eq(entries.list[0].value, "A=\"1\", B=\"2\"");
+        ck_assert_str_eq(entries.list[1].value, "x;y");
+}
+
+TEST(a_line_that_is_no_entry_is_refused_and_a_long_one_is_cut)
+{
+        char text[512];
+        unsigned line = 0;
+
+        ck_assert_int_eq(entries_read(&entries, "[a]\nb=1\n\nc\n", 11, ENTRIES_SYSTEMD, &line), -EINVAL);
+        ck_assert_uint_eq(line, 4);
+        entries_done(&entries);
+        ck_assert_int_eq(entries_read(&entries, "[a\n", 3, ENTRIES_SYSTEMD, &line), -EINVAL);
+        entries_done(&entries);
+        snprintf(text, sizeof(text), "[a]\nb=%0300d\nc=1\n", 7);
+        read_entries(text, ENTRIES_SYSTEMD);
+        ck_assert_uint_eq(entries.n, 2);
+        ck_assert(entries.list[0].cut);
+        ck_assert(!entries.list[1].cut);
+        entries_done(&entries);
+        ck_assert_int_eq(entries_read(&entries, "", 0, ENTRIES_SYSTEMD, &line), 0);
+        ck_assert_int_eq(entries_read(&entries, "[a]\nb=\0\001 1\n", 12, ENTRIES_SYSTEMD, &line), 0);
+        ck_assert_str_eq(entries.list[0].value, "?? 1");
+}
+
+TEST(a_command_is_recognized_by_its_program_or_task)
+{
+        ck_assert(proposal_runs("bundle exec sidekiq -e production", "sidekiq"));
+        ck_assert(proposal_runs("/srv/app/bin/sidekiq", "sidekiq"));
+        ck_assert(proposal_runs("/bin/bash -lc 'exec sidekiq'", "sidekiq"));
+        ck_assert(proposal_runs("bundle exec rake resque:work", "resque"));
+        ck_assert(!proposal_runs("/srv/sidekiq/bin/run", "sidekiq"));
+        ck_assert(!proposal_runs("sidekiqswarm", "sidekiq"));
+        ck_assert(!proposal_runs("mysidekiq sidekiq-x", "sidekiq"));
+}
+
+TEST(services_of_systemd)
+{
+        char long_line[600];
+
+        golden_begin();
+        add_systemd(
+                "usual",
+                "Type=notify\nWatchdogSec=10\nWorkingDirectory=/srv/app/current\n"
+                "ExecStart=/usr/local/bin/bundle exec sidekiq -e production\nUser=app\nGroup=www\n"
+                "UMask=0002\nEnvironment=MALLOC_ARENA_MAX=2 \"A=b c\"\nEnvironment=REDIS_URL=redis://r/1\n"
+                "EnvironmentFile=/srv/app/env\nLimitNOFILE=65536\nNice=5\nOOMScoreAdjust=100\n"
+                "Restart=always\nRestartSec=1\nStandardOutput=append:/var/log/sidekiq.log");
+        add_systemd("drop-in", "ExecStart=sidekiq -c 5\nEnvironment=A=1\nUser=a\n[Service]\nExecStart=\n"
+                               "ExecStart=sidekiq -c 10\nEnvironment=\nEnvironment=B=2\nUser=b");
+        add_systemd("left out",
+                    "ExecStart=-/usr/bin/sidekiq\nPrivateTmp=yes\nNice=99\nEnvironmentFile=-/a\n"
+                    "EnvironmentFile=/b\nTimeoutStopSec=90\nWorkingDirectory=%h/app\nMemoryMax=2G\n"
+                    "MemoryHigh=lots\nExecStart=/usr/bin/second");
+        add_systemd("variables", "ExecStart=/usr/bin/bundle exec sidekiq -q ${QUEUE}");
+        add_systemd("plain",
+                    "ExecStart=+/usr/bin/celery -A app worker\nKillSignal=SIGTERM\nTimeoutStopSec=5min");
+        add_systemd("unknown", "ExecStart=/srv/app/bin/consumer 100%%");
+        add_systemd("swarm", "Environment=SIDEKIQ_COUNT=4 SIDEKIQ_MAXMEM_MB=700\n"
+                             "ExecStart=/usr/bin/bundle exec sidekiqswarm -e production");
+        add_systemd("instance", "ExecStart=/usr/bin/bundle exec sidekiq -i %i");
+        add_systemd("argv[0]", "ExecStart=@/usr/bin/sidekiq worker");
+        snprintf(long_line, sizeof(long_line),
+                 "ExecStart=sidekiq %0200d\nEnvironment=A=%0170d\nEnvironment=B=%020d", 1, 2, 3);
+        add_systemd("long", long_line);
+        read_entries("[Socket]\nListenStream=1\n", ENTRIES_SYSTEMD);
+        ck_assert_int_eq(source_systemd(&proposal, &entries), -EINVAL);
+        golden_add("no service", proposal.error);
+        golden_end("init", "systemd");
+}
+
+TEST(programs_of_supervisord)
+{
+        static const char two[] = "[supervisord]\nx=1\n[program:web]\ncommand=puma\n[program:jobs]\n"
+                                  "command=/usr/bin/rq worker high\nnumprocs=3\n";
+
+        golden_begin();
+        add_supervisord("usual",
+                        "[program:sidekiq]\ncommand=bundle exec sidekiq ; the workers\ndirectory=/srv/app\n"
+                        "user=app\nnumprocs=4\nprocess_name=%(program_name)s_%(process_num)02d\n"
+                        "environment=A=\"b, c\",\n  D='e'\nstdout_logfile=/var/log/a.log\nstopwaitsecs=60\n"
+                        "autorestart=true\nserverurl=AUTO\n",
+                        NULL);
+        add_supervisord("plain",
+                        "[program:x]\ncommand=/bin/x\nstopsignal=INT\nstopwaitsecs=60\nstdout_logfile=NONE\n",
+                        NULL);
+        add_supervisord("expansion", "[program:x]\ncommand=sidekiq -i %(process_num)s\n", NULL);
+        add_supervisord("one of two", two, "jobs");
+        add_supervisord("two", two, NULL);
+        add_supervisord("none", two, "nosuch");
+        golden_end("init", "supervisord");
+}
+
+TEST(procfiles)
+{
+        golden_begin();
+        add_procfile("usual", "# x\nweb: bin/rails s\nworker: bundle exec sidekiq -C config/sidekiq.yml\r\n",
+                     NULL);
+        add_procfile("only one", "jobs:   bin/jobs", NULL);
+        add_procfile("assignment", "worker: RAILS_ENV=production bundle exec sidekiq", NULL);
+        add_procfile("shell", "worker: cd app && bundle exec sidekiq -q 'it''s'", NULL);
+        add_procfile("chosen", "web: puma\nworker: sidekiq\nmail: sidekiq -q mail\n", "mail");
+        add_procfile("several", "web: puma\nmail: sidekiq -q mail\n", NULL);
+        add_procfile("none of that name", "web: puma\n", "worker");
+        add_procfile("none", "\n#\nx\n", NULL);
+        golden_end("init", "procfile");
+}
+
+TEST(variables_of_sidekiqswarm)
+{
+        static const char *const sets[][5] = {
+                {"SIDEKIQ_COUNT=4", "SIDEKIQ_MAXMEM_MB=700", "SIDEKIQ_PRELOAD_APP=1"},
+                {"SIDEKIQ_MAXMEM_MB=x", "SIDEKIQ_PRELOAD=default"},
+                {"HOME=/"},
+        };
+
+        golden_begin();
+        for (size_t i = 0; i < ELEMENTSOF(sets); i++) {
+                _cleanup_environment_ struct environment variables = {0};
+
+                for (size_t j = 0; sets[i][j]; j++)
+                        ck_assert_int_eq(environment_put(&variables, sets[i][j]), 0);
+                (void)source_sidekiqswarm(&proposal, &variables);
+                add_finished(sets[i][0]);
+        }
+        golden_end("init", "sidekiqswarm");
+}
+
+TEST(options_are_refused_with_the_reason)
+{
+        golden_begin();
+        ck_assert_int_eq(proposal_require(&proposal, "--memory", "memory_threshold", "5"), -EINVAL);
+        golden_add("--memory 5", proposal.error);
+        proposal.error[0] = '\0';
+        ck_assert_int_eq(proposal_require(&proposal, "--command", "command", "a 'b"), -EINVAL);
+        golden_add("--command", proposal.error);
+        proposal.error[0] = '\0';
+        ck_assert_int_eq(proposal_require(&proposal, "--framework", "framework", "rails"), -EINVAL);
+        golden_add("--framework", proposal.error);
+        golden_end("init", "options");
+}
+
+TEST_MAIN("init", .each = {set_up, tear_down})
