@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The page of whatever was told: a first byte that says which part, then what is to be the document, or where
- * that is no JSON, a text that stands in the place of each name and sentence. */
+/* Renders the page from arbitrary input. The first byte selects the part. The rest is the document or, if it
+ * is no JSON, a text that replaces each name and sentence of a document. */
 #include "../skeleton.h"
 #include "fuzz.h"
 #include "web/page.h"
@@ -46,7 +46,7 @@ static json_t *make_document(const char *text)
         return document;
 }
 
-/* What the page is built of; to be freed. */
+/* Returns the tags of the page without its texts, to be freed. */
 static char *build(const json_t *document, enum page_part part)
 {
         char *html = NULL, *skeleton;
@@ -61,10 +61,11 @@ static char *build(const json_t *document, enum page_part part)
         return skeleton;
 }
 
-/* A text changes what is said, and nothing else: as much is there as with a word without meaning. */
+/* A text from outside changes only texts of the page: the tags are the same as with a harmless word. */
 static void compare(const char *text, enum page_part part)
 {
-        /* Which is reachable or not as the text is, too; a text of nothing is left out. */
+        /* The instance of the clean text is reachable if that of the hostile one is. An empty text is
+         * skipped: the page omits it. */
         json_t *hostile = make_document(text), *clean = make_document(text[0] % 2 != 0 ? "axx" : "bxx");
 
         fuzz_check(hostile && clean);

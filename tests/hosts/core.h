@@ -15,25 +15,26 @@ struct core *core_new(uint64_t seed, usec_t now, const char *name);
 struct core *core_free(struct core *core);
 /* As far as to that moment. reaches: its Redis can be reached. */
 void core_run(struct core *core, usec_t now, bool reaches);
-/* What was violated; NULL: nothing. */
+/* Returns the invariant that was violated; NULL: none. */
 const char *core_broken(const struct core *core);
 
-/* The machine has the release of a new order, which may be a bad one, and its fleet is restarted. Returns
- * false if the fleet is quieted and stays so. */
+/* Deploys a new release on the machine, a bad one if bad is true, and restarts the fleet. Returns false if
+ * the fleet is quieted and stays so. */
 bool core_restart(struct core *core, bool bad);
 void core_abort(struct core *core);
-/* Of its last restart, as it was when sqmgr last lived; ret_error: why that has halted. */
+/* Returns the state of the fleet's last restart, as of the time when sqmgr last ran. ret_error: why the
+ * restart has halted. */
 enum rollout_state core_rollout(const struct core *core, const char **ret_error);
-/* How many workers that take jobs, or will, are older than its last restart; but for those that hang. */
+/* Returns how many active or starting workers are older than the fleet's last restart, without hung ones. */
 unsigned core_outdated(const struct core *core);
 
-/* Writes the state. Returns whether that could be done. */
+/* Writes the state. Returns true if the state was written. */
 bool core_save(struct core *core);
-/* Was it written since this was last asked? */
+/* Returns true if the state was written since the last call. */
 bool core_was_saved(struct core *core);
 
-/* sqmgr is killed, and begun again by core_begin(). Returns false where it cannot be now: what it has last
- * done is not written. lost: so is its state. */
+/* Kills sqmgr; core_begin() starts it again. Returns false if it cannot be killed now, because its last
+ * action is not written yet. lost: the state is lost, too. */
 bool core_kill(struct core *core, bool lost);
 void core_begin(struct core *core);
 /* All that runs there ends with it. */

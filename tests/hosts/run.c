@@ -33,8 +33,8 @@ static bool any_speaks(const struct group_sim *sim)
         return false;
 }
 
-/* How many hosts have not come to their end in Redis, and can come forward, or cannot: that is told, as is an
- * rollout that none of its hosts takes for one. */
+/* Returns how many hosts have not ended their rollout in Redis. speak: counts the hosts that can still speak,
+ * else those that cannot. Status reports such silent hosts, and a rollout that none of its hosts accepts. */
 static unsigned count_unended(const struct group_sim *sim, bool speak)
 {
         const struct key *states = &sim->redis.keys.key[KEY_STATES];
@@ -45,7 +45,8 @@ static unsigned count_unended(const struct group_sim *sim, bool speak)
         return n;
 }
 
-/* Nothing more is to come of what was ordered: after the pause that forged orders lead to, and a canary. */
+/* Returns true if no further step of an ordered rollout is due. The time allows for a canary and for the
+ * pause that follows forged orders. */
 static bool is_settled(const struct group_sim *sim)
 {
         for (size_t i = 0; i < sim->n_hosts; i++)
@@ -67,7 +68,7 @@ static void check_reported(struct group_sim *sim)
                                      sim->host[i].instance, (unsigned long long)sim->host[i].group.number,
                                      host_lease_name(sim->host[i].group.lease),
                                      (int)sim->host[i].group.trouble);
-        /* Where no host is left there is nobody to judge it, or to ask. */
+        /* Without a living host, no process can judge the rollout or report it. */
         if (any_speaks(sim) && strcmp(keys_field(&sim->redis.keys, "state"), "running") == 0 &&
             count_unended(sim, false) == 0)
                 group_violate(sim, "after %d min of peace the epoch still runs, and nothing tells why",

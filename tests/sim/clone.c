@@ -56,7 +56,7 @@ void clone_of(struct sim *sim, const struct process *process)
         clone_add(sim, &rng, process->fleet, process->runner_pid, at);
 }
 
-/* Polls are not delayed until then. */
+/* Returns true if nothing delays polls before this time. */
 static bool is_undisturbed(const struct sim *sim, usec_t until)
 {
         return redis_answers(sim) && sim->now >= MAX(sim->slow_until, sim->proc_fails_until) &&
@@ -64,9 +64,9 @@ static bool is_undisturbed(const struct sim *sim, usec_t until)
                (sim->next_act == sim->n_acts || sim->acts[sim->next_act].at > until);
 }
 
-/* Ours of that pid has booted, and its own beat is not there, or under a name of which nobody can know; or it
- * may have, before a look shows that this one came first: what beats under its name and pid would be taken
- * for it. */
+/* Returns true if sqmgr would attribute the clone's heartbeats to our process of the same pid. This is so if
+ * ours has booted, and its own heartbeat is missing, or is under a host name that sqmgr cannot know. The same
+ * holds if ours may boot before a poll shows that the clone's heartbeat came first. */
 static bool is_alone(const struct sim *sim, const struct clone *clone)
 {
         usec_t heard = sim->now < sim->paused_until ? sim->paused_at : sim->now;
@@ -78,7 +78,7 @@ static bool is_alone(const struct sim *sim, const struct clone *clone)
 
                 if (!process->runner_alive || process->runner_pid != clone->pid)
                         continue;
-                /* A fork boots at once, and nobody looks whether a template has that works. */
+                /* A fork boots at once. sqmgr does not check whether a template that runs jobs has booted. */
                 if (!process->booted && (process->forked || process->is_template))
                         return true;
                 if (!process->booted && evidence_denies_boot(sim, process) &&
@@ -94,7 +94,7 @@ static bool is_alone(const struct sim *sim, const struct clone *clone)
         return false;
 }
 
-/* Its wall clock and ours go alike: of another's clock that is ahead nobody could tell. */
+/* The clone's wall clock shows the same time as ours: sqmgr could not detect that another one is ahead. */
 static uint64_t clone_clock(const struct sim *sim)
 {
         return (uint64_t)((int64_t)(sim->now + sim->suspended_usec) + sim->stepped_usec);

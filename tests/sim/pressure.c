@@ -82,7 +82,7 @@ void pressure_look(struct sim *sim)
         observe_pressure(sim->shell.world, &reading, sim->now);
 }
 
-/* sqmgr has begun, and knows nothing of it. */
+/* A new sqmgr has started, and does not know of the pressure. */
 void pressure_forgotten(struct sim *sim)
 {
         sim->squeezed = (struct squeezed){0};
@@ -92,7 +92,7 @@ void pressure_forgotten(struct sim *sim)
                 sim->processes[i]->pressed = false;
 }
 
-/* Its state was read, or not: what that tells of is over only when it is read to be. */
+/* A new sqmgr has read its state, or could not. If the state reports pressure, only a reading can end it. */
 void pressure_continued(struct sim *sim)
 {
         for (unsigned i = 0; i < sim->n_fleets; i++)
@@ -101,7 +101,7 @@ void pressure_continued(struct sim *sim)
         sim->squeezed.since = sim->now;
 }
 
-/* It is known to be gone, and by no order that came meanwhile. */
+/* sqmgr knows that the worker has exited, and that no later order has caused this. */
 void pressure_left(struct sim *sim, const struct process *process)
 {
         /* An earlier sqmgr may have chosen it. */

@@ -23,144 +23,145 @@ struct world;
 #define MEGABYTE      ((uint64_t)1 << 20)
 #define MEMORY_PLENTY (1024 * 1024 * MEGABYTE)
 #define CLONES_MAX    256
-/* What waits for a job, and has slept for so long, hardly takes one at the very moment of a signal. */
+/* A worker that has waited for a job for this long hardly takes one at the very moment of a signal. */
 #define IDLE_CHECK_USEC (3 * USEC_PER_SEC)
 /* For this time after a backward step of the wall clock, an old answer may count as new. */
 #define STEPPED_USEC (2 * USEC_PER_MIN)
-/* Beyond any pid of ours: what is there is none of ours. */
+/* Pids from here on belong to processes that are not ours. */
 #define STRANGERS_PID 100000000
 
 struct sim;
 
-/* What workers of one framework do and tell: behavior.c. Shares are of 100. */
+/* The behavior of workers of one framework, and what they report: behavior.c. Shares are of 100. */
 struct behavior {
         const char *framework;
-        unsigned weight; /* how many fleets are of it, against those of the others */
+        unsigned weight; /* number of fleets with this framework, relative to the other frameworks */
 
-        int quiet_signal; /* 0: it has none */
+        int quiet_signal; /* 0: none */
         int stop_signal;
-        int cut_off_signal; /* the same of one that is not known to be idle; 0: that one */
-        bool wakes;         /* a frozen one is woken to be stopped */
-        bool stop_waits;    /* told to exit it gives its jobs all their time, and does not put them back */
-        bool second_kills;  /* a second stop signal costs its jobs */
-        bool fetch_is_lost; /* the first one does, as it takes one */
-        unsigned uncaught;  /* have no handler for the quiet signal */
-        unsigned bare;      /* nor for the stop signal */
+        int cut_off_signal; /* stop signal of a worker that is not known to be idle; 0: stop_signal */
+        bool wakes;         /* a frozen worker is woken to be stopped */
+        bool stop_waits;    /* after TERM, jobs have unlimited time, and are not put back */
+        bool second_kills;  /* a second stop signal ends the running jobs */
+        bool fetch_is_lost; /* the first stop signal loses a job that is being fetched */
+        unsigned uncaught;  /* share without a handler for the quiet signal */
+        unsigned bare;      /* share without a handler for the stop signal either */
 
         unsigned jobs_max;
-        bool job_is_child;         /* which may outlive it, with its environment */
-        bool heartbeats_at_change; /* of its work, besides */
-        bool counts_fetches;       /* as jobs: what it takes is told before it has it */
-        bool quiet_read_late;      /* a round trip after its work state was copied */
-        bool reports_start;        /* some do: when their process was started */
-        bool reports_birth;        /* when it registered, right before it shows that it has booted */
-        usec_t heartbeat_idle, heartbeat_busy; /* 0: as its release has it */
+        bool job_is_child;         /* a job may outlive the worker, with the worker's environment */
+        bool heartbeats_at_change; /* also sends a heartbeat when the number of jobs changes */
+        bool counts_fetches;       /* reports a job as running while it is still being fetched */
+        bool quiet_read_late;      /* reads quiet one round trip after the work state was copied */
+        bool reports_start;        /* some workers report when their process was started */
+        bool reports_birth;        /* reports when it registered, right before it shows that it has booted */
+        usec_t heartbeat_idle, heartbeat_busy; /* 0: by the release */
         usec_t record_expiry;
 
         bool shows_boot; /* by its title or threads */
         bool title_may_lack;
-        unsigned titleless; /* do lack it, and show nothing */
+        unsigned titleless; /* share without a title, which shows nothing */
 };
 
 /* How the processes of a release behave, apart from chance. */
 struct release {
         usec_t boot_min, boot_max;
-        unsigned never_boots, crashes_booting, crashes_young;    /* of 100 */
-        unsigned elsewhere;                                      /* of 100: beats where nobody looks */
+        unsigned never_boots, crashes_booting, crashes_young; /* of 100 */
+        unsigned elsewhere; /* of 100: sends heartbeats to a place that sqmgr does not read */
         unsigned wrapped, deaf, native_thread;                   /* of 100 */
         unsigned late_heartbeats, double_heartbeats, slow_trips; /* of 1000 */
         usec_t heartbeat_interval, shutdown_usec;
         usec_t job_gap; /* mean time between two jobs of a process */
         unsigned long_jobs, endless_jobs;
-        unsigned unhooked, unsafe; /* of 100: loaded as a template, it goes on to work, or cannot be forked */
+        unsigned unhooked, unsafe; /* of 100: as a template, runs jobs, or cannot be forked */
         usec_t long_max;
         uint64_t base_bytes, leak_per_sec;
 };
 
-/* A heartbeat as it stands in Redis. */
+/* A heartbeat in Redis. */
 struct record {
-        usec_t written_at; /* 0: there is none */
+        usec_t written_at; /* 0: none */
         bool lie;          /* invented by a reader, and not in Redis */
         struct heartbeat heartbeat;
 };
 
-/* What becomes of a fork that was asked for. */
+/* The outcome of a requested fork. */
 enum fork_fate { FORK_MADE, FORK_STICKS, FORK_DIES, FORK_LACKS };
 
-/* One that was started to be a template: what the shell holds of it, too. */
+/* A process that was started as a template, and the shell's data about it. */
 struct template_process {
-        struct process *process;   /* whose part this is */
+        struct process *process;   /* the process that contains this struct */
         struct template *template; /* NULL: not known to sqmgr */
         uint64_t generation;
         bool unhooked, unsafe;
-        bool awaits_start; /* its command is not begun before it was tried to write the state */
+        bool awaits_start; /* the command begins after the state was written, or could not be */
         bool connected;    /* sqmgr has the other end of its channel */
         bool loaded, ready;
-        usec_t ready_report_at; /* that it is ready gets through to sqmgr */
-        usec_t ended_at;        /* by sqmgr's word; 0: it was not */
+        usec_t ready_report_at; /* when sqmgr learns that the template is ready */
+        usec_t ended_at;        /* when sqmgr asked it to end; 0: never */
 
         /* The fork that sqmgr has asked for. */
         unsigned index; /* 0: none */
         enum fork_fate fate;
         usec_t asked_at, fork_at;
-        struct process *fork;  /* made, and not come forward; NULL: there is none */
-        usec_t fork_report_at; /* it comes forward, or that it failed gets through */
+        struct process *fork;  /* made, and not reported to sqmgr yet; NULL: none */
+        usec_t fork_report_at; /* when sqmgr learns of the fork, or of its failure */
 };
 
-/* One worker's process, or a wrapper and the process under it; or a template's. */
+/* The process of a worker or a template, or a wrapper and the process under it. */
 struct process {
         unsigned serial, fleet, index;
         struct release release;
         struct rng rng;
         usec_t next_at;
 
-        /* What its environment says, from launched_at on, and shows, from marked_at on, until its title grows
-         * over it. */
+        /* The environment markers: set from launched_at on, and visible in /proc from marked_at on, until the
+         * title overwrites them. */
         unsigned mark_fleet, mark_index;
         uint64_t mark_generation;
         usec_t launched_at, marked_at;
-        /* Its start in the ledger, which it claims at claim_at if sqmgr has not done so. */
+        /* The record of this start in the ledger: the process claims it at claim_at if sqmgr has not. */
         struct ledger *ledger;
         struct ledger_claim claim;
         unsigned record;
         usec_t claim_at;
-        bool titled;      /* that happens once it has booted */
-        bool leftover;    /* a job of it left a process behind, which carries its environment */
-        bool detached;    /* as a leader of its own */
-        bool left_behind; /* it is such a leftover itself, that was taken hold of */
-        bool let_go;      /* it was, or showed nothing of a worker for too long: nobody has to know it */
-        bool unseen;      /* its wrapper was known to have ended before it had booted: it is told from nothing
-                           * that a job may have left behind */
+        bool titled;      /* the title overwrites the markers once the process has booted */
+        bool leftover;    /* a job left a process behind, which has the environment of the worker */
+        bool detached;    /* the leftover process leads a process group of its own */
+        bool left_behind; /* is such a leftover process itself, and sqmgr attached to it */
+        bool let_go; /* was let go of, or showed no sign of a worker for too long: sqmgr need not know it */
+        bool unseen; /* sqmgr saw the wrapper end before the boot: the process cannot be distinguished from
+                      * a leftover of a job */
 
-        /* The main process, and the runner that beats and runs jobs: the same one unless wrapped. */
+        /* The main process, and the runner that sends heartbeats and runs jobs: the same unless wrapped. */
         pid_t pid, runner_pid;
         uint64_t start, runner_start;
-        usec_t runner_boottime; /* when that was, by CLOCK_BOOTTIME */
+        usec_t runner_boottime; /* runner_start by CLOCK_BOOTTIME */
         bool wrapped, main_alive, runner_alive;
         usec_t wrapper_exit_at;
-        /* A wrapper that starts another runner when one has ended; or one that had started two. */
+        /* A wrapper that starts a new runner when the old one has ended; a wrapper that has started two. */
         bool restarts, twins;
         usec_t respawn_at;
-        usec_t forgotten_at; /* the shell learned that the runner which beat has ended; 0: none has */
+        usec_t forgotten_at; /* when the shell learned that the runner with heartbeats has ended; 0: never */
         bool knows_end;      /* this runner was asked to exit */
-        usec_t died_at;      /* the last of them */
+        usec_t died_at;      /* when the last runner died */
 
         usec_t spawned_at, boot_at, crash_at, hang_until;
         bool booted, frozen, elsewhere, deaf, native_thread;
-        bool uncaught, bare, titleless, reports_start; /* of its behavior */
+        bool uncaught, bare, titleless, reports_start; /* from struct behavior */
         usec_t booted_at;
-        unsigned host; /* what the host was called as it booted */
-        char name[40]; /* under which it beats; "": none is made yet */
+        unsigned host; /* the host's name at the time of the boot */
+        char name[40]; /* identity of the heartbeats; "": not made yet */
         uint64_t jumped_bytes, leak_per_sec;
 
         usec_t job_at, fetched_until; /* a fetched job is running, but not registered before fetched_until */
         usec_t fetched_job_end;
         usec_t job_end[JOBS_MAX];
         unsigned n_jobs;
-        uint64_t wakes; /* how often it woke up so far, as it takes a job, ends one, or beats */
+        uint64_t wakes; /* number of wakeups so far: to take a job, end a job, or send a heartbeat */
         usec_t woken_at;
 
-        usec_t quiet_from, quiet_since, threads_gone_at; /* when TSTP is handled; was; idle threads exit */
+        /* TSTP will be handled; was handled; idle threads exit. */
+        usec_t quiet_from, quiet_since, threads_gone_at;
         bool quiet;
         usec_t term_from, stop_by, exit_at;
         bool stopping;
@@ -168,16 +169,16 @@ struct process {
         usec_t heartbeat_at, write_at;
         unsigned copied_busy;
         bool copied_quiet;
-        unsigned title_busy; /* set right before that */
+        unsigned title_busy; /* set right before the heartbeat */
         bool title_quiet;
         struct record records[RECORDS_MAX]; /* the newest first */
         struct record frozen_record;
-        bool listed;     /* in the set of identities: a clean exit takes it out, death does not */
-        bool registered; /* it has tried to be */
+        bool listed;     /* in the set of identities: a clean exit removes it, a crash does not */
+        bool registered; /* has tried to be listed */
 
         /* The shell's side. */
-        struct worker *worker; /* NULL: not known to it */
-        unsigned identity;     /* serial + 1 of the process whose heartbeat is read as its; 0: not known */
+        struct worker *worker; /* NULL: not known to the shell */
+        unsigned identity; /* serial + 1 of the process whose heartbeat is read for this one; 0: not known */
         unsigned poll_items;
         struct record answer;
         /* The last answers, newest first, and when they were given: the reader may repeat one of them. */
@@ -185,40 +186,40 @@ struct process {
         usec_t given_at[GIVEN_MAX];
         bool answered, main_reported, runner_reported;
         usec_t exit_report_at;
-        uint64_t slept_wakes; /* it has slept since then, as far as looks could tell */
+        uint64_t slept_wakes; /* wakes at slept_at: as far as polls show, the process has slept since */
         usec_t slept_at;
 
-        /* What the invariants are checked against: what was read of it, and done to it. */
+        /* The facts for the invariants: what sqmgr read of the process, and did to it. */
         usec_t lied_at;         /* when sqmgr last read a lie about the process; 0: never */
-        usec_t read_written_at; /* when the newest heartbeat that was read had been written */
+        usec_t read_written_at; /* when the newest heartbeat that sqmgr has read was written */
         uint64_t read_heartbeat;
-        bool rebased; /* the next reading has none before it to compare with */
+        bool rebased; /* the next reading cannot be compared with an earlier one */
         bool shown_title, shown_quiet;
         unsigned shown_busy;
         usec_t first_read_at, changed_at;
-        uint64_t held_bytes;    /* as the machine's memory was last read; 0: it was not there */
-        uint64_t read_bytes;    /* the last sample of its own; 0: none was taken since it took jobs */
-        bool marked;            /* read since time, Redis and sqmgr are trusted: change is judged from that */
-        unsigned trusted_reads; /* changes seen since then */
-        bool hung;              /* silent for hang_after, and not heard of since */
+        uint64_t held_bytes;    /* size at the last reading of the machine's memory; 0: no process then */
+        uint64_t read_bytes;    /* last memory sample of the process; 0: none since it became active */
+        bool marked;            /* read since time, Redis and sqmgr are trusted: changes count from then on */
+        unsigned trusted_reads; /* changes seen since marked was set */
+        bool hung;              /* silent for hang_after, and without a heartbeat since */
         unsigned idle_row;      /* distinct readings in a row: quiet, 0 busy */
         bool read_list_empty, counted_failure;
-        usec_t title_first_at;  /* its title was first read, and said that it has booted; 0: it was not */
-        usec_t title_read_at;   /* last, as that of one whose heartbeat is not known */
-        usec_t title_idle_from; /* the first of its readings in a row: quiet, 0 busy */
-        bool threads_counted;   /* as many were seen as its title claims */
-        bool pressed;           /* it was quieted for want of memory */
+        usec_t title_first_at;  /* first reading of a title that shows the boot; 0: none */
+        usec_t title_read_at;   /* last reading of the title while the heartbeat is not known */
+        usec_t title_idle_from; /* the first title reading in a row that shows quiet and 0 busy */
+        bool threads_counted;   /* the thread count has matched the title */
+        bool pressed;           /* was quieted because of memory pressure */
         unsigned quiets, stops;
-        unsigned reported_to_exit; /* how often its runner was */
+        unsigned reported_to_exit; /* how often the runner was asked to exit */
         usec_t term_at, kill_at;
-        usec_t cut_at;           /* its drain was given up */
-        bool refused;            /* it was seen to catch no quiet signal */
-        bool drains;             /* it got its stop signal as it was quieted */
-        usec_t tried_at, try_at; /* it was to be quieted, and not at rest, first and last in a row */
+        usec_t cut_at;           /* when the drain was given up */
+        bool refused;            /* was seen to catch no quiet signal */
+        bool drains;             /* got the stop signal when it was quieted */
+        usec_t tried_at, try_at; /* first and last time in a row: to be quieted, and not idle */
 
-        bool is_template; /* until it is known to be a worker */
+        bool is_template; /* until known to be a worker */
         struct template_process as_template;
-        bool forked, awaits_go; /* from a template; and it does nothing yet */
+        bool forked, awaits_go; /* forked from a template; does nothing yet */
         uint64_t shared_bytes;
 };
 
@@ -257,7 +258,7 @@ enum act_kind {
         ACT_SCALE,
         ACT_RELOAD,
         ACT_SHUTDOWN,
-        /* In a world with templates, in the place of some of the others. */
+        /* In a world with templates, these replace some of the other acts. */
         ACT_TEMPLATE_KILL,
         ACT_TEMPLATE_FREEZE,
         ACT_FORK_LACKS,
@@ -334,7 +335,7 @@ struct fleet_sim {
         unsigned troubles; /* of templates since the last fork that came forward */
         bool excused;      /* one could not be forked, or was a worker: it was seen by sqmgr */
         unsigned left;     /* for want of memory, and are gone: they are not replaced meanwhile */
-        bool written;      /* the rest is so, as last written: what a new sqmgr must go on with */
+        bool written;      /* the other fields are as last written: a new sqmgr must continue from them */
         uint64_t written_generation, written_newest;
         enum fleet_order written_order;
         uint64_t written_hash;
@@ -353,7 +354,7 @@ struct shell {
         usec_t wake_at, start_at, stalled_until;
         bool timer_first;
         struct adoption *adoption;     /* NULL: all that lives is known */
-        usec_t search_at;              /* the next, where it goes on */
+        usec_t search_at;              /* time of the next search, if the adoption continues */
         unsigned hosts, written_hosts; /* names of the host, as bits, that it was seen to have; as the file
                                         * says */
         uint8_t *state;                /* the file */
@@ -722,8 +723,8 @@ void check_go(struct sim *sim, const struct process *process);
 /* Right before the template is asked to end; and before it is killed because it did not. */
 void check_template_end(struct sim *sim, const struct template_process *template);
 void check_template_kill(struct sim *sim, const struct template_process *template);
-/* A worker that is known to have waited for the word to go on: failures were told of its fleet before it was
- * taken over. */
+/* Checks a worker that was adopted while it waited for `go`. failures: the failures of its fleet before it
+ * was adopted. */
 void check_unborn(struct sim *sim, const struct worker *known, const struct worker *worker,
                   unsigned failures);
 unsigned check_failures(const struct fleet *fleet);
