@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The workers of one host, and the real core that looks after them: a world of tests/sim, with its faults, in
- * which the host's leases are restarts of its first fleet. Times are the group's. */
+/* The workers of one host, and the real core that supervises them: a world of tests/sim, with its faults. The
+ * host's leases restart its first fleet. Times are those of the group. */
 #pragma once
 
 #include "base/macro.h"
@@ -9,11 +9,11 @@
 
 struct core;
 
-/* name: to tell its story by; NULL: it is not told. */
+/* name: the host's name in the story; NULL: no story is kept. */
 struct core *core_new(uint64_t seed, usec_t now, const char *name);
 /* Returns NULL. */
 struct core *core_free(struct core *core);
-/* As far as to that moment. reaches: its Redis can be reached. */
+/* Runs the host until now. reaches: its Redis can be reached. */
 void core_run(struct core *core, usec_t now, bool reaches);
 /* Returns the invariant that was violated; NULL: none. */
 const char *core_broken(const struct core *core);
@@ -37,14 +37,14 @@ bool core_was_saved(struct core *core);
  * action is not written yet. lost: the state is lost, too. */
 bool core_kill(struct core *core, bool lost);
 void core_begin(struct core *core);
-/* All that runs there ends with it. */
+/* Reboots the machine: all its processes end. */
 void core_reboot(struct core *core);
-/* sqmgr does nothing until then; machine: nor does anything else. */
+/* Freezes sqmgr until this time; machine: freezes the whole machine. */
 void core_freeze(struct core *core, usec_t until, bool machine);
 void core_redis_failed_over(struct core *core);
 void core_redis_was_emptied(struct core *core);
 
-/* Nothing goes wrong any more. */
+/* Ends all faults. */
 void core_calm(struct core *core);
-/* Has everything come to rest? must: it is a violation that it has not. */
+/* Returns true if everything has settled. must: reports a violation if not. */
 bool core_is_settled(struct core *core, bool must);

@@ -15,7 +15,7 @@ static void step(struct group_sim *sim)
         sim->now += STEP;
 }
 
-/* One of that name can come forward. */
+/* Returns true if a host of this name can speak to Redis, and takes part. */
 static bool speaks(const struct group_sim *sim, const char *name)
 {
         for (size_t i = 0; i < sim->n_hosts; i++)

@@ -304,7 +304,7 @@ struct link {
         struct match match;
 };
 
-/* A fleet of the world, and what is known of it from outside the core. */
+/* A fleet of the world, and the facts about it from outside the core. */
 struct fleet_sim {
         struct fleet_settings settings[2]; /* the ini file, and what a reload would make of it */
         unsigned in_force;
@@ -312,17 +312,17 @@ struct fleet_sim {
         struct release release, good;
         struct link link; /* permanently up, if it needs no Redis */
         struct reader_sim reader;
-        unsigned failures; /* of new workers in a row, as the world saw them */
+        unsigned failures; /* consecutive failures of new workers, as the world saw them */
         usec_t failed_at;
         uint64_t failed_generation;
         usec_t p6_since, gap_since;
-        usec_t fresh_since; /* at least one of its workers is heard; 0: none is */
+        usec_t fresh_since; /* since when at least one worker sends heartbeats; 0: none does */
         uid_t uid;
         usec_t hour_at;
         unsigned hour_starts, burst_starts;
-        unsigned hour_target; /* the most that were wanted in that hour */
+        unsigned hour_target; /* the highest target in the hour that began at hour_at */
         usec_t burst_at;
-        uint64_t reloaded_generation; /* that a reload made, not a restart */
+        uint64_t reloaded_generation; /* the generation made by a reload, not by a restart */
         unsigned count;               /* the count that scaling applied; 0: none */
         struct rng demand;            /* of its queues */
         struct rng heads;             /* of the oldest jobs in them */
@@ -330,11 +330,11 @@ struct fleet_sim {
         unsigned waiting;
         bool head_unknown; /* the oldest job is too large to be read */
         bool preloads;     /* by any of its settings */
-        usec_t load_since; /* a template is due; 0: none is */
+        usec_t load_since; /* since when a template is due; 0: none is */
         usec_t slowest_fork;
-        unsigned troubles; /* of templates since the last fork that came forward */
-        bool excused;      /* one could not be forked, or was a worker: it was seen by sqmgr */
-        unsigned left;     /* for want of memory, and are gone: they are not replaced meanwhile */
+        unsigned troubles; /* of templates, since the last fork that reported to sqmgr */
+        bool excused;      /* sqmgr saw that a template could not fork, or was a worker */
+        unsigned left;     /* workers that have left because of memory pressure: not replaced meanwhile */
         bool written;      /* the other fields are as last written: a new sqmgr must continue from them */
         uint64_t written_generation, written_newest;
         enum fleet_order written_order;
@@ -346,22 +346,21 @@ struct fleet_sim {
 
 struct shell {
         bool running;
-        bool dying; /* killed in the middle of a pass: nothing more comes of the rest of it */
+        bool dying; /* killed in the middle of a pass: the rest of the pass has no effect */
         struct settings settings;
         struct fleet_settings *fleet_list[FLEETS_MAX];
         struct world *world;
         struct pass pass;
         usec_t wake_at, start_at, stalled_until;
         bool timer_first;
-        struct adoption *adoption;     /* NULL: all that lives is known */
+        struct adoption *adoption;     /* NULL: all live workers are known */
         usec_t search_at;              /* time of the next search, if the adoption continues */
-        unsigned hosts, written_hosts; /* names of the host, as bits, that it was seen to have; as the file
-                                        * says */
-        uint8_t *state;                /* the file */
+        unsigned hosts, written_hosts; /* seen names of the host, as bits: now; in the state file */
+        uint8_t *state;                /* the state file */
         size_t state_size;
-        uint64_t written; /* check_digest() of what it tells */
+        uint64_t written; /* check_digest() of the state file */
         uint64_t n_written;
-        bool behind; /* it could not be written at last */
+        bool behind; /* the last write of the state file failed */
         struct ledger ledger;
         void *ledger_memory;
         bool ledger_lost; /* with this sqmgr, or as it is killed */
@@ -372,22 +371,23 @@ struct shell {
         int kill_forking; /* steps from the next fork on; < 0: never */
         usec_t down_usec;
         unsigned deaths;
-        usec_t trusted_at; /* the last disturbance of time ended, or sqmgr began */
+        usec_t trusted_at; /* when the last disturbance of time ended, or sqmgr began */
         usec_t iterated_at, seen_suspended;
-        usec_t deferred_at; /* when the first of the turns that are not complete was; 0: the last one is */
+        usec_t deferred_at; /* when the first of the incomplete iterations was; 0: the last one was complete
+                             */
         int64_t seen_stepped;
 };
 
-/* A process of another host of our host's name. */
+/* A process of another host with the same name as ours. */
 struct clone {
-        unsigned serial, fleet; /* in whose Redis it beats */
+        unsigned serial, fleet; /* the fleet whose Redis gets the heartbeats */
         pid_t pid;
         unsigned host;
         struct rng rng;
         usec_t next_at, end_at;
         unsigned busy;
         bool quiet, listed;
-        uint64_t born_usec; /* as in its record */
+        uint64_t born_usec; /* as in record */
         struct record record, answer;
 };
 
@@ -403,13 +403,13 @@ struct sim {
         usec_t suspended_usec;
         int64_t stepped_usec;
         usec_t stepped_back_at;         /* 0: never */
-        usec_t paused_at, paused_until; /* the machine, with all that is on it */
+        usec_t paused_at, paused_until; /* of the machine with all its processes */
         usec_t fork_fails_until, fork_lacks_until, proc_fails_until, disk_full_until;
         uint64_t total_bytes;
-        uint64_t read_left; /* of them, as memory was last read; 0: this sqmgr has not read it */
-        unsigned host;      /* what it is called: it may be renamed */
-        bool service;       /* sqmgr has a control group in which nothing else is */
-        bool strangers;     /* processes of others that look like workers of ours */
+        uint64_t read_left; /* free bytes at the last reading of memory; 0: not read by this sqmgr */
+        unsigned host;      /* number in the host's name, which may change */
+        bool service;       /* sqmgr has a control group of its own */
+        bool strangers;     /* foreign processes look like our workers */
 
         usec_t down_until, silent_until, slow_until, garbage_until, frozen_until, lags_until;
         usec_t slow_usec;
@@ -424,13 +424,13 @@ struct sim {
         pid_t next_pid;
         struct shell shell;
 
-        /* The machine stands still for want of memory. */
+        /* The machine stalls for lack of memory. */
         struct squeeze {
                 usec_t from, until;
         } squeezes[3];
         struct rng squeeze_rng;
         struct squeezed {
-                bool high; /* what was read tells so */
+                bool high; /* the last reading shows pressure */
                 usec_t turned_at, since;
                 unsigned quieted;
         } squeezed;
@@ -449,63 +449,63 @@ struct sim {
         bool broken;
         char invariant[16];
         char detail[512];
-        struct story *story; /* NULL: nobody listens */
+        struct story *story; /* NULL: no story is kept */
 };
 
-/* What a world and its schedule are made from. */
+/* The source of a world and its schedule. */
 struct origin {
         uint64_t seed;
-        const uint8_t *bytes; /* taken before chance is; borrowed, until the run's end */
+        const uint8_t *bytes; /* used before random numbers; borrowed, until the run's end */
         size_t size;
 };
 
 /* generate.c: the world and its schedule. */
 void sim_open(struct sim *sim, const struct origin *origin);
-/* The first of the bytes are the seed. */
+/* The first bytes are the seed. */
 struct origin origin_of_bytes(const uint8_t *bytes, size_t size);
 void sim_close(struct sim *sim);
-/* world.c: runs it to its end, or to the first violation. */
+/* world.c: runs the world to its end, or to the first violation. */
 void sim_run(struct sim *sim);
-/* As far as to that moment, or to the first violation. */
+/* Runs the world until this moment, or to the first violation. */
 void sim_run_to(struct sim *sim, usec_t until);
 
 /* scaling.c */
 void scaling_open(struct sim *sim);
 /* sqmgr has started, and continues from the saved state. */
 void scaling_started(struct sim *sim);
-/* The queues of the fleet are read. */
+/* Polls the queues of the fleet. */
 void scaling_look(struct sim *sim, unsigned number);
-/* The current count, without the operator's order. */
+/* Returns the current count without the operator's order. */
 unsigned scaling_count(const struct sim *sim, unsigned number);
 
 /* process.c */
 struct process *process_spawn(struct sim *sim, const struct fleet *fleet, unsigned index);
-/* It is to claim this slot of the ledger. */
+/* Assigns the process a slot of the ledger, which it will claim. */
 void process_claims(struct sim *sim, struct process *process, unsigned record);
-/* From a template, for this place, asked for at asked_at: it waits for process_go(). */
+/* Forks the requested worker from a template. The fork waits for process_go(). */
 struct process *process_fork(struct sim *sim, const struct template_process *from);
 void process_go(struct sim *sim, struct process *process);
 void process_exits(struct sim *sim, struct process *process, const char *how);
 void process_step(struct sim *sim, struct process *process);
-/* What a job of the process of this serial left behind; NULL: nothing is known of such a one. */
+/* Makes the process that a job of the process with this serial has left behind; NULL: there is none. */
 struct process *process_left_behind(struct sim *sim, pid_t serial, uint64_t start);
 bool process_is_alive(const struct process *process);
 unsigned process_jobs(const struct process *process);
 unsigned process_threads(const struct sim *sim, const struct process *process);
 uint64_t process_bytes(const struct sim *sim, const struct process *process);
-/* The same without what it shares with its template. */
+/* Like process_bytes(), without memory that is shared with the template. */
 uint64_t process_own_bytes(const struct sim *sim, const struct process *process);
-/* Of the machine, that no process holds. */
+/* Returns the free memory of the machine. */
 uint64_t process_bytes_left(const struct sim *sim);
-/* Where there is nothing left, the kernel ends the largest. */
+/* If no memory is left, the kernel kills the largest process. */
 void process_oom(struct sim *sim);
-/* What its framework is like. */
+/* Returns the traits of the process' framework. */
 const struct traits *process_traits(const struct sim *sim, const struct process *process);
 void process_woken(const struct sim *sim, struct process *process);
-/* signo to the runner, or to the whole group. Returns 0 or a positive errno. */
+/* Sends signo to the runner, or to the whole group. Returns 0 or a positive errno. */
 int process_signal(struct sim *sim, struct process *process, int signo, bool group);
 void process_kill(struct sim *sim, struct process *process, bool main_only);
-/* TERM to the wrapper alone. */
+/* Sends TERM to the wrapper alone. */
 void process_end_wrapper(struct sim *sim, struct process *process);
 
 /* pressure.c */
@@ -514,81 +514,81 @@ void pressure_look(struct sim *sim);
 void pressure_forgotten(struct sim *sim);
 void pressure_continued(struct sim *sim);
 void pressure_left(struct sim *sim, const struct process *process);
-/* Nothing is to be started in a fleet of so many that live. */
+/* Returns true if memory pressure forbids a start in a fleet with this number of live processes. */
 bool pressure_holds(const struct sim *sim, unsigned fleet, unsigned living, unsigned target);
 void pressure_quieted(struct sim *sim, const struct action *action, struct process *process);
 
-/* template.c: templates as processes, and what the shell does with them */
+/* template.c: templates as processes, and the shell's operations on them */
 void templates_open(struct sim *sim);
 void template_step(struct sim *sim, struct process *process);
 usec_t template_next_at(const struct process *process);
-/* Something of it gets through to sqmgr then. */
+/* Returns when the next report of the template arrives at sqmgr. */
 usec_t template_reports_at(const struct process *process);
 void template_reports(struct sim *sim, struct process *process);
-/* One that was started as a template has ended, or its wrapper has. */
+/* A process that was started as a template, or its wrapper, has ended. */
 void template_exit_step(struct sim *sim, struct process *process);
 void template_looks(struct sim *sim, struct fleet *fleet, bool fast);
-/* These are as on_action(). */
+/* Return values are those of on_action(). */
 bool template_act(struct sim *sim, const struct action *action);
 bool template_fork(struct sim *sim, const struct action *action);
 bool template_go(struct sim *sim, const struct action *action);
 /* sqmgr has died: all channels are closed. */
 void template_orphaned(struct sim *sim, struct process *process);
 void templates_adopt(struct sim *sim, struct fleet *fleet, const struct state_fleet *saved);
-/* Calm: what it has loaded is as good as any. */
+/* In the calm phase, gives the template the good release. */
 void template_repair(struct sim *sim, struct process *process);
-/* The state was written, or could not be: those that were started begin. */
+/* The state was written, or could not be: started templates begin to run. */
 void templates_begin(struct sim *sim);
-/* The state was read, or not, and all that it names has been taken over. */
+/* All processes in the state have been adopted. read: the state could be read. */
 void template_unknown(struct sim *sim, bool read);
 void template_befalls(struct sim *sim, const struct act *act);
 
 /* behavior.c */
 const struct behavior *behavior_choose(struct rng *rng, const struct traits **ret_traits);
 const struct behavior *process_behavior(const struct sim *sim, const struct process *process);
-/* To a process that was just made. */
+/* Sets the behavior of a new process. */
 void behavior_give(const struct sim *sim, struct process *process);
 void behavior_become_quiet(struct sim *sim, struct process *process);
-/* Its stop signal has come so far that it is acted on. */
+/* The process acts on its stop signal. */
 void behavior_stop(struct sim *sim, struct process *process);
-/* A signal other than KILL, to a runner that lives. */
+/* Delivers a signal other than KILL to a live runner. */
 void behavior_signal(struct sim *sim, struct process *process, int signo);
 
-/* evidence.c: what the core is shown. */
-bool fleet_is_local(const struct sim *sim, unsigned fleet); /* it needs no Redis */
-bool fleet_is_bare(const struct sim *sim, unsigned fleet);  /* nor does it write any heartbeat */
-/* What shows nothing has not booted. */
+/* evidence.c: the evidence that the core gets. */
+bool fleet_is_local(const struct sim *sim, unsigned fleet); /* needs no Redis */
+bool fleet_is_bare(const struct sim *sim, unsigned fleet);  /* writes no heartbeats */
+/* Returns true if a process that shows no boot has not booted. */
 bool evidence_denies_boot(const struct sim *sim, const struct process *process);
 bool evidence_booted(const struct sim *sim, const struct process *process);
-bool evidence_catches(const struct process *process); /* the quiet signal */
-/* Returns whether there is a title that tells. */
+bool evidence_catches(const struct process *process); /* the process catches the quiet signal */
+/* Returns true if the title shows busy and quiet. */
 bool evidence_title(const struct sim *sim, const struct process *process, unsigned *ret_busy,
                     bool *ret_quiet);
-/* What the shell adds to a record that was read of a worker. */
+/* Adds the shell's evidence to a record that was read of a worker. */
 void evidence_complete(struct sim *sim, const struct process *process, struct heartbeat *heartbeat);
 bool evidence_idle(struct sim *sim, struct process *process);
-/* The beat of a worker that needs no Redis; false: there is none. */
+/* Reads the heartbeat of a worker that needs no Redis. Returns false if there is none. */
 bool evidence_local(struct sim *sim, const struct process *process, struct record *ret);
 
 /* clone.c */
 void clones_open(struct sim *sim);
-/* One of ours begins: there may be one of its pid elsewhere, sooner or later. */
+/* A process of ours begins: a clone with its pid may appear on another host, sooner or later. */
 void clone_of(struct sim *sim, const struct process *process);
 usec_t clones_next_at(const struct sim *sim);
 void clones_step(struct sim *sim);
-/* Redis forgets them; they beat on, or not. */
+/* Redis loses the clones' records. heartbeat_on: the clones continue to send heartbeats. */
 void clones_end(struct sim *sim, bool heartbeat_on);
-/* Our wall clock was stepped back: of what was registered before that nobody could tell. */
+/* Our wall clock was stepped back: times of earlier registrations prove nothing any more. */
 void clones_lose_births(struct sim *sim);
 void clones_serve(struct sim *sim, unsigned fleet);
-/* NULL: it is none. */
+/* Returns NULL if serial is no clone's. */
 const struct clone *clone_find(const struct sim *sim, unsigned serial);
 
 /* redis.c */
 bool redis_answers(const struct sim *sim);
 usec_t redis_trip(struct sim *sim, struct rng *rng);
 void redis_write(struct sim *sim, struct process *process, const struct heartbeat *heartbeat);
-/* What a reader gets now; written_at 0: nothing. */
+/* Returns the record that a reader gets now; written_at 0: none. */
 struct record redis_read(struct sim *sim, struct process *process);
 void redis_fail_over(struct sim *sim, unsigned lag);
 void redis_freeze(struct sim *sim);
@@ -611,19 +611,19 @@ void reader_started(struct sim *sim, unsigned fleet);
 /* The process of the reader has ended. Returns the time until the next one is connected. */
 usec_t reader_died(struct sim *sim, unsigned fleet);
 
-/* shell.c: what src/daemon does around the core; adopt.c: its begin and its end. */
+/* shell.c: models src/daemon around the core; adopt.c: its start and its end. */
 usec_t shell_next_at(const struct sim *sim);
 void shell_step(struct sim *sim);
 void shell_iterate(struct sim *sim);
 void shell_start(struct sim *sim);
 void shell_die(struct sim *sim);
-/* Asks a fleet's Redis what is to be looked at, where it is there and nothing was asked yet. */
+/* Queries a fleet's Redis, if it is up and no query is pending. */
 void shell_ask(struct sim *sim, unsigned fleet);
-/* One step on the way of a pass; true where sqmgr was killed at it, or before. */
+/* Counts a step of a pass. Returns true if sqmgr was killed at this step, or earlier. */
 bool shell_dies_here(struct sim *sim);
 /* Writes the state file. Returns whether it was written. */
 bool shell_save(struct sim *sim);
-/* The worker of this process has this slot of the ledger, or gets one if that is 0. */
+/* Sets the ledger slot of the process' worker; if record is 0, allocates a slot. */
 void shell_record(struct sim *sim, struct process *process, unsigned record);
 /* Gives a ledger that ends with sqmgr a file, if the disk has room. */
 void shell_keep_ledger(struct sim *sim);
@@ -635,7 +635,7 @@ void identify(struct sim *sim, unsigned fleet);
 struct record identify_answer(const struct sim *sim, const struct process *process);
 void identify_forget(struct sim *sim, struct process *process);
 void identify_known(struct sim *sim, struct process *process, const char *text);
-/* It had not been found: under these names of the host it may beat. */
+/* The process was not identified: its heartbeats may be under these host names. */
 void identify_known_hosts(struct sim *sim, const struct process *process, const char *names);
 /* A worker was added. */
 void identify_added(struct sim *sim, unsigned fleet);
@@ -647,33 +647,33 @@ void act_calm(struct sim *sim);
 const char *act_text(const struct act *act, char text[static 128]);
 
 /* check.c */
-/* One more was started: there is an end to it. */
+/* Counts a start, and checks that the starts in an hour are bounded. */
 void check_flapping(struct sim *sim, const struct fleet *fleet);
 unsigned check_number(const struct sim *sim, const struct fleet *fleet);
 void check_action(struct sim *sim, const struct action *action);
-/* Right before a signal that ends an orphan. */
+/* Call right before a signal that ends an orphan. */
 void check_remainder(struct sim *sim, const struct process *process);
-/* The shell has learned that the runner which beat has ended: what is read from now on is another's. */
+/* The shell has learned that the runner with heartbeats has ended: later readings are of another process. */
 void check_succeeded(struct process *process);
 void check_signalled(struct sim *sim, const struct action *action, struct process *process);
-/* Right before it is quieted. */
+/* Call right before the process is quieted. */
 void check_reported(struct sim *sim, const struct action *action, const struct process *process);
-/* It is not, since it is not at rest. */
+/* The process is not quieted, because the idle check failed. */
 void check_not_idle(const struct sim *sim, struct process *process);
-/* One that may be no worker gets no signal, and is let go of only where it is none. */
+/* An unproven process gets no signal, and is let go of only if it is no worker. */
 void check_unproven(struct sim *sim, const struct action *action, struct process *process, bool signals);
 void check_turn(struct sim *sim);
 /* Time has passed. */
 void check_hung(struct sim *sim);
-/* A worker that lives is the one that it was. */
+/* A live worker keeps its index and generation. */
 void check_adopted(struct sim *sim, const struct process *process, const struct worker *known,
                    const struct worker *worker);
-/* One that was found is the worker that it is taken for. */
+/* A process that a search found is adopted as the worker that it is. */
 void check_found(struct sim *sim, const struct process *process, const struct claimant *claimant,
                  const struct worker *worker);
 /* After a search: starts are held only if it failed. */
 void check_held(struct sim *sim, bool whole);
-/* Of what a new sqmgr must know: another one where anything of it is another. */
+/* Returns a digest of all facts that a new sqmgr must know: it changes with each of them. */
 uint64_t check_digest(const struct sim *sim);
 /* The saved state is current again. */
 void check_continued(struct sim *sim);
@@ -681,46 +681,48 @@ void check_command(struct sim *sim, struct fleet *fleet, bool holds, const char 
 /* written_at: when the simulated process wrote the heartbeat. */
 void check_reading(struct sim *sim, struct process *process, const struct heartbeat *heartbeat,
                    usec_t written_at);
-/* What was read so far is no evidence any more; fleet UINT32_MAX: of all. */
+/* Earlier readings of the fleet are no evidence any more; fleet UINT32_MAX: of all fleets. */
 void check_distrust(struct sim *sim, unsigned fleet);
 /* A new sqmgr has read nothing. */
 void check_began(struct sim *sim);
 void check_death(struct sim *sim, struct process *process);
 bool check_has_lied(const struct sim *sim, unsigned fleet);
 bool check_is_lied_of(const struct sim *sim, const struct process *process);
-/* Calm: has everything settled? Where it must have, and has not, that is a violation. */
+/* Returns true if everything has settled in the calm phase. must: reports a violation if not. */
 bool check_settled(struct sim *sim, bool must);
 
 /* check_title.c */
-/* The worker is not heard, but its title was read lately, while time, Redis and sqmgr were trusted. */
+/* The worker's heartbeat is not known, but its title was read recently, while time, Redis and sqmgr were
+ * trusted. */
 bool check_title_tells(const struct sim *sim, const struct process *process);
-/* A title was read of one whose heartbeat is not known. */
+/* The title of a worker was read whose heartbeat is not known. */
 void check_title(struct sim *sim, struct process *process, bool known, bool idle);
 /* The number of workers whose heartbeats are not known, and that have taken jobs for ready_after by their
  * titles. */
 unsigned check_title_ready(const struct sim *sim, unsigned fleet, const struct process *except);
-/* check_title_tells(), and the check before a worker is quieted by it. */
+/* check_title_tells(), with the check before a worker is quieted by its title. */
 bool check_title_quiet(struct sim *sim, const struct process *process);
 void check_title_idle(struct sim *sim, const struct process *process);
 
 /* check_template.c */
-/* Nobody has to know of this process. */
+/* Returns true if sqmgr need not know this process. */
 bool check_is_unowned(const struct process *process);
-/* How many forks of this fleet, from this generation on, were asked for and have not come forward. */
+/* Returns the number of requested forks of this fleet, from this generation on, that have not reported. */
 unsigned check_forking(const struct sim *sim, unsigned fleet, uint64_t generation);
-/* How many processes of templates live, or are taken for alive. */
+/* Returns the number of template processes that are alive, or that sqmgr takes for alive. */
 unsigned check_living_templates(const struct sim *sim, unsigned fleet);
-/* Its template is to be loaded, and takes more than is left. */
+/* Returns true if the fleet's template is due, and needs more memory than is free. */
 bool check_load_lacks_memory(const struct sim *sim, unsigned fleet);
-/* Its workers are to be forked, as far as the world knows. */
+/* Returns true if the fleet's workers must be forked, as far as the world knows. */
 bool check_preloads(const struct sim *sim, unsigned fleet);
-/* The template of this generation that is ready and known to sqmgr; newest false: the oldest before it. */
+/* Returns the ready template of the current generation that sqmgr knows; newest false: the oldest one of an
+ * earlier generation. NULL: none. */
 const struct template_process *check_template(const struct sim *sim, unsigned fleet, bool newest);
-/* A start: it is forked from the right one, once. */
+/* Checks that a start is forked from the right template, once. */
 void check_fork(struct sim *sim, const struct action *action);
-/* Right before the fork gets `go`. */
+/* Call right before the fork gets `go`. */
 void check_go(struct sim *sim, const struct process *process);
-/* Right before the template is asked to end; and before it is killed because it did not. */
+/* Call right before the template is asked to end, and before it is killed because it did not. */
 void check_template_end(struct sim *sim, const struct template_process *template);
 void check_template_kill(struct sim *sim, const struct template_process *template);
 /* Checks a worker that was adopted while it waited for `go`. failures: the failures of its fleet before it
@@ -728,9 +730,9 @@ void check_template_kill(struct sim *sim, const struct template_process *templat
 void check_unborn(struct sim *sim, const struct worker *known, const struct worker *worker,
                   unsigned failures);
 unsigned check_failures(const struct fleet *fleet);
-/* Something went wrong with it; fails: the release itself, as far as can be known. */
+/* A template has failed. fails: the release is the cause, as far as can be known. */
 void check_template_trouble(struct sim *sim, const struct template_process *template, bool fails);
-/* Its fork is a worker from now on. */
+/* The fork is a worker from now on. */
 void check_hello(struct sim *sim, const struct process *process);
 void check_templates(struct sim *sim);
 bool check_templates_settled(const struct sim *sim, unsigned fleet);
