@@ -373,8 +373,7 @@ struct shell {
         unsigned deaths;
         usec_t trusted_at; /* when the last disturbance of time ended, or sqmgr began */
         usec_t iterated_at, seen_suspended;
-        usec_t deferred_at; /* when the first of the incomplete iterations was; 0: the last one was complete
-                             */
+        usec_t deferred_at; /* time of the first incomplete iteration; 0: the last one was complete */
         int64_t seen_stepped;
 };
 
