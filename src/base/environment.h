@@ -41,5 +41,6 @@ const char *environment_find(const char *text, size_t length, const char *name);
 int environment_put_lines(struct environment *environment, const char *text, size_t length,
                           unsigned *ret_line, const char **ret_error);
 
+/* Frees the entries and leaves an empty environment. */
 void environment_done(struct environment *environment);
 #define _cleanup_environment_ _cleanup_(environment_done)

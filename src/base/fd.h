@@ -51,7 +51,8 @@ static inline bool is_shortage(int r)
         return r == -EMFILE || r == -ENFILE || r == -ENOMEM;
 }
 
-/* For a process that cannot be read, and so is gone or of another user: returns 0 unless r is a shortage. */
+/* Returns r if r is a shortage, else 0. For reads of a process: any other error means that the process is
+ * gone or belongs to another user. */
 static inline int none_unless_shortage(int r)
 {
         return is_shortage(r) ? r : 0;
