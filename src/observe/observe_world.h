@@ -25,7 +25,7 @@ void observe_saved(struct world *world, bool saved, usec_t now);
 void observe_redis(struct fleet *fleet, bool up, usec_t now);
 
 /* The Sentinels report another server as the fleet's master; from, to: `host:port`. The caller has reported
- * the loss with observe_redis() before. Evidence from the new server counts as after any loss. */
+ * the loss with observe_redis() before. Evidence from the new server counts as after any reconnection. */
 void observe_failover(struct fleet *fleet, const char *from, const char *to);
 
 /* An adopted worker cannot be watched: it is released as if never adopted. */
@@ -34,8 +34,8 @@ void observe_unadopted(struct worker *worker);
 /* durable: the ledger outlives sqmgr. */
 void observe_ledger(struct world *world, bool durable);
 
-/* held: processes that may be workers of this fleet are not judged yet, and starts wait for that. unknown:
- * the state file has no record of the fleet either. */
+/* held: starts wait, because processes that may be workers of this fleet are not judged yet. unknown:
+ * moreover, the state file has no record of the fleet. */
 void observe_hold(struct fleet *fleet, bool held, bool unknown);
 
 /* A worker of this generation was found; raises the fleet's generation to it. */
