@@ -21,8 +21,8 @@ struct handover {
 int handover_put(const struct handover *handover);
 void handover_undo(const struct handover *handover);
 
-/* Takes the descriptors of the previous image, if any, and unsets the variable: workers must not inherit
- * it. */
+/* Takes the descriptors of the previous image, if any. Unsets the variable, which workers must not
+ * inherit. */
 void handover_take(struct handover *ret);
 /* Returns the first descriptor of this kind, or 0 if there is none. */
 int handover_fd(const struct handover *handover, unsigned kind);

@@ -6,7 +6,8 @@
 #include <signal.h>
 #include <sys/types.h>
 
-/* Embedded in its owner. exited is called once, after the child was removed from the list. */
+/* Embedded in its owner. exited() is called once, by children_reap(), after the child was removed from the
+ * list and pid was set to 0. exited() may free the owner. */
 struct child {
         pid_t pid;
         void (*exited)(struct child *child, const siginfo_t *info);

@@ -20,5 +20,6 @@ int attach_adopted(struct runtime *runtime, struct worker *worker, struct proc *
 void attach_record_missing(struct runtime *runtime);
 /* Records all workers again if the file of the ledger is lost. Call at each wakeup. */
 void attach_record_lost(struct runtime *runtime, const char *boot_id);
-/* For struct links: process pid was found to send heartbeats for this worker. */
+/* For struct links: process pid was found to send heartbeats for this worker. Attaches that process. If that
+ * fails, because the process has exited or is not part of the worker, its heartbeats are forgotten. */
 void attach_heartbeat(struct worker *worker, pid_t pid, usec_t now);
