@@ -55,7 +55,7 @@ struct candidate {
         usec_t changed_at;   /* when the last change was seen; 0: never */
         usec_t born_at; /* when birth_is_own() was first true for it: its process has registered it and has
                            booted; 0: not known */
-        bool birth_awaited; /* set by the caller: whether born_at is known is still open */
+        bool birth_awaited; /* set by the caller: the answer is still awaited, so born_at may be missing */
         usec_t differed_at; /* when the last reading differed from the one before, even if older; the first
                                reading counts; 0: never */
         struct heartbeat_info *info; /* the caller's data, owned, freed with one free(); NULL: none */

@@ -632,8 +632,8 @@ static void worker_observe_crash(struct worker *worker, const struct exit_status
                 observe_uptime(worker, had_heartbeat ? uptime : 0, now);
 }
 
-/* Records that a forked process ended before it was allowed to continue: it has run no code of the
- * application. An unknown exit status means that its sqmgr ended, which ends such a process: no failure. */
+/* Records that a forked process ended before it was allowed to continue: it has done nothing yet. An unknown
+ * exit status means that its sqmgr has ended, and the process with it: no failure. */
 static void worker_observe_lost_fork(struct worker *worker, const struct exit_status *exit, const char *how,
                                      usec_t now)
 {

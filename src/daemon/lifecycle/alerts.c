@@ -23,7 +23,7 @@ struct alerts {
         struct runtime *runtime;
         usec_t timeout;
         struct alert_queue queue;
-        int start_error; /* errno of the last attempt to start the command; 0: started */
+        int start_error; /* -errno of the last attempt to start the command; 0: started */
         bool losing;     /* the queue overflowed, which was logged */
         struct child child;
         const char *running; /* name of the event whose command runs */
