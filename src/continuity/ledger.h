@@ -152,6 +152,7 @@ struct ledger_claim {
         struct ledger_slot *slot; /* NULL: nothing to claim */
         uint64_t word;
 };
+/* Returns the claim of that slot. With number 0, returns a claim that always succeeds. */
 struct ledger_claim ledger_claim_of(const struct ledger *ledger, unsigned number);
 /* The process claims its start; parent and child may both call this. Returns false if the start is void: the
  * child then exits. Safe in a forked child. */

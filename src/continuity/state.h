@@ -109,6 +109,7 @@ int state_pack(const struct state_source *source, uint8_t **ret, size_t *ret_siz
  * saved one, remaining times count from now, and all workers are dropped, alive or dead: none outlived the
  * boot. Returns an enum state_outcome, or -ENOMEM. Sets *ret only for STATE_READ; free with state_free(). */
 int state_unpack(const uint8_t *bytes, size_t size, const char *boot_id, usec_t now, struct state **ret);
+/* Frees the state with all that it owns. Accepts NULL; returns NULL. */
 struct state *state_free(struct state *state);
 
 /* Restores the fleet from its saved record, without its workers. A scale order lapses if the configured count

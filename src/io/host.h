@@ -10,6 +10,7 @@ struct proc_host;
  * 2). proc_root and cgroup_root default to /proc and /sys/fs/cgroup if NULL. Returns 0 with *ret to be freed
  * by proc_host_close(), or -errno. */
 int proc_host_open(const char *proc_root, const char *cgroup_root, struct proc_host **ret);
+/* Accepts NULL; returns NULL. */
 struct proc_host *proc_host_close(struct proc_host *host);
 
 /* Returns the available memory: the minimum of MemAvailable and the memory left under the limit of each level

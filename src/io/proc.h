@@ -13,6 +13,7 @@ struct proc;
 
 /* Opens a process, which need not be our child. A zombie can be opened too. Free *ret with proc_close(). */
 int proc_open(pid_t pid, struct proc **ret);
+/* Accepts NULL; returns NULL. */
 struct proc *proc_close(struct proc *proc);
 DEFINE_CLEANUP(struct proc *, proc_close)
 #define _cleanup_proc_ _cleanup_(proc_close_pointer)

@@ -68,6 +68,7 @@ void reader_forget(struct reader *reader, const void *userdata);
  * returns. */
 void reader_refuse(struct reader *reader);
 
+/* Returns the current state: READER_STATE_CONNECTING before the first report. */
 enum reader_state reader_state(const struct reader *reader);
 /* Returns "connecting", "connected" or "down". */
 const char *reader_state_name(enum reader_state value);

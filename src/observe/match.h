@@ -76,6 +76,7 @@ struct match {
         usec_t scan_at; /* start of the current or last scan */
 };
 
+/* Frees everything, including the info of each candidate, and leaves an empty struct. */
 void match_clear(struct match *match);
 
 /* Records a new connection: absence in earlier scans no longer proves anything. */

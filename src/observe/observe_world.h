@@ -13,6 +13,7 @@ struct world;
  * last tick (P9). Call observe_time() afterwards. */
 bool observe_clocks(struct world *world, usec_t monotonic, usec_t boottime, usec_t realtime);
 
+/* Records the memory that is available now, in bytes. */
 void observe_available_memory(struct world *world, uint64_t bytes);
 
 /* Records the number of processes that the kernel's OOM killer has ended so far. The first reading is only
@@ -22,6 +23,8 @@ void observe_oom_kills(struct world *world, uint64_t kills, usec_t now);
 /* The state was written, or could not be. */
 void observe_saved(struct world *world, bool saved, usec_t now);
 
+/* Redis has become reachable or unreachable for the fleet. An unchanged state does nothing. The first
+ * connection reports no event. */
 void observe_redis(struct fleet *fleet, bool up, usec_t now);
 
 /* The Sentinels report another server as the fleet's master; from, to: `host:port`. The caller has reported

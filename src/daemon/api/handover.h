@@ -19,6 +19,8 @@ struct handover {
 /* Marks all descriptors close-on-exec except these and the standard ones, and sets the environment variable.
  * Returns 0 or -errno. If no execve() follows, call handover_undo() in both cases. */
 int handover_put(const struct handover *handover);
+/* Marks the descriptors close-on-exec again, and unsets the environment variable. Keeps the descriptors
+ * open. */
 void handover_undo(const struct handover *handover);
 
 /* Takes the descriptors of the previous image, if any. Unsets the variable, which workers must not

@@ -18,6 +18,8 @@ struct children {
         struct child *first;
 };
 
+/* Adds a child whose pid and exited the caller has set. child must stay valid until exited() or
+ * children_remove(). */
 void children_add(struct children *children, struct child *child);
 /* Removes a child. A child that is not in the list is allowed. */
 void children_remove(struct children *children, struct child *child);
