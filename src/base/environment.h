@@ -13,8 +13,8 @@ struct environment {
 /* Sets name to value, replacing an earlier value. Copies both. Returns 0 or -ENOMEM. */
 int environment_set(struct environment *environment, const char *name, const char *value);
 
-/* Sets the entry NAME=VALUE, as environment_set() does. Ignores an entry without '=' or with an empty
- * name. */
+/* Sets the entry NAME=VALUE, as environment_set() does. Ignores an entry without '=' or with an empty name.
+ * Returns 0 or -ENOMEM. */
 int environment_put(struct environment *environment, const char *entry);
 
 /* Adds the entries of another process's environment, except private ones. Private are the variables that

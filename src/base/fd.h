@@ -40,8 +40,8 @@ int fd_open_standard(int flags);
  * -errno. */
 int fd_close_range(unsigned first, unsigned last, bool at_exec);
 
-/* Returns the type of the file (S_IFMT), and in ret_bytes its size unless that is NULL, as the kernel knows
- * them: unlike fstat(), never asks a file server. Returns 0 or -errno. */
+/* Reads the type of the file (S_IFMT) and its size as the kernel caches them: unlike fstat(), never asks a
+ * file server. ret_bytes may be NULL. Returns 0 or -errno. */
 int fd_type(int fd, mode_t *ret_type, uint64_t *ret_bytes);
 
 /* Returns true if r (-errno) means that descriptors or memory ran out. The call then proved nothing, and a

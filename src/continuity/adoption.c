@@ -15,8 +15,8 @@
 #define GENERATION_MAX ((uint64_t)1 << 53)
 /* No chain of parents is longer in practice. */
 #define ANCESTORS_MAX 128
-/* The maximum number of adopted processes: this multiple of what a fleet may have, since it may have been
- * larger, and at least this number. */
+/* Limit of adopted processes per fleet: FOUND_SHARE times the maximum of the fleet, which may have been
+ * larger, and at least FOUND_AT_LEAST. */
 #define FOUND_SHARE    4
 #define FOUND_AT_LEAST 64
 int adoption_new(struct world *world, const char *instance, uid_t uid, struct adoption **ret)

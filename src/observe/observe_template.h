@@ -51,9 +51,8 @@ void template_observe_go(struct worker *worker, usec_t now);
  * much time as a worker. */
 void template_observe_ended(struct template *template, usec_t now);
 void template_observe_killed(struct template *template, usec_t now);
-/* All processes of the template have exited; frees its slot. script: its Ruby file. If the log tail shows
- * that Ruby could not load this file, workers of the generation boot separately. The event then says that the
- * command cannot find the file. */
+/* None of the template's processes lives; frees its slot. script: its Ruby file. If the log tail says that
+ * this file cannot be loaded, the event reports that the command cannot see the file. */
 void template_observe_exit(struct template *template, const struct exit_status *exit, const char *script,
                            usec_t now);
 /* A log tail has arrived after the exit of its process. Call for each token, before observe_log_tail();

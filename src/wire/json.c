@@ -2,7 +2,7 @@
 /* Loads JSON within bounds; see the header. */
 #include "wire/json.h"
 
-/* Returns the position after the string whose opening quote stands before text; end if it does not end. */
+/* text follows an opening quote. Returns the position after the closing quote; end if there is none. */
 static const char *skip_string(const char *text, const char *end)
 {
         while (text < end && *text != '"')

@@ -50,5 +50,5 @@ int search_other_sqmgr(struct search *search, const struct state *state, pid_t *
  * adoption_search_end(), or after SEARCH_GOES_ON adoption_hold() and search_run() again. */
 int search_run(struct search *search, usec_t now);
 /* Like search_run(), for at most this many slices. Blocks for the readers, at most one second. Only for the
- * start. */
+ * start. Returns as search_run(). */
 int search_run_first(struct search *search, unsigned slices, usec_t now);
