@@ -13,8 +13,8 @@ struct environment {
 /* Sets name to value, replacing an earlier value. Copies both. Returns 0 or -ENOMEM. */
 int environment_set(struct environment *environment, const char *name, const char *value);
 
-/* Sets the entry NAME=VALUE, as environment_set() does. Ignores an entry without '=' or with an empty
- * name. */
+/* Sets the entry NAME=VALUE, as environment_set() does. Ignores an entry without '=' or with an empty name.
+ * Returns 0 or -ENOMEM. */
 int environment_put(struct environment *environment, const char *entry);
 
 /* Adds the entries of another process's environment, except private ones. Private are the variables that
@@ -41,5 +41,6 @@ const char *environment_find(const char *text, size_t length, const char *name);
 int environment_put_lines(struct environment *environment, const char *text, size_t length,
                           unsigned *ret_line, const char **ret_error);
 
+/* Frees the entries and leaves an empty environment. */
 void environment_done(struct environment *environment);
 #define _cleanup_environment_ _cleanup_(environment_done)

@@ -40,8 +40,8 @@ int fd_open_standard(int flags);
  * -errno. */
 int fd_close_range(unsigned first, unsigned last, bool at_exec);
 
-/* Returns the type of the file (S_IFMT), and in ret_bytes its size unless that is NULL, as the kernel knows
- * them: unlike fstat(), never asks a file server. Returns 0 or -errno. */
+/* Reads the type of the file (S_IFMT) and its size as the kernel caches them: unlike fstat(), never asks a
+ * file server. ret_bytes may be NULL. Returns 0 or -errno. */
 int fd_type(int fd, mode_t *ret_type, uint64_t *ret_bytes);
 
 /* Returns true if r (-errno) means that descriptors or memory ran out. The call then proved nothing, and a
@@ -51,7 +51,8 @@ static inline bool is_shortage(int r)
         return r == -EMFILE || r == -ENFILE || r == -ENOMEM;
 }
 
-/* For a process that cannot be read, and so is gone or of another user: returns 0 unless r is a shortage. */
+/* Returns r if r is a shortage, else 0. For reads of a process: any other error means that the process is
+ * gone or belongs to another user. */
 static inline int none_unless_shortage(int r)
 {
         return is_shortage(r) ? r : 0;

@@ -41,7 +41,8 @@
                 !!_larger;                                                                                   \
         })
 
-/* Defines `const char *function(type value)`, which returns the name of an enum value from table. */
+/* Defines `const char *function(type value)`, which returns the name of an enum value from table. value must
+ * be below max: not checked. */
 #define DEFINE_ENUM_NAMES(function, type, max, table)                                                        \
         static_assert(ELEMENTSOF(table) == (max), "an entry for each value");                                \
         const char *function(type value)                                                                     \
@@ -84,6 +85,7 @@ static inline void close_pointer(int *fd)
 }
 #define _cleanup_close_ _cleanup_(close_pointer)
 
+/* Returns p and sets the variable to NULL: passes the ownership on. */
 #define TAKE_PTR(p)                                                                                          \
         ({                                                                                                   \
                 __typeof__(p) _taken = (p);                                                                  \
@@ -91,6 +93,7 @@ static inline void close_pointer(int *fd)
                 _taken;                                                                                      \
         })
 
+/* Returns fd and sets the variable to -1: passes the ownership on. */
 #define TAKE_FD(fd)                                                                                          \
         ({                                                                                                   \
                 int _taken = (fd);                                                                           \

@@ -7,12 +7,13 @@
 #include <sys/types.h>
 
 /* All parsers consume the whole text or fail. Blanks are not skipped unless stated. Parsers return 0, -EINVAL
- * if the text has another format, or -ERANGE if the value is out of bounds or overflows. */
+ * if the text has another format, or -ERANGE if the value is out of bounds or overflows. After an error, *ret
+ * is unchanged. */
 
 int parse_unsigned(const char *text, uint64_t min, uint64_t max, uint64_t *ret);
 int parse_signed(const char *text, int64_t min, int64_t max, int64_t *ret);
 
-/* Octal digits: `0660`. */
+/* Reads octal digits: `0660`. min is 0. */
 int parse_mode(const char *text, mode_t max, mode_t *ret);
 
 #define PARSE_DURATION_HINT "a number with ms, s, min, h or d (10s, 1h 30min)"
@@ -32,11 +33,12 @@ int parse_signal(const char *text, int *ret);
 
 #define FORMAT_MAX 32
 
-/* Human-readable, rounded down: `350ms`, `1.5s`, `12min`, `1h 5min`, `2d 3h`, `512M`, `1.2G`. size should be
- * FORMAT_MAX. Return text. */
+/* Format for people, rounded down: `350ms`, `1.5s`, `12min`, `1h 5min`, `2d 3h`, `512M`, `1.2G`. size should
+ * be FORMAT_MAX. Return text. */
 const char *format_duration(usec_t usec, char *text, size_t size);
 const char *format_size(uint64_t bytes, char *text, size_t size);
 
-/* The shortest text from which the parsers above read the same value. A duration is rounded down to 1 ms. */
+/* Format the shortest text from which the parsers above read the same value. A duration is rounded down to 1
+ * ms. Return text. */
 const char *format_duration_exact(usec_t usec, char *text, size_t size);
 const char *format_size_exact(uint64_t bytes, char *text, size_t size);

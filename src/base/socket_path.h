@@ -3,8 +3,8 @@
  * path. */
 #pragma once
 
-/* The longest path of the socket. sqmgr binds the socket under its path plus SOCKET_PATH_BESIDE first and
- * then renames it. */
+/* The longest path of the socket, in bytes without the NUL. sqmgr binds the socket under its path plus
+ * SOCKET_PATH_BESIDE first and then renames it. */
 #define SOCKET_PATH_BESIDE ".new"
 #define SOCKET_PATH_MAX    103
 

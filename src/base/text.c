@@ -80,7 +80,7 @@ void text_print_cell(FILE *out, const char *text, int width)
 void text_print_wrapped(FILE *out, const char *text, int used, int indent, int columns)
 {
         int at = used;
-        bool first = true; /* word of the line */
+        bool first = true; /* the next word is the first of its line */
 
         while (*text != '\0') {
                 int blanks = (int)strspn(text, " "), length = (int)strcspn(text + blanks, " \n");

@@ -15,8 +15,8 @@
 #define GENERATION_MAX ((uint64_t)1 << 53)
 /* No chain of parents is longer in practice. */
 #define ANCESTORS_MAX 128
-/* The maximum number of adopted processes: this multiple of what a fleet may have, since it may have been
- * larger, and at least this number. */
+/* Limit of adopted processes per fleet: FOUND_SHARE times the maximum of the fleet, which may have been
+ * larger, and at least FOUND_AT_LEAST. */
 #define FOUND_SHARE    4
 #define FOUND_AT_LEAST 64
 int adoption_new(struct world *world, const char *instance, uid_t uid, struct adoption **ret)
@@ -93,7 +93,7 @@ bool adoption_seeks_user(const struct adoption *adoption, uid_t uid)
         return false;
 }
 
-/* True if nothing of this fleet is searched for any more. */
+/* Returns true if the search for workers of this fleet has ended, or was never begun. */
 static bool is_done(const struct adoption *adoption, const struct fleet *fleet)
 {
         const struct sought *sought = sought_of(adoption, fleet);
@@ -132,7 +132,7 @@ bool adoption_know_start(struct adoption *adoption, const struct ledger_start *s
                 if (template_is_alive(&fleet->templates[i]) && fleet->templates[i].pid == start->pid &&
                     fleet->templates[i].pid_start == start->start)
                         return false;
-        /* The state is lost, or older than this start. */
+        /* The fleet's generation may be older than this start, if the state is lost or was written before. */
         observe_generation(fleet, start->generation);
         *ret_known = (struct worker){
                 .index = start->index,
@@ -389,8 +389,9 @@ static const struct ended *left_by(const struct adoption *adoption, const struct
         return NULL;
 }
 
-/* True if two conditions hold. Its place is free, or held by a less likely process. And nothing names all
- * workers of its fleet, or it belongs to a worker that has ended. */
+/* Returns true if the claimant may be a worker. First, its place must be free or held by a less likely
+ * process. Second, workers may exist that are not named (unsure), or the claimant was started with a worker
+ * that has ended. */
 static bool may_be(const struct adoption *adoption, const struct claimant *claimant)
 {
         const struct worker *holder = holder_of(claimant);
@@ -402,9 +403,14 @@ static bool may_be(const struct adoption *adoption, const struct claimant *claim
         return adoption->unsure || left_by(adoption, claimant);
 }
 
-/* Orders claimants of the same worker, the likeliest first. Booted ones come first, and processes that run
- * one job for a dead worker come later. Then the latest start, since leftover processes of an earlier start
- * are older; then a group leader; then the oldest process. Less than 0: a is likelier. */
+/* Orders claimants of the same worker, the likeliest first; less than 0 means that a is likelier. The
+ * criteria in order:
+ *
+ * - booted
+ * - no process that only runs one job for a dead worker
+ * - latest start, since leftover processes of an earlier start are older
+ * - leader of its process group
+ * - oldest process */
 static int compare_likely(const struct claimant *a, const struct claimant *b)
 {
         int order = compare(b->booted, a->booted);
@@ -425,7 +431,7 @@ static bool same_place(const struct claimant *a, const struct claimant *b)
         return a->fleet == b->fleet && a->index == b->index;
 }
 
-/* By place; within a place the likeliest first. */
+/* Orders claimants by place, and within a place the likeliest first. */
 static int compare_claimants(const void *left, const void *right)
 {
         const struct claimant *a = left, *b = right;
@@ -436,8 +442,8 @@ static int compare_claimants(const void *left, const void *right)
         return order != 0 ? order : compare_likely(a, b);
 }
 
-/* Remembers a process that may belong to either fleet: nothing but its command tells fleets of one user and
- * directory apart. If memory is short, the next search finds it again. */
+/* Remembers a process that may belong to either fleet: only their commands distinguish fleets of one user and
+ * directory. If memory is short, the next search finds the process again. */
 static void note_stray(struct adoption *adoption, const struct claimant *claimant)
 {
         for (size_t i = 0; i < adoption->n_strays; i++)
@@ -464,8 +470,9 @@ static bool is_wanted(struct adoption *adoption, const struct claimant *claimant
         return !claimant->other;
 }
 
-/* A booted descendant makes its topmost ancestor of the same worker the worker; a process below another one
- * is part of it. Returns the number of claimants that are left. */
+/* Keeps the main process of each worker. A booted descendant makes all its ancestors of the same worker count
+ * as booted; then every process whose parent claims the same worker is dropped. Returns the number of
+ * claimants that are left. */
 static size_t keep_mains(struct adoption *adoption)
 {
         struct claimant *list = adoption->claimants;
@@ -489,8 +496,8 @@ static size_t keep_mains(struct adoption *adoption)
         return kept;
 }
 
-/* The likeliest claimant gets the place. Every other claimant that may be a worker is adopted too, namely all
- * that have booted. If none of the last start has booted, all of that start are adopted. */
+/* Gives the place to the likeliest claimant, the first. All other booted claimants are adopted too, under
+ * extra indexes. If no claimant of the latest start has booted, all of that start are adopted. */
 static void judge_place(struct claimant *list, size_t n)
 {
         usec_t last = 0;
@@ -516,7 +523,7 @@ void adoption_judge(struct adoption *adoption)
         size_t n;
 
         for (size_t i = 0; i < adoption->n_claimants; i++)
-                /* Only the workers show which generations exist. */
+                /* Without the state, only running workers show which generations exist. */
                 if (is_lost(adoption, list[i].fleet))
                         observe_generation(list[i].fleet, list[i].generation);
         adoption->n_claimants = keep_mains(adoption);
@@ -562,7 +569,7 @@ struct claimant *adoption_next(struct adoption *adoption)
 
         if (!next)
                 next = next_reported(adoption, true);
-        /* Claimants with a place come first: their place is not given away. */
+        /* Claimants with an index come first, so that no guessed worker gets their place. */
         for (size_t i = 0; !next && i < adoption->n_claimants; i++) {
                 struct claimant *guessed = &adoption->claimants[i];
 
@@ -600,8 +607,8 @@ const struct stray *adoption_stray(struct adoption *adoption)
         return NULL;
 }
 
-/* Guesses the fleet among those of the same user and framework: one that is below its count. Otherwise the
- * first possible fleet. A listed worker's fleet is certain. */
+/* Guesses the fleet of a claimant without index: the first one of the same user and framework that is below
+ * its count, else claimant->fleet. The fleet of a listed worker is certain. */
 static void guess_place(const struct adoption *adoption, const struct claimant *claimant,
                         struct worker *ret_known, struct fleet **ret_fleet)
 {
@@ -670,7 +677,7 @@ struct worker *adoption_take(struct adoption *adoption, const struct claimant *c
         else if (claimant->extra)
                 known.index = extra_index(fleet);
         struct worker *worker = observe_adopted(fleet, &known, known.process.start, 0, now);
-        /* The next search must find the process again. */
+        /* Not recorded in taken: the next search must find the process again. */
         if (!worker)
                 return NULL;
         taken[adoption->n_taken++] = (struct taken){.pid = claimant->pid, .start = claimant->start};
@@ -701,7 +708,8 @@ bool adoption_search_end(struct adoption *adoption, int error, usec_t now)
         bool done = true;
 
         adoption->n_claimants = 0;
-        /* A process that the search missed would start again: the holds last until a search is complete. */
+        /* A worker that the search has missed would be started again: hold starts until a search is
+         * complete. */
         for (size_t i = 0; i < adoption->n_sought; i++) {
                 struct sought *sought = &adoption->sought[i];
                 bool awaited = (sought->unlisted || sought->unread) && now < sought->until;

@@ -63,7 +63,7 @@ struct sought {
         bool lost;      /* the state file says nothing about its workers */
         bool unlisted;  /* the list in Redis is not read yet */
         bool unread;    /* a process of this user could not be read yet */
-        usec_t until;   /* neither is awaited for longer */
+        usec_t until;   /* unlisted and unread are awaited no longer than this */
         bool done;      /* the search for its workers has ended */
         unsigned found; /* number of adopted workers that a search found; see adoption_full() */
         bool full;      /* the search found more than may be adopted */
@@ -76,14 +76,16 @@ struct adoption {
         uid_t uid;            /* the user of sqmgr itself */
         struct sought *sought;
         size_t n_sought;
-        bool unsure; /* neither state nor ledger may know all workers */
+        bool unsure; /* workers may exist that neither state nor ledger names */
         struct ended {
                 struct fleet *fleet;
                 unsigned index;
                 uint64_t generation;
                 usec_t spawned_at;
-                bool quieted, succeeded; /* by an operator; was asked to leave */
-        } * ended; /* known workers whose processes have ended; other processes of their commands may live */
+                bool quieted, succeeded; /* quieted by an operator's order; asked to leave, so that a process
+                                            left behind succeeds the worker */
+        } * ended; /* owned; known workers whose processes have ended; other processes of their commands may
+                      live */
         size_t n_ended;
         struct taken {
                 pid_t pid;
@@ -98,13 +100,14 @@ struct adoption {
         size_t n_claimants;
         size_t allocated;
 
-        unsigned adopted, gone, found; /* workers of the state file that live and that are gone, and workers
-                                          found by searches; for the report */
+        unsigned adopted, gone, found; /* for the report: known workers that live, known workers that are
+                                          gone, and workers found by searches */
 };
 
 /* Starts an adoption with all configured fleets. instance and world are borrowed and must outlive it. Returns
  * 0 or -ENOMEM. */
 int adoption_new(struct world *world, const char *instance, uid_t uid, struct adoption **ret);
+/* Accepts NULL; returns NULL. The adopted workers stay in the world. */
 struct adoption *adoption_free(struct adoption *adoption);
 
 /* Searches for workers of this fleet; uid: the user of its workers. Call before all functions below that name
@@ -112,8 +115,8 @@ struct adoption *adoption_free(struct adoption *adoption);
 void adoption_seek(struct adoption *adoption, struct fleet *fleet, uid_t uid, usec_t now);
 /* The ledger is lost or incomplete: processes may be workers that the state does not know either. */
 void adoption_distrust(struct adoption *adoption);
-/* Gets the user of this fleet's workers. Returns false if the fleet is no longer configured or was added by a
- * reload. */
+/* Reads the user of this fleet's workers, as given to adoption_seek(). Returns false if adoption_seek() was
+ * not called: the fleet is no longer configured, or was added by a reload. */
 bool adoption_uid(const struct adoption *adoption, const struct fleet *fleet, uid_t *ret);
 
 /* The state file has a record of this fleet: the fleet continues from there. */
@@ -140,16 +143,16 @@ bool adoption_needs_search(const struct adoption *adoption);
 void adoption_search_begin(struct adoption *adoption);
 /* Reports one process. Returns 0 or -ENOMEM. */
 int adoption_see(struct adoption *adoption, const struct sighting *sighting);
+/* Decides which of the reported processes to adopt. Call once all processes were reported. */
 void adoption_judge(struct adoption *adoption);
 /* Returns the next process to adopt: attach to it, then call adoption_take(). NULL: no more. */
 struct claimant *adoption_next(struct adoption *adoption);
-/* Adopts a claimant. Returns the new worker, without anything to watch it by; NULL if out of memory.
- * spawned_at: start time of the process, used if its markers have none. */
+/* Adopts a claimant. Returns the new worker, which the caller attaches; NULL if out of memory. spawned_at:
+ * start time of the process, used if its markers have none. */
 struct worker *adoption_take(struct adoption *adoption, const struct claimant *claimant, usec_t spawned_at,
                              usec_t now);
-/* Returns a fleet with more matching processes than may be adopted; the surplus is left alone. The limit
- * exists because a user can forge markers for any number of processes. Returns each fleet once; NULL: no
- * more. */
+/* Returns a fleet with more matching processes than may be adopted, each fleet once; NULL: no more. The
+ * surplus is left alone. The limit exists because a user can forge markers for any number of processes. */
 const struct fleet *adoption_full(struct adoption *adoption);
 /* Returns a process that may belong to several fleets. Returns each process once; NULL: no more. */
 const struct stray *adoption_stray(struct adoption *adoption);

@@ -83,10 +83,13 @@ uint64_t codec_get_bytes(const uint8_t *at, size_t size);
 
 /* Returns space for size bytes, or NULL if out of memory. Valid until the next write. */
 uint8_t *codec_write_space(struct codec_writer *writer, size_t size);
+/* Writes append to the buffer. Check writer->failed once, after the last write. */
 void codec_write_number(struct codec_writer *writer, uint64_t value);
 /* Reserves space for a number that is known later. Returns its position, for codec_fill_number(). */
 size_t codec_write_later(struct codec_writer *writer);
+/* Writes the number at that position. Does nothing after a failed allocation. */
 void codec_fill_number(struct codec_writer *writer, size_t place, uint64_t value);
+/* Writes at most CODEC_TEXT_MAX bytes of text. NULL is written as "". */
 void codec_write_text(struct codec_writer *writer, const char *text);
 /* Writes the struct at base, as the record describes it. */
 void codec_write(struct codec_writer *writer, const struct record *record, const void *base);

@@ -42,7 +42,7 @@ void ledger_format(void *bytes, const char *boot_id)
 {
         struct ledger_header *header = bytes;
 
-        /* Before the ledger is valid: this sqmgr may end before it has searched. */
+        /* Store the gap before the header becomes valid: this sqmgr may end before its search. */
         atomic_store(&header->gaps, LEDGER_GAP_SEARCH);
         memcpy(header->magic, LEDGER_MAGIC, sizeof(header->magic));
         header->version = LEDGER_VERSION;
@@ -176,7 +176,7 @@ struct ledger_start ledger_start_of(const struct worker *worker)
         snprintf(start.fleet, sizeof(start.fleet), "%s", worker->fleet->settings->name);
         if (worker->state < WORKER_QUIET)
                 return start;
-        /* The orders of an adopted worker whose record was lost. */
+        /* Copy the orders of an adopted worker, or of a worker whose record was lost. */
         bool stops = worker->state > WORKER_QUIET, unconfirmed = worker->orders.unconfirmed;
         start.asked_at[LEDGER_QUIET] = worker->orders.quiet_at;
         start.sent[LEDGER_QUIET] = worker->orders.quiet_at != 0 && (stops || !unconfirmed);
@@ -264,7 +264,7 @@ void ledger_ask(struct ledger *ledger, unsigned number, const struct action *act
         /* The time of the first signal counts, but not of one that an earlier sqmgr has not sent. */
         if (!slot || is_sent(slot, order))
                 return;
-        /* ledger_settle() takes a process that is named here for one whose heartbeats are known. */
+        /* ledger_settle() assumes that the heartbeats of a process named here are known. */
         if (!worker->process.elsewhere) {
                 atomic_store(&slot->heartbeat_pid, (uint32_t)worker->process.heartbeat_pid);
                 atomic_store(&slot->heartbeat_start, worker->process.heartbeat_start);
@@ -292,7 +292,7 @@ static unsigned known_reason(unsigned reason)
         return reason < _REASON_MAX ? reason : REASON_NONE;
 }
 
-/* Reads the slot of a running start. Returns false if the slot says what cannot be. */
+/* Reads the slot of a running start. Returns false if the slot has impossible values. */
 static bool read_slot(const struct ledger_slot *slot, unsigned number, usec_t now, struct ledger_start *ret)
 {
         *ret = (struct ledger_start){
@@ -377,7 +377,7 @@ void ledger_settle(const struct ledger_start *start, const struct traits *traits
         for (size_t i = 0; i < _LEDGER_ORDER_MAX; i++) {
                 usec_t at = start->asked_at[i];
 
-                /* The state is later than the order, and knows what became of it. */
+                /* The state was saved after the order, and has its result. */
                 if (at == 0 || known->state >= states[i] || known->state_at > at)
                         continue;
                 if (!start->sent[i] && !once)

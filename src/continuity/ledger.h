@@ -99,21 +99,22 @@ size_t ledger_bytes(size_t n_slots);
 void ledger_format(void *bytes, const char *boot_id);
 /* Returns true if header begins a ledger of this boot, of a known version. */
 bool ledger_is_valid(const struct ledger_header *header, const char *boot_id);
-/* The ledger is in these bytes, also after they were moved or have grown. */
+/* Uses these bytes as the ledger. Call again after they were moved or have grown. The bytes stay the
+ * caller's. */
 void ledger_attach(struct ledger *ledger, void *bytes, size_t size);
-/* For a new sqmgr: raises the epoch, and frees the slots whose child has not claimed them. A process that got
- * no slot is now one to search for. */
+/* Call once in a new sqmgr. Raises the epoch, and frees the slots whose child has not claimed them. If any
+ * process of the earlier sqmgr got no slot, the ledger becomes distrusted. */
 void ledger_take_over(struct ledger *ledger);
-/* A process of this sqmgr runs that got no slot. */
+/* Records that a process of this sqmgr runs without a slot, until ledger_complete(). */
 void ledger_miss(struct ledger *ledger);
 /* Returns true if all processes of this sqmgr have slots. */
 bool ledger_is_complete(const struct ledger *ledger);
-/* All processes of this sqmgr have slots again. */
+/* Records that all processes of this sqmgr have slots again. */
 void ledger_complete(struct ledger *ledger);
-/* Workers of an earlier sqmgr may run that the ledger does not name. Stays so for the next sqmgrs, until
- * ledger_trust(). */
+/* Records that workers of an earlier sqmgr may run that the ledger does not name. Holds for later sqmgrs too,
+ * until ledger_trust(). */
 void ledger_distrust(struct ledger *ledger);
-/* The search for these workers has ended. */
+/* Records that the search for these workers has ended. */
 void ledger_trust(struct ledger *ledger);
 /* Returns true if the ledger names all workers of earlier sqmgrs. */
 bool ledger_is_trusted(const struct ledger *ledger);
@@ -137,12 +138,13 @@ struct ledger_start {
         uint64_t heartbeat_start;
 };
 
-/* The record of a worker whose process runs, with the orders that it has got. */
+/* Returns the record of a worker whose process runs, with the orders that the worker has received. */
 struct ledger_start ledger_start_of(const struct worker *worker);
 
 /* Slots have numbers from 1 to n_slots. 0 means no slot, and all functions below accept it. */
 
-/* Records a start of the worker at `index`. Returns the number of its slot, or 0 if all are taken. */
+/* Records a start that is about to be made; start->pid and start->start are 0. Returns the number of its
+ * slot, or 0 if all are taken. */
 unsigned ledger_begin(struct ledger *ledger, const struct ledger_start *start);
 /* The data that a child needs to claim its start. Points into the ledger: invalid once the ledger has moved.
  */
@@ -150,6 +152,7 @@ struct ledger_claim {
         struct ledger_slot *slot; /* NULL: nothing to claim */
         uint64_t word;
 };
+/* Returns the claim of that slot. With number 0, returns a claim that always succeeds. */
 struct ledger_claim ledger_claim_of(const struct ledger *ledger, unsigned number);
 /* The process claims its start; parent and child may both call this. Returns false if the start is void: the
  * child then exits. Safe in a forked child. */
@@ -158,32 +161,34 @@ bool ledger_claim(const struct ledger_claim *claim, pid_t pid, uint64_t start);
 bool ledger_is_claimed(const struct ledger_claim *claim, pid_t pid);
 /* Records a process that runs already. Returns the number of its slot, or 0 if all are taken. */
 unsigned ledger_add(struct ledger *ledger, const struct ledger_start *start);
-/* A forked worker is about to be let continue. */
+/* Call before a forked worker is allowed to continue. */
 void ledger_go(struct ledger *ledger, unsigned number);
-/* The process is gone, or sqmgr does not supervise it any more. */
+/* Frees the slot: the process is gone, or sqmgr no longer supervises the process. */
 void ledger_end(struct ledger *ledger, unsigned number);
 
-/* Before the signal of this action, ACTION_QUIET or ACTION_STOP, is sent; after it was sent; and after it was
- * refused. An order that was sent stays recorded. */
+/* Call ledger_ask() before sending the signal of this action, ACTION_QUIET or ACTION_STOP, and
+ * ledger_answer() afterwards with the result. A sent order stays recorded. A failed one is cleared, unless a
+ * signal of the same order was sent before. */
 void ledger_ask(struct ledger *ledger, unsigned number, const struct action *action, usec_t now);
 void ledger_answer(struct ledger *ledger, unsigned number, const struct action *action, bool sent);
 
-/* The running starts. */
+/* The running starts, in no particular order. */
 struct ledger_starts {
         struct ledger_start *list; /* owned */
         size_t n;
 };
 
-/* Lists the running starts that began by now, and frees all other slots. The ledger is distrusted if one of
- * these was of a running start, and said what cannot be. Returns 0, or -ENOMEM. To be freed by
+/* Lists the running starts that began by now, and frees all other slots. A running start with impossible
+ * values is freed, too, and makes the ledger distrusted. Returns 0, or -ENOMEM. To be freed by
  * ledger_starts_free(). */
 int ledger_read(struct ledger *ledger, usec_t now, struct ledger_starts *ret);
-/* Removes the start of this worker of the fleet from the list. Returns true if it was there. A record that
- * names its process otherwise is older than a downgrade, and is dropped. */
+/* Removes the start of this worker of the fleet from the list. Returns true with the start in *ret, if it was
+ * there. A record of the same process with another index, fleet or start time dates from before a downgrade:
+ * its slot is freed, and the function returns false. */
 bool ledger_starts_take(struct ledger *ledger, struct ledger_starts *starts, const char *fleet,
                         const struct worker *known, struct ledger_start *ret);
 void ledger_starts_free(struct ledger_starts *starts);
-/* Copies into known, as the state saved it, what the ledger knows beyond that: the orders since then. An
- * order that may not have been sent counts as sent where a second signal would end jobs (orders.unconfirmed),
- * and as not sent elsewhere. */
+/* Adds to known, a worker as the state saved it, the orders that only the ledger has. An order whose signal
+ * may not have been sent counts as sent where a second signal would end jobs, and sets orders.unconfirmed.
+ * Elsewhere such an order counts as not sent. */
 void ledger_settle(const struct ledger_start *start, const struct traits *traits, struct worker *known);

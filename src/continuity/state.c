@@ -492,7 +492,7 @@ int state_unpack(const uint8_t *bytes, size_t size, const char *boot_id, usec_t 
         return STATE_READ;
 }
 
-/* True if workers are to leave, or have left, because of memory pressure. */
+/* Returns true if workers are to leave, or have left, because of memory pressure. */
 static bool was_pressed(const struct state_fleet *saved)
 {
         bool pressed = saved->places_left > 0;

@@ -24,15 +24,15 @@ enum state_outcome {
 /* A saved worker. Evidence about jobs is not saved; it is collected anew. */
 struct state_worker {
         struct worker worker; /* pid 0: a start that 0.1.0 was about to make */
-        char *identity; /* the caller's name of its heartbeat. If heartbeat_pid is 0: the host names under
-                           which it may send heartbeats, see match_hosts_since(). "": none */
+        char *identity; /* the identity of its heartbeats. If heartbeat_pid is 0: the host names under which
+                           the worker may send heartbeats, see match_hosts_since(). "": none */
 };
 
 /* Data of optional features about a fleet, opaque here. */
 struct state_features {
         uint8_t *bytes; /* owned; NULL: none */
         size_t size;
-        usec_t now; /* when the bytes were written, by our clock; for a codec_reader */
+        usec_t now; /* when the bytes were written, converted to our monotonic clock; for codec_reader.now */
 };
 
 struct state_fleet {
@@ -43,7 +43,7 @@ struct state_fleet {
         unsigned scale;       /* 0: none */
         unsigned scale_for;   /* active_process_count at the time of the scale order */
         unsigned scaled;      /* the count set by autoscaling; 0: none */
-        uint64_t launch_hash; /* like the next three, from the fleet's settings at that time */
+        uint64_t launch_hash; /* with the next three members: from the settings when the state was saved */
         unsigned framework;   /* id of its traits */
         char *redis_url;      /* without user and password; "": no URL of its own */
         unsigned heartbeat;   /* place of the heartbeats: enum heartbeat_place, if the framework has a
@@ -109,8 +109,9 @@ int state_pack(const struct state_source *source, uint8_t **ret, size_t *ret_siz
  * saved one, remaining times count from now, and all workers are dropped, alive or dead: none outlived the
  * boot. Returns an enum state_outcome, or -ENOMEM. Sets *ret only for STATE_READ; free with state_free(). */
 int state_unpack(const uint8_t *bytes, size_t size, const char *boot_id, usec_t now, struct state **ret);
+/* Frees the state with all that it owns. Accepts NULL; returns NULL. */
 struct state *state_free(struct state *state);
 
-/* The fleet continues from its saved record, without its workers. A scale order lapses if the configured
- * count has changed since. If the launch settings have changed, the fleet's workers become outdated. */
+/* Restores the fleet from its saved record, without its workers. A scale order lapses if the configured count
+ * has changed since. If the launch settings have changed, the fleet's workers become outdated. */
 void state_continue_fleet(struct fleet *fleet, const struct state_fleet *saved, usec_t now);

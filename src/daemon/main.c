@@ -164,7 +164,8 @@ static char *program_path(void)
         return asprintf(&path, "%s/%s", directory, name) < 0 ? NULL : path;
 }
 
-/* `sqmgr init` is a program of its own: what reads other people's files is no part of the daemon. */
+/* Executes `sqmgr init`, a separate program: code that reads files of other users is not part of the
+ * daemon. */
 static int run_init(char **argv)
 {
         _cleanup_close_ int fd = reader_program_open("sqmgr-init", INIT_PROGRAM);
@@ -235,7 +236,7 @@ static void check_config(const struct options *options, const struct settings *s
 
 int main(int argc, char **argv)
 {
-        /* Replaces sqmgr-proc-reader if that is not installed. */
+        /* Executed under this name, sqmgr acts as sqmgr-proc-reader, in case that is not installed. */
         if (argc == 1 && strcmp(argv[0], PROC_READER_NAME) == 0)
                 return proc_answer_serve(PROC_READER_FD) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
         if (argc > 1 && strcmp(argv[1], "init") == 0)

@@ -107,7 +107,7 @@ void service_keep_lock(struct service *service)
                 log_warning("the lock '%s.lock' was deleted while sqmgr runs and has been created again; "
                             "find what deletes files there",
                             path);
-                /* The state may have been deleted with it. */
+                /* Write the state again: it may have been deleted together with the lock file. */
                 persist->runtime->wakeup->pass.unsaved = true;
         } else if (r < 0 && r != service->lock_error) {
                 log_error("the lock '%s.lock' is lost: %s%s", path, error,

@@ -14,7 +14,7 @@ struct service {
         struct doctor_readers readers;
         int state_lock_fd;    /* -1: not locked */
         int lock_error;       /* -errno since the lock was lost and could not be taken again; 0: none */
-        int socket_errors[2]; /* the same of the control socket and of the read socket */
+        int socket_errors[2]; /* as lock_error, for the control socket and the read socket */
 };
 
 /* Takes over the sockets in handover, left by the previous image. Returns 0 or -errno, which is logged.
@@ -25,6 +25,8 @@ void service_continue(struct service *service, const struct handover *handover);
 /* Takes the lock of the state file again if somebody has deleted its file, and logs that. Call at each
  * regular poll. */
 void service_keep_lock(struct service *service);
-/* The same for the control socket and the read socket. */
+/* Makes the control socket and the read socket again if somebody has deleted their files, and logs that. Call
+ * at each regular poll. */
 void service_keep_sockets(struct service *service);
+/* Closes the sockets and releases their locks and that of the state file. Waiting calls are canceled. */
 void service_end(struct service *service);

@@ -362,7 +362,7 @@ static char *preload_script(void)
         return script;
 }
 
-/* The readers have answered, or are late. */
+/* Continues everything that awaited answers of the readers. A reader has answered or is late. */
 static void on_facts(void *userdata)
 {
         struct supervisor *supervisor = userdata;

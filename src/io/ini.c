@@ -550,11 +550,11 @@ static bool is_beside(const char *path, const char *other)
         return strncmp(path, other, length + 1) == 0 && !strchr(other + length + 1, '/');
 }
 
-/* Makes the same checks as a start: somebody who can replace these files would control what is ours. */
+/* Makes the same checks as a start: whoever can replace these files controls sqmgr. */
 static void check_places(const struct load *load)
 {
         const struct settings *settings = load->settings;
-        /* The default is beside the socket. */
+        /* Checked only if set: the default is beside the socket. */
         bool read_given = settings_draft_line(load->draft, NULL, "read_socket") > 0;
         const struct {
                 const char *key, *path;

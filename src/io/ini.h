@@ -14,8 +14,8 @@ struct traits;
  * every check that a start makes. May block on files and on the user database.
  *
  * Returns 0 with *ret to be freed by settings_free(); -EINVAL or -ENOMEM with at least one entry added to
- * errors. Entries may be added to warnings in any case. frameworks: see struct settings_surroundings.
- * judge_tls: see there, too. */
+ * errors. Entries may be added to warnings in any case. For frameworks and judge_tls see struct
+ * settings_surroundings. */
 int ini_load(const char *path, const struct traits *const *frameworks, settings_tls_fn judge_tls,
              struct settings **ret, struct settings_errors *errors, struct settings_errors *warnings);
 

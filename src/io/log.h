@@ -19,14 +19,16 @@ bool log_is_journal(void);
  * NULL: not set. */
 const char *log_of_workers(const char *setting);
 
-/* Logs one sentence. %m is the errno at the call. */
+/* Logs one sentence of at most 2047 bytes; a longer one is truncated. %m is the errno at the call. Never
+ * waits for stderr, and at most 100 ms for the journal. If neither accepts the entry, the entry is lost; a
+ * later one reports the number of lost entries. */
 void log_write(int level, const char *format, ...) _printf_(2, 3);
 
-/* Logs a sentence with text from elsewhere, which follows on lines of its own, or in the journal in a field
- * of its own. quoted may be NULL. */
+/* As log_write(), with text from elsewhere: on further lines, or in the journal in a field of its own. quoted
+ * may be NULL. */
 void log_quoted(int level, const struct quoted *quoted, const char *format, ...) _printf_(3, 4);
 
-/* Logs an event. In the journal, with its fields. */
+/* Logs an event as log_write() does. In the journal, the entry has the fields of the event. */
 void log_event(const struct event *event);
 
 #define log_error(...)   log_write(LOG_ERR, __VA_ARGS__)

@@ -55,8 +55,7 @@ static uint64_t number_between(const char *line, size_t length, const char *mark
         return (size_t)(end - at) >= strlen(next) && memcmp(at, next, strlen(next)) == 0 ? number : 0;
 }
 
-/* Returns the process that the line names as its author, as Sidekiq's lines do, also those in JSON; 0: none.
- */
+/* Returns the pid that the line names as its author, as Sidekiq's lines do, in JSON too; 0: none. */
 static uint64_t author_of(const char *line, size_t length)
 {
         return number_between(line, length, "pid=", " tid=")

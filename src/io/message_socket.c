@@ -26,7 +26,7 @@ struct message_socket {
         void *userdata;
         struct queue_buffer in, out;
         bool wants_write;
-        unsigned entered; /* our calls on the stack */
+        unsigned entered; /* calls of on_io() in progress */
         bool freed;
 };
 
@@ -84,7 +84,7 @@ static void set_wants_write(struct message_socket *message_socket, bool wants)
                 message_socket->wants_write = wants;
 }
 
-/* Returns 0, also if the peer takes no more for now; or -errno. */
+/* Sends as much as the peer accepts now. Returns 0 or -errno. */
 static int send_queued(struct message_socket *message_socket)
 {
         struct queue_buffer *out = &message_socket->out;
@@ -119,7 +119,8 @@ static int hand_out(struct message_socket *message_socket)
         return 0;
 }
 
-/* Receives one datagram: the loop calls again while there are more. Returns 1, 0 at the end, or -errno. */
+/* Receives one datagram; the loop calls again while there are more. Returns 1, 0 if the peer has closed its
+ * end, or -errno. */
 static int receive(struct message_socket *message_socket)
 {
         uint8_t *space = buffer_reserve(&message_socket->in, DATAGRAM_MAX);
@@ -144,7 +145,7 @@ static int on_io(sd_event_source *source _unused_, int fd _unused_, uint32_t eve
         message_socket->entered++;
         if (events & EPOLLOUT)
                 r = send_queued(message_socket) < 0 ? -EPIPE : 1;
-        /* Messages that the peer sent before it closed its end count. */
+        /* Receive on EPOLLHUP too: messages that the peer sent before it closed its end count. */
         if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
                 r = receive(message_socket);
         if (r <= 0 && !message_socket->freed) {

@@ -32,6 +32,6 @@ int message_socket_new(sd_event *event, int fd, const struct message_socket_limi
 /* Closes the socket. Messages that were not sent yet are lost. Returns NULL. */
 struct message_socket *message_socket_free(struct message_socket *message_socket);
 
-/* Queues a message, which is sent once the loop runs. Copies the bytes. Returns 0; -ENOBUFS if the peer does
- * not take what was sent before; or -ENOMEM. */
+/* Queues a message, which is sent once the loop runs. Copies the bytes. Returns 0; -ENOBUFS if the unsent
+ * messages exceed limits.send, because the peer reads too slowly or n is too large; or -ENOMEM. */
 int message_socket_send(struct message_socket *message_socket, const uint8_t *bytes, size_t n);

@@ -13,5 +13,5 @@
 int path_trust_explain(const char *path, char *why, size_t size);
 
 /* Checks an existing file that belongs to root or ourselves, and each link that leads to it, in the same way.
- * Safe means that nobody else can choose which file is read. */
+ * Safe means that nobody else can choose which file is read. Returns as path_trust_explain(). */
 int path_trust_explain_file(const char *path, char *why, size_t size);

@@ -244,7 +244,7 @@ int proc_rss_bytes(struct proc *proc, uint64_t *ret_bytes)
                         return fd;
                 proc->statm_fd = fd;
         }
-        /* The single line is read at once: this is the most frequent call of all. */
+        /* A single pread() on a kept descriptor: this is the most frequent call of all. */
         ssize_t length = pread(proc->statm_fd, text, sizeof(text) - 1, 0);
         if (length < 0)
                 return -errno;

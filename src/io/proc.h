@@ -13,6 +13,7 @@ struct proc;
 
 /* Opens a process, which need not be our child. A zombie can be opened too. Free *ret with proc_close(). */
 int proc_open(pid_t pid, struct proc **ret);
+/* Accepts NULL; returns NULL. */
 struct proc *proc_close(struct proc *proc);
 DEFINE_CLEANUP(struct proc *, proc_close)
 #define _cleanup_proc_ _cleanup_(proc_close_pointer)
@@ -32,14 +33,14 @@ uint64_t proc_start_time(const struct proc *proc);
 /* Returns true if the process has exited, reaped or not. */
 bool proc_has_exited(const struct proc *proc);
 
-/* Returns the user whose rights the process has. Cheap, reads one directory's owner: suited as the first
- * check of many processes. */
+/* Reads the user whose rights the process has. Cheap, since only the owner of one directory is read: suited
+ * as the first check of many processes. */
 int proc_uid(const struct proc *proc, uid_t *ret);
 /* Reads the group, and at most max of the other groups, whose rights a process of this user has; of a zombie,
  * too. Returns 0, -EPERM if the process has another real user, or -errno. */
 int proc_groups(const struct proc *proc, uid_t uid, gid_t *ret_gid, gid_t *groups, size_t max, size_t *ret_n);
 
-/* The process's relations, from one reading of stat. */
+/* The relations of a process, from one reading of its stat file. */
 struct proc_place {
         char state; /* as in ps: 'R', 'S', 'D', 'T', ... */
         pid_t parent;
@@ -72,8 +73,8 @@ int proc_catches_signal(const struct proc *proc, int signo);
 /* Returns 1 if the signal was sent to the process and is not handled yet, 0 if not, or -errno. */
 int proc_signal_is_pending(const struct proc *proc, int signo);
 
-/* Reads whether the main thread sleeps, and its number of voluntary context switches. If the number is
- * unchanged, the thread kept sleeping, or did nothing that needs waiting. */
+/* Reads whether the main thread sleeps, and its number of voluntary context switches. An unchanged number
+ * means that the thread kept sleeping, or ran without waiting for anything. */
 int proc_sleeps(const struct proc *proc, bool *ret_asleep, uint64_t *ret_times);
 
 /* Returns 1 if pid is the process identified by ancestor_pid and ancestor_start, or a descendant; 0 if not;

@@ -6,9 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Each of these can make its reader wait: the first three need the mmap_lock of the process, which a thread
- * of it holds while it waits for a file server, without limit; a process may have very many sockets; the log
- * may be on a file server itself. */
+/* Reading any of these can make the reader wait:
+ *
+ * - PROC_TITLE, PROC_ENVIRONMENT and PROC_MEMORY need the mmap_lock of the process. A thread of the process
+ *   that waits for a file server holds the lock without limit.
+ * - PROC_PEERS: a process may have very many sockets.
+ * - PROC_LOG_TAIL: the log may be on a file server. */
 enum proc_subject {
         PROC_TITLE,       /* text: as proc_title() returns it, with its NUL */
         PROC_ENVIRONMENT, /* text: the variables that begin with PROC_VARIABLE_PREFIX, each with its NUL */
@@ -18,7 +21,7 @@ enum proc_subject {
         _PROC_SUBJECT_MAX,
 };
 
-/* The name of the program that answers; sqmgr under this name does the same. */
+/* The name of the program that answers. sqmgr executed under this name does the same. */
 #define PROC_READER_NAME "sqmgr-proc-reader"
 #define PROC_READER_COMM "sqmgr-proc-read"
 #define PROC_READER_FD   3 /* the socket of the program */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sqmgr-proc-reader, which reads what can make its reader wait: its program, and the users that it runs as.
- * privileged/reader_start.h starts it. */
+/* The program of sqmgr-proc-reader, and the users that it runs as. The program reads files that can make
+ * their reader wait. privileged/reader_start.h starts it. */
 #pragma once
 
 #include "base/macro.h"
@@ -17,17 +17,17 @@ struct proc_reader_user {
         gid_t gid;
         gid_t groups[PROC_READER_GROUPS_MAX];
         size_t n_groups;
-        uint64_t since; /* start time of the process that has these groups; 0: they are not known */
+        uint64_t since; /* start time of the process that the groups were read from; 0: groups not known */
 };
 
-/* Fills *ret with this user, with the groups of proc; or, if they cannot be read or proc is another user's,
- * with the group nogroup alone. */
+/* Fills *ret with this user and the groups of proc. If the groups cannot be read, or proc belongs to another
+ * user, the only group is nogroup. */
 void proc_reader_user_of(const struct proc *proc, uid_t uid, struct proc_reader_user *ret);
 
 /* True if both have the same groups, in the same order. */
 bool proc_reader_has_groups(const struct proc_reader_user *a, const struct proc_reader_user *b);
 
-/* Opens the installed program, or the one in the build folder if sqmgr is not installed; else sqmgr itself,
- * which does the same and needs more memory. Returns an O_PATH descriptor that the caller owns, or -errno.
- * The program stays the same when an upgrade replaces it. */
+/* Opens the program as reader_program_open() does, or else sqmgr itself, which does the same and needs more
+ * memory. Returns an O_PATH descriptor that the caller owns, or -errno. The program stays the same when an
+ * upgrade replaces it. */
 int proc_reader_open_program(void);

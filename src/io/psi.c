@@ -22,7 +22,7 @@ struct psi {
         char path[PATH_MAX];
 };
 
-/* A guard for the write: the file must belong to the kernel. */
+/* Guards the write of the trigger: only a file of the kernel may be written. */
 static bool is_kernels(int fd)
 {
         struct statfs its;

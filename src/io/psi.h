@@ -15,6 +15,7 @@ struct psi;
  * Returns 0 with *ret to be freed by psi_close(), or -errno: -ENOENT if the kernel was built without PSI,
  * -EOPNOTSUPP if booted without. */
 int psi_open(const char *proc_root, const char *cgroup_root, unsigned percent, struct psi **ret);
+/* Accepts NULL; returns NULL. */
 struct psi *psi_close(struct psi *psi);
 
 /* Returns the descriptor that polls EPOLLPRI at each trigger; -1: no trigger, read periodically. */

@@ -8,23 +8,24 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The pause before another process is started is short: a process costs little, and without it nothing is
- * read. */
+/* Pause before a process is started again: doubled with each failure. Short, since a process costs little and
+ * nothing is read meanwhile. */
 #define PAUSE_MIN_USEC (50 * USEC_PER_MSEC)
 #define PAUSE_MAX_USEC USEC_PER_SEC
 /* After a process has been connected for this time, the pause starts at its minimum again. */
 #define SETTLED_USEC (10 * USEC_PER_SEC)
-/* A query takes some commands, one after another, and each may take ten times command_timeout if its reply is
- * large (redis/connection.c). */
+/* Limit of one query, as a multiple of command_timeout. A query takes a few commands, one after another. Each
+ * may take ten times command_timeout if its reply is large (redis/connection.c). */
 #define QUERY_TIMEOUTS 40
-/* Without a message for this long, the reader is asked whether it lives. */
+/* A reader that has sent nothing for this long gets a ping. */
 #define PING_USEC (5 * USEC_PER_SEC)
-/* Messages that answer no query. A server that comes and goes causes some ten in this time. */
+/* Limit of messages that answer no query, per UNASKED_USEC. A server that goes down and up repeatedly causes
+ * about ten. */
 #define UNASKED_MAX  100
 #define UNASKED_USEC (10 * USEC_PER_SEC)
 /* A reader that has closed its socket must end within this time. */
 #define END_USEC USEC_PER_SEC
-/* Queries that the reader has not taken. */
+/* Limit of queries that the reader has not read yet, in bytes. */
 #define SEND_MAX (2 * QUERY_BYTES_MAX)
 
 struct pending_query {
@@ -38,7 +39,7 @@ struct pending_query {
 
 struct reader {
         sd_event *event;
-        sd_event_source *timer; /* of the next start, or of the next check of a silent reader */
+        sd_event_source *timer; /* next start of a process, or next check for silence */
         struct reader_starter *starter;
         struct reader_configuration configuration;
         reader_state_fn on_state;
@@ -46,24 +47,24 @@ struct reader {
 
         struct reader_process *process; /* NULL: none runs */
         struct message_socket *message_socket;
-        usec_t connected_at;  /* when the process was first connected; 0: it never was */
-        unsigned failures;    /* consecutive, for the pause */
-        usec_t heard_at;      /* when it was last heard */
-        usec_t pinged_at;     /* when it was asked whether it lives, since it was last heard; 0: it was not */
-        usec_t unasked_since; /* start of the current UNASKED_USEC */
-        unsigned unasked;     /* messages in it that answer nothing */
-        uint64_t connections; /* as reported by processes before this one */
-        enum settings_tls_file refused_file; /* by a check; _SETTINGS_TLS_MAX: none */
+        usec_t connected_at;                 /* when the process was first connected; 0: it never was */
+        unsigned failures;                   /* consecutive, for the pause */
+        usec_t heard_at;                     /* time of the last message */
+        usec_t pinged_at;                    /* time of a ping since the last message; 0: none */
+        usec_t unasked_since;                /* start of the current UNASKED_USEC */
+        unsigned unasked;                    /* messages in that time that answer no query */
+        uint64_t connections;                /* as reported by processes before this one */
+        enum settings_tls_file refused_file; /* result of a check; _SETTINGS_TLS_MAX: none */
         uint64_t refusals;
         struct reader_report report;
         usec_t rtt_usec;
-        bool refused; /* an answer cannot be, as its callback found */
+        bool refused; /* set by reader_refuse() */
 
         struct pending_query *queries; /* without an answer, oldest first */
         struct pending_query **end;
         uint64_t last_id;
 
-        unsigned entered; /* our calls on the stack */
+        unsigned entered; /* number of reader_enter() without reader_leave() */
         bool freed;
 };
 
@@ -229,7 +230,7 @@ static void on_report(struct reader *reader, struct codec_reader *bytes)
                 refuse(reader);
                 return;
         }
-        /* Across processes the count must not repeat. The process counts its own from 1 on. */
+        /* Each process counts from 1 on. Add the counts of earlier processes, so that no number repeats. */
         report.connections = usec_add(report.connections, reader->connections);
         if (report.state == READER_STATE_CONNECTED && reader->connected_at == 0)
                 reader->connected_at = reader->heard_at;
@@ -278,7 +279,7 @@ static void on_message(const uint8_t *bytes, size_t n, void *userdata)
         reader_leave(reader);
 }
 
-/* The process has ended, or is about to: how is reported by its starter. */
+/* The process has ended or is about to. Its starter reports how. */
 static void on_socket_end(int error, void *userdata)
 {
         struct reader *reader = userdata;
@@ -369,11 +370,11 @@ static void ask_whether_it_lives(struct reader *reader, usec_t now)
 
         reader->pinged_at = now;
         query_write(&writer, ++reader->last_id, &ping);
-        /* A reader that takes nothing is ended for its silence. */
+        /* Errors are ignored: a reader that cannot receive a ping is replaced for its silence. */
         (void)queue_query(reader, QUERY_PING, &writer, NULL, NULL);
 }
 
-/* The reader answers pings, but not the oldest query. */
+/* Returns true if the oldest query is overdue, although the reader may answer pings. */
 static bool is_overdue(const struct reader *reader, usec_t now)
 {
         usec_t limit = usec_add(READER_SILENCE_USEC, QUERY_TIMEOUTS * reader->configuration.command_timeout);
@@ -455,7 +456,7 @@ int reader_ask(struct reader *reader, const struct query *query, reader_answer_f
         if (reader->report.state != READER_STATE_CONNECTED || !reader->message_socket)
                 return -ENOTCONN;
         query_write(&writer, ++reader->last_id, query);
-        /* The reader would take it for a flood. */
+        /* The reader rejects a longer message. */
         if (writer.size > QUERY_BYTES_MAX) {
                 free(writer.bytes);
                 return -ENOBUFS;

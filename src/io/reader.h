@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* sqmgr's end of a reader process, which speaks to one server: it is started, asked, watched and started
- * again. Never blocks the loop.
+/* sqmgr's end of a reader, a process that talks to one server: starts the process, sends queries, and
+ * restarts the process when needed. Never blocks the loop.
  *
- * What the reader sends is never trusted (queries/answer.h). A reader that ends, that does not answer within
- * READER_SILENCE_USEC, or that sends what cannot be, is replaced: until the next one is connected, the
- * server counts as down. */
+ * Messages of the reader are never trusted (queries/answer.h). A reader is replaced if it exits, does not
+ * answer a ping within READER_SILENCE_USEC, or sends an invalid message. Until the next reader has connected,
+ * the server counts as down. */
 #pragma once
 
 #include "base/usec.h"
@@ -14,27 +14,28 @@
 struct reader;
 struct reader_configuration; /* queries/configuration.h */
 
-/* A reader that does not answer a ping for this long is ended. Its loop waits for nothing, and the largest
- * reply takes it far less. */
+/* A reader that does not answer a ping for this long is ended. The loop of a reader never blocks, and handles
+ * the largest reply in far less time. */
 #define READER_SILENCE_USEC (15 * USEC_PER_SEC)
 
-/* A process as its starter knows it. */
+/* The starter's handle of a process. */
 struct reader_process;
 
 /* How processes are started: by daemon/runtime/reader_process.h, or within a test. */
 struct reader_starter {
-        /* Starts a reader whose end of a SOCK_SEQPACKET pair is not kept. Returns 0 with *ret and *ret_fd,
-         * which the caller owns; or -errno. ended() is called once from the loop, with how the process has
-         * ended as part of a sentence, unless stop() was called before. */
+        /* Starts a reader. Returns 0 with *ret and *ret_fd, our end of a SOCK_SEQPACKET pair, which the
+         * caller owns; or -errno. ended() is called once from the loop, unless stop() was called before; *ret
+         * is invalid afterwards. how: the end of a sentence, such as "exited with status 1". */
         int (*start)(struct reader_starter *starter, void (*ended)(const char *how, void *userdata),
                      void *userdata, struct reader_process **ret, int *ret_fd);
-        /* Ends the process at once. process is not valid any more. */
+        /* Kills the process. process is invalid afterwards. */
         void (*stop)(struct reader_process *process);
-        /* Has the Unix socket at path connected, and the connection handed to the reader. */
+        /* Connects to the Unix socket at path without blocking, and sends the connection to the reader. */
         void (*connect)(struct reader_process *process, const char *path);
 };
 
-/* Called if the state or the error changed. error: NULL: no error. */
+/* Called when the state or the error has changed; error is NULL if there is none. The callback may call
+ * reader_free(). */
 typedef void (*reader_state_fn)(struct reader *reader, enum reader_state state,
                                 const struct error_report *error, void *userdata);
 
@@ -52,16 +53,22 @@ int reader_new(sd_event *event, struct reader_starter *starter, struct reader_co
  * called any more. Returns NULL. */
 struct reader *reader_free(struct reader *reader);
 
-/* Sends a query. All queries of one iteration of the loop are sent together. callback may be NULL. Returns 0;
- * -ENOTCONN, -ENOMEM or -ENOBUFS, and callback is not called. */
+/* Sends a query, which is copied. All queries of one iteration of the loop are sent together. callback may be
+ * NULL. Returns 0, or an error without calling callback:
+ *
+ * - -ENOTCONN: the state is not READER_STATE_CONNECTED
+ * - -ENOBUFS: the query is too large, or the reader has too many unread queries
+ * - -ENOMEM */
 int reader_ask(struct reader *reader, const struct query *query, reader_answer_fn callback, void *userdata);
 
-/* Drops the callbacks of this userdata: their queries are carried out, and nobody is called. */
+/* Drops the callbacks of all pending queries with this userdata. The queries are still executed. */
 void reader_forget(struct reader *reader, const void *userdata);
 
-/* To be called by a callback whose answer cannot be. The process is ended as soon as the callback returns. */
+/* Call from within a callback whose answer is impossible. The process is replaced as soon as the callback
+ * returns. */
 void reader_refuse(struct reader *reader);
 
+/* Returns the current state: READER_STATE_CONNECTING before the first report. */
 enum reader_state reader_state(const struct reader *reader);
 /* Returns "connecting", "connected" or "down". */
 const char *reader_state_name(enum reader_state value);
@@ -77,7 +84,7 @@ usec_t reader_rtt_usec(const struct reader *reader);
 /* Returns the number of successful connections. If the number changed, earlier answers may come from another
  * server. */
 uint64_t reader_connection_count(const struct reader *reader);
-/* Returns how many readers were ended for what they sent. */
+/* Returns how many readers were replaced for an invalid message. */
 uint64_t reader_refusals(const struct reader *reader);
 /* Returns the file for TLS that a check has refused; _SETTINGS_TLS_MAX: none. */
 enum settings_tls_file reader_refused_file(const struct reader *reader);

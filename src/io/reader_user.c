@@ -5,7 +5,7 @@
 #include "io/users.h"
 
 #define READER_USER "sqmgr-reader"
-/* The user that the kernel itself calls so, which every system has. */
+/* The kernel's overflow uid, which exists on every system. */
 #define NOBODY 65534
 
 int reader_user(uid_t *ret_uid, gid_t *ret_gid)
@@ -13,7 +13,7 @@ int reader_user(uid_t *ret_uid, gid_t *ret_gid)
         uid_t uid = geteuid();
         gid_t gid = getegid();
 
-        /* A user of this name with the rights of root would be no sandbox. */
+        /* A user sqmgr-reader with the rights of root would be no sandbox. */
         if (uid == 0 && (!users_find(READER_USER, &uid, &gid) || uid == 0 || gid == 0)) {
                 uid = NOBODY;
                 gid = NOBODY;

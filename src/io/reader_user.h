@@ -4,6 +4,6 @@
 
 #include <sys/types.h>
 
-/* As root: the user sqmgr-reader of /etc/passwd, or nobody (65534) if there is none. Otherwise our own user.
- * Returns 0 or -errno. */
+/* As root: the user sqmgr-reader of /etc/passwd; or nobody (65534) if that user is missing, or has the uid or
+ * gid of root. Otherwise our own effective user. Returns 0. */
 int reader_user(uid_t *ret_uid, gid_t *ret_gid);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Asks the service manager that runs us what it is about to do. */
+/* Asks the service manager why our unit is being stopped. */
 #include "io/systemd.h"
 #include "base/fd.h"
 #include "base/usec.h"
@@ -83,7 +83,7 @@ static int on_job(sd_bus_message *message, void *userdata, sd_bus_error *error _
         return 1;
 }
 
-/* Runs before on_job(): replies arrive in order. */
+/* Called before on_job(): replies arrive in the order of the calls. */
 static int on_system_state(sd_bus_message *message, void *userdata, sd_bus_error *error _unused_)
 {
         struct systemd_query *query = userdata;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Asks the service manager that runs us what it is about to do. */
+/* Asks the service manager why our unit is being stopped. */
 #pragma once
 
 #include "base/macro.h"

@@ -22,6 +22,7 @@ struct template_ready {
         struct quoted threads; /* threads that a fork leaves behind, separated by ", "; empty: none */
 };
 
+/* Returns true if the first word of the message is word. */
 bool template_message_is(const struct template_message *message, const char *word);
 /* Parses a "ready" message. Returns false if the message is another one or has an unknown version. */
 bool template_message_ready(const struct template_message *message, struct template_ready *ret);

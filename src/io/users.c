@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A longer line is not a valid user. */
+/* A user with a longer line is not found. */
 #define LINE_MAX_BYTES 4096
 
 void users_name(uid_t uid, char *name, size_t size)

@@ -58,7 +58,7 @@ static int read_process(struct watchers *watchers, pid_t pid)
                 return 0;
         if (r >= 0)
                 r = proc_place(proc, &place);
-        /* A child of ours has copies of our descriptors until it executes its program. */
+        /* Skip a child of ours: until it executes its program, it has copies of our pidfds. */
         if (r >= 0 && place.parent == getpid())
                 return 0;
         if (r >= 0)

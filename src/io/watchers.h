@@ -22,9 +22,11 @@ struct watchers {
         size_t allocated;
 };
 
-/* Reads /proc, and replaces what the list held. Only processes of that name and of our own user count: nobody
- * else can make a process look watched. Returns 0, or -errno if memory or descriptors are short. */
+/* Replaces the list by what /proc shows now. Only processes named WATCHERS_COMM of our own user count, so no
+ * other user can make a process look watched. Returns 0, or -errno if memory or descriptors are short; the
+ * list is incomplete and unsorted then: do not call watchers_find(). */
 int watchers_read(struct watchers *watchers);
 /* Returns the entry of a process that another sqmgr watches; NULL: none does. */
 const struct watched *watchers_find(const struct watchers *watchers, pid_t pid);
+/* Frees the list and leaves it empty. */
 void watchers_clear(struct watchers *watchers);

@@ -361,10 +361,10 @@ static bool has_shown(const struct match *match, const struct candidate *candida
         return candidate->has_heartbeat && (appeared || changed || registered);
 }
 
-/* True if candidate continued to send heartbeats while other was silent. Many identities in Redis have no
- * heartbeat any more; a recent one must have one. A heartbeat older than the last one is no sign of life, but
- * the process is not silent: its clock may have gone back. A first reading does not show when its heartbeat
- * was written. */
+/* Returns true if candidate continued to send heartbeats while other was silent. Many identities in Redis
+ * have no heartbeat left, but a recent one must have one. A heartbeat with an earlier time than the one
+ * before breaks the silence: the clock of its process may have gone back. The first reading does not show
+ * when its heartbeat was written. */
 static bool outlives(const struct match *match, const struct candidate *candidate,
                      const struct candidate *other, const struct match_claim *claim)
 {

@@ -53,11 +53,11 @@ struct candidate {
         usec_t read_at;      /* request time of the last heartbeat */
         usec_t changed_from; /* request time of the heartbeat before the last change; 0: no change seen */
         usec_t changed_at;   /* when the last change was seen; 0: never */
-        usec_t born_at;      /* when it was first known that its process registered it, and has booted; 0: not
-                                known */
-        bool birth_awaited;  /* by the caller: born_at may be unknown still */
-        usec_t differed_at;  /* when the last reading differed from the one before, even if older; the first
-                                reading counts; 0: never */
+        usec_t born_at; /* when birth_is_own() was first true for it: its process has registered it and has
+                           booted; 0: not known */
+        bool birth_awaited; /* set by the caller: the answer is still awaited, so born_at may be missing */
+        usec_t differed_at; /* when the last reading differed from the one before, even if older; the first
+                               reading counts; 0: never */
         struct heartbeat_info *info; /* the caller's data, owned, freed with one free(); NULL: none */
 
         uint64_t scan; /* the last scan that found it */
@@ -76,6 +76,7 @@ struct match {
         usec_t scan_at; /* start of the current or last scan */
 };
 
+/* Frees everything, including the info of each candidate, and leaves an empty struct. */
 void match_clear(struct match *match);
 
 /* Records a new connection: absence in earlier scans no longer proves anything. */
@@ -92,7 +93,7 @@ int match_host_was(struct match *match, const char *name, size_t len, usec_t now
 const char *match_hosts_since(const struct match *match, usec_t spawned_at,
                               char text[static MATCH_HOSTS_TEXT_MAX]); /* returns text */
 int match_hosts_were(struct match *match, const char *names, usec_t now);
-/* Returns the number of known names; a scan passes over the set once for each. */
+/* Returns the number of known names of this host. A scan reads the whole set once for each name. */
 unsigned match_n_hosts(const struct match *match);
 /* Forgets the names that ended before the oldest worker was spawned. oldest: its spawn time. */
 void match_hosts_forget(struct match *match, usec_t oldest);
@@ -126,8 +127,8 @@ void match_owner_removed(struct match *match, const void *owner);
  * or it was malformed. born: as birth_is_own() returns. */
 void match_read(struct candidate *candidate, const struct heartbeat *heartbeat, bool born, usec_t now);
 
-/* Records of the last reading whether the candidate's process registered it. born: as birth_is_own() returns.
- */
+/* Adds to the last reading whether the candidate's process registered the identity. born: as birth_is_own()
+ * returns. */
 void match_born(struct candidate *candidate, bool born, usec_t now);
 
 /* The process of this identity has ended. The identity counts again only after its heartbeat changes. */

@@ -134,7 +134,7 @@ static bool is_failed_start(const struct worker *worker, usec_t uptime)
         return uptime < MAX(FAILED_START_USEC, worker->fleet->settings->ready_after);
 }
 
-/* Records the unasked end of a worker. life: since its first heartbeat; 0: none. */
+/* Records the unexpected end of a worker. uptime: since its first heartbeat; 0: no heartbeat. */
 static void observe_uptime(const struct worker *worker, usec_t uptime, usec_t now)
 {
         struct fleet *fleet = worker->fleet;
@@ -200,10 +200,10 @@ void observe_heartbeat_process(struct worker *worker, pid_t pid, uint64_t pid_st
         worker->process.heartbeat_start = pid_start;
 }
 
-/* The worker was asked to leave, and a process of it that was not asked sends heartbeats. That process
- * accepts jobs, and becomes a worker like any other. Running alone is no sign of it. Neither is an old
- * heartbeat, from a Redis that took over, of a process that has said quiet since. Such a process was asked
- * with all others. During a forced stop no such process is asked again. */
+/* The worker was asked to leave, and a process of the worker that was not asked sends heartbeats. That
+ * process accepts jobs, and becomes a worker like any other. A running process alone proves nothing. An old
+ * heartbeat, from a Redis that took over, proves nothing if the process has reported quiet since: it was
+ * asked with all others. During a forced stop no such process is asked again. */
 static void worker_observe_successor(struct worker *worker, const struct heartbeat *heartbeat, usec_t now)
 {
         bool reported = worker->state == WORKER_STOPPING && worker->orders.group_signaled;
@@ -258,7 +258,8 @@ static void worker_observe_first_heartbeat(struct worker *worker, const struct h
         worker->heartbeat.idle_count = heartbeat->quiet && heartbeat->busy == 0;
         observe_memory_mark(worker, heartbeat->rss_bytes ?: worker->memory.bytes, now);
         if (worker->state != WORKER_STARTING) {
-                /* The process that was quieted as one whose heartbeat is elsewhere is no successor. */
+                /* If its heartbeat was elsewhere before, this is the quieted process itself and no
+                 * successor. */
                 if (!elsewhere)
                         worker_observe_successor(worker, heartbeat, now);
                 return;
@@ -448,8 +449,8 @@ void observe_shutdown_time(struct worker *worker, usec_t shutdown)
                 return;
         usec_t needed = shutdown + SETTINGS_STOP_MARGIN_USEC;
         worker->process.shutdown_usec = shutdown;
-        /* A title can claim any time. Report again only if twice as long, or if the report was heeded.
-         */
+        /* A title can claim any time. Report again only if the time has doubled, or if stop_timeout was
+         * raised after the last report. */
         bool heeded = fleet->shutdown_reported + SETTINGS_STOP_MARGIN_USEC <= settings->stop_timeout;
         if (needed <= settings->stop_timeout || (!heeded && shutdown < 2 * fleet->shutdown_reported))
                 return;
@@ -566,7 +567,7 @@ void observe_stopped(struct worker *worker, enum reason reason, int error, usec_
                                heartbeat_fault_text(worker->heartbeat.fault));
         world_event(fleet->world, EVENT_BOOT_TIMEOUT, fleet, worker, "%s; asked to exit (reason: %s)",
                     fleet->crash_last, reason_name(reason));
-        /* boot_timeout counts only time with Redis up: an earlier outage is no excuse. */
+        /* boot_timeout counts only time with Redis up, so an earlier outage does not explain the failure. */
         start_failure_observe(fleet, worker->generation, now, never_sent_heartbeat, now);
 }
 
@@ -597,7 +598,7 @@ void observe_orphan(struct worker *worker, pid_t pid, uint64_t pid_start)
         worker->process.start = pid_start;
 }
 
-/* The worker ended unasked. */
+/* Records that the worker ended without being asked to. */
 static void worker_observe_crash(struct worker *worker, const struct exit_status *exit, const char *how,
                                  usec_t now)
 {
@@ -607,7 +608,7 @@ static void worker_observe_crash(struct worker *worker, const struct exit_status
         char span[32], when[96];
 
         worker->reason = worker->state == WORKER_QUIET ? worker->reason : REASON_CRASH;
-        /* A wrapper that follows the process that sent heartbeats: the end of that process counts. */
+        /* A wrapper that exits after the process that sent heartbeats: the uptime of that process counts. */
         if (worker->last_uptime > 0)
                 uptime = worker->last_uptime;
         format_duration(uptime, span, sizeof(span));
@@ -631,8 +632,8 @@ static void worker_observe_crash(struct worker *worker, const struct exit_status
                 observe_uptime(worker, had_heartbeat ? uptime : 0, now);
 }
 
-/* The forked process ended before it was allowed to continue, and has done nothing. If its exit status is not
- * known, its sqmgr has ended and caused that. */
+/* Records that a forked process ended before it was allowed to continue: it has done nothing yet. An unknown
+ * exit status means that its sqmgr has ended, and the process with it: no failure. */
 static void worker_observe_lost_fork(struct worker *worker, const struct exit_status *exit, const char *how,
                                      usec_t now)
 {

@@ -35,28 +35,33 @@ void observe_unconfirmed(const struct worker *worker, int signo);
  * process is gone. */
 void observe_heartbeat_process(struct worker *worker, pid_t pid, uint64_t pid_start, usec_t now);
 
+/* A heartbeat of the worker was read. heartbeat is copied; its asked_at, or else now, is the time of the
+ * reading. Ignored if heartbeat->start belongs to another process. */
 void observe_heartbeat(struct worker *worker, const struct heartbeat *heartbeat, usec_t now);
 
+/* The processes of the worker were checked. booted: one of them has booted. A starting worker whose heartbeat
+ * was not found is reported once. */
 void observe_booted(struct worker *worker, bool booted, usec_t now);
 
-/* The environment that the worker was started with, compared with redis_url. Returns true for the first
- * worker of the fleet that differs. */
+/* Records how the environment that the worker was started with differs from redis_url. Returns true once per
+ * fleet, for the first worker that differs: the caller then warns. */
 bool observe_environment_redis(struct worker *worker, const struct redis_comparison *redis);
 /* A title of a starting worker's processes shows whether the worker has booted. searched_at: when the last
  * search for its heartbeat that found nothing began; 0: none. Returns true once the heartbeat is missing:
  * observe_booted() comes next. */
 bool observe_boot_title(struct worker *worker, bool booted, usec_t searched_at, usec_t now);
-/* heartbeat_pid is the process that has booted, and no heartbeat of it was found. */
+/* process.heartbeat_pid names the process that has booted, and no heartbeat of that process was found. */
 void observe_elsewhere(struct worker *worker);
 /* After observe_title(), for a worker whose heartbeat is elsewhere. job_threads: as the title claims. */
 void observe_title_elsewhere(struct worker *worker, unsigned job_threads, usec_t now);
 
-/* The arguments of a process of the worker show how long it may take to exit after its stop signal; 0: they
- * do not. */
+/* The command line of a process of the worker was read. shutdown: how long the worker may take to exit after
+ * its stop signal, in microseconds; 0: not shown. */
 void observe_shutdown_time(struct worker *worker, usec_t shutdown);
 
-/* The worker was signaled as the action requires. error: 0, or a positive errno if the signal was not sent.
- * EAGAIN, for observe_quieted() only: the worker may be taking a job, try again. */
+/* The next three: the worker was signaled as the action requires. error: 0, or a positive errno if the signal
+ * was not sent; reported once. ENOTSUP: the process does not catch the signal. EAGAIN, for observe_quieted()
+ * only: the worker may be taking a job, try again. */
 void observe_quieted(struct worker *worker, enum reason reason, int error, usec_t now);
 
 /* An unproven worker has received no signal: it is released, with state WORKER_GONE. */
@@ -75,9 +80,9 @@ void observe_orphan(struct worker *worker, pid_t pid, uint64_t pid_start);
 /* The worker is gone: sets WORKER_GONE; fleet_reap() frees it. */
 void observe_exit(struct worker *worker, const struct exit_status *exit, usec_t now);
 
-/* The main process and the process that sent heartbeats have exited, and left a booted process behind. That
- * process is the worker from now on. An active worker becomes quiet, and active again if that process sends
- * heartbeats. */
+/* The main process and the process that sent heartbeats have exited, and left a process behind, which is the
+ * worker from now on. That process has booted or, with traits->jobs_outlive_it, finishes a job. An active
+ * worker becomes quiet. The worker becomes active again if that process sends heartbeats. */
 void observe_left_behind(struct worker *worker, const struct exit_status *exit, pid_t pid, uint64_t pid_start,
                          usec_t now);
 

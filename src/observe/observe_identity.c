@@ -17,7 +17,8 @@ void observe_threads(struct worker *worker, unsigned job_threads)
 {
         worker->evidence.threads_known = true;
         worker->evidence.threads = job_threads;
-        /* Threads of an unknown name would not be missed when all others have ended. */
+        /* Count threads as evidence only if their number is the one in the title: threads with other names
+         * would go unnoticed. */
         if (worker->process.elsewhere && worker->state == WORKER_STARTING && worker->evidence.title_known &&
             job_threads > 0 && job_threads == worker->evidence.title_threads)
                 worker->evidence.threads_witness = true;

@@ -12,8 +12,11 @@ struct heartbeat heartbeat_complete(const struct worker *worker, const struct he
 /* The worker's status file was read. fault: why it does not count, or HEARTBEAT_FAULT_NONE. */
 void observe_heartbeat_fault(struct worker *worker, enum heartbeat_fault fault);
 
+/* The threads of the heartbeat process were counted. job_threads: threads that run jobs, by their names. */
 void observe_threads(struct worker *worker, unsigned job_threads);
 
+/* The title of the heartbeat process was read. known: false if the title shows nothing; busy and quiet then
+ * do not count. While Redis is down, busy replaces the number of running jobs. */
 void observe_title(struct worker *worker, bool known, unsigned busy, bool quiet);
 
 /* Call for a worker whose heartbeat is elsewhere. peers: see struct worker_evidence; "": none, or not known.

@@ -16,7 +16,7 @@ void observe_jobs(struct worker *worker, const struct job_list *jobs, usec_t old
         worker->jobs.read_at = now;
         worker->jobs.oldest_at = oldest > 0 ? MAX(usec_sub(now, oldest), (usec_t)1) : 0;
         worker->jobs.classes = (struct job_classes){0};
-        /* Classes of some jobs would be taken for those of all. */
+        /* Without all jobs, the classes of some would pass for those of all. */
         if (job_list_unknown(jobs) == 0)
                 (void)job_classes_count(jobs, &worker->jobs.classes);
 }

@@ -293,7 +293,7 @@ static void observe_given_up(struct template *template, usec_t now)
         else
                 start_failure_describe(fleet, NULL, "%s did not load the application within boot_timeout",
                                        NAME_OF(template));
-        /* The deadline counts only time with Redis up: an earlier outage is no excuse. */
+        /* The deadline counts only time with Redis up, so an earlier outage does not explain the failure. */
         observe_failure(fleet, template->generation, now, now);
 }
 

@@ -17,8 +17,8 @@ void template_observe_start_failed(struct fleet *fleet, int error, usec_t now);
  * template, or NULL if none of its processes lives or no slot is free. */
 struct template *template_observe_adopted(struct fleet *fleet, const struct template *known, bool connected,
                                           uint64_t pid_start, uint64_t serving_start);
-/* The template has loaded the application. serving_pid: the process that reports so and forks. unsafe: what
- * it says of why it cannot be forked; NULL: it can. */
+/* The template has loaded the application. serving_pid: the process that reports this and forks. unsafe: the
+ * reasons of the template why forking is unsafe; NULL: safe. */
 void template_observe_ready(struct template *template, pid_t serving_pid, uint64_t serving_start,
                             const struct quoted *unsafe, usec_t now);
 /* The main process has exited, and the serving process lives. The latter is the template's main process from
@@ -28,6 +28,7 @@ void template_observe_promoted(struct template *template);
  * but a worker. Returns that worker, which the caller attaches to, and frees the template's slot. NULL: no
  * worker, or out of memory. */
 struct worker *template_observe_booted(struct template *template, bool booted, usec_t now);
+/* Records the resident memory of the process that forks. */
 void template_observe_memory(struct template *template, uint64_t bytes);
 
 /* A fork was requested for the worker at `index`. error: 0, or a positive errno if the request failed. */
@@ -39,22 +40,23 @@ void template_observe_fork_waits(struct template *template, bool held, usec_t no
 /* The forked process has connected; it does nothing until allowed to continue. Returns the new worker, or
  * NULL if out of memory: the caller then closes its socket, which ends the process. */
 struct worker *template_observe_hello(struct template *template, pid_t pid, uint64_t pid_start, usec_t now);
-/* The fork failed. error: a positive errno; 0: the forked process ended before it connected. why: the reason
- * in words. said: what the template says of it; NULL: nothing. */
+/* The fork failed. error: a positive errno; 0: the forked process ended before it connected. why: the reason,
+ * the end of a sentence. said: text of the template about the failure; NULL: none. */
 void template_observe_fork_failed(struct template *template, int error, const char *why,
                                   const struct quoted *said, usec_t now);
 /* A forked worker was allowed to continue; its time to boot begins. */
 void template_observe_go(struct worker *worker, usec_t now);
 
-/* The template was asked to end. A template that is not known to serve may run jobs: it gets as much time as
- * a worker. */
+/* The template was asked to end. A template without a serving process may turn out to run jobs, and gets as
+ * much time as a worker. */
 void template_observe_ended(struct template *template, usec_t now);
 void template_observe_killed(struct template *template, usec_t now);
 /* The template's processes have all ended; frees its slot. script: its Ruby file. If the log tail says that
  * this file cannot be loaded, the event reports that the command cannot see the file. */
 void template_observe_exit(struct template *template, const struct exit_status *exit, const char *script,
                            usec_t now);
-/* The log tail of such a template has arrived later. Call before observe_log_tail(). */
+/* A log tail has arrived after the exit of its process. Call for each token, before observe_log_tail();
+ * tokens of other processes are ignored. */
 void template_observe_log_tail(struct fleet *fleet, uint64_t token, const struct quoted *lines,
                                const char *script);
 /* Time has passed: workers boot separately once the state could not be written for boot_timeout. */

@@ -13,6 +13,7 @@ struct world;
  * last tick (P9). Call observe_time() afterwards. */
 bool observe_clocks(struct world *world, usec_t monotonic, usec_t boottime, usec_t realtime);
 
+/* Records the memory that is available now, in bytes. */
 void observe_available_memory(struct world *world, uint64_t bytes);
 
 /* Records the number of processes that the kernel's OOM killer has ended so far. The first reading is only
@@ -22,10 +23,12 @@ void observe_oom_kills(struct world *world, uint64_t kills, usec_t now);
 /* The state was written, or could not be. */
 void observe_saved(struct world *world, bool saved, usec_t now);
 
+/* Redis has become reachable or unreachable for the fleet. An unchanged state does nothing. The first
+ * connection reports no event. */
 void observe_redis(struct fleet *fleet, bool up, usec_t now);
 
 /* The Sentinels report another server as the fleet's master; from, to: `host:port`. The caller has reported
- * the loss with observe_redis() before. Evidence from the new server counts as after any loss. */
+ * the loss with observe_redis() before. Evidence from the new server counts as after any reconnection. */
 void observe_failover(struct fleet *fleet, const char *from, const char *to);
 
 /* An adopted worker cannot be watched: it is released as if never adopted. */
@@ -34,8 +37,8 @@ void observe_unadopted(struct worker *worker);
 /* durable: the ledger outlives sqmgr. */
 void observe_ledger(struct world *world, bool durable);
 
-/* held: processes that may be workers of this fleet are not judged yet, and starts wait for that. unknown:
- * the state file has no record of the fleet either. */
+/* held: starts wait, because processes that may be workers of this fleet are not judged yet. unknown:
+ * moreover, the state file has no record of the fleet. */
 void observe_hold(struct fleet *fleet, bool held, bool unknown);
 
 /* A worker of this generation was found; raises the fleet's generation to it. */

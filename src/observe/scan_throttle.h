@@ -33,7 +33,7 @@ struct scan_throttle_reading {
 struct scan_throttle {
         usec_t requested_at; /* 0: no scan is requested */
         usec_t scanned_at;   /* start of the last scan; 0: none */
-        usec_t gap;          /* as of the last reading; 0: none since a scan is wanted */
+        usec_t gap;          /* mean gap by the last reading; 0: none since scan_throttle_cancel() */
         usec_t read_at;      /* time of the last reading; 0: none since the request */
         usec_t ask_at;       /* time of the next reading */
 };

@@ -1,28 +1,28 @@
 # SPDX-License-Identifier: MIT
-# Loads a fleet's application once, and forks its workers on the word of sqmgr, which starts the fleet's command with
-# SQMGR_TEMPLATE=FD, its end of a channel, and with this file in RUBYOPT. Sidekiq boots the application as ever. Where
-# it would begin to work, the process serves as a template instead: each `fork` makes a worker, a child of sqmgr, which
-# goes on from there as if it had booted by itself.
+# Loads a fleet's application once, and forks workers from it when sqmgr asks for them. sqmgr starts the fleet's command
+# with this file in RUBYOPT, and with SQMGR_TEMPLATE=FD, the process's end of a socket. Sidekiq boots the application as
+# usual. Instead of running jobs, the process then serves as a template. Each message `fork` makes a worker, a child of
+# sqmgr, which continues as if it had booted by itself.
 #
-# It runs before Bundler has chosen versions: nothing is required until Sidekiq is loaded.
+# Runs before Bundler has chosen versions: requires nothing until Sidekiq is loaded.
 return unless ENV["SQMGR_TEMPLATE"]
 
 module SqmgrPreload
   MESSAGE_MAX = 4096 # bytes
-  FORK_SECONDS = 4 # sqmgr gives it five
+  FORK_SECONDS = 4 # less than the time limit of sqmgr, at least 5 s
 
   # Prepended to Sidekiq::CLI.
   module CLI
     def run(boot_app: true, **options)
       descriptor = SqmgrPreload.take_over
-      # sidekiqswarm has this event; where there is none `config.on(:fork)` is refused.
+      # Define the event of sidekiqswarm: without an event :fork, Sidekiq refuses `config.on(:fork)`.
       (respond_to?(:config) ? config : Sidekiq.options)[:lifecycle_events][:fork] ||= []
       return super unless boot_app && descriptor
 
       boot_application
       SqmgrPreload.serve(descriptor)
       fire_event(:fork)
-      # A warmup in each worker would undo what they share.
+      # A warmup in each worker would copy the memory that the workers share.
       options[:warmup] = false if method(:run).super_method.parameters.include?(%i[key warmup])
       super(boot_app: false, **options)
     end
@@ -40,8 +40,8 @@ module SqmgrPreload
       end.enable
     end
 
-    # Whoever comes here is the one to serve: what is for it alone, no child of its inherits any more. Returns the
-    # descriptor, or nil where something between sqmgr and here has closed it.
+    # Makes this process the template: removes the variables and the option that are for the template alone, so that no
+    # child inherits them. Returns the descriptor of the socket, or nil if a process before this one has closed it.
     def take_over
       descriptor = ENV["SQMGR_TEMPLATE"].to_i
       @compact = ENV["SQMGR_PRELOAD_COMPACT"] == "yes" && GC.respond_to?(:compact)
@@ -50,30 +50,30 @@ module SqmgrPreload
         leave_options(environment, "RUBYOPT", nil)
         leave_options(environment, "BUNDLER_ORIG_RUBYOPT", "BUNDLER_ENVIRONMENT_PRESERVER_INTENTIONALLY_NIL")
       end
-      require "socket" # Sidekiq has it by now
+      require "socket" # already loaded by Sidekiq
       channel = BasicSocket.for_fd(descriptor)
       channel.autoclose = false
       return unless channel.getsockopt(:SOCKET, :TYPE).int == Socket::SOCK_SEQPACKET
 
       channel.close_on_exec = true
       descriptor
-    rescue SystemCallError, ArgumentError # Ruby may have it for itself
+    rescue SystemCallError, ArgumentError # Ruby may use that number for itself
       nil
     end
 
-    # Returns in each worker, once it may begin; never in the template.
+    # Returns in each worker once the worker may begin, and never in the template.
     def serve(descriptor)
       require "timeout"
       disconnect
       settle
       title = $0
-      $0 = "sqmgr-template" # one longer than the command line would overwrite the environment
+      $0 = "sqmgr-template" # a title longer than the command line would overwrite the environment
       handlers = %w[INT TERM].to_h { |signal| [signal, trap(signal, "SYSTEM_DEFAULT")] }
 
       control = UNIXSocket.for_fd(descriptor)
       threads = (Thread.list - [Thread.current]).map { |thread| thread.name || thread.inspect }
       ready = ["ready", "version=1", *list("unsafe", open_sockets(descriptor)), *list("thread", threads)]
-      Timeout.timeout(FORK_SECONDS) {} # it may have a thread of its own from now on
+      Timeout.timeout(FORK_SECONDS) {} # may start its own thread, now that all threads are listed
       control.sendmsg(ready.join("\0")) rescue exit!(0)
       worker, words = fork_on_demand(control)
       control.close
@@ -85,7 +85,7 @@ module SqmgrPreload
 
     private
 
-    # Bundler keeps the environment as it was before.
+    # Returns the environment, and the original one that Bundler keeps.
     def environments
       defined?(Bundler::ORIGINAL_ENV) ? [ENV, Bundler::ORIGINAL_ENV] : [ENV]
     end
@@ -99,7 +99,7 @@ module SqmgrPreload
       left ? environment[name] = left : environment.delete(name)
     end
 
-    # Closes connections that several processes would share. The pools make new ones.
+    # Closes connections that several processes would share. The pools open new ones.
     def disconnect
       if defined?(ConnectionPool)
         ObjectSpace.each_object(ConnectionPool) { |pool| pool.reload { |connection| connection.close rescue nil } }
@@ -109,8 +109,8 @@ module SqmgrPreload
       ObjectSpace.each_object(ActiveRecord::ConnectionAdapters::ConnectionPool, &:disconnect!)
     end
 
-    # Workers share what they leave alone: garbage goes, and what lives is made old. What waits to be written each of
-    # them would write.
+    # Prepares memory for sharing: collects garbage and makes live objects old, since workers share only unmodified
+    # pages. Flushes output that each worker would otherwise write again.
     def settle
       if Process.respond_to?(:warmup) && !ENV["RUBY_DISABLE_WARMUP"]
         Process.warmup
@@ -122,7 +122,7 @@ module SqmgrPreload
       ObjectSpace.each_object(IO) { |io| io.flush rescue nil }
     end
 
-    # Of each kind so few and so short that a message holds them.
+    # Limits number and length of the texts of one kind, so that they fit into a message.
     def list(kind, texts)
       more = texts.size > 16 ? ["#{kind}=#{texts.size - 16} more"] : []
       texts.first(16).map { |text| "#{kind}=#{text.b.tr("\0", "@")[0, 100]}" } + more
@@ -132,7 +132,7 @@ module SqmgrPreload
       Dir.children("/proc/self/fd").map(&:to_i).sort.filter_map do |fd|
         "socket #{fd}#{address_of(fd)}" if fd > 2 && fd != own && File.stat("/proc/self/fd/#{fd}").socket?
       rescue Errno::ENOENT
-        nil # by it the directory was read
+        nil # the descriptor that the directory was read by
       end
     rescue SystemCallError => e
       ["open sockets cannot be listed: #{e.message}"]
@@ -147,11 +147,11 @@ module SqmgrPreload
       nil
     end
 
-    # Returns in each worker, with its own socket and what it was told to be.
+    # Returns in each worker, with its socket and the words of its fork request.
     def fork_on_demand(control)
       loop do
         words, descriptors = receive(control)
-        exit!(0) if words.empty? # sqmgr is gone, or wants no more of us
+        exit!(0) if words.empty? # sqmgr has exited, or has closed the socket
         worker = descriptors.shift if words.shift == "fork"
         descriptors.each(&:close)
         return worker, words if worker && fork_twice(worker)
@@ -167,8 +167,9 @@ module SqmgrPreload
       [[], []]
     end
 
-    # True in the worker. The process between ends at once: what it has forked becomes a child of sqmgr, a subreaper.
-    # Ruby tries a fork that fails with EAGAIN again each second, for good: here and, until it is killed, in between.
+    # Returns true in the worker, and false in the template. The process in between exits at once, so the worker becomes
+    # a child of sqmgr, a subreaper. Ruby repeats a fork that fails with EAGAIN every second without end: the timeout
+    # limits that in the template, and the template then kills the process in between.
     def fork_twice(worker)
       template, between = Process.pid, nil
       Timeout.timeout(FORK_SECONDS, Errno::EAGAIN, "fork(2)") { (between = Process.fork) && Process.wait(between) }
@@ -177,9 +178,9 @@ module SqmgrPreload
       @between = Process.pid
       Process.fork ? exit!(0) : true
     rescue Errno::ECHILD
-      false # somebody else has waited for it
+      false # another part of the application has waited for the process
     rescue StandardError => e
-      # A thread that cannot be made is the machine's refusal, anything else that of one of the application's hooks.
+      # A thread that cannot be created means a lack of resources. Other errors come from fork hooks of the application.
       errno = e.is_a?(SystemCallError) ? e.errno : (e.is_a?(ThreadError) ? Errno::EAGAIN : Errno::ECANCELED)::Errno
       worker.sendmsg("error\0errno=#{errno}\0#{e.message.b[0, 1000]}") rescue nil
       exit!(1) unless Process.pid == template
@@ -187,14 +188,14 @@ module SqmgrPreload
       false
     end
 
-    # It has done nothing before sqmgr has written down that it lives.
+    # Turns the fork into a worker, which begins no work before sqmgr has recorded it and sent `go`.
     def become_worker(worker, words)
       Process.setsid
       marks = words.grep(/\ASQMGR_\w+=/)
       environments.each { |environment| marks.each { |mark| environment.store(*mark.split("=", 2)) } }
       overwrite_environment(marks)
-      10_000.times { Process.ppid == @between ? sleep(0.001) : break } # then it is a child of sqmgr
-      # By then it writes where its last lines are looked for.
+      10_000.times { Process.ppid == @between ? sleep(0.001) : break } # until the worker is a child of sqmgr
+      # Redirect before `hello`, upon which sqmgr opens the log for its tail.
       log = words.find { |word| word.start_with?("log=") }
       redirect(log.delete_prefix("log=")) if log
       worker.sendmsg("hello") rescue exit!(0)
@@ -203,8 +204,8 @@ module SqmgrPreload
       forget_identity
     end
 
-    # By what the kernel shows, an sqmgr without a state finds its workers again. The template was started with room
-    # there; a mark that finds none is left out.
+    # Writes the environment markers where /proc shows them: an sqmgr that has lost its state finds its workers by them.
+    # The template was started with space reserved for them; a marker without enough space is left out.
     def overwrite_environment(marks)
       from, to = File.read("/proc/self/stat").rpartition(")").last.split.values_at(47, 48).map(&:to_i)
       File.open("/proc/self/mem", "r+b") do |memory|
@@ -219,10 +220,10 @@ module SqmgrPreload
         end
       end
     rescue SystemCallError, IOError
-      nil # the state has it
+      nil # sqmgr finds the worker by its state
     end
 
-    # Its last lines are read back by what it writes them with.
+    # Opens the log for reading too, if permitted: sqmgr reads the log tail through the descriptor.
     def open_log(path)
       flags = File::APPEND | File::CREAT | File::NOCTTY
       File.open(path, flags | File::RDWR, 0o640)
@@ -230,7 +231,7 @@ module SqmgrPreload
       File.open(path, flags | File::WRONLY, 0o640)
     end
 
-    # What the application has turned elsewhere by itself stays there.
+    # Redirects the output to the log. Output that the application has redirected by itself stays as it is.
     def redirect(log)
       target = log == "journal" ? journal : open_log(log)
       @outputs.each do |fd, file|
@@ -242,7 +243,7 @@ module SqmgrPreload
       end
       target.close
     rescue SystemCallError
-      nil # as inherited
+      nil # the output stays as inherited
     end
 
     def file_of(descriptor)
@@ -252,7 +253,7 @@ module SqmgrPreload
       nil
     end
 
-    # As sd_journal_stream_fd(3) does.
+    # Returns a stream to the journal, as sd_journal_stream_fd(3) does.
     def journal
       stream = UNIXSocket.new("/run/systemd/journal/stdout")
       stream.shutdown(Socket::SHUT_RD)
@@ -260,7 +261,7 @@ module SqmgrPreload
       stream
     end
 
-    # What would be the same in each fork. Random numbers begin anew by themselves.
+    # Forgets what would be the same in each fork. Ruby reseeds random numbers by itself.
     def forget_identity
       [defined?(Sidekiq::Component) && Sidekiq::Component, defined?(Sidekiq::Util) && Sidekiq::Util].each do |owner|
         %i[@@process_nonce @@identity].each do |name|

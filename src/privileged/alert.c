@@ -30,7 +30,8 @@ static void reset(const struct alert_request *request)
         (void)sigprocmask(SIG_SETMASK, &none, NULL);
         (void)alarm(request->seconds);
         (void)setrlimit(RLIMIT_NOFILE, &request->nofile);
-        /* The unit's OOMScoreAdjust= is for sqmgr alone. Without privileges, a higher value stays. */
+        /* The unit's OOMScoreAdjust= is for sqmgr alone. Without privileges, a higher value cannot be
+         * lowered. */
         _cleanup_close_ int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
         if (fd >= 0)
                 (void)fd_write_all(fd, "0", 1);

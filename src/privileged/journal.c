@@ -120,7 +120,7 @@ static _Noreturn void child_run(const struct journal_query *query, int fd)
         (void)alarm(DEADLINE_SECONDS);
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         (void)prctl(PR_SET_NAME, "sqmgr-journal");
-        /* Otherwise sqmgr's locks and sockets could outlive sqmgr in this child. */
+        /* Close all other descriptors: sqmgr's locks and sockets must not outlive sqmgr in this child. */
         if (fd_close_range(STDERR_FILENO + 1, (unsigned)fd - 1, false) < 0 ||
             fd_close_range((unsigned)fd + 1, UINT_MAX, false) < 0 || open_journal(query, &journal) < 0)
                 _exit(EXIT_FAILURE);

@@ -18,8 +18,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-/* Returns the signals that have an action here, for the child to reset. Asked once: 64 calls are a good part
- * of a start, and sqmgr sets its actions before its first one. */
+/* Returns the signals that have an action here, for the child to reset. Read once: 64 system calls are a good
+ * part of a start, and sqmgr sets all its actions before the first start. */
 static const sigset_t *signals_with_action(void)
 {
         static sigset_t signals;
@@ -36,9 +36,9 @@ static const sigset_t *signals_with_action(void)
         return &signals;
 }
 
-/* Like fork(), but the child has our table of descriptors until it makes its own, of the few that it keeps:
- * copying and closing some of each worker would take longer than all else that it does. fork() also prepares
- * locks that other threads may hold, so it is used where there are any. */
+/* Like fork(), but the child shares our table of descriptors until child_separate(). sqmgr has several
+ * descriptors for each worker: copying and closing them would take longer than the rest of the start. Falls
+ * back to fork() if there are other threads, since only fork() prepares the locks that they may hold. */
 static pid_t fork_sharing(bool *ret_shares)
 {
         struct clone_args how = {.flags = CLONE_FILES, .exit_signal = SIGCHLD};

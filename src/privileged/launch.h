@@ -58,10 +58,11 @@ int launch_report_read(int report_fd, struct launch_report *report);
 void launch_report_clear(struct launch_report *report);
 
 /* Makes a dry run of a start as the fleet's user: opens no log, and locates the command without running it.
- * Blocks until done, at most for timeout. Returns 0 with the report of a start, LAUNCH_PENDING after a
- * timeout; or -errno. */
+ * Blocks until done, at most for timeout. Initialize report to LAUNCH_REPORT_INIT, and free it by
+ * launch_report_clear(). Returns 0 with the report of a start, LAUNCH_PENDING after a timeout; or -errno. The
+ * child is killed; one that hangs in a file system is left for the caller to reap. */
 int launch_rehearse(const struct launch_request *request, usec_t timeout, struct launch_report *report);
 
-/* Raises our soft limit of open files to the hard limit. *ret is the limit before. Workers get that limit,
- * and a new sqmgr executed in place needs it restored. Returns 0 or -errno. */
+/* Raises our soft limit of open files to the hard limit. Returns 0 with the earlier limit in *ret, or -errno.
+ * Pass the earlier limit to workers, and to a new sqmgr that is executed in place of this one. */
 int launch_raise_nofile(struct rlimit *ret);

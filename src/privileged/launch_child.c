@@ -49,7 +49,7 @@ struct launch_child {
 
 static void child_send(const struct launch_child *child, const struct launch_message *message, int fd)
 {
-        /* The worker starts even if no reader is left. */
+        /* Errors are ignored: the worker starts even if sqmgr no longer reads the report. */
         (void)fd_send(child->report_fd, message, sizeof(*message), fd, 0);
 }
 
@@ -102,8 +102,8 @@ static void child_reset_signals(const struct launch_child *child, const sigset_t
                 child_fail(child, "cannot unblock signals: %m");
 }
 
-/* Comes before all else: a file that is opened or closed in a shared table is so in the parent, too. The
- * kernel copies the descriptors up to the last one that is kept. */
+/* Call first: in a shared table, opening or closing a descriptor also affects the parent. The kernel copies
+ * only the descriptors up to the last one that the child keeps. */
 static void child_separate(const struct launch_child *child)
 {
         const struct launch_template *template = child->request->template;
@@ -393,8 +393,8 @@ static void child_compare_redis(const struct launch_child *child)
                 child_send(child, &message, -1);
 }
 
-/* Later entries win, and the worker's identity overrides all. The identity also comes first, where a reader
- * finds it soonest. */
+/* Later entries win, and the worker's identity overrides all. The identity also comes first, since only the
+ * beginning of a huge environment is read back. */
 static void child_build_environment(struct launch_child *child, const struct passwd *user)
 {
         const struct launch_request *request = child->request;
@@ -419,8 +419,8 @@ static void child_build_environment(struct launch_child *child, const struct pas
         child_compare_redis(child);
 }
 
-/* Sends the log to the parent, so that its tail can be read back: as O_PATH, since the parent must never wait
- * for a file server, and closing what was opened for reading can. */
+/* Sends the log to the parent, which reads its tail back. As O_PATH: closing a descriptor that was opened for
+ * reading can wait for a file server, and the parent must never wait. */
 static void child_send_log(const struct launch_child *child, int fd)
 {
         struct launch_message message = {.kind = LAUNCH_MESSAGE_LOG};
@@ -461,7 +461,8 @@ static void child_open_output(const struct launch_child *child)
                 /* A journal stream has no custom fields: the identifier names the worker. */
                 fd = sd_journal_stream_fd(child_journal_name(child, name), LOG_INFO, true);
                 if (fd < 0) {
-                        /* Unless it was asked for, a journal that is away must not stop a start. */
+                        /* A missing journal stops the start only if the fleet's `log` asks for the
+                         * journal. */
                         if (!child->fleet->log)
                                 return;
                         errno = -fd;

@@ -31,9 +31,10 @@ struct launch_message {
 struct launch_birth {
         int report_fd;
         pid_t parent;
-        bool shares;             /* the parent's table of descriptors */
-        const sigset_t *actions; /* the signals that are not at their default */
+        bool shares;             /* the child shares the parent's table of descriptors */
+        const sigset_t *actions; /* the signals that have an action in the parent */
 };
 
-/* Runs in the forked child, with all signals blocked. */
+/* Runs in the forked child, with all signals blocked. request is only read. Ends in execve() of the command
+ * or in _exit(). */
 _Noreturn void launch_child_run(const struct launch_request *request, const struct launch_birth *birth);

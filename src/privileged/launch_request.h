@@ -25,8 +25,9 @@ struct launch_template {
         const char *script; /* the Ruby file that turns the command into a template; no blanks in the path */
 };
 
-/* With `release`, no command runs: as its user, the fleet's directory is resolved and must end in that path.
- * An error is reported as LAUNCH_FAILED; LAUNCH_RUNNING means success. */
+/* Everything is borrowed until launch_start() returns. With `release`, no command runs: the child resolves
+ * the fleet's directory as the fleet's user. The result must end in that path, else the report is
+ * LAUNCH_FAILED; LAUNCH_RUNNING means success. */
 struct launch_request {
         const struct fleet_settings *fleet;
         unsigned index;
@@ -35,7 +36,7 @@ struct launch_request {
         struct ledger_claim claim;        /* the record of this start; zeros: none */
         const struct ledger_file *ledger; /* contains the claimed record; NULL: no ledger */
         const char *instance;
-        struct rlimit nofile;          /* the limit sqmgr was started with: see launch_raise_nofile() */
+        struct rlimit nofile;          /* the limit before launch_raise_nofile() */
         char *const *base_environment; /* sqmgr's own, NULL-terminated; filtered before it is passed to the
                                         * command */
         const char *status_parent;     /* parent of the status directories; NULL: the worker needs none */

@@ -12,7 +12,8 @@
 /* sqmgr never makes a larger file. */
 #define BYTES_MAX ((off_t)1 << 28)
 
-/* Reserves the space: a store into a page that has none loses the file, see ledger_guard.h. Never shrinks. */
+/* Allocates disk space: a store into a page without space loses the file (see ledger_guard.h). Never shrinks
+ * the file. */
 static int reserve(int fd, size_t bytes)
 {
         int r;
@@ -162,7 +163,8 @@ int ledger_file_grow(struct ledger_file *file, size_t n_slots)
         int r = file->fd >= 0 ? reserve(file->fd, bytes) : 0;
         if (r < 0)
                 return r;
-        /* Shared memory without a file cannot grow. Its children have claimed their starts by now. */
+        /* Shared memory without a file cannot grow, so it is copied. The caller ensures that all starts were
+         * claimed. */
         void *memory = file->fd >= 0
                                ? mremap(file->ledger.header, file->mapped, bytes, MREMAP_MAYMOVE)
                                : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* The ledger, and the one that is about to replace it. */
+/* The ledger, and a new one that is about to replace the ledger. */
 #define MAPPINGS_MAX 2
 
 static struct mapping {
@@ -28,7 +28,7 @@ static struct mapping *find(const void *address)
         return NULL;
 }
 
-/* Async-signal-safe, as all that the handler calls. */
+/* Async-signal-safe, like everything that the handler calls. */
 static bool replace(const struct mapping *mapping)
 {
         size_t done = 0;
@@ -55,7 +55,8 @@ static void on_fault(int signo, siginfo_t *info, void *context _unused_)
                 if (getpid() == owner)
                         (void)unlink(mapping->path);
         } else {
-                /* The store is tried again, and ends the process. A signal that was sent is sent again. */
+                /* Restore the previous action. A failed store runs again and ends the process; a signal from
+                 * another process is raised again. */
                 (void)sigaction(signo, &previous, NULL);
                 if (info->si_code <= 0)
                         (void)raise(signo);

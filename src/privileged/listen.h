@@ -11,7 +11,7 @@ struct listener {
         char *path; /* owned */
         mode_t mode;
         gid_t group;
-        dev_t device; /* of the socket's file, and its number: whether the path still leads to it */
+        dev_t device; /* with inode: of the socket's file, to detect that the path leads to another one */
         ino_t inode;
 };
 
@@ -49,9 +49,9 @@ struct listener_place {
 int listener_open(struct listener *listener, const struct listener_place *place, char *error,
                   size_t error_size);
 
-/* Listens at the path again if somebody has deleted or replaced its file. Returns 0 if it is in place, 1 with
- * *ret_fd, which takes the place of listener->fd, or as listener_open(): a path on which another program
- * answers stays that program's. Never waits. */
+/* Listens at the path again if somebody has deleted or replaced the socket's file. Returns 0 if the file is
+ * in place; 1 with a socket in *ret_fd, with which the caller replaces listener->fd; or -errno with a
+ * sentence in error. A socket on which another program answers is not replaced. Never waits. */
 int listener_open_again(struct listener *listener, int *ret_fd, char *error, size_t error_size);
 
 /* Closes and removes an inherited socket that is no longer wanted. 0 is allowed: none. */

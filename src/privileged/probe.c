@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether processes exist: signal 0 is checked by the kernel as any signal, and not sent. */
+/* Checks whether processes exist: the kernel checks signal 0 like any signal, but does not send it. */
 #include "privileged/probe.h"
 #include <errno.h>
 #include <signal.h>

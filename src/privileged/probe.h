@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether processes exist. Nothing is sent, and no rights are needed, but the system calls are those that
- * send signals: they stand here, so that no other file has them. */
+/* Checks whether processes exist. Sends nothing and needs no rights, but uses the system calls that send
+ * signals. This file is in privileged/ so that no other layer contains these calls. */
 #pragma once
 
 #include "base/macro.h"

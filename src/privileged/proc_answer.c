@@ -120,7 +120,7 @@ int proc_answer_serve(int fd)
         size_t n;
         int log_fd;
 
-        /* The user must not trace this process, which may have rights that the user has not. */
+        /* The user must not trace this process, which may have more rights than the user. */
         (void)prctl(PR_SET_NAME, PROC_READER_COMM);
         if (prctl(PR_SET_DUMPABLE, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 ||
             setrlimit(RLIMIT_NPROC, &no_children) < 0)

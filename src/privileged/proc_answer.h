@@ -4,10 +4,10 @@
 
 #include "io/proc_question.h"
 
-/* Fills reply but for the unused end of its text. log_fd: for PROC_LOG_TAIL, as log_tail_read() takes it. May
- * wait without limit. */
+/* Fills reply except for the unused end of its text. log_fd: for PROC_LOG_TAIL, as log_tail_read() takes it.
+ * May wait without limit. */
 void proc_answer(const struct proc_question *question, int log_fd, struct proc_reply *reply);
 
-/* Answers the questions that arrive on the socket fd until the other end is closed. Gives up the right to be
- * traced, and to start processes. Returns 0 or -errno. */
+/* Answers the questions that arrive on the socket fd until the other end is closed. Makes this process
+ * undumpable, so its user cannot trace it, and sets its process limit to 0. Returns 0 or -errno. */
 int proc_answer_serve(int fd);

@@ -76,8 +76,8 @@ int proc_open_output(const struct proc *proc)
 {
         mode_t type;
 
-        /* A file server of the fleet's user can delay open(), read() and close() of its files for ever, and
-         * so does an overlay of it. O_PATH does not reach the file server. */
+        /* A file server of the fleet's user can delay open(), read() and close() of its files forever, even
+         * below an overlay. O_PATH does not reach the file server. */
         _cleanup_close_ int fd = open_file(proc, "fd/1", O_PATH);
         if (fd < 0)
                 return fd;

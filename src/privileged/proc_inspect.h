@@ -36,12 +36,13 @@ int proc_mapped_bytes(const struct proc *proc, uint64_t *ret_pss, uint64_t *ret_
 #define PROC_PEERS_MAX 128
 int proc_peers(const struct proc *proc, char text[static PROC_PEERS_MAX]);
 
-/* Reads the path of the working directory, without links in it; " (deleted)" follows the path of one that was
- * removed. A longer path is truncated. */
+/* Reads the path of the working directory, with all links resolved. " (deleted)" follows the path of a
+ * removed directory. A longer path is truncated. */
 int proc_directory(const struct proc *proc, char *path, size_t size);
 
-/* Calls each() for every process that this one has a pidfd of, as often as it has one, until a call returns
- * nonzero, and returns that value. -EACCES: only root may see the descriptors. */
+/* Calls each() for every pidfd of the process, with the pid that the pidfd refers to, until a call returns
+ * nonzero, and returns that value. A pid occurs once for each pidfd. -EACCES: only root may see the
+ * descriptors. */
 int proc_pidfds_each(const struct proc *proc, int (*each)(pid_t pid, void *userdata), void *userdata);
 
 /* Returns 1 if the process is in another pid namespace than we are, 0 if not, or -errno. */

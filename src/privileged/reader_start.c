@@ -15,18 +15,19 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
-/* Numbers of the sockets of a program. The program itself comes after them. */
+/* The first descriptor of a started program: its sockets, then the program file. */
 #define FD_READER 3
 #define FDS_MAX   3
 
-/* Until a connection is made, or given up. A Unix socket whose server takes no connections can block. */
+/* Time limit of one connection: connect() blocks if the server of a Unix socket accepts no connections. */
 #define CONNECT_SECONDS 10
 
 /* For sqmgr-proc-reader: standard descriptors, a log, a process, and a file of it; with some to spare. */
 #define FILES_MAX 32
 
-/* Forks with all signals blocked: no handler of ours runs in the child. Renames before the fork: no other
- * process that holds our descriptors has our name. Returns 0 in the child, the pid, or -errno. */
+/* Forks with all signals blocked, so no handler of ours runs in the child. Renames this process before the
+ * fork: io/watchers.h would take a child with our name and our pidfds for another sqmgr. Returns 0 in the
+ * child, the pid of the child, or -errno. */
 static pid_t fork_child(const char *name)
 {
         sigset_t all, before;
@@ -45,7 +46,7 @@ static pid_t fork_child(const char *name)
         return r;
 }
 
-/* From here on in the child: signals have their defaults and are not blocked. */
+/* Runs in the child, as all functions below up to child_connect(). Resets and unblocks all signals. */
 static void reset_signals(void)
 {
         sigset_t none;
@@ -56,7 +57,8 @@ static void reset_signals(void)
         (void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Gives each descriptor its place. Those in the way are moved first. */
+/* Moves the descriptors to the numbers from FD_READER on, and closes all others above. Copies them out of the
+ * way first. */
 static int place_descriptors(const int fds[], size_t n)
 {
         int moved[FDS_MAX];
@@ -87,7 +89,7 @@ static int open_nothing(void)
         return 0;
 }
 
-/* The C library sets credentials in all threads, but a forked child has one. */
+/* By system call, which changes only the calling thread: a forked child has no other. */
 static int set_capabilities(uint64_t permitted, uint64_t inheritable)
 {
         struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -100,15 +102,16 @@ static int set_capabilities(uint64_t permitted, uint64_t inheritable)
         return syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
 }
 
-/* A capability of the user survives execve() as an ambient one alone. root gains all of its own again by
- * execve(), but for those that are missing in its bounding set. */
+/* Becomes the user. Only ambient capabilities of a normal user survive execve(). root regains all
+ * capabilities of its bounding set by execve(), so all others are dropped from that set. */
 static int become(const struct proc_reader_user *user, bool privileged)
 {
         struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
         struct __user_cap_data_struct own[2] = {0};
         uint64_t kept = privileged ? UINT64_C(1) << CAP_SYS_PTRACE : 0;
 
-        /* In a container sqmgr itself may lack it. Then the processes of the same user can be read still. */
+        /* In a container sqmgr itself may lack CAP_SYS_PTRACE. Processes of the same user can still be read
+         * then. */
         if (syscall(SYS_capget, &header, own) < 0)
                 return -errno;
         static_assert(CAP_SYS_PTRACE < 32, "stands in the first part");

@@ -10,13 +10,14 @@
 
 struct proc; /* io/proc.h */
 
-/* Returns -ESRCH once the process was reaped, whatever process has its pid then. */
+/* Returns -ESRCH once the process was reaped, even if another process has its pid. */
 int signal_process(const struct proc *proc, int signo);
-/* Signals the process group that the process leads, if it leads one, else the process alone. -ESRCH as above:
- * the group's number may be that of another then. */
+/* Signals the process group that the process leads, or else the process alone. Returns -ESRCH once the
+ * process was reaped: another group may have the number then. */
 int signal_group(const struct proc *leader, int signo);
 
 /* Signals a child that was not reaped yet. Returns -ECHILD for any other process. */
 int signal_child(pid_t child, int signo);
-/* The same for all processes of the group that the child leads; the child alone before it leads one. */
+/* Signals the process group that the child leads, or the child alone before it leads one. Returns as
+ * signal_child(). */
 int signal_child_group(pid_t child, int signo);

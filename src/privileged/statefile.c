@@ -8,7 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The file is written under this suffix and then exchanged. The old file stays there to reserve its space. */
+/* The file is written under its path with this suffix, and then exchanged. The old file stays under the
+ * suffix: its space is reserved for the next write. */
 #define BESIDE ".new"
 
 #define STAT_BLOCK_BYTES 512 /* unit of st_blocks on all file systems */

@@ -69,7 +69,7 @@ static int open_parent(const char *parent, bool make)
         return r < 0 ? r : TAKE_FD(fd);
 }
 
-/* A name of dots only cannot be a directory of its own. */
+/* Returns false for a name of dots only: "." and ".." are existing directories. */
 static bool names_a_place(const char *fleet)
 {
         return fleet[strspn(fleet, ".")] != '\0';

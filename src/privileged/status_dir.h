@@ -24,6 +24,7 @@ struct status_dir {
 /* Opens the status directory of a fleet's worker that runs as uid. Returns 0 with *ret to be closed by
  * status_dir_close(), or -errno: -ENOENT if there is none, -EPERM if others may have modified it. */
 int status_dir_open(const char *parent, const char *fleet, uid_t uid, struct status_dir *ret);
+/* Closes the descriptor, if any, and sets it to -1. */
 void status_dir_close(struct status_dir *dir);
 
 /* Opens the directory as status_dir_open(), and creates it if missing. Creates the parent too, in a directory

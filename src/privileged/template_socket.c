@@ -26,8 +26,8 @@ int template_socket_pair(int *ret_ours, int *ret_theirs)
 
 int template_socket_receive(int fd, struct template_message *ret)
 {
-        /* No room for descriptors, which the kernel then drops: close() of a file of FUSE could wait for its
-         * user. */
+        /* Without space for descriptors, the kernel drops them. Receiving one is unsafe: close() of a file on
+         * FUSE could wait for the fleet's user. */
         union {
                 struct cmsghdr header;
                 char space[CMSG_SPACE(sizeof(struct ucred))];

@@ -17,7 +17,8 @@
  * close-on-exec on both ends. Returns 0 or -errno. */
 int template_socket_pair(int *ret_ours, int *ret_theirs);
 
-/* Returns 1 with a message, 0 at end of file, -EAGAIN, -EBADMSG for an invalid message, or -errno. */
+/* Returns 1 with a message, 0 if the peer has closed its end, -EAGAIN if no message is waiting, -EBADMSG for
+ * an invalid message, or another -errno. Never waits. */
 int template_socket_receive(int fd, struct template_message *ret);
 
 struct template_fork {

@@ -22,18 +22,19 @@ struct ask {
 
 /* Sends the answer and frees the ask. */
 void ask_done(struct ask *ask);
-/* Ends the ask with an error in words. status: not ANSWER_OK. */
+/* Ends the ask with the error that format describes; frees the ask. status: not ANSWER_OK. */
 _printf_(3, 4) void ask_fail(struct ask *ask, enum answer_status status, const char *format, ...);
+/* Ends the ask with this error, which is copied; frees the ask. status: not ANSWER_OK. */
 void ask_fail_as(struct ask *ask, enum answer_status status, const struct error_report *error);
-/* Writes that the server refuses a command, with its error as what it said. */
+/* Writes that the server refused a command, and quotes the error in reply. */
 void ask_quote_refusal(struct error_report *ret, const redisReply *reply);
-/* The same for a command that could not be sent: -errno. */
+/* Ends the ask because a command could not be sent. error: -errno. Frees the ask. */
 void ask_fail_errno(struct ask *ask, int error);
-/* If there is no usable reply, ends the ask and returns true: reply is NULL or an error of the server. */
+/* Returns true, after ending the ask, if reply is NULL (connection lost) or an error of the server. */
 bool ask_failed(struct ask *ask, const redisReply *reply);
 
-/* Sends a command whose reply callback gets the ask, and clears the command. If it cannot be sent, the ask
- * ends. forbiddable: see redis_command_forbiddable(). */
+/* Sends a command and clears it. callback gets the ask as its userdata, later. If the command cannot be sent,
+ * the ask ends within this call. forbiddable: see redis_command_forbiddable(). */
 void ask_command(struct ask *ask, redis_reply_fn callback, struct redis_command *command, bool forbiddable);
 
 static inline const struct query *ask_query(const struct ask *ask)
@@ -50,7 +51,7 @@ struct queue_reading {
         struct queue_reader *queue_reader; /* NULL: none yet; the server frees it */
         struct ask *ask;                   /* in progress; NULL: none */
 };
-/* named: the reading of named queues, else of all. */
+/* Returns the reading of named queues, or that of all queues. Owned by the server. */
 struct queue_reading *ask_queue_reading(const struct ask *ask, bool named);
 
 /* The server of the ask: */
@@ -59,7 +60,8 @@ const struct redis_format *ask_format(const struct ask *ask);
 const char *ask_namespace(const struct ask *ask); /* NULL: none */
 sd_event *ask_event(const struct ask *ask);
 
-/* Each starts the work of a query. Whatever happens, ask_done() is called once, now or later. */
+/* Start the work of a query. Whatever happens, ask_done() or an ask_fail function is called exactly once,
+ * within this call or later. */
 void ask_heartbeat(struct ask *ask);
 void ask_work_list(struct ask *ask);
 void ask_scan(struct ask *ask);

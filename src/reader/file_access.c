@@ -16,7 +16,7 @@ struct ruleset {
 #define SCOPED_ABSTRACT_SOCKETS (1ULL << 0)
 #define SCOPED_SIGNALS          (1ULL << 1)
 
-/* Folders, not files: a file that is replaced is another one to Landlock. */
+/* Folders only: a rule for a file does not cover the file that replaces it. */
 static const char *const readable[] = {
         "/etc", /* hosts, resolv.conf, nsswitch.conf, gai.conf, ssl */
         "/usr", /* certificates that /etc/ssl leads to; modules */

@@ -2,8 +2,8 @@
 /* Restricts by Landlock which files the reader can open. */
 #pragma once
 
-/* From now on the process and its threads can open files below /etc, /usr and a few more folders for reading,
- * and nothing else by name; signals and abstract sockets of other processes are out of reach where the kernel
- * knows how. Needs PR_SET_NO_NEW_PRIVS. Does nothing where the kernel has no Landlock. Returns 0 or -errno.
- */
+/* From now on, the calling thread can open files by name only for reading, and only below /etc, /usr and a
+ * few more folders. Recent kernels also deny signals to other processes and their abstract sockets. Threads
+ * started later inherit the restriction. Needs PR_SET_NO_NEW_PRIVS. Does nothing if the kernel has no
+ * Landlock. Returns 0 or -errno. */
 int file_access_restrict(void);

@@ -17,7 +17,7 @@ static char *key_of(const struct ask *ask, const char *suffix, const char *host)
         return rollout_key(ask_namespace(ask), query_text(ask_query(ask), 0), suffix, host);
 }
 
-/* Answers with the words of a reply; without any, if it is no array. */
+/* Answers with the words of a reply, none if the reply is no array. */
 static void on_words(struct redis *redis _unused_, const redisReply *reply, void *userdata)
 {
         struct ask *ask = userdata;
@@ -50,7 +50,7 @@ void ask_glance(struct ask *ask)
                 ask_command(ask, on_words, &command, true);
 }
 
-/* Runs the script. what: "EVAL" or "EVALSHA"; script: the script, or its name. */
+/* Runs the script. what: "EVAL" with the text of the script, or "EVALSHA" with its SHA-1. */
 static void send_script(struct ask *ask, redis_reply_fn callback, const char *what, const char *script)
 {
         const struct query *query = ask_query(ask);

@@ -62,7 +62,7 @@ static bool is_wanted(const struct query *query, const struct match_found *found
 {
         const struct field host = {.text = found->identity, .len = found->host_len};
 
-        /* An identity that is longer than sqmgr takes is of no worker. */
+        /* Skip an identity that sqmgr would reject as too long: no worker has one. */
         return found->len <= ANSWER_IDENTITY_MAX && found->host_len <= ANSWER_HOST_MAX &&
                (query->n_texts < 2 || decode_field_is(&host, query_text(query, 1)));
 }

@@ -17,7 +17,7 @@ static void on_end(void *userdata)
         (void)sd_event_exit(userdata, 0);
 }
 
-/* The files for TLS are loaded by now. */
+/* Enters the sandbox now that the files for TLS are loaded. */
 static int on_configured(void *userdata _unused_)
 {
         return sandbox_enter();
@@ -55,7 +55,8 @@ int main(void)
         }
         /* hiredis writes without MSG_NOSIGNAL. */
         (void)signal(SIGPIPE, SIG_IGN);
-        /* Linux before 6.14 names a program that is executed by descriptor after the number of that. */
+        /* Linux before 6.14 names a program that is executed by a descriptor after the descriptor's
+         * number. */
         (void)prctl(PR_SET_NAME, "sqmgr-reader");
         int r = sandbox_limits();
         if (r >= 0)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Name services of the machine, which getaddrinfo() asks. */
+/* Loads the name service modules that getaddrinfo() uses. */
 #pragma once
 
 #include <stdbool.h>
 
-/* Loads the modules that the line `hosts:` of nsswitch.conf at path names: in the sandbox no code can be
- * mapped. What is added to the file later is not asked. A module that is missing is left out, as
- * getaddrinfo() does it. *ret_needs_unix_sockets is true if a module may reach its service through a Unix
- * socket, as that of systemd-resolved does. A file that does not exist names none. Returns 0 or -errno. */
+/* Loads the modules in the line `hosts:` of the nsswitch.conf at path: inside the sandbox no code can be
+ * mapped. Modules added to the file later are not used. A missing module is skipped, as by getaddrinfo().
+ * *ret_needs_unix_sockets is true if a module may use a Unix socket, as systemd-resolved's does. Returns 0,
+ * also if the file does not exist, or -errno. */
 int name_services_load(const char *path, bool *ret_needs_unix_sockets);

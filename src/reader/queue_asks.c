@@ -25,7 +25,7 @@ void ask_queues(struct ask *ask)
         struct queue_reading *reading = ask_queue_reading(ask, named);
         int r = 0;
 
-        /* Named queues are asked of frameworks alone that say how long jobs take. */
+        /* Named queues are only read for frameworks that report how long jobs take. */
         if (format && named && !format->take_service)
                 format = NULL;
         if (!format || reading->ask) {

@@ -11,7 +11,7 @@ static int listed(const struct listed_worker *worker, void *userdata)
         struct ask *ask = userdata;
         struct answer_roster *roster = &ask->answer.roster;
 
-        /* The command of no fleet has such queues. */
+        /* Skip queues that no command of a fleet can have. */
         if (worker->queues.len > ANSWER_QUEUES_MAX || memchr(worker->queues.text, '\0', worker->queues.len) ||
             !decode_field_is(&worker->host, query_text(ask_query(ask), 0)) || roster->n == ANSWER_ROSTER_MAX)
                 return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Limits of the process, and the order in which rights are dropped; see the header. */
+/* Sets the limits of the process, and drops its rights in the right order; see the header. */
 #include "reader/sandbox.h"
 #include "base/macro.h"
 #include "reader/file_access.h"
@@ -11,17 +11,18 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-/* The largest reply (io/reply_limit.h) is in memory up to three times: in the buffer of hiredis, as its
- * objects, and in the answer to sqmgr: 96 MiB, and 26 MiB for 262,144 objects. The rest is for decoded JSON,
- * TLS, and stacks of threads that still wait for a name server, 8 MiB each. */
+/* The largest reply (io/reply_limit.h) is in memory up to three times: in the buffer of hiredis, as hiredis
+ * objects, and in the answer to sqmgr. That takes 96 MiB, and 26 MiB for 262,144 objects. The remaining
+ * memory is for decoded JSON, TLS, and threads that still wait for a name server, with 8 MiB of stack
+ * each. */
 #define DATA_MAX_BYTES ((rlim_t)256 << 20)
-/* Bounds what RLIMIT_DATA does not count: libraries, arenas of malloc that are reserved (64 MiB a thread),
- * and page tables of memory that is only read. */
+/* Bounds the memory that RLIMIT_DATA does not count: libraries, reserved malloc arenas (64 MiB per thread),
+ * and page tables of read-only memory. */
 #define ADDRESSES_MAX_BYTES ((rlim_t)1 << 30)
 /* Four sockets for each lookup that still waits, besides those of the reader. */
 #define DESCRIPTORS_MAX 64
-/* The kernel counts threads of all readers together, since they have one user. Without the limit a reader
- * could start threads until its control group, that of the workers, has no room for another task. */
+/* Limits the threads of all readers together, since the kernel counts per user. Without the limit, a reader
+ * could start threads until its control group, which it shares with the workers, is full. */
 #define TASKS_MAX 4096
 
 struct limit {
@@ -41,8 +42,8 @@ static int lower(const struct limit *limit)
         return setrlimit((__rlimit_resource_t)limit->resource, &now) < 0 ? -errno : 0;
 }
 
-/* True if the tasks of our user are those of the reader's own kind. An sqmgr without root starts readers as
- * its own user, whose workers have as many tasks as they need. */
+/* Returns true if our user runs only readers, so that the task limit affects nothing else. An sqmgr without
+ * root runs readers as its own user, who also runs the workers. */
 static bool has_own_user(void)
 {
         char path[32];
@@ -72,8 +73,8 @@ static int apply_limits(void)
         return has_own_user() ? lower(&tasks) : 0;
 }
 
-/* A second thread would keep all rights. The kernel counts threads as links of this directory, behind two of
- * its own. Without /proc they are not counted. */
+/* Returns true if the process has a second thread, which would keep all rights. /proc/self/task has two
+ * links, plus one per thread. Without /proc, returns false. */
 static bool has_threads(void)
 {
         struct stat tasks;
@@ -88,7 +89,7 @@ static int enter(void)
 
         if (has_threads())
                 return -EBUSY;
-        /* Standard error may be a file: a line of the log is lost then, not the process. */
+        /* Standard error may be a file: at the file size limit, lose a log line rather than the process. */
         if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || signal(SIGXFSZ, SIG_IGN) == SIG_ERR)
                 return -errno;
         int r = name_services_load("/etc/nsswitch.conf", &needs_unix_sockets);
@@ -99,7 +100,7 @@ static int enter(void)
         return r < 0 ? r : syscall_filter_install(needs_unix_sockets);
 }
 
-/* gcc defines the one, clang has the other. */
+/* gcc defines __SANITIZE_ADDRESS__; clang has __has_feature() instead. */
 #ifdef __has_feature
 #if __has_feature(address_sanitizer)
 #define __SANITIZE_ADDRESS__ 1

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The sandbox of sqmgr-reader: what the process could still do if a server of Redis took it over. sqmgr
- * sets the user, the environment and the descriptors when it starts the process.
+/* The sandbox of sqmgr-reader, in case a Redis server takes over the process. sqmgr sets the user, the
+ * environment and the descriptors when it starts the process.
  *
- * A build with the address sanitizer has neither limits nor a filter, and both functions return 0: the
- * sanitizer reserves terabytes of addresses, and its calls are not on the list. */
+ * In a build with the address sanitizer both functions do nothing and return 0: the sanitizer reserves
+ * terabytes of addresses, and makes system calls that the filter refuses. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,9 +15,11 @@ bool sandbox_is_off(void);
  * Call it first, before anything is received. Returns 0 or -errno. */
 int sandbox_limits(void);
 
-/* Takes away all but what a connection to Redis needs: files of /etc and /usr to read, sockets of the
- * network, and threads. Everything else is refused, and what only an attacker would call ends the process
- * with SIGSYS. There is no way back. Call it while the process has one thread, after certificates are loaded;
- * a memfd cannot be written afterwards. Returns 0, -EBUSY if there are more threads, or another -errno if the
- * kernel has no seccomp, or the filter could not be installed: do not talk to a server then. */
+/* Permits only what a connection to Redis needs: reading files of /etc and /usr, network sockets, and
+ * threads. Other calls are refused; calls that only an attacker would make end the process with SIGSYS.
+ * Cannot be undone. Call while the process has one thread, after certificates are loaded; a memfd cannot be
+ * written afterwards.
+ *
+ * Returns 0, -EBUSY if there are more threads, or another -errno if the kernel has no seccomp or the filter
+ * could not be installed. After an error, do not talk to a server. */
 int sandbox_enter(void);

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* Answers that sqmgr has not taken. sqmgr takes what it gets: more is a fault. */
+/* Limit of answers that sqmgr has not read yet, in bytes. sqmgr reads continuously, so more is a fault. */
 #define SEND_MAX (2 * ANSWER_BYTES_MAX)
 
 struct reader_server {
@@ -21,7 +21,7 @@ struct reader_server {
         const struct reader_server_ops *ops;
         void *userdata;
 
-        struct connector connector; /* of Unix sockets, by way of sqmgr */
+        struct connector connector; /* has sqmgr connect Unix sockets */
         int connections_fd;
         sd_event_source *connections_io;
         void (*connected)(int fd, void *userdata); /* NULL: no request is pending */
@@ -43,7 +43,7 @@ static void send_message(struct reader_server *server, struct codec_writer *writ
         free(writer->bytes);
 }
 
-/* A lost answer would leave a query pending for ever, so sqmgr is left by that. */
+/* Ends this reader after a failed send: a lost answer would leave a query of sqmgr pending forever. */
 static void end_if_failed(struct reader_server *server)
 {
         if (server->failed && !server->freed)
@@ -329,7 +329,7 @@ struct reader_server *reader_server_free(struct reader_server *server)
         if (!server)
                 return NULL;
         server->freed = true;
-        /* Ends the queries in progress, whose answers nobody waits for. */
+        /* End the kept queries before Redis is freed; send_message() drops their answers. */
         for (struct ask *ask = server->kept; ask; ask = server->kept) {
                 ask->cancel(ask);
                 ask_fail_errno(ask, -ENOTCONN);

@@ -18,9 +18,9 @@
 
 /* Names with a blank behind each. */
 static const char allowed[] =
-        /* memory; what makes it stands under conditions */
+        /* memory; mmap() and mprotect() are in conditions[] */
         "brk madvise mremap munmap "
-        /* open files, and what can be known of others; file_access.h says which those are */
+        /* open files, and attributes of files by name; open() and openat() are in conditions[] */
         "_llseek access close dup faccessat faccessat2 fstat fstat64 fstatat64 fstatfs fstatfs64 getdents64 "
         "lseek "
         "lstat lstat64 newfstatat pread64 read readlink readlinkat readv stat stat64 statfs statfs64 statx "
@@ -41,7 +41,7 @@ static const char allowed[] =
         "clock_nanosleep_time64 gettimeofday nanosleep time "
         /* the process and the machine */
         "getegid geteuid getgid getpid getppid getrandom getrlimit getuid sysinfo ugetrlimit uname "
-/* Here the arguments are in memory, which a filter cannot read. */
+/* On these processors the arguments of these calls are in memory, which a filter cannot read. */
 #ifdef __s390__
         "mmap "
 #endif
@@ -87,7 +87,7 @@ struct condition {
         }
 
 #define SOCKET_TYPE_MASK 0xf
-/* O_TMPFILE holds O_DIRECTORY, which only reads. */
+/* O_TMPFILE includes O_DIRECTORY, which does not write. */
 #define WRITING (O_ACCMODE | O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY))
 #define THREAD  (CLONE_THREAD | CLONE_VM | CLONE_SIGHAND)
 #define NAMESPACES                                                                                           \
@@ -119,7 +119,7 @@ static const struct condition conditions[] = {
         {"fcntl64", {EQUAL(1, F_GETFL)}},
         {"fcntl64", {EQUAL(1, F_SETFL)}},
         {"fcntl64", {EQUAL(1, F_DUPFD_CLOEXEC)}},
-        /* How much has arrived; and interfaces, which an IPv6 address may name. */
+        /* Bytes received, non-blocking mode, and interfaces, which an IPv6 address may name. */
         {"ioctl", {EQUAL(1, FIONREAD)}},
         {"ioctl", {EQUAL(1, FIONBIO)}},
         {"ioctl", {EQUAL(1, SIOCGIFINDEX)}},
@@ -128,8 +128,8 @@ static const struct condition conditions[] = {
         {"socket", {EQUAL(0, AF_INET), MASKED(1, SOCKET_TYPE_MASK, SOCK_DGRAM)}},
         {"socket", {EQUAL(0, AF_INET6), MASKED(1, SOCKET_TYPE_MASK, SOCK_STREAM)}},
         {"socket", {EQUAL(0, AF_INET6), MASKED(1, SOCKET_TYPE_MASK, SOCK_DGRAM)}},
-        /* getaddrinfo() asks for the machine's own addresses, to sort what it has found. It binds to an
-         * address of this size; one of the network is larger. */
+        /* getaddrinfo() asks the kernel for the machine's own addresses, to sort its results. The size limits
+         * bind() to netlink addresses: network addresses are larger. */
         {"socket", {EQUAL(0, AF_NETLINK), EQUAL(2, NETLINK_ROUTE)}},
         {"bind", {EQUAL(2, sizeof(struct sockaddr_nl))}},
         {"socketpair", {EQUAL(0, AF_UNIX)}},
@@ -146,10 +146,10 @@ static const struct condition conditions[] = {
         SOCKET_OPTION(IPPROTO_TCP, TCP_USER_TIMEOUT),
         SOCKET_OPTION(IPPROTO_IP, IP_RECVERR),
         SOCKET_OPTION(IPPROTO_IPV6, IPV6_RECVERR),
-        /* A thread, not a process. clone3(), whose flags a filter cannot read, fails with ENOSYS: the C
-         * library then calls clone(). */
+        /* Threads only, no processes. A filter cannot read the flags of clone3(), which fails with ENOSYS:
+         * the C library then calls clone(). */
         {"clone", {MASKED(CLONE_FLAGS_ARGUMENT, THREAD | NAMESPACES, THREAD)}},
-        /* Limits can be read. */
+        /* Reading the process's own limits only. */
         {"prlimit64", {EQUAL(0, 0), EQUAL(2, 0)}},
 };
 
@@ -186,7 +186,7 @@ static int add_names(scmp_filter_ctx filter, uint32_t action, const char *names)
 /* Rules that depend on this process. */
 static int add_own(scmp_filter_ctx filter, bool unix_sockets)
 {
-        /* abort() */
+        /* abort() sends a signal to the process itself. */
         const struct condition signal = {"tgkill", {EQUAL(0, getpid())}};
         static const struct condition unix_socket = {
                 "socket", {EQUAL(0, AF_UNIX), MASKED(1, SOCKET_TYPE_MASK, SOCK_STREAM)}};
@@ -197,10 +197,10 @@ static int add_own(scmp_filter_ctx filter, bool unix_sockets)
 
 static int add_rules(scmp_filter_ctx filter, bool unix_sockets)
 {
-        /* A call of another kind of program, as one of 32 bits. */
+        /* End the process at a call of another architecture, such as a 32-bit call. */
         int r = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
 
-        /* The kernel's errors as they are. */
+        /* Return the errors of the kernel unchanged. */
         if (r == 0)
                 r = seccomp_attr_set(filter, SCMP_FLTATR_API_SYSRAWRC, 1);
         if (r == 0)

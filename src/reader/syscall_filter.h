@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-/* Installs the filter. A call that is not on the list fails with ENOSYS, for which the C library has another
- * way, as on an older kernel: so a library that is updated does not end the reader. What no library calls
- * here ends the process with SIGSYS, and the kernel's audit log names it. unix_sockets: whether new sockets
- * may be Unix sockets. Returns 0 or -errno. */
+/* Installs the filter. A call that is not on the list fails with ENOSYS. The C library then falls back, as on
+ * an older kernel, so an updated library does not end the reader. A call that no library makes here ends the
+ * process with SIGSYS, and the kernel's audit log names the call. unix_sockets: new sockets may be Unix
+ * sockets. Returns 0 or -errno. */
 int syscall_filter_install(bool unix_sockets);

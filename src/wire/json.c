@@ -2,7 +2,7 @@
 /* Loads JSON within bounds; see the header. */
 #include "wire/json.h"
 
-/* Returns the position after the string whose opening quote stands before text; end if it does not end. */
+/* text follows an opening quote. Returns the position after the closing quote; end if there is none. */
 static const char *skip_string(const char *text, const char *end)
 {
         while (text < end && *text != '"')
@@ -11,7 +11,7 @@ static const char *skip_string(const char *text, const char *end)
 }
 
 /* Counts values and depth as the parser would allocate them. Text that is not JSON may pass: up to its first
- * error, strings begin and end for the parser where they do here. */
+ * error, the parser finds the same strings as this function. */
 static bool is_within(const struct json_bounds *bounds, const char *text, size_t size)
 {
         size_t depth = 0, values = 1;

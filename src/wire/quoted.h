@@ -18,15 +18,17 @@ struct quoted {
 void quoted_set(struct quoted *quoted, const char *text);
 /* Appends the other text as further lines. */
 void quoted_append(struct quoted *quoted, const struct quoted *more);
-/* Makes bytes printable that were read into the struct. */
+/* Terminates the text and makes it printable. Call after bytes from elsewhere were read into the struct. */
 void quoted_clean(struct quoted *quoted);
 bool quoted_is_empty(const struct quoted *quoted);
 bool quoted_equal(const struct quoted *a, const struct quoted *b);
-/* Returns true if the text begins with this error code of the other side. */
+/* Returns true if the text begins with this error code, such as "NOPERM" of Redis. */
 bool quoted_has_code(const struct quoted *quoted, const char *code);
+/* Returns true if the text contains this text. */
 bool quoted_contains(const struct quoted *quoted, const char *text);
 
-/* Returns the bytes, for logs and terminals, which viewers do not see. */
+/* Returns the text, borrowed from quoted. Only for destinations that viewers do not see: logs and
+ * terminals. */
 const char *quoted_reveal(const struct quoted *quoted);
 
 /* Sets the member "quoted" of the object: a string, or null if nothing is quoted. Returns object, or NULL

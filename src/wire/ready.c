@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Readiness for probes, as a reply to GetStatus says. */
+/* Derives the readiness for probes from a reply to GetStatus. */
 #include "wire/ready.h"
 #include "wire/reply.h"
 

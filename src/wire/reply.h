@@ -12,8 +12,8 @@ long long reply_integer(const json_t *object, const char *key);
 bool reply_is_true(const json_t *object, const char *key);
 /* Returns true if the member of that name is the string value. A missing member equals "". */
 bool reply_is(const json_t *object, const char *key, const char *value);
-/* Writes text, a sentence of the object, and behind it what the sentence quotes, on lines of its own. Returns
- * ret, which has REPLY_QUOTING_MAX bytes. */
+/* Writes text, a sentence of the object, and on further lines the text that the object quotes. Returns ret,
+ * which has REPLY_QUOTING_MAX bytes. */
 #define REPLY_QUOTING_MAX 4096
 const char *reply_quoting(const json_t *object, const char *text, char ret[static REPLY_QUOTING_MAX]);
 /* Returns a member in seconds as microseconds; 0 if missing or negative. */

@@ -14,6 +14,7 @@ enum reply_host_state {
         _REPLY_HOST_MAX,
 };
 
+/* Returns the state of a host; REPLY_HOST_WAITING if the reply has an unknown one or none. */
 enum reply_host_state reply_host_state(const json_t *host);
 const char *reply_host_state_name(enum reply_host_state value);
 
@@ -33,6 +34,7 @@ struct reply_hosts {
         double share;    /* fraction done, 0 to 1 */
 };
 
+/* Counts the hosts of a rollout by state. */
 struct reply_hosts reply_hosts_count(const json_t *rollout);
 /* Returns the hosts in display order, in an array that the caller frees; the hosts are borrowed from rollout.
  * *ret_n is their number. Returns NULL if memory is short. */

@@ -30,6 +30,7 @@ struct varlink_input {
         size_t scanned; /* no NUL is between start and this offset */
 };
 
+/* Frees the buffer and leaves an empty input. */
 void varlink_input_free(struct varlink_input *input);
 
 /* Reserves space for size more bytes; *ret points there until the next call. Returns 0 or -ENOMEM. */

@@ -241,6 +241,18 @@ restart_log_has() { grep -qE -- "$1" restart.log; }
         fleet_is '.generation == 1 and .target == 1 and .state == "running"'
 }
 
+@test "doctor starts a process to test a start only for those who may operate" {
+        [ "$(id -u)" = 0 ] || skip 'not root'
+        cp "$(command -v sqmgrctl)" "$folder/"
+        mkdir "$folder/release"
+        sqmgr_lines='socket_mode = 0666' start_fleet 1 "directory = $folder/release"
+        rmdir "$folder/release"
+        run sqmgrctl doctor
+        [[ $output == *"workers cannot start"* ]]
+        run setpriv --reuid nobody --regid nogroup --clear-groups "$folder/sqmgrctl" doctor
+        [[ $output == *"fleet 'default'"* && $output != *"workers cannot start"* ]]
+}
+
 @test "members of socket_group may operate" {
         [ "$(id -u)" = 0 ] || skip 'not root'
         cp "$(command -v sqmgrctl)" "$folder/"

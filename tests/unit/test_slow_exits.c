@@ -144,4 +144,25 @@ TEST(of_one_that_cannot_be_read_in_time_nothing_is_known)
         run_until(sibling_find(worker()->handle, true, NULL) == -ETIMEDOUT);
 }
 
+static bool main_is(const char *name)
+{
+        char path[64], comm[64] = "";
+
+        snprintf(path, sizeof(path), "/proc/%d/comm", worker()->process.pid);
+        FILE *file = fopen(path, "re");
+        if (file) {
+                (void)fscanf(file, "%63s", comm);
+                (void)fclose(file);
+        }
+        return strcmp(comm, name) == 0;
+}
+
+TEST(only_the_process_tree_is_searched_unless_the_whole_group_is_asked_for)
+{
+        start("(sleep 1000 &) && exec sleep 1000");
+        run_until(has_started() && main_is("sleep"));
+        run_until(sibling_find(worker()->handle, false, NULL) == 0);
+        ck_assert_int_eq(sibling_find(worker()->handle, true, NULL), -EINPROGRESS);
+}
+
 TEST_MAIN("slow_exits", .each = {setup, teardown})

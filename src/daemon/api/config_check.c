@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether the next start would refuse the config file; see the header. */
+/* Checks whether the next start would refuse the config file; see the header. */
 #include "daemon/api/config_check.h"
 #include "io/clock.h"
 #include "privileged/program.h"
@@ -8,9 +8,9 @@
 #include <sys/wait.h>
 #include <sysexits.h>
 
-/* Included files, keys and users change without a change of the config file itself. */
+/* Judge an unchanged file again after this time: included files, keys and users may have changed. */
 #define AGAIN_USEC (10 * USEC_PER_MIN)
-/* The file may be on a disk that does not answer. */
+/* Time limit of the child: the file may be on a disk that does not answer. */
 #define PATIENCE_USEC (20 * USEC_PER_SEC)
 
 /* Returns true if the file is another one than at the last call. A missing file has size -1. */
@@ -58,7 +58,7 @@ static void on_exited(struct child *child, const siginfo_t *info)
         bool refused = info->si_code == CLD_EXITED && info->si_status == EX_CONFIG;
         bool accepted = info->si_code == CLD_EXITED && info->si_status == 0;
 
-        /* Otherwise nothing is known: the child was killed, or could not be executed. */
+        /* Keep the last result if the child was killed or could not be executed. */
         if (!refused && !accepted)
                 return;
         if (refused && !check->refused)

@@ -21,9 +21,9 @@ struct diagnosis;
 /* The answers of one Redis. */
 struct redis_diagnosis {
         struct diagnosis *diagnosis;
-        struct reader *reader;     /* asked; NULL: no answer is pending */
+        struct reader *reader;     /* the reader that was asked; NULL: no answer is pending */
         char *url;                 /* owned */
-        struct error_report error; /* the text is "" if it has answered */
+        struct error_report error; /* the text is "" if Redis has answered */
         struct redis_facts facts;
         bool has_group;
 };
@@ -41,19 +41,20 @@ struct diagnosis {
         struct redis_diagnosis *servers; /* NULL: not asked yet */
         size_t n_servers;
         size_t pending;                  /* servers that are asked */
-        struct release_check *rehearsal; /* of the last of starts; NULL: none is in progress */
+        struct release_check *rehearsal; /* for the last entry of starts; NULL: none is in progress */
         struct start_diagnosis *starts;
         size_t n_starts;
         struct findings findings;
-        sd_event_source *titles; /* until the titles are read */
-        bool kept;               /* the call waits */
+        sd_event_source *titles; /* timer of await_titles(); NULL: never used */
+        bool kept;               /* the call was kept by server_keep() */
 };
 
 /* How often to check whether all titles are read, and all readers have tried to connect. */
 #define TITLES_WAIT_USEC (20 * USEC_PER_MSEC)
 /* After a start or a re-exec the readers need a moment to connect. */
 #define READERS_WAIT_USEC USEC_PER_SEC
-/* No further start is rehearsed later than this. With the last one, a client waits for less than 30 s. */
+/* No rehearsal begins later than this after the call. With the last rehearsal, a client waits for less than
+ * 30 s. */
 #define REHEARSALS_USEC (15 * USEC_PER_SEC)
 
 static void diagnosis_free(struct diagnosis *diagnosis)
@@ -229,8 +230,8 @@ static void on_rehearsed(const struct error_report *error, void *userdata)
         finish(diagnosis);
 }
 
-/* Rehearses the starts of all fleets, one after another. Returns true until that is done, or took too long.
- * A client that may only read starts no processes. */
+/* Rehearses the starts of all fleets, one after another, unless the client is read-only: such a client must
+ * not start processes. Returns true until all are done, or the time is up. */
 static bool rehearses(struct diagnosis *diagnosis)
 {
         struct runtime *runtime = diagnosis->source->persist->runtime;
@@ -253,7 +254,7 @@ static bool rehearses(struct diagnosis *diagnosis)
                         return false;
                 }
                 diagnosis->starts[diagnosis->n_starts++] = (struct start_diagnosis){.fleet = name};
-                /* Without resources for a process nothing is known of the fleet. */
+                /* If no process can be started, the result of the fleet stays unknown. */
                 if (!fleet->settings->removed)
                         (void)release_check_begin(runtime, fleet, NULL, on_rehearsed, diagnosis,
                                                   &diagnosis->rehearsal);
@@ -267,7 +268,7 @@ static int on_titles(sd_event_source *source _unused_, uint64_t usec _unused_, v
         return 0;
 }
 
-/* Calls finish() again in a moment. Returns 0 or -errno. */
+/* Schedules another call of finish(). Returns 0 or -errno. */
 static int await_titles(struct diagnosis *diagnosis)
 {
         usec_t at = usec_add(clock_now(CLOCK_MONOTONIC), TITLES_WAIT_USEC);
@@ -335,7 +336,7 @@ static void ask_servers(struct diagnosis *diagnosis)
 
 static void report_redis(struct diagnosis *diagnosis, const struct problems *problems)
 {
-        /* A server that is not connected is a problem already. */
+        /* Skip servers without an answer if a problem reports lost connections already. */
         bool known = problems_find(problems, PROBLEM_REDIS_DOWN) ||
                      problems_find(problems, PROBLEM_REDIS_CONNECTING);
 

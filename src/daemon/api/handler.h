@@ -75,7 +75,7 @@ void handler_done(struct control *control, struct call *call);
  * an emergency, and forgetting one of them leaves workers as they were before. */
 bool handler_refuse_unrecorded(struct control *control, struct call *call);
 
-/* Returns the caller, for use in commands. */
+/* Returns the caller, as the orderer that commands record. */
 struct orderer handler_orderer(const struct call *call);
 
 /* Parse an optional parameter. If missing or null, *ret is false or NULL. The functions return false after

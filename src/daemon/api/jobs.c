@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Answers GetJobs with one reading per Redis. Calls are kept until all replies have arrived; calls for the
- * same fleets share the answer, viewers one of their own. */
+/* Answers GetJobs with one reading per Redis. Calls are kept until all replies have arrived. Calls for the
+ * same fleets share one answer; viewers share a separate one. */
 #include "daemon/api/jobs.h"
 #include "daemon/runtime/link_queries.h"
 #include "daemon/workers/process.h"
@@ -47,7 +47,7 @@ struct jobs_query {
         size_t n_read; /* number of readings without an error */
         json_t *jobs;
         json_t *errors;
-        struct quoted quoted; /* by the last error */
+        struct quoted quoted; /* text that the last error quotes */
 };
 
 static void query_free(struct jobs_query *query)

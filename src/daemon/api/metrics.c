@@ -47,7 +47,7 @@ static double seconds(usec_t usec)
                 }                                                                                            \
         }
 
-/* A family of such samples. */
+/* A family of PUT_SAMPLES(). */
 #define PUT(facts, name, type, help, n, number, ...)                                                         \
         do {                                                                                                 \
                 FAMILY(facts, name, type, help);                                                             \
@@ -227,7 +227,7 @@ static void put_fleets(struct facts *facts)
                    fleet->crash.count);
         PUT(facts, "sqmgr_fleet_info", "gauge", "Framework of the fleet's workers.", 1, 1, "framework",
             fleet->settings->traits->name);
-        /* A state set: the current state has the value 1, the others 0. */
+        /* A state set of OpenMetrics: the current state has the value 1, the others 0. */
         PUT(facts, "sqmgr_fleet_state", "gauge", "1 for the state ordered for the fleet.", _FLEET_ORDER_MAX,
             fleet_order(fleet) == (enum fleet_order)i, "state", fleet_order_name((enum fleet_order)i));
         PUT(facts, "sqmgr_rollout_state", "gauge", "1 for the state of the fleet's last rollout.",

@@ -29,7 +29,7 @@ static void answer(struct control *control, struct call *call, const struct flee
                 handler_done(control, call);
 }
 
-/* exits: quieting stops the worker. */
+/* Replies with the outcome. exits: quieting stops the worker. */
 static void reply_to_worker_order(struct call *call, enum command_outcome outcome, bool exits)
 {
         server_reply(call,

@@ -14,7 +14,7 @@
 
 /* Descriptors of a worker: its processes, their memory, and its log. */
 #define FILES_OF_WORKER 5
-/* Redis, /proc, event sources, and files that are open for a moment. */
+/* Other descriptors of sqmgr: Redis, /proc, event sources, and files that are open for a moment. */
 #define FILES_APART 64
 
 uint64_t problems_files_needed(const struct world *world)

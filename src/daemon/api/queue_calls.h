@@ -28,9 +28,9 @@ struct queue_calls {
         size_t n;
         /* The latest replies, reused for read-only clients: frequent calls of theirs must not load Redis. */
         struct {
-                struct shared_reply reply; /* without a text: no recent one */
+                struct shared_reply reply; /* no text: no recent reply */
                 usec_t at;
-        } answers[_QUEUE_QUESTION_MAX][2]; /* for others, and for viewers */
+        } answers[_QUEUE_QUESTION_MAX][2]; /* [0]: for other clients; [1]: for viewers */
 };
 
 /* Replies once the queues were read. A read-only client may get a reply at once, at most one second old. */

@@ -48,7 +48,7 @@ struct client_connection {
         bool end;     /* the peer sends no more */
         bool hung_up; /* the peer reads no more either */
         bool closing; /* to be closed once the output is sent */
-        bool dead;    /* to be closed later: callers may still hold the call */
+        bool dead;    /* to be freed later: callers may still use the call */
 };
 
 /* A listening socket. */
@@ -773,7 +773,7 @@ int server_keep_socket(struct server *server, bool view, char *error, size_t err
                 return r;
         r = sd_event_source_set_io_fd(listening->accept, fd);
         if (r < 0) {
-                /* Nothing answers there: the next call replaces it. */
+                /* Closing the socket lets the next call of this function replace its file. */
                 close_fd(fd);
                 listener->inode = 0;
                 snprintf(error, error_size, "cannot serve the socket: %s", strerrordesc_np(-r));

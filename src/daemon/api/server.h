@@ -83,7 +83,8 @@ void server_keep(struct call *call, void (*cancelled)(struct call *call, void *u
  * socket. The server keeps ownership. Clients of the read socket must reconnect. Returns the number of
  * entries, at most SERVER_CONNECTIONS_MAX + 2. */
 size_t server_hand(const struct server *server, struct handed *ret);
+/* Returns the descriptor of the call's connection, which the server owns. */
 int call_fd(const struct call *call);
 /* Continues a connection of the previous image and takes ownership of fd. reply answers the call that still
- * waits, and is owned too; NULL: no call waits. */
+ * waits, and is consumed; NULL: no call waits. On failure the connection is closed. */
 void server_continue(struct server *server, int fd, json_t *reply);

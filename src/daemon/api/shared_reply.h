@@ -10,7 +10,7 @@ struct shared_reply {
         bool is_view; /* for viewers */
 };
 
-/* Encodes a reply, or an error unless error is NULL. Takes ownership of parameters. *ret has no text when
- * memory is short; the caller clears it. */
+/* Encodes a reply, or an error unless error is NULL. Consumes parameters. *ret has no text when memory is
+ * short. The caller clears *ret by shared_reply_clear(). */
 void shared_reply_make(struct shared_reply *ret, bool is_view, const char *error, json_t *parameters);
 void shared_reply_clear(struct shared_reply *reply);

@@ -193,7 +193,7 @@ static json_t *time_of(usec_t at, const struct status_info *info, usec_t now)
         return at == 0 ? json_null() : json_real(seconds(usec_sub(info->realtime, usec_sub(now, at))));
 }
 
-/* The template that workers are or will be forked from; null if there is none. */
+/* Renders the template that workers are or will be forked from; null if there is none. */
 static json_t *render_template(const struct fleet *fleet)
 {
         const char *refused = fleet_preload_refused(fleet);
@@ -317,7 +317,7 @@ static json_t *render_problem(const struct problem *problem, const struct status
         return quoted_put(object, problem->quoted ?: &nothing);
 }
 
-/* The worst first. */
+/* Lists the problems, the worst first. */
 static json_t *render_problems(const struct status_info *info, struct fleet *const *fleets, size_t n_fleets,
                                usec_t now)
 {

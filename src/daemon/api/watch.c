@@ -129,7 +129,7 @@ static enum rollout_state rollout_outcome(const struct fleet *fleet, bool waits_
         }
 }
 
-/* fleet may be NULL: no longer configured. */
+/* Returns the current facts. fleet is NULL if no longer configured. */
 static struct reported_fleet describe(const struct watched *watched, const struct fleet *fleet, bool drained,
                                       usec_t now)
 {

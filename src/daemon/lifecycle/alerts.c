@@ -23,13 +23,13 @@ struct alerts {
         struct runtime *runtime;
         usec_t timeout;
         struct alert_queue queue;
-        int start_error; /* of the last attempt to run the command; 0: started */
+        int start_error; /* -errno of the last attempt to start the command; 0: started */
         bool losing;     /* the queue overflowed, which was logged */
         struct child child;
-        const char *running; /* the name of its event */
+        const char *running; /* name of the event whose command runs */
         bool timed_out;
         sd_event_source *deadline;
-        sd_event_source *timer; /* the next alert is due */
+        sd_event_source *timer; /* fires when the next alert is due */
 };
 
 static void run_due(struct alerts *alerts);

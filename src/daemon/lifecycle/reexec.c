@@ -70,7 +70,7 @@ static int replace_image(const struct reexec *reexec)
         const struct invocation *invocation = reexec->invocation;
         struct handover handover = {0};
 
-        /* Before the connections are counted: a client may be dropped as it is written to. */
+        /* Publish before the connections are listed: writing to a client may drop the client. */
         reexec->publish(reexec->userdata);
         handover.n = server_hand(reexec->server, handover.list);
         for (size_t i = 0; i < reexec->n_calls; i++)

@@ -19,7 +19,7 @@ struct reloader {
  * *ret_lines, or 1 if refused, with the reasons in *ret_lines and nothing changed. Each line ends with a
  * newline; free *ret_lines. Returns -errno on failure, with *ret_lines untouched. */
 int reload_settings(struct reloader *reloader, const struct orderer *by, char **ret_lines);
-/* Like reload_settings(), with the result logged. */
+/* Like reload_settings() without an orderer, and logs the result. */
 void reload_by_signal(struct reloader *reloader);
 /* Logs the warnings from reading the config file at path. */
 void reload_log_warnings(const struct settings_errors *warnings, const char *path);

@@ -11,6 +11,8 @@ struct termination {
         struct systemd_query *query; /* asks systemd why sqmgr is to end; NULL: not asked */
 };
 
-/* Handles a termination signal. A second signal ends sqmgr faster. */
+/* Handles a termination signal: drains the workers, or leaves them running for the next sqmgr. Under systemd,
+ * a SIGTERM first asks systemd for the reason, without waiting. A second signal ends sqmgr faster. */
 void termination_request(struct termination *termination, int signo);
+/* Cancels the query to systemd, if any. Call before the loop is freed. */
 void termination_forget(struct termination *termination);

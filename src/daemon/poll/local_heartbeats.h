@@ -4,5 +4,6 @@
 
 #include "daemon/runtime/runtime.h"
 
-/* Creates runtime->local, to be freed with heartbeats_free(). Returns 0 or -ENOMEM. */
+/* Creates the source for runtime->local. Returns 0 with *ret, to be freed with heartbeats_free(), or
+ * -ENOMEM. */
 int local_heartbeats_new(struct heartbeats **ret);

@@ -30,7 +30,7 @@ static bool is_job_thread(const char *comm, void *userdata)
                 ->thread_is_processor(comm, process->slot->info);
 }
 
-/* Returns what r says of a fact, and has the item polled again once the readers have answered. */
+/* Returns r. If r is -EINPROGRESS, the item is polled again once the readers have answered. */
 static int await_readers(struct process *process, enum poll_item item, int r)
 {
         if (r == -EINPROGRESS)
@@ -152,7 +152,7 @@ static void poll_title(struct worker *worker, usec_t now)
                 wakeup_changed(process->runtime->wakeup);
 }
 
-/* An error is an answer, too: the servers are not known. */
+/* An error counts as "not known" and is observed, too. */
 static void poll_peers(struct worker *worker)
 {
         struct process *process = worker->handle;
@@ -202,7 +202,7 @@ static void poll_arguments(struct worker *worker, bool fast)
                 (void)proc_tree_each(worker->process.pid, poll_arguments_each, worker);
 }
 
-/* True for the last poll before the worker is cut off: the jobs that run then are reported. */
+/* Returns true at the last regular poll before the worker is cut off: the report needs its running jobs. */
 static bool is_last_poll(const struct worker *worker, usec_t now)
 {
         usec_t at = worker_cut_off(worker).at;
@@ -211,7 +211,7 @@ static bool is_last_poll(const struct worker *worker, usec_t now)
                at <= usec_add(now, worker->fleet->world->settings->check_interval);
 }
 
-/* When the last search for the worker's heartbeat began, if no heartbeat was found that may be its own. */
+/* Returns when the last complete scan began, if no identity found so far may be the worker's; otherwise 0. */
 static usec_t searched_at(const struct heartbeat_slot *slot)
 {
         size_t at = 0;
@@ -273,7 +273,7 @@ static void poll_worker(struct worker *worker, bool fast, usec_t now)
         if (!process_is_watched(process))
                 return;
         process_read_report(process);
-        /* A worker that was never searched for is not missing. */
+        /* Before a scan has searched for its heartbeat, the heartbeat is not missing. */
         if (worker->state == WORKER_STARTING &&
             heartbeats_wait_for_scan(process->slot, worker_boot_deadline(worker)))
                 poll_items &= ~(unsigned)POLL_BOOT;

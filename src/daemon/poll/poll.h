@@ -4,7 +4,7 @@
 
 #include "daemon/runtime/runtime.h"
 
-/* fast: only workers in transition. */
+/* Polls all workers and templates; with fast, only those in transition. */
 void poll_run(struct runtime *runtime, bool fast, usec_t now);
 /* Continues with what awaits answers of the readers (daemon/runtime/proc_facts.h). */
 void poll_resume(struct runtime *runtime, usec_t now);

@@ -20,6 +20,7 @@ struct pressure_watch {
 void pressure_watch_apply(struct pressure_watch *watch);
 /* Call at each regular poll. Reads the pressure where the kernel does not report by itself. */
 void pressure_watch_poll(struct pressure_watch *watch);
+/* Stops watching. The observed pressure stays in the world. */
 void pressure_watch_close(struct pressure_watch *watch);
 
 /* Returns the path of the file that is read, or NULL if none. */

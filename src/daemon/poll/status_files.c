@@ -64,7 +64,7 @@ struct tree_search {
         const struct status_poll *poll;
         struct status_file *file;
         unsigned seen, tried;
-        enum heartbeat_fault fault; /* of an existing file */
+        enum heartbeat_fault fault; /* why an existing file does not count */
         pid_t pid;                  /* heartbeat process found; 0: none */
         struct heartbeat heartbeat;
 };

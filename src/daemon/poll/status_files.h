@@ -30,6 +30,7 @@ struct status_poll {
  * false if no heartbeat counts, and observes why. */
 bool status_files_read(struct status_poll *poll, struct status_file *file, struct worker *worker,
                        pid_t *ret_pid, struct heartbeat *ret);
+/* Closes the directory. The struct can be used again. */
 void status_poll_end(struct status_poll *poll);
 
 /* Removes the heartbeat file of the worker. Call when its process has exited. */

@@ -6,7 +6,8 @@
 #include <signal.h>
 #include <sys/types.h>
 
-/* Embedded in its owner. exited is called once, after the child was removed from the list. */
+/* Embedded in its owner. exited() is called once, by children_reap(), after the child was removed from the
+ * list and pid was set to 0. exited() may free the owner. */
 struct child {
         pid_t pid;
         void (*exited)(struct child *child, const siginfo_t *info);
@@ -17,6 +18,8 @@ struct children {
         struct child *first;
 };
 
+/* Adds a child whose pid and exited the caller has set. child must stay valid until exited() or
+ * children_remove(). */
 void children_add(struct children *children, struct child *child);
 /* Removes a child. A child that is not in the list is allowed. */
 void children_remove(struct children *children, struct child *child);

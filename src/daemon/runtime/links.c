@@ -202,7 +202,7 @@ static struct link *free_link(struct link *link)
 {
         if (!link)
                 return NULL;
-        /* Callbacks of what is freed below find no user any more. */
+        /* Clear the member first: callbacks during the frees below must not find the user. */
         struct link_user *user = TAKE_PTR(link->user);
         if (user)
                 user->end(user);

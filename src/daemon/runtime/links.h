@@ -36,7 +36,7 @@ struct link {
 };
 
 struct links {
-        sd_event *event;                /* not owned, like wakeup and world */
+        sd_event *event;                /* with wakeup and world: not owned */
         struct reader_starter *starter; /* not owned; of the processes that speak to the servers */
         struct wakeup *wakeup;
         struct world *world;
@@ -50,11 +50,13 @@ struct links {
         bool reads_queues; /* a reading of the queues of all links is in progress; see queue_reading.h */
 };
 
-/* Creates the links that the fleets of these settings need. Returns 0 or -errno. */
+/* Creates the missing links that the fleets of these settings need. Returns 0 or -errno. After an error, some
+ * links may have been created. */
 int links_make(struct links *links, const struct settings *settings);
 /* Sets fleet->link for each fleet of the world, and frees links that no fleet needs. */
 void links_join(struct links *links);
-/* Returns the host name of this machine as the workers see it. Adds an event when the name has changed. */
+/* Returns the host name of this machine as the workers see it, valid until the next call. Adds an event when
+ * the name has changed. */
 const char *links_host_name(struct links *links);
 /* Frees all links. Call when no worker process is attached any more. */
 void links_end(struct links *links);

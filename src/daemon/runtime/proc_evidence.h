@@ -13,8 +13,8 @@ struct world;
 
 /* facts and user are those of proc_facts_title(), which returns -EINPROGRESS and -ETIMEDOUT. */
 
-/* Returns 1 if the process has a title that only a worker that sends heartbeats has; 0; -EINPROGRESS or
- * -ETIMEDOUT. */
+/* Parses the title. Returns 1 with *ret if only a worker that sends heartbeats has such a title; 0 if not, or
+ * if the title cannot be read; -EINPROGRESS; or -ETIMEDOUT. */
 int proc_evidence_read_title(struct proc_facts *facts, const struct proc *proc, uid_t user,
                              const struct framework *framework, struct title *ret);
 
@@ -26,8 +26,8 @@ int proc_evidence_has_booted(struct proc_facts *facts, const struct proc *proc, 
 int proc_evidence_runs_jobs(struct proc_facts *facts, const struct proc *proc, uid_t user,
                             const struct framework *framework);
 
-/* Reads into birth what it says of a process, and the clocks. Returns 0; -ESRCH for a process that has
- * exited; or -errno, -EINPROGRESS and -ETIMEDOUT among them. */
+/* Fills birth except for born_usec: the start time of the process, whether the process has booted, and the
+ * clocks. Returns 0, -ESRCH for a process that has exited, -EINPROGRESS, -ETIMEDOUT, or another -errno. */
 int proc_evidence_read_birth(struct proc_facts *facts, const struct proc *proc, uid_t user,
                              const struct framework *framework, struct birth *birth);
 

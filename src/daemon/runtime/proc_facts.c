@@ -17,22 +17,22 @@
 #define FRESH_USEC    (500 * USEC_PER_MSEC)
 #define DEADLINE_USEC (2 * USEC_PER_SEC)
 #define KEEP_USEC     (10 * USEC_PER_SEC)
-/* Pauses before a reader is started again, and before a late question is repeated: doubled up to the second.
- */
+/* Pause before a reader is started again, and before a late question is repeated: doubled each time, up to
+ * PAUSE_MAX_USEC. */
 #define PAUSE_USEC     USEC_PER_SEC
 #define PAUSE_MAX_USEC (64 * USEC_PER_SEC)
-/* Readers that were killed and have not ended, as a file server can hold even those. Beyond, no user that has
- * one gets another reader. */
+/* Limit of killed readers that have not ended: a file server can delay even their end. At the limit, a user
+ * with such a reader gets no new one. */
 #define STUCK_MAX 16
-/* Questions that a reader has at a time; the others wait here, and can still be given up. */
+/* Limit of questions sent to one reader at a time. Unsent questions can still be given up. */
 #define SENT_MAX (4 * PROC_QUESTIONS_MAX)
 #define BATCH    16
 #define BUCKETS  1024
 
-/* A question, and what came of it. */
+/* A question and its result. */
 struct proc_fact {
-        struct proc_fact *next;  /* in its bucket */
-        struct proc_fact *after; /* in the queue of its reader */
+        struct proc_fact *next;  /* the next in the same bucket */
+        struct proc_fact *after; /* the next in the queue of its reader */
         enum fact_state { FACT_ASKED, FACT_ANSWERED, FACT_LATE } state;
         pid_t pid;
         uint64_t start;
@@ -51,7 +51,7 @@ struct proc_reader_process {
         struct proc_reader_process *next;
         struct proc_facts *facts;
         struct proc_reader *reader; /* owner of the process */
-        bool killed;                /* and replaced */
+        bool killed;                /* the reader has given up this process, or has another one */
         int fd;
         sd_event_source *input;
 };
@@ -62,11 +62,11 @@ struct proc_reader {
         bool privileged;
         struct proc_reader_process *process; /* NULL: none runs */
         unsigned n_stuck;
-        unsigned failures; /* since the last answer */
-        usec_t start_at;   /* not started before */
+        unsigned failures; /* failures since the last answer */
+        usec_t start_at;   /* no process is started before this time */
         bool outdated;     /* the groups of the user have changed since the process was started */
         bool warned;
-        bool has_answered;              /* since `arrived` was called for it */
+        bool has_answered;              /* has answered since `arrived` was last called for this reader */
         struct proc_fact *first, **end; /* the queue, of which n_sent were sent */
         size_t n_sent;
         usec_t progress_at; /* when the first of the queue was sent, or became the first */
@@ -79,7 +79,7 @@ struct proc_facts {
         int program_fd;
         sd_event_source *soon, *timer;
         struct proc_reader *readers;
-        struct proc_reader_process *processes; /* all, with those that were killed and have not ended */
+        struct proc_reader_process *processes; /* all processes, including killed ones that have not ended */
         unsigned n_stuck;
         uint32_t last_id;
         bool news;
@@ -155,7 +155,7 @@ static void process_free(struct proc_reader_process *process)
         free(process);
 }
 
-/* Ends the reader's process. What it was asked stays in the queue, for the next one. */
+/* Kills the reader's process. Its questions stay in the queue for the next process. */
 static void reader_stop(struct proc_facts *facts, struct proc_reader *reader, usec_t now)
 {
         struct proc_reader_process *process = TAKE_PTR(reader->process);
@@ -256,7 +256,8 @@ static void reader_flush(struct proc_facts *facts, struct proc_reader *reader, u
 
         if (reader->outdated && reader->process && reader->n_sent == 0) {
                 reader_stop(facts, reader, now);
-                reader->failures--; /* reader_stop() counts a failure, and this is none */
+                reader->failures--; /* reader_stop() has counted a failure, but replacing an outdated process
+                                       is none */
                 reader->start_at = now;
         }
         if (fact && !reader->process)
@@ -278,7 +279,8 @@ static void reader_flush(struct proc_facts *facts, struct proc_reader *reader, u
         }
 }
 
-/* A shortage of sqmgr's own, and an answer that is not there yet, are no error of the process. */
+/* Returns true for errors that a reply must not pass on to callers: a shortage, or a code that stands for a
+ * missing answer. The reply then counts as late. */
 static bool is_own_error(int error)
 {
         return is_shortage(error) || error == -EINPROGRESS || error == -ETIMEDOUT;
@@ -308,8 +310,8 @@ static struct proc_reader *add_reader(struct proc_facts *facts, const struct pro
         return reader;
 }
 
-/* The rights of the user do not suffice, as for a process that cannot be traced. Returns false if there is no
- * other reader to ask. */
+/* Asks the reader with CAP_SYS_PTRACE, since the rights of the user do not suffice, for example for an
+ * undumpable process. Returns false if that reader cannot be asked. */
 static bool ask_privileged(struct proc_facts *facts, const struct proc_reader *reader, struct proc_fact *fact)
 {
         if (reader->privileged || fact->subject == PROC_LOG_TAIL)
@@ -323,7 +325,8 @@ static bool ask_privileged(struct proc_facts *facts, const struct proc_reader *r
         return true;
 }
 
-/* Takes the answer to the first of the queue. Returns 0, or -EBADMSG if it is none. */
+/* Takes the answer to the first question of the queue. Returns 0, or -EBADMSG if reply is not such an
+ * answer. */
 static int take_reply(struct proc_facts *facts, struct proc_reader *reader, const struct proc_reply *reply,
                       size_t size, usec_t now)
 {
@@ -374,7 +377,7 @@ static int receive(struct proc_facts *facts, struct proc_reader *reader, usec_t 
                             : take_reply(facts, reader, &replies[i], messages[i].msg_len, now);
         if (n == 0)
                 r = -EPIPE;
-        /* Until the last of them, to spare passes. */
+        /* Report news only once the queue is empty: each report causes a pass. */
         if (!reader->first && reader->has_answered) {
                 reader->has_answered = false;
                 facts->news = true;
@@ -479,7 +482,7 @@ static void advance(struct proc_facts *facts)
         }
         if (now >= facts->sweep_at)
                 sweep(facts, now);
-        /* A question was asked, or answered. */
+        /* Questions may have been added or answered: schedule a sweep. */
         facts->sweep_at = MIN(facts->sweep_at, usec_add(now, KEEP_USEC));
         set_timer(facts, now);
         if (facts->news) {

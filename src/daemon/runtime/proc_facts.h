@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads files of processes that can make their reader wait: titles, environments, mapped memory, and log
- * tails.
+/* Reads facts of processes from files that can make their reader wait: titles, environments, mapped memory,
+ * peers, and log tails.
  *
  * The loop asks, and never waits. For each user there is a process that reads as this user
  * (io/proc_reader.h), and a second one with CAP_SYS_PTRACE once the rights of the user do not suffice. A
- * reader that is late is killed and started again after a pause that grows, so a user delays only what is
- * asked of its own processes.
+ * reader that is late is killed, and started again after a growing pause. A user thus delays only facts of
+ * its own processes.
  *
  * Each function returns 0, or -errno:
  *
- * - -EINPROGRESS: asked; once `arrived` is called, the next call returns the answer
- * - -ETIMEDOUT: no answer in time: nothing is known
+ * - -EINPROGRESS: the question was sent or waits; call again once `arrived` was called
+ * - -ETIMEDOUT: no answer in time; later calls ask again after a pause
  *
  * An answer is returned for half a second; after that, the next call asks again. With facts NULL, the
- * functions read at once: in tests, and in a sqmgr without root's rights, all of whose processes are its
- * user's own. */
+ * functions read at once and may wait: in tests, and in a sqmgr without root's rights, whose processes all
+ * belong to its own user. */
 #pragma once
 
 #include "base/usec.h"
@@ -31,20 +31,21 @@ struct proc_facts_ops {
         /* As proc_reader_start(). */
         int (*start)(int program_fd, const struct proc_reader_user *user, bool privileged, pid_t *ret_pid,
                      int *ret_fd);
-        /* Called from the loop when a user's questions are answered, or late. */
+        /* Called from the loop when all pending questions to a reader are answered, or some are late. Never
+         * called from within the functions below. */
         void (*arrived)(void *userdata);
         void *userdata;
 };
 
-/* event, children and what ops points to must outlive *ret. Takes program_fd in all cases. Returns 0 or
- * -errno. */
+/* ops is copied; event, children and ops->userdata must outlive *ret. Takes ownership of program_fd in all
+ * cases. Returns 0 with *ret, to be freed by proc_facts_free(), or -errno. */
 int proc_facts_new(sd_event *event, struct children *children, int program_fd,
                    const struct proc_facts_ops *ops, struct proc_facts **ret);
 /* Kills the readers. facts may be NULL. Returns NULL. */
 struct proc_facts *proc_facts_free(struct proc_facts *facts);
 
-/* Kills the readers, which are started again when needed: before a re-exec, which a reader that waits for a
- * file server would survive. facts may be NULL. */
+/* Kills the readers without waiting; later questions start new ones. Call before a re-exec, so that no reader
+ * outlives this image. facts may be NULL. */
 void proc_facts_kill(struct proc_facts *facts);
 
 /* True if no answer is known yet, or none came in time. */
@@ -59,36 +60,41 @@ struct proc_log {
         pid_t other_pid; /* of another process whose lines count; 0: none; LOG_TAIL_ANY_PID */
 };
 
-/* Asks the reader of that user. Returns the answer with 0, or -errno as above. log: for PROC_LOG_TAIL; else
- * NULL. */
+/* Asks the reader of that user. Returns 0 with the answer in *ret, borrowed until the loop runs or
+ * proc_facts_wait() is called; or -errno as above. facts must not be NULL. log: for PROC_LOG_TAIL, its
+ * descriptor is duplicated; else NULL. */
 int proc_facts_ask(struct proc_facts *facts, enum proc_subject subject, const struct proc *proc, uid_t user,
                    const struct proc_log *log, const struct proc_reply **ret);
-/* user: whose reader is asked: of a worker's processes, the user of its main process. */
+/* Reads the title, as proc_title() does. user: the user whose reader is asked; for any process of a worker,
+ * the user of the worker's main process. */
 int proc_facts_title(struct proc_facts *facts, const struct proc *proc, uid_t user, char *title, size_t size);
-/* The servers that the process is connected to, as proc_peers() lists them: an answer of other bytes is none.
- */
+/* Lists the servers that the process is connected to, as proc_peers() does. Returns -EBADMSG for an answer
+ * with bytes that no list of addresses has. */
 int proc_facts_peers(struct proc_facts *facts, const struct proc *proc, uid_t user,
                      char peers[static PROC_PEERS_MAX]);
-/* Returns the number of bytes read, with the variables that begin with PROC_VARIABLE_PREFIX in text at least;
- * 0 during execve(); or -errno. text is terminated by a NUL beyond *ret_length. */
+/* Writes the variables that begin with PROC_VARIABLE_PREFIX to text, perhaps with others: *ret_length bytes
+ * and a NUL. Returns the size of the whole environment, as far as it was read; 0 during execve(); or
+ * -errno. */
 ssize_t proc_facts_environment(struct proc_facts *facts, const struct proc *proc, uid_t user, char *text,
                                size_t size, size_t *ret_length);
+/* Reads the memory in bytes, as proc_mapped_bytes() does. */
 int proc_facts_memory(struct proc_facts *facts, const struct proc *proc, uid_t user, uint64_t *ret_pss,
                       uint64_t *ret_private);
-/* Reads the log tail of a process, which may have exited. */
+/* Reads the log tail of a process, which may have exited, as log_tail_read() does. */
 int proc_facts_log_tail(struct proc_facts *facts, const struct proc *proc, uid_t user,
                         const struct proc_log *log, char *lines, size_t size);
 
-/* An answer to a question that was asked before this time does not count. */
+/* Drops the answers about this process whose questions were asked before this time. facts may be NULL. */
 void proc_facts_expire(struct proc_facts *facts, const struct proc *proc, usec_t before);
 /* Remembers gid and groups of this user, which cannot be read any more once its processes were reaped. A
  * user's groups may change: those of the process that was started last count, and a reader that has others is
  * replaced. facts may be NULL. */
 void proc_facts_know_user(struct proc_facts *facts, const struct proc_reader_user *user);
-/* Remembers the same for the user of proc, unless that user is known. proc must not be reaped yet. facts may
- * be NULL. */
+/* Reads and remembers gid and groups of uid from proc, unless that user is known already. proc must not be
+ * reaped yet. facts may be NULL. */
 void proc_facts_know_user_of(struct proc_facts *facts, const struct proc *proc, uid_t uid);
-/* Waits until all questions are answered, or that time: for the start, when the loop does not run yet. */
+/* Blocks until all questions are answered, or until that time. Only for the start, when the loop does not run
+ * yet. facts may be NULL. */
 void proc_facts_wait(struct proc_facts *facts, usec_t until);
 
 /* True for a reader's process. */

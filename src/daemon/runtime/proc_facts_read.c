@@ -28,7 +28,7 @@ int proc_facts_peers(struct proc_facts *facts, const struct proc *proc, uid_t us
         int r = facts ? ask_text(facts, PROC_PEERS, proc, user, peers, PROC_PEERS_MAX)
                       : proc_peers(proc, peers);
 
-        /* The user may have taken over the reader, and viewers see the answer. */
+        /* Reject other text: the user may have taken over the reader, and viewers see the answer. */
         return r == 0 && peers[strspn(peers, "0123456789abcdef.:[], ")] != '\0' ? -EBADMSG : r;
 }
 

@@ -20,7 +20,7 @@
 
 #define PROGRAM_NAME "sqmgr-reader"
 
-/* For a reader that only judges a configuration: a reload waits for it. */
+/* Time limit of reader_judge_tls(), which a reload waits for. */
 #define JUDGE_USEC (5 * USEC_PER_SEC)
 
 struct reader_process {
@@ -35,7 +35,7 @@ struct reader_process {
 /* A process that connects a Unix socket. */
 struct connecting {
         struct child child;
-        struct reader_process *process; /* NULL: it is gone */
+        struct reader_process *process; /* NULL: the reader process is gone */
 };
 
 static void process_free(struct reader_process *process)
@@ -118,7 +118,7 @@ static int start(struct reader_starter *base, void (*ended)(const char *how, voi
         return 0;
 }
 
-/* The process is reaped once it is dead, which a file system can delay. */
+/* Kills the process without waiting: a file system can delay its end. on_exited() frees it. */
 static void stop(struct reader_process *process)
 {
         process->ended = NULL;
@@ -168,7 +168,7 @@ int reader_starter_init(struct reader_starter_daemon *ret, struct children *chil
         return reader_user(&ret->uid, &ret->gid);
 }
 
-/* Processes that were stopped are dead soon: they were killed, and wait for no file. */
+/* The waits are short: a reader that was killed waits for no file. */
 void reader_starter_clear(struct reader_starter_daemon *starter)
 {
         struct child *child = starter->children ? starter->children->first : NULL;
@@ -189,7 +189,7 @@ void reader_starter_clear(struct reader_starter_daemon *starter)
         starter->program_fd = close_fd(MAX(starter->program_fd, -1));
 }
 
-/* The last of a process that only judges a configuration. */
+/* The context of on_judgment(). */
 struct judgment {
         sd_event *event;
         struct settings_tls_refusal *refusal;
@@ -212,7 +212,7 @@ static int on_late(sd_event_source *source _unused_, uint64_t due _unused_, void
         return sd_event_exit(userdata, -ETIMEDOUT);
 }
 
-/* Runs a loop of its own until the reader has said what it makes of the files. */
+/* Runs event, a loop of its own, until the reader has judged the TLS files. Returns as reader_judge_tls(). */
 static int judge(sd_event *event, struct reader_starter *starter, struct reader_configuration *configuration,
                  struct settings_tls_refusal *ret)
 {

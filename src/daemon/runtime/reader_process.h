@@ -11,19 +11,22 @@ struct reader_starter_daemon {
         struct reader_starter starter;
         struct children *children; /* not owned */
         const char *path;          /* see reader_starter_init() */
-        /* The program is opened once: an upgrade replaces sqmgr and it together. -errno: not found yet. */
+        /* The program, opened once: a running sqmgr keeps its version of the reader after an upgrade. -errno:
+         * not found yet. */
         int program_fd;
         uid_t uid;
         gid_t gid;
 };
 
-/* Opens the program at path; NULL: the one beside that of this process, as in a build root, or else the one
- * that is installed. If there is none, that is logged, and each start of a reader tries again. path and
- * children must outlive the starter. Looks up the user, which may block. Returns 0 with *ret, to be cleared
- * by reader_starter_clear(); or -errno. */
+/* Opens the program at path; NULL: sqmgr-reader as reader_program_open() finds it. A missing program is
+ * logged, and each start of a reader tries again. path and children must outlive the starter. Looks up the
+ * user, which may block. Returns 0 with *ret, to be cleared by reader_starter_clear(); or -errno. */
 int reader_starter_init(struct reader_starter_daemon *ret, struct children *children, const char *path);
-/* Call when no reader is left. */
+/* Kills the processes that are left, and waits for their ends. Call when no struct reader uses the starter
+ * any more. */
 void reader_starter_clear(struct reader_starter_daemon *starter);
 
-/* Has a reader load the files for TLS, and waits for its answer: call it only when settings are read. */
+/* Starts a reader that loads the TLS files of the settings, and blocks for its answer, about 5 s at most:
+ * call only while settings are loaded. Returns 0, -EINVAL with the refused file and the reason in *ret,
+ * -ETIMEDOUT, or another -errno. */
 int reader_judge_tls(const struct redis_settings *settings, struct settings_tls_refusal *ret);

@@ -33,7 +33,7 @@ struct handed {
 };
 
 struct runtime {
-        sd_event *event; /* not owned, like wakeup and world */
+        sd_event *event; /* with wakeup and world: not owned */
         struct wakeup *wakeup;
         struct world *world;
         struct links links;

@@ -18,7 +18,7 @@ static char *ledger_path(const struct runtime *runtime)
         return asprintf(&path, "%s" LEDGER_SUFFIX, runtime->world->settings->state_file) < 0 ? NULL : path;
 }
 
-/* Room for all workers, while a restart doubles them, and for some that a reload adds. */
+/* Returns room for all workers, doubled during a restart, and for some that a reload adds. */
 static size_t wanted_slots(const struct world *world)
 {
         size_t n = 64;
@@ -106,7 +106,8 @@ void start_record_close(struct runtime *runtime)
         ledger_file_close(&runtime->ledger);
 }
 
-/* A process is about to run that the next sqmgr finds only by its search. */
+/* Records that a process without a slot is about to run: the next sqmgr finds that process only by a
+ * search. */
 static void miss(struct runtime *runtime, int error)
 {
         _cleanup_free_ char *path = ledger_path(runtime);

@@ -20,5 +20,6 @@ void start_record_close(struct runtime *runtime);
  * the start is made all the same, and the ledger counts as volatile until attach_record_missing(). */
 unsigned start_record_begin(struct runtime *runtime, const struct fleet *fleet, unsigned index,
                             uint64_t generation, enum reason reason, usec_t now);
-/* Records the running process of an adopted worker. Returns the number of its slot, or 0. */
+/* Records the running process of a worker that has no slot. Returns the number of its slot; 0 if there is no
+ * room: the ledger then counts as volatile. */
 unsigned start_record_add(struct runtime *runtime, const struct worker *worker);

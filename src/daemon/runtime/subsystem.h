@@ -69,6 +69,8 @@ struct subsystems {
 /* table is terminated by NULL. Returns 0 or -errno; call subsystems_end() in both cases. */
 int subsystems_begin(struct subsystems *subsystems, const struct subsystem *const table[],
                      struct persist *persist);
+/* Each of the following calls the function of that name of each subsystem that has one, in the order of the
+ * table. */
 void subsystems_join(const struct subsystems *subsystems);
 void subsystems_poll(const struct subsystems *subsystems, usec_t now);
 void subsystems_observe(const struct subsystems *subsystems, usec_t now);

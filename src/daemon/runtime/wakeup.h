@@ -22,6 +22,7 @@ struct wakeup {
 /* The first poll is due at once. world and event must outlive wakeup. Returns 0 or -errno; call
  * wakeup_close() in both cases. */
 int wakeup_open(struct wakeup *wakeup, sd_event *event, struct world *world, wakeup_fn run, void *userdata);
+/* Frees the sources of the loop and the plan. */
 void wakeup_close(struct wakeup *wakeup);
 
 /* Requests a pass before the loop sleeps again. Call when something was observed. */

@@ -25,8 +25,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Interval between searches while processes are unclear; while only lists in Redis are awaited, each interval
- * is twice the one before it, up to the second one. */
+/* Interval between searches while processes are unclear. While only lists in Redis are awaited, the interval
+ * doubles each time, up to SEARCH_MAX_USEC. */
 #define SEARCH_USEC     (100 * USEC_PER_MSEC)
 #define SEARCH_MAX_USEC (16 * SEARCH_USEC)
 /* Slices of the first search, before anything else is served. */
@@ -63,7 +63,7 @@ static void check_user(const struct search *search, const struct worker *worker,
                     (int)worker->process.pid, (unsigned)uid, (unsigned)wanted);
 }
 
-/* The kernel shows a stop signal that was sent and that the worker has not handled yet. */
+/* Confirms the stop signal if the kernel shows it as pending: sent, and not handled by the worker yet. */
 static void confirm_pending(const struct fleet *fleet, const struct proc *proc, struct worker *known)
 {
         int signo = fleet_settings_stop_signal(fleet->settings)
@@ -318,8 +318,8 @@ static int search_new(struct runtime *runtime, struct persist *persist, usec_t n
         return r;
 }
 
-/* The lock is free while another sqmgr runs, if somebody has deleted the file. Returns -EBUSY after an error
- * was logged. */
+/* Refuses to run beside another sqmgr whose lock file somebody has deleted: the lock is free then. Returns 0,
+ * -EBUSY after logging an error, or another -errno. */
 static int refuse_other_sqmgr(struct search *search, const struct settings *settings,
                               const struct state *state)
 {
@@ -334,7 +334,7 @@ static int refuse_other_sqmgr(struct search *search, const struct settings *sett
         return -EBUSY;
 }
 
-/* more: the first search has not seen all processes yet. */
+/* Logs the result. more: the first search has not seen all processes yet. */
 static void report(const struct search *search, bool more, int outcome, const char *why)
 {
         const struct adoption *adoption = search->adoption;
@@ -375,7 +375,7 @@ int adopt_begin(struct runtime *runtime, struct persist *persist, struct setting
                 log_error("cannot read the state file '%s': %s", settings->state_file, strerror(-outcome));
                 return outcome;
         }
-        /* Before the ledger is opened: it may be in use. */
+        /* Check before opening the ledger, which another sqmgr may be using. */
         r = refuse_other_sqmgr(search, settings, state);
         if (r >= 0)
                 r = start_record_open(runtime, persist->boot_id);

@@ -9,6 +9,7 @@
  * settings; fleets that are no longer configured but still have workers are added to them. Returns 0, or
  * -errno if a running worker cannot be watched: then no fleet may run. */
 int adopt_begin(struct runtime *runtime, struct persist *persist, struct settings *settings, usec_t now);
+/* Ends the search, if any. Accepts NULL; returns NULL. */
 struct search *adopt_free(struct search *search);
 /* Continues a search that awaits answers of the readers (daemon/runtime/proc_facts.h). */
 void adopt_resume(struct persist *persist);

@@ -16,8 +16,8 @@ struct persist {
         struct search *search;
 };
 
-/* Writes the state. Returns false if the write failed; an error is logged when
- * it changes. */
+/* Writes the state, then lets the commands of started templates begin, even after a failure
+ * (templates_begin()). Returns false if the write failed. An error is logged only when it changes. */
 bool persist_save(struct persist *persist, usec_t now);
 /* Like persist_save() outside of a pass. If the write fails, the next pass tries again. */
 void persist_save_now(struct persist *persist, usec_t now);

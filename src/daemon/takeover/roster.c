@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Directories that are compared with one fleet's: as many releases may have running workers. */
+/* Limit of different directories compared with one fleet's: one for each release with running workers. */
 #define PLACES_MAX 16
 
 struct entry {
@@ -24,7 +24,7 @@ struct entry {
         uint64_t born_usec;
 };
 
-/* Whether a path is where the fleet's directory leads. */
+/* A directory of a process. same: the fleet's directory leads there; valid once known. */
 struct place {
         char *path;
         bool known, same;
@@ -41,7 +41,7 @@ struct fleet_roster {
         size_t n_entries, allocated;
         struct place places[PLACES_MAX];
         size_t n_places;
-        struct release_check *check; /* of the last place */
+        struct release_check *check; /* comparison of the last place; NULL: none in progress */
 };
 
 struct roster {
@@ -85,7 +85,7 @@ static void on_roster(struct answer *answer, void *userdata)
         list->asked = NULL;
         if (answer->status == ANSWER_LOST || take_roster(list, &answer->roster) < 0)
                 return;
-        /* A list that cannot be read now cannot be read at the next search either. */
+        /* A refused list counts as read: the next search could not read it either. */
         list->read = true;
         if (answer->status != ANSWER_OK)
                 log_warning("fleet '%s': cannot read the worker list in Redis; workers of an earlier sqmgr "
@@ -115,8 +115,8 @@ static void on_compared(const struct error_report *error, void *userdata)
         list->roster->news(list->roster->userdata);
 }
 
-/* Finds out where the fleet's directory leads: its user can change that, and may have it on a file server
- * that hangs, so a child of that user resolves it. */
+/* Starts to compare where the fleet's directory leads with path. A child resolves the directory as the
+ * fleet's user, who may have it on a file server that hangs. */
 static void compare(struct fleet_roster *list, const char *path)
 {
         struct place *place = &list->places[list->n_places];
@@ -132,7 +132,8 @@ static void compare(struct fleet_roster *list, const char *path)
                 place->known = true;
 }
 
-/* Is this the directory of the fleet's workers? */
+/* Returns true if path is known to be the directory of the fleet's workers; otherwise may start a
+ * comparison. */
 static bool is_directory(struct fleet_roster *list, const char *path)
 {
         const char *directory = list->fleet->settings->directory;
@@ -154,7 +155,8 @@ static bool is_directory(struct fleet_roster *list, const char *path)
         return false;
 }
 
-/* True if a process with this parent may be an orphan of a sqmgr that ran where we do. */
+/* Returns true if the parent is init or an ancestor of ours: orphans of an earlier sqmgr have such a
+ * parent. */
 static bool is_orphan(const struct proc_place *place)
 {
         _cleanup_proc_ struct proc *parent = NULL;
@@ -195,7 +197,8 @@ static const struct entry *find_entry(const struct fleet_roster *list, pid_t pid
         return NULL;
 }
 
-/* Was the process listed by itself, and not by one that had its pid before? Returns 1, 0 or -errno. */
+/* Checks that the process itself was registered, and not an earlier process with its pid. Returns 1, 0 or
+ * -errno. */
 static int is_born(const struct fleet_roster *list, const struct proc *proc, uid_t user)
 {
         const struct traits *traits = list->fleet->settings->traits;
@@ -214,7 +217,7 @@ static int is_born(const struct fleet_roster *list, const struct proc *proc, uid
         return 0;
 }
 
-/* Does the process itself show no other queues than the fleet's command serves? Returns 1, 0 or -errno. */
+/* Checks that the title shows no queues that the fleet's command does not serve. Returns 1, 0 or -errno. */
 static int has_queues_of(const struct fleet_roster *list, const struct proc *proc, uid_t user)
 {
         const struct framework *framework = framework_of_fleet(list->fleet);

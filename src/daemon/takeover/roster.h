@@ -2,11 +2,16 @@
 /* The workers of this host that Redis lists, for the search of takeover/search.h.
  *
  * The title of an RQ worker overwrites its environment. Outside a service of systemd nothing else then shows
- * whose worker it is but its framework's own list. A listed process is taken for a worker of a fleet only if
- * all of this fits: the list names this host, its pid and the queues of the fleet's command; it was
- * registered since the process was started; the process has the fleet's directory, no parent but one that
- * orphans of a sqmgr get, and no service of its own. Its user, and that it fits no other fleet, is for
- * continuity/adoption to judge. */
+ * whose worker it is but its framework's own list. A listed process counts as a worker of a fleet only if all
+ * of these conditions hold:
+ *
+ * - The list names this host, the pid, and the queues of the fleet's command.
+ * - The entry was registered since the process was started.
+ * - The process has the fleet's directory.
+ * - The parent is init or an ancestor of ours, as for orphans of an earlier sqmgr.
+ * - The process is not part of another service.
+ *
+ * continuity/adoption checks the user, and that the process fits no other fleet. */
 #pragma once
 
 #include "io/proc.h"

@@ -19,9 +19,9 @@
 /* Limits per slice, which takes a few milliseconds. */
 #define SLICE_PROCESSES 1000
 #define SLICE_BYTES     ((size_t)2 << 20)
-/* A process that cannot be read for so long holds the fleets of its user alone. */
+/* After this time, a process that cannot be read delays only the fleets of its user. */
 #define PATIENCE_USEC (3 * USEC_PER_SEC)
-/* The start waits no longer for the readers. */
+/* Limit of the time that the start waits for the readers. */
 #define START_WAIT_USEC USEC_PER_SEC
 /* No chain of parents is longer in practice. */
 #define ANCESTORS_MAX 128
@@ -94,7 +94,7 @@ static const struct watched *watched_here(const struct search *search, pid_t pid
         return watched && !watched->elsewhere && proc_is_alive(pid, start) ? watched : NULL;
 }
 
-/* The same for the processes that the state names. */
+/* Returns who watches any process that the state names; NULL: no other sqmgr. */
 static const struct watched *watched_in_state(const struct search *search, const struct state *state)
 {
         const struct watched *watched = NULL;
@@ -117,8 +117,8 @@ static const struct watched *watched_in_state(const struct search *search, const
         return watched;
 }
 
-/* Returns 1 if the process has the marker of our instance, 0 if not, or -errno. Of other users than the
- * workers' nothing is read. */
+/* Returns 1 if the process has the marker of our instance, 0 if not, or -errno. Reads nothing of processes
+ * whose user has no workers. */
 static int has_our_marker(struct search *search, pid_t pid)
 {
         _cleanup_proc_ struct proc *proc = NULL;
@@ -158,7 +158,7 @@ int search_other_sqmgr(struct search *search, const struct state *state, pid_t *
         for (size_t i = 0; r == 0 && i < watchers->n; i++) {
                 const struct watched *watched = &watchers->list[i];
 
-                /* A worker is watched by two descriptors where its heartbeats are its own. */
+                /* Skip duplicates: the list has an entry for each pidfd. */
                 if (watched->elsewhere || (i > 0 && watchers->list[i - 1].pid == watched->pid))
                         continue;
                 r = has_our_marker(search, watched->pid);

@@ -17,8 +17,9 @@ struct search {
         struct persist *persist;
         struct adoption *adoption;
         char service[512];     /* our control group if only workers share it; else "" */
-        struct roster *roster; /* NULL: in a service, which tells more than Redis */
-        bool awaits_lists;     /* as the last search ended */
+        struct roster *roster; /* NULL: sqmgr is a service, whose control group identifies workers better than
+                                  Redis */
+        bool awaits_lists;     /* lists were still awaited when the last search ended */
         unsigned n_waits;      /* searches in a row that found nothing to wait for but lists */
         int failed;            /* -errno of the last search; 0: no error */
         sd_event_source *timer;
@@ -26,9 +27,8 @@ struct search {
         /* Processes at the start of this search; at counts those that were seen. */
         pid_t *pids;
         size_t n_pids, at;
-        size_t n_waiting; /* of those that were seen: these await answers of the readers, and are seen again
-                           */
-        bool waits;       /* all others were seen */
+        size_t n_waiting; /* number of seen processes that await answers of the readers, and are seen again */
+        bool waits;       /* only processes that await the readers are left */
         usec_t began_at;
         struct watchers watchers; /* of other sqmgrs, as this search began */
         size_t slice_bytes;       /* bytes of environments read in this slice */
@@ -49,6 +49,6 @@ int search_other_sqmgr(struct search *search, const struct state *state, pid_t *
  * search_outcome, or -errno; another search can then find the workers that are not adopted yet. Next, call
  * adoption_search_end(), or after SEARCH_GOES_ON adoption_hold() and search_run() again. */
 int search_run(struct search *search, usec_t now);
-/* Like search_run(), for at most this many slices, and waits a second at most for the readers: for the start.
- */
+/* Like search_run(), for at most this many slices. Blocks for the readers, at most one second. Only for the
+ * start. Returns as search_run(). */
 int search_run_first(struct search *search, unsigned slices, usec_t now);

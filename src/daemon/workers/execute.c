@@ -59,7 +59,7 @@ static void start(struct runtime *runtime, const struct action *action, usec_t n
         };
         if (fleet_settings_need_redis(fleet->settings))
                 request.redis_url = settings_fleet_url(runtime->world->settings, fleet->settings);
-        /* Allocated before the start: a start that fails for lack of memory needs it. */
+        /* Allocate before the start: needed if memory runs out after the child was forked. */
         _cleanup_free_ struct unwatched *unwatched = malloc(sizeof(*unwatched));
         struct launched launched;
         _cleanup_proc_ struct proc *proc = NULL;
@@ -74,7 +74,8 @@ static void start(struct runtime *runtime, const struct action *action, usec_t n
         struct worker *worker = NULL;
         r = proc_open(launched.pid, &proc);
         if (r >= 0) {
-                /* Before the state can name the process: no slot of a named process is void. */
+                /* Claim before the state can name the process: the slot of a named process must not be
+                 * void. */
                 (void)ledger_claim(&request.claim, launched.pid, proc_start_time(proc));
                 worker = observe_started(fleet, action->index, action->reason, launched.pid,
                                          proc_start_time(proc), now);
@@ -105,8 +106,8 @@ static void start(struct runtime *runtime, const struct action *action, usec_t n
                 observe_start_failed(fleet, action->index, -r, now);
 }
 
-/* Returns 0 or a positive errno. Without known heartbeats, the whole process group gets the signal: any of it
- * could become the worker, and none has taken a job. */
+/* Signals the process that sends heartbeats. If that process is not known, signals the whole process group:
+ * any process could become the worker, and none has taken a job. Returns 0 or a positive errno. */
 static int signal_worker(const struct worker *worker, int signo)
 {
         const struct process *process = worker->handle;

@@ -10,7 +10,7 @@ struct launch_report;
 /* The process whose log tail is read. */
 struct exit_log_source {
         const struct fleet *fleet;
-        const struct proc *main; /* names the process to proc_facts_log_tail(), like the next */
+        const struct proc *main; /* with user: for proc_facts_log_tail() */
         uid_t user;
         pid_t pids[2]; /* 0 or duplicates: fewer pids */
         usec_t since;
@@ -19,11 +19,14 @@ struct exit_log_source {
 /* Asks for the log tail of a process before it is reaped: the answer arrives meanwhile. */
 void exit_log_ask(struct runtime *runtime, const struct exit_log_source *of,
                   const struct launch_report *report);
-/* Adds details from the launch report and the log to exit: why the command never ran, and, if the exit was
- * not expected, the log tail. If both are missing then, sets lines_token for a pending read of the journal.
- * exit then points into report and lines. Returns 0; or -EINPROGRESS with exit unchanged: to be called again
- * when the readers have answered (daemon/runtime/proc_facts.h). */
+/* Adds details to exit: why the command never ran, from the launch report; and, unless the exit was expected,
+ * the log tail. If neither is available for an unexpected exit, sets lines_token for a read of the journal;
+ * observe_log_tail() follows. exit then points into report and lines.
+ *
+ * Returns 0; or -EINPROGRESS with exit unchanged: call again when the readers have answered
+ * (daemon/runtime/proc_facts.h). */
 int exit_log_add(struct runtime *runtime, const struct exit_log_source *of,
                  const struct launch_report *report, bool expected, struct quoted *lines,
                  struct exit_status *exit);
+/* Cancels all pending reads of the journal. */
 void exit_log_forget(struct runtime *runtime);

@@ -53,8 +53,8 @@ static bool succeed(struct process *process, const struct exit_status *exit, str
         return true;
 }
 
-/* Starts rescues for sibling heartbeat processes, which may have exited with it. The exit status of siblings
- * is not known; a living sibling keeps its jobs. */
+/* Starts rescues for sibling heartbeat processes, which may have exited with the worker. Their exit status is
+ * not known; a living sibling keeps its jobs. */
 static void begin_rescue_of_siblings(const struct process *process)
 {
         const struct exit_status unknown = {.known = false};
@@ -118,8 +118,8 @@ static struct exit_log_source log_source(const struct process *process)
         };
 }
 
-/* Handles the exit of the last known process of the worker. While the readers read what else is left of it,
- * and its log, waits for exits_resume(). */
+/* Handles the exit of the last known process of the worker. Returns early while the readers read leftover
+ * processes or the log; exits_resume() then calls again. */
 static void ended(struct process *process, struct exit_status exit)
 {
         _cleanup_proc_ struct proc *left = NULL;

@@ -10,7 +10,8 @@ int exits_watch(struct process *process);
  * is taken in all cases. Returns 0, or -errno with nothing changed. */
 int exits_watch_heartbeat(struct process *process, struct proc *heartbeat);
 
-/* Continues with the workers whose exit awaits answers of the readers (daemon/runtime/proc_facts.h). */
+/* Handles the exits that awaited answers of the readers. Call once these have answered
+ * (daemon/runtime/proc_facts.h). */
 void exits_resume(struct runtime *runtime);
 
 /* Reaps exited children: workers, other children, and orphans inherited as subreaper. Returns true if more

@@ -4,7 +4,8 @@
 
 #include "daemon/workers/process.h"
 
-/* Polls the process that sends heartbeats. The process is idle while a child of it runs a job. Or its main
- * thread has slept for three seconds without waking, in a job or waiting for one: this takes two polls.
- * Returns 1, 0 or -errno. */
+/* Polls the process that sends heartbeats. Returns 1 if the process is not taking a job: a child of it runs
+ * one, or its main thread has slept for three seconds without waking, within a job or waiting for one.
+ * Sleeping is proven at the second poll at the earliest. Returns 0 if nothing is proven, -ESRCH if the
+ * process is not known, or another -errno. */
 int idle_check_poll(struct process *process, usec_t now);

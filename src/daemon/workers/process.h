@@ -20,11 +20,11 @@ struct process {
         /* main has exited and a leftover process is searched for; else NULL. */
         struct orphan_search *orphan_search;
         struct exit_status main_status; /* how main has exited */
-        bool exit_waits;                /* for what the readers say of it: see exits.c */
+        bool exit_waits;                /* the exit is handled once the readers have answered; see exits.c */
         unsigned poll_waits;            /* poll items that await answers of the readers */
         struct proc *heartbeat;         /* process that sends heartbeats, if not main; else NULL */
         struct heartbeat_slot *slot;
-        sd_event_source *main_exit; /* managed by exits.c, like the next */
+        sd_event_source *main_exit; /* with heartbeat_exit: managed by exits.c */
         sd_event_source *heartbeat_exit;
         int report_fd;
         int child_fd; /* the child's end of report_fd, see launch.h; -1: none */

@@ -112,7 +112,7 @@ static void try_again(struct rescue *rescue, const struct error_report *error)
         rescue_free(rescue);
 }
 
-/* The same for -errno. */
+/* Like try_again(), for an -errno. */
 static void try_again_errno(struct rescue *rescue, int r)
 {
         struct error_report error;
@@ -203,7 +203,8 @@ static void on_running_jobs(struct job_list *lists, const struct error_report *e
         ask_next(rescue);
 }
 
-/* Decides on an OOM kill. The kernel's count is read now: the replacement may have been planned before. */
+/* Decides whether the death was an OOM kill. Reads the kernel's count first: the last poll may be older than
+ * the death. */
 static void judge(struct rescue *rescue)
 {
         usec_t now = clock_now(CLOCK_MONOTONIC);

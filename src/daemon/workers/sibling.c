@@ -10,7 +10,7 @@
 
 struct others {
         const struct process *process;
-        bool any_group; /* else only the process's own group */
+        bool any_group; /* false: only processes of the worker's process group */
         struct proc *found;
         int unknown; /* -errno of a process that was not read yet, or cannot be; 0: none */
 };
@@ -39,7 +39,7 @@ static int poll_at(pid_t pid, void *userdata)
                 return 0;
         r = proc_evidence_runs_jobs(process->runtime->proc_facts, proc, process_user(process->worker),
                                     framework_of(process->worker->fleet->settings->traits));
-        /* All are asked at once. */
+        /* Continue, so that the readers are asked about all processes at once. */
         if (proc_facts_is_unknown(r)) {
                 others->unknown = others->unknown == -EINPROGRESS ? -EINPROGRESS : r;
                 return 0;

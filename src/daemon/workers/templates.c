@@ -40,13 +40,13 @@ struct template_process {
         int socket; /* -1: closed */
         sd_event_source *input;
         bool awaits_start; /* the command waits for permission to start */
-        int report_fd;     /* of its launch; -1: none */
+        int report_fd;     /* for the report of the launch; -1: none */
         struct launch_report report;
         struct exit_status exit;
         bool exit_waits; /* all processes have exited; the readers read the log */
         bool boot_waits; /* the readers read whether it has started to work */
 
-        int worker_socket; /* of the pending fork; -1: none */
+        int worker_socket; /* our end of the pending fork's socket; -1: none */
         sd_event_source *worker_input;
         pid_t hello_pid;      /* forked process that is not our child yet; 0: none */
         uint64_t asked_ticks; /* time of the fork request in the unit of field 22 of /proc/PID/stat */
@@ -506,7 +506,7 @@ struct boot_poll {
         const struct framework *framework;
         uid_t user;
         bool found;
-        int unknown; /* as in sibling.c */
+        int unknown; /* -errno of a process that was not read yet, or cannot be; 0: none */
 };
 
 static int poll_each(pid_t pid, void *userdata)
@@ -578,7 +578,7 @@ void templates_end(struct template *template, usec_t now)
         template_observe_ended(template, now);
 }
 
-/* Kill the processes of a loading template. Other processes of a serving template's command may serve its
+/* Kills all processes of a loading template. Other processes of a serving template's command may serve its
  * workers. */
 void templates_kill(struct template *template, usec_t now)
 {

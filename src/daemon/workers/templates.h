@@ -17,9 +17,11 @@ void templates_load(struct runtime *runtime, struct fleet *fleet, usec_t now);
 /* Asks the template of the action for a fork that becomes the worker of the action. */
 void templates_fork(const struct action *action, usec_t now);
 void templates_end(struct template *template, usec_t now);
-/* Kills the process group of a template that did not end in time. */
+/* Kills a template that did not end in time: the process group of a loading template; of a serving one only
+ * the command, since others may serve its workers. */
 void templates_kill(struct template *template, usec_t now);
-/* Lets a forked worker continue. */
+/* Lets a forked worker continue. Returns without effect until a complete scan of identities has shown others
+ * of its pid, for at most one second; a later pass tries again. */
 void templates_go(struct worker *worker, usec_t now);
 
 /* Lets the commands of started templates begin. Call when the state was written, or could not be. */
