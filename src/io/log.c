@@ -48,8 +48,8 @@ const char *log_of_workers(const char *setting)
         return log_is_journal() ? "journal" : "inherit";
 }
 
-/* Whoever reads stderr must not block us. stderr cannot be made non-blocking, since workers share it. A pipe
- * that polls writable takes a whole line. */
+/* A slow reader of stderr must not block us. stderr cannot be made non-blocking, since workers share it. A
+ * pipe that polls writable takes a whole line. */
 static bool log_has_space(void)
 {
         struct pollfd pollfd = {.fd = STDERR_FILENO, .events = POLLOUT};
