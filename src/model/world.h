@@ -47,8 +47,8 @@ struct world {
         struct pressure pressure;                 /* zeroes without pressure_limit */
         struct pressure_reading pressure_reading; /* the last reading */
 
-        bool ledger_volatile; /* the record of signals may end with sqmgr: what must not be sent twice waits
-                               */
+        bool ledger_volatile; /* the ledger would be lost if sqmgr ended: a stop signal that must not be sent
+                                 twice waits */
         bool shutting_down;
         bool shutdown_now; /* shutdown was ordered twice */
         usec_t shutdown_at;
@@ -88,8 +88,8 @@ static inline void event_by(const struct orderer *by, struct event *event)
                 event->by = *by;
 }
 
-/* Quotes text from elsewhere with the event; event: NULL if it was lost; quoted: NULL: nothing. If memory is
- * short, the event stays without it. */
+/* Adds a copy of text from elsewhere to the event. event: NULL if it was lost; quoted: NULL: nothing to add.
+ * If memory is short, the event has no quoted text. */
 void event_quote(struct event *event, const struct quoted *quoted);
 
 void world_events_clear(struct world *world);
