@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Coordinates the scans of sets of identities by the hosts of one server (observe/scan_throttle.h).
  *
- * A host that wants to scan has its connection counted by the server (reader/scan_asks.c). A server that
- * gives no count has each scan made as if there were no other hosts. */
+ * A host that wants to scan has the server count its connection (reader/scan_asks.c). If the server gives no
+ * such count, each host scans as if it were alone. */
 #pragma once
 
 #include "observe/scan_throttle.h"
@@ -27,7 +27,8 @@ struct scan_permit {
  * scan_permit_request() has run. */
 void scan_permit_init(struct scan_permit *scan_permit, struct reader *reader, unsigned nsec,
                       scan_permit_fn callback, void *userdata);
-/* Call for each new connection: this host is not counted any more, and the count may be available. */
+/* Call for each new connection: the server does not count this host any more, and may be one that gives a
+ * count. */
 void scan_permit_connected(struct scan_permit *scan_permit);
 /* True if many hosts wanted to scan at the last reading. */
 bool scan_permit_is_contended(const struct scan_permit *scan_permit);

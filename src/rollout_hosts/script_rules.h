@@ -65,7 +65,7 @@ extern const char *const rollout_script_suffixes[ROLLOUT_SCRIPT_KEYS];
  *                      COUNTS: `TOTAL REPLACED DRAINING FAILED`, the workers of its fleet, with "roll",
  *                      "done" and "fail"; "" if its restart has not begun.
  *                      "see"   reports presence; TEXT is why the host begins no restart yet
- *                      "want"  requests a lease; TEXT as for "see"
+ *                      "want"  requests a lease; TEXT as for "see", so "" clears the reason
  *                      "roll"  holds and renews a lease; TEXT is the progress
  *                      "wait"  gives back a lease that is not used
  *                      "done"  ends the lease; repeated once no old worker drains. Until then, TEXT is
