@@ -129,7 +129,7 @@ void alert_queue_put_back(struct alert_queue *queue, struct alert *alert, json_t
                 alert->event = event;
         }
         alert->due = due;
-        /* This alert came first, and must not be sent after the alert that ends it. */
+        /* The alert that is put back came first, and must not be sent after the alert that ends it. */
         for (size_t i = 0; i < queue->n; i++)
                 if (are_opposite(alert, &queue->alerts[i]))
                         queue->alerts[i].due = MAX(queue->alerts[i].due, usec_add(due, 1));

@@ -192,13 +192,13 @@ struct worker_orders {
         usec_t stop_at;      /* when it was asked to exit; 0: never */
         bool group_signaled; /* all its processes were asked to exit, not only the one that sent heartbeats */
         bool stop_acknowledged; /* a heartbeat after stop_at said quiet */
-        bool finishes_job; /* the process that sent heartbeats has ended, and a leftover process finishes its
-                              job: the exit of the leftover process proves the end of the job */
-        bool succeeded; /* the process that sent heartbeats has ended, and its command has started another one
-                           that accepted jobs: more may follow */
-        bool unconfirmed;    /* may not have received its stop signal, because an earlier sqmgr ended while
-                                sending it. A second signal would end the jobs, so none is sent until heartbeats
-                                show whether the first arrived */
+        bool finishes_job; /* that process has ended, and a leftover process finishes its job: the leftover's
+                              exit proves the end of the job */
+        bool succeeded;    /* that process has ended, and another one of its command accepted jobs: more may
+                              follow */
+        bool unconfirmed;  /* may not have received its stop signal, because an earlier sqmgr ended while
+                              sending it. A second signal would end the jobs, so none is sent until heartbeats
+                              show whether the first arrived */
         bool quiet_uncaught; /* does not catch the quiet signal: it is stopped instead */
         int signal_error;    /* errno of the last refused signal; 0: none */
         usec_t killed_at;

@@ -89,7 +89,7 @@ struct rollout_group {
         enum host_lease mine;   /* in the last reply; HOST_LEASE_NONE if for another rollout */
         uint32_t canary_seconds; /* in the last reply */
         enum rollout_trouble trouble;
-        bool said_draining; /* the last request was a "done" that reported draining old workers */
+        bool said_draining; /* that request reported draining */
         /* Set by the caller: */
         bool refused;  /* Redis does not run the script */
         bool draining; /* old workers of the fleet still finish their jobs */
