@@ -52,8 +52,8 @@ usec_t worker_title_proof_usec(const struct worker *worker)
         return IDLE_TITLE_INTERVALS * worker->fleet->settings->traits->sent_usec;
 }
 
-/* Without heartbeats, titles and threads must agree. The threads count if all that the title claims were
- * seen: a thread of an unknown name could run a job unseen. */
+/* The proof without heartbeats: titles and threads must agree. Threads count only if as many were seen as the
+ * title claims, because a thread with an unknown name could run a job. */
 static enum wait title_proof_wait(const struct worker *worker)
 {
         const struct worker_evidence *evidence = &worker->evidence;

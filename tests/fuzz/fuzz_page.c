@@ -19,7 +19,7 @@ static json_t *make_rollouts(json_t *word)
                 "rolling", "progress", "1 of 2");
 }
 
-/* Each %s is a text of foreign origin. */
+/* Returns a document with text in place of each foreign string. */
 static json_t *make_document(const char *text)
 {
         json_t *word = json_string_nocheck(text);
@@ -46,7 +46,7 @@ static json_t *make_document(const char *text)
         return document;
 }
 
-/* What the page is built of; to be freed. */
+/* Returns the elements of the page as text, which the caller frees. */
 static char *build(const json_t *document, enum page_part part)
 {
         char *html = NULL, *skeleton;
@@ -61,10 +61,12 @@ static char *build(const json_t *document, enum page_part part)
         return skeleton;
 }
 
-/* A text changes what is said, and nothing else: as much is there as with a word without meaning. */
+/* Checks that a text changes only the words of the page: the elements are the same as with a harmless word.
+ */
 static void compare(const char *text, enum page_part part)
 {
-        /* Which is reachable or not as the text is, too; a text of nothing is left out. */
+        /* The parity of the first byte decides whether the instance is reachable, so the harmless word has
+         * the same parity. An empty text is skipped: the page leaves it out. */
         json_t *hostile = make_document(text), *clean = make_document(text[0] % 2 != 0 ? "axx" : "bxx");
 
         fuzz_check(hostile && clean);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The workers of one host, and the real core that looks after them: a world of tests/sim, with its faults, in
- * which the host's leases are restarts of its first fleet. Times are the group's. */
+/* The workers of one host and the real core that supervises them: a world of tests/sim, with its faults. A
+ * lease of the host restarts its first fleet. All times are those of the group. */
 #pragma once
 
 #include "base/macro.h"
@@ -9,41 +9,42 @@
 
 struct core;
 
-/* name: to tell its story by; NULL: it is not told. */
+/* Creates a core. name: the host in the printed story; NULL: no story is printed. Free with core_free(). */
 struct core *core_new(uint64_t seed, usec_t now, const char *name);
 /* Returns NULL. */
 struct core *core_free(struct core *core);
-/* As far as to that moment. reaches: its Redis can be reached. */
+/* Runs until now. reaches: the host can reach Redis. */
 void core_run(struct core *core, usec_t now, bool reaches);
-/* What was violated; NULL: nothing. */
+/* Returns what was violated; NULL: nothing. */
 const char *core_broken(const struct core *core);
 
-/* The machine has the release of a new order, which may be a bad one, and its fleet is restarted. Returns
- * false if the fleet is quieted and stays so. */
+/* Installs the release of a new order and restarts the fleet. bad: the release fails. Returns false if the
+ * fleet is quieted and stays so. */
 bool core_restart(struct core *core, bool bad);
 void core_abort(struct core *core);
-/* Of its last restart, as it was when sqmgr last lived; ret_error: why that has halted. */
+/* Returns the state of the last restart, as of the last moment that sqmgr ran. *ret_error: why the restart
+ * halted. */
 enum rollout_state core_rollout(const struct core *core, const char **ret_error);
 /* How many workers that take jobs, or will, are older than its last restart; but for those that hang. */
 unsigned core_outdated(const struct core *core);
 
-/* Writes the state. Returns whether that could be done. */
+/* Writes the state. Returns false on failure. */
 bool core_save(struct core *core);
-/* Was it written since this was last asked? */
+/* Returns true if the state was written since the last call. */
 bool core_was_saved(struct core *core);
 
-/* sqmgr is killed, and begun again by core_begin(). Returns false where it cannot be now: what it has last
- * done is not written. lost: so is its state. */
+/* Kills sqmgr; core_begin() starts the next one. lost: the state is lost, too. Returns false if sqmgr must
+ * not be killed now, because its last changes are not written. */
 bool core_kill(struct core *core, bool lost);
 void core_begin(struct core *core);
-/* All that runs there ends with it. */
+/* Reboots the machine: all its processes end. */
 void core_reboot(struct core *core);
-/* sqmgr does nothing until then; machine: nor does anything else. */
+/* Freezes sqmgr until then; machine: the whole machine. */
 void core_freeze(struct core *core, usec_t until, bool machine);
 void core_redis_failed_over(struct core *core);
 void core_redis_was_emptied(struct core *core);
 
-/* Nothing goes wrong any more. */
+/* Ends all faults. */
 void core_calm(struct core *core);
-/* Has everything come to rest? must: it is a violation that it has not. */
+/* Returns true if everything has settled. must: not to have settled is a violation. */
 bool core_is_settled(struct core *core, bool must);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A simulated group of hosts with one Redis: what each host decides and the script in Redis are the real ones
- * (rollout_hosts/group_rules.h, rollout_hosts/script_rules.h, which a Lua runs here), and so is the core that
- * restarts its workers (core.h); hosts, workers, the network, Redis' memory and its failovers are models
- * driven by one seed. */
+/* A simulated group of hosts with one Redis. Real are the decisions of each host
+ * (rollout_hosts/group_rules.h), the script in Redis (rollout_hosts/script_rules.h, run by Lua), and the core
+ * that restarts the workers (core.h). Hosts, workers, the network, the memory of Redis and its failovers are
+ * models driven by one seed. */
 #pragma once
 
 #include "../sim/rng.h"
@@ -11,7 +11,7 @@
 
 #define STEP     (250 * USEC_PER_MSEC)
 #define BEGUN_AT (1000000 * USEC_PER_SEC)
-/* So long there are faults. */
+/* How long faults occur. */
 #define TROUBLED (60 * USEC_PER_MIN)
 
 #define HOSTS_MAX   8
@@ -21,7 +21,7 @@
 
 #define RECORDED_MAX 8
 
-/* What stands in one key of Redis. */
+/* An entry of one key of Redis. */
 struct entry {
         char name[48];
         char value[320]; /* of a hash */
@@ -38,32 +38,32 @@ enum { KEY_ROLLOUT, KEY_HOSTS, KEY_SEEN, KEY_STATES, KEY_LEASES };
 
 struct redis {
         struct keys keys;
-        /* As it was before each of the last calls: a failover goes back to one of them. */
+        /* The keys before each of the last calls: a failover returns to one of these states. */
         struct keys before[CALLS_KEPT];
         usec_t before_at[CALLS_KEPT];
         size_t n_calls;
-        int64_t clock_usec; /* what its clock is off by */
+        int64_t clock_usec; /* difference of its clock from sim->now */
         uint64_t server;    /* changes with a failover */
 };
 
-/* Makes the Lua that runs the script. Returns false where that cannot be. */
+/* Creates the Lua state that runs the script. Returns false on failure. */
 bool script_open(void);
 void script_close(void);
-/* Runs it at that time. words: operation, host, and so on. The reply's words stay until the next call.
- * Returns how many there are; 0: it failed, and error says why. */
+/* Runs the script at that time. words: operation, host, and so on. Returns the number of words of the reply,
+ * which are valid until the next call; 0: failure, with the reason in *error. */
 size_t script_run(struct redis *redis, usec_t now, const char *const words[], size_t n,
                   struct field ret[WORDS_MAX], const char **error);
 
 const struct entry *keys_find(const struct keys *keys, unsigned key, const char *name);
 void keys_copy(struct keys *to, const struct keys *from);
-/* -1: no host of that name. */
+/* Returns the state of the host; -1: no host of that name. */
 int keys_state(const struct keys *keys, const char *name);
 unsigned keys_count(const struct keys *keys, int from, int to);
 const char *keys_field(const struct keys *keys, const char *field);
 void keys_put(struct keys *keys, unsigned key, const char *name, const char *value, double score);
 void keys_remove(struct keys *keys, unsigned key, const char *name);
 
-/* One call on its way. */
+/* A call in progress. */
 struct flight {
         bool under_way, executed, ordered;
         usec_t execute_at, deliver_at;
@@ -77,28 +77,28 @@ struct flight {
 
 struct host {
         char name[16], instance[16];
-        struct rollout_group group; /* in memory */
-        uint8_t saved[1024];        /* in the state file: what was packed of it */
+        struct rollout_group group; /* the state in memory of sqmgr */
+        uint8_t saved[1024];        /* the packed state in the state file */
         size_t saved_size;
-        usec_t saved_at;       /* by its clock */
+        usec_t saved_at;       /* by the clock of the host */
         bool exists, up, gone; /* the machine is gone permanently */
         bool partitioned, clone;
         usec_t frozen_until, up_at, poll_at;
-        usec_t able_at;      /* since when it has been able to ask Redis; 0: it is not */
+        usec_t able_at;      /* since when the host has been able to reach Redis; 0: it is not */
         usec_t connected_at; /* when its connection came up */
         int64_t clock_usec;
         bool connected;
-        uint64_t server; /* it is connected to */
+        uint64_t server; /* the server that the host is connected to */
         struct flight flight;
 
         struct core *core;
-        bool restarts; /* for the group, and is not through with it */
-        bool excused;  /* Redis does not know, by a fault, that it restarts */
-        bool undone;   /* by a failover */
+        bool restarts; /* restarts for the group, and has not ended that */
+        bool excused;  /* because of a fault, Redis does not know that the host restarts */
+        bool undone;   /* a failover has undone its lease */
 
-        uint64_t acted_number; /* the newest rollout that it has restarted for */
+        uint64_t acted_number; /* the newest rollout that the host has restarted for */
         char acted_id[ROLLOUT_ID_MAX + 1];
-        /* The last restarts that nobody whom it knows has ordered, the newest first. */
+        /* The last restarts that no trusted party has ordered, the newest first. */
         struct {
                 usec_t at; /* 0: none */
                 char id[ROLLOUT_ID_MAX + 1];
@@ -119,15 +119,15 @@ struct group_sim {
         bool keyed;        /* all hosts have a key, and forgers have none */
         bool forged;       /* a forger has been at work in this run */
         usec_t climb_until,
-                storm_until; /* so long a forger raises numbers, or begins one rollout after another */
-        usec_t storm_at;     /* when it does so next */
-        bool storm_begins;   /* what it did last is to begin one */
+                storm_until; /* until when a forger raises numbers, or begins one rollout after another */
+        usec_t storm_at;     /* when the forger begins or ends the next rollout */
+        bool storm_begins;   /* the last step of the forger has begun a rollout */
         enum { STORM_STOPS, STORM_IDS, STORM_REPLAYS } storm;
-        struct key recorded[RECORDED_MAX]; /* rollouts that were begun, as a forger keeps them */
+        struct key recorded[RECORDED_MAX]; /* earlier rollouts, recorded by a forger */
         size_t n_recorded;
-        bool faults;    /* they still happen */
-        unsigned ids;   /* given to rollouts so far */
-        unsigned cores; /* made so far */
+        bool faults;    /* faults still occur */
+        unsigned ids;   /* number of ids given to rollouts */
+        unsigned cores; /* number of cores created */
         uint64_t n_calls, n_leases, n_failovers, n_forged;
         bool verbose;
         char broken[512]; /* what was violated; "": nothing */
@@ -141,33 +141,32 @@ void group_end(struct group_sim *sim);
 void group_report(const struct group_sim *sim, const char *format, ...) _printf_(2, 3);
 void group_violate(struct group_sim *sim, const char *format, ...) _printf_(2, 3);
 struct host *group_add_host(struct group_sim *sim, const char *name);
-/* Redis does not know any more of those that restart and have no place there. Returns how many they are. */
+/* Excuses the hosts that restart without a lease in Redis, which has lost it. Returns their number. */
 unsigned group_excuse(struct group_sim *sim);
-/* Its sqmgr begins again. */
-/* What it knows of the group, into its state file. */
+/* host_pack() packs the host's state of the group for its state file. host_boot() starts its sqmgr. */
 void host_pack(const struct group_sim *sim, struct host *host);
 void host_boot(struct group_sim *sim, struct host *host, bool state_lost);
 void host_step(struct group_sim *sim, struct host *host);
 bool host_reaches(const struct group_sim *sim, const struct host *host);
-/* For the group. */
+/* Returns true if the host restarts for the group. */
 bool host_restarts(const struct host *host);
 bool host_holds_lease(const struct group_sim *sim, const struct host *host);
 bool host_has_twin(const struct group_sim *sim, const struct host *host);
-/* extra: the words behind its own, up to NULL. */
+/* Sends a call. extra: the words after operation, host and instance, NULL-terminated. */
 void host_call(struct group_sim *sim, struct host *host, int what, const char *const extra[]);
-/* Begins a rollout. there: what Redis has shown for that; NULL: nothing yet. */
+/* Sends a `begin`. there: the rollout in Redis as shown; NULL: unknown yet. */
 void host_order(struct group_sim *sim, struct host *host, const struct rollout_reply *there);
-/* Writes what a holder of the key makes of an order; "" where there is no key. */
+/* Writes the HMAC of an order; "" if there is no key. */
 void group_sign(const struct group_sim *sim, const char *order, const struct rollout_reply *rollout,
                 char mac[static ROLLOUT_MAC_MAX + 1]);
-/* The rollout as it stands in Redis, as far as it is signed. */
+/* Returns the members of the rollout in Redis that a signature covers. */
 struct rollout_reply group_rollout(const struct group_sim *sim);
-/* By the clock of Redis. */
+/* Returns the time by the clock of Redis. */
 uint64_t group_seconds(const struct group_sim *sim);
 void number_text(uint64_t number, char text[24]);
 
 /* faults.c */
 void group_trouble(struct group_sim *sim);
-/* Lets a forger who stays act in this step. */
+/* Runs the next step of a forger that stays, if due. */
 void group_forge(struct group_sim *sim);
 void group_fail_over(struct group_sim *sim);
