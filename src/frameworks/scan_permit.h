@@ -9,8 +9,8 @@
 
 struct reader;
 
-/* open: the scan may be made now. Called once for each scan_permit_request() that returned 0, never from
- * within it, and also if the connection was lost. */
+/* open: the scan may be made now. Called once for each scan_permit_request() that returned 0, also if the
+ * connection was lost, and never from within that call. reader_free() calls back from within, too. */
 typedef void (*scan_permit_fn)(bool open, void *userdata);
 
 struct scan_permit {

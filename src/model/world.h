@@ -68,8 +68,9 @@ struct fleet *world_fleet(const struct world *world, const char *name);
 /* Returns the worker of id "FLEET/INDEX", or NULL. */
 struct worker *world_worker(const struct world *world, const char *id);
 
-/* Appends an event; fleet and worker may be NULL. Returns the event, valid until the next one is added.
- * Returns NULL if out of memory: the event is lost, since no event justifies risking a worker. */
+/* Appends an event, and counts it in the totals; fleet and worker may be NULL. Returns the event, valid until
+ * the next one is added. Returns NULL if memory is short or too many events are pending: the event is then
+ * lost, but counted. */
 struct event *world_event(struct world *world, enum event_kind kind, struct fleet *fleet,
                           const struct worker *worker, const char *format, ...) _printf_(5, 6);
 
