@@ -66,8 +66,8 @@ static struct alert *add_alert(struct alert_queue *queue, const struct event *ev
         return alert;
 }
 
-/* Returns true if one alert is of a problem, and the other is of the end of that problem and waits. The two
- * must be sent in order of arrival, so that the last one shows the current state. */
+/* Returns true if other waits, and one of the two alerts is of a problem and the other of its end. They must
+ * be sent in order of arrival, so that the last one shows the current state. */
 static bool are_opposite(const struct alert *one, const struct alert *other)
 {
         return other->count > 0 && other->index == one->index && strcmp(other->fleet, one->fleet) == 0 &&

@@ -115,7 +115,8 @@ static bool serves_any(const struct fleet *fleet, const struct fleet *other)
         return other->link == fleet->link && has_any(fleet, autoscale_of(other)->served);
 }
 
-/* Returns false for a held fleet and for one whose count the operator has set. */
+/* Returns true if the count follows the queues now: the fleet accepts jobs, is not held, and the operator has
+ * set no count. */
 static bool follows(const struct fleet *fleet)
 {
         return is_automatic(fleet) && fleet_target(fleet) > 0 && hold_of(fleet) == SCALING_FREE;
