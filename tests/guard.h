@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A test leaves no folder behind, also where it fails, crashes or is killed: a process of its own, which no
- * signal to the test or to its group reaches, removes what was made as soon as all who could use it have
- * ended. */
+/* A test leaves no folder behind, even when it fails, crashes or is killed. A separate guard process removes
+ * the folders once all processes that could use them have ended. No signal to the test or its process group
+ * reaches the guard. */
 #pragma once
 
 #include <fcntl.h>
@@ -13,11 +13,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* To the guard: out of the way of tests that count their descriptors, or leave themselves few. */
+/* The descriptor to the guard. The number is high because some tests count their descriptors, or limit them.
+ */
 #define GUARD_FD 190
 
-/* The shell leaves the waiting to a process of its own, which is nobody's child by then. Ended here, our copy
- * of the test would be judged by valgrind for all that the test holds. */
+/* Executes a shell, which waits in a process in the background: an orphan, and no child of the test. A plain
+ * exit would not do: valgrind would report all memory of the test as leaked by this copy. */
 static inline void guard_run(int input)
 {
         static const char script[] =
@@ -34,7 +35,8 @@ static inline void guard_run(int input)
         _exit(1);
 }
 
-/* Before anything else is: it is a child of nobody who counts his. Returns whether it runs. */
+/* Starts the guard, before any other process. The guard is no child of the test, because some tests count
+ * their children. Returns true if the guard runs. */
 static inline bool guard_start(void)
 {
         int ends[2], status = 0;

@@ -19,8 +19,8 @@ enum finding_level { FINDING_OK, FINDING_WARNING, FINDING_PROBLEM, _FINDING_LEVE
 struct finding {
         enum finding_level level;
         char *about;          /* the subject; all three strings are owned */
-        char *text;           /* one sentence without a full stop */
-        char *remedy;         /* one sentence without a full stop; NULL if no action is needed */
+        char *text;           /* a sentence without a full stop */
+        char *remedy;         /* a sentence without a full stop; NULL if no action is needed */
         struct quoted quoted; /* quoted by text */
 };
 
@@ -46,7 +46,7 @@ struct doctor_redis {
         const char *url;
         const struct error_report *error; /* why Redis did not answer; NULL: it answered */
         const struct redis_facts *facts;  /* if it answered */
-        bool has_group;                   /* one of its fleets has a rollout_group */
+        bool has_group;                   /* a fleet that uses this Redis has a rollout_group */
         const char *left_out; /* a query that is skipped because its reply was too large; NULL: none */
         size_t n_left_out;
 };

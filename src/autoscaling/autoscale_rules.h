@@ -59,12 +59,12 @@ struct autoscale_reading {
         usec_t service; /* how long a job takes by the framework's metrics; 0: unknown */
 
         bool foreign_known;         /* foreign processes were counted */
-        bool foreign_any;           /* its Redis has any foreign process, whatever that serves */
+        bool foreign_any;           /* the fleet's Redis has a foreign process, for any queue */
         unsigned foreign_consumers; /* foreign processes that serve these queues */
         double foreign_idle;        /* idle threads of these foreign processes */
 
         bool peers_unread;         /* the shares of other hosts of its group are still to be read */
-        const struct peers *peers; /* these shares, sorted; NULL: none to read, or not readable */
+        const struct peers *peers; /* shares of other hosts, sorted; NULL: none, or not readable */
 };
 
 /* Sets the queues that the fleet's workers serve: each name ends with a NUL, the list with two. Takes

@@ -21,7 +21,7 @@ struct consumer {
         struct foreign_consumers *consumers;
         char *host;                  /* owned */
         struct heartbeat_info *info; /* owned; NULL: the process reported nothing about itself */
-        bool active;                 /* its heartbeat was read and is not quiet */
+        bool active;                 /* the last heartbeat was read and is not quiet */
         unsigned idle;
 };
 

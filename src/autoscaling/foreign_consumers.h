@@ -10,9 +10,9 @@
 struct foreign_consumers;
 
 struct foreign_count {
-        bool any;         /* there are foreign processes, whatever they serve */
+        bool any;         /* foreign processes exist, for any queue */
         unsigned serving; /* accept jobs from these queues */
-        double idle;      /* idle threads of these */
+        double idle;      /* idle threads of the processes in serving */
 };
 
 /* framework: one whose workers report their queues. is_ours: true if the process of this identity is ours.

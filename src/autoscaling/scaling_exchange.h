@@ -14,7 +14,7 @@ struct reader;
 struct scaling_exchange {
         struct reader *reader;
         char *group;                 /* owned */
-        char host[ROLLOUT_TEXT_MAX]; /* this host */
+        char host[ROLLOUT_TEXT_MAX]; /* the name of this host */
         bool pending;                /* an exchange is in progress */
         bool reads;                  /* in the current exchange */
         uint64_t connection;         /* reader_connection_count() at the last exchange */

@@ -54,7 +54,7 @@ struct scaling_reading {
         double threads;      /* threads of all that accept jobs */
         double foreign_idle; /* idle threads of other consumers of these queues, whose count we cannot change
                               */
-        double part;         /* this fleet's part of the need; 1 if it is alone */
+        double part;         /* the fleet's part of the need; 1 if no other fleet shares it */
 
         /* done: the total of jobs ever done in one Redis, including failed ones. done_busy: the threads
          * that ran these jobs, as far as known. */
@@ -85,7 +85,7 @@ struct scaling {
         double growth;                  /* growth of the queues, in jobs per second */
         double recent_growth;           /* the same, over the last few readings */
         double busy_seconds, jobs_done; /* decayed sums; their ratio is the service time */
-        double service;                 /* that ratio, in seconds; 0: unknown yet */
+        double service;                 /* busy_seconds / jobs_done, in seconds; 0: not known yet */
         struct {
                 usec_t begun_at; /* 0: unused */
                 usec_t read_at;  /* the last reading in this slot */
@@ -100,7 +100,7 @@ enum scaling_cause {
         SCALING_LOAD,    /* more, for the load */
         SCALING_WAITING, /* more, for the backlog */
         SCALING_LATE,    /* more, because jobs are late */
-        SCALING_FEWER,   /* one worker less has sufficed for down_after */
+        SCALING_FEWER,   /* the count less one has sufficed for down_after */
         SCALING_LIMITS,  /* the count was outside of min and max */
         _SCALING_CAUSE_MAX,
 };

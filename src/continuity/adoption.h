@@ -14,7 +14,7 @@ struct state_fleet;
 struct worker;
 struct world;
 
-/* The visible facts of one process in one search. Pid and start time identify a process for good. The strings
+/* The visible facts of one process in one search. Pid and start time identify a process uniquely. The strings
  * are borrowed and untrusted; NULL: absent. */
 struct sighting {
         pid_t pid, parent, group, session;

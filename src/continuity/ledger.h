@@ -89,7 +89,7 @@ struct ledger {
         struct ledger_header *header; /* mapped by the caller; NULL: no ledger */
         struct ledger_slot *slots;
         size_t n_slots;
-        size_t next;  /* where the search for a free slot begins */
+        size_t next;  /* the search for a free slot begins here */
         bool durable; /* the memory outlives this process: set by the caller */
 };
 

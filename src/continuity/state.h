@@ -43,10 +43,10 @@ struct state_fleet {
         unsigned scale;       /* 0: none */
         unsigned scale_for;   /* active_process_count at the time of the scale order */
         unsigned scaled;      /* the count set by autoscaling; 0: none */
-        uint64_t launch_hash; /* this and the next three: from its settings at that time */
+        uint64_t launch_hash; /* like the next three, from the fleet's settings at that time */
         unsigned framework;   /* id of its traits */
         char *redis_url;      /* without user and password; "": no URL of its own */
-        unsigned heartbeat;   /* where heartbeats were written: enum heartbeat_place, if the framework has a
+        unsigned heartbeat;   /* place of the heartbeats: enum heartbeat_place, if the framework has a
                                  choice */
         struct rollout rollout;
         struct backoff crash;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One run of sqmgrctl: its command line and its connection. */
+/* A run of sqmgrctl: its command line and its connection. */
 #pragma once
 
 #include "base/macro.h"

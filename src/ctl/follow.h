@@ -19,7 +19,7 @@ struct follow {
         /* If live: paints the last reply. userdata is the struct follow. */
         void (*draw)(FILE *out, const struct view *view, void *userdata);
         int (*end)(struct follow *follow); /* prints the outcome; may be NULL */
-        const char *what;                  /* what continues without us, "restart"; NULL: nothing does */
+        const char *what;     /* name of the operation that continues without us, "restart"; NULL: none */
         const char *detached; /* printed when a signal ends the wait; NULL: a signal is the normal end */
         bool each_second;     /* repeat the call; else one call has all replies */
         bool quiet;           /* keep errors in why, print none */

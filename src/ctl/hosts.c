@@ -42,7 +42,7 @@ struct table {
         struct host_row *rows;
         size_t n;
         int name_columns, reported_columns;
-        bool brief; /* one line per host; longer text is cut off */
+        bool brief; /* prints one line per host; longer text is cut off */
 };
 
 static void fill_reported(struct host_row *row, const json_t *rollout, const json_t *host)

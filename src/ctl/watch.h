@@ -6,7 +6,7 @@
 #include "ctl/screen.h"
 
 struct watch_view {
-        const char *method; /* its only parameter is the list of fleets on the command line */
+        const char *method; /* the only parameter is the list of fleets on the command line */
         /* Show a reply. Return CTL_DONE or an exit code. Without print_json, --json prints the reply
          * itself. */
         int (*render)(FILE *out, json_t *reply, const struct view *view);

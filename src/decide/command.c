@@ -51,7 +51,7 @@ static void order_fleet(struct fleet *fleet, enum fleet_order order, const char 
         if (order != ORDER_RUN)
                 rollout_abort(fleet, order == ORDER_QUIET ? "the fleet was quieted" : "the fleet was stopped",
                               by);
-        /* None of its workers will remain. */
+        /* A stopped fleet keeps no worker. */
         if (order == ORDER_STOP)
                 rollout_acknowledge(fleet, by);
         /* A repeated order keeps the time and name of the first. */

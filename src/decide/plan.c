@@ -32,10 +32,10 @@ struct round {
         unsigned draining_for_restart;
         uint64_t expected_bytes; /* of a worker; valid if expected_known */
         bool expected_known;
-        bool starts;     /* this plan has a start */
+        bool starts;     /* the plan starts a worker */
         bool forks;      /* a fork is or was requested */
         bool hang_ended; /* a hung worker is being stopped, to see whether another one sends heartbeats */
-        bool fails;      /* this plan gives up a new worker */
+        bool fails;      /* the plan gives up a new worker */
         int error;
 };
 

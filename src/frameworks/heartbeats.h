@@ -121,7 +121,7 @@ struct heartbeat_source {
         void (*resume)(struct heartbeats *heartbeats); /* NULL: nothing is awaited */
         void (*forget)(struct heartbeat_slot *slot);   /* NULL: there is nothing to forget */
         /* NULL if the source has no identities: */
-        bool (*contended)(const struct heartbeats *heartbeats); /* this host waits for permission to scan */
+        bool (*contended)(const struct heartbeats *heartbeats); /* many hosts want to scan */
         int (*know)(struct heartbeat_slot *slot, const char *identity);
         char *(*take_another)(struct heartbeat_slot *slot, pid_t *ret_pid);
 };
@@ -131,8 +131,7 @@ struct heartbeats {
         const struct heartbeat_source *kind;
         const struct heartbeats_ops *ops;
         void *userdata;
-        struct match *match; /* which identity belongs to which worker, not owned; NULL: the source has no
-                              * identities */
+        struct match *match; /* maps identities to workers, not owned; NULL: the source has no identities */
         usec_t decides_at;   /* when the last poll had read all heartbeats; 0: never */
         bool deferred;       /* set by on_heartbeat() */
 };

@@ -16,7 +16,7 @@ struct redis_running_jobs {
         struct job_list *lists;
         size_t n_lists;
         struct redis_batch *redis_batch; /* tag: index of the list times n_asks, plus index of the command */
-        sd_event_source *decode;         /* one-shot timer, armed for each slice once all replies are in */
+        sd_event_source *decode;         /* timer, armed anew for each slice once all replies are in */
         size_t decoding;                 /* index of the list being decoded */
         struct error_report error;
         redis_running_jobs_fn done;

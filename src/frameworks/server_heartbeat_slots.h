@@ -34,7 +34,7 @@ struct server_heartbeats {
         char *scan_host; /* host of the scanned identities; NULL: no scan was made */
 
         struct server_slot *slots; /* including removed slots while anything refers to them */
-        struct server_slot **end;  /* where the next slot is linked */
+        struct server_slot **end;  /* the next slot is linked here */
         unsigned n_slots;
 
         struct match match;

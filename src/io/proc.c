@@ -140,8 +140,8 @@ uint64_t proc_start_time(const struct proc *proc)
         return proc->start_time;
 }
 
-/* Opens a file below /proc/PID. If the process still holds its pid afterwards, the file belongs to the
- * process for good. */
+/* Opens a file below /proc/PID. If the process still holds its pid afterwards, the file belongs to this
+ * process, even when the pid is used again later. */
 static int proc_open_file(const struct proc *proc, const char *name, int flags)
 {
         char path[64];

@@ -41,7 +41,7 @@ struct quoted; /* wire/quoted.h */
         /* workers boot separately */ \
         X("4a32b391efdc4d378275fcc5faa002db", EVENT_PRELOAD_REFUSED, "preload-refused", WARNING, EVENT_TEMPLATE_READY) \
         X("c38f400a3ed74ed1abce87602dc8379c", EVENT_BOOT_TIMEOUT, "boot-timeout", ERR, EVENT_NONE) \
-        /* its command, hidden by a wrapper, takes longer to exit than stop_timeout */ \
+        /* the worker's command, hidden by a wrapper, takes longer to exit than stop_timeout */ \
         X("0951212501544247ab4f14248bd91fba", EVENT_STOP_TIMEOUT_SHORT, "stop-timeout-short", WARNING, EVENT_NONE) \
         X("6853119b51e94a2893390835f39aaad3", EVENT_ELSEWHERE, "beats-elsewhere", WARNING, EVENT_NONE) \
         /* several processes send heartbeats under one host name and pid */ \
@@ -72,14 +72,14 @@ struct quoted; /* wire/quoted.h */
         X("40127c4a667e438a995cd2ed24a14def", EVENT_ROLLOUT_ABORTED, "rollout-aborted", WARNING, EVENT_NONE) \
         /* a rollout of all hosts of a group, as soon as this host knows of it */ \
         X("137de1d5070d4b4e9e32d728b0e18454", EVENT_GROUP_BEGAN, "group-began", INFO, EVENT_NONE) \
-        /* this host's lease in that rollout */ \
+        /* the lease of this host in the rollout */ \
         X("056ea2746fb04f7f99b687012905367b", EVENT_GROUP_TURN, "group-turn", INFO, EVENT_NONE) \
         X("9ac9daa68aae47038556749ec95084c9", EVENT_GROUP_TURN_DONE, "group-turn-done", INFO, EVENT_NONE) \
         X("0d694d0447ef4724b95dff936d7a5026", EVENT_GROUP_TURN_FAILED, "group-turn-failed", ERR, EVENT_NONE) \
         /* no further host starts */ \
         X("a5a1912117094b5f9c5e8afe35126add", EVENT_GROUP_HALTED, "group-halted", ERR, EVENT_GROUP_ENDED) \
         X("7b7f2b474d404008ba564ebfd951f995", EVENT_GROUP_ENDED, "group-ended", INFO, EVENT_NONE) \
-        /* this host takes no part */ \
+        /* the host takes no part in rollouts of the group */ \
         X("63a9295f73e748e99bc0daaec068d1da", EVENT_GROUP_TROUBLE, "group-trouble", WARNING, EVENT_GROUP_JOINED) \
         X("fd6eec39a86a4775a95006d41d565fcd", EVENT_GROUP_JOINED, "group-joined", INFO, EVENT_NONE) \
         /* max_processes is reached, draining workers included */ \
@@ -102,7 +102,7 @@ struct quoted; /* wire/quoted.h */
         X("1e7d8a7c0eb34437b571e2837ab711bd", EVENT_JOB_RESCUED, "job-rescued", WARNING, EVENT_NONE) \
         /* was running in dying workers too often */ \
         X("257d9caf3c964106a7981dcc7c34c620", EVENT_JOB_PARKED, "job-parked", ERR, EVENT_NONE) \
-        /* its jobs return by other means */ \
+        /* private queues return the jobs of dead workers */ \
         X("ac4a08e8843c419c88d92aff41a2f845", EVENT_RESCUE_OFF, "rescue-off", WARNING, EVENT_NONE) \
         X("2c8d5833761141ce80db08097c1f21d8", EVENT_RESCUE_FAILED, "rescue-failed", ERR, EVENT_NONE) \
         /* a job runs for longer than job_warn_after */ \
@@ -153,7 +153,7 @@ struct event {
         pid_t pid;
         enum reason reason;
         uint64_t generation;   /* the worker's, else the fleet's; 0: no fleet */
-        char *text;            /* one sentence, owned by the world */
+        char *text;            /* a sentence, owned by the world */
         struct quoted *quoted; /* quoted by the sentence, owned by the world; NULL: nothing */
         struct orderer by;     /* for orders and their immediate effects */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How a process ended, and the sentence that says so. */
+/* How a process ended, and the sentence that describes this. */
 #pragma once
 
 #include "base/macro.h"
@@ -11,7 +11,7 @@ struct exit_status {
         bool known; /* false: not our child, or lost */
         int status; /* exit status, or signal number */
         bool by_signal;
-        const struct quoted *log_tail; /* the last lines that the process logged; NULL: not known */
+        const struct quoted *log_tail; /* log tail of the process; NULL: not known */
         uint64_t lines_token;          /* not 0: the log tail is still being read, see observe_log_tail() */
         const struct quoted *launch_error; /* why the command was never executed; NULL: it was executed */
 };

@@ -184,7 +184,7 @@ struct fleet {
         usec_t short_since;      /* since when fewer workers are active than should be; 0: they are not */
         struct fleet_totals totals;
         struct link *link;        /* the caller's connection to its Redis; NULL: none yet */
-        struct host_group *group; /* its part in rollouts over many hosts, not owned; NULL: none */
+        struct host_group *group; /* the fleet's part in rollouts over many hosts, not owned; NULL: none */
         bool name_taken;          /* another machine in its rollout_group has the name of this host */
 };
 

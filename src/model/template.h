@@ -27,7 +27,7 @@ struct template
         struct fleet *fleet;
         enum template_state state;
         uint64_t generation;
-        pid_t pid;          /* the process that was started; pid and start time identify it for good */
+        pid_t pid;          /* the process that was started; pid and start time identify it uniquely */
         uint64_t pid_start; /* field 22 of /proc/PID/stat */
         pid_t serving_pid;  /* the process that forks: pid or a descendant of it; 0: unknown yet, and the
                                template may turn out to be a worker */

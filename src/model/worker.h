@@ -23,17 +23,17 @@ enum wait {
         WAIT_NONE,
         WAIT_FIRST_HEARTBEAT, /* no heartbeat yet */
         WAIT_READY_OTHERS,    /* replacements must be ready before it may be quieted */
-        WAIT_JOBS,            /* its running jobs */
+        WAIT_JOBS,            /* running jobs must finish */
         WAIT_HEARTBEATS,      /* further idle heartbeats as proof that it is idle */
-        WAIT_THREADS,         /* its job threads must exit, or further idle heartbeats */
+        WAIT_THREADS,         /* job threads must exit, or further idle heartbeats must arrive */
         WAIT_EXIT,            /* was asked to exit */
         WAIT_REDIS,           /* Redis is down */
-        WAIT_FRESH_HEARTBEAT, /* time was doubtful: a heartbeat from after that */
-        WAIT_STALE,           /* its heartbeats have stopped */
+        WAIT_FRESH_HEARTBEAT, /* the clock jumped: a heartbeat from after the jump is awaited */
+        WAIT_STALE,           /* heartbeats have stopped */
         WAIT_HUNG,       /* hangs; fleet: all its workers are silent, and one must send a heartbeat first */
         WAIT_SIGNAL,     /* does not catch the quiet signal, or could not be signaled */
         WAIT_ELSEWHERE,  /* has booted, but its heartbeat cannot be found */
-        WAIT_AMBIGUOUS,  /* its heartbeat cannot be distinguished from another process's */
+        WAIT_AMBIGUOUS,  /* the heartbeat cannot be distinguished from another process's */
         WAIT_SUCCESSOR,  /* was asked to exit, and its process has ended; but another of its processes has
                             booted, or may have */
         WAIT_IDLE_CHECK, /* may be taking a job */
@@ -76,7 +76,7 @@ struct heartbeat {
 /* Why the status file of a worker does not count. */
 enum heartbeat_fault {
         HEARTBEAT_FAULT_NONE,
-        HEARTBEAT_FAULT_PLACE,      /* its directory is gone, or not as sqmgr made it */
+        HEARTBEAT_FAULT_PLACE,      /* the file's directory is gone, or not as sqmgr made it */
         HEARTBEAT_FAULT_MISSING,    /* no such file */
         HEARTBEAT_FAULT_KIND,       /* not a regular file */
         HEARTBEAT_FAULT_OWNER,      /* belongs to another user */
@@ -94,8 +94,8 @@ enum breach { BREACH_NONE, BREACH_THRESHOLD, BREACH_LIMIT };
 struct fleet;
 struct process; /* defined by the caller: a worker's descriptors and event sources */
 
-/* The processes of a worker. Pid and start time (field 22 of /proc/PID/stat) together identify a process for
- * good. */
+/* The processes of a worker. Pid and start time (field 22 of /proc/PID/stat) together identify a process
+ * uniquely. */
 struct worker_process {
         struct redis_comparison redis; /* the environment compared with redis_url; zeroes: not known */
         pid_t pid;                     /* the process that was started */
@@ -111,7 +111,7 @@ struct worker_process {
         usec_t boot_polled_at; /* last check for that; 0: never */
         usec_t boot_seen_at;   /* since when the title shows that it has booted; 0: it does not */
         bool elsewhere; /* heartbeat_pid is known by its title alone: no heartbeat of it was ever found */
-        usec_t shutdown_usec; /* its own exit timeout, from its arguments; 0: not known */
+        usec_t shutdown_usec; /* the worker's exit timeout, from its arguments; 0: not known */
 };
 
 /* The facts from the heartbeats of a worker. */
@@ -192,13 +192,13 @@ struct worker_orders {
         usec_t stop_at;      /* when it was asked to exit; 0: never */
         bool group_signaled; /* all its processes were asked to exit, not only the one that sent heartbeats */
         bool stop_acknowledged; /* a heartbeat after stop_at said quiet */
-        bool finishes_job; /* that process has ended, and a leftover process finishes its job: the leftover's
-                              exit proves the end of the job */
-        bool succeeded;    /* that process has ended, and another one of its command accepted jobs: more may
-                              follow */
-        bool unconfirmed;  /* may not have received its stop signal, because an earlier sqmgr ended while
-                              sending it. A second signal would end the jobs, so none is sent until heartbeats
-                              show whether the first arrived */
+        bool finishes_job;   /* the worker's process has ended, and a leftover process finishes its job: the
+                                leftover's exit proves the end of the job */
+        bool succeeded;      /* the worker's process has ended, and another one of its command accepted jobs:
+                                more may follow */
+        bool unconfirmed;    /* may not have received its stop signal, because an earlier sqmgr ended while
+                                sending it. A second signal would end the jobs, so none is sent until heartbeats
+                                show whether the first arrived */
         bool quiet_uncaught; /* does not catch the quiet signal: it is stopped instead */
         int signal_error;    /* errno of the last refused signal; 0: none */
         usec_t killed_at;

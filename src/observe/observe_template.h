@@ -50,7 +50,7 @@ void template_observe_go(struct worker *worker, usec_t now);
  * a worker. */
 void template_observe_ended(struct template *template, usec_t now);
 void template_observe_killed(struct template *template, usec_t now);
-/* None of the template's processes lives; frees its slot. script: its Ruby file. If the log tail says that
+/* The template's processes have all ended; frees its slot. script: its Ruby file. If the log tail says that
  * this file cannot be loaded, the event reports that the command cannot see the file. */
 void template_observe_exit(struct template *template, const struct exit_status *exit, const char *script,
                            usec_t now);

@@ -7,8 +7,9 @@
 struct exit_status;
 
 enum rescue_outcome {
-        RESCUE_LEFT, /* its work list entry is gone: completed by another process, or expired; not reported */
-        RESCUE_LOST, /* only reported */
+        RESCUE_LEFT,     /* the entry in the work list is gone: completed by another process, or expired; not
+                            reported */
+        RESCUE_LOST,     /* only reported */
         RESCUE_REQUEUED, /* back at the head of its queue */
         RESCUE_PARKED,   /* in the dead set: it was put back too often */
         RESCUE_PRIVATE,  /* the process had private queues, whose jobs return by other means */

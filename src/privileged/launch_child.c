@@ -43,7 +43,7 @@ struct launch_child {
         int template_fd;  /* for the template's command; -1: none */
         const char *step; /* prefix for messages: "before_start: " or similar; "" for the command */
         struct environment environment;
-        struct status_dir status;          /* where heartbeat files go; STATUS_DIR_NONE: no files */
+        struct status_dir status;          /* heartbeat files are written here; STATUS_DIR_NONE: no files */
         char status_name[STATUS_NAME_MAX]; /* of the status directory */
 };
 

@@ -33,7 +33,7 @@ struct launch_request {
         uint64_t generation;
         usec_t started_at;                /* identifies this start */
         struct ledger_claim claim;        /* the record of this start; zeros: none */
-        const struct ledger_file *ledger; /* where that record is; NULL: nowhere */
+        const struct ledger_file *ledger; /* contains the claimed record; NULL: no ledger */
         const char *instance;
         struct rlimit nofile;          /* the limit sqmgr was started with: see launch_raise_nofile() */
         char *const *base_environment; /* sqmgr's own, NULL-terminated; filtered before it is passed to the

@@ -24,7 +24,7 @@ bool ledger_file_is_in_place(const struct ledger_file *file);
 /* The result of opening the file. */
 enum ledger_file_outcome {
         LEDGER_FILE_KEPT, /* the ledger of an earlier sqmgr */
-        LEDGER_FILE_NEW,  /* none that can be used: the ledger is empty */
+        LEDGER_FILE_NEW,  /* no usable ledger was found: the ledger is empty */
         LEDGER_FILE_NONE, /* the file cannot be had: the ledger is empty, and not durable. why says why */
 };
 

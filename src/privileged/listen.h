@@ -34,7 +34,7 @@ int listener_lock_again(const char *path, int *fd, char *error, size_t error_siz
  * with a sentence in error. */
 int listener_check(const char *path, char *error, size_t error_size);
 
-/* Where to listen, and who may connect. */
+/* The path to listen at, and the users that may connect. */
 struct listener_place {
         const char *path;
         mode_t mode;

@@ -79,7 +79,7 @@ static int open_nothing(void)
         for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++) {
 #ifdef __SANITIZE_ADDRESS__
                 if (i == STDERR_FILENO)
-                        break; /* where a sanitizer reports */
+                        break; /* the sanitizer reports on stderr */
 #endif
                 if (dup2(fd, i) < 0)
                         return -errno;

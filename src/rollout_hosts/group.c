@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* This host's part in rollouts of a group; see the header. */
+/* The part of this host in rollouts of a group; see the header. */
 #include "rollout_hosts/group.h"
 #include "base/hash.h"
 #include "decide/command.h"

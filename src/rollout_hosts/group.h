@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* This host's part in rollouts of a group: calls the script in Redis when that is due, and does what
- * rollout_hosts/group_rules.h decides. Fleets without rollout_group cause no calls. */
+/* The part of this host in rollouts of a group: calls the script in Redis when due, and executes the
+ * decisions of rollout_hosts/group_rules.h. Fleets without rollout_group cause no calls. */
 #pragma once
 
 #include "daemon/takeover/persist.h"

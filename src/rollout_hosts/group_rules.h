@@ -41,7 +41,7 @@ enum rollout_trouble {
         ROLLOUT_TROUBLE_NONE,
         ROLLOUT_TROUBLE_LOST,     /* Redis has lost the rollout that this host knows */
         ROLLOUT_TROUBLE_TAKEN,    /* another machine has this host's name */
-        ROLLOUT_TROUBLE_FULL,     /* there are too many hosts */
+        ROLLOUT_TROUBLE_FULL,     /* the group has too many hosts */
         ROLLOUT_TROUBLE_UNSIGNED, /* rollout_key_file is set, and the rollout has no valid HMAC of that key */
         ROLLOUT_TROUBLE_FORGED,   /* a number beyond rollout_number_max(), or no id */
         ROLLOUT_TROUBLE_ELSEWHERE, /* signed with this key, but for a Redis of another name */
@@ -89,7 +89,7 @@ struct rollout_group {
         enum host_lease mine;   /* in the last reply; HOST_LEASE_NONE if for another rollout */
         uint32_t canary_seconds; /* in the last reply */
         enum rollout_trouble trouble;
-        bool said_draining; /* that request reported draining */
+        bool said_draining; /* the request in said reported draining */
         /* Set by the caller: */
         bool refused;  /* Redis does not run the script */
         bool draining; /* old workers of the fleet still finish their jobs */

@@ -61,7 +61,7 @@ struct settings_key {
                            * (microseconds) and _SIZE; _LIMIT uses min only */
         enum settings_reload reload;
         bool secret; /* never printed */
-        bool merged; /* its content is merged into the settings; printed as a comment */
+        bool merged; /* the files named are merged into the settings; the key is printed as a comment */
 };
 
 #define SETTINGS_KEYS_MAX 96

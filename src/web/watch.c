@@ -34,7 +34,7 @@ struct watch {
         void *userdata;
         const struct watch_places *places;
         struct instances instances;
-        struct watched_instance sources[INSTANCES_MAX]; /* one for each instance */
+        struct watched_instance sources[INSTANCES_MAX]; /* by instance */
         bool none_found; /* the only instance is the default one, polled because none was found */
         bool too_many;   /* reported: more than INSTANCES_MAX were found */
         sd_event_source *ask, *metrics_deadline;

@@ -27,7 +27,7 @@ struct varlink_input {
         size_t allocated;
         size_t start;   /* of the unread bytes */
         size_t end;     /* of the received bytes */
-        size_t scanned; /* there is no NUL between start and here */
+        size_t scanned; /* no NUL is between start and this offset */
 };
 
 void varlink_input_free(struct varlink_input *input);

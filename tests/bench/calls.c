@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Counts the system calls that a tick of sqmgr takes, exactly.
+/* Counts exactly the system calls that a tick of sqmgr takes.
  *
- * calls WORKERS GO COMMAND...: runs sqmgr with so many workers and, once there is a file GO, until it is
- * settled: as many ticks in a row as below took the same number of calls to look at them. Then some workers
- * are killed. Prints four numbers: the calls of such a look, the most that came between two looks, and the
- * fewest of a replacement: from the wakeup to the fork, and from there until the loop sleeps. Exits with 77
- * where tracing is not permitted. A child may be traced without any right; sqmgr ends with us. */
+ * calls WORKERS GO COMMAND...: runs sqmgr with this number of workers. Once the file GO exists, waits until
+ * SETTLED_TICKS polls in a row took the same number of calls. Then kills some workers. Prints four numbers:
+ *
+ * 1. the calls of a poll
+ * 2. the most calls between two polls
+ * 3. the fewest calls of a replacement, from the wakeup to the fork
+ * 4. the fewest calls of a replacement, from the fork until the loop sleeps
+ *
+ * Exits with 77 if tracing is not permitted. A process may trace its own child without privileges; sqmgr ends
+ * with this program. */
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
@@ -48,8 +53,8 @@ static bool is_memory(long number)
         return number == SYS_mmap || number == SYS_munmap || number == SYS_madvise || number == SYS_brk;
 }
 
-/* A look at all workers reads one file of each at the least, and waits for nothing meanwhile. One with
- * nothing since the last one is a machine's that cannot keep up: Redis has not even answered. */
+/* A poll of all workers reads at least one file of each, and waits for nothing meanwhile. If no call was made
+ * since the last poll, the machine cannot keep up: Redis has not answered yet. */
 static void count_call(long number)
 {
         if (is_memory(number))

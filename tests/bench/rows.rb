@@ -334,7 +334,7 @@ class Bench
       how = mode == "turns" ? "in turns" : "each as if alone"
       crowds.each do |starting|
         Place.open(build) do |place|
-          cpu, firsts = play(place, "walks", [members, starting, seconds, mode])
+          cpu, firsts = play(place, "scans", [members, starting, seconds, mode])
           what = "#{starting} hosts walk through #{members} identities, #{how}"
           figure("Redis", cpu / (seconds * 1e7), unit: "% of a core", what: what, target: ({ max: 5 } if mode == "turns"))
           figure("sqmgr", firsts, unit: "ms", what: "#{what}: the first walk of the #{firsts.size} that had one within #{seconds} s") unless firsts.empty?

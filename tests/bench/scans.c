@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Plays hosts that start workers all at once, and look for their heartbeats among those of many others.
+/* Simulates hosts that start workers at the same time and search for their heartbeats among many others.
  *
- * walks SOCKET MEMBERS HOSTS SECONDS turns|each: the set has so many identities, and HOSTS wish for walks
- * through it all the while, in looks 250 ms apart. `turns`: as src/frameworks/scan_permit.c has them take
- * turns; `each`: at every look, as if each were alone, which one client cannot play beyond what Redis bears.
- * Prints for each host that has walked the microseconds until then. */
+ * scans SOCKET MEMBERS HOSTS SECONDS turns|each: the set has MEMBERS identities. Each of HOSTS wants to scan
+ * the set all the time, and polls every 250 ms. `turns`: hosts take turns, as in
+ * src/frameworks/scan_permit.c. `each`: each host scans at every poll, as if it were alone; one client cannot
+ * ask for more than Redis can serve. Prints, for each host that has scanned, the microseconds until the end
+ * of its first scan. */
 #include "base/macro.h"
 #include "observe/scan_throttle.h"
 #include <errno.h>

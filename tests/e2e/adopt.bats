@@ -90,7 +90,7 @@ END
 }
 
 # O_PATH opens what may not be read, and whoever opens /proc/PID/fd/1 anew is led there: root, to what is root's alone.
-@test "what root alone may read is not shown as an adopted worker's last lines" {
+@test "a file that only root can read is not shown as the log tail of an adopted worker" {
         [ "$(id -u)" = 0 ] || skip 'only root can start workers as another user'
         start_redis
         (umask 077 && echo 'TOKEN=hunter2' >secret)

@@ -133,7 +133,7 @@ warns() {
         run -0 sqmgr --check-config -c "$folder/bad.ini"
 }
 
-@test "of an environment that is malformed nothing is told, whatever it holds" {
+@test "the error about a malformed environment does not show its content" {
         refused $'[fleet:a]\ncommand = x\nenvironment = TOKEN=hunter2 hunter3' '3: environment: word 2 has no'
         [[ $output != *hunter* ]]
         refused $'[fleet:a]\ncommand = x\nenvironment = TOKEN-=hunter2' '3: environment: word 1: a name'

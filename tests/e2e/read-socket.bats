@@ -35,7 +35,7 @@ start_fleet() {
         start_workers 1 <<<"command = $(stub_command)"
 }
 
-@test "nothing is told there that a dying worker wrote, no command, no environment and no user of Redis" {
+@test "viewers are sent no output of a dying worker, no command, no environment and no user of Redis" {
         secret=tell-nobody-$RANDOM$RANDOM
         start_redis
         redis acl setuser "user-$secret" on '>x' '~*' '+@all' -smembers
@@ -161,7 +161,7 @@ END
         run -0 sqmgrctl -s "$folder/taken" ping
 }
 
-@test "Redis does not feel how often those who may only look ask" {
+@test "Redis is queried no more often, however often viewers ask" {
         start_fleet
         # So many readings of the queues and how many seconds they took.
         ask_often() { # SOCKET

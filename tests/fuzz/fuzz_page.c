@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The page of whatever was told: a first byte that says which part, then what is to be the document, or where
- * that is no JSON, a text that stands in the place of each name and sentence. */
+/* Renders the page from arbitrary input. The first byte selects the part. The rest is the document or, if it
+ * is no JSON, a text that replaces each name and sentence of a document. */
 #include "../skeleton.h"
 #include "fuzz.h"
 #include "web/page.h"
@@ -46,7 +46,7 @@ static json_t *make_document(const char *text)
         return document;
 }
 
-/* Returns the elements of the page as text, which the caller frees. */
+/* Returns the tags of the page without its texts, to be freed. */
 static char *build(const json_t *document, enum page_part part)
 {
         char *html = NULL, *skeleton;
@@ -61,8 +61,7 @@ static char *build(const json_t *document, enum page_part part)
         return skeleton;
 }
 
-/* Checks that a text changes only the words of the page: the elements are the same as with a harmless word.
- */
+/* A text from outside changes only texts of the page: the tags are the same as with a harmless word. */
 static void compare(const char *text, enum page_part part)
 {
         /* The parity of the first byte decides whether the instance is reachable, so the harmless word has

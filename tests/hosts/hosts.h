@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A simulated group of hosts with one Redis. Real are the decisions of each host
- * (rollout_hosts/group_rules.h), the script in Redis (rollout_hosts/script_rules.h, run by Lua), and the core
- * that restarts the workers (core.h). Hosts, workers, the network, the memory of Redis and its failovers are
- * models driven by one seed. */
+/* A simulated group of hosts with one Redis. The decisions of each host (rollout_hosts/group_rules.h), the
+ * script in Redis (rollout_hosts/script_rules.h, run by a Lua) and the core that restarts workers (core.h)
+ * are the real code. Hosts, workers, the network, Redis' memory and its failovers are models driven by one
+ * seed. */
 #pragma once
 
 #include "../sim/rng.h"
@@ -11,7 +11,7 @@
 
 #define STEP     (250 * USEC_PER_MSEC)
 #define BEGUN_AT (1000000 * USEC_PER_SEC)
-/* How long faults occur. */
+/* Faults happen for this time. */
 #define TROUBLED (60 * USEC_PER_MIN)
 
 #define HOSTS_MAX   8
@@ -21,7 +21,7 @@
 
 #define RECORDED_MAX 8
 
-/* An entry of one key of Redis. */
+/* The content of one key of Redis. */
 struct entry {
         char name[48];
         char value[320]; /* of a hash */
@@ -42,63 +42,63 @@ struct redis {
         struct keys before[CALLS_KEPT];
         usec_t before_at[CALLS_KEPT];
         size_t n_calls;
-        int64_t clock_usec; /* difference of its clock from sim->now */
+        int64_t clock_usec; /* error of the clock */
         uint64_t server;    /* changes with a failover */
 };
 
-/* Creates the Lua state that runs the script. Returns false on failure. */
+/* Creates the Lua that runs the script. Returns false on failure. */
 bool script_open(void);
 void script_close(void);
-/* Runs the script at that time. words: operation, host, and so on. Returns the number of words of the reply,
- * which are valid until the next call; 0: failure, with the reason in *error. */
+/* Runs the script at time now. words: operation, host, and so on. Returns the number of words in the reply,
+ * which are valid until the next call; 0: the script failed, and error says why. */
 size_t script_run(struct redis *redis, usec_t now, const char *const words[], size_t n,
                   struct field ret[WORDS_MAX], const char **error);
 
 const struct entry *keys_find(const struct keys *keys, unsigned key, const char *name);
 void keys_copy(struct keys *to, const struct keys *from);
-/* Returns the state of the host; -1: no host of that name. */
+/* Returns -1 if no host has this name. */
 int keys_state(const struct keys *keys, const char *name);
 unsigned keys_count(const struct keys *keys, int from, int to);
 const char *keys_field(const struct keys *keys, const char *field);
 void keys_put(struct keys *keys, unsigned key, const char *name, const char *value, double score);
 void keys_remove(struct keys *keys, unsigned key, const char *name);
 
-/* A call in progress. */
+/* A call on its way to Redis. */
 struct flight {
         bool under_way, executed, ordered;
         usec_t execute_at, deliver_at;
         enum { FLIGHT_TICK, FLIGHT_BEGIN, FLIGHT_ABORT, FLIGHT_FORGET } what;
         char words[16][ROLLOUT_TEXT_MAX + 1];
         size_t n;
-        bool failed; /* no answer comes */
+        bool failed; /* no answer will arrive */
         uint64_t server;
         struct rollout_reply reply;
 };
 
 struct host {
         char name[16], instance[16];
-        struct rollout_group group; /* the state in memory of sqmgr */
-        uint8_t saved[1024];        /* the packed state in the state file */
+        struct rollout_group group; /* in memory */
+        uint8_t saved[1024];        /* the packed group in the state file */
         size_t saved_size;
-        usec_t saved_at;       /* by the clock of the host */
+        usec_t saved_at;       /* by the host's clock */
         bool exists, up, gone; /* the machine is gone permanently */
         bool partitioned, clone;
         usec_t frozen_until, up_at, poll_at;
-        usec_t able_at;      /* since when the host has been able to reach Redis; 0: it is not */
-        usec_t connected_at; /* when its connection came up */
+        usec_t able_at;      /* since when the host can ask Redis; 0: it cannot */
+        usec_t connected_at; /* when the connection came up */
         int64_t clock_usec;
         bool connected;
-        uint64_t server; /* the server that the host is connected to */
+        uint64_t server; /* the server of the connection */
         struct flight flight;
 
         struct core *core;
-        bool restarts; /* restarts for the group, and has not ended that */
-        bool excused;  /* because of a fault, Redis does not know that the host restarts */
-        bool undone;   /* a failover has undone its lease */
+        bool restarts; /* a restart for the group is in progress */
+        bool excused;  /* because of a fault, Redis does not know of this restart */
+        bool undone;   /* by a failover */
 
-        uint64_t acted_number; /* the newest rollout that the host has restarted for */
+        uint64_t acted_number; /* the newest rollout for which the host has restarted */
         char acted_id[ROLLOUT_ID_MAX + 1];
-        /* The last restarts that no trusted party has ordered, the newest first. */
+        /* The last restarts without a known orderer, newest first. */
         struct {
                 usec_t at; /* 0: none */
                 char id[ROLLOUT_ID_MAX + 1];
@@ -115,22 +115,22 @@ struct group_sim {
         size_t n_hosts;
         struct redis redis;
         usec_t redis_down_until, fail_over_at, taken_at;
-        usec_t ordered_at; /* the last order, which may have taken a place from a host */
+        usec_t ordered_at; /* the last order, which may have taken a lease from a host */
         bool keyed;        /* all hosts have a key, and forgers have none */
-        bool forged;       /* a forger has been at work in this run */
-        usec_t climb_until,
-                storm_until; /* until when a forger raises numbers, or begins one rollout after another */
-        usec_t storm_at;     /* when the forger begins or ends the next rollout */
-        bool storm_begins;   /* the last step of the forger has begun a rollout */
+        bool forged;       /* a forger has acted in this run */
+        /* Until then a forger raises numbers, or begins one rollout after another. */
+        usec_t climb_until, storm_until;
+        usec_t storm_at;   /* when the forger acts next */
+        bool storm_begins; /* the forger's last act was to begin a rollout */
         enum { STORM_STOPS, STORM_IDS, STORM_REPLAYS } storm;
-        struct key recorded[RECORDED_MAX]; /* earlier rollouts, recorded by a forger */
+        struct key recorded[RECORDED_MAX]; /* rollouts that a forger has recorded */
         size_t n_recorded;
-        bool faults;    /* faults still occur */
-        unsigned ids;   /* number of ids given to rollouts */
-        unsigned cores; /* number of cores created */
+        bool faults;    /* faults still happen */
+        unsigned ids;   /* number of rollout ids so far */
+        unsigned cores; /* number of cores so far */
         uint64_t n_calls, n_leases, n_failovers, n_forged;
         bool verbose;
-        char broken[512]; /* what was violated; "": nothing */
+        char broken[512]; /* the violated invariant; "": none */
 };
 
 /* run.c */
@@ -141,25 +141,26 @@ void group_end(struct group_sim *sim);
 void group_report(const struct group_sim *sim, const char *format, ...) _printf_(2, 3);
 void group_violate(struct group_sim *sim, const char *format, ...) _printf_(2, 3);
 struct host *group_add_host(struct group_sim *sim, const char *name);
-/* Excuses the hosts that restart without a lease in Redis, which has lost it. Returns their number. */
+/* Excuses hosts that restart without a lease in Redis: Redis has lost it. Returns their number. */
 unsigned group_excuse(struct group_sim *sim);
-/* host_pack() packs the host's state of the group for its state file. host_boot() starts its sqmgr. */
+/* Packs the host's knowledge of the group into its state file. */
 void host_pack(const struct group_sim *sim, struct host *host);
+/* Starts the host's sqmgr again. */
 void host_boot(struct group_sim *sim, struct host *host, bool state_lost);
 void host_step(struct group_sim *sim, struct host *host);
 bool host_reaches(const struct group_sim *sim, const struct host *host);
-/* Returns true if the host restarts for the group. */
+/* Returns true while a restart for the group is in progress. */
 bool host_restarts(const struct host *host);
 bool host_holds_lease(const struct group_sim *sim, const struct host *host);
 bool host_has_twin(const struct group_sim *sim, const struct host *host);
-/* Sends a call. extra: the words after operation, host and instance, NULL-terminated. */
+/* extra: the words after the host's own, ended by NULL. */
 void host_call(struct group_sim *sim, struct host *host, int what, const char *const extra[]);
-/* Sends a `begin`. there: the rollout in Redis as shown; NULL: unknown yet. */
+/* Begins a rollout. there: the rollout that Redis has shown; NULL: none yet. */
 void host_order(struct group_sim *sim, struct host *host, const struct rollout_reply *there);
-/* Writes the HMAC of an order; "" if there is no key. */
+/* Writes the HMAC of an order, as a holder of the key makes it; "" without a key. */
 void group_sign(const struct group_sim *sim, const char *order, const struct rollout_reply *rollout,
                 char mac[static ROLLOUT_MAC_MAX + 1]);
-/* Returns the members of the rollout in Redis that a signature covers. */
+/* Returns the signed part of the rollout in Redis. */
 struct rollout_reply group_rollout(const struct group_sim *sim);
 /* Returns the time by the clock of Redis. */
 uint64_t group_seconds(const struct group_sim *sim);
@@ -167,6 +168,6 @@ void number_text(uint64_t number, char text[24]);
 
 /* faults.c */
 void group_trouble(struct group_sim *sim);
-/* Runs the next step of a forger that stays, if due. */
+/* Lets a permanent forger act in this step. */
 void group_forge(struct group_sim *sim);
 void group_fail_over(struct group_sim *sim);

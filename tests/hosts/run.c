@@ -33,8 +33,8 @@ static bool any_speaks(const struct group_sim *sim)
         return false;
 }
 
-/* How many hosts have not come to their end in Redis, and can come forward, or cannot: that is told, as is an
- * rollout that none of its hosts takes for one. */
+/* Returns how many hosts have not ended their rollout in Redis. speak: counts the hosts that can still speak,
+ * else those that cannot. Status reports such silent hosts, and a rollout that none of its hosts accepts. */
 static unsigned count_unended(const struct group_sim *sim, bool speak)
 {
         const struct key *states = &sim->redis.keys.key[KEY_STATES];

@@ -145,8 +145,8 @@ static bool is_sought(const struct sim *sim, const struct process *process)
         return sim->shell.adoption && sim->shell.world->fleets[process->mark_fleet]->held;
 }
 
-/* What a worker of the fleet grows to at least, by what could be read of those that take jobs; 0: nothing
- * could. */
+/* Returns the least size that a worker of the fleet grows to, as far as readings of active workers show; 0:
+ * not known. */
 static uint64_t known_size(const struct sim *sim, unsigned fleet)
 {
         uint64_t base = sim->fleets[fleet].good.base_bytes;
@@ -439,8 +439,8 @@ static void check_stop(struct sim *sim, const struct action *action, struct proc
 {
         if (is_forced(sim, action->fleet) || makes_way(sim, action, process))
                 return;
-        /* The process whose beats were read has ended. What is left is told, too: a wrapper, and what that
-         * has started since and has not booted, of which no beat can be read. */
+        /* The process that sent heartbeats has ended. The leftover is signaled, too: a wrapper, and a process
+         * that it has started since. That process has not booted, and sends no heartbeats yet. */
         if (worker_is_remainder(action->worker))
                 return;
         if (action->reason == REASON_HUNG) {

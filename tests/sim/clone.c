@@ -64,9 +64,9 @@ static bool is_undisturbed(const struct sim *sim, usec_t until)
                (sim->next_act == sim->n_acts || sim->acts[sim->next_act].at > until);
 }
 
-/* Ours of that pid has booted, and its own beat is not there, or under a name of which nobody can know; or it
- * may have, before a look shows that this one came first: what beats under its name and pid would be taken
- * for it. */
+/* Returns true if sqmgr would attribute the clone's heartbeats to our process of the same pid. This is so if
+ * ours has booted, and its own heartbeat is missing, or is under a host name that sqmgr cannot know. The same
+ * holds if ours may boot before a poll shows that the clone's heartbeat came first. */
 static bool is_alone(const struct sim *sim, const struct clone *clone)
 {
         usec_t heard = sim->now < sim->paused_until ? sim->paused_at : sim->now;

@@ -160,7 +160,7 @@ static void make_schedule(struct sim *sim)
         }
 }
 
-/* All that are to take jobs have room, and a few more. */
+/* All active workers that are wanted have room, and a few more. */
 static uint64_t make_memory(struct sim *sim)
 {
         struct rng *rng = &sim->rng;

@@ -91,7 +91,7 @@ void pressure_forgotten(struct sim *sim)
                 sim->processes[i]->pressed = false;
 }
 
-/* Its state was read, or not: what that tells of is over only when it is read to be. */
+/* A new sqmgr has read its state, or could not. If the state reports pressure, only a reading can end it. */
 void pressure_continued(struct sim *sim)
 {
         for (unsigned i = 0; i < sim->n_fleets; i++)

@@ -137,7 +137,7 @@ static void hear(struct sim *sim, struct process *process, const struct record *
         check_reading(sim, process, &heartbeat, written_at);
         enum worker_state before = worker->state;
         observe_heartbeat(worker, &heartbeat, sim->now);
-        /* Told to leave and a worker again: it is on trial from now on. */
+        /* A retiring worker is active again: ready_after begins anew. */
         if (before > WORKER_ACTIVE && worker->state == WORKER_ACTIVE)
                 process->first_read_at = sim->now;
 }

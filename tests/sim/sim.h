@@ -23,152 +23,145 @@ struct world;
 #define MEGABYTE      ((uint64_t)1 << 20)
 #define MEMORY_PLENTY (1024 * 1024 * MEGABYTE)
 #define CLONES_MAX    256
-/* A worker that has slept for this long counts as not taking a job: the idle check passes. */
+/* A worker that has waited for a job for this long hardly takes one at the very moment of a signal. */
 #define IDLE_CHECK_USEC (3 * USEC_PER_SEC)
-/* For this long after a backward step of the wall clock, an old answer may count as new. */
+/* For this time after a backward step of the wall clock, an old answer may count as new. */
 #define STEPPED_USEC (2 * USEC_PER_MIN)
-/* Pids from here on belong to processes that are no workers: strangers, and leftovers of jobs. */
+/* Pids from here on belong to processes that are not ours. */
 #define STRANGERS_PID 100000000
 
 struct sim;
 
-/* What workers of one framework do and report; the table is in behavior.c. The unsigned shares are per 100
- * processes. */
+/* The behavior of workers of one framework, and what they report: behavior.c. Shares are of 100. */
 struct behavior {
         const char *framework;
-        unsigned weight; /* relative frequency of fleets with this framework */
+        unsigned weight; /* number of fleets with this framework, relative to the other frameworks */
 
         int quiet_signal; /* 0: none */
         int stop_signal;
-        int cut_off_signal; /* the stop signal for a worker that is not known to be idle; 0: stop_signal */
-        bool wakes;         /* the stop signal wakes a frozen process */
-        bool stop_waits;    /* told to exit it gives its jobs all their time, and does not put them back */
-        bool second_kills;  /* a second stop signal costs its jobs */
-        bool fetch_is_lost; /* a stop signal loses a job that is just being fetched */
+        int cut_off_signal; /* stop signal of a worker that is not known to be idle; 0: stop_signal */
+        bool wakes;         /* a frozen worker is woken to be stopped */
+        bool stop_waits;    /* after TERM, jobs have unlimited time, and are not put back */
+        bool second_kills;  /* a second stop signal ends the running jobs */
+        bool fetch_is_lost; /* the first stop signal loses a job that is being fetched */
         unsigned uncaught;  /* share without a handler for the quiet signal */
-        unsigned bare;      /* share without a handler for the stop signal */
+        unsigned bare;      /* share without a handler for the stop signal either */
 
         unsigned jobs_max;
-        bool job_is_child; /* each job runs in a child, which may outlive the worker and has its environment
-                            */
-        bool heartbeats_at_change; /* sends a heartbeat whenever its work changes, too */
-        bool counts_fetches;       /* as jobs: what it takes is told before it has it */
-        bool quiet_read_late;      /* the quiet flag is read a round trip after the work state was copied */
-        bool reports_start;        /* some of the processes report their start time */
+        bool job_is_child;         /* a job may outlive the worker, with the worker's environment */
+        bool heartbeats_at_change; /* also sends a heartbeat when the number of jobs changes */
+        bool counts_fetches;       /* reports a job as running while it is still being fetched */
+        bool quiet_read_late;      /* reads quiet one round trip after the work state was copied */
+        bool reports_start;        /* some workers report when their process was started */
         bool reports_birth;        /* reports when it registered, right before it shows that it has booted */
-        usec_t heartbeat_idle, heartbeat_busy; /* intervals; 0: that of the release */
+        usec_t heartbeat_idle, heartbeat_busy; /* 0: by the release */
         usec_t record_expiry;
 
-        bool shows_boot; /* title or threads show that it has booted */
+        bool shows_boot; /* by its title or threads */
         bool title_may_lack;
         unsigned titleless; /* share without a title, which shows nothing */
 };
 
-/* How the processes of a release behave; chance decides the rest. */
+/* How the processes of a release behave, apart from chance. */
 struct release {
         usec_t boot_min, boot_max;
-        unsigned never_boots, crashes_booting, crashes_young;    /* per 100 */
-        unsigned elsewhere;                                      /* per 100: heartbeats go to another Redis */
-        unsigned wrapped, deaf, native_thread;                   /* per 100 */
-        unsigned late_heartbeats, double_heartbeats, slow_trips; /* per 1000 */
+        unsigned never_boots, crashes_booting, crashes_young; /* of 100 */
+        unsigned elsewhere; /* of 100: sends heartbeats to a place that sqmgr does not read */
+        unsigned wrapped, deaf, native_thread;                   /* of 100 */
+        unsigned late_heartbeats, double_heartbeats, slow_trips; /* of 1000 */
         usec_t heartbeat_interval, shutdown_usec;
         usec_t job_gap; /* mean time between two jobs of a process */
         unsigned long_jobs, endless_jobs;
-        unsigned unhooked, unsafe; /* of 100: loaded as a template, it goes on to work, or cannot be forked */
+        unsigned unhooked, unsafe; /* of 100: as a template, runs jobs, or cannot be forked */
         usec_t long_max;
         uint64_t base_bytes, leak_per_sec;
 };
 
-/* A heartbeat as Redis has it. */
+/* A heartbeat in Redis. */
 struct record {
-        usec_t written_at; /* 0: there is none */
-        bool lie;          /* invented by a reader, not in Redis */
+        usec_t written_at; /* 0: none */
+        bool lie;          /* invented by a reader, and not in Redis */
         struct heartbeat heartbeat;
 };
 
-/* The result of a requested fork: a process, no answer, a process that dies, or a lack of memory or
- * processes. */
+/* The outcome of a requested fork. */
 enum fork_fate { FORK_MADE, FORK_STICKS, FORK_DIES, FORK_LACKS };
 
-/* A process that was started as a template, with what the shell knows of it. */
+/* A process that was started as a template, and the shell's data about it. */
 struct template_process {
-        struct process *process;   /* the process that contains this */
+        struct process *process;   /* the process that contains this struct */
         struct template *template; /* NULL: not known to sqmgr */
         uint64_t generation;
         bool unhooked, unsafe;
-        bool awaits_start; /* begins its command only after an attempt to write the state */
-        bool connected;    /* sqmgr still has its end of the channel */
+        bool awaits_start; /* the command begins after the state was written, or could not be */
+        bool connected;    /* sqmgr has the other end of its channel */
         bool loaded, ready;
-        usec_t ready_report_at; /* when sqmgr learns that it is ready */
+        usec_t ready_report_at; /* when sqmgr learns that the template is ready */
         usec_t ended_at;        /* when sqmgr asked it to end; 0: never */
 
-        /* The fork that sqmgr has requested. */
+        /* The fork that sqmgr has asked for. */
         unsigned index; /* 0: none */
         enum fork_fate fate;
         usec_t asked_at, fork_at;
-        struct process *fork;  /* made, but unknown to sqmgr; NULL: none */
+        struct process *fork;  /* made, and not reported to sqmgr yet; NULL: none */
         usec_t fork_report_at; /* when sqmgr learns of the fork, or of its failure */
 };
 
-/* The process of a worker or a template, alone or below a wrapper. */
+/* The process of a worker or a template, or a wrapper and the process under it. */
 struct process {
         unsigned serial, fleet, index;
         struct release release;
         struct rng rng;
         usec_t next_at;
 
-        /* The environment markers: set from launched_at on, visible in /proc from marked_at on, until a title
-         * overwrites them. */
+        /* The environment markers: set from launched_at on, and visible in /proc from marked_at on, until the
+         * title overwrites them. */
         unsigned mark_fleet, mark_index;
         uint64_t mark_generation;
         usec_t launched_at, marked_at;
-        /* Its slot of the ledger, which it claims at claim_at unless sqmgr has claimed it. */
+        /* The record of this start in the ledger: the process claims it at claim_at if sqmgr has not. */
         struct ledger *ledger;
         struct ledger_claim claim;
         unsigned record;
         usec_t claim_at;
-        bool titled;      /* its title overwrites the markers once it has booted */
-        bool leftover;    /* a job has left a process behind, with the markers of this one */
-        bool detached;    /* that leftover process leads a session of its own */
-        bool left_behind; /* is such a leftover process itself, which sqmgr attached to */
-        bool let_go; /* sqmgr may forget this process: no evidence showed that it is a worker, or it ends by
-                        itself */
-        bool unseen; /* its wrapper was known to have ended before it had booted: it is told from nothing
-                      * that a job may have left behind */
+        bool titled;      /* the title overwrites the markers once the process has booted */
+        bool leftover;    /* a job left a process behind, which has the environment of the worker */
+        bool detached;    /* the leftover process leads a process group of its own */
+        bool left_behind; /* is such a leftover process itself, and sqmgr attached to it */
+        bool let_go; /* was let go of, or showed no sign of a worker for too long: sqmgr need not know it */
+        bool unseen; /* sqmgr saw the wrapper end before the boot: the process cannot be distinguished from
+                      * a leftover of a job */
 
-        /* The main process, and the runner that sends heartbeats and runs jobs: the same process unless
-         * wrapped. */
+        /* The main process, and the runner that sends heartbeats and runs jobs: the same unless wrapped. */
         pid_t pid, runner_pid;
         uint64_t start, runner_start;
-        usec_t runner_boottime; /* start of the runner by CLOCK_BOOTTIME */
+        usec_t runner_boottime; /* runner_start by CLOCK_BOOTTIME */
         bool wrapped, main_alive, runner_alive;
         usec_t wrapper_exit_at;
-        /* The wrapper starts another runner when the first has ended (restarts), or had started two (twins).
-         */
+        /* A wrapper that starts a new runner when the old one has ended; a wrapper that has started two. */
         bool restarts, twins;
         usec_t respawn_at;
-        usec_t forgotten_at; /* when the shell learned that the runner that sent heartbeats has ended; 0:
-                                never */
-        bool knows_end;      /* the current runner was asked to exit */
-        usec_t died_at;      /* when the last of its processes died */
+        usec_t forgotten_at; /* when the shell learned that the runner with heartbeats has ended; 0: never */
+        bool knows_end;      /* this runner was asked to exit */
+        usec_t died_at;      /* when the last runner died */
 
         usec_t spawned_at, boot_at, crash_at, hang_until;
         bool booted, frozen, elsewhere, deaf, native_thread;
-        bool uncaught, bare, titleless, reports_start; /* drawn from its behavior */
+        bool uncaught, bare, titleless, reports_start; /* from struct behavior */
         usec_t booted_at;
-        unsigned host; /* number of the host name at the time of its boot */
-        char name[40]; /* its identity; "": not made yet */
+        unsigned host; /* the host's name at the time of the boot */
+        char name[40]; /* identity of the heartbeats; "": not made yet */
         uint64_t jumped_bytes, leak_per_sec;
 
         usec_t job_at, fetched_until; /* a fetched job is running, but not registered before fetched_until */
         usec_t fetched_job_end;
         usec_t job_end[JOBS_MAX];
         unsigned n_jobs;
-        uint64_t wakes; /* how often it has woken up: to take a job, to end one, or for a heartbeat */
+        uint64_t wakes; /* number of wakeups so far: to take a job, end a job, or send a heartbeat */
         usec_t woken_at;
 
-        usec_t quiet_from, quiet_since, threads_gone_at; /* when the quiet signal is handled; when it was
-                                                            handled; when idle threads exit */
+        /* TSTP will be handled; was handled; idle threads exit. */
+        usec_t quiet_from, quiet_since, threads_gone_at;
         bool quiet;
         usec_t term_from, stop_by, exit_at;
         bool stopping;
@@ -176,57 +169,55 @@ struct process {
         usec_t heartbeat_at, write_at;
         unsigned copied_busy;
         bool copied_quiet;
-        unsigned title_busy; /* set right before copied_busy is */
+        unsigned title_busy; /* set right before the heartbeat */
         bool title_quiet;
         struct record records[RECORDS_MAX]; /* the newest first */
         struct record frozen_record;
-        bool listed;     /* in the set of identities: a clean exit removes it, death does not */
-        bool registered; /* has written its time of registration once */
+        bool listed;     /* in the set of identities: a clean exit removes it, a crash does not */
+        bool registered; /* has tried to be listed */
 
-        /* What the shell knows. */
-        struct worker *worker; /* NULL: unknown */
-        unsigned identity; /* serial + 1 of the process whose heartbeats count as this worker's; 0: unknown */
+        /* The shell's side. */
+        struct worker *worker; /* NULL: not known to the shell */
+        unsigned identity; /* serial + 1 of the process whose heartbeat is read for this one; 0: not known */
         unsigned poll_items;
         struct record answer;
-        /* The last answers, the newest first, and when they were given: a reader may repeat one. */
+        /* The last answers, newest first, and when they were given: the reader may repeat one of them. */
         struct record given[GIVEN_MAX];
         usec_t given_at[GIVEN_MAX];
         bool answered, main_reported, runner_reported;
         usec_t exit_report_at;
-        uint64_t slept_wakes; /* wakes at slept_at: if unchanged, the process has slept since */
+        uint64_t slept_wakes; /* wakes at slept_at: as far as polls show, the process has slept since */
         usec_t slept_at;
 
-        /* What the invariants are checked against: what was read of the process, and done to it. */
+        /* The facts for the invariants: what sqmgr read of the process, and did to it. */
         usec_t lied_at;         /* when sqmgr last read a lie about the process; 0: never */
-        usec_t read_written_at; /* when the newest heartbeat read so far was written */
+        usec_t read_written_at; /* when the newest heartbeat that sqmgr has read was written */
         uint64_t read_heartbeat;
-        bool rebased; /* the next reading has no earlier one to compare with */
+        bool rebased; /* the next reading cannot be compared with an earlier one */
         bool shown_title, shown_quiet;
         unsigned shown_busy;
         usec_t first_read_at, changed_at;
-        uint64_t held_bytes; /* its own memory when the machine's memory was last read; 0: it did not exist */
-        uint64_t read_bytes; /* the last sample of its memory; 0: none since it became active */
-        bool marked; /* was read since time, Redis and sqmgr are trusted: later readings are compared with
-                        that one */
-        unsigned trusted_reads; /* changes of the heartbeat since then */
-        bool hung;              /* silent for hang_after, and still silent */
-        unsigned idle_row;      /* number of distinct readings in a row with quiet and 0 busy */
+        uint64_t held_bytes;    /* size at the last reading of the machine's memory; 0: no process then */
+        uint64_t read_bytes;    /* last memory sample of the process; 0: none since it became active */
+        bool marked;            /* read since time, Redis and sqmgr are trusted: changes count from then on */
+        unsigned trusted_reads; /* changes seen since marked was set */
+        bool hung;              /* silent for hang_after, and without a heartbeat since */
+        unsigned idle_row;      /* distinct readings in a row: quiet, 0 busy */
         bool read_list_empty, counted_failure;
-        usec_t title_first_at;  /* when a title that shows a boot was first read; 0: never */
-        usec_t title_read_at;   /* last reading of the title while its heartbeat was unknown */
-        usec_t title_idle_from; /* first reading of the title in a row with quiet and 0 busy */
-        bool threads_counted;   /* all job threads that its title claims were seen */
+        usec_t title_first_at;  /* first reading of a title that shows the boot; 0: none */
+        usec_t title_read_at;   /* last reading of the title while the heartbeat is not known */
+        usec_t title_idle_from; /* the first title reading in a row that shows quiet and 0 busy */
+        bool threads_counted;   /* the thread count has matched the title */
         bool pressed;           /* was quieted because of memory pressure */
         unsigned quiets, stops;
         unsigned reported_to_exit; /* how often the runner was asked to exit */
         usec_t term_at, kill_at;
-        usec_t cut_at; /* when its drain was cut off */
-        bool refused;  /* was seen not to catch the quiet signal */
-        bool drains;   /* got its stop signal as it was quieted */
-        usec_t tried_at,
-                try_at; /* first and last of the tries in a row to quiet it that the idle check refused */
+        usec_t cut_at;           /* when the drain was given up */
+        bool refused;            /* was seen to catch no quiet signal */
+        bool drains;             /* got the stop signal when it was quieted */
+        usec_t tried_at, try_at; /* first and last time in a row: to be quieted, and not idle */
 
-        bool is_template; /* false once it turns out to be a worker */
+        bool is_template; /* until known to be a worker */
         struct template_process as_template;
         bool forked, awaits_go; /* forked from a template; does nothing yet */
         uint64_t shared_bytes;
@@ -267,7 +258,7 @@ enum act_kind {
         ACT_SCALE,
         ACT_RELOAD,
         ACT_SHUTDOWN,
-        /* Replace some of the other acts in a world with templates. */
+        /* In a world with templates, these replace some of the other acts. */
         ACT_TEMPLATE_KILL,
         ACT_TEMPLATE_FREEZE,
         ACT_FORK_LACKS,
@@ -284,7 +275,7 @@ struct act {
         usec_t at;
         enum act_kind kind;
         uint64_t a, b, c;
-        bool left_out; /* while a failing schedule is reduced */
+        bool left_out; /* by shrinking */
 };
 
 /* How a reader lies. */
@@ -296,7 +287,7 @@ struct reader_sim {
         usec_t delays_until, repeats_until, lies_until;
         usec_t delay_max;
         enum lie lie;
-        usec_t lied_at;  /* of the last lie */
+        usec_t lied_at;  /* last */
         usec_t dies_at;  /* USEC_INFINITY: never */
         unsigned deaths; /* deaths that are to follow, each soon after the previous one */
         unsigned failures;
@@ -306,45 +297,45 @@ struct reader_sim {
 struct link {
         bool up;
         usec_t up_at;
-        usec_t next_at; /* when the next attempt to connect is due, or the answer is overdue */
+        usec_t next_at; /* the next attempt to connect, or when the answer is overdue */
         bool asked;
         usec_t asked_at, served_at, answer_at;
         bool served;
         struct match match;
 };
 
-/* A fleet of the world, with what is known of it from outside the core. */
+/* A fleet of the world, and the facts about it from outside the core. */
 struct fleet_sim {
-        struct fleet_settings settings[2]; /* the ini file, and another version of it for reloads */
+        struct fleet_settings settings[2]; /* the ini file, and what a reload would make of it */
         unsigned in_force;
         const struct behavior *behavior;
         struct release release, good;
-        struct link link; /* always up if the fleet needs no Redis */
+        struct link link; /* permanently up, if it needs no Redis */
         struct reader_sim reader;
-        unsigned failures; /* failed new workers in a row, as the world saw them */
+        unsigned failures; /* consecutive failures of new workers, as the world saw them */
         usec_t failed_at;
         uint64_t failed_generation;
         usec_t p6_since, gap_since;
-        usec_t fresh_since; /* since when at least one of its workers has fresh heartbeats; 0: none has */
+        usec_t fresh_since; /* since when at least one worker sends heartbeats; 0: none does */
         uid_t uid;
         usec_t hour_at;
         unsigned hour_starts, burst_starts;
-        unsigned hour_target; /* the highest target in that hour */
+        unsigned hour_target; /* the highest target in the hour that began at hour_at */
         usec_t burst_at;
-        uint64_t reloaded_generation; /* the last generation that a reload began, not a restart */
+        uint64_t reloaded_generation; /* the generation made by a reload, not by a restart */
         unsigned count;               /* the count that scaling applied; 0: none */
-        struct rng demand;            /* generator for its queues */
-        struct rng heads;             /* generator for the oldest jobs in its queues */
+        struct rng demand;            /* of its queues */
+        struct rng heads;             /* of the oldest jobs in them */
         usec_t demand_until;
         unsigned waiting;
         bool head_unknown; /* the oldest job is too large to be read */
-        bool preloads;     /* in either version of its settings */
-        usec_t load_since; /* since when a template must be loaded; 0: none must */
+        bool preloads;     /* by any of its settings */
+        usec_t load_since; /* since when a template is due; 0: none is */
         usec_t slowest_fork;
-        unsigned troubles; /* failures of templates since the last successful fork */
-        bool excused;      /* sqmgr has seen a template that could not be forked, or that was a worker */
-        unsigned left; /* workers that left because of memory pressure, and are not replaced while it lasts */
-        bool written;  /* the rest is so, as last written: what a new sqmgr must go on with */
+        unsigned troubles; /* of templates, since the last fork that reported to sqmgr */
+        bool excused;      /* sqmgr saw that a template could not fork, or was a worker */
+        unsigned left;     /* workers that have left because of memory pressure: not replaced meanwhile */
+        bool written;      /* the other fields are as last written: a new sqmgr must continue from them */
         uint64_t written_generation, written_newest;
         enum fleet_order written_order;
         uint64_t written_hash;
@@ -355,49 +346,47 @@ struct fleet_sim {
 
 struct shell {
         bool running;
-        bool dying; /* killed in the middle of a pass: the rest of the pass does nothing */
+        bool dying; /* killed in the middle of a pass: the rest of the pass has no effect */
         struct settings settings;
         struct fleet_settings *fleet_list[FLEETS_MAX];
         struct world *world;
         struct pass pass;
         usec_t wake_at, start_at, stalled_until;
         bool timer_first;
-        struct adoption *adoption; /* NULL: the search for workers of an earlier sqmgr has ended */
-        usec_t search_at;          /* the next, where it goes on */
-        unsigned hosts,
-                written_hosts; /* host names that sqmgr has seen, a bit each; those in the state file */
-        uint8_t *state;        /* the state file */
+        struct adoption *adoption;     /* NULL: all live workers are known */
+        usec_t search_at;              /* time of the next search, if the adoption continues */
+        unsigned hosts, written_hosts; /* seen names of the host, as bits: now; in the state file */
+        uint8_t *state;                /* the state file */
         size_t state_size;
-        uint64_t written; /* check_digest() of its contents */
+        uint64_t written; /* check_digest() of the state file */
         uint64_t n_written;
-        bool behind; /* the last attempt to write it failed */
+        bool behind; /* the last write of the state file failed */
         struct ledger ledger;
         void *ledger_memory;
-        bool ledger_lost; /* the ledger ends with this sqmgr, or is lost when sqmgr is killed */
+        bool ledger_lost; /* with this sqmgr, or as it is killed */
         unsigned ledger_losses;
         usec_t behind_since;
-        int kill_in; /* steps until sqmgr is killed; < 0: never */
+        int kill_in; /* steps; < 0: never */
         unsigned kill_fate;
-        int kill_forking; /* the same, counted from the next fork on */
+        int kill_forking; /* steps from the next fork on; < 0: never */
         usec_t down_usec;
         unsigned deaths;
-        usec_t trusted_at; /* when sqmgr started, or the last disturbance of time ended */
+        usec_t trusted_at; /* when the last disturbance of time ended, or sqmgr began */
         usec_t iterated_at, seen_suspended;
-        usec_t deferred_at; /* the first of the passes in a row that were deferred; 0: the last pass was
-                               complete */
+        usec_t deferred_at; /* time of the first incomplete iteration; 0: the last one was complete */
         int64_t seen_stepped;
 };
 
-/* A process on another host that has the name of this one. */
+/* A process of another host with the same name as ours. */
 struct clone {
-        unsigned serial, fleet; /* fleet: the one whose Redis gets its heartbeats */
+        unsigned serial, fleet; /* the fleet whose Redis gets the heartbeats */
         pid_t pid;
         unsigned host;
         struct rng rng;
         usec_t next_at, end_at;
         unsigned busy;
         bool quiet, listed;
-        uint64_t born_usec; /* as its record says */
+        uint64_t born_usec; /* as in record */
         struct record record, answer;
 };
 
@@ -407,19 +396,19 @@ struct sim {
         usec_t now, begun_at, calm_at, end_at;
         bool calm;
         usec_t settled_at, swept_at;
-        unsigned same; /* number of steps in a row at the same time */
+        unsigned same; /* steps in a row at one moment */
         uint64_t actions, calm_actions;
 
         usec_t suspended_usec;
         int64_t stepped_usec;
         usec_t stepped_back_at;         /* 0: never */
-        usec_t paused_at, paused_until; /* while the whole machine stands still */
+        usec_t paused_at, paused_until; /* of the machine with all its processes */
         usec_t fork_fails_until, fork_lacks_until, proc_fails_until, disk_full_until;
         uint64_t total_bytes;
-        uint64_t read_left; /* free memory when it was last read; 0: not read yet by this sqmgr */
-        unsigned host;      /* number of the current host name */
+        uint64_t read_left; /* free bytes at the last reading of memory; 0: not read by this sqmgr */
+        unsigned host;      /* number in the host's name, which may change */
         bool service;       /* sqmgr has a control group of its own */
-        bool strangers;     /* there are foreign processes that look like workers */
+        bool strangers;     /* foreign processes look like our workers */
 
         usec_t down_until, silent_until, slow_until, garbage_until, frozen_until, lags_until;
         usec_t slow_usec;
@@ -434,18 +423,18 @@ struct sim {
         pid_t next_pid;
         struct shell shell;
 
-        /* Times of memory pressure. */
+        /* The machine stalls for lack of memory. */
         struct squeeze {
                 usec_t from, until;
         } squeezes[3];
         struct rng squeeze_rng;
         struct squeezed {
-                bool high; /* the readings show memory pressure */
+                bool high; /* the last reading shows pressure */
                 usec_t turned_at, since;
                 unsigned quieted;
         } squeezed;
 
-        bool cloned; /* another host has the name of this one */
+        bool cloned; /* another host has our name */
         struct rng clone_rng;
         struct clone clones[CLONES_MAX];
         unsigned n_clones;
@@ -453,62 +442,63 @@ struct sim {
         struct act acts[SCHEDULE_MAX];
         size_t n_acts, next_act;
 
+        /* Totals. */
         uint64_t n_ticks, n_started, n_interrupted_by_others, n_jobs;
 
         bool broken;
         char invariant[16];
         char detail[512];
-        struct story *story; /* the recorder of the run; NULL: none */
+        struct story *story; /* NULL: no story is kept */
 };
 
 /* The source of a world and its schedule. */
 struct origin {
         uint64_t seed;
-        const uint8_t *bytes; /* used up before random numbers are; borrowed until the end of the run */
+        const uint8_t *bytes; /* used before random numbers; borrowed, until the run's end */
         size_t size;
 };
 
-/* generate.c: makes the world and its schedule. Free with sim_close(). */
+/* generate.c: the world and its schedule. */
 void sim_open(struct sim *sim, const struct origin *origin);
-/* Returns an origin whose seed is the first of the bytes. */
+/* The first bytes are the seed. */
 struct origin origin_of_bytes(const uint8_t *bytes, size_t size);
 void sim_close(struct sim *sim);
-/* world.c: runs to the end of the world or to the first violation. */
+/* world.c: runs the world to its end, or to the first violation. */
 void sim_run(struct sim *sim);
-/* Runs until that time or to the first violation. */
+/* Runs the world until this moment, or to the first violation. */
 void sim_run_to(struct sim *sim, usec_t until);
 
 /* scaling.c */
 void scaling_open(struct sim *sim);
-/* Call when sqmgr has started and continued from the saved state. */
+/* sqmgr has started, and continues from the saved state. */
 void scaling_started(struct sim *sim);
-/* Reads the queues of the fleet and checks the resulting count. */
+/* Polls the queues of the fleet. */
 void scaling_look(struct sim *sim, unsigned number);
-/* Returns the current count of the fleet, ignoring an operator's order. */
+/* Returns the current count without the operator's order. */
 unsigned scaling_count(const struct sim *sim, unsigned number);
 
 /* process.c */
 struct process *process_spawn(struct sim *sim, const struct fleet *fleet, unsigned index);
-/* Has the process claim this slot of the ledger. */
+/* Assigns the process a slot of the ledger, which it will claim. */
 void process_claims(struct sim *sim, struct process *process, unsigned record);
 /* Forks the requested worker from a template. The fork waits for process_go(). */
 struct process *process_fork(struct sim *sim, const struct template_process *from);
 void process_go(struct sim *sim, struct process *process);
 void process_exits(struct sim *sim, struct process *process, const char *how);
 void process_step(struct sim *sim, struct process *process);
-/* Adds the process that a job of the process with this serial left behind. Returns NULL if there is none. */
+/* Makes the process that a job of the process with this serial has left behind; NULL: there is none. */
 struct process *process_left_behind(struct sim *sim, pid_t serial, uint64_t start);
 bool process_is_alive(const struct process *process);
 unsigned process_jobs(const struct process *process);
 unsigned process_threads(const struct sim *sim, const struct process *process);
 uint64_t process_bytes(const struct sim *sim, const struct process *process);
-/* Returns process_bytes() without the memory shared with the template. */
+/* Like process_bytes(), without memory that is shared with the template. */
 uint64_t process_own_bytes(const struct sim *sim, const struct process *process);
 /* Returns the free memory of the machine. */
 uint64_t process_bytes_left(const struct sim *sim);
-/* Kills the largest process if no memory is left, like the OOM killer. */
+/* If no memory is left, the kernel kills the largest process. */
 void process_oom(struct sim *sim);
-/* Returns the traits of its framework. */
+/* Returns the traits of the process' framework. */
 const struct traits *process_traits(const struct sim *sim, const struct process *process);
 void process_woken(const struct sim *sim, struct process *process);
 /* Sends signo to the runner, or to the whole group. Returns 0 or a positive errno. */
@@ -523,81 +513,81 @@ void pressure_look(struct sim *sim);
 void pressure_forgotten(struct sim *sim);
 void pressure_continued(struct sim *sim);
 void pressure_left(struct sim *sim, const struct process *process);
-/* Returns true if a fleet with this many living processes must start none because of memory pressure. */
+/* Returns true if memory pressure forbids a start in a fleet with this number of live processes. */
 bool pressure_holds(const struct sim *sim, unsigned fleet, unsigned living, unsigned target);
 void pressure_quieted(struct sim *sim, const struct action *action, struct process *process);
 
-/* template.c: the processes of templates, and the shell's part. */
+/* template.c: templates as processes, and the shell's operations on them */
 void templates_open(struct sim *sim);
 void template_step(struct sim *sim, struct process *process);
 usec_t template_next_at(const struct process *process);
-/* Returns when sqmgr next learns something from the template. */
+/* Returns when the next report of the template arrives at sqmgr. */
 usec_t template_reports_at(const struct process *process);
 void template_reports(struct sim *sim, struct process *process);
-/* Call when a process that was started as a template, or its wrapper, has ended. */
+/* A process that was started as a template, or its wrapper, has ended. */
 void template_exit_step(struct sim *sim, struct process *process);
 void template_looks(struct sim *sim, struct fleet *fleet, bool fast);
-/* Execute actions like on_action(). Return true if something changed. */
+/* Return values are those of on_action(). */
 bool template_act(struct sim *sim, const struct action *action);
 bool template_fork(struct sim *sim, const struct action *action);
 bool template_go(struct sim *sim, const struct action *action);
-/* Call when sqmgr has died: all channels close. */
+/* sqmgr has died: all channels are closed. */
 void template_orphaned(struct sim *sim, struct process *process);
 void templates_adopt(struct sim *sim, struct fleet *fleet, const struct state_fleet *saved);
-/* Gives the process the good release, for the calm. */
+/* In the calm phase, gives the template the good release. */
 void template_repair(struct sim *sim, struct process *process);
-/* Call after an attempt to write the state: templates that wait for it begin their command. */
+/* The state was written, or could not be: started templates begin to run. */
 void templates_begin(struct sim *sim);
-/* Call once all processes in the state are adopted. read: the state could be read. */
+/* All processes in the state have been adopted. read: the state could be read. */
 void template_unknown(struct sim *sim, bool read);
 void template_befalls(struct sim *sim, const struct act *act);
 
 /* behavior.c */
 const struct behavior *behavior_choose(struct rng *rng, const struct traits **ret_traits);
 const struct behavior *process_behavior(const struct sim *sim, const struct process *process);
-/* Gives a new process the behavior of its fleet. */
+/* Sets the behavior of a new process. */
 void behavior_give(const struct sim *sim, struct process *process);
 void behavior_become_quiet(struct sim *sim, struct process *process);
-/* The process handles its stop signal. */
+/* The process acts on its stop signal. */
 void behavior_stop(struct sim *sim, struct process *process);
-/* Delivers a signal other than KILL to a living runner. */
+/* Delivers a signal other than KILL to a live runner. */
 void behavior_signal(struct sim *sim, struct process *process, int signo);
 
-/* evidence.c: what the core is shown. */
-bool fleet_is_local(const struct sim *sim, unsigned fleet); /* the heartbeats need no Redis */
-bool fleet_is_bare(const struct sim *sim, unsigned fleet);  /* there are no heartbeats */
-/* Returns true if a process that shows no boot has certainly not booted. */
+/* evidence.c: the evidence that the core gets. */
+bool fleet_is_local(const struct sim *sim, unsigned fleet); /* needs no Redis */
+bool fleet_is_bare(const struct sim *sim, unsigned fleet);  /* writes no heartbeats */
+/* Returns true if a process that shows no boot has not booted. */
 bool evidence_denies_boot(const struct sim *sim, const struct process *process);
 bool evidence_booted(const struct sim *sim, const struct process *process);
-bool evidence_catches(const struct process *process); /* it has a handler for the quiet signal */
+bool evidence_catches(const struct process *process); /* the process catches the quiet signal */
 /* Returns true if the title shows busy and quiet. */
 bool evidence_title(const struct sim *sim, const struct process *process, unsigned *ret_busy,
                     bool *ret_quiet);
-/* Completes a heartbeat that was read, as the daemon does. */
+/* Adds the shell's evidence to a record that was read of a worker. */
 void evidence_complete(struct sim *sim, const struct process *process, struct heartbeat *heartbeat);
 bool evidence_idle(struct sim *sim, struct process *process);
-/* Returns the heartbeat of a worker that needs no Redis; false: none. */
+/* Reads the heartbeat of a worker that needs no Redis. Returns false if there is none. */
 bool evidence_local(struct sim *sim, const struct process *process, struct record *ret);
 
 /* clone.c */
 void clones_open(struct sim *sim);
-/* Call when a worker starts: the other host may get a process with the same pid. */
+/* A process of ours begins: a clone with its pid may appear on another host, sooner or later. */
 void clone_of(struct sim *sim, const struct process *process);
 usec_t clones_next_at(const struct sim *sim);
 void clones_step(struct sim *sim);
-/* Removes all clones from Redis. heartbeat_on: they continue to send heartbeats. */
+/* Redis loses the clones' records. heartbeat_on: the clones continue to send heartbeats. */
 void clones_end(struct sim *sim, bool heartbeat_on);
-/* Call when the wall clock was stepped back: times of registration from before prove nothing. */
+/* Our wall clock was stepped back: times of earlier registrations prove nothing any more. */
 void clones_lose_births(struct sim *sim);
 void clones_serve(struct sim *sim, unsigned fleet);
-/* Returns NULL if the serial is not that of a clone. */
+/* Returns NULL if serial is no clone's. */
 const struct clone *clone_find(const struct sim *sim, unsigned serial);
 
 /* redis.c */
 bool redis_answers(const struct sim *sim);
 usec_t redis_trip(struct sim *sim, struct rng *rng);
 void redis_write(struct sim *sim, struct process *process, const struct heartbeat *heartbeat);
-/* Returns what a reader gets now; written_at 0: nothing. */
+/* Returns the record that a reader gets now; written_at 0: none. */
 struct record redis_read(struct sim *sim, struct process *process);
 void redis_fail_over(struct sim *sim, unsigned lag);
 void redis_freeze(struct sim *sim);
@@ -620,23 +610,23 @@ void reader_started(struct sim *sim, unsigned fleet);
 /* The process of the reader has ended. Returns the time until the next one is connected. */
 usec_t reader_died(struct sim *sim, unsigned fleet);
 
-/* shell.c: the part of src/daemon around the core; adopt.c: its start and end. */
+/* shell.c: models src/daemon around the core; adopt.c: its start and its end. */
 usec_t shell_next_at(const struct sim *sim);
 void shell_step(struct sim *sim);
 void shell_iterate(struct sim *sim);
 void shell_start(struct sim *sim);
 void shell_die(struct sim *sim);
-/* Asks a fleet's Redis what is to be looked at, where it is there and nothing was asked yet. */
+/* Queries a fleet's Redis, if it is up and no query is pending. */
 void shell_ask(struct sim *sim, unsigned fleet);
-/* Marks a step of a pass at which sqmgr may be killed. Returns true if it was, here or before. */
+/* Counts a step of a pass. Returns true if sqmgr was killed at this step, or earlier. */
 bool shell_dies_here(struct sim *sim);
-/* Writes the state file. Returns false on failure. */
+/* Writes the state file. Returns whether it was written. */
 bool shell_save(struct sim *sim);
-/* Gives the worker of this process this slot of the ledger; 0: a new one. */
+/* Sets the ledger slot of the process' worker; if record is 0, allocates a slot. */
 void shell_record(struct sim *sim, struct process *process, unsigned record);
-/* Gives a volatile ledger a file, if the disk has space. */
+/* Gives a ledger that ends with sqmgr a file, if the disk has room. */
 void shell_keep_ledger(struct sim *sim);
-/* Searches once more for the workers of an earlier sqmgr. */
+/* One more search for the workers of an earlier sqmgr. */
 void shell_search(struct sim *sim);
 
 /* identify.c */
@@ -644,9 +634,9 @@ void identify(struct sim *sim, unsigned fleet);
 struct record identify_answer(const struct sim *sim, const struct process *process);
 void identify_forget(struct sim *sim, struct process *process);
 void identify_known(struct sim *sim, struct process *process, const char *text);
-/* The names of this host under which a worker without a known identity may send heartbeats. */
+/* The process was not identified: its heartbeats may be under these host names. */
 void identify_known_hosts(struct sim *sim, const struct process *process, const char *names);
-/* Call when a worker was added to the fleet. */
+/* A worker was added. */
 void identify_added(struct sim *sim, unsigned fleet);
 const char *identify_text(const struct worker *worker, void *userdata);
 
@@ -656,94 +646,92 @@ void act_calm(struct sim *sim);
 const char *act_text(const struct act *act, char text[static 128]);
 
 /* check.c */
-/* Counts a start, and checks that there are not too many in a row. */
+/* Counts a start, and checks that the starts in an hour are bounded. */
 void check_flapping(struct sim *sim, const struct fleet *fleet);
 unsigned check_number(const struct sim *sim, const struct fleet *fleet);
 void check_action(struct sim *sim, const struct action *action);
 /* Call right before a signal that ends an orphan. */
 void check_remainder(struct sim *sim, const struct process *process);
-/* Call when the shell has learned that the runner that sent heartbeats has ended: later readings are of
- * another one. */
+/* The shell has learned that the runner with heartbeats has ended: later readings are of another process. */
 void check_succeeded(struct process *process);
 void check_signalled(struct sim *sim, const struct action *action, struct process *process);
 /* Call right before the process is quieted. */
 void check_reported(struct sim *sim, const struct action *action, const struct process *process);
-/* Call instead if the process is not quieted, because the idle check refused it. */
+/* The process is not quieted, because the idle check failed. */
 void check_not_idle(const struct sim *sim, struct process *process);
-/* Checks that a process which may not be a worker gets no signal, and is given up only if it is none. */
+/* An unproven process gets no signal, and is let go of only if it is no worker. */
 void check_unproven(struct sim *sim, const struct action *action, struct process *process, bool signals);
 void check_turn(struct sim *sim);
-/* Call as time passes: checks which workers count as hung. */
+/* Time has passed. */
 void check_hung(struct sim *sim);
-/* Checks that a living worker was adopted as the one that it was. */
+/* A live worker keeps its index and generation. */
 void check_adopted(struct sim *sim, const struct process *process, const struct worker *known,
                    const struct worker *worker);
-/* Checks that a process that was found is the worker that it is adopted as. */
+/* A process that a search found is adopted as the worker that it is. */
 void check_found(struct sim *sim, const struct process *process, const struct claimant *claimant,
                  const struct worker *worker);
-/* Call after a search. whole: the search was complete, so no starts may be held any more. */
+/* After a search: starts are held only if it failed. */
 void check_held(struct sim *sim, bool whole);
-/* Returns a hash of all that a new sqmgr must know. */
+/* Returns a digest of all facts that a new sqmgr must know: it changes with each of them. */
 uint64_t check_digest(const struct sim *sim);
-/* Call when the saved state was restored: checks it. */
+/* The saved state is current again. */
 void check_continued(struct sim *sim);
 void check_command(struct sim *sim, struct fleet *fleet, bool holds, const char *what);
 /* written_at: when the simulated process wrote the heartbeat. */
 void check_reading(struct sim *sim, struct process *process, const struct heartbeat *heartbeat,
                    usec_t written_at);
-/* From now on earlier readings are no evidence. fleet: UINT32_MAX: all fleets. */
+/* Earlier readings of the fleet are no evidence any more; fleet UINT32_MAX: of all fleets. */
 void check_distrust(struct sim *sim, unsigned fleet);
-/* Call when a new sqmgr begins, which has read nothing. */
+/* A new sqmgr has read nothing. */
 void check_began(struct sim *sim);
 void check_death(struct sim *sim, struct process *process);
 bool check_has_lied(const struct sim *sim, unsigned fleet);
 bool check_is_lied_of(const struct sim *sim, const struct process *process);
-/* Returns true if everything has settled in the calm. must: not to have settled is a violation. */
+/* Returns true if everything has settled in the calm phase. must: reports a violation if not. */
 bool check_settled(struct sim *sim, bool must);
 
 /* check_title.c */
-/* Returns true if no heartbeat of the worker is known, but its title was read recently, while time, Redis and
- * sqmgr were trusted. */
+/* The worker's heartbeat is not known, but its title was read recently, while time, Redis and sqmgr were
+ * trusted. */
 bool check_title_tells(const struct sim *sim, const struct process *process);
-/* Call when the title of a worker without known heartbeats was read. */
+/* The title of a worker was read whose heartbeat is not known. */
 void check_title(struct sim *sim, struct process *process, bool known, bool idle);
 /* The number of workers whose heartbeats are not known, and that have taken jobs for ready_after by their
  * titles. */
 unsigned check_title_ready(const struct sim *sim, unsigned fleet, const struct process *except);
-/* Returns check_title_tells(), and checks what quieting a worker by its title requires. */
+/* check_title_tells(), with the check before a worker is quieted by its title. */
 bool check_title_quiet(struct sim *sim, const struct process *process);
 void check_title_idle(struct sim *sim, const struct process *process);
 
 /* check_template.c */
-/* Returns true if sqmgr need not know of this process. */
+/* Returns true if sqmgr need not know this process. */
 bool check_is_unowned(const struct process *process);
-/* Returns the number of requested forks of this fleet that sqmgr does not know yet, of this generation and
- * later ones. */
+/* Returns the number of requested forks of this fleet, from this generation on, that have not reported. */
 unsigned check_forking(const struct sim *sim, unsigned fleet, uint64_t generation);
-/* Returns the number of template processes that live, or count as alive. */
+/* Returns the number of template processes that are alive, or that sqmgr takes for alive. */
 unsigned check_living_templates(const struct sim *sim, unsigned fleet);
-/* Returns true if a template must be loaded, and memory is too short for it. */
+/* Returns true if the fleet's template is due, and needs more memory than is free. */
 bool check_load_lacks_memory(const struct sim *sim, unsigned fleet);
-/* Returns true if the workers of the fleet must be forked, as far as the world knows. */
+/* Returns true if the fleet's workers must be forked, as far as the world knows. */
 bool check_preloads(const struct sim *sim, unsigned fleet);
-/* Returns the ready template of the current generation that sqmgr knows. newest false: the oldest one of
- * another generation. NULL: none. */
+/* Returns the ready template of the current generation that sqmgr knows; newest false: the oldest one of an
+ * earlier generation. NULL: none. */
 const struct template_process *check_template(const struct sim *sim, unsigned fleet, bool newest);
-/* Checks a start: the worker must be forked from the right template, and only once. */
+/* Checks that a start is forked from the right template, once. */
 void check_fork(struct sim *sim, const struct action *action);
-/* Call right before the fork may continue. */
+/* Call right before the fork gets `go`. */
 void check_go(struct sim *sim, const struct process *process);
 /* Call right before the template is asked to end, and before it is killed because it did not. */
 void check_template_end(struct sim *sim, const struct template_process *template);
 void check_template_kill(struct sim *sim, const struct template_process *template);
-/* A worker that is known to have waited for the word to go on: failures were told of its fleet before it was
- * taken over. */
+/* Checks a worker that was adopted while it waited for `go`. failures: the failures of its fleet before it
+ * was adopted. */
 void check_unborn(struct sim *sim, const struct worker *known, const struct worker *worker,
                   unsigned failures);
 unsigned check_failures(const struct fleet *fleet);
-/* Counts a failure of the template. fails: the release is at fault, as far as can be known. */
+/* A template has failed. fails: the release is the cause, as far as can be known. */
 void check_template_trouble(struct sim *sim, const struct template_process *template, bool fails);
-/* Call when sqmgr has learned of a fork: it is a worker from now on. */
+/* The fork is a worker from now on. */
 void check_hello(struct sim *sim, const struct process *process);
 void check_templates(struct sim *sim);
 bool check_templates_settled(const struct sim *sim, unsigned fleet);

@@ -269,8 +269,8 @@ static inline void begin_job(struct run *run, size_t q, double *free_at)
                 run->waits[q][head] = (float)wait;
 }
 
-/* A thread that is free now, else the one that will be before all others, of a worker that takes jobs; NULL:
- * there is none. */
+/* Returns a free thread of an active worker, else the thread that will be free first; NULL: no worker is
+ * active. */
 static inline double *first_free(struct run *run, struct machine **ret_machine)
 {
         double *first = NULL;

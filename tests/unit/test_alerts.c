@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of daemon/lifecycle/alerts.h with real scripts: what they are told, and that a bad one stops nobody.
- */
+/* Tests of daemon/lifecycle/alerts.h with real scripts: the input of a script, and that a bad script does not
+ * stop the next alert. */
 #include "base/fd.h"
 #include "daemon/lifecycle/alerts.h"
 #include "golden.h"

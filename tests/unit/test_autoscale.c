@@ -47,7 +47,7 @@ static struct queues *one_queue(const char *name, uint64_t size, usec_t age)
         return queues;
 }
 
-/* A look that finds so many jobs of a second each. */
+/* Polls the queue once and finds size jobs, of one second each. */
 static bool look(uint64_t size, double age)
 {
         struct autoscale_reading reading = {
@@ -106,7 +106,8 @@ TEST(what_waits_doubles_the_count_once_for_each_boot)
         ck_assert_uint_eq(t.fleet->totals.scaled_up, 2);
 }
 
-/* One at a time, each drained before the next, and never below what is in force: the world checks that. */
+/* Workers leave one at a time, each drained before the next. The world checks that the fleet never falls
+ * below its current count. */
 TEST(the_calm_takes_it_back_one_by_one)
 {
         begin();
@@ -395,7 +396,7 @@ TEST(of_a_need_that_two_fleets_follow_each_takes_its_share)
         ck_assert_double_eq_tol(autoscale_of(t.fleet)->foreign_idle, 10, 0.001);
 }
 
-/* A look while another host tells this; share: NULL, it is silent. */
+/* Polls once while another host publishes share; NULL: the other host is silent. */
 static void poll_beside(const struct peer_share *share, uint64_t size)
 {
         static char text[PEER_TEXT_MAX + 1];
@@ -651,7 +652,7 @@ static bool foreign_serve(const char *queue _unused_, void *userdata _unused_)
         return other_host_takes_it;
 }
 
-/* What is told of one queue in which 7 jobs have waited for so long. */
+/* Checks what is reported of one queue whose 7 jobs have waited for age. */
 static void expect_queue(const char *name, usec_t age, bool lost)
 {
         struct queues *queues = one_queue(name, 7, age);

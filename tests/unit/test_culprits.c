@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What ran in a worker as its memory ran out: when is it asked for, how much had it grown, what is told? */
+/* The jobs that ran in a worker as its memory exceeded a limit: when they are read, how much memory the
+ * worker had gained, and the report. */
 #include "golden.h"
 #include "model/exit_status.h"
 #include "model/fleets.h"

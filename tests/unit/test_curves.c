@@ -96,7 +96,7 @@ TEST(the_hour_is_about_right)
 
         read_curve("leak");
         test_world_open(&t, SIBLINGS);
-        /* All of them hold more only with the last lines. */
+        /* All workers exceed the threshold only in the final lines of the curve. */
         t.fleet_settings.memory_threshold = curve[n_lines - 4][0];
         test_settle(&t);
         for (; line < n_lines && !t.fleet->leak.grows; line++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The file of the history: what a death, a full disk, a torn write or another file in its place may cost. */
+/* The file of the history: what may be lost by a crash, a full disk, a torn write, or a file that replaces
+ * it. */
 #include "golden.h"
 #include "unit.h"
 #include "web/history_file.h"
@@ -133,7 +134,7 @@ TEST(is_read_again)
         _cleanup_json_ json_t *after = history_json(history, HISTORY_DAY, NOON);
         ck_assert(json_equal(before, after));
         ck_assert_int_eq(file_size(), HISTORY_BYTES);
-        /* It goes on where it was. */
+        /* The history continues where it was. */
         add(NOON, "web", 5);
         ck_assert_double_eq(value("web", NOON, 0), 4);
 }
@@ -159,13 +160,14 @@ TEST(one_that_gave_way_is_no_damage)
         ck_assert_int_eq(reopen(), HISTORY_FILE_READ);
 }
 
-/* For the reason of that section of tests/golden/history, the path as "FILE". */
+/* Checks that the file is refused for the reason in this section of tests/golden/history, with the path as
+ * "FILE". */
 static void refuses(const char *section)
 {
         ck_assert_int_eq(reopen(), HISTORY_FILE_REFUSED);
         ck_assert_ptr_null(file);
         golden_expect_with("history", section, why, path, "FILE");
-        /* In memory it goes on. */
+        /* The history continues in memory. */
         add(NOON, "web", 3);
         ck_assert_double_eq(value("web", NOON, 0), 3);
 }
@@ -402,13 +404,13 @@ TEST(killed_at_any_write_it_loses_no_more_than_that)
                         shut();
                         ck_assert_int_eq(unlink(path), 0);
                 }
-        /* It wrote four times: three slots and a mark. */
+        /* A child writes four times: three slots and a mark. */
         ck_assert_uint_eq(n_killed, 4 * ELEMENTSOF(sizes));
 }
 
 static int report;
 
-/* Writes slot after slot, and says so behind each. */
+/* Writes slot after slot, and reports each to the parent. */
 static void child_run(unsigned first)
 {
         int r = reopen();

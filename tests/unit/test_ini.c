@@ -128,7 +128,7 @@ static const char *const refused[] = {
         FLEET "[" X50 X50 X50 X50 "]\nurl = 5\n",
         "[fleet:a]\ncommand =\n",
         "x = 1\n" FLEET,
-        /* Where inih would cut the section's name, ours goes on. */
+        /* inih would cut off the section's name here; our parser reads the whole name. */
         "[fleet:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa]\ncommand = run\n" FLEET,
         "",
         /* A key like one that inih has seen with a value over several lines. */
@@ -555,7 +555,7 @@ TEST(includes_only_what_is_roots_and_nobody_else_can_replace)
 
 enum sample { SAMPLE_UNTOUCHED, SAMPLE_EDITED, SAMPLE_WITH_EXAMPLES };
 
-/* The sample; edited: without its user; or with its example of each key in force. */
+/* Writes the sample: as it is; edited, without its user; or with the example of each key enabled. */
 static void write_sample(enum sample form)
 {
         const char *source = getenv("srcdir");

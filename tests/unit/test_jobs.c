@@ -147,7 +147,7 @@ TEST(who_asks_for_other_fleets_has_an_answer_of_his_own)
         client_end(&second);
 }
 
-TEST(who_may_only_look_has_redis_asked_once_a_second)
+TEST(viewers_have_redis_queried_at_most_once_a_second)
 {
         put_jobs(3, 10);
         ck_assert_int_eq(kill(server_pid, SIGSTOP), 0);

@@ -106,8 +106,8 @@ TEST(memory_is_read_at_regular_looks_alone)
         ck_assert_uint_gt(runtime_world->available_bytes, 0);
 }
 
-/* A process and its copy share what it holds: so much that nothing else which comes or goes on the machine,
- * nor the kernel's counters, which are of about a hundred pages a processor, matters beside it. */
+/* A process and its copy share 50 MB. Compared with this, other processes of the machine do not matter, nor
+ * does the error of the kernel's counters, about a hundred pages per processor. */
 TEST_LOOP(the_proportional_share_is_asked_where_it_can_decide, 2)
 {
         static const char script[] = "printf -v held %50000000s; (sleep 1000; :) & up; wait";

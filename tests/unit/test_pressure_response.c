@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is done about memory pressure: who is told of, who leaves, and what waits for memory. */
+/* The response to memory pressure: which workers are reported, which leave, and which starts wait for memory.
+ */
 /* promises: P2 P5 */
 #include "continuity/state.h"
 #include "decide/command.h"
@@ -66,7 +67,7 @@ TEST(one_a_minute_leaves_and_comes_back_with_memory)
         ck_assert_uint_eq(t.quiets, 1);
         press(30);
         ck_assert_uint_eq(t.quiets, 2);
-        /* The last one that takes jobs stays, and nobody takes the places of the others meanwhile. */
+        /* The last active worker stays, and the places of the others remain empty meanwhile. */
         press(200);
         ck_assert_uint_eq(t.quiets, 2);
         ck_assert_uint_eq(test_counts(&t).live, 1);
@@ -163,7 +164,7 @@ TEST(those_that_drain_are_counted_with_the_others)
         ck_assert_uint_eq(t.starts, starts);
         ck_assert_uint_eq(test_counts(&t).active, 2);
         ck_assert_int_eq(t.fleet->waits_for, WAIT_MEMORY);
-        /* The last one that takes jobs is replaced even so. */
+        /* The last active worker is replaced even under pressure. */
         test_exit(&t, test_worker(&t, 4), 1);
         test_exit(&t, test_worker(&t, 6), 1);
         press(60);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is said of a rollout over many hosts, and of each of its hosts, whatever was told. */
+/* The replies about a rollout over many hosts, and about each host, from arbitrary input. */
 #include "golden.h"
 #include "unit.h"
 #include "wire/reply_hosts.h"

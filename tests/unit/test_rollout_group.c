@@ -524,7 +524,7 @@ TEST(a_number_later_than_the_clock_of_redis_is_none)
                 reply.high = forged[i / 2];
                 ck_assert_uint_eq(next_of(ROLLOUT_SIGNATURE_UNASKED).number, CLOCK);
         }
-        /* As the clock goes on, it becomes one. */
+        /* The number becomes valid as the clock advances. */
         reply.now_seconds = reply.number;
         (void)observe();
         ck_assert_uint_eq(group.number, reply.number);

@@ -129,7 +129,7 @@ static void show(void)
         call(rollout_call(&caller, WORDS("show"), on_answer, NULL));
 }
 
-/* The time goes on, but for these keys: all that they say lies further back. */
+/* Simulates that time passes: moves all times in these keys into the past. */
 static void pass_seconds(unsigned seconds)
 {
         server_do("EVAL %s 3 " KEY " " KEY ":seen " KEY ":turns %u",

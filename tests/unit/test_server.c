@@ -372,7 +372,7 @@ TEST_LOOP(speaks_for_itself, ELEMENTSOF(service_calls))
         client_end(&client);
 }
 
-TEST(who_may_only_read_is_reported_which_group_may_do_more)
+TEST(a_reader_is_refused_with_the_group_that_may_give_orders)
 {
         struct server_options all = options();
         char error[512];

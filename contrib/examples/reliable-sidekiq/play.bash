@@ -249,7 +249,7 @@ day() {
         local round
         wait_until 60 all_ready
         for ((round = 1; round <= rounds; round++)); do
-                say '06:00 each worker has a long job, and jobs wait that will fail for good'
+                say '06:00 each worker has a long job, and jobs wait that will always fail'
                 occupy "day-$round"
                 client push 3 Broken critical "broken-$round"
                 say '09:00 kill -9 of a worker'
@@ -262,7 +262,7 @@ day() {
                 deploy $round
         done
         wait_until 60 alarms_were_raised
-        say "20:00 all is quiet; somebody was told of: $(jq -r .event "$folder/alerts" | sort -u | paste -sd' ')"
+        say "20:00 all is quiet; reported events: $(jq -r .event "$folder/alerts" | sort -u | paste -sd' ')"
         say
         ledger
 }

@@ -54,11 +54,11 @@ static double seconds(usec_t usec)
                 PUT_SAMPLES(facts, n, number, ##__VA_ARGS__)                                                 \
         } while (0)
 
-/* One sample per fleet. */
+/* Prints one sample per fleet. */
 #define PUT_FLEETS(facts, name, help, number) PUT(facts, name, "gauge", help, 1, number)
 
-/* One sample per worker that is running. number is an expression of fleet and worker; a negative one means no
- * sample. */
+/* Prints one sample per running worker. number is an expression of fleet and worker; a negative value means
+ * no sample. */
 #define PUT_WORKERS(facts, family, help, number)                                                             \
         do {                                                                                                 \
                 FAMILY(facts, family, "gauge", help);                                                        \

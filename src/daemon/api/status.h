@@ -13,7 +13,7 @@ struct queues;
 struct subsystems;
 struct world;
 
-/* One connection to Redis. */
+/* A connection to Redis. */
 struct status_redis {
         const char *url;    /* without passwords */
         const char *server; /* `host:port` of the current master, if Sentinels named it; else NULL */

@@ -13,7 +13,7 @@ struct status_file {
         unsigned passed;
         /* A process whose file existed when the search began: the file counts once it changes. 0: none. */
         pid_t mark_pid;
-        uint64_t mark_usec; /* its heartbeat then */
+        uint64_t mark_usec; /* the heartbeat of mark_pid at that time */
 };
 
 /* State of one poll of several workers. */

@@ -18,7 +18,7 @@ struct link_user {
         void (*end)(struct link_user *user);
 };
 
-/* One Redis as one framework uses it. fleet->link points here for fleets with their heartbeats there. */
+/* A Redis as one framework uses it. fleet->link points here if the fleet's heartbeats are in this Redis. */
 struct link {
         struct links *links;
         const struct framework *framework;

@@ -5,7 +5,7 @@
 #include "daemon/runtime/runtime.h"
 #include "io/proc.h"
 
-struct orphan_search; /* one search */
+struct orphan_search; /* a search for the leftover process of a worker */
 struct worker;
 
 /* orphan is owned by the callee, to be closed; NULL: none found. The search has ended and is already
