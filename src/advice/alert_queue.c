@@ -66,8 +66,8 @@ static struct alert *add_alert(struct alert_queue *queue, const struct event *ev
         return alert;
 }
 
-/* True if one alert is of a problem and the other, which waits, of its end, or the reverse. Both are sent in
- * order of arrival, so that the last one is true. */
+/* Returns true if other waits, and one of the two alerts is of a problem and the other of its end. They must
+ * be sent in order of arrival, so that the last one shows the current state. */
 static bool are_opposite(const struct alert *one, const struct alert *other)
 {
         return other->count > 0 && other->index == one->index && strcmp(other->fleet, one->fleet) == 0 &&
@@ -129,7 +129,7 @@ void alert_queue_put_back(struct alert_queue *queue, struct alert *alert, json_t
                 alert->event = event;
         }
         alert->due = due;
-        /* The alert came first, and must not be sent after its own end. */
+        /* The alert that is put back came first, and must not be sent after the alert that ends it. */
         for (size_t i = 0; i < queue->n; i++)
                 if (are_opposite(alert, &queue->alerts[i]))
                         queue->alerts[i].due = MAX(queue->alerts[i].due, usec_add(due, 1));

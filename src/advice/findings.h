@@ -69,7 +69,7 @@ struct doctor_worker {
         bool other_namespace; /* the worker runs in another pid namespace than sqmgr */
 };
 struct doctor_group {
-        bool takes_part; /* else that is a problem */
+        bool takes_part; /* false: a problem says why */
         /* The path of the key that the package makes: the key counts once rollout_key_file names it. */
         const char *default_key;
         bool has_default_key; /* the file exists */

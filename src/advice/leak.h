@@ -36,7 +36,7 @@ const struct worker *leak_first(const struct fleet *fleet);
 #define LEAK_TEXT_MAX 320
 
 /* "workers grow by about 24M per hour each; web/3 reaches memory_threshold (1G) in about 3h; this release
- * grows 4 times as fast as generation 7"; "" if the workers do not grow. Returns text. */
+ * leaks 4 times as fast as generation 7"; "" if the workers do not grow. Returns text. */
 const char *leak_text(const struct fleet *fleet, char text[static LEAK_TEXT_MAX]);
 
 /* "reaches memory_threshold in about 3h"; "" if the worker does not reach a limit. Returns text. */

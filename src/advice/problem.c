@@ -47,7 +47,7 @@ void problems_clear(struct problems *problems)
         *problems = (struct problems){0};
 }
 
-/* The problems of one fleet are added one after another. */
+/* Searches backwards from the end: the problems of one fleet are added one after another. */
 static struct problem *find_of_workers(struct problems *problems, const struct problem *problem)
 {
         for (size_t i = problems->n; i > 0 && problems->list[i - 1].fleet == problem->fleet; i--)
@@ -137,7 +137,7 @@ static bool is_word(const char *at, size_t length, const char *word)
         return length == strlen(word) && strncmp(at, word, length) == 0;
 }
 
-/* Writes one word of a command, with names in the place of capitals. */
+/* Writes one word of a command; FLEET, WORKER, COUNT and CONFIG are replaced. */
 static void put_word(FILE *out, const struct problem *problem, const char *word, size_t length,
                      const char *config_path)
 {

@@ -213,18 +213,19 @@ struct problems {
         bool lost; /* memory was short: some problems are missing */
 };
 
-/* For about: the fleet or worker of the problem. cppcheck takes a bare NULL for the end of the arguments. */
+/* Value of `about` for the fleet or worker of the problem itself. Typed, because cppcheck takes a bare NULL
+ * for the end of the arguments. */
 #define PROBLEM_ABOUT_FLEET ((const char *)NULL)
-/* Adds a copy of problem and of what it owns, with the text. about: copied. The severity of
- * the kind is the least. A problem of a worker whose fleet has one of the same code already only raises the
- * count. */
+/* Adds a copy of problem, its command and its quoted text, with the formatted text. about: the subject,
+ * copied, or PROBLEM_ABOUT_FLEET. The severity is raised to that of the kind. If the fleet of a worker has a
+ * problem of the same code already, only its count is raised. */
 void problems_add(struct problems *problems, const struct problem *problem, const char *about,
                   const char *format, ...) _printf_(4, 5);
 void problems_clear(struct problems *problems);
 
 /* Returns the first problem of that code, or NULL. */
 const struct problem *problems_find(const struct problems *problems, enum problem_code code);
-/* Sorts the worst first; else the order stays. */
+/* Sorts the worst first. Problems of the same severity keep their order. */
 void problems_sort(struct problems *problems);
 
 /* Writes the subject: "fleet 'default'", "default/3", "default/3 and 7 more". Returns text. */

@@ -47,7 +47,7 @@ struct search {
         problems_add((search)->problems, &(struct problem){.code = (problem_code), .since = (at)}, about,    \
                      __VA_ARGS__)
 
-/* When the connection was lost, as far as a fleet knows. */
+/* Returns when the connection was lost, according to the fleets; 0: not known. */
 static usec_t lost_at(const struct world *world)
 {
         usec_t at = 0;
@@ -136,7 +136,8 @@ static void find_of_machine(const struct search *search)
                           format_duration(ago, span, sizeof(span)));
 }
 
-/* Only the first problem that explains why workers are missing reports them. */
+/* Adds a problem that explains why workers are missing. Only the first such problem says how many are
+ * missing. */
 static void add_explaining(struct search *search, enum problem_code code, usec_t since,
                            const struct quoted *quoted, const char *text)
 {
@@ -155,7 +156,7 @@ static void add_explaining(struct search *search, enum problem_code code, usec_t
         search->is_short = false;
 }
 
-/* A quieted or stopped fleet stays so until an operator starts it. */
+/* Reports the operator's orders: a quieted or stopped fleet stays so until an operator starts it. */
 static void find_orders(const struct search *search)
 {
         const struct fleet *fleet = search->fleet;
@@ -313,7 +314,7 @@ static enum problem_code problem_of_wait(enum wait wait)
         }
 }
 
-/* Waits that are no part of normal operation, once they last. */
+/* Reports waits of the fleet that are not part of normal operation, once they last. */
 static void find_wait(struct search *search)
 {
         const struct fleet *fleet = search->fleet;
@@ -327,7 +328,7 @@ static void find_wait(struct search *search)
                        fleet_waits_for(fleet, search->now, text, sizeof(text)));
 }
 
-/* Workers that are missing, unless another problem has said so. */
+/* Reports missing workers, unless another problem has reported them. */
 static void find_shortage(struct search *search)
 {
         const struct fleet *fleet = search->fleet;

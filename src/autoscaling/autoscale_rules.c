@@ -115,7 +115,8 @@ static bool serves_any(const struct fleet *fleet, const struct fleet *other)
         return other->link == fleet->link && has_any(fleet, autoscale_of(other)->served);
 }
 
-/* A held fleet, or one whose count the operator has set, follows no need. */
+/* Returns true if the count follows the queues now: the fleet accepts jobs, is not held, and the operator has
+ * set no count. */
 static bool follows(const struct fleet *fleet)
 {
         return is_automatic(fleet) && fleet_target(fleet) > 0 && hold_of(fleet) == SCALING_FREE;
@@ -166,8 +167,8 @@ static void count_workers(struct fleet *fleet, struct scaling_reading *reading)
                 newest = worker->spawned_at;
                 autoscale->concurrency = worker->heartbeat.concurrency;
                 usec_t boot = usec_sub(worker->active_at, worker->spawned_at);
-                /* A longer time is not a boot: the first heartbeat was another process's, or no sqmgr saw
-                 * it. */
+                /* A longer time is no boot time: the first heartbeat was that of another process, or was
+                 * missed while sqmgr did not run. */
                 if (boot <= fleet->settings->boot_timeout)
                         autoscale->boot = boot;
         }
@@ -249,7 +250,8 @@ static unsigned fleets_beside(const struct fleet *fleet, bool scaling)
         return n;
 }
 
-/* Returns true if a job has waited so long in any of these queues that no thread can be idle, or may have. */
+/* Fills list with the served queues. Returns true if a job has waited, or may have waited, in one of them for
+ * so long that no thread can be idle. */
 static bool take_queues(const struct fleet *fleet, struct scaling_queue *list)
 {
         const struct queues *queues = autoscale_of(fleet)->queues;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Autoscaling, as the daemon calls it. */
+/* Registers autoscaling as a subsystem of the daemon. */
 #include "autoscaling/autoscaling.h"
 #include "autoscaling/scaler.h"
 #include "autoscaling/scaling_report.h"

@@ -104,7 +104,8 @@ static void ask_page(struct foreign_consumers *consumers)
         ask(consumers, &query, on_page, consumers);
 }
 
-/* Call first and last for each answer. An answer that cannot be counts as lost, and so does the reader. */
+/* Call answer_begin() first and answer_end() last for each answer. An answer that fails answer_check() counts
+ * as lost, and its reader is replaced. */
 static void answer_begin(struct foreign_consumers *consumers, struct answer *answer)
 {
         consumers->pending--;
@@ -119,7 +120,7 @@ static void answer_end(struct foreign_consumers *consumers)
 {
         if (consumers->pending > 0)
                 return;
-        /* A page and the consumers on it were answered. */
+        /* The page and all consumers on it were answered: continue with the next page. */
         if (!consumers->failed && consumers->cursor[0] != '\0')
                 ask_page(consumers);
         if (consumers->pending == 0)

@@ -36,7 +36,7 @@ static void replace(struct scaling_exchange *scaling_exchange, struct peers *pee
         scaling_exchange->known = true;
 }
 
-/* shares: each host and behind it its share. */
+/* Replaces the peers. shares: host and share in turn. */
 static void take_shares(struct scaling_exchange *scaling_exchange, const struct texts *shares, usec_t now)
 {
         struct peers peers = {0};

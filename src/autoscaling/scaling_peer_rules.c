@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A report of another version is ignored, and its host with it. */
+/* Reports of another version are ignored; their hosts then do not count. */
 #define VERSION     1
 #define NUMBERS     5
 #define NUMBERS_MAX 80
@@ -55,7 +55,8 @@ static int take_numbers(const char *text, uint64_t numbers[static NUMBERS])
         return n == NUMBERS && !next ? 0 : -EBADMSG;
 }
 
-/* Each name ends within len bytes and none is empty: so the list ends where its text does. */
+/* Returns true if each name ends within len bytes and none is empty: an empty name would end the list early.
+ */
 static bool is_list(const char *list, size_t len)
 {
         size_t n = 0;

@@ -39,7 +39,7 @@ int scaling_status(const void *self _unused_, const struct fleet *fleet, json_t 
         return json_object_set_new(object, "scaling", scaling) < 0 ? -ENOMEM : 0;
 }
 
-/* Each returns the value of a sample; below 0: the fleet has no such sample. */
+/* The value functions return the value of a sample; below 0: the fleet has no such sample. */
 static double value_max(const struct fleet *fleet)
 {
         return fleet->settings->active_process_max;

@@ -32,7 +32,7 @@ static bool has_target_now(const struct scaling_queue *queue)
         return queue->target > 0 && !queue->paused;
 }
 
-/* Finds the queue whose target has passed to the greatest part. */
+/* Finds the queue that has used up the greatest part of its target, and sums the waiting jobs. */
 static void find_oldest(const struct scaling_reading *reading, struct scaling_verdict *verdict)
 {
         double most = 0;

@@ -42,7 +42,7 @@ enum scaling_hold {
         _SCALING_HOLD_MAX,
 };
 
-/* The situation at one moment. "All" means this fleet plus the fleets and hosts that scale by the same
+/* The situation at one moment. "All" below means this fleet plus the fleets and hosts that scale by the same
  * queues. */
 struct scaling_reading {
         const struct scaling_queue *queues;
@@ -110,13 +110,13 @@ struct scaling_verdict {
         unsigned wanted; /* workers */
         enum scaling_cause cause;
         enum scaling_hold hold;
-        uint64_t waiting;                    /* jobs in all queues with a target */
-        usec_t age;                          /* of the queue whose target has passed to the greatest part */
-        usec_t target;                       /* the target of that queue; 0: no queue has a target */
-        bool age_unknown;                    /* for at least one queue with a target */
-        usec_t left;                         /* for the jobs that wait in that queue */
-        usec_t service;                      /* of a job; 0: unknown */
-        unsigned threads;                    /* of the current workers */
+        uint64_t waiting; /* jobs in all queues with a target */
+        usec_t age; /* age of the oldest job in the queue that has used up the greatest part of its target */
+        usec_t target;    /* the target of that queue; 0: no queue has a target */
+        bool age_unknown; /* for at least one queue with a target */
+        usec_t left;      /* the time in which the waiting jobs of that queue are to start */
+        usec_t service;   /* of a job; 0: unknown */
+        unsigned threads; /* of the current workers */
         double busy, growing, backlog, late; /* the parts of the need of all */
         double need;                         /* of this fleet alone */
         double peak; /* greatest need within down_after; within a shorter time unless peak_is_complete */

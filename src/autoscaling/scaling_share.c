@@ -17,7 +17,7 @@
 
 /* The share of one fleet. */
 struct scaling_share {
-        const struct fleet *fleet;                 /* may have been freed: only compared */
+        const struct fleet *fleet;                 /* only for comparison: the fleet may have been freed */
         struct scaling_exchange *scaling_exchange; /* owned */
         bool error_reported;
         struct scaling_share *next;
@@ -130,7 +130,8 @@ static void poll_fleet(struct scaled_link *scaled, struct fleet *fleet, usec_t n
                 return;
         report_error(link, scaling_share);
         autoscale_share(fleet, count_idle_here(scaled, fleet, now), &share);
-        /* If another machine has this host's name, a share written here would count as that machine's. */
+        /* Writes no share if another machine has the name of this host: the share would count as that
+         * machine's. */
         bool is_other = fleet->name_taken;
         scaling_exchange_poll(scaling_share->scaling_exchange, links_host_name(link->links),
                               is_other ? NULL : &share,

@@ -18,7 +18,7 @@
 #define IDLE_USEC USEC_PER_MIN
 /* At most this many queues are reported. */
 #define UNSERVED_MAX 10
-/* A worker that has just started serves the queue within this time. */
+/* How long a queue may be served by none: a worker that is just starting may serve it. */
 #define UNSERVED_USEC USEC_PER_MIN
 
 static const char *shown(const char *name, char text[static 80])

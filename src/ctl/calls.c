@@ -52,7 +52,7 @@ static json_t *quiet_parameters(const struct ctl *ctl)
         return json_pack("{s:s}", "target", ctl->arguments[0]);
 }
 
-/* Returns true if the order does not change the target now, which was said. */
+/* Returns true if the order does not change the target now, after printing that. */
 static bool show_delay(const char *target, json_t *reply)
 {
         bool leaving = reply_is_true(reply, "leaving"), kept = reply_is_true(reply, "kept"),

@@ -19,8 +19,8 @@ struct log_source {
         struct ctl *ctl;
         const char *name; /* from the command line */
         size_t fleet_length;
-        json_t *fleet, *worker; /* of status; worker is NULL for a fleet, and for a worker that is dead */
-        double started_at;      /* of worker, in seconds since 1970 */
+        json_t *fleet, *worker; /* from status; worker is NULL for a fleet and for a dead worker */
+        double started_at;      /* start of worker, in seconds since 1970 */
         char **argv;            /* the program that reads the log; NULL-terminated */
         size_t n;
         bool failed; /* memory was short */

@@ -316,7 +316,7 @@ static void render_wait(FILE *out, json_t *fleet, const struct view *view)
 {
         json_t *crash = json_object_get(fleet, "crash");
 
-        /* A problem has already said that the next start is delayed. */
+        /* While the next start is delayed, a problem has reported that already. */
         if (json_number_value(json_object_get(crash, "next_start_seconds")) <= 0)
                 render_text(out, reply_string(fleet, "waits_for"), "", view);
 }

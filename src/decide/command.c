@@ -19,7 +19,7 @@ enum command_outcome command_restart(struct fleet *fleet, const struct orderer *
 {
         if (fleet_order(fleet) == ORDER_STOP)
                 return COMMAND_STOPPED;
-        /* Quieted for maintenance: only an explicit order ends that. */
+        /* An operator has quieted the fleet for maintenance: only an explicit order to start ends that. */
         if (fleet_order(fleet) == ORDER_QUIET)
                 return COMMAND_QUIETED;
         put_order(fleet, ORDER_RUN, by, now);
@@ -63,8 +63,8 @@ static void order_fleet(struct fleet *fleet, enum fleet_order order, const char 
 
 enum command_outcome command_quiet_fleet(struct fleet *fleet, const struct orderer *by, usec_t now)
 {
-        /* Otherwise the restart --resume that ends the quiet phase of a deployment would start the fleet
-         * again. */
+        /* A stopped fleet keeps its order. Were it replaced by `quiet`, the `restart --resume` at the end of
+         * a deployment would start the fleet. */
         if (fleet_order(fleet) == ORDER_STOP)
                 return COMMAND_LEAVING;
         order_fleet(fleet, ORDER_QUIET, "quieted", by, now);

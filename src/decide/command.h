@@ -16,8 +16,8 @@ enum command_outcome {
         COMMAND_QUIETED, /* restart: the fleet is quieted, and remains so until command_start() */
         COMMAND_RANGE,   /* scale: the count is not within fleet_scale_min() .. fleet_max_processes() */
         COMMAND_WAITS,   /* quiet, stop of a worker: recorded; carried out once its state is known */
-        COMMAND_KEPT, /* the same, but its heartbeat is elsewhere, and its job threads are not counted (yet)
-                       */
+        COMMAND_KEPT,    /* quiet, stop of a worker: recorded, but not carried out as long as its heartbeat is
+                            elsewhere and its job threads are not counted */
         COMMAND_LEAVING, /* quiet: the worker is already quiet or stopping, or the fleet is stopped; nothing
                             changes */
         COMMAND_REMOVED, /* start, scale: the fleet is no longer configured */
@@ -38,7 +38,7 @@ enum command_outcome command_stop_worker(struct worker *worker, bool force, cons
 enum command_outcome command_stop(struct fleet *fleet, bool force, const struct orderer *by, usec_t now);
 enum command_outcome command_start(struct fleet *fleet, const struct orderer *by, usec_t now);
 enum command_outcome command_scale(struct fleet *fleet, unsigned count, const struct orderer *by, usec_t now);
-/* Returns the worker count to autoscaling, which continues from the current count. */
+/* Lets autoscaling choose the count again, starting from the current one. */
 enum command_outcome command_scale_auto(struct fleet *fleet, const struct orderer *by, usec_t now);
 
 /* Ends sqmgr: drains all fleets, and stops the remaining workers at shutdown_timeout. A second call stops all

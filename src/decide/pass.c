@@ -11,8 +11,8 @@
 #define FAST_POLL_USEC (250 * USEC_PER_MSEC)
 /* Follow-up actions are planned in the same pass, but the number of rounds is bounded. */
 #define ROUNDS_MAX 4
-/* From the fork to the command, a new process shares the memory of this one, and often its processor: each
- * page that is written meanwhile is copied first. So the rest of a pass waits this long after a start. */
+/* How long the rest of a pass waits after a start. Until a new process executes its command, it shares memory
+ * and often the processor with this one: each page written meanwhile would have to be copied. */
 #define DEFER_USEC (10 * USEC_PER_MSEC)
 
 enum pass_poll pass_poll(struct pass *pass, usec_t now)
@@ -50,11 +50,12 @@ static bool run_round(struct pass *pass, const struct pass_ops *ops, usec_t now,
         if (pass->world->ledger_volatile && has_news(pass) && plan_has(&pass->plan, ACTION_GO))
                 saved = save(pass, ops, now, userdata);
         for (size_t i = 0; i < pass->plan.n_actions; i++)
-                /* The next sqmgr can find a started worker by its environment, but no forked one. */
+                /* A forked worker may continue only once the state is saved: the next sqmgr could not find it
+                 * by its environment. */
                 if (saved || pass->plan.actions[i].kind != ACTION_GO)
                         changed |= ops->execute(&pass->plan.actions[i], now, userdata);
         pass->unsaved |= changed;
-        /* A poll before the new processes can boot shows which heartbeats are older than they. */
+        /* Poll at once: a heartbeat that is read before the new processes can have booted is not theirs. */
         if (changed && starts)
                 pass->poll_at = now;
         return changed;
@@ -114,7 +115,7 @@ usec_t pass_wake_at(struct pass *pass, usec_t now)
                 pass->calm &= !fleet_wants_fast_polls(fleet, now);
         if (!pass->calm)
                 at = MIN(at, usec_add(now, FAST_POLL_USEC));
-        /* An early pass does not postpone the promised poll. */
+        /* A pass before the time of the poll must not postpone the poll. */
         pass->poll_at = MIN(at, pass->poll_at);
         return MAX(MIN(pass->poll_at, pass->plan.wake_at), now + USEC_PER_MSEC);
 }

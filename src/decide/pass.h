@@ -19,7 +19,7 @@ struct pass {
         struct world *world; /* not owned */
         struct plan plan;    /* to be freed by plan_free() */
         bool unsaved;        /* the contents of the state file may have changed */
-        uint64_t serial;     /* changes whenever the model may have changed */
+        uint64_t serial;     /* raised whenever the model may have changed */
 
         usec_t poll_at;     /* the next poll of all or some workers; USEC_INFINITY: pass_wake_at() sets it */
         usec_t regular_at;  /* the last regular poll */
@@ -46,7 +46,8 @@ struct pass_clocks {
         usec_t realtime;
 };
 
-/* Says what to poll now, before pass_run(). Call when the timer has expired; the poll counts as made. */
+/* Returns what to poll now. Call when the timer has expired, before pass_run(); the poll counts as made, so a
+ * second call returns PASS_POLL_NONE. */
 enum pass_poll {
         PASS_POLL_NONE,
         PASS_POLL_FAST, /* only workers in transition */
@@ -59,9 +60,9 @@ enum pass_poll pass_poll(struct pass *pass, usec_t now);
  * workers may continue. Returns 0, or -ENOMEM if a plan was incomplete; the next pass plans again. */
 int pass_run(struct pass *pass, const struct pass_ops *ops, const struct pass_clocks *clocks, void *userdata);
 
-/* True if the last pass_run() has started workers and left the rest to the next one: further rounds, the
- * save, and what the caller does after a pass. The caller only sets the timer by pass_wake_at(), and sleeps.
- * Never without a durable ledger. */
+/* Returns true if the last pass_run() started workers and left its remaining rounds and the save to the next
+ * one. The caller then only sets the timer by pass_wake_at() and sleeps; whatever else it does after a pass
+ * waits, too. Always false without a durable ledger. */
 bool pass_is_deferred(const struct pass *pass);
 
 /* Returns when the timer must expire for the next pass; always later than now. */

@@ -21,13 +21,14 @@ struct round {
         usec_t now;
         unsigned target, max, surge;
         unsigned live, starting;
-        unsigned active; /* with those whose heartbeat is elsewhere: they accept jobs by their title */
+        unsigned active; /* including workers whose heartbeat is elsewhere, but whose title shows that they
+                            accept jobs */
         unsigned elsewhere;
         unsigned ready, title_ready;
-        unsigned hung; /* would be active if they did not hang */
-        unsigned
-                starting_outdated; /* of a release that a restart replaces: they may never send a heartbeat */
-        unsigned keepers;          /* starting or active, and not to leave */
+        unsigned hung;              /* would be active if they did not hang */
+        unsigned starting_outdated; /* starting workers of the release that a restart replaces: they may never
+                                       send a heartbeat */
+        unsigned keepers;           /* starting or active, and not to leave */
         unsigned draining_for_restart;
         uint64_t expected_bytes; /* of a worker; valid if expected_known */
         bool expected_known;
@@ -209,7 +210,8 @@ static int compare(uint64_t a, uint64_t b)
 
 static bool is_new(const struct worker *worker)
 {
-        /* No heartbeat, or only the first: a worker chosen as new is quieted at its first heartbeat. */
+        /* A worker that has sent no heartbeat, or only its first, is still new. If it is to leave, it is
+         * quieted at that heartbeat. */
         if (is_elsewhere(worker))
                 return false;
         return worker->state == WORKER_STARTING || worker->heartbeat.changed_at <= worker->active_at;
@@ -303,7 +305,8 @@ static unsigned allowance(struct round *round, enum reason *ret_reason)
 }
 
 /* Returns the count up to which rule 1 starts workers. If all workers are silent and some hang, Redis itself
- * may not accept heartbeats. Then only one more is started, and the others after any has sent a heartbeat. */
+ * may not accept heartbeats. Only one worker is started then; the others follow once any worker has sent a
+ * heartbeat. */
 static unsigned start_ceiling(struct round *round, enum reason *ret_reason)
 {
         unsigned ceiling = round->target + allowance(round, ret_reason);
@@ -321,7 +324,7 @@ static uint64_t expected_bytes(struct round *round)
         return round->expected_bytes;
 }
 
-/* Returns the memory reserved so far, with the starts of this plan; computed at the first call. */
+/* Returns the memory reserved so far, including the starts of this plan. Computed once per plan. */
 static uint64_t reserved_bytes(struct round *round)
 {
         struct plan *plan = round->plan;
@@ -529,16 +532,16 @@ static enum wait quiet_wait(struct round *round, struct worker *worker)
                 return worker->verdict.waits_for; /* set by plan_boot() */
         if (wait != WAIT_NONE)
                 return wait;
-        /* Nothing could show the end of its jobs: it is not quieted in vain. */
+        /* Do not quiet a worker if nothing could show the end of its jobs: it could never be stopped. */
         if (worker->process.elsewhere && !worker->evidence.threads_witness)
                 return WAIT_ELSEWHERE;
-        /* Workers whose heartbeats are missing, too, replace no others. */
+        /* For a worker whose heartbeat is elsewhere, other such workers count as ready by their titles. */
         if (worker->process.elsewhere)
                 others += round->title_ready - worker_title_ready(worker, round->now);
         /* Without a record of the stop signal, the next sqmgr would send a second one, which ends jobs. */
         if (round->fleet->world->ledger_volatile && worker_quiet_is_stop(worker) && !is_urgent(worker))
                 return WAIT_LEDGER;
-        /* The other workers may have died since this one was chosen. */
+        /* Workers that were active when this one was chosen may have died since. */
         if (worker->verdict.retire_reason == REASON_MEMORY && !worker->memory.over_limit &&
             pressure_response_applies(worker) && round->active < 2) {
                 worker->verdict.waits_count = 1;
@@ -587,8 +590,8 @@ static void plan_quiets(struct round *round)
         }
 }
 
-/* If quieting stops a worker, the exit is the proof, and only a deadline is left to enforce. At the
- * deadline the worker counts as asked to exit, and may be killed. */
+/* For a worker that quieting stops, the exit is the proof of idleness, so only the deadline is to be
+ * enforced. From the deadline on the worker counts as asked to exit, and may be killed. */
 static void plan_drain(struct round *round, struct worker *worker, usec_t overdue)
 {
         if (round->now >= overdue)
@@ -625,9 +628,9 @@ static void plan_stop(struct round *round, struct worker *worker)
                 worker->verdict.waits_for = worker_proof_wait(worker, &worker->verdict.waits_count);
 }
 
-/* A leftover process after the worker was asked to exit and the process that sent heartbeats has ended. A
- * wrapper gets a stop signal before it is killed. A process that has booted since was not asked to exit and
- * may run jobs: without a heartbeat, only an operator's order stops it. */
+/* Plans for the leftover process of a worker that was asked to exit and whose process that sent heartbeats
+ * has ended. A wrapper gets a stop signal before it is killed. A process that has booted since was not asked
+ * to exit and may run jobs: as long as it sends no heartbeat, only an operator's order stops it. */
 static void plan_remainder(struct round *round, struct worker *worker, usec_t at)
 {
         bool forced = round->now >= worker_forced_at(worker);
@@ -658,8 +661,9 @@ static void plan_kill(struct round *round, struct worker *worker)
                 act(round, ACTION_KILL, worker, worker->reason);
 }
 
-/* hang_action = kill: the worker is asked to exit, and killed after stop_timeout. Either another worker that
- * has sent heartbeats for long enough proves that Redis accepts them, or none can be started as proof. */
+/* Returns true if hang_action = kill applies: the worker is asked to exit, and killed after stop_timeout.
+ * Redis must have been shown to accept heartbeats, by another worker that has sent them for long enough; or
+ * no further worker can be started to show that. */
 static bool hang_ends(struct round *round, const struct worker *worker)
 {
         const struct fleet *fleet = round->fleet;
@@ -683,7 +687,8 @@ static void plan_boot(struct round *round, struct worker *worker)
 
         if (worker->process.awaits_go) {
                 worker->verdict.waits_for = WAIT_STATE;
-                /* The fork has done nothing yet: a worker that boots separately takes its place. */
+                /* The fork has done nothing yet, so it is ended: a worker that boots separately takes its
+                 * place. */
                 if (round->fleet->preload.unrecorded)
                         act(round, ACTION_STOP, worker, REASON_SCALE);
                 else
@@ -705,8 +710,8 @@ static void plan_boot(struct round *round, struct worker *worker)
         }
 }
 
-/* No signal ends an unproven process. An operator's order does not release it before its nature is certain:
- * it could otherwise boot later, unknown to sqmgr. */
+/* Returns true while an unproven process may still turn out to be a worker. An order to stop it waits until
+ * then: such a process gets no signal, and if sqmgr forgot it, it could boot later, unknown to sqmgr. */
 static bool is_awaited(const struct round *round, const struct worker *worker)
 {
         return worker->process.unproven && !round->fleet->world->shutting_down &&

@@ -28,7 +28,8 @@ struct action {
         struct worker *worker;     /* NULL for starts and for templates */
         struct template *template; /* the template to fork or to end; NULL: none */
         unsigned index;
-        enum reason reason; /* for ACTION_START: why an extra worker is started, or REASON_NONE */
+        enum reason reason; /* why the worker is to leave; for ACTION_START why an extra worker is started, or
+                               REASON_NONE */
 };
 
 /* The signal that an action sends to its worker. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether what a reader answered can be of this framework; see the header. */
+/* Checks the answer of a reader against the rules of its framework; see the header. */
 #include "frameworks/answer_check.h"
 #include <string.h>
 

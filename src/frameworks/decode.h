@@ -49,9 +49,11 @@ static inline bool decode_pid(const char *text, size_t len, pid_t *ret)
         return true;
 }
 
-/* True if the text can be a host name. A host name has no colon, so `HOST:PID:REST` has only one reading. */
+/* Returns true if the text can be the host in `HOST:PID:REST`: not empty, not too long, and without NUL and
+ * colon, so that the text has only one reading. The identities of some frameworks allow colons. */
 bool decode_is_host(const char *text, size_t len);
-/* Splits `HOST:PID:REST`. Returns REST, which is never empty; or NULL, with all outputs untouched. */
+/* Splits `HOST:PID:REST`. Returns REST, which points into text and is never empty; or NULL, with all outputs
+ * untouched. */
 const char *decode_host_pid(const char *text, size_t len, size_t *ret_host_len, pid_t *ret_pid);
 
 /* Returns the digits after a decimal point as microseconds; finer digits are dropped. Moves *text behind the

@@ -17,23 +17,26 @@ struct framework {
         const struct traits *traits;
         int quiet_signal; /* 0: quieting is stopping; stop_signal is sent once */
         int stop_signal;
-        int cut_off_signal; /* replaces stop_signal for a worker that may run jobs, once these are no longer
-                             * waited for; 0: stop_signal */
-        int wake_signal;    /* sent right after stop_signal so that a stopped process handles that; 0: none */
+        int cut_off_signal; /* replaces stop_signal once sqmgr no longer waits for the jobs that the worker
+                               may run; 0: stop_signal */
+        int wake_signal;    /* sent right after stop_signal, so that a process stopped by SIGTSTP or SIGSTOP
+                               handles it; 0: none */
         int dump_signal;    /* see traits.can_dump; 0: none */
-        /* True if a thread of this name runs jobs. info: what the process reported about itself; NULL:
-         * unknown. The member is NULL if the traits have no job threads. */
+        /* Returns true if a thread of this name runs jobs. info: what the process reported about itself;
+         * NULL: unknown. The member is NULL if the traits have no job threads. */
         bool (*thread_is_processor)(const char *comm, const struct heartbeat_info *info);
-        /* Returns false if the title is not that of a booted worker. NULL: titles show nothing. */
+        /* Decodes the title of a booted worker. Returns false for any other title. NULL: titles show nothing.
+         */
         bool (*title_parse)(const char *title, struct title *ret);
         bool title_may_lack; /* the application may lack the library that sets titles: a missing title proves
                               * nothing */
-        /* Splits an identity, under which a worker sends heartbeats to a server. Returns true with the length
-         * of the host at the start of text, and the pid. NULL: it sends none to a server. */
+        /* Splits an identity, the name under which a worker sends heartbeats to a server. Returns true with
+         * the pid, and the length of the host name that text begins with. NULL: workers send no heartbeats to
+         * a server. */
         bool (*identity_parse)(const char *text, size_t len, size_t *ret_host_len, pid_t *ret_pid);
         unsigned member_nsec; /* nanoseconds that a scan takes its server per identity, on a slow machine */
-        /* True if a heartbeat may name this signal for quieting its worker, or for stopping it if stops is
-         * true. NULL: heartbeats name no signals. */
+        /* Returns true if a heartbeat may name this signal for quieting its worker; with stops, for stopping
+         * its worker. NULL: heartbeats name no signals. */
         bool (*signal_is_permitted)(int signo, bool stops);
         bool reports_start; /* heartbeats may contain the start time of their process */
         bool reports_birth; /* heartbeats may contain the time at which their process registered */

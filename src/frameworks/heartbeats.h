@@ -15,8 +15,9 @@ struct heartbeat_slot {
         struct heartbeat_info *info; /* owned: what the worker reported about itself; NULL: unknown */
 };
 
-/* All callbacks run from the event loop, with the userdata given at creation. Every call is allowed within
- * each of them, including removing slots and freeing the object. */
+/* The callbacks, with the userdata given at creation. The on_*() run from the event loop or from within
+ * heartbeats_resume(); the others also from within heartbeats_add() and heartbeats_poll(). Within all of them
+ * except host_name(), every call is allowed, including removing slots and freeing the object. */
 struct heartbeats_ops {
         /* Returns the current host name as workers see it; NULL: unavailable, the previous name stays.
          * Called when a worker is added and at each scan of the set of identities. */
@@ -41,23 +42,25 @@ struct heartbeats_ops {
         void (*on_ambiguous)(struct worker *worker, bool ambiguous, void *userdata);
         /* The worker's heartbeats come from process heartbeat_pid. The first heartbeat is reported next. */
         void (*on_identity)(struct worker *worker, pid_t heartbeat_pid, void *userdata);
-        /* The heartbeat as read now, even if it has not changed. Sets heartbeats->deferred to have it again
-         * with heartbeats_resume(). */
+        /* The heartbeat as read now, even if it has not changed. The callback may set heartbeats->deferred:
+         * heartbeats_resume() then reports the same heartbeat again. */
         void (*on_heartbeat)(struct worker *worker, const struct heartbeat *heartbeat, void *userdata);
         /* The requested search for another process of the worker that sends heartbeats has finished. pid:
          * the process found; 0: none. */
         void (*on_sibling)(struct worker *worker, pid_t pid, void *userdata);
-        /* The last reply of a poll has arrived, or the poll failed. The next poll may begin. */
+        /* A poll has ended, successfully or not, so that the next one may begin; or heartbeats_resume() has
+         * reported what it could, possibly during a poll. May be called without anything new. */
         void (*on_done)(struct heartbeats *heartbeats, void *userdata);
 };
 
 enum heartbeats_outcome {
         HEARTBEATS_POLLING = 0,
         HEARTBEATS_BUSY,    /* the previous poll is still running: this one follows it */
-        HEARTBEATS_NOTHING, /* nothing to read: on_done is not called */
+        HEARTBEATS_NOTHING, /* no answer is awaited: on_done() is not called */
 };
 
-/* Frees all slots too. Returns NULL. */
+/* Accepts NULL; returns NULL. With a server as the source, frees the slots too, and may be called within
+ * callbacks. With the local source, all slots must have been removed. */
 struct heartbeats *heartbeats_free(struct heartbeats *heartbeats);
 
 /* worker must outlive the slot; heartbeats_remove() ends all reports about the worker. Each poll reads the
@@ -82,7 +85,8 @@ int heartbeats_know_hosts(struct heartbeat_slot *slot, const char *names);
  * USEC_INFINITY: there is nothing to scan. */
 usec_t heartbeats_scanned_at(const struct heartbeat_slot *slot);
 
-/* True if many hosts scan, and no scan by this host that could find the worker has begun after `since`. */
+/* Returns true if many hosts scan, and no complete scan by this host that could find the worker began at or
+ * after `since`. */
 bool heartbeats_wait_for_scan(const struct heartbeat_slot *slot, usec_t since);
 
 /* The process that sent the heartbeats is gone but the worker lives: search for its successor. */
@@ -102,7 +106,8 @@ void heartbeats_want(struct heartbeat_slot *slot, unsigned poll_items);
  * not called after an error. */
 int heartbeats_poll(struct heartbeats *heartbeats);
 
-/* Continues what awaits answers of has_booted() and is_born(), and deferred heartbeats. */
+/* Call when has_booted() or is_born() can answer after -EINPROGRESS, and to have deferred heartbeats
+ * reported. Runs callbacks from within, on_done() last. Does nothing if nothing is awaited. */
 void heartbeats_resume(struct heartbeats *heartbeats);
 
 /* For implementations of a heartbeat source: a server (server_heartbeats.c) or the processes of this machine
@@ -127,6 +132,6 @@ struct heartbeats {
         const struct heartbeats_ops *ops;
         void *userdata;
         struct match *match; /* maps identities to workers, not owned; NULL: the source has no identities */
-        usec_t decides_at;   /* when the current poll had read all heartbeats; 0: never */
+        usec_t decides_at;   /* when the last poll had read all heartbeats; 0: never */
         bool deferred;       /* set by on_heartbeat() */
 };

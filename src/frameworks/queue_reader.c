@@ -37,7 +37,7 @@ struct queue_reader *queue_reader_free(struct queue_reader *reader)
         return NULL;
 }
 
-/* said: what the server said of it; NULL: nothing. */
+/* Records the first error of the reading. said: the error reply of the server; NULL: none. */
 static void fail(struct queue_reader *reader, const char *error, const char *said)
 {
         if (reader->error.text[0] == '\0')

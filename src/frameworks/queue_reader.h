@@ -11,8 +11,9 @@
 struct redis;
 struct redisReply; /* from hiredis */
 
-/* Oldest jobs are decoded up to this many bytes in one reading, and beyond them those that are small: any
- * writer to Redis can make each of them large and slow to decode. */
+/* Limits on decoding the oldest job of each queue, because any writer to Redis can make them large and slow
+ * to decode. After QUEUES_HEADS_MAX bytes in one reading, only jobs of at most QUEUES_HEAD_SMALL bytes are
+ * decoded. */
 #define QUEUES_HEADS_MAX  ((size_t)2 * 1024 * 1024)
 #define QUEUES_HEAD_SMALL ((size_t)4 * 1024)
 
@@ -70,7 +71,7 @@ struct queues_format {
 uint64_t queues_number(const struct redisReply *reply);
 /* Sets the latency of a queue from the time since which its oldest job waits. since: wall clock. */
 void queue_waits_since(struct queue *queue, usec_t since);
-/* True if an oldest job of this many bytes may be decoded, and counts it. */
+/* Returns true if an oldest job of this many bytes may be decoded, and counts these bytes. */
 bool queues_may_decode(struct queues_found *found, size_t bytes);
 /* For queues_question.take: all queue names; the paused queues; the length of the queue. */
 int queues_take_names(const struct redisReply *reply, struct queues_found *found);
@@ -91,9 +92,9 @@ struct queue_reader;
  * which the caller frees with queue_reader_free(), or -ENOMEM. */
 int queue_reader_new(struct redis *redis, const struct queues_format *format, const char *namespace,
                      queues_reading_fn callback, void *userdata, struct queue_reader **ret);
-/* Starts a reading. names: each name ends with a NUL, the list with two. NULL reads all queues and sorts
- * them by name. realtime: wall clock. Returns 0; -EBUSY: the previous reading is still running; -ENOTCONN
- * or -ENOMEM. */
+/* Starts a reading; copies names. names: each name ends with a NUL, the list with two. NULL reads all queues
+ * and sorts them by name. realtime: wall clock. Returns 0: the callback follows; -EBUSY: the previous reading
+ * is still running; -ENOTCONN or -ENOMEM. */
 int queue_reader_read(struct queue_reader *reader, const char *names, usec_t realtime);
 /* Afterwards the callback is not called. Takes NULL. Returns NULL. */
 struct queue_reader *queue_reader_free(struct queue_reader *reader);

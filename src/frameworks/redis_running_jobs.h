@@ -33,8 +33,9 @@ struct running_jobs_request {
 struct redis_running_jobs; /* a reading in progress */
 
 /* lists: one per identity, in the same order, which the callback frees by job_lists_free(). error: NULL, or a
- * sentence: some lists could not be read. Called once, never from within redis_running_jobs_read(). The
- * reading is freed after the callback returns. */
+ * sentence: some lists could not be read. Called once from the loop, never from within
+ * redis_running_jobs_read(). The reading frees itself after the callback, which must not call
+ * redis_running_jobs_free(). */
 typedef void (*redis_running_jobs_fn)(struct job_list *lists, const struct error_report *error,
                                       void *userdata);
 

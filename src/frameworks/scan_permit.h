@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* Coordinates the scans of sets of identities by the hosts of one server (observe/scan_throttle.h).
  *
- * A host that wants to scan has its connection counted by the server (reader/scan_asks.c). A server that
- * gives no count has each scan made as if there were no other hosts. */
+ * A host that wants to scan has the server count its connection (reader/scan_asks.c). If the server gives no
+ * such count, each host scans as if it were alone. */
 #pragma once
 
 #include "observe/scan_throttle.h"
 
 struct reader;
 
-/* open: the scan may be made now. Called once for each scan_permit_request() that returned 0, never from
- * within it, and also if the connection was lost. */
+/* open: the scan may be made now. Called once for each scan_permit_request() that returned 0, also if the
+ * connection was lost, and never from within that call. reader_free() calls back from within, too. */
 typedef void (*scan_permit_fn)(bool open, void *userdata);
 
 struct scan_permit {
@@ -27,7 +27,8 @@ struct scan_permit {
  * scan_permit_request() has run. */
 void scan_permit_init(struct scan_permit *scan_permit, struct reader *reader, unsigned nsec,
                       scan_permit_fn callback, void *userdata);
-/* Call for each new connection: this host is not counted any more, and the count may be available. */
+/* Call for each new connection: the server does not count this host any more, and may be one that gives a
+ * count. */
 void scan_permit_connected(struct scan_permit *scan_permit);
 /* True if many hosts wanted to scan at the last reading. */
 bool scan_permit_is_contended(const struct scan_permit *scan_permit);

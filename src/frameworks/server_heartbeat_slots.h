@@ -17,7 +17,7 @@ struct server_slot {
         unsigned n_others;   /* candidates of the slot beside its own identity */
 
         bool heartbeat_missing;     /* the last poll found no heartbeat */
-        usec_t forgotten_at;        /* when the process that sent the heartbeats ended; 0: none has */
+        usec_t forgotten_at;        /* when heartbeats_forget() was called for the slot; 0: never */
         usec_t changed_at;          /* when the heartbeat was last seen to change */
         struct heartbeat heartbeat; /* the last heartbeat read; sent_usec 0: none */
         bool heartbeat_waits;       /* for the answer about its work list */
@@ -42,7 +42,7 @@ struct server_heartbeats {
         uint64_t connection; /* the connection that match belongs to */
 
         bool looking;
-        bool again;       /* another poll was requested during this one */
+        bool again;       /* a poll was requested during the current one: starts when that is done */
         bool undecided;   /* the current or last poll awaits heartbeats_resume() */
         bool failed;      /* the current poll has failed */
         unsigned pending; /* queries of the current poll without an answer */
@@ -52,7 +52,8 @@ struct server_heartbeats {
         usec_t scan_next_at; /* no scan before this */
         usec_t lost_scan_at; /* no scan for a lost heartbeat before this */
 
-        unsigned entered; /* our functions on the stack, plus pending queries that will call us */
+        unsigned entered; /* functions of this object on the stack, plus pending queries; the object is freed
+                             at 0 */
         bool freed;
 };
 

@@ -146,11 +146,12 @@ static void server_heartbeats_remove(struct heartbeat_slot *base)
                 sweep_slots(heartbeats);
 }
 
-/* The known heartbeat is missing or stale; the worker may now use another identity. */
+/* Returns true if the heartbeat of the known identity is missing or stale: the worker may now use another
+ * identity. */
 static bool slot_is_lost(const struct server_slot *slot, usec_t now)
 {
-        /* Without the margin that evidence gets: the search starts before the worker counts as hung and
-         * before its work list expires. */
+        /* Stricter than worker_stale_usec(), which adds a margin: the search must start before the worker
+         * counts as hung and before its work list expires. */
         return slot->base.identity &&
                (slot->heartbeat_missing ||
                 usec_sub(now, slot->changed_at) > slot->base.worker->fleet->settings->traits->stale_usec);
@@ -180,8 +181,9 @@ static bool poll_ask(struct server_heartbeats *heartbeats, const struct query *q
         return true;
 }
 
-/* Called first for every answer. Returns the query's context. If heartbeats->freed is set, the answer must
- * be ignored. An answer that cannot be counts as lost, and so does the reader. */
+/* Call first for every answer. Returns the context of the query, which is freed. If heartbeats->freed is set,
+ * the answer must be ignored. An answer that fails answer_check() counts as lost, and its reader is replaced.
+ */
 static struct ask poll_answer(void *userdata, struct answer *answer)
 {
         struct ask *ask = userdata, copy = *ask;
@@ -225,8 +227,8 @@ static void report_heartbeat(struct server_slot *slot, const struct heartbeat *h
         slot->again = *heartbeat;
 }
 
-/* Returns the heartbeat that was answered, completed by the info, which is taken unless there is one; NULL:
- * there is no heartbeat. */
+/* Returns the heartbeat of an answer; NULL: none. Moves the info of the answer to *info unless *info is set,
+ * and takes the concurrency from *info if the heartbeat has none. */
 static const struct heartbeat *take_heartbeat(struct answer_heartbeat *answer, struct heartbeat_info **info)
 {
         if (!*info)
@@ -303,7 +305,8 @@ static void ask_own(struct server_slot *slot, usec_t now)
         (void)poll_ask(heartbeats, &query, on_work_list, ask);
 }
 
-/* Did the candidate's process register the heartbeat? While that is read, returns what was known before. */
+/* Returns true if the candidate's process registered the record at born_usec. While that is being read,
+ * returns what was known before. */
 static bool is_born(struct server_heartbeats *heartbeats, struct candidate *candidate,
                     const struct worker *worker, uint64_t born_usec)
 {
@@ -388,7 +391,7 @@ static void resolve_owners(struct server_heartbeats *heartbeats)
                 if (candidate->resolved)
                         continue;
                 candidate->owner = find_owner(heartbeats, candidate->pid, &budget);
-                /* If the budget ran out, the owner is still unknown. */
+                /* Without an owner after the budget ran out, the search continues at the next poll. */
                 candidate->resolved = candidate->owner || budget > 0;
         }
         server_heartbeats_count_others(heartbeats);
@@ -529,7 +532,7 @@ static void slot_adopt(struct server_slot *slot, struct candidate *candidate)
 }
 
 /* Rejects the candidates of processes that have not booted yet: such identities are leftovers of earlier
- * processes. Returns false if this cannot be determined. */
+ * processes. Returns false if it is not known of some process whether it has booted. */
 static bool sort_out_unbooted(struct server_slot *slot)
 {
         struct server_heartbeats *heartbeats = heartbeats_of(slot);
@@ -604,9 +607,9 @@ static void report_siblings(struct server_heartbeats *heartbeats)
 
 static int server_heartbeats_poll(struct heartbeats *base);
 
-/* After each answer: ends the poll if this was the last answer, and starts the one that was requested
- * meanwhile. Dropping that one would lose the poll right after a start, which shows the identities that are
- * older than the new process. */
+/* Call after each answer. After the last one, ends the poll and starts the next one if it was requested
+ * meanwhile. That one must not be dropped: the poll right after a start shows which identities are older than
+ * the new process. */
 static void poll_advance(struct server_heartbeats *heartbeats)
 {
         if (!heartbeats->looking || heartbeats->pending > 0)
@@ -620,7 +623,7 @@ static void poll_advance(struct server_heartbeats *heartbeats)
         heartbeats->looking = false;
         if (!heartbeats->freed)
                 heartbeats->base.ops->on_done(&heartbeats->base, heartbeats->base.userdata);
-        /* After an error the next tick requests it again. */
+        /* An error is ignored: the next tick requests a poll anyway. */
         if (!heartbeats->freed && heartbeats->again)
                 (void)server_heartbeats_poll(&heartbeats->base);
         heartbeats_leave(heartbeats);
@@ -678,7 +681,7 @@ static bool take_wishes(struct server_heartbeats *heartbeats)
         return any;
 }
 
-/* Does the worker need a scan, because its identity is unknown or lost, or for siblings? */
+/* Returns true if the worker needs a scan, because its identity is unknown or lost, or for siblings. */
 static bool slot_seeks(const struct server_slot *slot, usec_t now)
 {
         return !slot->base.identity ||
@@ -686,7 +689,8 @@ static bool slot_seeks(const struct server_slot *slot, usec_t now)
                (slot_is_lost(slot, now) && now >= heartbeats_of(slot)->lost_scan_at);
 }
 
-/* May any worker in need of a scan have sent a heartbeat by now? Called only if many hosts scan. */
+/* Returns true if any worker that needs a scan may have sent a heartbeat by now. Called only if many hosts
+ * scan. */
 static bool one_may_heartbeat(struct server_heartbeats *heartbeats, usec_t now)
 {
         const struct heartbeats_ops *ops = heartbeats->base.ops;
@@ -710,7 +714,7 @@ static bool one_may_heartbeat(struct server_heartbeats *heartbeats, usec_t now)
         return budget == 0;
 }
 
-/* Is a scan due in this poll? */
+/* Returns true if a scan is due in this poll. */
 static bool scan_is_due(struct server_heartbeats *heartbeats, usec_t now)
 {
         bool due = false, sought = false;
@@ -770,7 +774,8 @@ static int server_heartbeats_poll(struct heartbeats *base)
 
         int r = HEARTBEATS_POLLING;
         if (heartbeats->pending == 0) {
-                /* A worker without an identity may have no candidate yet while the next scan is not due. */
+                /* For example, a worker without an identity has no candidate yet, and the next scan is not
+                 * due. */
                 heartbeats->looking = false;
                 r = heartbeats->failed ? -ENOMEM : HEARTBEATS_NOTHING;
         }

@@ -8,9 +8,9 @@
 
 struct backoff;
 
-/* Records a failure at now. The next try is due after a random delay. Its bound is min, doubled for each
- * earlier failure in a row, but at most max. An already later next try remains. random: the generator's
- * state, updated. */
+/* Records a failure at now, and delays the next try by a random time. The bound of that time is min, doubled
+ * for each earlier failure in a row, but at most max. A next try that is already due later stays so. random:
+ * the state of the generator, updated. */
 void backoff_fail(struct backoff *backoff, usec_t min, usec_t max, uint64_t *random, usec_t now);
 
 void backoff_reset(struct backoff *backoff);

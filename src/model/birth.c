@@ -3,12 +3,13 @@
 #include "model/birth.h"
 #include "model/world.h"
 
-/* True if the wall clock was not stepped back while a record may have been written that still exists. */
+/* Returns true if the wall clock was not stepped back within lasts_usec: all records that still exist were
+ * written after the last step. */
 static bool clock_is_steady(const struct birth *birth, const struct world *world, usec_t lasts_usec)
 {
         const struct doubt *doubt = &world->doubt;
 
-        /* A step since the last tick is not recorded yet. */
+        /* doubt->stepped_back_at does not show a step since the last tick. */
         if (doubt_steps_back(doubt, birth->boottime, birth->realtime))
                 return false;
         return doubt->stepped_back_at == 0 || usec_sub(birth->monotonic, doubt->stepped_back_at) > lasts_usec;

@@ -7,14 +7,15 @@
 
 struct world;
 
-/* If no title shows whether a worker has booted: it may have, this long after its start. */
+/* A process of this age may have booted, even if /proc does not show a boot. */
 #define BIRTH_UNSEEN_BOOT_USEC (10 * USEC_PER_SEC)
 
 /* The times of a record, and of the process with its pid. All are in microseconds. */
 struct birth {
-        uint64_t born_usec; /* when the record's writer registered, by its wall clock; 0: not recorded */
+        uint64_t born_usec; /* when the writer of the record registered, by the writer's wall clock; 0: not
+                               recorded */
         usec_t started_at;  /* when the process was started, by CLOCK_BOOTTIME */
-        bool booted;        /* the process shows that it has booted */
+        bool booted;        /* /proc shows that the process has booted */
         usec_t monotonic, boottime, realtime; /* the clocks now */
 };
 

@@ -86,7 +86,7 @@ unsigned fleet_replaced(const struct fleet *fleet, usec_t now)
         gone = total > counts.outdated ? total - counts.outdated : 0;
         if (fleet->rollout.state == ROLLOUT_DONE)
                 return gone;
-        /* The death of an old worker does not replace it. */
+        /* An old worker that died counts as replaced only once a new worker is active. */
         FLEET_FOREACH_WORKER(fleet, worker)
                 current += (worker->state == WORKER_ACTIVE || worker_title_ready(worker, now)) &&
                            !worker_outdated(worker);

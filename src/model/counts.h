@@ -12,10 +12,10 @@ struct fleet_counts {
         unsigned live, starting, active, quiet, stopping;
         unsigned elsewhere; /* of the starting ones: have booted and accept jobs by their title, but their
                              * heartbeat is elsewhere */
-        unsigned hung;      /* would be active if they did not hang */
+        unsigned hung;      /* active by their state, but hung: not counted in active */
         unsigned ready;     /* active for ready_after, with a fresh heartbeat */
-        unsigned outdated;  /* starting or active, with an older generation */
-        unsigned draining;  /* quiet or stopping, with an older generation */
+        unsigned outdated;  /* starting or active, not hung, and of another generation than the fleet */
+        unsigned draining;  /* quiet or stopping, and of another generation than the fleet */
         unsigned busy;      /* running jobs, as of the last heartbeats */
         uint64_t memory_bytes;
 };

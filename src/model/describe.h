@@ -24,7 +24,7 @@ const char *fleet_scaled_text(const struct fleet *fleet, usec_t now, char text[s
 #define WORKER_ELSEWHERE_MAX (REDIS_DIFFERENCE_MAX + WORKER_PEERS_MAX)
 const char *worker_elsewhere_text(const struct worker *worker, char text[static WORKER_ELSEWHERE_MAX]);
 
-/* A sentence on what the worker or fleet waits for; "" if nothing. */
+/* Describes what the worker waits for; "" if nothing. Below, fleet_waits_for() does the same for a fleet. */
 const char *worker_waits_for(const struct worker *worker, usec_t now, char *text, size_t size);
 
 /* The shell command that asks the worker to exit by this signal. Without known heartbeats, the signal is for
@@ -34,11 +34,12 @@ const char *worker_stop_command(const struct worker *worker, int signo, char *te
 
 const char *fleet_waits_for(const struct fleet *fleet, usec_t now, char *text, size_t size);
 
-/* A sentence on the failed starts in a row; "" if none. */
+/* Describes the failed starts in a row; "" if there are none. */
 #define CRASH_TEXT_MAX (CRASH_LAST_MAX + 256)
 
 const char *fleet_crash_text(const struct fleet *fleet, usec_t now, char *text, size_t size);
-/* Returns what that sentence is about; NULL if a halted restart shows it already. */
+/* Returns the text from elsewhere that fleet_crash_text() refers to, borrowed from the fleet; NULL if a
+ * halted restart shows it already. */
 const struct quoted *fleet_crash_quoted(const struct fleet *fleet);
 
 /* The progress of sqmgr's shutdown: "2 workers left, 3 running jobs; all asked to exit in 25s". */

@@ -120,7 +120,7 @@ enum event_kind {
 
 /* clang-format on */
 
-/* Why something happens to a worker. A worker carries its reason from the decision on. */
+/* Why a worker is started, replaced or stopped. A worker keeps its reason from the decision on. */
 enum reason {
         REASON_NONE,
         REASON_MEMORY,
@@ -141,7 +141,7 @@ enum reason {
 #define ORDERER_TEXT_MAX (ORDERER_NAME_MAX + 32)
 
 struct orderer {
-        bool known; /* false: nobody's order; name then says what it follows from, or is "" */
+        bool known; /* false: no user gave the order. name then says what caused it, or is "" */
         uid_t uid;
         char name[ORDERER_NAME_MAX]; /* "": no known name on this host */
 };

@@ -53,11 +53,11 @@ struct launch {
 struct rollout {
         enum rollout_state state;
         unsigned total; /* number of workers to replace */
-        bool elsewhere; /* no heartbeat of the workers to replace was found: those of new ones are not needed
-                         */
+        bool elsewhere; /* the workers to replace had booted, but no heartbeat of them was found: new workers
+                           need none either */
         usec_t started_at;
-        usec_t progress_at; /* last progress, or last time that progress was blocked through no fault of the
-                               release */
+        usec_t progress_at; /* the last progress; or, if later, the last time that something other than the
+                               release blocked progress */
         unsigned failures;  /* failed new workers in a row */
         usec_t failed_at;   /* the last failure */
         char error[ROLLOUT_ERROR_MAX];
@@ -73,8 +73,8 @@ struct backoff {
         usec_t failed_at; /* the last failure */
         usec_t next_at;   /* no start before this */
         usec_t since;     /* the first failure of the row; 0: not known, as after a restart of sqmgr */
-        unsigned freed;   /* starts that are exempt: for places of workers that lived long and have exited
-                             meanwhile */
+        unsigned freed; /* starts that next_at does not delay: one for each worker that exited meanwhile after
+                           a long life */
         bool loop_reported;
 };
 
@@ -93,7 +93,7 @@ struct culprits {
         unsigned index; /* of the worker */
         pid_t pid;
         uint64_t memory_bytes; /* 0: not known */
-        uint64_t growth_bytes; /* growth; 0: none was seen */
+        uint64_t growth_bytes; /* growth of that memory; 0: none was seen */
         usec_t growth_usec;    /* duration of that growth */
         struct job_classes classes;
 };
@@ -152,10 +152,12 @@ struct fleet {
         struct backoff crash;
         char crash_last[CRASH_LAST_MAX]; /* how the last worker died; "": none has */
         struct quoted crash_quoted;      /* quoted by crash_last */
-        bool crash_last_apart;           /* crash_last was no failed start, and is not part of the row */
-        uint64_t lines_token;            /* the log tail in crash_quoted is still being read; 0: no */
-        struct backoff churn;            /* replacements that exceeded the threshold themselves */
-        struct backoff shortage; /* starts that sqmgr itself could not make: no fault of the release */
+        bool crash_last_apart; /* crash_last describes an exit that was no failed start and does not belong to
+                                  the row */
+        uint64_t lines_token;  /* the log tail in crash_quoted is still being read; 0: no */
+        struct backoff churn;  /* replacements that exceeded the threshold themselves */
+        struct backoff shortage; /* starts that failed in sqmgr itself, for lack of descriptors, memory or
+                                    processes */
         int shortage_error;      /* errno of the last one */
         uint64_t random;         /* state of the jitter generator */
         bool held;               /* processes may be its workers: no start until that is known */
@@ -164,8 +166,8 @@ struct fleet {
         bool redis_up;
         usec_t redis_at;      /* when redis_up last changed; 0: it was never up */
         usec_t fresh_since;   /* since when at least one of its workers is fresh; 0: none is */
-        unsigned places_left; /* places of workers that left because of memory pressure: filled when memory is
-                                 available again */
+        unsigned places_left; /* number of workers that left because of memory pressure, to be replaced once
+                                 memory is available again */
         bool rescue_off_reported;
         bool redis_reported;      /* a worker was reported whose environment names another Redis */
         bool uncaught_reported;   /* a worker that does not catch the quiet signal was reported */
@@ -173,11 +175,12 @@ struct fleet {
                                      none */
         struct leak leak;
         struct culprits culprits[CULPRITS_KEPT]; /* the newest first */
-        bool continued; /* crash comes from an earlier sqmgr, and no connection to Redis was seen since */
+        bool continued; /* crash is from an earlier sqmgr: the first connection to Redis does not reset it */
 
         enum wait waits_for;     /* the planner's verdict about starts */
-        enum wait wait_reported; /* the wait that may last, see wait_observe_time() */
-        usec_t wait_at;          /* since when */
+        enum wait wait_reported; /* the wait that the last `places-held` event reported; WAIT_NONE once it has
+                                    ended */
+        usec_t wait_at;          /* when wait_reported changed */
         usec_t short_since;      /* since when fewer workers are active than should be; 0: they are not */
         struct fleet_totals totals;
         struct link *link;        /* the caller's connection to its Redis; NULL: none yet */
@@ -209,7 +212,8 @@ static inline enum fleet_order fleet_order(const struct fleet *fleet)
 /* Inserts a copy of model, ordered by index. Returns the new worker, or NULL if out of memory. */
 struct worker *fleet_add_worker(struct fleet *fleet, const struct worker *model);
 
-/* Returns the next free index after this one. *at: the position of the search, 0 at first; advanced. */
+/* Returns the lowest free index above index. *at is the position in the list of workers: 0 for the first
+ * call, then passed on from call to call with ascending indexes. */
 unsigned fleet_next_index(const struct fleet *fleet, unsigned index, size_t *at);
 
 /* Returns the lowest free index, from 1. */
@@ -218,5 +222,6 @@ unsigned fleet_free_index(const struct fleet *fleet);
 /* Returns true if a worker has this index, or is being forked for it. */
 bool fleet_has_place(const struct fleet *fleet, unsigned index);
 
-/* Frees the workers that are gone. release: if set, called with the handle of each worker that has one. */
+/* Frees all workers in state WORKER_GONE; pointers to them become invalid. release: called with the handle of
+ * each, which it frees; may be NULL. */
 void fleet_reap(struct fleet *fleet, void (*release)(struct process *process));

@@ -12,15 +12,16 @@ struct worker;
  * about time, with Redis up. */
 bool worker_fresh(const struct worker *worker, usec_t now);
 
-/* Returns when the trial of a worker ends that has sent a heartbeat. A life that ends earlier is a failed
- * start, and a new worker's is a failure of its release (P7). */
+/* Returns the end of a worker's trial: ready_after from its first heartbeat. An exit before that is a failed
+ * start, and counts against the release if the worker is a new one (P7). Valid only after the first
+ * heartbeat. */
 usec_t worker_ready_at(const struct worker *worker);
 
 /* Returns true if the worker is fresh and active for ready_after: other workers may then be quieted. */
 bool worker_ready(const struct worker *worker, usec_t now);
 
-/* Returns true if the heartbeat is elsewhere, and the title was read recently, after the last doubt about
- * time, with Redis up. */
+/* Returns true if the worker's heartbeat is elsewhere, and its title was read recently, after the last doubt
+ * about time, with Redis up. */
 bool worker_title_fresh(const struct worker *worker, usec_t now);
 
 /* Returns true if the title has shown for ready_after that the worker accepts jobs, though its heartbeat is

@@ -28,7 +28,8 @@ void generation_restart(struct fleet *fleet)
         generation_begin(fleet);
 }
 
-/* Returns a free entry, if need be the oldest that nothing is of. Never that of the last restart. */
+/* Returns a free entry. If there is none, drops the oldest one without workers and templates, or else the
+ * oldest. The entry of the last restart is never dropped. */
 static struct launch *launch_place(struct fleet *fleet)
 {
         struct launch *end = fleet->launches + LAUNCHES_KEPT, *at = fleet->launches + 1;
@@ -48,7 +49,7 @@ void generation_follow_settings(struct fleet *fleet)
 {
         uint64_t hash = fleet->settings->launch_hash;
 
-        /* Clients follow a restart by its number, which must not fall. */
+        /* Clients recognize a running restart by its generation, which must not become lower. */
         if (fleet->rollout.state == ROLLOUT_RUNNING) {
                 generation_restart(fleet);
                 return;

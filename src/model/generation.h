@@ -6,17 +6,20 @@
 
 #include "model/fleet.h"
 
-/* The fleet is new, or its generation was set from outside: its generation is that of its settings. */
+/* Records that fleet->generation was started from the current settings, and forgets the settings of all other
+ * generations. Call for a new fleet, and after fleet->generation was set. */
 void generation_begin(struct fleet *fleet);
-/* A restart: all existing workers become outdated. */
+/* Begins a new generation, higher than all before: all existing workers become outdated. */
 void generation_restart(struct fleet *fleet);
-/* The launch settings have changed. During a restart, all existing workers become outdated; otherwise those
- * that were started from other settings. */
+/* Call after the launch settings have changed. During a restart a new generation begins, so all existing
+ * workers become outdated. Otherwise only workers that were started from other settings become outdated. */
 void generation_follow_settings(struct fleet *fleet);
-/* A worker of this generation was found. A later one than all known becomes the fleet's. */
+/* Call for each worker that was found. If its generation is higher than all known ones, that becomes the
+ * generation of the fleet. */
 void generation_observe(struct fleet *fleet, uint64_t generation);
 
-/* Returns the latest generation that any worker or restart has: a reload alone does not count. */
+/* Returns the highest generation that a restart began or that any worker or template has. A generation that a
+ * reload began counts only once a worker or template was started in it. */
 uint64_t generation_shown(const struct fleet *fleet);
 /* Returns the number of starting and active workers that a reload has outdated; 0 if a restart has outdated
  * any. */

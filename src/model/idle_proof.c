@@ -12,9 +12,9 @@
 /* A title is written at each heartbeat: a title that is idle for two intervals was written anew. */
 #define IDLE_TITLE_INTERVALS 2
 
-/* A worker that never passes the idle check is quieted after this time anyway. */
+/* A worker that has failed the idle check for this long is quieted anyway. */
 #define IDLE_CHECK_WAIT_USEC (10 * USEC_PER_SEC)
-/* A longer gap between tries means that the worker is no longer to be quieted. */
+/* After a longer gap since the last try, the worker is no longer to be quieted. */
 #define IDLE_CHECK_TRIES_USEC (2 * USEC_PER_SEC)
 
 bool worker_may_take_job(const struct worker *worker, usec_t now)
@@ -52,8 +52,8 @@ usec_t worker_title_proof_usec(const struct worker *worker)
         return IDLE_TITLE_INTERVALS * worker->fleet->settings->traits->sent_usec;
 }
 
-/* Without heartbeats, titles and threads must agree. The threads count if all that the title claims were
- * seen: a thread of an unknown name could run a job unseen. */
+/* The proof without heartbeats: titles and threads must agree. Threads count only if as many were seen as the
+ * title claims, because a thread with an unknown name could run a job. */
 static enum wait title_proof_wait(const struct worker *worker)
 {
         const struct worker_evidence *evidence = &worker->evidence;
@@ -75,8 +75,8 @@ enum wait worker_proof_wait(const struct worker *worker, unsigned *ret_heartbeat
                 return title_proof_wait(worker);
         if (worker->orders.finishes_job)
                 return WAIT_JOBS;
-        /* The process that ran its jobs has exited. The leftover process is a wrapper, or runs jobs of its
-         * own. */
+        /* The process that ran the jobs has exited. The leftover process is a wrapper, or has booted as a
+         * worker too. */
         if (worker->process.heartbeat_pid == 0)
                 return worker->process.boot_polled_at == 0 || worker->process.booted ? WAIT_SUCCESSOR
                                                                                      : WAIT_NONE;
@@ -86,7 +86,8 @@ enum wait worker_proof_wait(const struct worker *worker, unsigned *ret_heartbeat
                                           : 1;
                 return WAIT_HEARTBEATS;
         }
-        /* A title read before the last heartbeat is as old as the heartbeat before it. */
+        /* The title may have been read before the last heartbeat: it then shows the state at the heartbeat
+         * before. */
         if (worker_contradicted(worker)) {
                 *ret_heartbeats = 1;
                 return WAIT_HEARTBEATS;

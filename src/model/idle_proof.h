@@ -6,10 +6,10 @@
 
 struct fleet;
 
-/* Returns true if heartbeats, title and thread witness prove that the worker runs no job and accepts none
- * (P1). If no heartbeat was ever found, titles over two intervals and the end of all job threads prove it.
- * Title and threads count only where known. These facts stay true for a quieted worker, so freshness is not
- * required. */
+/* Returns true if the worker is quieted, and heartbeats, title and thread witness prove that it runs no job
+ * and accepts none (P1). Title and threads count only where known. If no heartbeat was ever found, titles
+ * over two intervals and the end of all job threads are the proof. A quieted worker cannot become busy again,
+ * so the facts need not be fresh. */
 bool worker_proven_idle(const struct worker *worker);
 
 /* Returns true if the process title, which is set at each heartbeat, contradicts the heartbeats attributed to
@@ -23,11 +23,11 @@ enum wait worker_proof_wait(const struct worker *worker, unsigned *ret_heartbeat
 /* Returns how long, in microseconds, a title must be idle as part of the proof without heartbeats. */
 usec_t worker_title_proof_usec(const struct worker *worker);
 
-/* Returns true if the worker was recently to be quieted, and could be taking a job at each try. */
+/* Returns true if recent tries to quiet the worker failed because it could have been taking a job. */
 bool worker_may_take_job(const struct worker *worker, usec_t now);
 
-/* Returns true if the worker may be quieted only when the idle check passes, because it runs a job or waits
- * for one. False after a reasonable wait. */
+/* Returns true if the worker may be quieted only once the idle check passes. Returns false after the check
+ * has failed for ten seconds: the worker is then quieted anyway. */
 bool worker_awaits_idle_check(const struct worker *worker, usec_t now);
 
 /* Returns how long, in microseconds, the oldest job of a quieted or stopping worker has been running. 0: not

@@ -84,6 +84,6 @@ const char *job_classes_text(const struct job_classes *classes, char *text, size
  * wall clock. */
 usec_t job_list_oldest(const struct job_list *list, uint64_t now_usec);
 
-/* Returns true if the job runs for longer than limits (settings/limits.h; NULL: none) allow its class.
- * now_usec: wall clock. *ret_usec: its run time, set only if true. */
+/* Returns true if the job has reached the limit of its class in limits (settings/limits.h; NULL: none).
+ * now_usec: wall clock. *ret_usec: its run time in whole seconds, set only if true. */
 bool job_is_long(const struct job *job, const char *limits, uint64_t now_usec, usec_t *ret_usec);

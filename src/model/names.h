@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The names of states, reasons and the like, as the contract has them ("starting", "memory", ...). */
+/* The names of enum values, which are a contract and never change, and texts about these values for people.
+ * Returned strings are constant unless a function writes to text. */
 #pragma once
 
 #include "model/fleet.h"
 
-/* Names as in the contract ("starting", "memory", "running", ...). */
+/* "starting", "active", "quiet", "stopping", "gone" */
 const char *worker_state_name(enum worker_state value);
 
 /* Returns the fault as half a sentence: "the status file is not a regular file"; "" for HEARTBEAT_FAULT_NONE.

@@ -20,7 +20,8 @@ enum poll_item {
         POLL_SIBLINGS = 1 << 7,   /* whether another process of it sends heartbeats too */
         POLL_OWN_MEMORY = 1 << 8, /* the memory that it shares with no other process */
         POLL_PEERS = 1 << 10,     /* the servers that it is connected to */
-        POLL_ELSEWHERE = 1 << 9,  /* whether its title shows a boot before boot_timeout */
+        POLL_ELSEWHERE =
+                1 << 9, /* whether its title shows that it has booted, before boot_timeout has passed */
 };
 
 /* Returns the items (enum poll_item) to read of this worker now. fast: at a fast poll, else at a regular one.

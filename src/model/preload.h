@@ -17,7 +17,8 @@ bool fleet_preloads(const struct fleet *fleet);
 /* Returns true if preloading was given up for the current generation. */
 bool fleet_preload_is_refused(const struct fleet *fleet);
 
-/* Returns why workers boot separately, of the current generation or for now; "": they are forked. */
+/* Returns why workers boot separately: preloading was given up for the current generation, or forks are not
+ * possible now. "": workers are forked. Borrowed from the fleet. */
 const char *fleet_preload_refused(const struct fleet *fleet);
 
 /* Returns true if the fleet has a template in any state. */
@@ -29,16 +30,16 @@ struct template *fleet_template(const struct fleet *fleet);
 /* Returns a free slot for another template; NULL: none. */
 struct template *fleet_template_place(const struct fleet *fleet);
 
-/* Returns the template of an older generation that is kept beside or instead of the current one; NULL: none.
- */
+/* Returns the oldest ready template of another generation, if template_is_kept(); NULL: none. */
 struct template *fleet_template_kept(const struct fleet *fleet);
 
-/* Returns the ready template to fork a new worker from; NULL: none yet. missing: the worker replaces one that
- * the count lacks, neither active nor starting. */
+/* Returns the ready template to fork a new worker from; NULL: none yet. missing: the fleet has fewer active
+ * and starting workers than its count; a template of an older generation is then better than none. */
 struct template *fleet_template_to_fork(const struct fleet *fleet, bool missing);
 
-/* Returns true if the template must live on. An older one must while crashed workers have to come back from
- * the old code. */
+/* Returns false if the template must be asked to end. A template of an older generation is kept during a
+ * restart, and after one that failed, for replacing crashed workers with the old code. A lost template is
+ * kept until its serving process is known. */
 bool template_is_kept(const struct template *template);
 
 /* Returns true if a template of the current generation must be loaded and a slot is free. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* When memory is so short that the machine stands still for it; see the header. */
+/* Detects memory pressure; see the header. */
 #include "model/pressure.h"
 #include <stdio.h>
 #include <string.h>
 
 #define LASTS_USEC   (10 * USEC_PER_SEC)
 #define BETWEEN_USEC USEC_PER_MIN
-#define LEFT_PART    10 /* of all memory */
+#define LEFT_PART    10 /* pressure needs less than 1/LEFT_PART of memory available */
 
-/* "12" and "34" as 1234. */
+/* Returns `12.34`, split at the point, as 1234. */
 static unsigned hundredths(const char *whole, const char *part)
 {
         return (unsigned)(strtoul(whole, NULL, 10) * 100 + strtoul(part, NULL, 10));

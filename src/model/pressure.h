@@ -18,8 +18,7 @@ struct pressure_reading {
 bool pressure_parse(const char *text, struct pressure_reading *ret);
 
 struct pressure {
-        usec_t turned_at; /* since when the pressure is on the other side of the limit than `high` says; 0: it
-                             is not */
+        usec_t turned_at; /* since when the readings contradict `high`; 0: they agree with it */
         usec_t acted_at;  /* when a worker was last asked to leave; 0: never */
         bool high;
 };

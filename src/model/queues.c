@@ -71,8 +71,8 @@ static const struct queue_over *find_over(const struct queue_watch *watch, const
         return NULL;
 }
 
-/* An unknown latency, for example of a job that is too large to be read, does not show that no job is late.
- */
+/* Returns true if the latency exceeds the limit, or did before and is now unknown: the oldest job may be too
+ * large to read. */
 static bool is_late(const struct queue *queue, const struct queue_over *before, usec_t limit)
 {
         if (limit == 0)

@@ -11,8 +11,8 @@ struct orderer;
 /* Starts a restart with a new generation: all existing workers become outdated. by, here and below: who
  * ordered it; NULL: nobody, or not known. */
 void rollout_start(struct fleet *fleet, const struct orderer *by, usec_t now);
-/* The launch settings have changed: workers that were started from others become outdated. A running restart
- * replaces all. */
+/* Call after the launch settings have changed: workers that were started from other settings become outdated.
+ * A running restart then replaces all existing workers, and its timeout and count of failures begin anew. */
 void rollout_outdate(struct fleet *fleet, usec_t now);
 /* Aborts a running restart: no further old worker is quieted. why: copied. Does nothing if none runs. */
 void rollout_abort(struct fleet *fleet, const char *why, const struct orderer *by);
@@ -23,7 +23,7 @@ void rollout_acknowledge(struct fleet *fleet, const struct orderer *by);
 void rollout_observe_progress(struct fleet *fleet, usec_t now);
 /* Records that a new worker failed, as described in fleet->crash_last. May halt the restart. */
 void rollout_observe_failure(struct fleet *fleet, usec_t now);
-/* Ends a restart that is complete; halts one without progress. */
+/* Ends a complete restart. Halts a restart that made no progress for rollout_timeout. Call regularly. */
 void rollout_observe_time(struct fleet *fleet, usec_t now);
 
 /* Returns true if new workers failed and none has proven itself since: no further old worker is quieted (P7).

@@ -18,9 +18,9 @@ void start_failure_describe(struct fleet *fleet, const struct exit_status *exit,
 /* Adds an event with fleet->crash_last and what it quotes. worker may be NULL. */
 void start_failure_report(struct fleet *fleet, enum event_kind kind, const struct worker *worker);
 
-/* sqmgr itself could not start a process, or not watch it: it lacks descriptors, memory or processes. That
- * says nothing about the release: the next start waits, and neither the failed starts in a row nor a restart
- * count it. error: the errno. */
+/* Records that sqmgr itself could not start or watch a process, for lack of descriptors, memory or processes.
+ * The next start waits. The release is not at fault, so neither the failed starts in a row nor a restart
+ * count this failure. error: the errno. */
 void start_failure_observe_shortage(struct fleet *fleet, int error, usec_t now);
 
 /* Delays the next start of the fleet, longer for each failure in a row. */

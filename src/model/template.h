@@ -19,7 +19,7 @@ enum template_state {
         _TEMPLATE_STATE_MAX,
 };
 
-/* The old template, for replacing crashed workers while a new one is tried, and the new one. */
+/* The new template, and the old one for replacing crashed workers while the new one is tried. */
 #define TEMPLATES_MAX 2
 
 struct template
@@ -29,8 +29,8 @@ struct template
         uint64_t generation;
         pid_t pid;          /* the process that was started; pid and start time identify it uniquely */
         uint64_t pid_start; /* field 22 of /proc/PID/stat */
-        pid_t serving_pid;  /* the process that forks: the same, or a descendant; 0: not there yet, and may
-                               turn out to be a worker */
+        pid_t serving_pid;  /* the process that forks: pid or a descendant of it; 0: unknown yet, and the
+                               template may turn out to be a worker */
         uint64_t serving_start;
         usec_t started_at;
         usec_t state_at;
@@ -44,8 +44,9 @@ struct template
                 unsigned index; /* of its worker; 0: no fork */
                 enum reason reason;
                 usec_t asked_at;
-                usec_t waited;  /* time since then, as far as it counts */
-                usec_t seen_at; /* end of the time counted so far */
+                usec_t waited;  /* the part of the time since asked_at that counts, see fleet_fork_patience()
+                                 */
+                usec_t seen_at; /* waited covers the time until then */
         } fork;
 
         struct template_process *process; /* the caller's data; NULL: none yet */

@@ -34,8 +34,8 @@ enum wait {
         WAIT_SIGNAL,     /* does not catch the quiet signal, or could not be signaled */
         WAIT_ELSEWHERE,  /* has booted, but its heartbeat cannot be found */
         WAIT_AMBIGUOUS,  /* the heartbeat cannot be distinguished from another process's */
-        WAIT_SUCCESSOR,  /* asked to leave, and its process has ended, but another one of its processes has
-                            booted */
+        WAIT_SUCCESSOR,  /* was asked to exit, and its process has ended; but another of its processes has
+                            booted, or may have */
         WAIT_IDLE_CHECK, /* may be taking a job */
         WAIT_RELEASE,    /* new workers failed: one of them must prove itself first */
         WAIT_PLACES,     /* fleet: max_processes are alive */
@@ -100,12 +100,12 @@ struct worker_process {
         struct redis_comparison redis; /* the environment compared with redis_url; zeroes: not known */
         pid_t pid;                     /* the process that was started */
         uint64_t start;
-        pid_t heartbeat_pid; /* the process that sends heartbeats: the same, or a descendant; 0: not known */
+        pid_t heartbeat_pid; /* the process that sends heartbeats: pid or a descendant of it; 0: not known */
         uint64_t heartbeat_start;
         bool forked;    /* from a template: part of its memory is shared */
         bool awaits_go; /* forked, and does nothing before it is allowed to continue */
-        bool unproven;  /* found, and not seen to boot or to send a heartbeat: may be no worker, and gets no
-                           signal */
+        bool unproven; /* found, but neither a boot nor a heartbeat was seen: may not be a worker, and gets no
+                          signal */
         bool booted; /* title or threads show that the process or a descendant has booted, though no heartbeat
                         can be found */
         usec_t boot_polled_at; /* last check for that; 0: never */
@@ -151,7 +151,7 @@ struct worker_evidence {
         bool threads_known;
         bool threads_witness; /* job threads were seen while it was active: their absence proves something */
         unsigned threads;
-        bool title_known; /* the last reading of the title showed the next two */
+        bool title_known; /* title_quiet and title_busy are from the last reading of the title */
         bool title_quiet;
         unsigned title_busy;
         bool peers_known;
@@ -162,8 +162,9 @@ struct worker_evidence {
                                     */
         usec_t siblings_polled_at; /* first search for another process that sends heartbeats; 0: never */
         bool sibling_reported;     /* another process was reported */
-        usec_t may_take_job_at;    /* since when it was to be quieted and could be taking a job; 0: never */
-        usec_t may_take_job_seen_at; /* when that was last seen */
+        usec_t may_take_job_at;    /* first of the tries in a row to quiet the worker while it could have been
+                                      taking a job; 0: never */
+        usec_t may_take_job_seen_at; /* the last such try */
 };
 
 struct worker_memory {
@@ -190,13 +191,14 @@ struct worker_orders {
         usec_t quiet_at;     /* when it became quiet; 0: never */
         usec_t stop_at;      /* when it was asked to exit; 0: never */
         bool group_signaled; /* all its processes were asked to exit, not only the one that sent heartbeats */
-        bool stop_acknowledged; /* a heartbeat since then said quiet */
-        bool finishes_job; /* the worker's process has ended, and a leftover process finishes its job: the
-                              leftover's exit proves the end of the job */
-        bool succeeded;    /* the worker's process has ended, and another one of its command accepted jobs:
-                              more may follow */
-        bool unconfirmed;  /* may not have received its stop signal: the earlier sqmgr ended while sending it.
-                            * A second  signal would end running jobs: heartbeats must show more first */
+        bool stop_acknowledged; /* a heartbeat after stop_at said quiet */
+        bool finishes_job;   /* the worker's process has ended, and a leftover process finishes its job: the
+                                leftover's exit proves the end of the job */
+        bool succeeded;      /* the worker's process has ended, and another one of its command accepted jobs:
+                                more may follow */
+        bool unconfirmed;    /* may not have received its stop signal, because an earlier sqmgr ended while
+                                sending it. A second signal would end the jobs, so none is sent until heartbeats
+                                show whether the first arrived */
         bool quiet_uncaught; /* does not catch the quiet signal: it is stopped instead */
         int signal_error;    /* errno of the last refused signal; 0: none */
         usec_t killed_at;

@@ -47,8 +47,8 @@ struct world {
         struct pressure pressure;                 /* zeroes without pressure_limit */
         struct pressure_reading pressure_reading; /* the last reading */
 
-        bool ledger_volatile; /* the record of signals may end with sqmgr: what must not be sent twice waits
-                               */
+        bool ledger_volatile; /* the ledger would be lost if sqmgr ended: a stop signal that must not be sent
+                                 twice waits */
         bool shutting_down;
         bool shutdown_now; /* shutdown was ordered twice */
         usec_t shutdown_at;
@@ -68,8 +68,9 @@ struct fleet *world_fleet(const struct world *world, const char *name);
 /* Returns the worker of id "FLEET/INDEX", or NULL. */
 struct worker *world_worker(const struct world *world, const char *id);
 
-/* Appends an event; fleet and worker may be NULL. Returns the event, valid until the next one is added.
- * Returns NULL if out of memory: the event is lost, since no event justifies risking a worker. */
+/* Appends an event, and counts it in the totals; fleet and worker may be NULL. Returns the event, valid until
+ * the next one is added. Returns NULL if memory is short or too many events are pending: the event is then
+ * lost, but counted. */
 struct event *world_event(struct world *world, enum event_kind kind, struct fleet *fleet,
                           const struct worker *worker, const char *format, ...) _printf_(5, 6);
 
@@ -88,8 +89,8 @@ static inline void event_by(const struct orderer *by, struct event *event)
                 event->by = *by;
 }
 
-/* Quotes text from elsewhere with the event; event: NULL if it was lost; quoted: NULL: nothing. If memory is
- * short, the event stays without it. */
+/* Adds a copy of text from elsewhere to the event. event: NULL if it was lost; quoted: NULL: nothing to add.
+ * If memory is short, the event has no quoted text. */
 void event_quote(struct event *event, const struct quoted *quoted);
 
 void world_events_clear(struct world *world);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Answers of a reader process, as bytes. Pure.
  *
- * sqmgr reads answers as if an enemy had written them: each number has a range, each list and each text a
- * bound, and an answer that breaks one is refused as a whole. What stays possible is a lie within these
- * bounds, which anybody could tell who may write to the server. */
+ * sqmgr treats answers as written by an attacker: each number has a range, each list and each text a bound.
+ * An answer that breaks one is refused as a whole. Within the bounds a reader may lie, but any writer to the
+ * server could cause the same answer. */
 #pragma once
 
 #include "model/heartbeat_info.h"
@@ -24,15 +24,16 @@ enum reader_message {
         _READER_MESSAGE_MAX,
 };
 
-/* The size of a message. The largest lists the entries of jobs. */
+/* The maximum size of a message. The largest messages list the entries of jobs. */
 #define ANSWER_BYTES_MAX ((size_t)32 * 1024 * 1024)
 #define ANSWER_ERROR_MAX 512
 
 enum answer_status {
         ANSWER_OK,
-        ANSWER_REFUSED, /* error quotes the reply of the server, or is why the query makes no sense there */
-        ANSWER_LOST, /* the connection was lost, or a reply makes no sense: the query may or may not have been
-                      * carried out */
+        ANSWER_REFUSED, /* error quotes the reply of the server, or says why the framework or server cannot
+                           answer the query */
+        ANSWER_LOST,    /* the connection was lost, or a reply was invalid: the query may or may not have been
+                           carried out */
         _ANSWER_STATUS_MAX,
 };
 
@@ -44,11 +45,12 @@ enum answer_status {
 #define ANSWER_QUEUES_MAX     CODEC_TEXT_MAX
 /* Workers of one host. Any writer to the server can list more. */
 #define ANSWER_ROSTER_MAX 4096
-/* By any clock: after the year 9999. */
+/* The limit of times by wall clocks, after the year 9999. */
 #define ANSWER_CLOCK_MAX_USEC (UINT64_C(300000000000) * USEC_PER_SEC)
 
 struct answer_configure {
-        enum settings_tls_file refused; /* by a check: error says why; _SETTINGS_TLS_MAX: none */
+        enum settings_tls_file refused; /* the file that a check refused, with the reason in error;
+                                           _SETTINGS_TLS_MAX: none */
 };
 
 struct answer_heartbeat {
@@ -74,16 +76,16 @@ struct answer_scan {
         char cursor[ANSWER_CURSOR_MAX]; /* of the next page; "": this was the last one */
 };
 
-/* The number and size of the words in the reply to a query about a rollout. */
+/* The maximum number and size of the words in the reply to a query about a rollout. */
 #define ANSWER_WORDS_MAX 10240
 #define ANSWER_WORD_MAX  512
-/* QUERY_SHARE: the size of the share of a host, and the number of hosts. */
+/* For QUERY_SHARE: the maximum size of the share of a host, and the maximum number of hosts. */
 #define ANSWER_SHARE_MAX 4096
 #define ANSWER_HOSTS_MAX 1024
 
 struct answer_requeue {
         enum rescue_outcome outcome;
-        unsigned times; /* how often the job has been put back; 0 unless it was now */
+        unsigned times; /* how often the job has been put back, including now; 0 if it was not put back now */
 };
 
 struct answer_scanners {
@@ -104,7 +106,7 @@ struct answer_roster {
         size_t n;
 };
 
-/* The number of jobs in all lists of one answer, and their bytes. Jobs beyond these are counted as too large.
+/* The maximum number and bytes of the jobs in all lists of one answer. Further jobs are counted as too large.
  */
 #define ANSWER_JOBS_MAX       ((size_t)65536)
 #define ANSWER_JOBS_BYTES_MAX ((size_t)16 * 1024 * 1024)
@@ -115,7 +117,8 @@ struct answer_jobs {
         bool with_entries; /* the jobs have their entries */
 };
 
-/* An answer, valid during the callback. The callback may take what is owned out of it. */
+/* An answer, valid during the callback. The callback may take over what the answer owns by setting the
+ * pointer to NULL. */
 struct answer {
         enum query_kind kind;
         enum answer_status status;
@@ -128,9 +131,9 @@ struct answer {
                 struct answer_work_list work_list;
                 struct answer_scan scan;
                 struct answer_requeue requeue;
-                struct texts
-                        words; /* of the reply to QUERY_ROLLOUT and QUERY_GLANCE; "" for what is no text */
-                struct texts shares; /* each host and behind it its share, "" if it has none */
+                struct texts words;  /* of the reply to QUERY_ROLLOUT and QUERY_GLANCE; "" for an element that
+                                        is no string */
+                struct texts shares; /* host and share in turn; "" for a host without a share */
                 struct answer_scanners scanners;
                 struct answer_roster roster;
                 struct queues_reading queues;

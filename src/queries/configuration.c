@@ -10,7 +10,7 @@ enum { NUMBER_VERSION, NUMBER_FRAMEWORK, NUMBER_CONNECT, NUMBER_COMMAND };
 
 #define TEXT(member) offsetof(struct reader_configuration, member)
 
-/* The texts that are sent, in this order. Before them stands one that says which are set. */
+/* The members that are sent as texts, in this order. The text before them says which of them are set. */
 static const size_t members[] = {
         TEXT(url),
         TEXT(default_url),
@@ -26,7 +26,7 @@ static const size_t members[] = {
 };
 
 #define N_MEMBERS ELEMENTSOF(members)
-/* The set members, each member, each file. */
+/* The text that says which members are set, the members, and the contents of the files. */
 #define N_TEXTS (1 + N_MEMBERS + _SETTINGS_TLS_MAX)
 
 static char **member(const struct reader_configuration *configuration, size_t i)

@@ -33,9 +33,9 @@ struct reader_configuration {
         char *path; /* of the Unix socket that the URL names; NULL: none; not sent */
 };
 
-/* Copies what a server at url needs of the settings; url NULL: the server that the Sentinels name, or that of
- * the settings. The files are read by the caller. Returns 0 with *ret, to be cleared by
- * reader_configuration_clear(); -EINVAL for an invalid URL; or -ENOMEM. */
+/* Copies the settings that a reader of the server at url needs. url NULL: the server that the Sentinels name,
+ * or else settings->url. Does not read the files for TLS: the caller sets files. Returns 0 with *ret, to be
+ * cleared by reader_configuration_clear(); -EINVAL for an invalid URL; or -ENOMEM. */
 int reader_configuration_make(const struct redis_settings *settings, const char *url, unsigned framework,
                               struct reader_configuration *ret);
 void reader_configuration_clear(struct reader_configuration *configuration);

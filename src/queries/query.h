@@ -13,43 +13,45 @@
 enum query_kind {
         QUERY_PING,      /* answered at once, whatever the server does */
         QUERY_CONFIGURE, /* the first query; see queries/configuration.h */
-        /* The heartbeat of an identity. texts: the identity. numbers: 1: with what the process reported
-         * about itself; 1: a reply of the server that forbids it is an answer. */
+        /* Reads the heartbeat of an identity. texts: the identity. numbers[0]: 1: also read what the process
+         * reported about itself. numbers[1]: 1: if the server forbids the command, the answer is
+         * ANSWER_REFUSED; 0: the connection ends. */
         QUERY_HEARTBEAT,
-        QUERY_WORK_LIST, /* whether any job is on the work list of an identity. texts: the identity */
-        /* A page of the identities. texts: the cursor of the page before, "": the first page is wanted; the
-         * host whose identities are wanted, none: all.
-         * numbers: 1: a reply of the server that forbids it is an answer. */
+        QUERY_WORK_LIST, /* is any job on the work list of an identity? texts: the identity */
+        /* Reads a page of the identities. texts: the cursor from the answer before, "" for the first page;
+         * the host whose identities are read, left out for all hosts. numbers[0]: 1: if the server forbids
+         * the command, the answer is ANSWER_REFUSED; 0: the connection ends. */
         QUERY_SCAN,
-        /* How many hosts scan, and how many identities there are. numbers: 1: this host is not counted yet.
-         */
+        /* Reads how many hosts want to scan, and how many identities there are. numbers[0]: 1: first has this
+         * host counted. */
         QUERY_SCANNERS,
-        QUERY_SCAN_LEAVE, /* the host does not scan any more */
+        QUERY_SCAN_LEAVE, /* has this host counted no longer */
         QUERY_ROSTER,     /* the workers of a host that the server lists. texts: the host */
-        /* The queues. texts: the names of queues, each followed by a NUL, which are read with how long their
-         * jobs take; no text: all queues, sorted by name. */
+        /* Reads queues. texts: the names of queues, each followed by a NUL, which are read with the duration
+         * of their jobs; no text: all queues, sorted by name. */
         QUERY_QUEUES,
-        /* The jobs that processes run. texts: identities. numbers: 1: with their entries. Beside the lists,
-         * the error of the answer says why some could not be read. */
+        /* Reads the jobs that processes run. texts: identities. numbers[0]: 1: with their entries. If some
+         * lists could not be read, the error of an answer ANSWER_OK says why. */
         QUERY_JOBS,
         /* Puts a job of a dead process back into its queue. texts: the identity; the thread; the entry; how
-         * the process ended. numbers: 1: the entry is from the older of two keys; 1: it is put back, 0: only
-         * reported; rescue_limit; the wall clock. */
+         * the process ended. numbers[0]: 1: the entry is from the older of two keys. numbers[1]: 1: put the
+         * job back, 0: only report it. numbers[2]: rescue_limit. numbers[3]: the wall clock. */
         QUERY_REQUEUE,
-        /* Writes and reads the shares of the hosts of a group. texts: the group; this host; its share, none:
-         * it is not written. numbers: after how many seconds the share expires; 1: the shares are read. If
-         * the share cannot be written, the error of the answer says why, whatever its status. */
+        /* Writes the share of this host and reads the shares of all hosts of a group. texts: the group; this
+         * host; its share, left out if it is not to be written. numbers[0]: after how many seconds the share
+         * expires. numbers[1]: 1: read the shares. If the share could not be written, the error of the answer
+         * says why, even with ANSWER_OK. */
         QUERY_SHARE,
         /* Runs the script of rollouts. texts: the group; the arguments of the script. */
         QUERY_ROLLOUT,
         QUERY_GLANCE,    /* number, id and state of the rollout of a group. texts: the group */
-        QUERY_DIAGNOSIS, /* facts for doctor. numbers: 1: a rollout_group is kept there */
+        QUERY_DIAGNOSIS, /* facts for doctor. numbers[0]: 1: a rollout_group keeps its state there */
         _QUERY_KIND_MAX,
 };
 
 #define QUERY_NUMBERS   4
 #define QUERY_TEXTS_MAX 16384
-/* The size of a query. The largest has the entry of a job, or the certificates for TLS. */
+/* The maximum size of a query. The largest queries have the entry of a job, or the certificates for TLS. */
 #define QUERY_BYTES_MAX ((size_t)4 * 1024 * 1024)
 
 struct query {

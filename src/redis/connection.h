@@ -52,9 +52,9 @@ struct connection_ops {
         void (*on_message)(struct connection *connection, const struct redisReply *reply, void *userdata);
 };
 
-/* Creates a closed connection. ops must stay valid. connect_timeout applies to each address of a server;
- * command_timeout limits the wait for replies. Returns 0 with *ret to be freed by connection_free(); or
- * -errno. */
+/* Creates a closed connection. ops must stay valid. connect_timeout applies to each address of a server.
+ * command_timeout limits the wait for a reply; a reply that keeps arriving may take ten times as long.
+ * Returns 0 with *ret to be freed by connection_free(); or -errno. */
 int connection_new(sd_event *event, const struct connection_ops *ops, usec_t connect_timeout,
                    usec_t command_timeout, void *userdata, struct connection **ret);
 /* Returns NULL. */

@@ -163,7 +163,7 @@ static void attempt_end(struct redis *redis, const struct error_report *error)
         redis_leave(redis);
 }
 
-/* said: what the server said of it, which is quoted; NULL: nothing. */
+/* Ends the attempt with this error. said: the reply of the server, quoted with the error; NULL: none. */
 static _printf_(3, 4) void attempt_refused(struct redis *redis, const char *said, const char *format, ...)
 {
         struct error_report error;

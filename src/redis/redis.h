@@ -25,7 +25,8 @@ enum redis_state {
 /* Returns "connecting", "connected" or "down". */
 const char *redis_state_name(enum redis_state value);
 
-/* Called if the state or the error changed. error: NULL: no error. */
+/* Called from the loop if the state or the error changed. error: NULL: no error. The callback may do
+ * anything, including redis_free(). */
 typedef void (*redis_state_fn)(struct redis *redis, enum redis_state state, const struct error_report *error,
                                void *userdata);
 
@@ -60,8 +61,8 @@ struct redis *redis_free(struct redis *redis);
 
 /* Queues a command. All commands queued in one iteration of the loop are sent together. argvlen has the
  * lengths of the arguments; NULL if they are strings. callback may be NULL. A command without a reply within
- * command_timeout closes the connection. A command whose reply was too large is skipped for some minutes: the
- * reply is then an error.
+ * command_timeout closes the connection; a reply that keeps arriving may take ten times as long. A command
+ * whose reply was too large is skipped for some minutes: the reply is then an error.
  *
  * Returns 0; -ENOTCONN or -ENOMEM, and callback is not called. */
 int redis_command(struct redis *redis, redis_reply_fn callback, void *userdata, int argc,

@@ -4,5 +4,6 @@
 
 #include "model/redis_facts.h"
 
-/* Sets has_info and what INFO tells. */
+/* Sets has_info and the members that INFO reports. text: the whole reply, NUL-terminated; a missing line
+ * counts as 0, no or "". Other members of facts are unchanged. */
 void redis_info_take(const char *text, struct redis_facts *facts);

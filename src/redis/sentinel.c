@@ -59,7 +59,8 @@ static void begin_round(struct sentinel *sentinel)
         open_current(sentinel);
 }
 
-/* Must be the last use of the sentinel in a callback. said: what the Sentinel said of it; NULL: nothing. */
+/* Tries the next Sentinel, or reports that none can name the master. May free the sentinel: a callback must
+ * not use it afterwards. said: the reply of the Sentinel; NULL: none. */
 static void try_next(struct sentinel *sentinel, const char *error, const char *said)
 {
         const struct redis_url *url = &sentinel->list[sentinel->at];

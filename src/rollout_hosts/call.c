@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The group, the operation, the caller, and the arguments of the operation. */
+/* Maximum number of texts in a call: the group, the operation, the caller, and the arguments of the
+ * operation. */
 #define TEXTS_MAX 16
 
 struct call {
@@ -14,7 +15,7 @@ struct call {
         void *userdata;
 };
 
-/* Writes the remedy for what Redis said, if one is known. */
+/* Writes an error for an error reply of Redis, with a remedy if one is known. */
 static void explain(const struct quoted *said, struct error_report *ret)
 {
         static const struct {

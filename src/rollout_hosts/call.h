@@ -33,7 +33,7 @@ struct rollout_answer {
  * callback. */
 typedef void (*rollout_call_fn)(const struct rollout_answer *answer, void *userdata);
 
-/* Return 0, or an error of reader_ask(): the callback is not called then. */
+/* Both functions below return 0, or an error of reader_ask(): the callback is not called then. */
 
 /* words: the operation, then its arguments after those of the caller, NULL-terminated; see
  * rollout_hosts/script_rules.h. */

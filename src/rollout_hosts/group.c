@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Four numbers and the blanks between them. */
+/* Size of four numbers with blanks between them. */
 #define COUNTS_MAX 64
 #define RENEW_USEC (ROLLOUT_RENEW_SECONDS * USEC_PER_SEC)
 /* A view that nobody has requested for this long is dropped. */
@@ -119,7 +119,7 @@ const struct error_report *group_trouble(const struct host_group *group, struct 
         return ret;
 }
 
-/* No event while Redis is down: that has an event of its own. */
+/* No event while Redis is down, which has an event of its own. */
 static void report_trouble(struct host_group *group)
 {
         struct fleet *fleet = group->fleet;
@@ -284,7 +284,8 @@ static void act(struct host_group *group, enum rollout_act what, usec_t now)
         report_failure(group, NULL);
 }
 
-/* since: when Redis last answered, or was last called. */
+/* Arms the timer for renewing the lease, or disarms it without a lease. since: when Redis last answered, or
+ * was last called. */
 static void arm_renewal(const struct host_group *group, usec_t since)
 {
         bool rolls = group->rule.lease == HOST_LEASE_ROLLING;
@@ -360,7 +361,7 @@ enum rollout_signature group_signature(const struct host_group *group, const str
                                                             : ROLLOUT_SIGNATURE_ELSEWHERE;
 }
 
-/* Redis does not run the script. */
+/* Handles a call without a reply of the script: Redis refused the script, or the connection was lost. */
 static void observe_refusal(struct host_group *group, const struct error_report *error)
 {
         group->error = *error;
@@ -493,7 +494,8 @@ void groups_poll(void *self, usec_t now)
                 look(group, now);
 }
 
-/* Also rearmed without an answer: polls may be further apart than the lease lasts. */
+/* Rearms itself without waiting for the answer: if that never comes, the next poll may be after the end of
+ * the lease. */
 static int on_renewal(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
 {
         usec_t now = now_is();
@@ -559,7 +561,7 @@ static void on_left(const struct rollout_answer *answer _unused_, void *userdata
         (void)group_answered(userdata);
 }
 
-/* Other hosts need not wait for a host that has left the group. */
+/* Removes this host from the rollout, so that other hosts do not wait for it. */
 static void say_that_it_leaves(struct host_group *group)
 {
         const char *const words[] = {"forget", links_host_name(&runtime_of(group)->links), NULL};
@@ -617,8 +619,9 @@ static int join(struct groups *groups, struct fleet *fleet)
         return 0;
 }
 
-/* Two containers may share everything else: machine, host name, and state directory. Other namespaces
- * change whenever a service with restricted files or network restarts. */
+/* Identifies the pid namespace, which may be all that distinguishes two containers with the same machine,
+ * host name and state directory. Not other namespaces: these change whenever a service with restricted files
+ * or network restarts. */
 static uint64_t namespace_of_processes(void)
 {
         struct stat status;

@@ -79,5 +79,6 @@ enum rollout_signature group_signature(const struct host_group *group, const str
 void group_observe_ordered(struct host_group *group, const struct rollout_reply *reply, usec_t now);
 /* Drops the view after an order has changed the rollout: later requests get a new view. */
 void group_forget_view(struct host_group *group);
-/* Sends the next tick. */
+/* Sends the next tick; while one is in progress, after its answer. Does nothing while the connection is down.
+ */
 void group_ask(struct host_group *group, usec_t now);

@@ -126,7 +126,8 @@ static void on_begun(const struct rollout_answer *answer, void *userdata)
         group_ask(group, now);
 }
 
-/* The parameter `there` is what Redis shows; NULL: not known yet, which the answer changes. */
+/* Sends a `begin`. there: the rollout in Redis, whose number must still be the same; NULL: unknown, so the
+ * call is refused and its reply shows that rollout. */
 static int send_begin(struct order *order, const struct rollout_reply *there)
 {
         static const struct rollout_reply nothing;
@@ -217,7 +218,7 @@ static void on_forgotten(const struct rollout_answer *answer, void *userdata)
         finish(order, error, false);
 }
 
-/* Redis has shown the rollout that the order is for. */
+/* Handles the reply that shows the current rollout, for abort and forget. */
 static void on_found(const struct rollout_answer *answer, void *userdata)
 {
         struct order *order = userdata;

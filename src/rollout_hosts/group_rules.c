@@ -151,7 +151,8 @@ static void put_first(usec_t list[], size_t n, usec_t at)
         list[0] = at;
 }
 
-/* The restart for the newest rollout was halted or aborted: another one may follow soon. */
+/* Moves the restart for the newest rollout, which was halted or aborted, from `counted` to `stopped`: another
+ * one may then follow sooner. */
 static void count_stopped(struct rollout_begun *begun)
 {
         if (!begun->last_counts)
@@ -206,7 +207,7 @@ static bool is_known(const struct rollout_group *group, uint64_t number, const c
         return number == group->number && strcmp(id, group->id) == 0;
 }
 
-/* Redis still has to learn that no old workers are left. */
+/* Returns true if Redis must still be told that no old workers are left. */
 static bool owes_drained(const struct rollout_group *group)
 {
         return group->lease == HOST_LEASE_DONE && group->drain_reported && !group->draining;
@@ -274,9 +275,9 @@ enum rollout_request rollout_group_next_request(struct rollout_group *group, use
         return group->said;
 }
 
-/* Returns the number of the newest rollout that this host knows; 0: none. A number that was once believed
- * counts for longer, so that a failover to a server whose clock is behind brings back no older rollout. It
- * counts for nothing once it is far beyond the clock: then it is forged, or Redis' clock was wrong. */
+/* Returns the number of the newest rollout that this host knows; 0: none. A known number may be twice as far
+ * beyond Redis' clock as rollout_believed() allows: a failover to a server whose clock is behind must not
+ * bring back an older rollout. A number beyond that is ignored: it was forged, or Redis' clock was wrong. */
 static uint64_t known_number(const struct rollout_group *group, const struct rollout_reply *reply)
 {
         return group->number <= reply->now_seconds + UINT64_C(2) * ROLLOUT_SLACK_SECONDS ? group->number : 0;
@@ -287,7 +288,7 @@ struct rollout_next rollout_group_next(const struct rollout_group *group, const 
 {
         uint64_t known = known_number(group, reply), there = rollout_believed(reply->number, reply), high = 0;
 
-        /* With a key, a number that is not signed counts for nothing. */
+        /* With a key, numbers that are not signed are ignored. */
         if (signature == ROLLOUT_SIGNATURE_UNASKED)
                 high = rollout_believed(reply->high, reply);
         else if (signature != ROLLOUT_SIGNATURE_GOOD)
@@ -310,8 +311,8 @@ void rollout_group_observe_failure(struct rollout_group *group, const char *why)
 /* Adopts a newer rollout. A rolling host keeps its place there, and restarts again as soon as it may. */
 static void adopt(struct rollout_group *group, const struct rollout_reply *reply, bool trusted, usec_t now)
 {
-        /* Another rollout of the number: Redis has lost the known one, whose hosts report in this one first.
-         */
+        /* Another rollout with the same number: Redis has lost the known one. Its rolling hosts get time to
+         * report. */
         if (reply->number == group->number)
                 hold(group, now);
         group->adopted_at = now;
@@ -341,7 +342,7 @@ static enum rollout_act follow(struct rollout_group *group, const struct rollout
                                ? ROLLOUT_ACT_RESTART
                                : ROLLOUT_ACT_NONE;
         case HOST_LEASE_FAILED:
-                /* The failure came too late: the host was no longer the canary. */
+                /* The failure came too late to count: this host was done, and no longer the canary. */
                 if (reply->mine == HOST_LEASE_DONE)
                         group->lease = HOST_LEASE_DONE;
                 return ROLLOUT_ACT_NONE;
@@ -392,8 +393,8 @@ static bool may_adopt(struct rollout_group *group, const struct rollout_reply *r
         }
         if (reply->number > 0 && is_newer(group, reply))
                 return ordered || group->adopted_at == 0 || now >= usec_add(group->adopted_at, ADOPT_USEC);
-        /* Redis has lost the known rollout. An older one is never adopted, nor one of the number with a lower
-         * id: a rollout that was shown before could be shown again. */
+        /* Redis has lost the known rollout. A rollout with a lower number, or with the same number and a
+         * lower id, is never adopted: it could be a replay. */
         if (group->number > 0 && group->trouble != ROLLOUT_TROUBLE_LOST)
                 hold(group, now);
         group->trouble = group->number > 0 ? ROLLOUT_TROUBLE_LOST : ROLLOUT_TROUBLE_NONE;

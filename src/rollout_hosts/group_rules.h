@@ -11,9 +11,9 @@
 struct codec_reader;
 struct codec_writer;
 
-/* Within this time a host begins ROLLOUT_COUNTED_MAX restarts that no order on this host and no signature
- * caused, and ROLLOUT_STOPPED_MAX further ones that were halted or aborted. The limits keep a party that can
- * write to Redis from making the host restart all the time. */
+/* Limits on restarts that neither an order on this host nor a signature caused: in ROLLOUT_PAUSE_USEC at most
+ * ROLLOUT_COUNTED_MAX begin, not counting up to ROLLOUT_STOPPED_MAX that were halted or aborted. Otherwise
+ * any writer to Redis could make the host restart all the time. */
 #define ROLLOUT_PAUSE_USEC  (5 * USEC_PER_MIN)
 #define ROLLOUT_COUNTED_MAX 2
 #define ROLLOUT_STOPPED_MAX 4
@@ -74,18 +74,20 @@ struct rollout_group {
         bool begun;            /* while rolling: the fleet's restart has begun */
         bool trusted;          /* ordered on this host's own socket, or with a valid HMAC */
         struct rollout_begun begun_at;
-        usec_t done_at;                   /* when this rollout was done here; 0: not done */
-        bool drain_reported;              /* Redis knows that old workers are still draining */
+        usec_t done_at;      /* when this rollout was done here; 0: not done */
+        bool drain_reported; /* a "done" has reported draining old workers, and none without them was answered
+                                since */
         char error[ROLLOUT_TEXT_MAX + 1]; /* why the lease failed */
 
-        usec_t hold_until;         /* no lease is requested before */
-        uint64_t too_old;          /* the rollout that was last found too old; 0: none since one is known */
-        usec_t adopted_at;         /* when another rollout was adopted; 0: never */
-        usec_t asked_at;           /* when the script last answered; 0: not since the last connect */
-        enum rollout_request said; /* the request that is not answered yet */
-        enum group_state state;    /* in the last reply, for the rollout above */
-        enum host_lease mine;      /* in the last reply; HOST_LEASE_NONE if for another rollout */
-        uint32_t canary_seconds;   /* in the last reply */
+        usec_t hold_until; /* no lease is requested before */
+        uint64_t too_old;  /* the number last found too old; 0: none since a rollout was adopted */
+        usec_t adopted_at; /* when another rollout was adopted; 0: never */
+        usec_t asked_at;   /* when the script last answered; 0: not since the last connect */
+        enum rollout_request
+                said;           /* the request that awaits an answer; ROLLOUT_REQUEST_SEE also if none does */
+        enum group_state state; /* in the last reply, for the rollout above */
+        enum host_lease mine;   /* in the last reply; HOST_LEASE_NONE if for another rollout */
+        uint32_t canary_seconds; /* in the last reply */
         enum rollout_trouble trouble;
         bool said_draining; /* the request in said reported draining */
         /* Set by the caller: */
@@ -137,7 +139,8 @@ const char *rollout_group_trouble_text(const struct rollout_group *group, const 
 
 /* Call after the fleet's restart was begun for ROLLOUT_ACT_RESTART. */
 void rollout_group_observe_begun(struct rollout_group *group, usec_t now);
-/* Call instead if the state could not be written: the lease is given back, for other hosts. */
+/* Call instead of rollout_group_observe_begun() if the state could not be written: the next request gives
+ * back the lease. */
 void rollout_group_observe_unsaved(struct rollout_group *group);
 /* Reports the state of the fleet's own restart. error: of a halted or aborted restart. */
 void rollout_group_observe_fleet(struct rollout_group *group, enum rollout_state state, const char *error,

@@ -27,7 +27,7 @@ enum group_state {
         _GROUP_STATE_MAX,
 };
 
-/* The script's numbers. */
+/* The values are the numbers that the script stores. */
 enum host_lease {
         HOST_LEASE_WAITING,
         HOST_LEASE_ROLLING,
@@ -66,8 +66,9 @@ struct rollout_reply {
         usec_t age_usec;                     /* since the rollout was begun */
 };
 
-/* Returns the number; 0 if it is later than the clock of the Redis that replied, and a slack. Such a number
- * is forged, or of a Redis whose clock was wrong. All hosts judge alike, whatever they have seen before. */
+/* Returns the number, or 0 if it is more than ROLLOUT_SLACK_SECONDS beyond the clock of the Redis that
+ * replied. Such a number was forged, or is from a Redis whose clock was wrong. Depends on the reply alone, so
+ * that all hosts judge alike. */
 uint64_t rollout_believed(uint64_t number, const struct rollout_reply *reply);
 /* True if the reply shows a rollout with an id and a number that can be believed. */
 bool rollout_is_believed(const struct rollout_reply *reply);
@@ -83,7 +84,7 @@ struct rollout_host {
         enum host_lease lease;
         usec_t state_usec, seen_usec;    /* time in its state; time since the host was last seen */
         char text[ROLLOUT_TEXT_MAX + 1]; /* rolling: progress; failed, lost: reason; for people */
-        bool counts_known;               /* false: has not begun, or is of a version that reports none */
+        bool counts_known;               /* false: the host has not begun, or its version reports no counts */
         struct rollout_counts counts;    /* of workers, as last reported */
 };
 

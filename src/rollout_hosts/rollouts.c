@@ -105,7 +105,8 @@ static bool is_answered(struct host_group *group, usec_t now)
         return group_reader(group, now) && group->error.text[0] == '\0';
 }
 
-/* Returns an empty view if Redis does not answer and had no rollout before: that says nothing about now. */
+/* Returns the last view, or an empty one if Redis does not answer and the last view has no rollout: there may
+ * be one now. */
 static const struct group_view *view_of(struct host_group *group, usec_t now)
 {
         static const struct group_view nothing;

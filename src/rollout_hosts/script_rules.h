@@ -61,17 +61,25 @@ extern const char *const rollout_script_suffixes[ROLLOUT_SCRIPT_KEYS];
  * number and id of the newest rollout that the host knows (0 and "": none).
  *
  *   tick    WORD TEXT COUNTS
- *                      the request of the host. COUNTS is `TOTAL REPLACED DRAINING FAILED`, the workers of
- * its fleet, with "roll", "done" and "fail"; "" if its restart has not begun. TEXT is for people: "see"
- * reports presence; TEXT is why the host begins no restart yet "want"  requests a lease "roll"  holds and
- * renews a lease; TEXT is the progress "wait"  gives back a lease that is not used "done"  repeated once no
- * old worker drains. TEXT is ROLLOUT_DRAINING until then, for hosts up to 0.2, which read no COUNTS "fail"
- * TEXT is the reason begin   HOSTS CANARY FAILURES RELEASE MAC SERVER LOST NUMBER ID begins the rollout of
- * this number and id, if Redis still has the one of NUMBER and ID. HOSTS: `3` or `10%`; CANARY: seconds;
- * LOST: "1" if Redis has lost a newer rollout. With a MAC the numbers in Redis need not be lower: a host with
- * the key has found that they are not signed. abort   MAC        ends this rollout forget  HOST       removes
- * the host from this rollout. No MAC: any writer to Redis can do the same without the script. show returns
- * all hosts
+ *                      the request of the host. WORD is one of the requests below. TEXT is for people.
+ *                      COUNTS: `TOTAL REPLACED DRAINING FAILED`, the workers of its fleet, with "roll",
+ *                      "done" and "fail"; "" if its restart has not begun.
+ *                      "see"   reports presence; TEXT is why the host begins no restart yet
+ *                      "want"  requests a lease; TEXT as for "see", so "" clears the reason
+ *                      "roll"  holds and renews a lease; TEXT is the progress
+ *                      "wait"  gives back a lease that is not used
+ *                      "done"  ends the lease; repeated once no old worker drains. Until then, TEXT is
+ *                              ROLLOUT_DRAINING for hosts up to 0.2, which read no COUNTS.
+ *                      "fail"  ends the lease, or takes back the "done" of the canary; TEXT is the reason
+ *   begin   HOSTS CANARY FAILURES RELEASE MAC SERVER LOST NUMBER ID
+ *                      begins the rollout whose number and id precede the arguments, if Redis still has the
+ *                      rollout NUMBER ID. HOSTS: `3` or `10%`. CANARY: seconds. LOST: "1" if Redis has lost
+ *                      a newer rollout. Without a MAC the new number must be higher than all numbers in
+ *                      Redis. With a MAC it need not be: a host with the key has found these unsigned.
+ *   abort   MAC        ends this rollout
+ *   forget  HOST       removes HOST from this rollout. No MAC: any writer to Redis can do the same without
+ *                      the script.
+ *   show               returns all hosts
  *
  * The reply is an array of words: the words of enum rollout_script_reply; for `show` then nine words per
  * host: name, state, seconds in that state, seconds since it was seen, text, and the four COUNTS, each "" if

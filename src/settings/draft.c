@@ -21,7 +21,8 @@
 
 /* A fleet with the line of each key. The first entry of the draft holds the defaults for all fleets. */
 struct draft_fleet {
-        struct fleet_settings *settings; /* owned by the draft's settings; the draft owns the defaults */
+        struct fleet_settings
+                *settings; /* owned by the settings of the draft; the defaults, in [0], by the draft itself */
         unsigned lines[SETTINGS_KEYS_MAX];
 };
 
@@ -272,7 +273,7 @@ static unsigned fleet_line(const struct draft_fleet *fleet, const char *name)
         return given_line(fleet, name) ?: fleet->settings->line;
 }
 
-/* For keys of [sqmgr] or [redis], which have no name in common. */
+/* Returns the line of a key of [sqmgr] or [redis]. No name is a key of both. */
 static unsigned draft_line(const struct settings_draft *draft, const char *name)
 {
         const struct settings_key *key =

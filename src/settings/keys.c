@@ -25,7 +25,7 @@
 #define MSEC(n)   ((int64_t)((n)*USEC_PER_MSEC))
 #define HOURS(n)  ((int64_t)((n)*USEC_PER_HOUR))
 #define DAYS(n)   ((int64_t)((n)*USEC_PER_DAY))
-#define BYTES_MIN (INT64_C(1) << 20) /* a smaller value lacks its unit */
+#define BYTES_MIN (INT64_C(1) << 20) /* a smaller value probably lacks its unit */
 #define BYTES_MAX (INT64_C(1) << 50)
 #define COUNT_MAX 10000
 

@@ -21,8 +21,8 @@ int limits_check(const char *text, enum limits_unit unit, char *why, size_t size
 /* Returns true if text, already checked, sets any limit. */
 bool limits_any(const char *text, enum limits_unit unit);
 
-/* Returns the i-th name that has a limit in text, already checked, truncated to LIMITS_NAME_MAX bytes.
- * Returns false if there are no more names. */
+/* Writes the i-th name that has a limit in text, already checked; `none` is no limit. Returns false if there
+ * are no more names. limits_check() refuses names that would not fit. */
 #define LIMITS_NAME_MAX 200
 bool limits_name(const char *text, enum limits_unit unit, size_t i, char name[static LIMITS_NAME_MAX]);
 

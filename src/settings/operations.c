@@ -177,7 +177,7 @@ static int diff_fleet(const struct diff *diff, const struct fleet_settings *old,
                 .reload = SETTINGS_APPLIED,
         };
         int r = diff->changed(&change, diff->userdata);
-        /* A draining fleet still uses the old values of kept keys. */
+        /* A fleet that is added again while it drains still has the old values of kept keys. */
         return r == 0 && is && old ? diff_values(diff, section, old, new, true) : r;
 }
 

@@ -38,7 +38,8 @@ struct redis_comparison {
 /* Compares the server and the database that two URLs name. All names of this machine are one server.
  * REDIS_SAME if one of the URLs cannot be parsed. */
 struct redis_comparison redis_url_compare(const char *url, const char *other);
-/* Describes a difference between the environment of a worker and redis_url. */
+/* Describes how the Redis in a worker's environment differs from redis_url. Returns text. comparison must not
+ * be REDIS_SAME. */
 #define REDIS_DIFFERENCE_MAX 128
 const char *redis_difference_text(const struct redis_comparison *comparison,
                                   char text[static REDIS_DIFFERENCE_MAX]);

@@ -16,7 +16,7 @@
 
 #define MASK "***"
 
-/* Writable only if base is. */
+/* Returns the field of the key. Write to it only if base is not const. */
 static void *field_of(const struct settings_key *key, const void *base)
 {
         return (char *)base + key->offset;

@@ -11,8 +11,8 @@ struct redis_settings;
 
 struct settings_tls_refusal;
 
-/* Judges the files for TLS, which can be read. Returns 0; -EINVAL with the file at fault in *ret; or another
- * -errno: they cannot be judged now. */
+/* Judges the contents of the files for TLS. Called only if all of them can be read. Returns 0; -EINVAL with
+ * the file at fault in *ret; or another -errno: they cannot be judged now. */
 typedef int (*settings_tls_fn)(const struct redis_settings *settings, struct settings_tls_refusal *ret);
 
 struct settings_surroundings {

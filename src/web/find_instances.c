@@ -15,7 +15,8 @@ struct finder {
         void *userdata;
 };
 
-/* Finds the read socket of the instance; "": the one without a name. */
+/* Calls found() with the read socket of an instance. name: length bytes; length 0: the instance without a
+ * name. may_be_missing: even if there is no socket. */
 static void find_socket(const struct finder *finder, const char *name, size_t length, bool may_be_missing)
 {
         char path[PATH_MAX];

@@ -386,7 +386,7 @@ static bool has_body(const struct http_request *request)
         return http_header(request, "Transfer-Encoding") || (length && strspn(length, "0") != strlen(length));
 }
 
-/* Answers what is invalid. Otherwise the library calls on_request() again. */
+/* Answers an invalid request with an error. For a valid one the library calls on_request() again. */
 static enum MHD_Result begin_request(struct http_request *request, const char *method)
 {
         request->http->clients.counts.requests++;
@@ -445,7 +445,7 @@ static void accept_some(struct http *http, int listen_fd)
                 struct address peer = {.size = sizeof(peer.path)};
 
                 if (http->clients.counts.connections >= http->clients.limits.connections) {
-                        /* Only in the first iteration another client is known to be waiting. */
+                        /* A client is known to be waiting only in the first iteration. */
                         if (i == 0)
                                 make_room(http);
                         return;
@@ -457,7 +457,7 @@ static void accept_some(struct http *http, int listen_fd)
                         return;
                 (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &send_buffer, sizeof(send_buffer));
                 (void)http_add(http, fd, &peer.any, peer.size);
-                /* libmicrohttpd 1.0 begins the connection, which counts it, in its next run. */
+                /* libmicrohttpd 1.0 begins, and so counts, the connection in its next run only. */
                 (void)MHD_run(http->daemon);
         }
 }

@@ -21,8 +21,9 @@ struct http_answer {
         struct shared *text; /* http_answer() holds a reference while sending */
 };
 
-/* Must call http_answer(), http_answer_sentence(), http_stream() or http_wait(); otherwise the connection
- * ends. Called again for a waiting request after http_resume(). */
+/* Handles a request. Must call http_answer(), http_answer_sentence(), http_stream() or http_wait(); otherwise
+ * the connection ends. Called again for a waiting request after http_resume(). path is valid during the call.
+ */
 typedef void (*http_handler)(void *userdata, struct http_request *request, const char *path);
 
 extern const struct http_limits http_default_limits;
@@ -44,7 +45,7 @@ int http_add(struct http *http, int fd, const struct sockaddr *peer, socklen_t p
 /* Handles everything that is due now, for callers without an event loop. */
 void http_run(struct http *http);
 
-/* Returns true if the response has no body, but its size. */
+/* Returns true for a HEAD request: the response has the size of the body, but no body. */
 bool http_is_head(const struct http_request *request);
 /* Returns the query argument of that name, not unescaped; NULL: none. */
 const char *http_argument(const struct http_request *request, const char *name);
@@ -57,10 +58,11 @@ void http_answer_sentence(struct http_request *request, unsigned status, const c
 /* Adds a viewer to the stream, ending another one if there are too many. Returns the viewer, for
  * stream_send_first(); NULL: the request has no body, or memory is short. */
 struct viewer *http_stream(struct http_request *request, struct stream *stream);
-/* To be set as `wake` of each stream. */
+/* Continues the response to a waiting viewer. Set this function as `wake` of each stream. */
 void http_wake(struct viewer *viewer);
 
-/* Postpones the response. http_resume() calls the handler again for all waiting requests. */
+/* Postpones the response. http_resume() has the handler called again for all waiting requests, later from the
+ * loop. */
 void http_wait(struct http_request *request);
 void http_resume(struct http *http);
 

@@ -22,11 +22,11 @@ struct http_request {
         uint64_t peer;       /* the same for all connections from an address, for IPv6 from a /64 */
         bool asked;          /* the request header was read */
         usec_t since;        /* last progress: connection opened, request read, or response finished */
-        bool put_off;        /* the handler waits for data, see http_wait() */
+        bool put_off;        /* waits for http_resume(), see http_wait() */
         bool postponed;      /* the request waits until the next iteration of the event loop */
         bool admitted;       /* the request was postponed and is handled now */
-        bool answered;       /* or waiting */
-        bool reads_head;     /* HEAD: no body */
+        bool answered;       /* a response was queued, or http_wait() was called */
+        bool reads_head;     /* the request is HEAD: the response has no body */
         bool ended;          /* shut down by http_clients_end() */
         struct shared *text; /* response that the client reads; NULL: none, or that of a stream */
         usec_t text_at;      /* since when the client may read text or the message of the stream */
@@ -61,8 +61,9 @@ bool http_clients_admit(struct http_clients *clients, struct http_request *reque
 /* Hands the waiting requests of http_wait() to the next iterations. */
 void http_clients_stop_waiting(struct http_clients *clients);
 
-/* Ends the connection that has kept the server waiting for the longest time; or, if all others are streams or
- * wait for the server, a stream; or the last that came. Returns false if there is none. */
+/* Ends one connection: the one that has kept the server waiting for the longest time. If all are streams or
+ * wait for the server: a stream. If there is no stream: the latest. Returns false if there is no connection.
+ */
 bool http_clients_make_room(struct http_clients *clients);
 /* Ends streams until there is a place for one more: the oldest of those whose address has the most. */
 void http_clients_make_room_for_stream(struct http_clients *clients);

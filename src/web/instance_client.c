@@ -42,7 +42,8 @@ struct instance_client {
         usec_t backoff;
         unsigned wanted; /* set of due queries: a bit for each */
         int asked;       /* current query; -1: none */
-        int refused;     /* query whose reply was refused: no other is sent until it is accepted; -1: none */
+        int refused;     /* query whose reply was refused: no other query is sent until a reply to this one is
+                            accepted; -1: none */
         struct varlink_input input;
 };
 

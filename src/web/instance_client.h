@@ -9,8 +9,8 @@
 
 struct instance_client;
 
-/* Callbacks are called only from the event loop, never from within instance_client_*(). Callbacks must not
- * free the client. */
+/* answered() and lost() are called only from the event loop, never from within instance_client_*().
+ * parameters() is also called from within instance_client_ask(). Callbacks must not free the client. */
 struct instance_client_ops {
         /* Returns the parameters of a query, a new reference. NULL: none, or memory is short, which is
          * harmless. */

@@ -27,18 +27,19 @@ struct instance {
 };
 
 struct instances {
-        struct instance *list; /* of INSTANCES_MAX: the addresses of instances never change */
+        struct instance
+                *list; /* owned; allocated for INSTANCES_MAX, so the addresses of instances never change */
         size_t n;
         json_t *events; /* events of all instances, the newest first, each with a member "socket" */
 };
 
 /* Returns 0 or -ENOMEM. */
 int instances_init(struct instances *instances);
-/* Adds the instance with that socket. Returns NULL if there are INSTANCES_MAX, or memory is short. */
+/* Adds an instance; copies socket. Returns NULL if there are INSTANCES_MAX already, or memory is short. */
 struct instance *instances_add(struct instances *instances, const char *socket);
 /* Returns the instance with that socket, or NULL. */
 struct instance *instances_find(const struct instances *instances, const char *socket);
-/* Removes the last instance, which has no events. */
+/* Removes the last instance. Only for an instance without events. */
 void instances_remove_last(struct instances *instances);
 void instances_done(struct instances *instances);
 

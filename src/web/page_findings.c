@@ -76,7 +76,7 @@ static enum page_level level_of(const json_t *problem)
                                                           : PAGE_OK;
 }
 
-/* A time does not move what is below, as a growing age would. */
+/* Returns a time rather than an age: an age would grow and could move the text below. */
 static const char *since_text(const json_t *problem, char text[static PAGE_TIME_MAX])
 {
         usec_t since = reply_usec(problem, "since");
@@ -100,7 +100,7 @@ static void find_problem(const struct finding_search *search, const json_t *prob
                 search->userdata);
 }
 
-/* An older sqmgr judges nothing. */
+/* Reports an older sqmgr, whose status has no problems. */
 static void find_older(const struct finding_search *search, const json_t *status)
 {
         char title[TITLE_MAX], command[PAGE_COMMAND_MAX];

@@ -6,7 +6,7 @@
 
 /* With up to this many hosts, each has a row. */
 #define SMALL_MAX 12
-/* Maximum of rows with more hosts; the other hosts are only named. */
+/* Maximum number of rows if there are more hosts; the other hosts are only named. */
 #define ROWS_MAX 50
 
 static void put_host(FILE *out, const json_t *rollout, const json_t *host)

@@ -4,7 +4,7 @@
 #include "web/page_sections.h"
 #include <string.h>
 
-/* For a restart with many workers, only the last steps are of interest. */
+/* Maximum number of steps shown: those of the last workers matter. */
 #define STEPS_MAX ((size_t)12)
 
 static const char *rollout_state(const json_t *fleet)

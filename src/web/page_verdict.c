@@ -108,7 +108,7 @@ static void put_findings(FILE *out, const struct page *page)
                 return;
         listing.single = tally.n[PAGE_ACT] + tally.n[PAGE_ATTENTION] == 1;
         fputs("<ul class=\"findings\">", out);
-        /* Notices are listed, too: they do not change the headline. */
+        /* Notices are listed, too, although they do not change the headline. */
         for (int level = PAGE_ACT; level >= PAGE_OK; level--) {
                 listing.level = (enum page_level)level;
                 page_findings(page, put_finding, &listing);
@@ -123,8 +123,8 @@ struct sum {
         size_t fleets;
         size_t short_fleets;
         size_t running, halted; /* restarts */
-        long long active;       /* of each fleet no more than its target: none makes up for another */
-        long long surplus;      /* active beyond the targets */
+        long long active; /* per fleet at most its target, so that a surplus does not hide a lack elsewhere */
+        long long surplus; /* active beyond the targets */
         long long target, busy;
 };
 

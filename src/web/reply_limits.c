@@ -126,8 +126,8 @@ static bool check_workers(const json_t *fleet, size_t *n, char *reason)
         return true;
 }
 
-/* The page shows an event with the fleet of that name: with a thousand fleets of one name, a thousand times.
- */
+/* Refuses fleets of the same name: the page shows each event with every fleet of its name, so a thousand of
+ * them would show it a thousand times. */
 static bool check_fleets(const json_t *answer, char *reason)
 {
         _cleanup_json_ json_t *names = json_object();

@@ -32,7 +32,8 @@ void stream_put(FILE *out, const char *event, const char *text);
 
 /* Adds the viewer to the stream. All members but userdata must be zero. */
 void stream_join(struct stream *stream, struct viewer *viewer);
-/* Sends the message to a viewer that has joined and not been sent anything yet. */
+/* Sends the message to a viewer that has joined and was sent nothing yet. Takes a reference of its own, like
+ * the two functions below. */
 void stream_send_first(struct viewer *viewer, struct shared *message);
 /* Removes the viewer; does nothing if the viewer has not joined. */
 void stream_leave(struct viewer *viewer);

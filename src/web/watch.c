@@ -35,8 +35,8 @@ struct watch {
         const struct watch_places *places;
         struct instances instances;
         struct watched_instance sources[INSTANCES_MAX]; /* by instance */
-        bool none_found;                                /* the only instance was not found */
-        bool too_many;                                  /* reported: more than INSTANCES_MAX were found */
+        bool none_found; /* the only instance is the default one, polled because none was found */
+        bool too_many;   /* reported: more than INSTANCES_MAX were found */
         sd_event_source *ask, *metrics_deadline;
         unsigned viewers;
         usec_t polled_at;     /* time of watch_poll(); 0: never */
@@ -72,8 +72,9 @@ static void report_status(struct watch *watch)
         json_decref(news);
 }
 
-/* Reports all instances together, once no status or event query is pending. An instance that fails again and
- * again has the others reported no more often: the next poll reports what was not. */
+/* Reports all instances together once no status or event query is pending, but at most every REPORT_USEC: an
+ * instance that fails again and again must not cause more reports of the others. The next poll reports what
+ * was held back. */
 static void report_when_all_known(struct watch *watch)
 {
         usec_t now = loop_now(watch->event, CLOCK_MONOTONIC);
@@ -252,7 +253,8 @@ static int on_ask(sd_event_source *source, uint64_t usec _unused_, void *userdat
         struct watch *watch = userdata;
 
         add_instances(watch);
-        /* An instance that has not answered since the last poll must not delay the others. */
+        /* Report now even if an instance has not answered since the last poll: the others must not wait for
+         * it. */
         if (watch->unreported || !any_reachable(watch))
                 report_status(watch);
         ask_all(watch);
@@ -271,7 +273,7 @@ const struct instances *watch_instances(const struct watch *watch)
         return &watch->instances;
 }
 
-/* A new viewer must not wait for the slow interval. */
+/* Brings the next poll forward for a new viewer, who must not wait for the slow interval. */
 static void poll_soon(const struct watch *watch)
 {
         if (!is_watched(watch))

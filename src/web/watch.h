@@ -12,8 +12,9 @@ struct watch;
 /* Callbacks are called only from the event loop, never from within watch_*(). Callbacks must not free the
  * watch. */
 struct watch_ops {
-        /* All queried instances have answered or failed, see watch_instances(). news: new events, the oldest
-         * first, borrowed. */
+        /* Data may have changed, see watch_instances(): all queried instances have answered or failed, or
+         * some have not by the time of the next poll. news: new events, the oldest first, borrowed; may be
+         * NULL. */
         void (*reported)(void *userdata, json_t *news);
         /* The metrics queried by watch_ask_metrics() are available, as far as instances answered. */
         void (*metrics_reported)(void *userdata);

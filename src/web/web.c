@@ -29,10 +29,10 @@
 /* Each document is rendered once for all requests, until there are newer data. */
 enum document {
         DOCUMENT_PAGE,
-        DOCUMENT_LIVE, /* the first message of STREAM_LIVE, and each later one */
+        DOCUMENT_LIVE, /* every message of STREAM_LIVE */
         DOCUMENT_STATUS,
-        DOCUMENT_EVENTS, /* the first message of STREAM_EVENTS, and each later one without events; made from
-                            the document before */
+        DOCUMENT_EVENTS, /* a message of STREAM_EVENTS without events: the first one, and later ones if there
+                            is no news; made from DOCUMENT_STATUS */
         DOCUMENT_READY,
         DOCUMENT_METRICS,                                          /* followed by the other formats */
         DOCUMENT_HISTORY = DOCUMENT_METRICS + _METRICS_FORMAT_MAX, /* followed by the other ranges */
@@ -66,7 +66,7 @@ struct web {
         struct stream streams[_STREAM_MAX];
         sd_event_source *comment;
         struct rendered documents[_DOCUMENT_MAX];
-        uint64_t serial; /* raised as instances have reported */
+        uint64_t serial; /* raised whenever instances have reported */
         usec_t sampled_at, published_at;
 };
 
@@ -196,7 +196,7 @@ static bool is_current(const struct web *web, unsigned document)
 /* Returns the document, borrowed. Returns NULL if memory is short. */
 static struct shared *get_rendered(struct web *web, unsigned document)
 {
-        /* Documents before, from which this one is made. */
+        /* The event document is made from the status document, which precedes it. */
         unsigned first = document == DOCUMENT_EVENTS ? DOCUMENT_STATUS : document;
 
         for (unsigned each = first; each <= document; each++) {
@@ -325,7 +325,7 @@ static void answer(struct web *web, struct http_request *request, unsigned docum
 {
         struct http_answer answer = *with;
 
-        /* For a HEAD only the size counts: an older text will do. */
+        /* HEAD needs only the size, so an outdated text suffices. */
         answer.text = http_is_head(request) ? web->documents[document].text : NULL;
         if (!answer.text)
                 answer.text = get_rendered(web, document);

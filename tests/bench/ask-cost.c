@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What it costs to ask a Redis many things at once, without one: the answers that its log-in waits for come
- * from here.
+/* Measures the cost of many commands to a Redis at once, without a Redis: this program answers the login.
  *
- * ask-cost COMMANDS: Callgrind counts what bench_ask() executes. */
+ * ask-cost COMMANDS: Callgrind counts the instructions of bench_ask(). */
 #include "redis/redis.h"
 #include "settings/settings.h"
 #include <signal.h>
@@ -22,7 +21,7 @@ static int listen_at(const char *path)
         return fd;
 }
 
-/* Answers the one question of the log-in. */
+/* Answers the only command of the login. */
 static bool come_up(sd_event *event, struct redis *redis, int listener, int *ret_peer)
 {
         static const char answer[] = ":0\r\n";
@@ -41,7 +40,7 @@ static bool come_up(sd_event *event, struct redis *redis, int listener, int *ret
         return redis_state(redis) == REDIS_STATE_CONNECTED;
 }
 
-/* Not static, that callgrind may be told its name. */
+/* Not static, so that callgrind finds it by name. */
 int bench_ask(struct redis *redis, unsigned long n);
 __attribute__((noinline)) int bench_ask(struct redis *redis, unsigned long n)
 {

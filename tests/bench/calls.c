@@ -30,10 +30,10 @@
 
 static unsigned workers;
 static const char *go;
-/* Since the loop last waited, since the latest poll, and of the polls before. */
+/* Counts since the loop last waited, since the latest poll, and of the polls before. */
 static unsigned calls, reads, between, poll_calls, most_between, settled;
 
-/* Since the loop last slept, with the fork or without, and the fewest of all starts. */
+/* Counts since the loop last slept, before and after a fork, and the minimum over all starts. */
 static unsigned awake_calls, before_fork = UINT_MAX, after_fork = UINT_MAX, starts;
 static bool forked;
 
@@ -46,8 +46,8 @@ static bool is_wait(long number)
         return number == SYS_epoll_pwait || number == SYS_epoll_pwait2;
 }
 
-/* The allocator takes and returns memory at times that depend on earlier calls. The allocator of a sanitizer
- * does this at many polls. */
+/* Returns true for calls of the allocator, which are not counted: their number depends on the past, and a
+ * sanitizer makes them at many polls. */
 static bool is_memory(long number)
 {
         return number == SYS_mmap || number == SYS_munmap || number == SYS_madvise || number == SYS_brk;
@@ -91,7 +91,7 @@ static bool is_fork(long number)
         return number == SYS_clone || number == SYS_clone3;
 }
 
-/* If work is left, the loop first checks for events without waiting. */
+/* If work is left, the loop first polls its descriptors without waiting. */
 static void count_start(long number, unsigned long long timeout)
 {
         if (is_memory(number))

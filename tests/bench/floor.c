@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The least that a supervisor of these workers can do, to measure sqmgr against.
+/* The minimum that a supervisor must do, to compare sqmgr with.
  *
- * floor spawn COUNT COMMAND...: starts so many, and anew each that exits, by posix_spawn() and pidfds.
- * floor look SOCKET INTERVAL_MS ROUNDS: of each `IDENTITY PID` on standard input it reads the heartbeat, by
- * one pipeline, and the memory. Prints the nanoseconds of CPU time that each round took. */
+ * floor spawn COUNT COMMAND...: starts COUNT processes and replaces each that exits, by posix_spawn() and
+ * pidfds.
+ *
+ * floor look SOCKET INTERVAL_MS ROUNDS: reads the heartbeats, in one pipeline, and the memory of each
+ * `IDENTITY PID` on standard input. Prints the nanoseconds of CPU time of each round. */
 #include <errno.h>
 #include <fcntl.h>
 #include <hiredis/hiredis.h>

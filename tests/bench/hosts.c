@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Plays many hosts to one Redis: what each one's sqmgr reads of it, and what each one's workers write to it.
+/* Simulates the load of many hosts on one Redis: the reads of each sqmgr, and the heartbeats of its workers.
  *
  * hosts SOCKET HOSTS WORKERS SECONDS reads|beats|both: HOSTS with WORKERS each, every 5 s, spread evenly.
- * Reads go over one connection for each host, in one pipeline, as src/frameworks/heartbeats.c sends them;
- * beats one after another as Sidekiq's, of which connections are not played. Prints for each pipeline of
- * reads the microseconds from its first byte to its last reply. */
+ * Each host has one connection for its reads, sent in one pipeline like those of a reader. Heartbeats are
+ * sent one after another like Sidekiq's, without its connections. Prints for each pipeline of reads the
+ * microseconds from its first byte to its last reply. */
 #include <errno.h>
 #include <hiredis/hiredis.h>
 #include <stdbool.h>
@@ -58,7 +58,7 @@ static int read_host(redisContext *redis, unsigned host, unsigned workers)
         return receive(redis, workers);
 }
 
-/* One transaction for each worker, as Sidekiq 6 and 7 write it. */
+/* Sends the heartbeats of a host, a transaction for each worker like Sidekiq 6 and 7. */
 static int heartbeat_host(redisContext *redis, unsigned host, unsigned workers)
 {
         char name[64];
@@ -124,7 +124,7 @@ int main(int argc, char **argv)
                 if (heartbeat_host(writer, i, workers) < 0)
                         return EXIT_FAILURE;
         }
-        /* From here on it counts. */
+        /* The measurement starts now. */
         fprintf(stderr, "playing\n");
         long long begun = now_usec(), end = begun + strtoll(argv[4], NULL, 10) * 1000000;
         for (long long i = 0;; i++) {

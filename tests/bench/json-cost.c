@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Measures the cost of reading the oldest job of a queue, with any text that others may have written there.
+/* Measures the cost of reading the oldest job of a queue, which may be any text.
  *
- * json-cost SHAPE BYTES: builds a job of that many bytes, of which almost all are items of one shape, and has
- * it read. Prints whether it was read, its bytes, and the most memory that jansson held. Callgrind counts
- * what bench_read() executes. json-cost: prints the shapes. */
+ * json-cost SHAPE BYTES: builds a job of BYTES bytes, almost all of them items of one shape, and reads it.
+ * Prints whether it was accepted, its bytes, and the maximum memory that jansson used. Callgrind counts the
+ * instructions of bench_read().
+ *
+ * json-cost: prints the shapes. */
 #include "frameworks/sidekiq/job.h"
 #include "wire/json.h"
 #include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Each shape was the worst for some parser, or for some limit. */
+/* Each shape was the worst case of some parser or limit. */
 static const struct {
         const char *name, *item;
 } shapes[] = {
@@ -33,7 +35,7 @@ static void *allocate(size_t size)
 {
         void *allocated = malloc(size);
 
-        /* The header of a block counts, too. */
+        /* Count the header of each block, too. */
         if (allocated)
                 held += malloc_usable_size(allocated) + sizeof(size_t);
         most = MAX(most, held);
@@ -49,7 +51,7 @@ static void release(void *allocated)
 
 static char *make_job(const char *item, size_t size)
 {
-        /* Text is one string. */
+        /* The shape `text` is a single string. */
         static const char begin[] = "{\"class\":\"A\",\"enqueued_at\":1795238801,\"args\":[",
                           begin_text[] = "{\"class\":\"A\",\"enqueued_at\":1795238801,\"args\":[\"";
         bool is_text = *item == 'x';
@@ -66,7 +68,7 @@ static char *make_job(const char *item, size_t size)
         return text;
 }
 
-/* Not static, that callgrind may be told its name. */
+/* Not static, so that callgrind finds it by name. */
 bool bench_read(const char *text, size_t size);
 __attribute__((noinline)) bool bench_read(const char *text, size_t size)
 {

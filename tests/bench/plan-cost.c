@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What the core alone costs, without a process or a Redis.
+/* Measures the cost of the core alone, without a process or a Redis.
  *
- * plan-cost WORKERS ROUNDS: prints the nanoseconds of CPU time that each plan took, in a fleet of so many
- * active workers whose heartbeats and memory were observed before it. Callgrind counts what bench_round()
- * executes. */
+ * plan-cost WORKERS ROUNDS: prints the nanoseconds of CPU time of each plan, in a fleet of WORKERS active
+ * workers whose heartbeats and memory were observed before. Callgrind counts the instructions of
+ * bench_round(). */
 #include "decide/plan.h"
 #include "frameworks/sidekiq/format.h"
 #include "model/fleet.h"
@@ -73,7 +73,7 @@ static long long cpu_nsec(void)
         return cpu.tv_sec * 1000000000LL + cpu.tv_nsec;
 }
 
-/* Not static, that callgrind may be told its name. Returns the nanoseconds of the plan alone. */
+/* Returns the nanoseconds of the plan alone. Not static, so that callgrind finds it by name. */
 long long bench_round(struct world *world, struct plan *plan);
 __attribute__((noinline)) long long bench_round(struct world *world, struct plan *plan)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What rules of scaling cost and keep in the worlds of tests/unit/queue_scenarios.h, as a table: the mean of
- * some seeds. */
+/* Prints a table of what scaling rules cost and achieve in the scenarios of tests/unit/queue_scenarios.h: the
+ * mean of some seeds. */
 #include "../unit/queue_scenarios.h"
 
 #define SEEDS 5
@@ -30,7 +30,7 @@ static void add(struct figures *figures, const struct run *run, double best)
         figures->cut += run->cut;
 }
 
-/* A schedule that keeps all targets may be a rule's own. */
+/* A rule may have a schedule of its own that meets all targets. */
 static void run_seed(const struct scenario *scenario, uint64_t seed,
                      struct figures figures[ELEMENTSOF(rules)], double *best_hours)
 {

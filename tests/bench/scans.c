@@ -144,7 +144,7 @@ int main(int argc, char **argv)
         }
         list_identities(hosts[0].redis, strtoul(argv[2], NULL, 10));
         srandom((unsigned)now_usec());
-        /* The measurement begins here. */
+        /* The measurement starts now. */
         fprintf(stderr, "playing\n");
         usec_t begun = now_usec(), end = begun + strtoull(argv[4], NULL, 10) * 1000000;
         for (uint64_t i = 0;; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the targets have in common: each gets bytes, and takes of them what it needs. */
+/* Common parts of the targets: each target gets bytes and takes what it needs. */
 #pragma once
 
 #include "base/field.h"
@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The target, by the name that libFuzzer calls it. Returns 0. */
+/* The target, under the name that libFuzzer calls. Returns 0. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What must be so, whatever the bytes are. */
+/* Aborts unless the condition holds, which must be true whatever the bytes are. */
 #define fuzz_check(what)                                                                                     \
         do {                                                                                                 \
                 if (!(what)) {                                                                               \
@@ -20,13 +20,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
                 }                                                                                            \
         } while (0)
 
-/* What has not been taken yet. */
+/* The bytes that were not taken yet. */
 struct input {
         const uint8_t *at;
         size_t left;
 };
 
-/* 0 where there is none. */
+/* Takes a byte; 0 if none is left. */
 static inline uint8_t input_byte(struct input *input)
 {
         if (input->left == 0)
@@ -35,7 +35,8 @@ static inline uint8_t input_byte(struct input *input)
         return *input->at++;
 }
 
-/* A copy of so many bytes, or of all that are left, with a NUL behind: who reads beyond it is found out. */
+/* Takes size bytes, or all that are left. Returns a copy followed by a NUL, so that sanitizers detect reads
+ * beyond it. */
 static inline struct field input_field(struct input *input, size_t size)
 {
         size_t len = MIN(size, input->left);
@@ -51,7 +52,7 @@ static inline struct field input_field(struct input *input, size_t size)
         return (struct field){.text = text, .len = len};
 }
 
-/* Up to the next newline, which is taken too. */
+/* Takes the text up to the next newline, and the newline. */
 static inline struct field input_line(struct input *input)
 {
         const uint8_t *newline = input->left > 0 ? memchr(input->at, '\n', input->left) : NULL;

@@ -10,7 +10,7 @@ static void check_printable(const char *text)
                 fuzz_check((unsigned char)*text >= ' ' && *text != 0x7f);
 }
 
-/* Quoted text may have several lines. */
+/* Checks that an error is printable; quoted text may have several lines. */
 static void check_error(const struct error_report *error)
 {
         check_printable(error->text);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* An environment file, and what else is split by quotes: a command, a list of variables. */
+/* Fuzzes an environment file, and other texts with quotes: a command, a list of variables. */
 #include "base/argv.h"
 #include "base/environment.h"
 #include "base/printable.h"
 #include "fuzz.h"
 
-/* Each is a name, a '=' and a value, and each name stands there once. */
+/* Checks that each entry is a name, a '=' and a value, and that no name occurs twice. */
 static void check_environment(const struct environment *environment)
 {
         for (size_t i = 0; i < environment->n; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The bytes of a history's file. Each stroke writes some of them into one record, whose checksum then may
- * fit; what is read must be shown, gone on with, and be whole the next time. */
+/* Fuzzes the bytes of a history file. Each step writes some of them into one record and may make its checksum
+ * valid. The result must be readable, shown, continued, and undamaged the next time. */
 #include "base/hash.h"
 #include "fuzz.h"
 #include "web/history.h"
@@ -14,7 +14,7 @@ static const struct record {
         {40, 160, 4, 3},                                    /* fleets */
         {40 + 64 * 160, 512, 20, 3},                        /* marks */
         {40 + 64 * 160 + 512 * 512, 32, 28, 3},             /* the first slots of the first fleet */
-        {40 + 64 * 160 + 512 * 512 + 6480 * 32, 32, 28, 3}, /* of the second */
+        {40 + 64 * 160 + 512 * 512 + 6480 * 32, 32, 28, 3}, /* the first slots of the second fleet */
 };
 
 static void seal(uint8_t *bytes, const struct record *record)

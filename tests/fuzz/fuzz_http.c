@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What a client says to sqmgr-web, in pieces, through libmicrohttpd: each answer begins as one, a file is
- * none of them, and the next client is served. The first byte of a piece says how long it is. */
+/* Fuzzes what a client sends to sqmgr-web, in pieces, through libmicrohttpd. Each answer must begin as an
+ * HTTP response, none may contain a file, and the next client must be served. The first byte of a piece is
+ * its length. */
 #include "fuzz.h"
 #include "web/web.h"
 #include <signal.h>
@@ -34,7 +35,7 @@ static void turn(void)
                 http_run(web_http(web));
 }
 
-/* The size of what is said. */
+/* Reads what the server sends. Returns its size. */
 static size_t hear(int fd, char *text, size_t size)
 {
         size_t length = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The text of an ini file. Of its reader all is here that needs no file. */
+/* Fuzzes the text of an ini file, with all parts of its reader that need no file. */
 #include "frameworks/table.h"
 #include "fuzz.h"
 #include "io/ini.c"
@@ -37,7 +37,7 @@ static int on_change(const struct settings_change *change, void *userdata _unuse
         return 0;
 }
 
-/* What is printed of settings is taken again, and means the same. */
+/* Checks that printed settings are accepted and have the same meaning. */
 static void check_print(const struct settings *settings, bool is_root)
 {
         char *text = settings_print(settings);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What `sqmgr init` reads: units of systemd, supervisord.conf, Procfiles, the variables of sidekiqswarm. */
+/* Fuzzes what `sqmgr init` reads: systemd units, supervisord.conf, Procfiles, the variables of sidekiqswarm.
+ */
 #include "frameworks/table.h"
 #include "fuzz.h"
 #include "init/entries.h"
@@ -13,7 +14,7 @@ static const struct settings_surroundings surroundings = {
         .is_root = true,
 };
 
-/* Each has one line for its value, whatever the source had. */
+/* Checks that the value of each entry is a single line, whatever the source had. */
 static void check_entries(const struct entries *entries)
 {
         for (size_t i = 0; i < entries->n; i++) {
@@ -50,7 +51,7 @@ static int take_source(struct proposal *proposal, uint8_t source, const struct f
         return r;
 }
 
-/* Whatever the source said, one fleet is written, and no section besides. */
+/* Checks that the result has one fleet and no other section, whatever the source had. */
 static void check_file(const struct proposal *proposal)
 {
         _cleanup_settings_errors_ struct settings_errors errors = {0};

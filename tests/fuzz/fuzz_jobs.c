@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A work list of Sidekiq's, an entry on each line, what is made of its jobs, and the bounds of foreign JSON.
- */
+/* Fuzzes a work list of Sidekiq, an entry per line: decoding and encoding of its jobs, and the bounds of
+ * foreign JSON. */
 #include "frameworks/sidekiq/job.h"
 #include "fuzz.h"
 #include "wire/json.h"
@@ -38,7 +38,8 @@ static void measure(json_t *value, size_t above, struct extent *extent)
         }
 }
 
-/* A loaded text keeps within its bounds, and wide bounds refuse nothing that jansson reads. */
+/* Checks that a loaded text is within its bounds, and that wide bounds refuse nothing that jansson accepts.
+ */
 static void check_bounds(const char *text, size_t len)
 {
         static const struct json_bounds narrow = {.bytes = 64, .values = 2, .depth = 2},
@@ -57,7 +58,7 @@ static void check_bounds(const char *text, size_t len)
         fuzz_check(r == (all ? 0 : -EINVAL));
 }
 
-/* What was cut out of an entry is the payload that the entry has. */
+/* Checks that the text cut out of an entry is its payload. */
 static void check_payload(const struct job *job)
 {
         _cleanup_json_ json_t *entry = load(job->entry, job->entry_len);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What answers at a socket that sqmgr-web asks: each line of the input is an answer. A letter at its
- * beginning says of what (fleets, events, queues, metrics), '!' that it is bytes; else it is JSON within a
- * reply. Whatever it is, it is shown as JSON, page, metrics and history. */
+/* Fuzzes the process at a socket that sqmgr-web queries. Each line of the input is an answer. Its first
+ * letter is the kind (fleets, events, queues, metrics); '!' means raw bytes; any other line is JSON within a
+ * reply. The result is shown as JSON, page, metrics and history. */
 #include "fuzz.h"
 #include "web/history_feed.h"
 #include "web/metrics.h"
@@ -59,7 +59,7 @@ static void on_metrics(void *userdata _unused_)
 {
 }
 
-/* No markup but the page's own, which has no such words. */
+/* Checks that the page has no markup but its own, which does not contain these words. */
 static void look_at_page(enum page_part part, const json_t *document, const json_t *events)
 {
         _cleanup_free_ char *html = NULL;
@@ -88,7 +88,7 @@ static void look(const struct watch *watch)
         look_at_page(PAGE_LIVE, document, instances->events);
 }
 
-/* What a line stands for: an answer of a kind around what it holds, or the whole of one. */
+/* Builds the answer for a line: a reply of its kind around the line, or the line itself. */
 static int frame(const struct field *line, char *bytes, size_t size)
 {
         static const char *const lists[] = {

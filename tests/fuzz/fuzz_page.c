@@ -19,7 +19,7 @@ static json_t *make_rollouts(json_t *word)
                 "rolling", "progress", "1 of 2");
 }
 
-/* Each %s is a text of foreign origin. */
+/* Returns a document with text in place of each foreign string. */
 static json_t *make_document(const char *text)
 {
         json_t *word = json_string_nocheck(text);
@@ -64,8 +64,8 @@ static char *build(const json_t *document, enum page_part part)
 /* A text from outside changes only texts of the page: the tags are the same as with a harmless word. */
 static void compare(const char *text, enum page_part part)
 {
-        /* The instance of the clean text is reachable if that of the hostile one is. An empty text is
-         * skipped: the page omits it. */
+        /* The parity of the first byte decides whether the instance is reachable, so the harmless word has
+         * the same parity. An empty text is skipped: the page leaves it out. */
         json_t *hostile = make_document(text), *clean = make_document(text[0] % 2 != 0 ? "axx" : "bxx");
 
         fuzz_check(hostile && clean);

@@ -149,7 +149,7 @@ static void begin(uint8_t framework)
         peer_run();
 }
 
-/* Once the Redis has left, all queries have their answers. */
+/* Checks that all queries have an answer once Redis has closed the connection. */
 static void end(void)
 {
         peer_hang_up();

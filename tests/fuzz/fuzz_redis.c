@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a Redis says, from the log-in on, to commands. Whatever that is: each command has one end, and no
- * reply is larger than the bounds. */
+/* Fuzzes the replies of a Redis, from the login on. Whatever they are, each command ends once, and no reply
+ * exceeds the bounds. */
 #include "peer.h"
 #include "redis/redis.h"
 #include "redis/reply_limit.h"
@@ -15,7 +15,7 @@ static struct redis_settings settings = {.url = (char *)"redis://127.0.0.1:6379/
 static struct redis *redis;
 static unsigned asked, answered[QUESTIONS];
 
-/* How many items it has, its own too. */
+/* Returns the number of elements of a reply, including itself. */
 static size_t reply_size(const redisReply *reply)
 {
         size_t n = 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The URL of a Redis and a list of Sentinels. A secret is not shown, wherever it stands. */
+/* Fuzzes the URL of a Redis and a list of Sentinels. No part that may be a secret is shown. */
 #include "fuzz.h"
 #include "settings/redis_url.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the script of a rollout over many hosts answers, from keys that anybody may have written who may write
- * to that Redis: a word on each line. */
+/* Fuzzes the reply of the script for rollouts of a group, a word per line: any writer to Redis may have
+ * written the keys. */
 #include "base/printable.h"
 #include "fuzz.h"
 #include "rollout_hosts/group_rules.h"
@@ -9,7 +9,7 @@
 #define NUMBER_MAX ((UINT64_C(1) << 53) - 1)
 #define SPAN_MAX   (366 * 24 * USEC_PER_HOUR)
 
-/* It ends within its place, and nothing of it would be replaced. */
+/* Checks that the text ends within its array and is printable. */
 static void check_text(const char *text, size_t size)
 {
         char again[ROLLOUT_TEXT_MAX + 1];
@@ -36,7 +36,7 @@ static size_t count_lines(const char *text)
         return n;
 }
 
-/* Nothing that a rollout carries is taken for another part of it. */
+/* Checks that no value of a rollout can pass for another one in the signed text. */
 static void check_signature(const struct rollout_reply *reply)
 {
         const struct rollout_reply none = {0};
@@ -68,7 +68,7 @@ static void check_reply(const struct rollout_reply *reply)
         fuzz_check(*group_state_name(reply->state) != '\0' && *host_lease_name(reply->mine) != '\0');
 }
 
-/* Whatever Redis answers, this host sends only known words, and can begin anew. */
+/* Checks that this host sends only known requests and can begin a new rollout, whatever Redis replies. */
 static void check_group(const struct rollout_reply *reply)
 {
         struct rollout_group group = rollout_group_new();

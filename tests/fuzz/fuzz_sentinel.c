@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a Sentinel says. Whatever that is: nobody is named but by a host and a port, and who asked is answered
- * once. */
+/* Fuzzes the replies of a Sentinel. Whatever they are, a master is named only with host and port, and each
+ * request gets one answer. */
 #include "peer.h"
 #include "redis/sentinel.h"
 #include "settings/settings.h"
@@ -82,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         while (input.left > 0)
                 act(sentinel, peer_step(&input, phrases, ELEMENTSOF(phrases)));
         peer_run();
-        /* Two that hang up: nobody is left to be asked. */
+        /* Both Sentinels close the connection: none is left. */
         if (n_answers == 0) {
                 for (unsigned i = 0; i < 2; i++) {
                         peer_hang_up();

@@ -19,7 +19,7 @@
 #define HEADER      (sizeof(MAGIC) - 1 + 4 + 8 + 8)
 #define AS_THEY_ARE 0xff
 
-static const uint8_t versions[] = {1, 8}; /* that are read */
+static const uint8_t versions[] = {1, 8}; /* the versions that are read */
 
 static char names[][8] = {"web", "mail"};
 static struct fleet_settings fleet_settings[2];
@@ -33,7 +33,7 @@ static struct state *unpack(const uint8_t *bytes, size_t size)
         return state_unpack(bytes, size, BOOT, NOW, &state) == STATE_READ ? state : NULL;
 }
 
-/* A header in front, of the length and the checksum that they have. */
+/* Unpacks the bytes behind a header with their length and checksum. */
 static struct state *unpack_payload(uint8_t version, const uint8_t *payload, size_t size)
 {
         uint8_t *bytes = malloc(HEADER + size);
@@ -50,7 +50,7 @@ static struct state *unpack_payload(uint8_t version, const uint8_t *payload, siz
         return state;
 }
 
-/* What the rollouts over many hosts keep is of any origin, too. */
+/* Continues the records of rollouts of a group, which may contain anything, too. */
 static void continue_group(const struct state_features *features)
 {
         struct codec_reader reader = {.at = features->bytes, .left = features->size, .now = features->now};
@@ -81,14 +81,14 @@ static void continue_fleet(struct fleet *fleet, const struct state_fleet *saved)
 
                 fuzz_check(i == 0 || saved->workers[i - 1].worker.index < worker->index);
                 fuzz_check(saved->workers[i].identity);
-                /* Some have gone meanwhile, and some lost one of their two processes. */
+                /* Some workers have ended meanwhile, and some have lost one of their two processes. */
                 uint64_t main_start = worker->index % 3 == 1 ? 0 : worker->process.start;
                 uint64_t heartbeat_start = worker->index % 4 == 1 ? 0 : worker->process.heartbeat_start;
                 fuzz_check(observe_adopted(fleet, worker, main_start, heartbeat_start, NOW));
         }
 }
 
-/* What was read can be gone on with, and written again. */
+/* Checks that a world can continue from what was read, and be saved again. */
 static void go_on(const struct state *state)
 {
         struct world *world = NULL;

@@ -28,7 +28,7 @@
 #define CALL(method) "{\"method\":\"org.sqmgr.Control." method "\"}"
 #define CANARY       "canary"
 
-/* The sources, each with its canary. */
+/* The canaries, one for each source of quoted text. */
 static const char *const canaries[] = {
         CANARY " of a log tail",   CANARY " of a late log tail", CANARY " of a start",
         CANARY " of a template",   CANARY " of a restart",       CANARY " of a rescue",
@@ -41,7 +41,7 @@ struct client {
         int fd;
         bool views;
         struct varlink_input input;
-        bool seen[_SOURCE_MAX]; /* the canaries that it was sent */
+        bool seen[_SOURCE_MAX]; /* the canaries that this client was sent */
 };
 
 static char names[][8] = {"web", "mail"};
@@ -134,7 +134,7 @@ static void on_cancelled(struct call *call, void *userdata _unused_)
         kept = NULL;
 }
 
-/* Every other one is kept, until its client leaves or the next one asks. */
+/* Keeps every second call until its client leaves or the next call arrives. */
 void __real_jobs_calls_add(struct jobs_calls *list, struct call *call, struct fleet *const *fleets,
                            size_t n_fleets, usec_t now);
 void __wrap_jobs_calls_add(struct jobs_calls *list, struct call *call, struct fleet *const *fleets,
@@ -263,7 +263,7 @@ static void make_world(void)
                 events_add(control->events, &world->events[i], NOW);
 }
 
-/* All that came: replies, each of them whole. Returns how many. */
+/* Reads all replies, which must be complete. Returns their number. */
 static unsigned take_replies(struct client *client)
 {
         const char *text;
@@ -355,7 +355,7 @@ static void ask_all(struct client *client)
 
                 fuzz_check(send(client->fd, calls[i], size, MSG_NOSIGNAL) == (ssize_t)size);
                 (void)client_iterate(client);
-                /* The call that is kept would hold up those behind it. */
+                /* The kept call would delay the calls behind it. */
                 if (kept) {
                         server_reply(kept, json_object(), false);
                         kept = NULL;
@@ -417,7 +417,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fuzz_check(server_new(event, &options, &server, error, sizeof(error)) == 0);
         for (size_t i = 0; i < CLIENTS; i++)
                 clients[i] = i == VIEWER ? client_open_view(server) : client_open(server);
-        /* Canaries are all sent, though not to viewers, before anybody changes anything. */
+        /* Before any client changes anything, all canaries are sent to the clients that may have them, and
+         * none to viewers. */
         ask_all(&clients[VIEWER]);
         ask_all(&clients[0]);
         for (size_t i = 0; i < ELEMENTSOF(canaries); i++)

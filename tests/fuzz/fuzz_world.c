@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A simulated world and all that goes wrong in it, made from the bytes: the promises must hold in each. */
+/* Fuzzes a simulated world and its faults, made from the bytes: the promises must hold in each. */
 #include "../sim/story.h"
 #include "fuzz.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The server that sqmgr connects to: an end of a socket pair, at which the input speaks. What hiredis would
- * connect to is not asked. */
+/* The server that sqmgr connects to: one end of a socket pair, which sends the input. hiredis makes no
+ * connection itself. */
 #pragma once
 
 #include "fuzz.h"
@@ -11,7 +11,7 @@
 
 static sd_event *event;
 static int peer_fd = -1;
-static char unsent[8192]; /* that is to go out in one piece */
+static char unsent[8192]; /* sent in one piece */
 static size_t unsent_len;
 
 static redisContext *peer_connect(void)
@@ -28,7 +28,7 @@ static redisContext *peer_connect(void)
         return context;
 }
 
-/* In the place of hiredis's. */
+/* Replaces the function of hiredis. */
 redisContext *redisConnectNonBlock(const char *ip, int port)
 {
         fuzz_check(ip && port > 0);
@@ -54,7 +54,7 @@ static void peer_end(void)
         peer_fd = close_fd(peer_fd);
 }
 
-/* What was asked is of no interest, but must not fill the socket. */
+/* Reads and ignores commands, which must not fill the socket. */
 static void peer_listen(void)
 {
         char bytes[65536];
@@ -63,7 +63,7 @@ static void peer_listen(void)
                 ;
 }
 
-/* Lets go what was said, and turns the loop until it has nothing to do. */
+/* Sends what is unsent, and runs the loop until it has nothing to do. */
 static void peer_run(void)
 {
         if (peer_fd >= 0 && unsent_len > 0)
@@ -86,14 +86,14 @@ static void peer_send(const void *bytes, size_t n)
         unsent_len += n;
 }
 
-/* A step's byte: bytes of the input follow, so many; or a number; and what comes then is of the same piece.
- */
+/* Parts of the byte of a step. RAW: raw bytes of the input follow, as many as the value says. HOLD: the next
+ * step belongs to the same piece. VALUE: that length, or the number of a phrase or action. */
 #define STEP_RAW   0x80
 #define STEP_HOLD  0x40
 #define STEP_VALUE 0x3f
 
-/* Takes one step of the input: says raw bytes or one of these phrases. Returns the number of what else is to
- * be done, from 0; or -1. */
+/* Takes a step of the input: sends raw bytes or one of these phrases. Returns the number of another action,
+ * from 0; or -1 for none. */
 static int peer_step(struct input *input, const char *const phrases[], size_t n)
 {
         uint8_t step = input_byte(input);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A reader on the loop of peer.h: what it decodes comes from there. */
+/* A reader on the loop of peer.h, which decodes what the peer sends. */
 #pragma once
 
 #include "io/reader.h"
@@ -48,7 +48,7 @@ static struct reader *reader_make(const struct redis_settings *settings, unsigne
         return reader;
 }
 
-/* Whatever the server says, its reader sends nothing that sqmgr refuses. */
+/* Checks that the reader has sent nothing that sqmgr refuses, whatever the server sent. */
 static void reader_end(struct reader *reader)
 {
         fuzz_check(!reader || reader_refusals(reader) == 0);

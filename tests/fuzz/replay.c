@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Stands in for libFuzzer: hands a target the files that are named, or those of its corpus. */
+/* Replaces libFuzzer: runs a target with the named files, or with those of its corpus. */
 #include "fuzz.h"
 #include <dirent.h>
 #include <sys/stat.h>
@@ -26,7 +26,7 @@ static unsigned replay_folder(const char *path)
         return n;
 }
 
-/* A file, or all of a folder. Returns how many. */
+/* Runs the target with a file, or with all files of a folder. Returns their number. */
 static unsigned replay(const char *path)
 {
         struct stat st;
@@ -44,7 +44,7 @@ static unsigned replay(const char *path)
         uint8_t *data = malloc(size + 1);
         fuzz_check(data && fread(data, 1, size, file) == size);
         fclose(file);
-        /* Exactly as long as it is: the sanitizers see who reads on. */
+        /* Allocated with the exact size, so that sanitizers detect reads beyond it. */
         uint8_t *exact = malloc(size);
         fuzz_check(exact || size == 0);
         if (size > 0)
@@ -72,6 +72,6 @@ int main(int argc, char *argv[])
                 n = replay(corpus);
         }
         printf("%u inputs\n", n);
-        /* Without any nothing was looked at. */
+        /* Fails if there was no file. */
         return n > 0 ? 0 : 1;
 }

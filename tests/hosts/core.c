@@ -8,18 +8,18 @@
 
 struct core {
         struct sim sim;
-        char name[16];   /* to tell its story by; "": it is not told */
-        usec_t begun_at; /* when its own time began */
-        bool cut_off;    /* from Redis */
+        char name[16];   /* the host in the printed story; "": no story is printed */
+        usec_t begun_at; /* start of the world's own time, in the group's time */
+        bool cut_off;    /* Redis cannot be reached */
         uint64_t n_saved;
         char error[ROLLOUT_ERROR_MAX];
         enum rollout_state rollout;
-        uint64_t generation; /* of its last restart */
+        uint64_t generation; /* the generation of its last restart */
         char broken[600];
 };
 
-/* These befall it from the group: the host that dies or freezes, the Redis that all share. A fleet that is
- * stopped has nothing to restart. */
+/* Returns true for acts that a host does not get from its own schedule: the group applies faults of the host
+ * and of the shared Redis, and a stopped fleet could not restart. */
 static bool is_the_groups(enum act_kind kind)
 {
         switch (kind) {
@@ -48,8 +48,8 @@ static void open_world(struct core *core, uint64_t seed, usec_t now)
         core->begun_at = now - sim->begun_at;
         sim->calm_at = sim->end_at = USEC_INFINITY;
         sim->fleets[0].settings[1].removed = false;
-        /* Where another host beats under its name, tests/sim leaves out by its schedule what nobody could
-         * tell apart. */
+        /* No clones here: tests/sim relies on its own schedule to leave out processes that cannot be
+         * distinguished. */
         sim->cloned = false;
         sim->n_clones = 0;
         for (size_t i = 0; i < sim->n_acts; i++)
@@ -180,7 +180,7 @@ bool core_kill(struct core *core, bool lost)
         if (!shell->running || shell->behind)
                 return false;
         shell->kill_fate = lost;
-        /* With its state it loses the number of its last restart. */
+        /* With the state, sqmgr loses the generation of its last restart. */
         if (lost)
                 core->generation = 0;
         shell->down_usec = USEC_PER_DAY;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What befalls a group: orders, faults and forgers. */
+/* What happens to a group: orders, faults and forgers. */
 #include "hosts.h"
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,8 @@ static struct host *any_host(struct group_sim *sim)
         return host->exists && !host->gone ? host : NULL;
 }
 
-/* The newest writes are lost, of less than a second; the server's clock is another. */
+/* A failover: the writes of the last moment, less than a second, are lost, and the clock of the server
+ * differs. */
 void group_fail_over(struct group_sim *sim)
 {
         struct redis *redis = &sim->redis;
@@ -51,7 +52,7 @@ static void forge_number(struct group_sim *sim, const char *field, uint64_t numb
         keys_put(&sim->redis.keys, KEY_ROLLOUT, field, text, 0);
 }
 
-/* A rollout that is there to be taken part in, with an id that nobody has given. */
+/* Forges a running rollout, with an id that no operator has given. */
 static void forge_rollout(struct group_sim *sim, uint64_t number)
 {
         struct keys *keys = &sim->redis.keys;
@@ -73,7 +74,7 @@ static void let_all_wait(struct group_sim *sim)
                 states->list[i].score = HOST_LEASE_WAITING;
 }
 
-/* A rollout that somebody has begun, shown again. */
+/* Shows a recorded rollout again. */
 static void replay(struct group_sim *sim)
 {
         size_t n = MIN(sim->n_recorded, (size_t)RECORDED_MAX);
@@ -86,7 +87,7 @@ static void replay(struct group_sim *sim)
         let_all_wait(sim);
 }
 
-/* The newest number that a host takes for one: a forger counts up from that. */
+/* Returns the highest number that a host believes. A forger counts up from there. */
 static uint64_t newest_number(const struct group_sim *sim)
 {
         uint64_t newest = 1;
@@ -105,14 +106,14 @@ void group_forge(struct group_sim *sim)
                 forge_rollout(sim, number + rng_range(&sim->rng, 1, 100));
         if (sim->now >= sim->storm_until || sim->now < sim->storm_at)
                 return;
-        /* For a rollout of another id, hosts hold their leases for a while. */
+        /* With another id under the same number, hosts request no lease for a while. */
         sim->storm_at = sim->now + (sim->storm == STORM_IDS ? 40 : 0) * USEC_PER_SEC +
                         rng_range(&sim->rng, 5, 15) * USEC_PER_SEC;
         sim->storm_begins = !sim->storm_begins;
         group_report(sim, "Redis: a forger continues (%d)", (int)sim->storm);
         switch (sim->storm) {
         case STORM_STOPS:
-                /* The forger halts or aborts what he has begun: that may not count. */
+                /* The forger halts or aborts the forged rollout: such restarts have a limit of their own. */
                 if (!sim->storm_begins) {
                         keys_put(&sim->redis.keys, KEY_ROLLOUT, "state",
                                  rng_chance(&sim->rng, 500) ? "halted" : "aborted", 0);
@@ -190,7 +191,7 @@ static void forge(struct group_sim *sim)
                 sim->storm = rng_range(&sim->rng, STORM_STOPS, STORM_REPLAYS);
                 break;
         default:
-                /* Into a Redis that has none. */
+                /* A rollout without number and id. */
                 keys->key[KEY_ROLLOUT].n = 0;
                 keys_put(keys, KEY_ROLLOUT, "state", "running", 0);
                 keys_put(keys, KEY_ROLLOUT, "hosts", "8", 0);
@@ -200,7 +201,7 @@ static void forge(struct group_sim *sim)
         (void)group_excuse(sim);
 }
 
-/* A machine of the same name, with the same state. */
+/* Adds a machine of the same name with the same state. */
 static void clone(struct group_sim *sim, const struct host *host)
 {
         struct host *other = group_add_host(sim, host->name);
@@ -241,10 +242,10 @@ static void order_all(struct group_sim *sim, struct host *host)
         struct host *other = rng_chance(&sim->rng, 200) ? any_host(sim) : NULL;
 
         begin(sim, host);
-        /* At the same time, with the settings of another host. */
+        /* Another host orders at the same time, with its own settings. */
         if (other && can_order(other))
                 begin(sim, other);
-        /* The order itself may be lost. */
+        /* A failover may lose the order itself. */
         if (sim->faults && rng_chance(&sim->rng, 100))
                 sim->fail_over_at = sim->now + rng_range(&sim->rng, 0, USEC_PER_SEC);
 }
@@ -270,7 +271,7 @@ static void order(struct group_sim *sim, struct host *host)
                                                 NULL});
 }
 
-/* With its state. */
+/* The host loses its state. */
 static void forget(struct host *host)
 {
         host->saved_size = 0;
@@ -308,7 +309,7 @@ static void die(struct group_sim *sim, struct host *host)
         }
 }
 
-/* And who sees it begins anew. */
+/* Empties Redis. An operator who sees that may order a new rollout. */
 static void flush(struct group_sim *sim, struct host *host)
 {
         group_report(sim, "Redis: FLUSHALL");

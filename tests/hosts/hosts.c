@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What each host of the group does, with what must hold by what the simulated world knows. */
+/* What each host of the group does, and checks of it against the truth of the simulated world. */
 #include "hosts.h"
 #include "base/hash.h"
 #include "continuity/codec.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define POLL_USEC (5 * USEC_PER_SEC)
-/* An answer is waited for no longer. */
+/* Timeout of a call. */
 #define COMMAND_USEC (5 * USEC_PER_SEC)
 
 void group_report(const struct group_sim *sim, const char *format, ...)
@@ -54,7 +54,8 @@ bool host_restarts(const struct host *host)
         return host->exists && host->restarts;
 }
 
-/* What Redis shows of a host is of this one: of two of one name, of that whose instance stands there. */
+/* Returns true if Redis has a lease of this host. Of two hosts of one name, the one whose instance Redis has.
+ */
 bool host_holds_lease(const struct group_sim *sim, const struct host *host)
 {
         int state = keys_state(&sim->redis.keys, host->name);
@@ -65,7 +66,7 @@ bool host_holds_lease(const struct group_sim *sim, const struct host *host)
                strncmp(entry->value, host->instance, len) == 0 && entry->value[len] == ' ';
 }
 
-/* Redis does not know any more of those that restart and have no place there. Returns how many they are. */
+/* Excuses the hosts that restart without a lease in Redis, which has lost it. Returns their number. */
 unsigned group_excuse(struct group_sim *sim)
 {
         unsigned n = 0;
@@ -81,7 +82,7 @@ unsigned group_excuse(struct group_sim *sim)
         return n;
 }
 
-/* Its lease is not over. */
+/* Returns true if the lease is renewed and not about to end. */
 static bool is_renewed(const struct group_sim *sim, const struct host *host)
 {
         const struct entry *lease = keys_find(&sim->redis.keys, KEY_LEASES, host->name);
@@ -103,7 +104,7 @@ static unsigned asked_hosts(const struct group_sim *sim)
         return (unsigned)strtoul(keys_field(&sim->redis.keys, "hosts"), NULL, 10);
 }
 
-/* It has been able since then to say what it does, of the rollout that Redis has. */
+/* Returns true if the host has been able since then to report its state in the rollout that Redis has. */
 static bool could_report(const struct group_sim *sim, const struct host *host, usec_t since)
 {
         return host->able_at > 0 && host->able_at <= since && !host->flight.under_way && !sim->forged &&
@@ -112,7 +113,7 @@ static bool could_report(const struct group_sim *sim, const struct host *host, u
                strcmp(host->group.id, keys_field(&sim->redis.keys, "id")) == 0;
 }
 
-/* A lease was taken: by what the world knows, might it be? */
+/* Checks a lease that was just taken: by the truth of the world, was it permitted? */
 static void check_taken(struct group_sim *sim, const struct host *taker, unsigned failed_before)
 {
         unsigned n = 0, hosts = asked_hosts(sim);
@@ -141,13 +142,13 @@ static void check_taken(struct group_sim *sim, const struct host *taker, unsigne
             strcmp(taker->group.id, keys_field(&sim->redis.keys, "id")) != 0)
                 group_violate(sim, "%s takes a turn of epoch %llu with the word of another", taker->name,
                               (unsigned long long)taker->group.number);
-        /* A failover is likeliest where it would undo the most. */
+        /* A failover is most likely right after a lease was taken, when it does the most damage. */
         if (sim->faults && rng_chance(&sim->rng, sim->now < sim->taken_at + 2 * USEC_PER_SEC ? 700 : 100))
                 sim->fail_over_at = sim->now + rng_range(&sim->rng, 0, 800 * USEC_PER_MSEC);
         sim->taken_at = sim->now;
 }
 
-/* The call has reached Redis. */
+/* Runs a call that has reached Redis. */
 static void execute(struct group_sim *sim, struct host *host)
 {
         struct flight *flight = &host->flight;
@@ -184,10 +185,10 @@ static void execute(struct group_sim *sim, struct host *host)
         for (size_t i = 0; flight->what == FLIGHT_BEGIN && i < sim->n_hosts; i++)
                 if (rolled[i] && !host_holds_lease(sim, &sim->host[i]))
                         group_violate(sim, "the next order forgets that %s restarts", sim->host[i].name);
-        /* By an order, or by another machine of its name, a host may lose its place. */
-        /* What a failover did to a host is over where it is forgotten. */
+        /* A host that was removed from the rollout no longer suffers from a failover. */
         for (size_t i = 0; flight->what == FLIGHT_FORGET && i < sim->n_hosts; i++)
                 sim->host[i].undone &= strcmp(sim->host[i].name, flight->words[5]) != 0;
+        /* An order, or another machine of the same name, may take the lease from a host. */
         if (flight->what != FLIGHT_TICK || host_has_twin(sim, host))
                 (void)group_excuse(sim);
         if (sim->verbose && (wants || flight->what != FLIGHT_TICK || before != (int)flight->reply.mine))
@@ -212,7 +213,7 @@ void host_pack(const struct group_sim *sim, struct host *host)
         free(writer.bytes);
 }
 
-/* What it knows of the group stands in the file that its workers stand in. */
+/* Saves the state of the host: workers and group are in the same file. */
 static bool save(const struct group_sim *sim, struct host *host)
 {
         bool saved = core_save(host->core);
@@ -223,7 +224,7 @@ static bool save(const struct group_sim *sim, struct host *host)
         return saved;
 }
 
-/* The restarts that nobody whom it knows has ordered are few, and with a key there are none. */
+/* Checks that a host begins few restarts which no trusted party has ordered, and none if there is a key. */
 static void check_act(struct group_sim *sim, struct host *host)
 {
         const struct rollout_group *group = &host->group;
@@ -270,7 +271,7 @@ static void carry_out(struct group_sim *sim, struct host *host, enum rollout_act
         /* Without a saved state nothing starts; the next reply tries again. */
         if (act != ROLLOUT_ACT_RESTART || !saved)
                 return;
-        /* Between what it writes and what it does. */
+        /* sqmgr may die after it has saved its decision, before the restart. */
         if (sim->faults && rng_chance(&sim->rng, 20) && core_kill(host->core, false)) {
                 group_report(sim, "%s: sqmgr dies before it restarts anything", host->name);
                 host->up = false;
@@ -420,7 +421,7 @@ static void deliver(struct group_sim *sim, struct host *host)
                 }
                 carry_out(sim, host, rollout_group_observe_ordered(&host->group, &flight->reply, now));
         }
-        /* Of a new rollout it says at once how it stands there. */
+        /* A host reports its state in a new rollout at once. */
         if (host->group.number != known || strcmp(host->group.id, id) != 0)
                 host->poll_at = sim->now;
         if (host->group.number < known)
@@ -478,7 +479,7 @@ static void look(struct group_sim *sim, struct host *host)
                                         word == ROLLOUT_REQUEST_FAIL ? group->error : "", NULL});
 }
 
-/* The name is free again only for who has the instance; what a host did is forgotten with its machine. */
+/* Starts sqmgr on a host. state_lost: earlier restarts are forgotten, too. */
 void host_boot(struct group_sim *sim, struct host *host, bool state_lost)
 {
         host->up = true;

@@ -30,7 +30,7 @@ int main(int argc, char *argv[])
                 {"verbose", no_argument, NULL, 'v'},
                 {NULL, 0, NULL, 0},
         };
-        /* As a test it takes what fits into its share of `make check`. */
+        /* Without arguments, as a test of `make check`, runs for ten seconds. */
         uint64_t seeds = 400, from = 0, seconds = argc == 1 ? 10 : 0, number = 0, calls = 0, leases = 0, i;
         bool verbose = false;
         int option;

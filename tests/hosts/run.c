@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* A group of hosts through an hour of orders and faults, and then in peace, in which all must come to an end.
- */
+/* Runs a group of hosts through an hour of orders and faults, and then without faults, until everything must
+ * have ended. */
 #include "hosts.h"
 #include <stdio.h>
 #include <string.h>
 
-/* So long the restarts of all hosts may take, one after another. */
+/* How long the restarts of all hosts may take, one after another. */
 #define PEACE (8 * USEC_PER_HOUR)
 
 static void step(struct group_sim *sim)
@@ -15,7 +15,7 @@ static void step(struct group_sim *sim)
         sim->now += STEP;
 }
 
-/* Returns true if a host of this name can speak to Redis, and takes part. */
+/* Returns true if a host of that name can report to Redis. */
 static bool speaks(const struct group_sim *sim, const char *name)
 {
         for (size_t i = 0; i < sim->n_hosts; i++)
@@ -45,8 +45,7 @@ static unsigned count_unended(const struct group_sim *sim, bool speak)
         return n;
 }
 
-/* Returns true if no further step of an ordered rollout is due. The time allows for a canary and for the
- * pause that follows forged orders. */
+/* Returns true if all orders have ended, also after the pause that forged orders cause and after a canary. */
 static bool is_settled(const struct group_sim *sim)
 {
         for (size_t i = 0; i < sim->n_hosts; i++)
@@ -68,7 +67,7 @@ static void check_reported(struct group_sim *sim)
                                      sim->host[i].instance, (unsigned long long)sim->host[i].group.number,
                                      host_lease_name(sim->host[i].group.lease),
                                      (int)sim->host[i].group.trouble);
-        /* Without a living host, no process can judge the rollout or report it. */
+        /* Without a living host, no script call can judge the rollout. */
         if (any_speaks(sim) && strcmp(keys_field(&sim->redis.keys, "state"), "running") == 0 &&
             count_unended(sim, false) == 0)
                 group_violate(sim, "after %d min of peace the epoch still runs, and nothing tells why",
@@ -83,7 +82,7 @@ static void check_reported(struct group_sim *sim)
                         group_violate(sim, "after all the peace %s still restarts", sim->host[i].name);
 }
 
-/* The faults are over; the clones are ended. */
+/* Ends all faults and the clones. */
 static void make_peace(struct group_sim *sim)
 {
         sim->faults = false;
@@ -129,7 +128,7 @@ static void forget_the_dead(struct group_sim *sim, struct host *operator)
         }
 }
 
-/* On all hosts the workers are as many as they are to be, and as new as the last order. */
+/* Checks that all hosts have all their workers, none older than the last order. */
 static void check_settled(struct group_sim *sim)
 {
         for (usec_t until = sim->now + PEACE; sim->broken[0] == '\0';) {
@@ -153,14 +152,14 @@ static void check_settled(struct group_sim *sim)
         }
 }
 
-/* The next order works, whatever has become of all before, and all who live come forward with it. */
+/* Checks that the next order works, whatever happened before, and that all living hosts restart for it. */
 static void check_next(struct group_sim *sim)
 {
         struct host *operator= a_living_host(sim);
         usec_t until = sim->now + PEACE;
         bool begun = false;
-        /* A forged number that is gone again is reported by a host that knows it: then the second order
-         * works. */
+        /* A host may know a forged number that Redis has lost since. It aborts the first order, and the
+         * second works. */
         unsigned tries = sim->forged && !sim->keyed ? 2 : 1;
 
         while (operator&& sim->now<until && sim->broken[0] == '\0') {
@@ -204,7 +203,7 @@ void group_run(struct group_sim *sim, uint64_t seed, bool verbose)
         sim->verbose = verbose;
         sim->rng = rng_fork(seed, 1);
         sim->now = BEGUN_AT;
-        /* In some runs there is a forger alone, so that hosts are there to do what he wants. */
+        /* Some runs have a forger but no faults, so that hosts are up and may obey the forger. */
         sim->faults = seed % 16 != 4 && seed % 16 != 8;
         sim->keyed = seed / 4 % 2 == 1;
         sim->redis.clock_usec = (int64_t)1700000000 * 1000000;

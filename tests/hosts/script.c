@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Runs the script of a rollout as Redis does, over a modelled memory. */
+/* Runs the script of a rollout like Redis, on simulated keys. */
 #include "hosts.h"
 #include <lauxlib.h>
 #include <lua.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 static lua_State *lua;
-static struct redis *running; /* whose memory the script works on */
+static struct redis *running; /* the simulated Redis that the script works on */
 static usec_t running_at;
 
 const struct entry *keys_find(const struct keys *keys, unsigned key, const char *name)
@@ -71,7 +71,7 @@ void keys_remove(struct keys *keys, unsigned key, const char *name)
                 keys->key[key].list[entry - keys->key[key].list] = keys->key[key].list[--keys->key[key].n];
 }
 
-/* Which key of the model that is: they are called "0" to "4" here. */
+/* Returns the index of a key. Keys are named "0" to "4" here. */
 static unsigned key_of(lua_State *L, int i)
 {
         return (unsigned)luaL_checkint(L, i);
@@ -212,7 +212,7 @@ static int call_zrangebyscore(lua_State *L)
 
         lua_newtable(L);
         for (size_t i = 0; i < list->n && n < limit; i++) {
-                /* The table stands above the arguments, which is_within() reads by their place. */
+                /* The table is on top of the arguments, which is_within() finds by their index. */
                 if (!is_within(L, list->list[i].score))
                         continue;
                 lua_pushstring(L, list->list[i].name);
@@ -268,7 +268,7 @@ static int redis_call(lua_State *L)
                 {"ZRANGE", call_zrange},
                 {"ZRANGEBYSCORE", call_zrangebyscore},
                 {"ZREMRANGEBYSCORE", call_zremrangebyscore},
-                /* There are never so many here, and nothing lasts so long. */
+                /* Not simulated: there are never that many entries, and no run takes that long. */
                 {"ZREMRANGEBYRANK", call_nothing},
                 {"EXPIRE", call_nothing},
         };
@@ -300,7 +300,7 @@ bool script_open(void)
                 fprintf(stderr, "hosts: the script is none: %s\n", lua_tostring(lua, -1));
                 return false;
         }
-        /* Stays at the bottom of the stack. */
+        /* The script stays at the bottom of the stack. */
         return true;
 }
 
@@ -336,7 +336,7 @@ size_t script_run(struct redis *redis, usec_t now, const char *const words[], si
         for (size_t i = 0; i < n_ret; i++) {
                 lua_rawgeti(lua, 2, (int)i + 1);
                 ret[i].text = lua_tolstring(lua, -1, &ret[i].len);
-                /* The table holds it. */
+                /* The table keeps a reference to the string. */
                 lua_pop(lua, 1);
         }
         return n_ret;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What befalls the world: faults of Redis, the host and the workers, and the operator's orders. */
+/* Applies the acts of a schedule: faults of Redis, the host and the workers, and orders of the operator. */
 #include "decide/command.h"
 #include "model/counts.h"
 #include "model/fleets.h"
@@ -118,7 +118,7 @@ static void act_on_redis(struct sim *sim, const struct act *act)
         }
 }
 
-/* A machine whose memory is short ends processes, too. */
+/* Ends some processes: a machine that is short of memory does that, too. */
 static void end_some(struct sim *sim, const struct act *act)
 {
         for (size_t i = 0; i < sim->n_processes; i++) {
@@ -221,8 +221,8 @@ static void act_on_worker(struct sim *sim, const struct act *act)
                 process_kill(sim, process, false);
                 break;
         case ACT_WRAPPER_KILL:
-                /* What is below one that was started as a template is not known before it serves, and has no
-                 * mark to be found by. */
+                /* Not before a template serves: until then sqmgr does not know the process below its wrapper,
+                 * which has no markers to be found by. */
                 if (process->wrapped && (process->mark_index != 0 || process->as_template.loaded))
                         process_kill(sim, process, true);
                 break;
@@ -341,7 +341,7 @@ static void reload(struct sim *sim, unsigned number, unsigned in_force)
         if (world_reload(sim->shell.world, &sim->shell.settings, NULL, sim->now) < 0)
                 abort();
         sim->shell.pass.unsaved = true;
-        /* Of one that is removed nothing is remembered. */
+        /* The core forgets the count of a fleet that is no longer autoscaled. */
         model->count = fleet->automatic_count;
         if (fleet->generation != generation)
                 model->reloaded_generation = fleet->generation;
@@ -373,13 +373,13 @@ void act_apply(struct sim *sim, const struct act *act)
                 } else {
                         operate(sim, act);
                 }
-                /* The answer goes out once the order is recorded; a stalled sqmgr takes it up later. */
+                /* The client is answered once the order is recorded. A stalled sqmgr carries it out later. */
                 sim->shell.pass.unsaved = !shell_save(sim);
                 sim->shell.wake_at = sim->now;
         }
 }
 
-/* Nothing goes wrong any more; what hangs is put right, what nobody can repair is killed. */
+/* Begins the calm: ends all faults, repairs what hangs, and kills what cannot be repaired. */
 void act_calm(struct sim *sim)
 {
         struct shell *shell = &sim->shell;
@@ -407,7 +407,7 @@ void act_calm(struct sim *sim)
                 process->release.late_heartbeats = process->release.slow_trips = 0;
                 if (process->is_template)
                         template_repair(sim, process);
-                /* The operator does what status says of one that may not have received its signal. */
+                /* As status advises, the operator sends the signal that the worker may not have received. */
                 if (process->worker && process->worker->orders.unconfirmed && !process->stopping &&
                     process->term_from == USEC_INFINITY)
                         (void)process_signal(sim, process, process_behavior(sim, process)->stop_signal,
@@ -419,15 +419,14 @@ void act_calm(struct sim *sim)
                     process->term_from == USEC_INFINITY)
                         (void)process_signal(sim, process, process_behavior(sim, process)->stop_signal,
                                              false);
-                /* That it drains is seen by nobody who does not know it. */
+                /* Without heartbeats, a new sqmgr does not see that the worker drains. */
                 if (fleet_is_bare(sim, process->fleet) &&
                     (process->stopping || process->term_from != USEC_INFINITY))
                         process->exit_at = sim->now;
                 for (unsigned j = 0; j < process->n_jobs; j++)
                         if (process->job_end[j] != USEC_INFINITY)
                                 process->job_end[j] = MIN(process->job_end[j], sim->now + 5 * USEC_PER_MIN);
-                /* Under a name that the host had before this sqmgr, nobody looks for one that is not known.
-                 */
+                /* A worker without a known identity is not found under a host name from before this sqmgr. */
                 bool unknown = process->booted && process->host != sim->host && process->identity == 0 &&
                                !fleet_is_local(sim, process->fleet);
                 if (process->elsewhere || unknown) {
@@ -444,7 +443,7 @@ void act_calm(struct sim *sim)
                 sim->fleets[i].release.late_heartbeats = sim->fleets[i].release.slow_trips = 0;
                 sim->fleets[i].settings[0].max_age = 0;
                 reload(sim, i, 0);
-                /* Scaled up to max_processes, a fleet has no place to replace anybody. */
+                /* A fleet scaled up to max_processes has no place for replacements. */
                 if (fleet_current_count(fleet) >= fleet_max_processes(fleet))
                         command_scale(fleet, fleet->settings->active_process_count, NULL, sim->now);
                 if (fleet->order != ORDER_RUN && rng_chance(&sim->rng, 700))

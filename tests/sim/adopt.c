@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How sqmgr begins and ends: the state file, adoption, and death at any step. */
+/* The start and end of sqmgr: the state file, adoption, and death at any step. */
 #include "autoscaling/autoscale_rules.h"
 #include "continuity/adoption.h"
 #include "continuity/state.h"
@@ -92,7 +92,7 @@ bool shell_dies_here(struct sim *sim)
 
         if (shell->dying)
                 return true;
-        /* Nobody can know of what could not be written. */
+        /* Not while the state cannot be written: the next sqmgr could not know what happened since. */
         if (shell->behind || shell->kill_in < 0 || shell->kill_in-- > 0)
                 return false;
         report(sim, "sqmgr is killed here, in the middle of its work");
@@ -101,7 +101,7 @@ bool shell_dies_here(struct sim *sim)
         return true;
 }
 
-/* What the death of the machine's memory, a full disk or an editor did to the file. */
+/* Damages the state file: by lost writes, a full disk or an editor. */
 static void spoil_state(struct sim *sim)
 {
         struct shell *shell = &sim->shell;
@@ -136,8 +136,8 @@ static struct process *find_known(const struct sim *sim, const struct worker *kn
         return NULL;
 }
 
-/* The start time of the process that has this pid now: the pid of a dead one is in use again, more often than
- * not, by somebody else's. */
+/* Returns the start time of the process that has this pid now. The pid of a dead process is mostly in use
+ * again, by a foreign process. */
 static uint64_t start_of(struct sim *sim, pid_t pid)
 {
         for (size_t i = 0; i < sim->n_processes; i++) {
@@ -148,7 +148,7 @@ static uint64_t start_of(struct sim *sim, pid_t pid)
                 if (process->runner_alive && process->runner_pid == pid)
                         return process->runner_start;
         }
-        return rng_chance(&sim->rng, 700) ? 1 : 0; /* no process of this world starts at 1 */
+        return rng_chance(&sim->rng, 700) ? 1 : 0; /* no process of the simulated world has this start time */
 }
 
 void shell_record(struct sim *sim, struct process *process, unsigned record)
@@ -167,18 +167,18 @@ static void watch(struct sim *sim, struct process *process, struct worker *worke
         worker->handle = process;
         process->worker = worker;
         shell_record(sim, process, record);
-        process->hung = worker->heartbeat.hung; /* as it was known when that was written last */
+        process->hung = worker->heartbeat.hung; /* as the last written state says */
         identify_added(sim, process->fleet);
 }
 
-/* One that the state or the ledger names. */
+/* Adopts a worker that the state or the ledger names. */
 static void adopt_known(struct sim *sim, struct fleet *fleet, struct worker *known, const char *identity,
                         const struct ledger_start *recorded)
 {
         if (recorded)
                 ledger_settle(recorded, fleet->settings->traits, known);
         struct process *process = find_known(sim, known);
-        /* The kernel shows a signal that the process has yet to handle. */
+        /* /proc shows a signal that the process has not handled yet. */
         if (process && process->term_from != USEC_INFINITY)
                 known->orders.unconfirmed = false;
         uint64_t start = process ? start_of(sim, known->process.pid) : 0;
@@ -214,7 +214,8 @@ static void see(struct sim *sim, const struct sighting *sighting)
                 abort();
 }
 
-/* What /proc shows of one of ours: the main process, what runs below it, and what its jobs left behind. */
+/* Shows what /proc has of a worker: the main process, the runner below it, and the leftover process of its
+ * jobs. */
 static void see_process(struct sim *sim, const struct process *process, bool lost)
 {
         char mark[32], generation[24];
@@ -230,7 +231,8 @@ static void see_process(struct sim *sim, const struct process *process, bool los
 
         snprintf(mark, sizeof(mark), "%s/%u", sim->fleets[process->mark_fleet].name, process->mark_index);
         snprintf(generation, sizeof(generation), "%llu", (unsigned long long)process->mark_generation);
-        /* That the state is lost, and a moment between two names is met, is too much. */
+        /* If the state is lost, markers show from launched_at on: a lost state in the moment before they
+         * become visible need not work. */
         if (sim->now >= (lost ? process->launched_at : process->marked_at) && process->mark_index != 0 &&
             !(process->titled && process->booted)) {
                 sighting.instance = "ours";
@@ -251,7 +253,7 @@ static void see_process(struct sim *sim, const struct process *process, bool los
                 sighting.start = process->runner_start;
                 see(sim, &sighting);
         }
-        /* It outlives the worker, whose place another may have by then. */
+        /* The leftover process outlives the worker, and another worker may have its index by then. */
         if (!process->leftover || !process->booted)
                 return;
         sighting.parent = process->detached || !process->runner_alive ? 1 : process->runner_pid;
@@ -263,7 +265,7 @@ static void see_process(struct sim *sim, const struct process *process, bool los
         see(sim, &sighting);
 }
 
-/* A worker of another sqmgr's, and a process whose user claims to be a worker of ours. */
+/* Shows a worker of another sqmgr, and a process whose user pretends that it is a worker of this one. */
 static void see_strangers(struct sim *sim)
 {
         struct sighting sighting = {
@@ -291,8 +293,8 @@ static void adopt_found(struct sim *sim, const struct claimant *claimant)
         const struct worker as_known = {.process.pid = claimant->pid, .process.start = claimant->start};
         struct process *process = find_known(sim, &as_known);
 
-        /* Whatever carries the mark of a worker that may live, and has not booted, may be it: so it is taken
-         * hold of, and gets no signal. */
+        /* A process that has the markers of a worker and has not booted may be that worker: sqmgr attaches to
+         * it and sends no signal. */
         if (!process && !claimant->booted)
                 process = process_left_behind(sim, claimant->pid - STRANGERS_PID, claimant->start);
         if (!process) {
@@ -306,7 +308,7 @@ static void adopt_found(struct sim *sim, const struct claimant *claimant)
         watch(sim, process, worker, 0);
 }
 
-/* Returns 0, or -errno where descriptors are short on the way. */
+/* Returns 0, or -errno if descriptors run short during the search. */
 static int search(struct sim *sim)
 {
         struct adoption *adoption = sim->shell.adoption;
@@ -317,7 +319,7 @@ static int search(struct sim *sim)
                 lost = lost && adoption->sought[i].lost;
         adoption_search_begin(adoption);
         for (size_t i = 0; i < sim->n_processes; i++) {
-                /* Of the dead nothing is to be seen. */
+                /* Dead processes are not in /proc. */
                 if (sim->processes[i]->left_behind || !process_is_alive(sim->processes[i]))
                         continue;
                 if (fails && rng_chance(&sim->rng, 100))
@@ -377,7 +379,8 @@ static void continue_state(struct sim *sim, const struct state *state, struct le
         }
 }
 
-/* Nothing of the last sqmgr's is on its way to its command, and unknown but to the ledger. */
+/* Returns true if the last sqmgr left no process that only the ledger knows, because it has not executed its
+ * command yet. */
 static bool may_lose_ledger(const struct sim *sim)
 {
         for (size_t i = 0; i < sim->n_processes; i++)
@@ -407,7 +410,7 @@ static void open_ledger(struct sim *sim)
         shell->ledger_lost = !kept && sim->now < sim->disk_full_until;
         observe_ledger(shell->world, !shell->ledger_lost);
         ledger_take_over(&shell->ledger);
-        /* What has not claimed its start by now is nobody's, and ends by itself. */
+        /* A process that has not claimed its start by now ends by itself. */
         for (size_t i = 0; i < sim->n_processes; i++)
                 if (sim->processes[i]->claim_at != USEC_INFINITY &&
                     !ledger_is_claimed(&sim->processes[i]->claim, sim->processes[i]->pid))
@@ -422,7 +425,7 @@ void shell_keep_ledger(struct sim *sim)
         observe_ledger(sim->shell.world, true);
 }
 
-/* Those that were started after the state was written last. */
+/* Adopts the workers that were started after the state was written last. */
 static void adopt_started(struct sim *sim, const struct ledger_starts *starts)
 {
         for (size_t i = 0; i < starts->n; i++) {
@@ -478,7 +481,7 @@ static void begin_link(struct sim *sim, unsigned fleet)
                 link->next_at = sim->now + rng_range(&sim->rng, 0, 10 * USEC_PER_MSEC);
                 return;
         }
-        /* What it waits for of a Redis is there. */
+        /* A fleet that needs no Redis counts as connected. */
         link->up = true;
         link->up_at = sim->now;
         observe_redis(sim->shell.world->fleets[fleet], true, sim->now);
@@ -509,7 +512,7 @@ void shell_start(struct sim *sim)
         spoil_state(sim);
         adopt(sim);
         pressure_continued(sim);
-        /* What happened after the last write is known to nobody. */
+        /* The new sqmgr does not know failures after the last write. */
         for (unsigned i = 0; i < sim->n_fleets; i++) {
                 const struct rollout *rollout = &shell->world->fleets[i]->rollout;
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How the workers of each framework react to signals, and what they report of themselves: the facts, without
- * chance. */
+/* How the workers of each framework react to signals and what they report: the facts, without chance. */
 #include "frameworks/table.h"
 #include "sim.h"
 #include <signal.h>
@@ -67,7 +66,7 @@ static const struct behavior rows[] = {
                 .heartbeat_busy = 60 * SEC,
                 .record_expiry = 300 * SEC,
                 .shows_boot = true,
-                /* None of those that lack it could be seen to be paused. */
+                /* A worker without a title could never be seen to be paused. */
                 .title_may_lack = true,
         },
         {
@@ -118,19 +117,19 @@ void behavior_give(const struct sim *sim, struct process *process)
         process->bare = rng_chance(&rng, behavior->bare * 10);
         process->titleless = rng_chance(&rng, behavior->titleless * 10);
         process->reports_start = behavior->reports_start && rng_chance(&rng, 500);
-        /* One that is deaf to its only signal drains for ever, as far as anybody can tell. */
+        /* A worker that ignores its only signal would drain forever. */
         if (process->uncaught)
                 process->deaf = false;
         if (!behavior->shows_boot || process->titleless)
                 process->titled = false;
         if (behavior->job_is_child && !process->titled)
                 process->leftover = process->detached = rng_chance(&rng, 200);
-        /* Nothing tells it from the worker. */
+        /* Without heartbeats, a leftover process cannot be distinguished from the worker. */
         if (fleet_is_bare(sim, process->fleet))
                 process->leftover = false;
 }
 
-/* Quiet: endless jobs end once they see it. */
+/* Quiets the worker. Endless jobs notice that and end. */
 void behavior_become_quiet(struct sim *sim, struct process *process)
 {
         process->quiet_from = USEC_INFINITY;
@@ -144,7 +143,7 @@ void behavior_become_quiet(struct sim *sim, struct process *process)
                         process->job_end[i] = sim->now + rng_range(&process->rng, 0, 20 * SEC);
 }
 
-/* Its stop signal has come so far that it is acted on. */
+/* The worker handles its stop signal. */
 void behavior_stop(struct sim *sim, struct process *process)
 {
         const struct behavior *behavior = process_behavior(sim, process);
@@ -159,14 +158,14 @@ void behavior_stop(struct sim *sim, struct process *process)
         process->stop_by = behavior->stop_waits ? USEC_INFINITY : sim->now + process->release.shutdown_usec;
 }
 
-/* No handler is set yet. */
+/* Delivers a signal to a worker that has set no handler yet. */
 static void signal_booting(const struct behavior *behavior, struct process *process, int signo, usec_t soon)
 {
         if (signo == SIGTSTP) {
                 process->frozen = true;
                 return;
         }
-        /* It dies of it, once it is not frozen any more. */
+        /* The signal ends the worker, once it is not frozen any more. */
         if (behavior->wakes)
                 process->frozen = false;
         if (!process->deaf)

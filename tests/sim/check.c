@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The promises, checked against what truly is the case in the world and what could be read of it: never
- * against what the core believes, save its orders and settings. */
+/* Checks the promises against the truth of the world and what could be read of it. What the core believes
+ * counts only for orders and settings. */
 #include "decide/pressure_response.h"
 #include "model/counts.h"
 #include "model/memory.h"
@@ -51,15 +51,15 @@ static usec_t stale_usec(const struct sim *sim, unsigned fleet)
         return settings_of(sim, fleet)->traits->stale_usec + 2 * sim->shell.settings.check_interval;
 }
 
-/* The heartbeat has changed recently, while time, Redis and sqmgr were trusted (P5, P9). */
+/* Returns true if the heartbeat has changed recently, while time, Redis and sqmgr were trusted (P5, P9). */
 static bool has_evidence(const struct sim *sim, const struct process *process)
 {
         return sim->fleets[process->fleet].link.up && process->trusted_reads > 0 &&
                sim->now - process->changed_at <= stale_usec(sim, process->fleet);
 }
 
-/* The promise that breaks where one without evidence is ended: P9 where its beat would be evidence, had time
- * or sqmgr itself not been disturbed since. */
+/* Returns the promise that is broken if a worker without evidence is ended: P9 if only a disturbance of time
+ * or sqmgr since its heartbeat makes that no evidence, else P5. */
 static const char *evidence_promise(const struct sim *sim, const struct process *process)
 {
         const struct link *link = &sim->fleets[process->fleet].link;
@@ -70,7 +70,8 @@ static const char *evidence_promise(const struct sim *sim, const struct process 
         return link->up && lately && doubted ? "P9" : "P5";
 }
 
-/* Alive as far as is known, and silent for hang_after in which it could have been heard. */
+/* Returns true if the worker is alive as far as known, and was silent for hang_after although its heartbeats
+ * could have been received. */
 static bool seems_hung(const struct sim *sim, const struct process *process)
 {
         const struct link *link = &sim->fleets[process->fleet].link;
@@ -84,14 +85,14 @@ static bool seems_hung(const struct sim *sim, const struct process *process)
                                  sim->now > from + MAX(hang_after, stale_usec(sim, process->fleet)));
 }
 
-/* The trial of a new worker is over (P7). */
+/* Returns true if the trial of a new worker is over (P7). */
 static bool outlived_trial(const struct sim *sim, const struct process *process)
 {
         return process->first_read_at != 0 &&
                sim->now >= process->first_read_at + settings_of(sim, process->fleet)->ready_after;
 }
 
-/* Active for ready_after, as far as anybody could know by now. */
+/* Returns true if the worker has been active for ready_after, as far as could be known. */
 static bool seems_ready(const struct sim *sim, const struct process *process)
 {
         const struct worker *worker = process->worker;
@@ -120,7 +121,7 @@ static unsigned count_living(const struct sim *sim, unsigned fleet)
         for (size_t i = 0; i < sim->n_processes; i++)
                 living += sim->processes[i]->fleet == fleet && process_is_alive(sim->processes[i]) &&
                           (sim->processes[i]->worker || !check_is_unowned(sim->processes[i]));
-        /* A fork that was asked for is one more. */
+        /* A requested fork counts. */
         return living + check_forking(sim, fleet, 0);
 }
 
@@ -151,7 +152,7 @@ static uint64_t known_size(const struct sim *sim, unsigned fleet)
         uint64_t base = sim->fleets[fleet].good.base_bytes;
         bool known = false;
 
-        /* The least memory that a worker does not share with its template. */
+        /* A forked worker's minimum of memory that is not shared. */
         if (sim->fleets[fleet].preloads)
                 base /= 4;
 
@@ -168,7 +169,7 @@ static uint64_t known_size(const struct sim *sim, unsigned fleet)
         return known ? base : 0;
 }
 
-/* P1: an extra worker takes no memory that is to be that of another, by what was there to be read. */
+/* P1: an extra worker takes no memory that, by what was read, another worker will need. */
 static void check_memory(struct sim *sim, const struct fleet *fleet, unsigned number)
 {
         uint64_t promised = 0;
@@ -202,7 +203,7 @@ static bool any_tries(const struct fleet *fleet)
         return false;
 }
 
-/* P3, and the bounds of surge. */
+/* Checks P3 and the bounds of surge. */
 static void check_start(struct sim *sim, const struct action *action)
 {
         const struct fleet *fleet = action->fleet;
@@ -210,7 +211,7 @@ static void check_start(struct sim *sim, const struct action *action)
         unsigned trying = check_forking(sim, number, fleet->generation), hung = 0;
         struct fleet_sim *model = &sim->fleets[number];
 
-        /* One that still boots and is outdated already takes no place of the surge (P6). */
+        /* A worker that is outdated while it still boots takes no place of the surge (P6). */
         for (size_t i = 0; i < fleet->n_workers; i++) {
                 const struct worker *worker = fleet->workers[i];
 
@@ -238,7 +239,7 @@ static void check_start(struct sim *sim, const struct action *action)
         check_memory(sim, fleet, number);
         check_fork(sim, action);
         model->gap_since = sim->now;
-        /* A fork counts as it comes forward. */
+        /* A fork is counted once sqmgr knows it. */
         if (!action->template)
                 check_flapping(sim, fleet);
 }
@@ -253,7 +254,7 @@ void check_flapping(struct sim *sim, const struct fleet *fleet)
                 model->hour_target = 0;
         }
         model->hour_target = MAX(model->hour_target, MAX(target_of(sim, fleet), 1U));
-        /* One that dies once it was ready is started again at once. */
+        /* A worker that dies after it was ready is replaced at once. */
         usec_t least = usec_add(MIN(fleet->settings->ready_after, 10 * SEC), 2 * SEC);
         if (++model->hour_starts > USEC_PER_HOUR / least * model->hour_target)
                 violate(sim, "flapping", "%u starts within an hour", model->hour_starts);
@@ -265,7 +266,7 @@ void check_flapping(struct sim *sim, const struct fleet *fleet)
                 violate(sim, "flapping", "%u starts within 10 s", model->burst_starts);
 }
 
-/* A new worker has outlived its trial and the last failure. */
+/* Resets the failures once a new worker has outlived its trial and the last failure. */
 static void forgive_failures(struct sim *sim, unsigned number)
 {
         struct fleet_sim *model = &sim->fleets[number];
@@ -282,7 +283,7 @@ static void forgive_failures(struct sim *sim, unsigned number)
         }
 }
 
-/* P2 and P7: others must be ready, and a release that fails replaces nobody. */
+/* P2 and P7: others must be ready, and a failing release replaces no worker. */
 static void check_replaced(struct sim *sim, const struct action *action, struct process *process)
 {
         const struct fleet *fleet = action->fleet;
@@ -329,7 +330,7 @@ static void check_quiet(struct sim *sim, const struct action *action, struct pro
                 check_replaced(sim, action, process);
 }
 
-/* One that was never heard of: ended only if it cannot have booted. */
+/* Checks that a worker without any heartbeat is ended only if it cannot have booted. */
 static void check_boot_stop(struct sim *sim, const struct action *action, struct process *process)
 {
         const struct link *link = &sim->fleets[process->fleet].link;
@@ -345,7 +346,7 @@ static void check_boot_stop(struct sim *sim, const struct action *action, struct
                         process_name(sim, process));
 }
 
-/* P1: proven idle by what was read, and idle in truth. */
+/* P1: the worker must be proven idle by what was read, and idle in truth. */
 static void check_idle(struct sim *sim, const struct action *action, struct process *process)
 {
         const struct worker *worker = action->worker;
@@ -384,8 +385,8 @@ static void check_idle(struct sim *sim, const struct action *action, struct proc
                         process->read_list_empty ? "empty" : "not known to be empty");
 }
 
-/* hang_action = kill: only one that hangs, and that is no fault of Redis: another beats, or none can be
- * tried. */
+/* Checks hang_action = kill: the worker must hang, and Redis must not be at fault. Another worker sends
+ * heartbeats, or none can be started to try. */
 static void check_hang_stop(struct sim *sim, const struct action *action, const struct process *process)
 {
         const struct fleet_sim *model = &sim->fleets[process->fleet];
@@ -424,7 +425,8 @@ static void note_failure(struct sim *sim, const struct process *process)
         model->failures++;
 }
 
-/* A fork that waits for the state has done nothing, and makes way for a worker that boots separately. */
+/* Returns true if a fork that waits for the state is ended in favor of a worker that boots separately: it has
+ * done nothing. */
 static bool makes_way(struct sim *sim, const struct action *action, const struct process *process)
 {
         const struct shell *shell = &sim->shell;
@@ -454,8 +456,7 @@ static void check_stop(struct sim *sim, const struct action *action, struct proc
 
 static void check_kill(struct sim *sim, const struct action *action, const struct process *process)
 {
-        /* The process that was signaled has ended, and has a successor: the signal goes to the successor
-         * alone. */
+        /* The process that got the stop signal has ended: this signal is for its successor alone. */
         if (action->worker->process.heartbeat_pid != 0 &&
             action->worker->process.heartbeat_start != process->runner_start)
                 return;
@@ -463,9 +464,9 @@ static void check_kill(struct sim *sim, const struct action *action, const struc
         usec_t from =
                 MAX(MAX(process->term_at, bounded ? 0 : process->cut_at), sim->shell.world->doubt.since);
 
-        /* A worker that may have got no signal is sent no second one, and its deadline holds. */
+        /* A worker whose stop signal is unconfirmed gets no second one, but its deadline counts. */
         bool was_asked = process->term_at != 0 || process->knows_end || action->worker->orders.unconfirmed ||
-                         /* A lying reader can report that: SECURITY.md. */
+                         /* A lying reader can report it as asked to exit: SECURITY.md. */
                          (process->lied_at != 0 && process_traits(sim, process)->quiet_is_stop);
         if (action->worker->state != WORKER_STOPPING || !was_asked)
                 violate(sim, "P1", "%s is killed before it was told to exit", process_name(sim, process));
@@ -499,8 +500,7 @@ void check_signalled(struct sim *sim, const struct action *action, struct proces
 {
         unsigned *times = action->kind == ACTION_QUIET ? &process->quiets : &process->stops;
 
-        /* A title is read at each poll, and follows some polls later: until then the worker is signaled
-         * again. */
+        /* The title shows the signal some polls later; until then the worker is signaled again. */
         bool again = action->kind == ACTION_QUIET && process_traits(sim, process)->title_completes;
 
         /* A lying reader can report again and again that a worker is not quiet. */
@@ -516,7 +516,7 @@ void check_signalled(struct sim *sim, const struct action *action, struct proces
                 violate(sim, "P1", "%s is asked to exit, and nothing records that",
                         process_name(sim, process));
         process->drains |= reports && action->kind == ACTION_QUIET;
-        /* The next one has its time to come to rest. */
+        /* The next worker has time until the idle check passes. */
         if (process_traits(sim, process)->quiet_when_idle)
                 sim->fleets[process->fleet].p6_since = 0;
         if (reports && ++process->reported_to_exit > 1 + sim->shell.ledger_losses &&
@@ -528,7 +528,7 @@ void check_signalled(struct sim *sim, const struct action *action, struct proces
                 note_failure(sim, process);
 }
 
-/* The dead worker is known to be dead now. */
+/* Call when sqmgr learns of the death of a worker. */
 void check_death(struct sim *sim, struct process *process)
 {
         const struct worker *worker = process->worker;
@@ -573,8 +573,8 @@ static void check_processes(struct sim *sim)
         }
 }
 
-/* P6 and P7: with enough others ready an old one leaves at once; a release that fails again and again halts.
- */
+/* P6 and P7: an old worker leaves at once if enough others are ready; a release that fails repeatedly halts
+ * the restart. */
 static void check_rollout(struct sim *sim, unsigned number)
 {
         struct fleet_sim *model = &sim->fleets[number];
@@ -612,8 +612,8 @@ static void check_rollout(struct sim *sim, unsigned number)
                 violate(sim, "P6", "an outdated worker is kept though enough others are ready");
 }
 
-/* The same of one that is wrongly taken for hung: P9 where it was silent for so long, but not heard all the
- * time. */
+/* Returns the promise that is broken if a worker wrongly counts as hung: P9 if it was silent for that long,
+ * but could not be received all the time; else P5. */
 static const char *silent_promise(const struct sim *sim, const struct process *process)
 {
         const struct link *link = &sim->fleets[process->fleet].link;
@@ -624,7 +624,7 @@ static const char *silent_promise(const struct sim *sim, const struct process *p
         return link->up && sim->shell.trusted_at > from && sim->now > from + hang_after ? "P9" : "P5";
 }
 
-/* Who hangs is known for it, and nobody else. */
+/* Records which workers hang, and checks that no other worker counts as hung. */
 void check_hung(struct sim *sim)
 {
         for (unsigned i = 0; i < sim->n_fleets; i++) {
@@ -643,7 +643,7 @@ void check_hung(struct sim *sim)
                 struct process *process = sim->processes[i];
 
                 process->hung = seems_hung(sim, process) ||
-                                /* A lying reader can report that: SECURITY.md. */
+                                /* A lying reader can make a worker seem hung: SECURITY.md. */
                                 (process->lied_at != 0 && process->worker && process->worker->heartbeat.hung);
                 if (!process->worker || process->worker->state > WORKER_QUIET)
                         continue;
@@ -655,13 +655,13 @@ void check_hung(struct sim *sim)
         }
 }
 
-/* A place that is empty, or held by one that hangs, is filled while Redis takes beats. */
+/* Checks that places that are empty or held by a hung worker are filled while Redis accepts heartbeats. */
 static void check_gaps(struct sim *sim, unsigned number)
 {
         struct fleet_sim *model = &sim->fleets[number];
         const struct fleet *fleet = sim->shell.world->fleets[number];
         unsigned trying = check_forking(sim, number, 0), heard = 0;
-        /* For a fork, or for a template that loads or makes room for another. */
+        /* The start waits for a fork, or for a template that loads or ends. */
         bool waits = trying > 0 ||
                      (check_preloads(sim, number) && !check_template(sim, number, true) &&
                       !check_template(sim, number, false) && check_living_templates(sim, number) > 0);
@@ -723,7 +723,7 @@ static bool fleet_settled(struct sim *sim, unsigned number, char *why, size_t si
         for (size_t i = 0; i < fleet->n_workers; i++) {
                 const struct worker *worker = fleet->workers[i];
 
-                /* What a reload outdated waits for a restart. */
+                /* Workers that a reload outdated stay until a restart. */
                 if (fleet->rollout.state == ROLLOUT_DONE && worker->generation != fleet->generation &&
                     fleet->generation != sim->fleets[number].reloaded_generation)
                         return false;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The promises of one life after another, checked as those of check.c are: what a new sqmgr must know, and
- * whom it takes for its workers. */
+/* Checks the promises across restarts of sqmgr: what a new sqmgr must know, and which processes it adopts. */
 #include "continuity/adoption.h"
 #include "model/names.h"
 #include "model/world.h"
@@ -28,7 +27,7 @@ void check_unproven(struct sim *sim, const struct action *action, struct process
                 violate(sim, "P4", "%s has booted, and is let go of", process_name(sim, process));
 }
 
-/* Each turn is measured by it: whole words at once. */
+/* Hashes whole words, because each pass computes the digest. */
 static uint64_t digest(uint64_t hash, const uint64_t *words, size_t n)
 {
         for (size_t i = 0; i < n; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is promised of templates and their forks, checked as the promises of check.c are. */
+/* Checks the promises about templates and their forks. */
 #include "continuity/state.h"
 #include "model/memory.h"
 #include "model/names.h"
@@ -13,8 +13,8 @@ bool check_is_unowned(const struct process *process)
 {
         if (process->left_behind || process->let_go || process->unseen)
                 return true;
-        /* A fork that waits runs nothing, and ends where nobody has heard of it; nor does a template, but for
-         * one that works. */
+        /* A fork that waits runs no job, and ends by itself if sqmgr does not know it. So does a template,
+         * unless it works as a worker. */
         return process->awaits_go ||
                (process->is_template && (!process->booted || process->as_template.template));
 }
@@ -41,8 +41,8 @@ bool check_preloads(const struct sim *sim, unsigned fleet)
                fleet_preload_refused(core)[0] == '\0';
 }
 
-/* Known to sqmgr, that it is ready, too, and not that it has ended: of one in a wrapper it learns that last.
- */
+/* Returns true if sqmgr knows that the template is ready, and not yet that it has ended. With a wrapper,
+ * sqmgr learns the end last. */
 static bool seems_ready(const struct template_process *template)
 {
         return template->template && !template->template->lost && template->ready &&
@@ -107,7 +107,7 @@ void check_fork(struct sim *sim, const struct action *action)
                         (unsigned long long)from->generation, (unsigned long long)new->generation);
 }
 
-/* No forked process runs that neither a lasting ledger nor the state names. */
+/* Checks that a forked process runs only once a durable ledger or the state names it. */
 void check_go(struct sim *sim, const struct process *process)
 {
         struct state *state = NULL;
@@ -139,7 +139,8 @@ void check_hello(struct sim *sim, const struct process *process)
                 violate(sim, "P4", "%s is taken for another", process_name(sim, process));
 }
 
-/* Long enough for any fork: it was asked for, and the template and sqmgr could do something about it. */
+/* Returns true if a requested fork has taken longer than any fork may, while the template and sqmgr could
+ * work on it. */
 static bool fork_is_overdue(const struct sim *sim, const struct template_process *template, usec_t slack)
 {
         const struct process *process = template->process;

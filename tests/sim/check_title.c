@@ -4,7 +4,7 @@
 #include "sim.h"
 
 #define SEC USEC_PER_SEC
-/* A title is written anew within half of that, mostly. */
+/* A title is mostly rewritten within half of this time. */
 #define TITLE_IDLE_USEC (20 * SEC)
 
 bool check_title_tells(const struct sim *sim, const struct process *process)

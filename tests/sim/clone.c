@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Another host of the same name, as two containers may have: its processes have the pids of ours, and beat in
- * our Redis. What of them could be told from ours by nobody is left out. */
+/* Another host of the same name, as with two containers: its processes have the pids of this host's workers
+ * and send heartbeats to the same Redis. Cases that cannot be distinguished by any evidence are left out. */
 #include "sim.h"
 #include <stdio.h>
 #include <string.h>
 
 #define SEC USEC_PER_SEC
-/* Beyond any serial of ours. */
+/* Serials from here on belong to clones. */
 #define CLONE_SERIAL 0x80000000U
-/* A worker that boots is polled sooner than that. */
+/* A booting worker is polled more often than this. */
 #define POLL_USEC (500 * USEC_PER_MSEC)
-/* Our worker has sent a heartbeat recently. */
+/* A heartbeat of the worker counts as recent for this long. */
 #define HEARD_USEC (20 * SEC)
 
 static void clone_add(struct sim *sim, struct rng *rng, unsigned fleet, pid_t pid, usec_t at)
@@ -50,13 +50,13 @@ void clone_of(struct sim *sim, const struct process *process)
 
         if (!sim->cloned || sim->calm || !rng_chance(&rng, 600))
                 return;
-        /* Both are deployed at once. */
+        /* Both hosts are deployed at the same time. */
         if (process->boot_at != USEC_INFINITY && rng_chance(&rng, 400))
                 at = MAX(sim->now, usec_sub(process->boot_at, SEC)) + rng_range(&rng, 0, 2 * SEC);
         clone_add(sim, &rng, process->fleet, process->runner_pid, at);
 }
 
-/* Returns true if nothing delays polls before this time. */
+/* Returns true if nothing delays polls until then. */
 static bool is_undisturbed(const struct sim *sim, usec_t until)
 {
         return redis_answers(sim) && sim->now >= MAX(sim->slow_until, sim->proc_fails_until) &&
@@ -78,7 +78,7 @@ static bool is_alone(const struct sim *sim, const struct clone *clone)
 
                 if (!process->runner_alive || process->runner_pid != clone->pid)
                         continue;
-                /* A fork boots at once. sqmgr does not check whether a template that runs jobs has booted. */
+                /* A fork boots at once, and whether a template works is not checked in time. */
                 if (!process->booted && (process->forked || process->is_template))
                         return true;
                 if (!process->booted && evidence_denies_boot(sim, process) &&
@@ -94,7 +94,8 @@ static bool is_alone(const struct sim *sim, const struct clone *clone)
         return false;
 }
 
-/* The clone's wall clock shows the same time as ours: sqmgr could not detect that another one is ahead. */
+/* The wall clocks of both hosts agree: with a clock that is ahead, the processes could not be distinguished.
+ */
 static uint64_t clone_clock(const struct sim *sim)
 {
         return (uint64_t)((int64_t)(sim->now + sim->suspended_usec) + sim->stepped_usec);

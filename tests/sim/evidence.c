@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the core is shown of a worker: as much as /proc and its record tell, by the traits of its framework.
- */
+/* What the core is shown of a worker: what /proc and its record contain, by the traits of its framework. */
 #include "observe/observe_identity.h"
 #include "sim.h"
 
@@ -44,7 +43,8 @@ bool evidence_title(const struct sim *sim, const struct process *process, unsign
                 return false;
         if (traits->has_title)
                 return true;
-        /* It is set as a job begins and ends; and by one that is paused as it would take the next. */
+        /* The title is set when a job begins or ends. A paused worker sets it when it would take the next
+         * job. */
         *ret_busy = process->n_jobs;
         *ret_quiet = traits->title_completes && process->quiet && process_jobs(process) == 0 &&
                      sim->now >= process->threads_gone_at;
@@ -69,7 +69,7 @@ void evidence_complete(struct sim *sim, const struct process *process, struct he
         *heartbeat = heartbeat_complete(process->worker, heartbeat, busy, quiet);
 }
 
-/* As idle_check.c finds it out: it runs a job in a child, or has slept through all looks of the last 3 s. */
+/* Like idle_check.c: the worker runs a job in a child, or has slept through all polls of the last 3 s. */
 bool evidence_idle(struct sim *sim, struct process *process)
 {
         if (sim->now < sim->proc_fails_until && rng_chance(&sim->rng, 300))
@@ -107,8 +107,8 @@ void check_not_idle(const struct sim *sim, struct process *process)
         process->try_at = sim->now;
 }
 
-/* P1: it gets no stop signal that could be quieted; nor one as it takes a job that would be lost by it,
- * unless it was never seen at rest. */
+/* P1: a worker that can be quieted gets no stop signal. A stop signal that would lose a job being fetched is
+ * sent only if the idle check passed, or refused for ten seconds. */
 void check_reported(struct sim *sim, const struct action *action, const struct process *process)
 {
         bool reports = action_signal(action) == ACTION_SIGNAL_STOP;

@@ -16,7 +16,7 @@ static uint64_t pick(struct rng *rng, const uint64_t *choices, size_t n)
 #define PICK(rng, ...)                                                                                       \
         pick(rng, (const uint64_t[]){__VA_ARGS__}, sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
 
-/* A framework of its own, and what it leaves to its settings. */
+/* Chooses the framework of a fleet, and the settings that the framework leaves open. */
 static void make_framework(uint64_t seed, unsigned number, struct fleet_sim *fleet)
 {
         struct rng rng = rng_fork(seed, 100 + number);
@@ -30,11 +30,11 @@ static void make_framework(uint64_t seed, unsigned number, struct fleet_sim *fle
                 fleet->settings[i].heartbeat = heartbeat;
                 fleet->settings[i].stop_bounded = bounded;
         }
-        /* One that is deaf to its only signal drains for ever, as far as anybody can tell. */
+        /* A worker that ignores its only signal would drain forever. */
         if (traits->quiet_is_stop && !bounded)
                 fleet->good.deaf = 0;
         if (traits->heartbeat == HEARTBEAT_NONE) {
-                /* What was started is the worker. */
+                /* Without heartbeats, the started process is the worker. */
                 fleet->good.wrapped = 0;
         }
         fleet->release = fleet->good;
@@ -92,13 +92,13 @@ static void make_settings(struct rng *rng, const struct release *release, struct
                 settings->drain_timeout = PICK(rng, 3, 10) * USEC_PER_MIN;
 }
 
-/* One of many, which one is seen when it happens. */
+/* Returns a choice among processes; the modulo is taken when the act happens. */
 static uint64_t make_choice(struct rng *rng)
 {
         return rng->left > 0 ? rng_draw(rng, UINT16_MAX) : rng_next(rng) >> 8;
 }
 
-/* Faults last from an instant to minutes, mostly short. */
+/* Faults last from an instant to minutes; most are short. */
 static usec_t make_span(struct rng *rng, enum act_kind kind)
 {
         switch (kind) {
@@ -128,7 +128,7 @@ static usec_t make_span(struct rng *rng, enum act_kind kind)
 
 static enum act_kind make_kind(struct rng *rng)
 {
-        /* A restart is where most can go wrong. */
+        /* More restarts than other acts: most can go wrong there. */
         if (rng_chance(rng, 180))
                 return ACT_RESTART;
         return (enum act_kind)rng_range(rng, 0, ACT_SHUTDOWN);
@@ -143,7 +143,7 @@ static void make_schedule(struct sim *sim)
         for (size_t i = 0; i < sim->n_acts; i++) {
                 struct act act = {.kind = make_kind(rng)};
 
-                /* Troubles like company. */
+                /* Faults often coincide. */
                 at = i > 0 && rng_chance(rng, 500) ? sim->acts[i - 1].at - sim->begun_at +
                                                              rng_range(rng, 0, PICK(rng, 1, 10, 60) * SEC)
                                                    : rng_range(rng, 0, span);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Which heartbeat is whose, as src/frameworks/heartbeats.c finds out: the real roster of observe/match.h,
- * fed from the modelled Redis, where the dead linger and their pids are in use again. */
+/* Finds which heartbeat belongs to which worker, like src/frameworks/server_heartbeats.c: the real
+ * observe/match.h, fed from the simulated Redis, where records of dead processes remain and their pids are
+ * reused. */
 #include "model/birth.h"
 #include "model/freshness.h"
 #include "model/world.h"
@@ -9,11 +10,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The identity that a lying reader invents: of init, which is no worker. */
+/* The identity that a lying reader invents: that of init, which is no worker. */
 #define FOREIGN_PID    1
 #define FOREIGN_SERIAL 0xfffffffU
 
-/* Of a worker that has sent a heartbeat. */
+/* Returns the identity of a worker that has sent a heartbeat. */
 static const char *identity_text(struct process *process)
 {
         if (process->name[0] == '\0')
@@ -89,7 +90,7 @@ void identify_added(struct sim *sim, unsigned fleet)
         match_owner_added(match);
 }
 
-/* The process that its heartbeat comes from has ended, and a wrapper lives. */
+/* Call when the process that sent heartbeats has ended and its wrapper lives. */
 void identify_forget(struct sim *sim, struct process *process)
 {
         struct process *writer = process->identity != 0 ? find_serial(sim, process->identity - 1) : NULL;
@@ -157,7 +158,7 @@ static void resolve_owners(struct sim *sim, struct match *match)
         }
 }
 
-/* What was served for the writer of this identity. */
+/* Returns the answer for this identity, and its writer. */
 static const struct record *answer_of(const struct sim *sim, unsigned fleet, const char *identity,
                                       struct process **ret_writer)
 {
@@ -170,7 +171,8 @@ static const struct record *answer_of(const struct sim *sim, unsigned fleet, con
         return clone ? &clone->answer : *ret_writer ? &(*ret_writer)->answer : NULL;
 }
 
-/* What is of one that has not booted was there before it. Returns false where that cannot be told. */
+/* Rejects the candidates of a process that has not booted: they are older than the process. Returns false if
+ * it is not known whether it has booted. */
 static bool sort_out_unbooted(struct sim *sim, struct match *match, const struct process *process)
 {
         size_t at = 0;
@@ -238,7 +240,7 @@ static void decide(struct sim *sim, struct process *process)
         if (!best)
                 return;
         process->identity = parse_identity(best->identity);
-        /* No process of that pid lives below it: it cannot be taken hold of. */
+        /* No process of that pid lives below the worker, so sqmgr cannot attach to it. */
         if (best->pid != process->runner_pid) {
                 identify_forget(sim, process);
                 return;
@@ -269,7 +271,7 @@ void identify(struct sim *sim, unsigned fleet)
         }
 }
 
-/* The heartbeat that counts as this worker's; written_at 0: there is none. */
+/* Returns the heartbeat that counts as this worker's; written_at 0: none. */
 struct record identify_answer(const struct sim *sim, const struct process *process)
 {
         const struct process *writer =

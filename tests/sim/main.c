@@ -29,7 +29,7 @@ static double seconds_now(void)
         return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* stop is shared: one that failed is enough. */
+/* Runs a share of the seeds. stop is shared by all children: the first failure ends all of them. */
 static void run_share(const struct options *options, unsigned share, volatile bool *stop,
                       struct totals *totals)
 {
@@ -56,7 +56,8 @@ static void run_share(const struct options *options, unsigned share, volatile bo
         free(sim);
 }
 
-/* A child for each share; what it found comes back through a pipe. Returns false where one came to grief. */
+/* Runs each share in a child, which returns its result through a pipe. Returns false if a child failed to do
+ * so. */
 static bool run_shares(const struct options *options, struct totals *ret)
 {
         int *pipes = calloc(options->processes, sizeof(*pipes));
@@ -170,7 +171,7 @@ int main(int argc, char *argv[])
         struct totals totals = {0};
         double begun = seconds_now();
 
-        /* As a test it takes what fits into its share of `make check`. */
+        /* Without arguments, as a test of `make check`, only for a bounded time. */
         if (argc == 1)
                 options.seconds = 20;
         if (!read_options(argc, argv, &options))

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory pressure: when the machine stands still for want of memory, what is read of that, and what sqmgr may
- * do about it then. */
+/* Memory pressure: when it occurs, what is read of it, and what sqmgr may do about it. */
 #include "model/pressure.h"
 #include "decide/pressure_response.h"
 #include "model/world.h"
@@ -11,7 +10,7 @@
 #define LASTS     (10 * SEC)
 #define HUNDREDTH 100
 
-/* In one world of four. */
+/* One world in four has memory pressure. */
 void pressure_open(struct sim *sim)
 {
         struct rng rng = rng_fork(sim->seed, 300);
@@ -45,7 +44,7 @@ static unsigned hundredths(struct rng *rng, unsigned from, unsigned to)
         return (unsigned)rng_range(rng, from, to) * HUNDREDTH;
 }
 
-/* What could be known of it by now, by what was read: not by the core's own notes. */
+/* Derives the expected state from the readings alone, not from the core. */
 static void judge(struct sim *sim, const struct pressure_reading *reading, bool is_over)
 {
         struct squeezed *squeezed = &sim->squeezed;
@@ -82,7 +81,7 @@ void pressure_look(struct sim *sim)
         observe_pressure(sim->shell.world, &reading, sim->now);
 }
 
-/* A new sqmgr has started, and does not know of the pressure. */
+/* Call when sqmgr has started: it has read nothing yet. */
 void pressure_forgotten(struct sim *sim)
 {
         sim->squeezed = (struct squeezed){0};
@@ -101,10 +100,10 @@ void pressure_continued(struct sim *sim)
         sim->squeezed.since = sim->now;
 }
 
-/* sqmgr knows that the worker has exited, and that no later order has caused this. */
+/* Call when a worker is known to be gone, and no order caused that meanwhile. */
 void pressure_left(struct sim *sim, const struct process *process)
 {
-        /* An earlier sqmgr may have chosen it. */
+        /* An earlier sqmgr may have asked this worker to leave. */
         if ((process->pressed || process->worker->orders.pressed) && sim->squeezed.high &&
             process->worker->reason == REASON_MEMORY)
                 sim->fleets[process->fleet].left++;

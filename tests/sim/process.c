@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Modelled workers: a life with its true races, told in one function for each thing that can be due. */
+/* Simulated workers with their real races: one function for each kind of step. */
 #include "sim.h"
 #include <signal.h>
 #include <string.h>
@@ -45,7 +45,7 @@ uint64_t process_bytes(const struct sim *sim, const struct process *process)
                 return process->main_alive ? MEGABYTE : 0;
         if (process->booted && !sim->calm)
                 bytes += process->leak_per_sec * ((sim->now - process->booted_at) / SEC);
-        /* As it boots it grows to its size; one that never does comes as far. */
+        /* A worker grows to its size while booting, also if it never completes the boot. */
         usec_t age = sim->now - process->spawned_at;
         usec_t span = process->boot_at != USEC_INFINITY ? process->boot_at - process->spawned_at : 30 * SEC;
         if (!process->booted && !process->forked && age < span)
@@ -100,7 +100,7 @@ static bool pid_is_free(const struct sim *sim, pid_t pid)
         return true;
 }
 
-/* Now and then the pid of a worker that died recently, whose heartbeat is still to be read. */
+/* Returns a new pid; sometimes that of a worker that died recently and whose heartbeat can still be read. */
 static pid_t new_pid(struct sim *sim, struct rng *rng)
 {
         for (size_t i = 0; i < sim->n_processes; i++)
@@ -124,7 +124,7 @@ static void process_marker(const struct sim *sim, struct process *process, uint6
         process->detached = !process->wrapped && rng_chance(rng, 500);
 }
 
-/* There is room for it among the others. */
+/* Allocates a process; the caller fills it in and counts it. */
 static struct process *new_process(struct sim *sim)
 {
         if (sim->n_processes == sim->processes_allocated) {
@@ -175,7 +175,7 @@ struct process *process_left_behind(struct sim *sim, pid_t serial, uint64_t star
         return process;
 }
 
-/* When it boots, or fails at it. */
+/* Chooses when the process boots or fails to. */
 static void choose_boot(struct sim *sim, struct process *process)
 {
         const struct release *release = &process->release;
@@ -268,7 +268,7 @@ void process_go(struct sim *sim, struct process *process)
         process->next_at = sim->now;
 }
 
-/* What the dead runner wrote stays in Redis, as its own. */
+/* Keeps the record of the dead runner in Redis, as a dead process of its own. */
 static void leave_stale_record(struct sim *sim, struct process *process)
 {
         struct process *ghost = new_process(sim);
@@ -284,7 +284,7 @@ static void leave_stale_record(struct sim *sim, struct process *process)
         sim->processes[sim->n_processes++] = ghost;
 }
 
-/* The wrapper starts another runner, or its other one is all that is left. */
+/* The wrapper starts another runner, or the other of its twins remains. */
 static void respawn(struct sim *sim, struct process *process)
 {
         struct rng *rng = &process->rng;
@@ -293,7 +293,7 @@ static void respawn(struct sim *sim, struct process *process)
         process->respawn_at = USEC_INFINITY;
         process->serial = sim->serial++;
         process->name[0] = '\0';
-        /* Pids come round, but not within the seconds that a wrapper takes. */
+        /* A new pid: pids are not reused within the seconds that a wrapper takes. */
         process->runner_pid = sim->next_pid++;
         process->runner_start = sim->now + 1;
         process->runner_boottime = sim->now + sim->suspended_usec;
@@ -385,8 +385,8 @@ static usec_t job_length(struct sim *sim, struct process *process)
         return rng_wait(rng, SEC);
 }
 
-/* A job is fetched, and registered a little later: one that was fetched before quiet may be registered after.
- */
+/* A job is registered shortly after it was fetched: a job fetched before the quiet signal may be registered
+ * after it. */
 static void step_jobs(struct sim *sim, struct process *process)
 {
         for (unsigned i = 0; i < process->n_jobs;) {
@@ -445,7 +445,8 @@ static usec_t next_heartbeat(const struct sim *sim, struct process *process, con
         return sim->now + span;
 }
 
-/* A later write adds it to no record that was lost. */
+/* Returns the time of registration for the next record. Only the first record sets it; if that was lost,
+ * later ones have none. */
 static uint64_t birth_of(struct process *process, uint64_t written_usec)
 {
         const struct record *last = &process->records[0];
@@ -455,7 +456,8 @@ static uint64_t birth_of(struct process *process, uint64_t written_usec)
         return first ? written_usec : last->written_at != 0 ? last->heartbeat.born_usec : 0;
 }
 
-/* The work state is copied, a round trip later the quiet flag may be read, and both are written. */
+/* A heartbeat: copies the work state, and writes it a round trip later, perhaps with the quiet flag as it is
+ * by then. */
 static void step_heartbeat(struct sim *sim, struct process *process)
 {
         const struct behavior *behavior = process_behavior(sim, process);
@@ -483,7 +485,7 @@ static void step_heartbeat(struct sim *sim, struct process *process)
         };
         if (behavior->reports_birth)
                 heartbeat.born_usec = birth_of(process, heartbeat.sent_usec);
-        /* These are for its title to say. */
+        /* With these frameworks only the title shows both. */
         if (process_traits(sim, process)->title_completes) {
                 heartbeat.busy = 0;
                 heartbeat.quiet = false;
@@ -495,7 +497,7 @@ static void step_heartbeat(struct sim *sim, struct process *process)
         process->heartbeat_at = next_heartbeat(sim, process, behavior);
 }
 
-/* Returns true where the process has ended. */
+/* Returns true if the process has ended. */
 static bool step_end(struct sim *sim, struct process *process)
 {
         if (sim->now >= process->crash_at) {
@@ -577,7 +579,7 @@ void process_claims(struct sim *sim, struct process *process, unsigned record)
         process->next_at = MIN(process->next_at, process->claim_at);
 }
 
-/* Its first act. */
+/* Claims the slot of the ledger, the first step of a process. */
 static void step_claim(struct sim *sim, struct process *process)
 {
         if (sim->now < process->claim_at)

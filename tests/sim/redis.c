@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Modelled Redis: away, silent, slow, failed over, a stale replica, garbage, emptied. */
+/* The simulated Redis and its faults: down, silent, slow, failed over, a stale replica, garbage, emptied. */
 #include "sim.h"
 
 bool redis_answers(const struct sim *sim)
@@ -27,8 +27,8 @@ void redis_write(struct sim *sim, struct process *process, const struct heartbea
 struct record redis_read(struct sim *sim, struct process *process)
 {
         struct record record = process->records[0];
-        /* What a late replica has yet to tell of the dead would look like life: nobody could tell it apart,
-         * so that is left out; and so would an old record whose standing there is its beat. */
+        /* Left out, because nothing could distinguish them from life: late records of dead processes on a
+         * replica, and old records of frameworks where an existing record counts as a heartbeat. */
         bool late = process->runner_alive && !process_traits(sim, process)->process_is_heartbeat;
         bool frozen = late && sim->now < sim->frozen_until;
 

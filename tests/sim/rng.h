@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Chance, all of it from a seed, or from bytes and then from a seed. */
+/* Random numbers from a seed, or from bytes and, once these are used up, from a seed. */
 #pragma once
 
 #include "base/usec.h"
@@ -8,7 +8,7 @@
 
 struct rng {
         uint64_t state;
-        const uint8_t *bytes; /* these first, so that who makes them up has a hand in what happens */
+        const uint8_t *bytes; /* used first, so that a fuzzer that makes them can influence what happens */
         size_t left;
 };
 
@@ -22,7 +22,7 @@ static inline uint64_t rng_next(struct rng *rng)
         return z ^ (z >> 31);
 }
 
-/* A generator of its own for each purpose: what one draws changes nothing for the others. */
+/* Makes a separate generator for a purpose: draws from one do not change the others. */
 static inline struct rng rng_fork(uint64_t seed, uint64_t purpose)
 {
         struct rng rng = {.state = seed * 0x9e3779b97f4a7c15U ^ (purpose + 1) * 0xd1342543de82ef95U};
@@ -31,7 +31,7 @@ static inline struct rng rng_fork(uint64_t seed, uint64_t purpose)
         return rng;
 }
 
-/* To be taken modulo max + 1: of the bytes no more than that needs. */
+/* Returns a number that the caller takes modulo max + 1. Uses no more bytes than max needs. */
 static inline uint64_t rng_draw(struct rng *rng, uint64_t max)
 {
         uint64_t value = 0;
@@ -43,7 +43,7 @@ static inline uint64_t rng_draw(struct rng *rng, uint64_t max)
         return value;
 }
 
-/* From min to max, both included. */
+/* Returns a number from min to max, both included. */
 static inline uint64_t rng_range(struct rng *rng, uint64_t min, uint64_t max)
 {
         return max <= min ? min : min + rng_draw(rng, max - min) % (max - min + 1);
@@ -54,7 +54,7 @@ static inline bool rng_chance(struct rng *rng, unsigned of_1000)
         return rng_draw(rng, 999) % 1000 < of_1000;
 }
 
-/* Roughly exponential: mostly short, sometimes long. */
+/* Returns a roughly exponential time: mostly short, sometimes long. */
 static inline usec_t rng_wait(struct rng *rng, usec_t mean)
 {
         usec_t wait = rng_range(rng, 0, mean);

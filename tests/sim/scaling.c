@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Queues that some fleets' counts follow: what waits there is chance, and what becomes of the counts is
- * judged. */
+/* Autoscaled fleets: makes random queues, and judges the resulting counts. */
 #include "autoscaling/autoscale_rules.h"
 #include "model/queues.h"
 #include "model/world.h"
@@ -110,7 +109,8 @@ void scaling_look(struct sim *sim, unsigned number)
         struct fleet *fleet = sim->shell.world->fleets[number];
         struct autoscale_reading reading = {.service = SEC};
 
-        /* Once all has settled it is to stay so; whoever runs jobs then may come to need fewer threads. */
+        /* After everything has settled, no count may change any more, though running jobs may come to need
+         * fewer threads. */
         if (!fleet_scales(fleet) || sim->settled_at != 0)
                 return;
         if (!autoscale_of(fleet)->served) {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What src/daemon does around the core, with modelled parts: the loop, polls, the connection to Redis,
- * signals. */
+/* The part of src/daemon around the core, simulated: the loop, polls, the connection to Redis, signals. */
 #include "model/deadlines.h"
 #include "model/exit_status.h"
 #include "model/idle_proof.h"
@@ -69,7 +68,7 @@ static void link_set(struct sim *sim, unsigned fleet, bool up)
         observe_redis(sim->shell.world->fleets[fleet], up, sim->now);
 }
 
-/* Asked: the whole fleet's pipeline. */
+/* Sends the batch of queries of the whole fleet. */
 static void link_ask(struct sim *sim, unsigned fleet)
 {
         struct link *link = &sim->fleets[fleet].link;
@@ -84,7 +83,7 @@ static void link_ask(struct sim *sim, unsigned fleet)
         usec_t trip = redis_trip(sim, &sim->rng), delay = reader_delay(sim, fleet);
         link->served_at = sim->now + trip / 2;
         link->answer_at = sim->now + trip + delay;
-        /* Until then the reader answers pings. */
+        /* The reader answers pings meanwhile. */
         link->next_at += delay;
 }
 
@@ -184,8 +183,8 @@ static void link_step(struct sim *sim, unsigned fleet)
                 link_set(sim, fleet, redis_answers(sim) && redis_trip(sim, &sim->rng) < COMMAND_TIMEOUT_USEC);
 }
 
-/* All that was known of the worker has ended, and another one that its command had started has booted: before
- * its first beat that takes its place, see exits.c. */
+/* All known processes of the worker have ended, and another one that its command started has booted. Even
+ * before its first heartbeat, it takes the place of the worker; see exits.c. */
 static void take_left_behind(struct sim *sim, struct process *process, const struct exit_status *status)
 {
         struct worker *worker = process->worker;
@@ -406,7 +405,7 @@ static int signal_worker(struct sim *sim, const struct worker *worker, int signo
 
         if (sim->now < sim->proc_fails_until && rng_chance(&sim->rng, 300))
                 return EACCES;
-        /* What has ended gets none, and nobody else in its stead. */
+        /* A process that has ended gets no signal, nor does another process instead. */
         if (worker->process.heartbeat_pid != 0 &&
             (!process->runner_alive || worker->process.heartbeat_start != process->runner_start))
                 return ESRCH;
@@ -417,7 +416,7 @@ static int signal_worker(struct sim *sim, const struct worker *worker, int signo
         return process_signal(sim, process, signo, worker->process.heartbeat_pid == 0);
 }
 
-/* Returns whether it is not to be quieted yet, as it may be taking a job. */
+/* Returns true if the worker must not be quieted yet, because it may be taking a job. */
 static bool awaits_idle_check(struct sim *sim, const struct action *action, struct process *process)
 {
         if (action->kind != ACTION_QUIET)
@@ -464,7 +463,7 @@ static void was_signalled(struct sim *sim, const struct action *action, bool for
                 process_kill(sim, process, true);
 }
 
-/* Returns whether anything came of it, as the daemon's execute() does. */
+/* Executes an action like the daemon's execute(). Returns true if something changed. */
 static bool carry_out(struct sim *sim, const struct action *action)
 {
         struct worker *worker = action->worker;
@@ -532,7 +531,7 @@ static void notify_events(struct sim *sim)
                 world_events_clear(world);
 }
 
-/* The truth: the machine slept, its clock was stepped, or this turn is late. */
+/* Detects from the truth that the machine was suspended, its clock was stepped, or this pass is late. */
 static void observe_disturbance(struct sim *sim)
 {
         struct shell *shell = &sim->shell;
@@ -576,14 +575,14 @@ static bool on_action(const struct action *action, _unused_ usec_t now, void *us
 
         if (sim->broken || sim->shell.dying)
                 return false;
-        /* What the actions of this round were planned on. */
+        /* Before the first action of a round: the state that its plan was based on. */
         if (action == sim->shell.pass.plan.actions)
                 check_hung(sim);
         check_action(sim, action);
         return !shell_dies_here(sim) && carry_out(sim, action);
 }
 
-/* Nobody lives on who could do anything more. */
+/* Returns true if sqmgr has ended: it drained all workers, or was killed. */
 static bool has_ended(struct sim *sim)
 {
         struct shell *shell = &sim->shell;
@@ -598,7 +597,8 @@ static bool has_ended(struct sim *sim)
         return !shell->running;
 }
 
-/* The state is saved soon after a start, however many follow. The ledger names the starts meanwhile. */
+/* Checks that the state is saved soon after a start, however many starts follow. Meanwhile the ledger names
+ * them. */
 static void check_deferral(struct sim *sim, bool deferred)
 {
         struct shell *shell = &sim->shell;
@@ -697,7 +697,7 @@ void shell_step(struct sim *sim)
                         link_serve(sim, i);
         if (sim->now < shell->stalled_until)
                 return;
-        /* After a stall both are due: which of them the loop takes first is chance. */
+        /* After a stall, timer and descriptors are due; either may come first. */
         bool due = sim->now >= shell->wake_at;
         if (due && shell->timer_first) {
                 timer_step(sim);

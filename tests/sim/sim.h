@@ -662,19 +662,19 @@ void check_not_idle(const struct sim *sim, struct process *process);
 /* An unproven process gets no signal, and is let go of only if it is no worker. */
 void check_unproven(struct sim *sim, const struct action *action, struct process *process, bool signals);
 void check_turn(struct sim *sim);
-/* Time has passed. */
+/* Call as time passes: records which workers hang, and checks that no other worker counts as hung. */
 void check_hung(struct sim *sim);
-/* A live worker keeps its index and generation. */
+/* Checks that a live worker keeps its index and generation. */
 void check_adopted(struct sim *sim, const struct process *process, const struct worker *known,
                    const struct worker *worker);
 /* A process that a search found is adopted as the worker that it is. */
 void check_found(struct sim *sim, const struct process *process, const struct claimant *claimant,
                  const struct worker *worker);
-/* After a search: starts are held only if it failed. */
+/* Call after a search. whole: the search was complete, so no starts may be held any more. */
 void check_held(struct sim *sim, bool whole);
 /* Returns a digest of all facts that a new sqmgr must know: it changes with each of them. */
 uint64_t check_digest(const struct sim *sim);
-/* The saved state is current again. */
+/* Call when the saved state was restored: checks that nothing in it was lost. */
 void check_continued(struct sim *sim);
 void check_command(struct sim *sim, struct fleet *fleet, bool holds, const char *what);
 /* written_at: when the simulated process wrote the heartbeat. */
@@ -682,7 +682,7 @@ void check_reading(struct sim *sim, struct process *process, const struct heartb
                    usec_t written_at);
 /* Earlier readings of the fleet are no evidence any more; fleet UINT32_MAX: of all fleets. */
 void check_distrust(struct sim *sim, unsigned fleet);
-/* A new sqmgr has read nothing. */
+/* Call when a new sqmgr begins, which has read nothing. */
 void check_began(struct sim *sim);
 void check_death(struct sim *sim, struct process *process);
 bool check_has_lied(const struct sim *sim, unsigned fleet);
@@ -696,8 +696,8 @@ bool check_settled(struct sim *sim, bool must);
 bool check_title_tells(const struct sim *sim, const struct process *process);
 /* The title of a worker was read whose heartbeat is not known. */
 void check_title(struct sim *sim, struct process *process, bool known, bool idle);
-/* The number of workers whose heartbeats are not known, and that have taken jobs for ready_after by their
- * titles. */
+/* Returns the number of workers without known heartbeats whose titles have shown for ready_after that they
+ * accept jobs. */
 unsigned check_title_ready(const struct sim *sim, unsigned fleet, const struct process *except);
 /* check_title_tells(), with the check before a worker is quieted by its title. */
 bool check_title_quiet(struct sim *sim, const struct process *process);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tells what happened, and drops from a failing schedule what the failure does not need. */
+/* Prints what happened, and reduces a failing schedule to the acts that the failure needs. */
 #include "story.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,8 +8,8 @@
 #define LINES_MAX 70
 
 struct story {
-        bool all;      /* each line as it comes */
-        char name[24]; /* of whom; "": there is but one */
+        bool all;      /* print each line at once */
+        char name[24]; /* the host of the story; "": there is only one */
         char verdict[600];
         size_t n;
         char lines[LINES_MAX][360];
@@ -62,8 +62,8 @@ const char *process_name(const struct sim *sim, const struct process *process)
         return name;
 }
 
-/* Runs it without the acts that are left out. Returns true where it fails; then *ret_invariant says
- * how. */
+/* Runs the world without the acts that are left out. Returns true if it fails, with the broken invariant in
+ * *ret_invariant. */
 static bool run(const struct origin *origin, const bool left_out[static SCHEDULE_MAX], struct story *story,
                 char invariant[static 16])
 {
@@ -83,7 +83,7 @@ static bool run(const struct origin *origin, const bool left_out[static SCHEDULE
         return broken;
 }
 
-/* Halves first, then single acts, until nothing more can be left out. */
+/* Tries to leave out halves, then ever smaller parts and single acts, until no act can be left out. */
 static void leave_out(const struct origin *origin, bool left_out[static SCHEDULE_MAX], const char *invariant)
 {
         char other[16];

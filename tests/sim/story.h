@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Tells what happened in a run. */
+/* Prints what happened in a run. */
 #pragma once
 
 #include "sim.h"
 
-/* Runs what fails again, leaves out of its schedule what the failure does not need, and tells the
- * rest. */
+/* Runs a failing world again, reduces its schedule to what the failure needs, and prints the run. shrink:
+ * false: without reducing. */
 void story_explain(const struct origin *origin, bool shrink);
-/* Runs what fails again, and tells in one line how. */
+/* Runs a failing world again, and prints in one line how it fails. */
 void story_name(const struct origin *origin);
-/* Runs it and tells everything. Returns true where it fails. */
+/* Runs the world and prints everything. Returns true if it fails. */
 bool story_report_all(const struct origin *origin);
-/* Each event is printed as it comes, with the name of its process. */
+/* From now on each event is printed at once, after name. */
 void story_begin(struct sim *sim, const char *name);
 void story_end(struct sim *sim);

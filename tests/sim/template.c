@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Templates: processes that load a release and are forked, and what the shell does with them. */
+/* Templates: processes that load a release and are forked, and the shell's part. */
 #include "continuity/state.h"
 #include "model/poll_schedule.h"
 #include "observe/observe_memory.h"
@@ -32,12 +32,13 @@ static void make_preloading(struct sim *sim, unsigned number)
         bool both = rng_chance(&rng, 700), first = rng_chance(&rng, 700);
         model->settings[0].preload = both || first;
         model->settings[1].preload = both || !first;
-        /* Another one than before outdates workers. */
+        /* A changed preload setting outdates workers. */
         if (!both)
                 model->settings[1].launch_hash = !model->settings[0].launch_hash;
 }
 
-/* A release that loads and works for a moment alone, a restart to it, and deaths of the old workers. */
+/* Schedules a bad release that loads but works only for a moment, a restart to it, and deaths of old workers.
+ */
 static void make_halt(struct sim *sim, struct rng *rng)
 {
         static const enum act_kind kinds[] = {ACT_RELEASE_BAD, ACT_RESTART, ACT_WORKER_KILL, ACT_WORKER_KILL};
@@ -100,7 +101,7 @@ static struct process *spawn(struct sim *sim, const struct fleet *fleet)
         if (template->unhooked)
                 return process;
         process->titled = process->elsewhere = false;
-        /* It serves for a while, and ends by a fault of its own. */
+        /* Sometimes the template serves for a while and then crashes. */
         if (process->crash_at == USEC_INFINITY && process->boot_at != USEC_INFINITY && !sim->calm &&
             rng_chance(&rng, 100))
                 process->crash_at = process->boot_at + rng_range(&rng, 0, 20 * USEC_PER_MIN);
@@ -112,7 +113,7 @@ static bool is_held(const struct sim *sim, const struct process *process)
         return process->frozen || sim->now < process->hang_until;
 }
 
-/* The socket of the fork that was asked for is closed: whatever comes of it ends. */
+/* Closes the socket of the requested fork: if it exists, it ends. */
 static void close_fork(struct sim *sim, struct template_process *template)
 {
         struct process *fork = template->fork;
@@ -134,7 +135,7 @@ static void hang_up(struct sim *sim, struct template_process *template)
         template->process->next_at = MIN(template->process->next_at, sim->now + MSEC);
 }
 
-/* It has read that it is to fork. */
+/* The template has read the request to fork. */
 static void fork_now(struct sim *sim, struct template_process *template)
 {
         struct process *process = template->process;
@@ -155,7 +156,7 @@ usec_t template_next_at(const struct process *process)
 {
         const struct template_process *template = &process->as_template;
 
-        /* What it is asked for it hears once it has loaded. */
+        /* The template reads requests only once it has loaded. */
         if (!template->loaded)
                 return USEC_INFINITY;
         return template->connected ? template->fork_at : 0;
@@ -260,7 +261,7 @@ void template_exit_step(struct sim *sim, struct process *process)
         if (process->main_alive && !template->ready)
                 return;
         if (process->main_alive) {
-                /* What is left around it has nothing more to do. */
+                /* The wrapper that remains has nothing more to do. */
                 hang_up(sim, template);
                 process_kill(sim, process, true);
                 return;
@@ -275,7 +276,7 @@ void template_exit_step(struct sim *sim, struct process *process)
         template->template = NULL;
 }
 
-/* Returns whether it works: then it is a worker from now on. */
+/* Returns true if the template works as a worker: it then becomes one. */
 static bool look_booted(struct sim *sim, struct template *template)
 {
         struct process *process = process_of(template);
@@ -392,7 +393,7 @@ bool template_act(struct sim *sim, const struct action *action)
         return true;
 }
 
-/* What becomes of it, in a calm world as soon as it can. */
+/* Chooses the result of a requested fork; in the calm, a quick success. */
 static void choose_fate(struct sim *sim, struct template_process *template)
 {
         struct rng *rng = &template->process->rng;
@@ -438,7 +439,8 @@ bool template_fork(struct sim *sim, const struct action *action)
         return false;
 }
 
-/* As templates.c: what else has its pid has been seen, or could not be for so long. */
+/* Like templates.c: returns true if other processes with the pid of the fork were searched for, or could not
+ * be for long enough. */
 static bool siblings_are_seen(const struct sim *sim, const struct worker *worker)
 {
         const struct process *process = worker->handle;
@@ -492,7 +494,7 @@ static void adopt(struct sim *sim, struct fleet *fleet, const struct template *k
                 bool serves = process->runner_alive && known->serving_pid == process->runner_pid &&
                               known->serving_start == process->runner_start;
 
-                /* That it works may have been known, and not written. */
+                /* The earlier sqmgr may have known that this one works, and not have written it. */
                 if (!process->as_template.process || (!lives && !serves))
                         continue;
                 process->is_template = true;
@@ -507,7 +509,7 @@ static void adopt(struct sim *sim, struct fleet *fleet, const struct template *k
                 report(sim, "takes over %s", process_name(sim, process));
                 template->process = &process->as_template;
                 process->as_template.template = template;
-                /* Reports its exit again. */
+                /* Report its exit again, now to this sqmgr. */
                 if (!process_is_alive(process) || !process->main_alive)
                         process->exit_report_at = sim->now + MSEC;
                 return;
@@ -576,7 +578,7 @@ void template_unknown(struct sim *sim, bool read)
         for (size_t i = 0; i < sim->n_processes; i++) {
                 struct process *process = sim->processes[i];
 
-                /* That one works, or never loads, and the state is lost, is too much. */
+                /* If the state is lost, a template that works or never loads need not be found. */
                 if (process->as_template.process && !process->worker && !process->as_template.template &&
                     !read)
                         process->let_go = true;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The loop of the world: whoever is due next does what it has to do, until calm has settled everything. */
+/* The loop of the world: runs the step that is due next, until everything has settled in the calm. */
 #include "sim.h"
 
-/* How long nothing may move any more once all has settled. */
+/* How long nothing may change once everything has settled. */
 #define STILL_USEC (5 * USEC_PER_MIN)
-/* The dead are remembered while their heartbeat may be read. */
+/* Dead processes are kept as long as their heartbeat may be read. */
 #define REMEMBERED_USEC (2 * USEC_PER_MIN)
-/* And what one of their jobs left behind lasts for so long. */
+/* How long a leftover process of a job lasts. */
 #define LEFTOVER_USEC (20 * USEC_PER_MIN)
 
 static void forget_dead(struct sim *sim)

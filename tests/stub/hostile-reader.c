@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A reader that tells lies: it stands in the place of sqmgr-reader, answers what it likes, and breaks the
- * protocol now and then. Which of these, its pid decides. */
+/* A hostile replacement of sqmgr-reader, which lies or breaks the protocol. Its pid decides how. */
 #include "io/message_socket.h"
 #include "queries/answer.h"
 #include <signal.h>
@@ -9,7 +8,7 @@
 
 enum manner {
         MANNER_LIES,    /* answers within all bounds, at random */
-        MANNER_IDLE,    /* says of each worker that it is quiet and idle */
+        MANNER_IDLE,    /* reports each worker as quiet and idle */
         MANNER_GARBAGE, /* messages of random bytes */
         MANNER_FLOOD,   /* reports without end */
         MANNER_SILENT,  /* answers nothing */

@@ -90,7 +90,7 @@ static int answer(const struct fuse_in_header *in, void *out)
                 return sizeof(*attr);
         case FUSE_OPEN:
         case FUSE_OPENDIR:
-                /* Mapping a file that is opened for direct I/O writes back what else of it is cached. */
+                /* Direct I/O: mapping such a file writes back the pages of it that are cached. */
                 *opened = (struct fuse_open_out){.open_flags = in->opcode == FUSE_OPEN && n_opened++ > 0
                                                                        ? FOPEN_DIRECT_IO
                                                                        : FOPEN_KEEP_CACHE};
@@ -110,7 +110,7 @@ static int answer(const struct fuse_in_header *in, void *out)
         }
 }
 
-/* Reads are answered until the files are to be slow. */
+/* Serves the file system. Answers reads until the files must be slow. */
 static void serve(int device)
 {
         static char in[1 << 17], out[1 << 14];
@@ -187,7 +187,7 @@ static void mount_files(void)
         close(device);
 }
 
-/* mmap() of a file writes back its cached page meanwhile, which is never answered. */
+/* Holds mmap_lock: mmap() of the file writes back its cached page, and that write is never answered. */
 static void hold_lock(void)
 {
         int cached = open("/mnt/fuse/file", O_RDWR | O_CLOEXEC),

@@ -69,10 +69,10 @@ static void handle_signal(int number)
         else
                 reported_quiet = reported_stop = 1;
         if (write(wake[1], "", 1) < 0)
-                return; /* The pipe is full: it wakes up anyway. */
+                return; /* A full pipe wakes the thread anyway. */
 }
 
-/* Each line is one write() to the end, so those of many workers do not mix. */
+/* Each line is a single write() to the end of the file, so lines of several workers do not mix. */
 static void note(const char *what)
 {
         const char *path = getenv("STUB_TIMES");
@@ -127,8 +127,8 @@ static redisContext *redis_connect(void)
         return redis;
 }
 
-/* Taken once for each token, however often it is asked: an answer may get lost with Redis. Returns 1 with a
- * job, 0 without, and -EIO where Redis did not tell. */
+/* Takes a job. With the same token, returns the same job again, because an answer may get lost with Redis.
+ * Returns 1 with a job, 0 without, and -EIO if Redis did not answer. */
 static int take_job(redisContext *redis, const char *token, char *ret_jid, unsigned *ret_ms)
 {
         static const char script[] = "return redis.call('lindex', KEYS[2], 0) or "
@@ -155,7 +155,8 @@ static void run_job(const char *jid, const char *token, unsigned ms)
         dprintf(ledger, "done %s %s\n", jid, token);
 }
 
-/* Quiet, it takes no further job; but where Redis has not told, it may have one already. */
+/* Runs jobs until the worker is quieted. If Redis has not answered, a job may have been taken: the request is
+ * then repeated even when quiet. */
 static void take_jobs(unsigned thread)
 {
         char token[64], jid[64];
@@ -279,8 +280,8 @@ static unsigned append_heartbeat(redisContext *redis, unsigned busy)
         return n;
 }
 
-/* Sends what was appended; a connection that broke is given up, and made anew at the next beat. So is one
- * whose server refuses: a master that became a replica takes no beats. */
+/* Sends the appended commands. A broken connection is closed, and replaced at the next heartbeat; so is one
+ * whose server refuses writes, as a master that became a replica does. */
 static redisContext *redis_exchange(redisContext *redis, unsigned n_replies)
 {
         bool refused = false;
@@ -307,7 +308,8 @@ static void pause_until_heartbeat(void)
         char byte;
         int n;
 
-        /* A signal that interrupts it has left its byte: unread, it would make for a second beat at once. */
+        /* A signal that interrupts the wait has left a byte in the pipe. If not read, it would cause a second
+         * heartbeat at once. */
         do
                 n = poll(&pollfd, 1, (int)options.heartbeat_ms);
         while (n < 0 && errno == EINTR);
@@ -359,8 +361,8 @@ static int work(void)
                         break;
                 if (!redis)
                         redis = redis_connect();
-                /* As with Sidekiq, its count of jobs is older than a round trip, and whether it is quiet is
-                 * not. */
+                /* As with Sidekiq, the count of jobs was read a round trip earlier; the quiet flag is
+                 * current. */
                 if (redis) {
                         send_command(redis, "PING");
                         redis = redis_exchange(redis, 1);
@@ -424,7 +426,7 @@ static int parse_options(int argc, char **argv)
         return options.concurrency <= MAX_THREADS ? 0 : -EINVAL;
 }
 
-/* Pid and start time identify a process permanently. */
+/* Pid and start time together identify a process permanently. */
 static int open_ledger(void)
 {
         char text[1024];
@@ -472,8 +474,8 @@ int main(int argc, char **argv)
         for (unsigned i = 0; i < options.concurrency; i++) {
                 if (pthread_create(&thread, NULL, processor, (void *)(uintptr_t)i) != 0)
                         return EXIT_FAILURE;
-                /* Not by itself, which may be later than the first beat: what beats has shown that it booted,
-                 * as Sidekiq has by its title. */
+                /* The main thread sets the name: the new thread might do so after the first heartbeat, which
+                 * must follow a visible boot, as with Sidekiq's title. */
                 pthread_setname_np(thread, "processor");
                 pthread_detach(thread);
         }

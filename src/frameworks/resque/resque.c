@@ -15,8 +15,8 @@ const struct traits resque_traits = {
         .has_work_list = true,
         .memory_of_tree = true,
         .reports_busy = true,
-        /* A thread of its own sends a heartbeat every 60 s; other workers consider the worker dead after
-         * 300 s. */
+        /* A separate thread of the worker sends a heartbeat every 60 s. Other workers consider this worker
+         * dead after 300 s. */
         .process_is_heartbeat = true,
         .title_completes = true,
         .jobs_outlive_it = true,
@@ -72,9 +72,9 @@ const struct framework resque_framework = {
         .traits = &resque_traits,
         .quiet_signal = SIGUSR2,
         .stop_signal = SIGQUIT,
-        /* QUIT waits for the job's child, which would outlive a worker killed meanwhile. TERM makes the
-         * worker end its child and report that. No wake_signal: CONT would make a worker accept jobs
-         * again. */
+        /* After QUIT the worker waits for the child that runs its job; the child would outlive the worker if
+         * that were killed. After TERM the worker ends the child and reports the job as failed. No
+         * wake_signal: CONT would make a worker accept jobs again. */
         .cut_off_signal = SIGTERM,
         .title_parse = resque_title_parse,
         .title_may_lack = true,

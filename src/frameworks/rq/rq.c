@@ -107,7 +107,7 @@ static bool is_one_of(const struct field *word, const char *const list[], size_t
         return false;
 }
 
-/* Skips `rq worker`, or `rqworker` as of old and of Django; a wrapper may stand before it. */
+/* Skips `rq worker`, or `rqworker` as in old versions and Django, and a wrapper before it. */
 static bool skip_to_arguments(struct words *words)
 {
         struct field word;
@@ -199,7 +199,7 @@ bool rq_title_queues(const char *title, struct field *ret)
         if (!listens)
                 return false;
         const char *queues = listens + strlen(listening);
-        /* After a blank may be a rest of the command line that the title has replaced. */
+        /* After a blank, the rest of the command line that the title has replaced may follow. */
         *ret = (struct field){.text = queues, .len = strcspn(queues, " ")};
         return true;
 }
