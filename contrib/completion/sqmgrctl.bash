@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-# Completion of sqmgrctl in bash: sqmgrctl itself tells what fits.
+# Completion of sqmgrctl in bash: sqmgrctl itself lists the candidates.
 # shellcheck shell=bash
 
 _sqmgrctl() {
         local words=() word i cut=0
-        # Bash takes --wait=drained for three words.
+        # Bash splits --wait=drained into three words.
         for ((i = 1; i <= COMP_CWORD; i++)); do
                 word=${COMP_WORDS[i]}
                 if ((${#words[@]} > 0)) && [[ $word == = || ${COMP_WORDS[i - 1]} == = ]]; then
