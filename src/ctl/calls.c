@@ -193,7 +193,7 @@ static void print_finding(json_t *finding, const struct view *view)
                      reply_quoting(finding, reply_string(finding, "text"), quoting),
                      remedy[0] == '\0'                            ? ""
                      : view->columns > 0 || strchr(quoting, '\n') ? "\nremedy: "
-                                                                  : "; ",
+                                                                  : ". ",
                      remedy) < 0)
                 text = NULL;
         printf("%s%-*s%s", view->colour ? begin : "", TEXT_INDENT, level, view->colour ? "\033[0m" : "");
@@ -347,7 +347,7 @@ static int report_lacks(json_t *lacks)
 
         /* -fanalyzer: skip the loop if open_memstream() failed. */
         json_foreach(sentence, out ? lacks : NULL)
-                fprintf(out, "%s%s", sentence == json_array_get(lacks, 0) ? "" : "; ",
+                fprintf(out, "%s%s", sentence == json_array_get(lacks, 0) ? "" : ". ",
                         json_string_value(sentence));
         if (memstream_close(out, &text) < 0)
                 return output_error(CTL_FAILED, "not enough memory");

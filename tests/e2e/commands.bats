@@ -287,7 +287,7 @@ END
         finding="fleet 'default': environment sets DYNO; heartbeats of Sidekiq under that name cannot be matched"
         run -1 sqmgrctl doctor
         grep -qxF "warning  $finding; Remove the variable from environment" <<<"$output"
-        grep -qxF "problem  Redis unix://$folder/redis.sock: no persistence: all jobs are lost when Redis restarts; Set appendonly to yes" <<<"$output"
+        grep -qxF "problem  Redis unix://$folder/redis.sock: no persistence: all jobs are lost when Redis restarts. Set appendonly to yes" <<<"$output"
         esc=$'\033'
         cat >narrow <<END
 ${esc}[33mwarning  ${esc}[0mfleet 'default': environment sets DYNO; heartbeats of Sidekiq under

@@ -41,7 +41,7 @@ start_fleet() { # LINE...
         redis config set appendonly no
         redis config set save ''
         run -1 sqmgrctl doctor
-        [[ $output == *'problem  Redis '*'no persistence'*'; Set appendonly to yes'* ]]
+        [[ $output == *'problem  Redis '*'no persistence'*'. Set appendonly to yes'* ]]
         redis config set appendonly yes
         redis config set maxmemory-policy volatile-ttl
         run -0 sqmgrctl doctor
@@ -52,7 +52,7 @@ start_fleet() { # LINE...
         redis set another x >/dev/null || true
         redis config set maxmemory 0
         run -1 sqmgrctl doctor
-        [[ $output == *'problem  Redis '*' keys evicted since Redis started'*'; Give the jobs a Redis of their own'* ]]
+        [[ $output == *'problem  Redis '*' keys evicted since Redis started'*'. Give the jobs a Redis of their own'* ]]
 }
 
 @test "doctor: what Redis refuses to tell is said, one that is away is a problem" {

@@ -145,7 +145,7 @@ own_runs_the_installed() {
         runs_the_installed sqmgr@shop
         status_is ii
 
-        [[ $output == *"sqmgr: process $own of own runs the sqmgr before: as own, 'kill -USR2 $own' has the new one take over"* ]]
+        [[ $output == *"sqmgr: process $own of own still runs the old sqmgr: to replace it, run 'kill -USR2 $own' as own"* ]]
         not own_runs_the_installed
         as_own kill -USR2 "$own"
         wait_until 30 own_runs_the_installed
@@ -176,8 +176,8 @@ own_runs_the_installed() {
         for broken in ending unrunnable garbled silent; do
                 run -1 dpkg_i "$(repack "9.0.0-$broken" "$folder/$broken")"
                 echo "$output"
-                [[ $output == *"sqmgr: sqmgr.service goes on as the sqmgr before (pid $(main_pid)), with its workers"* ]]
-                [[ $output == *"sqmgr: sqmgr@shop.service goes on as the sqmgr before (pid $(main_pid sqmgr@shop)), with its workers"* ]]
+                [[ $output == *"sqmgr: sqmgr.service still runs the old sqmgr (pid $(main_pid)) with its workers"* ]]
+                [[ $output == *"sqmgr: sqmgr@shop.service still runs the old sqmgr (pid $(main_pid sqmgr@shop)) with its workers"* ]]
                 [[ $output == *"run 'dpkg --configure sqmgr', or install the version before"* ]]
                 [[ $broken != ending || $output == *'I do not run'* ]]
                 [[ $broken != unrunnable || $output == *'Permission denied'* ]]
@@ -216,7 +216,7 @@ own_runs_the_installed() {
         pids=$(worker_pids) pid=$(main_pid)
         run -1 dpkg_i "$older"
         echo "$output"
-        [[ $output == *'dpkg: warning: downgrading sqmgr'*"goes on as the sqmgr before (pid $pid), with its workers"* ]]
+        [[ $output == *'dpkg: warning: downgrading sqmgr'*"still runs the old sqmgr (pid $pid) with its workers"* ]]
         status_is iF
         [ "$(worker_pids)" = "$pids" ] && [ "$(main_pid)" = "$pid" ]
 
@@ -261,7 +261,7 @@ app_is_unchanged() { [ "$(main_pid sqmgr-app@app)" = "$app_pid" ] && [ "$(app wo
         in_machine sed -i '$a nonsense = 1' /etc/sqmgr/app/app.ini
         run -0 dpkg_i "$(repack "$version-2")"
         echo "$output"
-        [[ $output == *"sqmgr: sqmgr-app@app.service still runs the earlier sqmgr"* ]]
+        [[ $output == *"sqmgr: sqmgr-app@app.service still runs the old sqmgr"* ]]
         status_is ii
         app_is_unchanged
         in_machine sed -i '/^nonsense/d' /etc/sqmgr/app/app.ini
@@ -318,8 +318,8 @@ maps_what_is_gone() { in_machine grep -q 'libinih.*(deleted)' "/proc/$(main_pid 
         in_machine cp "$library" /root/library
         replace "$library" 100
         run -0 needrestart_list
-        [[ $output == *"sqmgr: sqmgr.service goes on with the libraries that it began with"* ]]
-        [[ $output == *"sqmgr: sqmgr@shop.service goes on with the libraries that it began with"* ]]
+        [[ $output == *"sqmgr: sqmgr.service still runs with the old libraries"* ]]
+        [[ $output == *"sqmgr: sqmgr@shop.service still runs with the old libraries"* ]]
         is_unchanged
         in_machine mv /root/library "$library"
         run -0 needrestart_list
@@ -385,10 +385,10 @@ left() { in_machine find /etc /run /usr /var /root -name '*sqmgr*' ! -path '/roo
         run -0 in_machine dpkg -r sqmgr
         echo "$output"
         [[ $output == *'sqmgr: stopping sqmgr.service (2 of 2 workers active, 0 starting, 0 draining)'* ]]
-        [[ $output == *"sqmgr: process $kept of app, of sqmgr@shop.service, lives on with nobody to look after it: "* ]]
-        [[ $output == *"sqmgr: process $loud of app, of sqmgr@shop.service, lives on with nobody to look after it: [31mredall is"* ]]
+        [[ $output == *"sqmgr: process $kept of app, of sqmgr@shop.service, keeps running without a supervisor: "* ]]
+        [[ $output == *"sqmgr: process $loud of app, of sqmgr@shop.service, keeps running without a supervisor: [31mredall is"* ]]
         in_machine kill "$loud"
-        [[ $output == *"sqmgr: process $own of own, a sqmgr that is none of the system's services, runs on without its program: to end it, 'kill $own'"* ]]
+        [[ $output == *"sqmgr: process $own of own is an sqmgr outside of the system's services; it keeps running without its program file. To stop it, run 'kill $own'"* ]]
         [ "$(jobs_done)" = 10 ]
         [ "$(jobs_run_twice)" = 0 ]
         [ "$(app_pids)" = "$kept " ]
@@ -406,7 +406,7 @@ left() { in_machine find /etc /run /usr /var /root -name '*sqmgr*' ! -path '/roo
 
         run -0 in_machine dpkg -P sqmgr
         echo "$output"
-        [[ $output == *"sqmgr: /run/sqmgr is left, for these live: $kept."* ]]
+        [[ $output == *"sqmgr: /run/sqmgr is kept: these processes still run: $kept."* ]]
         in_machine test -e /run/sqmgr/shop/state
         in_machine kill -KILL "$kept"
 
