@@ -51,7 +51,7 @@ backoff_min = 200ms
 END
 }
 
-@test "kill -9 of sqmgr 10 times under load: the same workers, none doubled, every job done once" {
+@test "kill -9 of sqmgr 10 times under load: the same workers, no duplicates, every job done once" {
         start_workers 3 configure_marked <<END
 command = $(sidekiq_command 5)
 active_process_count = 3
@@ -77,7 +77,7 @@ END
         echo "# 10 kills: doubled $(($(main_pids | wc -l) - 3)), lost $((150 - $(jobs_done))), run twice $(jobs_run_twice)" >&3
 }
 
-@test "the logs of workers that were adopted are open for writing only: that is told once" {
+@test "logs of adopted workers are open for writing only: reported once" {
         start_redis
         { echo "command = /bin/sh -c 'exec $(stub_command) >>$folder/own.log'" && echo 'active_process_count = 3' &&
                 echo 'ready_after = 500ms'; } | configure_marked
@@ -116,7 +116,7 @@ END
         run ! grep hunter2 told
 }
 
-@test "kill -9 in the middle of a restart under load: it goes on and ends done" {
+@test "kill -9 in the middle of a restart under load: the restart continues and completes" {
         start_workers 3 configure_marked <<END
 command = $(sidekiq_command 5)
 active_process_count = 3
@@ -142,7 +142,7 @@ END
         record_workers
 }
 
-@test "kill -9 at any moment of the starts: never more workers than there are places" {
+@test "kill -9 at any moment during starts: never more workers than configured" {
         start_redis
         configure_marked <<END
 command = $(stub_command)
@@ -169,7 +169,7 @@ END
         record_workers
 }
 
-@test "the state file deleted, emptied, cut, garbled, of a later version, a link, another user's: the workers are found" {
+@test "state file deleted, empty, truncated, corrupt, of a later version, a link or another user's: the workers are found" {
         four_stubs
         before=$(worker_pids)
         # The ledger alone, and the state with the ledger, except where the ledger is to tell of them.
@@ -217,7 +217,7 @@ END
         record_workers
 }
 
-@test "the state lost: generations are read from the workers" {
+@test "state lost: generations are read from the workers" {
         four_stubs
         run -0 sqmgrctl restart --wait=drained --timeout 300s
         fleet_is '.generation == 2'
@@ -243,7 +243,7 @@ second_is_refused() { # FILE...: deleted, too
         alive "$sqmgr_pid" "$before"
 }
 
-@test "a second sqmgr is refused while the first lives, though socket, lock and state were deleted" {
+@test "a second sqmgr is refused while the first runs, even if socket, lock and state were deleted" {
         start_fleet 2
         before=$(worker_pids)
         ledger=$(stat -c %i state.starts && cksum <state.starts)
@@ -287,7 +287,7 @@ second_is_refused() { # FILE...: deleted, too
         [ "$(worker_pids)" = "$before" ]
 }
 
-@test "a process that carries the mark of another sqmgr, or hangs below a worker, is not adopted" {
+@test "a process with the marker of another sqmgr, or a descendant of a worker, is not adopted" {
         four_stubs
         before=$(worker_pids)
         instance=$(tr '\0' '\n' <"/proc/${before%% *}/environ" | sed -n 's/^SQMGR_INSTANCE=//p')
@@ -305,7 +305,7 @@ second_is_refused() { # FILE...: deleted, too
         record_workers
 }
 
-@test "the state lost, and what a job left behind is older than the worker of its place: it is left alone" {
+@test "state lost: an orphan of a job that is older than the worker at its index is left alone" {
         four_stubs
         read -ra pids <<<"$(worker_pids)"
         instance=$(tr '\0' '\n' <"/proc/${pids[0]}/environ" | sed -n 's/^SQMGR_INSTANCE=//p')
@@ -327,7 +327,7 @@ second_is_refused() { # FILE...: deleted, too
         record_workers
 }
 
-@test "workers killed while sqmgr was dead are replaced, the others kept" {
+@test "workers killed while sqmgr is dead are replaced, the others kept" {
         four_stubs
         read -ra pids <<<"$(worker_pids)"
         record_and_kill
@@ -347,7 +347,7 @@ second_is_refused() { # FILE...: deleted, too
         record_workers
 }
 
-@test "orders outlive sqmgr: scale, quiet, stop, and a worker's quiet" {
+@test "orders survive sqmgr: scale, quiet, stop, and quiet of one worker" {
         four_stubs
         sqmgrctl scale default 2
         record_and_kill
@@ -391,7 +391,7 @@ second_is_refused() { # FILE...: deleted, too
         record_workers
 }
 
-@test "crash loop: the backoff outlives sqmgr" {
+@test "crash loop: the backoff survives sqmgr" {
         start_redis
         configure <<END
 command = /bin/sh -c 'echo started >>$folder/starts; exit 3'
@@ -410,7 +410,7 @@ END
         [ "$(wc -l <"$folder/starts")" = "$starts" ]
 }
 
-@test "on_stop = leave: the workers stay, and the next sqmgr takes them over" {
+@test "on_stop = leave: the workers keep running, and the next sqmgr adopts them" {
         start_redis
         sqmgr_lines='on_stop = leave' configure_marked <<END
 command = $(stub_command)
@@ -432,7 +432,7 @@ END
         mains_are 3
 }
 
-@test "a wrapper script: the process that beats is known again, with the state and without" {
+@test "a wrapper script: the process that sends heartbeats is recognized again, with and without the state" {
         start_redis
         printf '#!/bin/sh\n%s\nexit $?\n' "$(sidekiq_command 2)" >"$folder/wrapper.sh"
         chmod +x "$folder/wrapper.sh"
@@ -484,7 +484,7 @@ ready_after = 1s
 END
 }
 
-@test "a long title over the environment: the state alone tells" {
+@test "a long title overwrites the environment: the worker is recognized by the state alone" {
         long_title
         start_sqmgr
         wait_until 60 ready 1
@@ -504,7 +504,7 @@ start_service() {
         wait_until 10 sqmgrctl ping
 }
 
-@test "a service of systemd's, a long title over the environment and the state lost: the control group tells" {
+@test "a systemd service, a long title over the environment, state lost: workers are recognized by the control group" {
         group=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
         [ -n "$group" ] && mkdir "$group/sqmgr-e2e-$$.service" 2>/dev/null || skip "no control group can be made here"
         group=$group/sqmgr-e2e-$$.service
@@ -534,7 +534,7 @@ start_service() {
         fleet_is '(.workers | length) == 1'
 }
 
-@test "a start that hangs on its way: the ledger names it, and without a ledger it ends and another takes its place" {
+@test "a start that hangs: the ledger names the process; without a ledger the process ends and is replaced" {
         start_redis
         printf '#!/bin/sh\nuntil [ -e "%s/open" ]; do sleep 0.05; done\n' "$folder" >"$folder/gate"
         chmod +x "$folder/gate"

@@ -19,7 +19,7 @@ ${sqmgr_lines-}"
         wait_until 20 fleet_is '.active == 1'
 }
 
-@test "a worker that is killed and a Redis that goes away and comes back are told, as the user and as events shows them" {
+@test "alerts report a killed worker and the loss and return of Redis, as the user, in the words of 'events'" {
         # shellcheck disable=SC2016
         start_with_script 'echo "$1,$SQMGR_EVENT,$SQMGR_FLEET,$SQMGR_WORKER,$(id -un)" >>words' 'cat >>events'
         kill -KILL "$(worker_pids)"
@@ -42,7 +42,7 @@ ${sqmgr_lines-}"
         run ! grep -q '"started"\|"active"' told/events
 }
 
-@test "a command that hangs or fails stops nobody, and a reload takes it away" {
+@test "a command that hangs or fails blocks nothing, and a reload removes it" {
         # shellcheck disable=SC2016
         sqmgr_lines='alert_level = info' \
                 start_with_script 'echo "$SQMGR_EVENT" >>words' '[ "$SQMGR_EVENT" = started ] && exit 7' 'exec sleep 1000'
@@ -59,7 +59,7 @@ ${sqmgr_lines-}"
         run -0 sqmgrctl ping
 }
 
-@test "as root, the command needs a user that there is" {
+@test "as root, the command needs an existing user" {
         [ "$(id -u)" = 0 ] || skip 'not root'
         ! getent passwd sqmgr || skip 'this machine has a user sqmgr'
         sqmgr_lines='alert_command = mail' configure <<<'command = true'

@@ -39,7 +39,7 @@ can_write() { # PID PATH
         in_machine nsenter -t "$1" -m setpriv --reuid app --regid app --clear-groups --inh-caps -all sh -c ': >"$1"' sh "$2" 2>/dev/null
 }
 
-@test "no process of the unit has a privilege; its user operates it; restart and kill -9 leave the workers, stop drains" {
+@test "no process of the unit is privileged; its user operates it; restart and kill -9 keep the workers, stop drains" {
         unit start dbus
         # A job at work, which is done a moment after TERM.
         put /srv/app/work <<'END_OF_SCRIPT'
@@ -94,7 +94,7 @@ END_OF_SCRIPT
         not logged 'systemd does not report'
 }
 
-@test "without an answer over the system bus a restart is taken for a stop, within 2 s" {
+@test "if the system bus does not answer, a restart counts as a stop, within 2 s" {
         unit start dbus
         install_app 'sleep infinity' plain </dev/null
         before=$(worker_pids)
@@ -114,7 +114,7 @@ END_OF_SCRIPT
         [ "$(worker_pids)" != "$before" ]
 }
 
-@test "the machine shuts down: the workers are drained before, whatever on_stop says" {
+@test "shutdown of the machine drains the workers first, whatever on_stop is" {
         # Holds the end of the machine up, so that it can be looked at.
         put /etc/systemd/system/hold.service <<'END_OF_UNIT'
 [Unit]

@@ -7,7 +7,7 @@
 # promises: P1 P3 P4 P5 P8 P9
 load helpers
 
-@test "kill -9, SIGSTOP, restarts, reloads at random: no job is lost, cut off or run twice but by our own kills" {
+@test "kill -9, SIGSTOP, restarts, reloads at random: no job is lost, cut off or run twice except by the test's own kills" {
         set -o pipefail
         seconds=$((${CHAOS_MINUTES:-0} * 60)) teller=3
         seed=$((SRANDOM % 1000000))

@@ -26,7 +26,7 @@ each_exits() { # CODE COMMAND... -- OPTION...
         done
 }
 
-@test "0: every command does what it is asked to, and prints JSON where it is asked for" {
+@test "exit code 0: every command does its work, and prints JSON with --json" {
         start_fleet 2
         each_exits 0 "${reads[@]}" "${orders[@]}" --
         # The workers have the ids of the beginning again, that are asked for.
@@ -44,7 +44,7 @@ each_exits() { # CODE COMMAND... -- OPTION...
         wait_until 20 ready 2
 }
 
-@test "2: what is nearly right is told what would be" {
+@test "exit code 2: a near miss is answered with the correct spelling" {
         start_fleet 1
         each_says() { # TEXT COMMAND...
                 run -2 sqmgrctl "${@:2}"
@@ -75,7 +75,7 @@ each_exits() { # CODE COMMAND... -- OPTION...
         [ "$(<followed.log)" = "$last" ]
 }
 
-@test "ping --ready: whether each fleet that is to run has its workers, and which one has not" {
+@test "ping --ready reports whether each fleet that should run has its workers, and which one has not" {
         start_workers 2 < <(printf '%s\n' "command = $(stub_command)" 'active_process_count = 2' \
                 '[fleet:silent]' 'command = sleep 1000' '[fleet:off]' 'command = sleep 1000' 'active_process_count = 0')
         run -1 --separate-stderr sqmgrctl ping --ready
@@ -96,7 +96,7 @@ each_exits() { # CODE COMMAND... -- OPTION...
         [[ $output == 'sqmgrctl: not ready: sqmgr: shutting down, '* ]]
 }
 
-@test "a failure is an object where JSON is asked for, and a sentence on standard error" {
+@test "a failure is an object with --json, and a sentence on standard error otherwise" {
         start_fleet 1
         fails_as() { # CODE EXIT COMMAND...
                 run --separate-stderr sqmgrctl --json "${@:3}"
@@ -127,7 +127,7 @@ each_exits() { # CODE COMMAND... -- OPTION...
         kill -CONT "$redis_pid"
 }
 
-@test "1: what cannot be done, or told" {
+@test "exit code 1: the command cannot be carried out or answered" {
         start_fleet 2
         run -1 sqmgrctl scale default 99
         [ "$output" = "sqmgrctl: fleet 'default' cannot be scaled to 99; the count must be from 1 to 6 (max_processes)" ]
@@ -148,7 +148,7 @@ each_exits() { # CODE COMMAND... -- OPTION...
         done
 }
 
-@test "2: bad usage says what is wrong and how it is right" {
+@test "exit code 2: bad usage reports the error and the correct usage" {
         start_fleet 1
         each_exits 2 "${reads[@]}" "${orders[@]}" -- --nosuch
         each_exits 2 status restart abort events jobs stop start quiet -- nosuch
@@ -178,7 +178,7 @@ each_exits() { # CODE COMMAND... -- OPTION...
         fleet_is '.generation == 1 and .state == "running"'
 }
 
-@test "3: there is no socket, nobody listens on it, or somebody else does" {
+@test "exit code 3: no socket, no listener, or a foreign listener" {
         each_exits 3 "${reads[@]}" "${orders[@]}" --
         [[ $stderr == "sqmgrctl: no socket '$folder/sqmgr.sock'. Start sqmgr, or give"* ]]
         start_fleet 1
@@ -192,7 +192,7 @@ each_exits() { # CODE COMMAND... -- OPTION...
         [[ $stderr == "sqmgrctl: the process on '$folder/stranger.sock' is not sqmgr: "* ]]
 }
 
-@test "4: who may not connect, and who may only read, is told who may" {
+@test "exit code 4: a user without access, and a read-only client, learn who has access" {
         [ "$(id -u)" = 0 ] || skip 'not root'
         install -m 755 "$(command -v sqmgrctl)" "$folder/allowed"
         sqmgr_lines='socket_mode = 0660' start_fleet 1
@@ -207,7 +207,7 @@ each_exits() { # CODE COMMAND... -- OPTION...
         unset -f sqmgrctl
 }
 
-@test "5: one that does not answer in time" {
+@test "exit code 5: sqmgr does not answer in time" {
         start_fleet 1
         kill -STOP "$sqmgr_pid"
         each_exits 5 "${reads[@]}" abort 'start default' -- --timeout 300ms
@@ -222,7 +222,7 @@ runs_job() { # CLASS JID QUEUE STARTED
                 '{queue: $queue, payload: ({class: $class, jid: $jid} | tojson), run_at: ($at | tonumber)}')"
 }
 
-@test "logs: what workers wrote to their file, fit for a terminal, and what they write" {
+@test "logs shows and follows the workers' log file, safe for a terminal" {
         start_fleet 1
         printf 'one\ntwo \033]0;evil\007three\n' >>workers.log
         run -0 --separate-stderr sqmgrctl logs default -n 1
@@ -245,7 +245,7 @@ runs_job() { # CLASS JID QUEUE STARTED
         [[ $output == *'workers.log'* ]]
 }
 
-@test "jobs and queues stand in columns, and in a narrow terminal below each other" {
+@test "jobs and queues are columns, and stacked lines in a narrow terminal" {
         start_fleet 1
         now=$(date +%s)
         runs_job Mail 0123456789abcdef01234567 mail $((now - 7200))
@@ -281,7 +281,7 @@ END
         diff queues <(in_terminal 80 sqmgrctl queues)
 }
 
-@test "doctor: a finding is a line, and in a terminal a paragraph with its remedy on a line of its own" {
+@test "doctor: a finding is one line; in a terminal, a paragraph with the remedy on its own line" {
         start_fleet 1 "environment = DYNO=web.1"
         redis config set appendonly no
         finding="fleet 'default': environment sets DYNO; heartbeats of Sidekiq under that name cannot be matched"
@@ -297,7 +297,7 @@ END
         diff narrow <(in_terminal 80 sqmgrctl doctor | grep -A 2 DYNO | head -n 3)
 }
 
-@test "in a terminal no line of any command is longer than that" {
+@test "no command prints a line longer than the terminal is wide" {
         start_workers 1 <<END
 command = $(stub_command)
 backoff_min = 100ms

@@ -32,7 +32,7 @@ open_terminal() { # COMMAND...
 at_prompt() { shows '^ready' && shows '^#$\|^# $'; }
 type_text() { tmux_do send-keys -t t -l "$1"; }
 
-@test "every command and option of --help is completed, and no other" {
+@test "completion covers exactly the commands and options of --help" {
         commands=$(sqmgrctl --help | sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z]*\) .*/\1/p')
         [ -n "$commands" ]
         [ "$(sqmgrctl --complete '' | cut -f 1)" = "$commands" ]
@@ -49,7 +49,7 @@ type_text() { tmux_do send-keys -t t -l "$1"; }
         done
 }
 
-@test "completion tells the fleets and workers that there are, and is quick and silent without sqmgr" {
+@test "completion lists the existing fleets and workers, and is quick and silent without sqmgr" {
         run -0 --separate-stderr sqmgrctl --complete restart ''
         [ "$output$stderr" = '' ]
         run -0 --separate-stderr sqmgrctl --complete
@@ -112,7 +112,7 @@ type_text() { tmux_do send-keys -t t -l "$1"; }
         wait_until 10 shows 'sqmgrctl -s sqmgr.ini'
 }
 
-@test "zsh completes commands with what they do, options, names and files" {
+@test "zsh completes commands with descriptions, options, names and files" {
         command -v zsh >/dev/null || skip 'zsh is not installed'
         start_both
         open_terminal zsh -f

@@ -29,7 +29,7 @@ refused() {
         done
 }
 
-@test "an ini that is not there is refused" {
+@test "a missing ini is refused" {
         run_sqmgr -c "$folder/nowhere.ini"
         [ "$status" = 78 ]
         [[ $output == *nowhere.ini*'No such file or directory'* ]]
@@ -58,7 +58,7 @@ warns() {
         }
 }
 
-@test "--check-config warns of what would keep a worker from starting, and runs nothing" {
+@test "--check-config warns of settings that would prevent a worker from starting, and runs nothing" {
         configure <<<"command = /bin/sh -c 'echo run >$folder/ran'"
         warns ''
         configure <<<$'command = bnudle exec sidekiq\nenvironment = PATH=/usr/bin:/bin'
@@ -73,7 +73,7 @@ warns() {
         [ ! -e ran ] && [ ! -e workers.log ]
 }
 
-@test "as root, --check-config sees it as the fleet's user would" {
+@test "as root, --check-config checks with the rights of the fleet's user" {
         [ "$(id -u)" = 0 ] || skip 'not root'
         mkdir -m 700 locked
         touch workers.log && chmod 666 workers.log
@@ -86,7 +86,7 @@ warns() {
         warns "cannot run './mine': Permission denied"
 }
 
-@test "unknown sections and keys are refused, with what was meant" {
+@test "unknown sections and keys are refused, with a suggestion" {
         refused $'[fleet:a]\ncommand = x\nmemory_treshold = 1G' "3: .*did you mean 'memory_threshold'\?"
         refused $'[fleet:a]\ncommand = x\nqqqqqqqq = 1' '3: .*qqqqqqqq'
         refused $'[flet:a]\ncommand = x\n[fleet:b]\ncommand = x' '1: .*flet:a'
@@ -109,13 +109,13 @@ warns() {
         refused $'[sqmgr]\n[fleet:a]\nactive_process_count = 2' '2: .*command'
 }
 
-@test "settings that contradict each other are refused" {
+@test "contradictory settings are refused" {
         refused $'[fleet:a]\ncommand = x\nmemory_threshold = 1G\nmemory_limit = 512M' '[0-9]*: .*memory_limit.*memory_threshold'
         refused $'[fleet:a]\ncommand = x\nstop_timeout = 5s' '3: .*stop_timeout'
         refused $'[fleet:a]\ncommand = x\nactive_process_count = 4\nmax_processes = 4' '[0-9]*: .*max_processes'
 }
 
-@test "what inih would misread is refused" {
+@test "lines that inih would misread are refused" {
         refused $'[fleet:a]\ncommand = x\ndirectory = x ; y' '3: .*;'
         refused $'[fleet:a]\ncommand = x\n  -c 5' '3: .*indent'
         refused $'[fleet:a]\ncommand = x\ndirectory = /'"$(printf 'x%.0s' {1..5000})" '3: .*long'
@@ -126,7 +126,7 @@ warns() {
                 '1: .*command' '2: .*x' '3: .*nonsense' '5: .*soon'
 }
 
-@test "a socket path that cannot be listened on is refused, one byte less is not" {
+@test "a socket path one byte too long is refused, the longest possible path is not" {
         long=$(printf '/%0102d' 0)
         refused $'[sqmgr]\nsocket = '"${long}1"$'\n[fleet:a]\ncommand = x' '2: .*socket = .*at most 103 bytes'
         printf '[sqmgr]\nsocket = %s\n[fleet:a]\ncommand = x\n' "$long" >"$folder/bad.ini"
@@ -142,7 +142,7 @@ warns() {
         [[ $output != *hunter* ]]
 }
 
-@test "as root, an ini that others may write to is refused" {
+@test "as root, an ini writable by others is refused" {
         [ "$(id -u)" = 0 ] || skip 'not root'
         configure <<<'command = sidekiq'
         chmod 666 "$folder/sqmgr.ini"
@@ -154,7 +154,7 @@ warns() {
         [[ $output == *sqmgr.ini* ]]
 }
 
-@test "as root, a state file or socket where others may write is refused by a start and by each check" {
+@test "as root, a state file or socket in a place writable by others is refused by a start and by each check" {
         [ "$(id -u)" = 0 ] || skip 'not root'
         configure <<<'command = sidekiq'
         mkdir -m 777 "$folder/open"
@@ -176,7 +176,7 @@ warns() {
         [[ $output == *"warning: "*"state_file: '$folder/later/state': cannot check the directory: No such"* ]]
 }
 
-@test "a second sqmgr on the same socket, or the same state, is refused and names the first" {
+@test "a second sqmgr on the same socket or state is refused with the name of the first" {
         start_redis
         configure <<<"command = $(stub_command)"
         start_sqmgr
@@ -195,7 +195,7 @@ warns() {
         fleet_is '(.workers | length) == 1'
 }
 
-@test "reload: a bad ini is refused and the old one stays, a good one comes into force" {
+@test "reload: a bad ini is refused and the old one stays current; a good one is applied" {
         start_redis
         configure <<<"command = $(stub_command)"
         start_sqmgr

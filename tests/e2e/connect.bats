@@ -41,7 +41,7 @@ restarts_sidekiq() {
         shows_no_secret
 }
 
-@test "IPv6, a user of the ACL who may read alone, a password file, a database: seen, and told to nobody" {
+@test "IPv6, a read-only ACL user, a password file, a database: workers are seen, and no password is shown" {
         start_guarded_redis
         (umask 077 && echo "$secret" >"$folder/password")
         redis_url="redis://[::1]:$port/3"
@@ -81,7 +81,7 @@ END
         [[ $output != *"$secret"* ]]
 }
 
-@test "a user who may no more than the manual says sees jobs and queues, and puts jobs back" {
+@test "the ACL user of the manual is enough to read jobs and queues and to requeue jobs" {
         start_guarded_redis
         redis acl setuser watcher reset on ">$secret" '~processes' '~*:*' '~queues' '~paused' '~retry' '~schedule' '~dead' \
                 +exists +hmget +sscan +ping +select +hgetall +smembers +zcard +llen +lindex +eval +hget +get +set +del \
@@ -126,7 +126,7 @@ open_redis() { # NAME
 # Connections that ask as sqmgr does, and no stub.
 count_connections() { redis-cli -s "$folder/$1.sock" client list | grep -cE 'cmd=(hmget|sscan|exists|client.tracking) '; } # NAME
 
-@test "fleets with one Redis share a connection; one with its own fares without the others" {
+@test "fleets with one Redis share a connection; a fleet with its own Redis is independent" {
         open_redis a
         open_redis b
         redis_url=unix://$folder/a.sock
@@ -186,7 +186,7 @@ costs_little() { # WORKERS
         [ "$n" -le $((ticks * (2 * $1 + 3))) ]
 }
 
-@test "six workers cost at most two commands each and three more in a tick, the same beside 10,000 others" {
+@test "six workers cost at most two commands each plus three per tick, also beside 10,000 other workers" {
         open_redis a
         redis_url=unix://$folder/a.sock
         configure <<END

@@ -143,7 +143,7 @@ enqueue() { # CLASS ARGUMENT
 }
 users() { execute ps -eo user:32=,comm= | awk '$2 ~ /^sqmgr|^ruby|sidekiq/ { print $1 }' | sort -u | tr '\n' ' '; }
 
-@test "an image by the recipe: sqmgr is PID 1 and healthy, takes in orphans, and what stops it lets jobs finish or puts them back" {
+@test "image of contrib/container: sqmgr is a healthy PID 1, reaps orphans, and on a stop jobs finish or are requeued" {
         put_engine
         make_context
         build
@@ -194,7 +194,7 @@ users() { execute ps -eo user:32=,comm= | awk '$2 ~ /^sqmgr|^ruby|sidekiq/ { pri
         [ "$(jobs_run_twice)" = 0 ]
 }
 
-@test "the image without root: sqmgr and the workers are of its user" {
+@test "the image without root: sqmgr and the workers run as its user" {
         put_engine
         make_context
         build nonroot
@@ -220,7 +220,7 @@ probe() { # NAME
         execute timeout "$(of_manifest "$container.$1Probe.timeoutSeconds")" "${words[@]}"
 }
 
-@test "Kubernetes' manifest: a pod is ready with its workers and alive without Redis, one that does not boot never is, and TERM lets jobs finish" {
+@test "Kubernetes manifest: a pod is ready with its workers and alive without Redis, never ready if a worker does not boot, and TERM lets jobs finish" {
         put_engine
         make_context
         build

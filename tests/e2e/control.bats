@@ -9,7 +9,7 @@ raw() { # JSON: what the socket answers
         ruby -rsocket -e 's = UNIXSocket.new(ENV["SQMGR_SOCKET"]); s.write(ARGV[0] + "\0"); puts s.gets("\0")&.chomp("\0")' "$1"
 }
 
-@test "exit 3 where nothing listens, with what to do about it" {
+@test "exit 3 if nothing listens, with a remedy" {
         run -3 --separate-stderr sqmgrctl ping
         [ -z "$output" ]
         [[ $stderr == *sqmgr.sock* ]]
@@ -64,7 +64,7 @@ raw() { # JSON: what the socket answers
         fleet_is '.generation == 3 and .rollout.state == "done"'
 }
 
-@test "restart --wait exits 5 at its timeout, the rollout goes on, abort ends it, and the next one works" {
+@test "restart --wait exits 5 at its timeout, the rollout continues, abort ends it, and the next one works" {
         start_fleet 2
         old=$(worker_pids)
         touch "$folder/steer/hang"
@@ -81,7 +81,7 @@ raw() { # JSON: what the socket answers
 
 restart_log_has() { grep -qE -- "$1" restart.log; }
 
-@test "restart --wait off a terminal: why workers die stands in its log, and a death replaces none" {
+@test "restart --wait without a terminal reports why workers die, and a death does not count as a replacement" {
         start_fleet 2 'backoff_min = 100ms' 'backoff_max = 200ms'
         old=$(worker_pids)
         echo 'no such table' >steer/fail
@@ -94,7 +94,7 @@ restart_log_has() { grep -qE -- "$1" restart.log; }
         fleet_is '.rollout.replaced == 0'
 }
 
-@test "restart --wait off a terminal, and Redis is away: it says what it waits for, and when Redis comes back" {
+@test "restart --wait without a terminal while Redis is down reports the wait and the return of Redis" {
         start_fleet 1
         kill -STOP "$redis_pid"
         wait_until 15 not redis_state_is connected
@@ -106,7 +106,7 @@ restart_log_has() { grep -qE -- "$1" restart.log; }
         wait "$restart_pid"
 }
 
-@test "a busy worker is quieted and not stopped until it is idle" {
+@test "a busy worker is quieted, and stopped only once idle" {
         start_fleet 1
         worker=$(worker_pids)
         echo 1 >"$folder/steer/busy.$worker"
@@ -118,7 +118,7 @@ restart_log_has() { grep -qE -- "$1" restart.log; }
         wait_until 20 gone "$worker"
 }
 
-@test "places that jobs hold: status and log say who holds them, and since when" {
+@test "places occupied by jobs: status and log report the worker and since when" {
         start_fleet 2 'max_processes = 3'
         echo 2 >"$folder/steer/busy"
         wait_until 20 fleet_is 'all(.workers[]; .busy == 2)'
@@ -132,7 +132,7 @@ restart_log_has() { grep -qE -- "$1" restart.log; }
         wait_until 20 fleet_is '.rollout.state == "done"'
 }
 
-@test "events: what has happened is told, by fleet and worker, and followed" {
+@test "events are listed by fleet and worker, and followed" {
         start_fleet 1
         run -0 sqmgrctl events
         [[ ${lines[0]} =~ ^[0-9]{4}-[0-9]{2}-[0-9]{2}\ [0-9:]{8}\ default/1\ \(pid\ [0-9]+\)\ started$ ]]
@@ -174,7 +174,7 @@ restart_log_has() { grep -qE -- "$1" restart.log; }
         fleet_is '.target == 1'
 }
 
-@test "quiet FLEET drains it and holds it empty until start, quiet WORKER has it replaced" {
+@test "quiet FLEET drains it and keeps it empty until start, quiet WORKER replaces the worker" {
         start_fleet 2
         worker=$(fleet '.workers[0].pid')
         run -0 sqmgrctl quiet default/1
@@ -227,7 +227,7 @@ restart_log_has() { grep -qE -- "$1" restart.log; }
         wait_until 20 gone "$worker"
 }
 
-@test "whom the socket's mode lets in may read, and no more" {
+@test "clients admitted by the socket's mode alone are read-only" {
         [ "$(id -u)" = 0 ] || skip 'not root'
         cp "$(command -v sqmgrctl)" "$folder/"
         sqmgr_lines='socket_mode = 0666' start_fleet 1
@@ -241,7 +241,7 @@ restart_log_has() { grep -qE -- "$1" restart.log; }
         fleet_is '.generation == 1 and .target == 1 and .state == "running"'
 }
 
-@test "doctor starts a process to test a start only for those who may operate" {
+@test "doctor starts a process to test a start only for operators" {
         [ "$(id -u)" = 0 ] || skip 'not root'
         cp "$(command -v sqmgrctl)" "$folder/"
         mkdir "$folder/release"
@@ -268,7 +268,7 @@ restart_log_has() { grep -qE -- "$1" restart.log; }
         [[ $status == 3 || $status == 4 ]]
 }
 
-@test "the socket speaks Varlink, and garbage harms nobody" {
+@test "the socket speaks Varlink, and garbage affects no other client" {
         start_fleet 1
         [[ $(raw '{"method":"org.varlink.service.GetInfo"}') == *org.sqmgr.Control* ]]
         [[ $(raw '{"method":"org.varlink.service.GetInterfaceDescription","parameters":{"interface":"org.sqmgr.Control"}}') == *'interface org.sqmgr.Control'* ]]

@@ -26,7 +26,7 @@ END
 
 has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
 
-@test "crash: one who started sqmgr ignored SIGCHLD: how workers end is told, and what asks children works" {
+@test "crash: with SIGCHLD ignored by the parent of sqmgr, worker exits are reported and subprocesses work" {
         start_redis
         # shellcheck disable=SC2034
         sqmgr_lines="alert_command = $folder/alert
@@ -55,7 +55,7 @@ END
         not grep -q 'alert_command' sqmgr.log
 }
 
-@test "crash: a job that kills its worker leaves the fleet at its count" {
+@test "crash: after a job kills its worker, the fleet keeps its count" {
         start_redis
         configure <<END
 command = $(sidekiq_command 2)
@@ -72,7 +72,7 @@ END
         [ "$(jobs_started)" = 1 ]
 }
 
-@test "crash loop: starts back off, and status tells why" {
+@test "crash loop: starts back off, and status reports the reason" {
         start_redis
         configure <<END
 command = /bin/sh -c 'echo started >>$folder/starts; echo the database is on fire >&2; exit 3'
@@ -94,7 +94,7 @@ END
         [ "$starts" -le $((count + 4)) ]
 }
 
-@test "crash loop: restart resets the backoff, and a cured command comes up" {
+@test "crash loop: restart resets the backoff, and a fixed command starts" {
         start_redis
         printf 'no luck\n' >"$folder/steer/fail"
         configure <<END
@@ -111,7 +111,7 @@ END
         wait_until 10 fleet_is '.active == 2'
 }
 
-@test "a command that does not exist: status says so with the error's text" {
+@test "a missing command: status shows the error's text" {
         start_redis
         configure <<END
 command = /nonexistent/worker --flag
@@ -122,7 +122,7 @@ END
         wait_until 5 grep -q 'No such file or directory' "$folder/sqmgr.log"
 }
 
-@test "a directory that does not exist: status says so with the error's text" {
+@test "a missing directory: status shows the error's text" {
         start_redis
         configure <<END
 command = $(stub_command)
@@ -133,7 +133,7 @@ END
         [[ $(fleet .crash.quoted) == *nowhere*'No such file or directory'* ]]
 }
 
-@test "after_exit: each end is followed up once, as it was, and nothing waits for it but the end of sqmgr" {
+@test "after_exit runs once for each exit, with its cause; only the exit of sqmgr waits for it" {
         cat >follow-up <<'END'
 #!/bin/sh
 while [ -e hold ]; do sleep 0.1; done
@@ -189,7 +189,7 @@ END
         [ "$(wc -l <ended)" = 4 ]
 }
 
-@test "after_exit: one whose user stops what waits for it does not hold the end of sqmgr" {
+@test "after_exit: a user who stops the waiting process does not delay the exit of sqmgr" {
         cat >follow-up <<'END'
 #!/bin/sh
 kill -STOP $PPID

@@ -20,7 +20,7 @@ shown() { # COUNT: each has beaten since its jobs began
 }
 classes_are() { fleet_is ".culprits[0].classes == $1"; }
 
-@test "culprits: over the threshold each class is named and counted, with the growth, without rescue_jobs" {
+@test "culprits: above the threshold each class is named and counted with the growth, without rescue_jobs" {
         start_workers 1 configure_fleet 'memory_threshold = 200M' 'rescue_jobs = off'
         fleet_is '.culprits == []'
         pid=$(worker_pids)
@@ -56,7 +56,7 @@ classes_are() { fleet_is ".culprits[0].classes == $1"; }
         fleet_is '.culprits | length == 1'
 }
 
-@test "culprits: over the limit a job is named that began after the last beat; one that is over at once is not" {
+@test "culprits: above the limit a job that began after the last heartbeat is named; an instantaneous one is not" {
         start_workers 2 configure_fleet 'memory_limit = 200M' 'active_process_count = 2'
         enqueue 1 Leak 250 "$folder/release"
         wait_until 60 event_count_is culprits 1
@@ -75,7 +75,7 @@ classes_are() { fleet_is ".culprits[0].classes == $1"; }
         classes_are '[]'
 }
 
-@test "culprits: with Redis away nothing is made up, and a beat that comes much later tells nothing of then" {
+@test "culprits: with Redis down no class is named, and a much later heartbeat does not count" {
         start_workers 1 configure_fleet 'memory_threshold = 200M'
         enqueue 1 Leak 250 "$folder/release"
         wait_until 30 redis_has leak:pid
@@ -107,7 +107,7 @@ run_out_of_memory() {
 
 oom_kills() { sed -n 's/^oom_kill //p' /proc/vmstat; }
 
-@test "culprits: a worker that somebody kills did not run out of memory" {
+@test "culprits: a worker killed by hand did not run out of memory" {
         start_redis
         configure_fleet 'rescue_jobs = report'
         kills=$(oom_kills)
@@ -121,7 +121,7 @@ oom_kills() { sed -n 's/^oom_kill //p' /proc/vmstat; }
         event_count_is culprits 0 || [ "$(oom_kills)" != "$kills" ]
 }
 
-@test "culprits: after an OOM kill the classes are named, from the one reading that rescue_jobs has, or none" {
+@test "culprits: after an OOM kill the classes are named from the last reading of rescue_jobs, or not at all" {
         make_group $((400 << 20))
         command="sh -c 'echo 0 >$group/cgroup.procs && exec $(sidekiq_command 5)'"
         start_workers 1 configure_fleet 'rescue_jobs = report'

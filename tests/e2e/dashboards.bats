@@ -11,13 +11,13 @@ dashboard=$top/contrib/grafana/sqmgr.json
 
 check() { ruby "$tool" "$@"; }
 
-@test "alerts: each fires where it should and nowhere else" {
+@test "alerts: each fires exactly under its own condition" {
         command -v promtool >/dev/null || skip "promtool is not installed (Debian's prometheus)"
         promtool check rules "$rules"
         promtool test rules "$top/tests/prometheus/sqmgr.test.yml"
 }
 
-@test "alerts: each says how bad it is, what it means and what to do" {
+@test "alerts: each has a severity, a meaning and a remedy" {
         check alerts "$rules" "$top/tests/prometheus/sqmgr.test.yml" "$top/docs/monitoring.md"
         for change in s/SqmgrRedisDown/redisDown/ '0,/severity: critical/s//severity: bad/' '0,/summary:/s//summery:/' \
                 's/SqmgrRedisDown/SqmgrRedisGone/' '0,/when-an-alert-fires/s//nowhere/'; do
@@ -26,7 +26,7 @@ check() { ruby "$tool" "$@"; }
         done
 }
 
-@test "docs/monitoring.md: its scrape_configs are what Prometheus reads" {
+@test "docs/monitoring.md: Prometheus accepts its scrape_configs" {
         command -v promtool >/dev/null || skip "promtool is not installed (Debian's prometheus)"
         # shellcheck disable=SC2016
         sed -n '/^```yaml$/,/^```$/{/^```/d;p}' "$top/docs/monitoring.md" >prometheus.yml
@@ -67,7 +67,7 @@ get_from_web() { curl -sf -m 60 --unix-socket "$folder/web.sock" http://localhos
 web_has_metric() { get_from_web | grep -q "^$1"; } # NAME
 has_metric() { sqmgrctl metrics | grep -q "^$1"; } # NAME
 
-@test "alerts and dashboard name only metrics and labels that sqmgr tells" {
+@test "alerts and dashboard name only metrics and labels that sqmgr exports" {
         start_redis
         sqmgr_lines='pressure_limit = 90%' configure <<END
 command = $(sidekiq_command 2)

@@ -9,7 +9,7 @@ load helpers
 # Its folder is one of its own, which its own guard removes: in ours it could go before what runs there.
 is_left() { [ -e "$(grep -oE -m 1 "${TMPDIR:-/tmp}/sqmgr-demo\.[A-Za-z0-9]+" "$1")" ]; } # OUTPUT
 
-@test "demo: on 60 columns it is coloured, fits, shows a halt and its cause, and every job is done once" {
+@test "demo: on 60 columns the output is colored, fits, shows a halt and its cause, and every job is done once" {
         in_terminal 60 SQMGR_BUILD="$SQMGR_BUILD" "$top/contrib/demo/run" --once | tee shown.log
         shown=$(cat shown.log)
         esc=$'\033'
@@ -24,7 +24,7 @@ is_left() { [ -e "$(grep -oE -m 1 "${TMPDIR:-/tmp}/sqmgr-demo\.[A-Za-z0-9]+" "$1
         run ! is_left shown.log
 }
 
-@test "demo: without a terminal it is lines without sequences, and told to end it leaves nothing behind" {
+@test "demo: without a terminal the output has no escape sequences, and TERM leaves nothing behind" {
         launch shown env SQMGR_BUILD="$SQMGR_BUILD" "$top/contrib/demo/run"
         demo=$!
         wait_until 60 grep -q 'demo/4 .*active' shown.log
@@ -34,7 +34,7 @@ is_left() { [ -e "$(grep -oE -m 1 "${TMPDIR:-/tmp}/sqmgr-demo\.[A-Za-z0-9]+" "$1
         run ! grep -q $'\033' shown.log
 }
 
-@test "demo: a process that has the number of one of its own since, and that one's children, are left alone" {
+@test "demo: a process that reuses the pid of an ended one, and its children, are left alone" {
         mkdir -p demo/pids
         launch other sh -c 'sleep 1000 & echo $! >child; wait'
         other=$!

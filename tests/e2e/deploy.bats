@@ -31,7 +31,7 @@ in_release() { # RELEASE: do all workers that take jobs run there?
         done
 }
 
-@test "the shell script puts a release in force, and puts the old one back where the new one does not come up" {
+@test "the shell script deploys a release, and restores the old one if the new one does not boot" {
         mkdir -p app/releases
         make_release app/releases/1 ''
         ln -s releases/1 app/current
@@ -103,7 +103,7 @@ END
 
 cap_do() { (cd "$folder/project" && HOME=$folder cap production "$@" 3>&- 9>&-); }
 
-@test "Capistrano puts each release in force; one that does not come up fails the deployment, a rollback heals it" {
+@test "Capistrano deploys each release; a release that does not boot fails the deployment, a rollback fixes it" {
         command -v cap >/dev/null || skip 'capistrano is not installed'
         make_release app/releases/first ''
         ln -s releases/first app/current
@@ -153,7 +153,7 @@ start_two_hosts() {
         start_hosts
 }
 
-@test "Ansible links a release on all hosts, and one call rolls them; one that does not boot fails the play" {
+@test "Ansible links a release on all hosts and rolls them by one call; a release that does not boot fails the play" {
         needs_host_names
         start_two_hosts
         cat >inventory <<END
@@ -191,7 +191,7 @@ END
         done
 }
 
-@test "Capistrano, with sqmgr_everywhere: one call on one server rolls all hosts" {
+@test "Capistrano with sqmgr_everywhere: one call on one server rolls all hosts" {
         command -v cap >/dev/null || skip 'capistrano is not installed'
         needs_host_names
         make_release app/releases/first ''
@@ -221,7 +221,7 @@ END
         done
 }
 
-@test "Kamal's file: a new container is healthy once its workers take jobs, and the old one has the time to finish" {
+@test "Kamal: a new container is healthy once its workers are active, and the old one has time to finish" {
         role() { ruby -rjson -ryaml -e 'puts YAML.load_file(ARGV[0]).to_json' "$top/contrib/deploy/kamal.yml" | jq -er "$1"; }
         start_redis
         echo "until [ -e $folder/boot ]; do sleep 0.1; done; exec $(stub_command)" >command.sh

@@ -17,7 +17,7 @@ start_fleet() { # LINE...
         wait_until 30 fleet_is '.active == 1'
 }
 
-@test "doctor: a sound setup has no problem, and exits 0" {
+@test "doctor: a correct setup has no problem, exit 0" {
         start_fleet "command = $(sidekiq_command)"
         run -0 sqmgrctl doctor
         [[ $output == *"ok       Redis unix://$folder/redis.sock: no eviction (maxmemory-policy noeviction)"* ]]
@@ -36,7 +36,7 @@ start_fleet() { # LINE...
         fleet_is '.active == 1'
 }
 
-@test "doctor: a Redis that evicts, does not save, or is shared with a cache is a problem, with its remedy" {
+@test "doctor: a Redis that evicts, does not save, or is shared with a cache is a problem with a remedy" {
         start_fleet "command = $(stub_command)"
         redis config set appendonly no
         redis config set save ''
@@ -55,7 +55,7 @@ start_fleet() { # LINE...
         [[ $output == *'problem  Redis '*' keys evicted since Redis started'*'. Give the jobs a Redis of their own'* ]]
 }
 
-@test "doctor: what Redis refuses to tell is said, one that is away is a problem" {
+@test "doctor: a refused query to Redis is reported, a Redis that is down is a problem" {
         start_redis
         redis acl setuser jobs on '>secret' '~*' '+@all' -config
         redis_lines=$'username = jobs\npassword = secret' configure <<<"command = $(stub_command)"
@@ -77,7 +77,7 @@ start_fleet() { # LINE...
         [[ $output != *secret* ]]
 }
 
-@test "doctor: a worker in a pid namespace of its own, and a timeout that is cut short, are found" {
+@test "doctor finds a worker in its own pid namespace, and a timeout that is cut short" {
         [ "$(id -u)" = 0 ] && unshare --pid --fork true 2>/dev/null || skip 'this machine lets nobody have a pid namespace'
         start_redis
         configure <<<"command = unshare --pid --fork --kill-child sleep 1000"
@@ -95,7 +95,7 @@ start_fleet() { # LINE...
         [[ $(sqmgrctl events) == *'Set stop_timeout to 63s or more'* ]]
 }
 
-@test "doctor: jobs that wait in a queue that no worker serves are found where counts follow queues" {
+@test "doctor finds jobs in a queue that no worker serves, if counts follow queues" {
         start_workers 1 <<END
 command = $(stub_command)
 active_process_max = 2
@@ -111,7 +111,7 @@ END
         not has_finding "$waits"
 }
 
-@test "a config file that the next start would refuse is a problem, until it is mended" {
+@test "a config file that the next start would refuse is a problem until it is fixed" {
         start_fleet "command = $(stub_command)"
         cp sqmgr.ini good.ini
         not has_problem '.code == "config-refused"'
@@ -132,7 +132,7 @@ END
         not has_problem '.code == "config-refused"'
 }
 
-@test "a threshold below what a worker needs to boot is a problem of its fleet" {
+@test "a memory threshold below the memory of a booted worker is a problem of its fleet" {
         start_fleet "command = $(stub_command)" 'memory_threshold = 1M'
         wait_until 120 has_problem '.code == "memory-churn" and .fleet == "default" and .worker == null and .since > 0'
 }

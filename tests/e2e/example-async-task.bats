@@ -9,7 +9,7 @@ load helpers
 
 say() { echo "# $*" >&3; }
 
-@test "async-task: every job ends once, whoever puts it back, and none goes backward" {
+@test "async-task: every job ends once, however it is requeued, and none goes backward" {
         # 24 workers are killed, and more than 10,000 jobs run.
         [ -z "${SQMGR_LONG-}" ] || rounds=8 letters=250 rows=500000
         start_example async-task

@@ -24,7 +24,7 @@ all_bookings_correct() {
         judged=$(node app/ledger.js) || { echo "$judged" && return 1; }
 }
 
-@test "ordered jobs: in order, one at a time and each once through kills, a freeze, restarts and scaling" {
+@test "ordered jobs: in order, one at a time, each once, through kills, a freeze, restarts and scaling" {
         needs_modules
         start_example ordered-jobs
         keys=20 each=5 rounds=1 most=4
@@ -70,14 +70,14 @@ all_bookings_correct() {
         fleet_is ".generation == $((2 * rounds + 1))"
 }
 
-@test "ordered jobs: it asks npm for what it is tested with" {
+@test "ordered jobs: package.json requires the tested npm versions" {
         for name in bull ioredis; do
                 [ "$(jq -r ".dependencies.$name" "$examples/ordered-jobs/package.json")" = \
                         "$(jq -r ".packages[\"node_modules/$name\"].version" "$native_tests/package-lock.json")" ]
         done
 }
 
-@test "ordered jobs: all that Bull had is lost: every key is revived" {
+@test "ordered jobs: after the loss of all data of Bull, every key is revived" {
         needs_modules
         take_example ordered-jobs
         start_redis
@@ -91,7 +91,7 @@ all_bookings_correct() {
 
 has_counted() { [ "$(count "$1")" -ge "$2" ]; } # EVENT NUMBER
 
-@test "ordered jobs: an item that fails is run again in its place, and holds up its key alone" {
+@test "ordered jobs: a failed item is retried in its place, and delays only its own key" {
         needs_modules
         start_example ordered-jobs
         echo 'account-0 {"n":0,"ms":1,"error":"no such account"}' | node app/enqueue.js

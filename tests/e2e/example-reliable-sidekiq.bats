@@ -10,7 +10,7 @@ load helpers
 
 say() { echo "# $*" >&3; }
 
-@test "reliable sidekiq: through a day of trouble every job is done or dead, in order, and somebody is told" {
+@test "reliable sidekiq: through all failures every job is done or dead, in order, and an alert is sent" {
         start_example reliable-sidekiq
         day
         # The dead of the ledger are those that Sidekiq shows.
@@ -35,7 +35,7 @@ with_outbox() { # RUBY
 }
 arguments_in_order() { redis --raw lrange queue:default 0 -1 | jq '.args[0]' | tac | paste -sd' '; }
 
-@test "reliable sidekiq: what waits is bounded and told of once, outlives its process, and is pushed in order" {
+@test "reliable sidekiq: the outbox is bounded, reported once, survives its process, and is pushed in order" {
         LIMIT=2000 run -0 with_outbox 'n = 0
                 begin
                   loop { Work.perform_async(n += 1) }
@@ -57,7 +57,7 @@ arguments_in_order() { redis --raw lrange queue:default 0 -1 | jq '.args[0]' | t
         [ "$(arguments_in_order)" = "$(seq -s' ' $((count + 1)))" ]
 }
 
-@test "reliable sidekiq: a job that is due while Redis is full stays where it is until there is room" {
+@test "reliable sidekiq: a job that is due while Redis is full stays scheduled until there is room" {
         start_redis
         redis zadd retry 1 '{"class":"Work","jid":"j","queue":"default","args":[1],"retry_count":0}'
         redis config set maxmemory 1
@@ -71,7 +71,7 @@ arguments_in_order() { redis --raw lrange queue:default 0 -1 | jq '.args[0]' | t
         [ "$(redis smembers queues)" = default ]
 }
 
-@test "reliable sidekiq: the thread that moves due jobs outlives that Redis is away as it begins" {
+@test "reliable sidekiq: the thread that moves due jobs survives a start while Redis is down" {
         with_outbox 'config = [Sidekiq.default_configuration] if Sidekiq.respond_to?(:default_configuration)
                 poller = Sidekiq::Scheduled::Poller.new(*config)
                 poller.send(:cleanup) if poller.respond_to?(:cleanup, true)'
@@ -85,7 +85,7 @@ judge() { # EVENT...: of one job of class Work
         run ruby "$examples/reliable-sidekiq/judge.rb" ledger rescued
 }
 
-@test "reliable sidekiq: the ledger is judged by every run: none lost, each further one explained" {
+@test "reliable sidekiq: every run is checked against the ledger: none lost, each repeated run explained" {
         : >rescued
         judge sent pushed begun 'done'
         [ "$status" = 0 ]

@@ -19,7 +19,7 @@ run_again() { # JOB ATTEMPT NAME
         wait_until 30 grep -q "jid=$3 .*: done" workers.log
 }
 
-@test "tenant-queue: kill -9 and restarts under load: slots, order, one run at a time, attempts, an end for every job" {
+@test "tenant-queue: slots, order, single runs, attempts and an end of every job hold under load, kill -9 and restarts" {
         jobs=250 kills=3 restarts=1
         [ -z "${SQMGR_LONG-}" ] || jobs=2000 kills=20 restarts=6
         take_example tenant-queue
@@ -42,7 +42,7 @@ run_again() { # JOB ATTEMPT NAME
         is_true "count(*) >= $jobs from jobs"
 }
 
-@test "tenant-queue: requeue, push-back and sweep run a job once at a time, while its worker is slow, and three times in all" {
+@test "tenant-queue: requeue, push-back and sweep run a job once at a time, and three times in all, also with a slow worker" {
         take_example tenant-queue
         cat >>app/report.rb <<'END'
 class Report
@@ -97,7 +97,7 @@ END
         judge
 }
 
-@test "tenant-queue: a call is made now or by a worker, the same one is asked for once, and no job is forgotten" {
+@test "tenant-queue: a call is made now or by a worker, the same call is queued once, and no job is forgotten" {
         take_example tenant-queue
         start_redis
         prepare
@@ -148,7 +148,7 @@ END
         judge
 }
 
-@test "tenant-queue: the judgement tells each breach, and the database refuses what it can" {
+@test "tenant-queue: judge.sql reports each violation, and the database refuses those that it can" {
         take_example tenant-queue
         prepare
         job() { sql "insert into jobs (tenant, receiver, method, arguments, request, state, attempt)

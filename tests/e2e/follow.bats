@@ -50,7 +50,7 @@ ends_with() { # STATUS
         [ "$status" = "$1" ]
 }
 
-@test "restart --wait=drained: sqmgr is killed twice and replaced once in its middle, and the wait goes on to its end" {
+@test "restart --wait=drained continues to its end while sqmgr is killed twice and replaced once" {
         start_restart
         kill_sqmgr KILL
         start_again
@@ -73,7 +73,7 @@ ends_with() { # STATUS
         fleet_is '.generation == 2 and .rollout.state == "done" and .active == 3'
 }
 
-@test "restart --wait: sqmgr leaves its workers and comes back, and a restart that is aborted then is told" {
+@test "restart --wait: sqmgr leaves its workers and comes back, and a later abort is reported" {
         lines='on_stop = leave' start_restart
         kill_sqmgr TERM
         start_again
@@ -85,7 +85,7 @@ ends_with() { # STATUS
         grep -q "restart aborted.*requested by $(id -un) (uid $(id -u))" restart.log
 }
 
-@test "restart --wait: sqmgr comes back without its state, which is told" {
+@test "restart --wait reports an sqmgr that comes back without its state" {
         start_restart
         kill_sqmgr KILL
         rm state
@@ -94,7 +94,7 @@ ends_with() { # STATUS
         grep -q 'sqmgr lost its state, and with it the restart to generation 2' restart.log
 }
 
-@test "restart --wait: sqmgr does not come back in time: exit 3, and the restart goes on when it does" {
+@test "restart --wait exits 3 if sqmgr does not come back in time; the restart continues once it does" {
         start_restart --timeout 20s
         kill_sqmgr KILL
         status=0
@@ -107,7 +107,7 @@ ends_with() { # STATUS
         record_workers
 }
 
-@test "events --follow: sqmgr is killed and replaced, and it goes on with what the next one tells, each once" {
+@test "events --follow continues with the next sqmgr after a kill and a replacement, each event once" {
         start_fleet 1
         sqmgrctl events --follow --json >followed 2>restart.log 3>&- 9>&- &
         following=$!

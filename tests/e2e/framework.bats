@@ -34,7 +34,7 @@ signaled_once() { # PID...
 }
 signaled_count_is() { [ "$(redis hlen probe:told)" = "$1" ]; }
 
-@test "a restart where quiet is stop: no job is cut off, and each worker is told once" {
+@test "a framework that stops to quiet: a restart cuts off no job, and each worker gets one signal" {
         probe_fleet
         fleet_is '.framework == "probe" and ([.workers[].memory_bytes] | min) > 64 * 1024 * 1024'
         old=$(worker_pids)
@@ -55,7 +55,7 @@ signaled_count_is() { [ "$(redis hlen probe:told)" = "$1" ]; }
         run -0 sqmgrctl jobs
 }
 
-@test "kill -9 of sqmgr while told workers drain: they are adopted, and not told again" {
+@test "kill -9 of sqmgr while workers drain: they are adopted without a second signal" {
         probe_fleet
         old=$(worker_pids)
         push 12 3
@@ -78,7 +78,7 @@ signaled_count_is() { [ "$(redis hlen probe:told)" = "$1" ]; }
         fleet_is '.generation == 2 and .active == 3 and (.workers | length) == 3'
 }
 
-@test "drain_timeout ends one that drains for too long, without telling it again" {
+@test "drain_timeout ends a worker that drains too long, without a second stop signal" {
         probe_fleet
         sed -i 's/^active_process_count.*/&\ndrain_timeout = 2s\nstop_timeout = 5s/' "$folder/sqmgr.ini"
         sqmgrctl reload

@@ -63,7 +63,7 @@ group_is() {
 file_has() { grep -q -e "$1" "$2"; } # PATTERN FILE
 
 # A host takes no turn within 30 s of its connection to Redis: so few tests have many steps each.
-@test "restart --everywhere --wait tells of each host, exits 0 when all are done, and 1 naming the host that halts them" {
+@test "restart --everywhere --wait reports each host, exits 0 when all are done, and 1 with the host that halts the rollout" {
         start_hosts alpha beta gamma
         mkdir releases/v8
         [ "$(group .epoch,.state | paste -sd ' ')" = '0 none' ]
@@ -129,7 +129,7 @@ file_has() { grep -q -e "$1" "$2"; } # PATTERN FILE
         jq -es --argjson third "$third" 'length > 1 and (last | .epoch > $third and .state == "done" and all(.hosts[]; .state == "done" and .drained))' <<<"$output"
 }
 
-@test "what makes no sense is refused in a sentence" {
+@test "senseless group commands are refused with a sentence" {
         start_hosts alpha
         start_host other 'rollout_hosts = 2' '[fleet:mail]' "command = $(stub_command)" "log = $folder/mail.log" 'rollout_group = mail' \
                 '[fleet:alone]' "command = $(stub_command)" "log = $folder/mail.log"
@@ -181,7 +181,7 @@ hold_workers() { # HOST
 is_busy() { on "$1" status --json | jq -e 'all(.fleets[0].workers[]; .busy == 2)'; }
 release_workers() { rm "$folder/$1.steer"/busy.*; } # HOST
 
-@test "rollout --watch and --wait follow what happens on a terminal and without one, another rollout and the next sqmgr, too" {
+@test "rollout --watch and --wait follow a rollout with and without a terminal, through another rollout and the next sqmgr" {
         start_hosts alpha beta
         hold_workers beta
         open_terminal 80 24
@@ -226,7 +226,7 @@ release_workers() { rm "$folder/$1.steer"/busy.*; } # HOST
         file_has "default: rollout $number done: 2 hosts restarted; their old workers are gone" first.log
 }
 
-@test "who waits is told of no end by an sqmgr that came back without Redis" {
+@test "restart --wait reports no end of a rollout from an sqmgr that came back without Redis" {
         start_hosts alpha
         # No host takes a turn in the first 30 s.
         launch waiter sqmgrctl restart --everywhere --wait --timeout 15s

@@ -97,7 +97,7 @@ kill_host() { # NAME
         wait_until 10 not alive "$pid"
 }
 
-@test "one host after another; a release that does not boot halts the rest, one that has not arrived is not begun, a canary is waited for" {
+@test "hosts roll in turn; a release that does not boot halts the rest, a missing one is not begun, a canary is waited for" {
         start_redis
         mkdir -p releases/1 releases/2
         ln -s releases/2 current
@@ -182,7 +182,7 @@ END
 scripts_asked() { redis info commandstats | sed -n 's/^cmdstat_eval\(sha\)*:calls=\([0-9]*\),.*/\2/p' | awk '{ n += $1 } END { print n }'; }
 have_asked() { [ "$(scripts_asked)" -ge "$1" ]; } # COUNT
 
-@test "a host that is killed in its turn goes on with it, one that is gone is forgotten, a Redis that forgets is told of" {
+@test "a host killed while rolling resumes, a host that is gone is forgotten, a flushed Redis is reported" {
         start_redis
         configure_hosts a b <<END
 active_process_count = 2
@@ -253,7 +253,7 @@ start_container() { # NAME
 instance_of() { redis hget sqmgr:rollout:g:hosts "$1" | sed 's/ .*//'; } # HOST
 is_named() { [ -n "$(instance_of "$1")" ]; } # HOST
 
-@test "two containers of one name are told apart, an sqmgr that comes back is known" {
+@test "two containers with one name are distinguished, an sqmgr that comes back is recognized" {
         unshare --pid --fork --mount-proc true 2>/dev/null || skip 'no namespace of processes can be made here'
         start_redis
         configure_host a <<END
@@ -294,7 +294,7 @@ END
         rollout_is one '.trouble == null'
 }
 
-@test "without rollout_group nothing is asked of Redis, and orders say what is missing" {
+@test "without rollout_group Redis is not queried, and orders report the missing setting" {
         start_redis
         configure_host a <<<'active_process_count = 1'
         start_host a

@@ -8,7 +8,7 @@ load helpers
 worker_is() { fleet_is ".workers[] | select(.pid == $hung) | $1"; } # CONDITION
 is_removed() { fleet_is "[.workers[] | select(.pid == $hung)] == []"; }
 
-@test "hung: a worker whose beat stops is replaced and kept, and counts again when it beats again" {
+@test "hung: a worker without heartbeats is replaced and kept, and counts again once heartbeats return" {
         start_workers 2 <<END
 command = $(stub_command)
 active_process_count = 2
@@ -38,7 +38,7 @@ END
         fleet_is '.crash.count == 0'
 }
 
-@test "hung: with hang_action = kill a frozen Sidekiq is told to exit, puts its job back, and it is done elsewhere" {
+@test "hung: with hang_action = kill a frozen Sidekiq gets TERM, requeues its job, and another worker runs it" {
         start_workers 2 <<END
 command = $(sidekiq_command 1)
 active_process_count = 2

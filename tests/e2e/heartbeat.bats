@@ -90,13 +90,13 @@ stays_idle() { # KIND...
         done
 }
 
-@test "both clients of Node.js for Redis are among the speakers" {
+@test "both Redis clients of Node.js are among the tested heartbeat libraries" {
         needs_modules
         is_in_redis ioredis
         is_in_redis node-redis
 }
 
-@test "each speaker: its record, its signals, and an end with status 0" {
+@test "each heartbeat library: its record, its signals, and exit status 0" {
         start_redis
         for kind in $in_redis $in_files; do
                 job_folder "$folder/$kind"
@@ -158,7 +158,7 @@ stays_idle() { # KIND...
         [ -z "$(ls -A "$folder/status")" ]
 }
 
-@test "each speaker: under load nothing begins after it was quiet and idle, and no job is lost or run twice" {
+@test "each heartbeat library: under load no job begins after quiet and idle, and no job is lost or run twice" {
         start_redis
         for kind in $in_redis $in_files; do
                 job_folder "$folder/$kind"
@@ -201,7 +201,7 @@ stays_idle() { # KIND...
         done
 }
 
-@test "each speaker: no job waits for a record that cannot be written; it comes back by itself" {
+@test "each heartbeat library: no job waits for a record that cannot be written; writing recovers by itself" {
         for kind in $in_redis $in_files; do
                 job_folder "$folder/$kind"
                 add_jobs "$folder/$kind" 1 4
@@ -245,7 +245,7 @@ stays_idle() { # KIND...
         kill -CONT "$redis_pid"
 }
 
-@test "in a child of fork() the signals are what they were, and the record is the parent's" {
+@test "a child of fork() has the original signal handlers, and the record stays the parent's" {
         for kind in ruby python c; do
                 job_folder "$folder/$kind"
                 run_worker "$kind" fork
@@ -265,7 +265,7 @@ stays_idle() { # KIND...
         done
 }
 
-@test "with 16 threads the jobs are counted as they are" {
+@test "jobs of 16 threads are counted correctly" {
         for kind in ruby python c node; do
                 job_folder "$folder/$kind"
                 touch "$folder/$kind/hold"
@@ -289,7 +289,7 @@ stays_idle() { # KIND...
         done
 }
 
-@test "redis-namespace stands before both keys" {
+@test "both keys have the prefix of redis-namespace" {
         start_redis
         export NAMESPACE=app
         for kind in ruby-redis python-redis ioredis; do

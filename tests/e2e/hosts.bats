@@ -43,7 +43,7 @@ enqueue_for() { # QUEUE CLASS ARGUMENT...
                 Object.const_get(job).set(queue: queue).perform_async(*arguments)' "$queue" "$@"
 }
 
-@test "one host name, one pid: the other container's heartbeat is never taken for our worker's" {
+@test "same host name, same pid: the heartbeat of another container is never attributed to our worker" {
         start_redis
         touch "$folder/a.boot"
         container a

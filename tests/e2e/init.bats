@@ -52,7 +52,7 @@ becomes() {
         [ "$(wc -l <"$file")" -le 20 ]
 }
 
-@test "sqmgr init: a service of systemd with its drop-ins, and instances that are counted" {
+@test "sqmgr init: a systemd service with its drop-ins, and counted instances" {
         make_systemctl
         run -0 --separate-stderr sqmgr init --from-systemd sidekiq -o "$folder/one.ini"
         [ "$output" = '' ]
@@ -69,7 +69,7 @@ becomes() {
         becomes "$folder/input.ini" '[fleet:jobs]'
 }
 
-@test "sqmgr init: a program of supervisord" {
+@test "sqmgr init: a supervisord program" {
         cat >"$folder/supervisord.conf" <<END
 [supervisord]
 nodaemon=true
@@ -120,7 +120,7 @@ END
         [[ $output == 'Usage: sqmgr init '* ]]
 }
 
-@test "sqmgr init: no file is replaced, and bad input leaves none" {
+@test "sqmgr init replaces no file, and bad input creates none" {
         make_systemctl
         echo mine >"$folder/there.ini"
         run -1 sqmgr init --command sidekiq -o "$folder/there.ini"
@@ -142,7 +142,7 @@ END
         done
 }
 
-@test "sqmgr init runs without rights" {
+@test "sqmgr init runs without privileges" {
         [ "$(id -u)" = 0 ] || skip 'this test is to become another user'
         chmod 777 "$folder"
         printf 'worker: sidekiq\n' >"$folder/Procfile"

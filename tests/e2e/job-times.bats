@@ -9,7 +9,7 @@ load helpers
 metrics_written() { [ -n "$(redis --scan --pattern 'j|*')" ]; }
 uses_sidekiq_metrics() { sqmgrctl why default | grep -F ', by the metrics of Sidekiq'; }
 
-@test "job times: the metrics of a real Sidekiq tell what its jobs take" {
+@test "job times are read from the metrics of a real Sidekiq" {
         major=$(ruby -r sidekiq -e 'puts Sidekiq::VERSION[/\d+/]')
         [ "$major" -ge 7 ] || skip 'Sidekiq before 7 writes no metrics of jobs'
         start_workers 1 <<END

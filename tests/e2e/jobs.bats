@@ -10,7 +10,7 @@ jobs_are() { # CONDITION
         jobs_json=$(sqmgrctl jobs --json "${@:2}") && jq -e ".jobs | $1" <<<"$jobs_json" >/dev/null
 }
 
-@test "jobs: shows class, id, queue, worker and how long, of real Sidekiqs" {
+@test "jobs shows class, id, queue, worker and duration of real Sidekiq jobs" {
         start_redis
         configure <<END
 command = $(sidekiq_command 2)
@@ -55,7 +55,7 @@ END
         wait_until 60 jobs_are 'length == 0'
 }
 
-@test "jobs: what cannot be read hides nothing else, and is told" {
+@test "jobs: an unreadable job hides no other, and is reported" {
         start_redis
         configure <<END
 command = $(stub_command)

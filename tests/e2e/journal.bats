@@ -62,7 +62,7 @@ configure_log() { # LOG LINE...
 # shellcheck disable=SC2053
 last_lines_are() { [[ $(fleet .crash.last) == *'exited with status 1'* && $(fleet .crash.quoted) == $1 ]]; } # PATTERN
 
-@test "log = journal: the last lines of a worker that fails are read back" {
+@test "log = journal: the log tail of a failed worker is read back" {
         start_redis
         start_journal
         fails_with_lines journal
@@ -79,7 +79,7 @@ last_lines_are() { [[ $(fleet .crash.last) == *'exited with status 1'* && $(flee
         run -2 within sqmgrctl logs default/2 --previous --follow
 }
 
-@test "logs --previous: the earlier lives of a worker, also of one that is dead" {
+@test "logs --previous shows earlier processes of a worker, also of a dead one" {
         start_redis
         start_journal
         cat >app.sh <<'END'
@@ -119,7 +119,7 @@ END
         [[ $(lives_of) == *"life of $third"* ]]
 }
 
-@test "as a service the journal is the default, where each line names its worker" {
+@test "as a service, logs go to the journal by default, and each line names its worker" {
         start_redis
         start_journal
         configure_log none 'framework = plain' "command = sh -c 'echo hello; exec sleep 1000'" 'active_process_count = 1'
@@ -130,7 +130,7 @@ END
         wait_until 20 hello
 }
 
-@test "log = inherit, as a service: a restart that halts tells the last lines" {
+@test "log = inherit, as a service: a halted restart reports the log tail" {
         start_redis
         start_journal
         printf 'one\ntwo\nthree\nfour\nfive\nsix\n' >steer/lines
@@ -157,7 +157,7 @@ END
         run ! grep -qFx six own
 }
 
-@test "log = journal: a worker behind a wrapper that dies in the middle of its life" {
+@test "log = journal: a worker behind a wrapper dies after a normal start" {
         start_redis
         start_journal
         cat >wrapper.sh <<END
@@ -174,7 +174,7 @@ END
         wait_until 20 last_lines_are $'the wrapper begins\nthe worker begins\n*the wrapper ends'
 }
 
-@test "a worker that wrote nothing has no last lines, and those of others are not its own" {
+@test "a worker without output has no log tail, and is not shown that of others" {
         start_redis
         start_journal
         configure_log journal "command = /bin/sh -c 'exit 1'" 'backoff_min = 200ms' 'backoff_max = 1s'
@@ -184,7 +184,7 @@ END
         [[ $(fleet .crash.last) != *'last lines'* ]]
 }
 
-@test "a journal that is stuck stops nobody: entries are lost, which is told" {
+@test "a stuck journal blocks nothing: entries are lost, and the loss is reported" {
         start_redis
         start_journal
         configure_log /dev/null "command = $(stub_command)" 'ready_after = 500ms'
@@ -205,7 +205,7 @@ END
         wait_until 20 told_with_an_entry
 }
 
-@test "preloaded, log = journal: each worker has a stream of its own" {
+@test "preload, log = journal: each worker has its own stream" {
         local worker stand=(python3 "$e2e/preload_stand.py")
         start_redis
         start_journal

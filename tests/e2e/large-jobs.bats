@@ -18,7 +18,7 @@ rescue_jobs = requeue
 END
 }
 
-@test "31 MB of empty objects at the head of a queue cost their bytes, and 300 KB that run are unknown" {
+@test "31 MB of empty objects at the head of a queue cost only their bytes; a running job of 300 KB is unknown" {
         start_workers 1 configure_fleet
         before=$(peak_kib "$sqmgr_pid")
         reader=$(reader)

@@ -16,7 +16,7 @@ oldest_is_of() { # JID
         jq -en "$asked - $started - 2 < $oldest and $oldest < now - $started + 2"
 }
 
-@test "status tells how old the oldest job is of a worker that drains, and of the next when that one has ended" {
+@test "status shows the age of the oldest job of a draining worker, and of the next once that job has ended" {
         start_redis
         configure <<END
 command = $(sidekiq_command 3)
@@ -48,7 +48,7 @@ END
         wait_until 40 fleet_is '(.workers | length) == 1'
 }
 
-@test "long jobs: each is told of once, by the limit of its class, and its backtrace is in the log" {
+@test "long jobs: each is reported once, by the limit of its class, with a backtrace in the log" {
         start_redis
         configure <<END
 command = $(sidekiq_command 3)
@@ -73,7 +73,7 @@ END
         wait_until 30 has_done 2
 }
 
-@test "a drain that is cut off says when, and then which jobs that cost" {
+@test "a drain with a timeout announces its end, and then names the jobs that it cost" {
         start_redis
         configure <<END
 command = $(sidekiq_command 3) -t 1

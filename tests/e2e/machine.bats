@@ -37,7 +37,7 @@ END
         [ "${#lines[@]}" = 2 ] && [ "${lines[0]}" = "${lines[1]}" ]
 }
 
-@test "in a chroot that is a mount point, what is entered is the machine" {
+@test "in a chroot that is a mount point, in_machine enters the machine" {
         [ $EUID = 0 ] || skip 'not root'
         unshare --mount true || skip "no machine can be made here: refused is 'unshare --mount'"
         # shellcheck disable=SC2016

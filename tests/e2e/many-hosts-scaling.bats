@@ -69,7 +69,7 @@ none_run_twice() { # COUNT of jobs
 }
 has_done() { [ "$(count_of "done")" = "$1" ]; }
 
-@test "scaling on two hosts of a group: of a burst each takes its share, and says so" {
+@test "scaling on two hosts of a group: each takes its share of a burst, and reports it" {
         hosts='h1 h2'
         start_redis
         start_sharing
@@ -91,7 +91,7 @@ has_done() { [ "$(count_of "done")" = "$1" ]; }
         none_run_twice 600
 }
 
-@test "scaling on three hosts of a group: beside a Sidekiq of nobody's, and with one that falls silent" {
+@test "scaling on three hosts of a group: beside an unmanaged Sidekiq, and with a host that falls silent" {
         [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes three minutes'
         hosts='h1 h2 h3'
         export LEDGER=$folder/ledger

@@ -153,7 +153,7 @@ each_host_is_unchanged() {
         each_serves_on
 }
 
-@test "five hosts under load: code that did not arrive, a release that does not boot, then sqmgrs and the master killed in the middle" {
+@test "five hosts under load: missing code, a release that does not boot, then sqmgr and the Redis master killed during a rollout" {
         # Without a key a host begins no more than one rollout in five minutes that was not ordered on itself.
         (umask 077 && head -c 32 /dev/urandom | base64 >key)
         replicas='b c' fleet_lines="rollout_hosts = 2

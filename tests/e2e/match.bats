@@ -5,7 +5,7 @@
 # promises: P1
 load helpers
 
-@test "a wrapper script: the process that beats is quieted and stopped, and the job is not cut off" {
+@test "a wrapper script: the process that sends heartbeats is quieted and stopped, and its job is not cut off" {
         start_redis
         cat >"$folder/wrapper.sh" <<END
 #!/bin/sh
@@ -56,7 +56,7 @@ END
         fleet_is '.active == 2'
 }
 
-@test "a wrong namespace: the worker beats elsewhere, is left alone, and status says so" {
+@test "a wrong namespace: a worker with heartbeats elsewhere is left alone, and status reports it" {
         start_redis
         redis_lines='namespace = nobody_writes_here' configure <<END
 command = $(sidekiq_command 2)
@@ -73,7 +73,7 @@ END
         [[ $(sqmgrctl status) == *'has booted, but its heartbeat was not found'* ]]
 }
 
-@test "a namespace: the worker that beats under it is found" {
+@test "a namespace: a worker with heartbeats below it is found" {
         start_redis
         redis_lines='namespace = shop' configure <<END
 command = $(stub_command) -n shop:
@@ -84,7 +84,7 @@ END
         fleet_is '.workers[0].evidence == "redis"'
 }
 
-@test "a command that goes to the background: its process is the worker, and none piles up" {
+@test "a command that daemonizes: its process is the worker, and processes do not accumulate" {
         start_redis
         configure <<END
 command = setsid -f $(stub_command)
@@ -100,7 +100,7 @@ END
         wait_until 30 gone "$pids"
 }
 
-@test "wrappers within wrappers: the outer ones die, then the worker, and sqmgr sees each" {
+@test "nested wrappers: the outer ones die, then the worker, and sqmgr notices each" {
         start_redis
         printf '#!/bin/sh\n%s\nexit 0\n' "$(stub_command)" >inner.sh
         printf '#!/bin/sh\n./inner.sh\nexit 0\n' >outer.sh
@@ -124,7 +124,7 @@ END
         run -0 sqmgrctl ping
 }
 
-@test "the host is given another name: restarts go on, and the worker of before is known" {
+@test "host renamed: restarts continue, and the earlier worker is recognized" {
         unshare --uts true 2>/dev/null || skip "this machine lets nobody have a uts namespace"
         start_redis
         configure <<END
@@ -158,7 +158,7 @@ END
 
 has_identity() { redis smembers processes | grep -q "^$1:$2:"; } # HOST PID
 
-@test "named anew while no sqmgr runs: the worker that booted meanwhile is found under the name of before" {
+@test "host renamed while no sqmgr runs: a worker that booted meanwhile is found under the old name" {
         unshare --uts true 2>/dev/null || skip "this machine lets nobody have a uts namespace"
         start_redis
         mkdir -p "$folder/steer"

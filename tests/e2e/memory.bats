@@ -10,7 +10,7 @@ bloated_is() { # STATE
         fleet_is ".workers[] | select(.pid == $leaker) | .state == \"$1\" and .reason == \"memory\""
 }
 
-@test "memory: a worker that outgrows the threshold is replaced while its long job runs to the end" {
+@test "memory: a worker above the threshold is replaced while its long job runs to the end" {
         start_workers 2 <<END
 command = $(sidekiq_command 2)
 active_process_count = 2
@@ -34,7 +34,7 @@ END
         wait_until 10 fleet_is '.active == 2 and (.workers | length) == 2'
 }
 
-@test "memory: a restart where not all new workers have room beside the old ones: nobody is killed, no job is lost" {
+@test "memory: a restart without memory for all new workers beside the old ones kills no worker and loses no job" {
         make_group $((850 << 20))
         start_redis
         { cat "$app" && echo "sleep 1; BALLAST = 'x' * (150 << 20)"; } >"$folder/large.rb"

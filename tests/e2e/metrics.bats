@@ -7,7 +7,7 @@ load helpers
 
 metric_is() { sqmgrctl metrics | grep -qFx "$1"; } # LINE
 
-@test "metrics: workers, their ends and a Redis that is away are told" {
+@test "metrics report workers, their exits and a Redis that is down" {
         start_fleet
         run -0 sqmgrctl metrics
         [[ $output == *'sqmgr_workers{fleet="default",state="active"} 2'* ]]
@@ -26,7 +26,7 @@ metric_is() { sqmgrctl metrics | grep -qFx "$1"; } # LINE
         sqmgrctl metrics --json | jq -e '.text | startswith("# HELP sqmgr_info ")'
 }
 
-@test "metrics: what is configured, and whether what was read last is in force" {
+@test "metrics report the configuration, and whether the last one read is current" {
         start_workers 2 < <(printf '%s\n' "command = $(stub_command)" 'active_process_count = 2' 'memory_threshold = 1G')
         sqmgrctl scale default 3
         metric_is 'sqmgr_fleet_configured_workers{fleet="default"} 2'
@@ -46,7 +46,7 @@ metric_is() { sqmgrctl metrics | grep -qFx "$1"; } # LINE
         awk -v a="$before" -v b="$(read_at)" -v now="$(date +%s.%N)" 'BEGIN { exit !(a < b && b <= now + 0.001) }'
 }
 
-@test "metrics: promtool finds nothing to complain of" {
+@test "metrics: promtool has no complaint" {
         command -v promtool >/dev/null || skip "promtool is not installed (Debian's prometheus)"
         start_fleet
         run -0 sqmgrctl restart --wait --timeout 300s

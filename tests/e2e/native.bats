@@ -90,7 +90,7 @@ END
         [ "$(redis scard sqmgr:workers)" = 4 ]
 }
 
-@test "native: kill -9 of sqmgr and a re-exec in the midst of restarts under load: workers are adopted, no job is lost" {
+@test "native: kill -9 of sqmgr and a re-exec during restarts under load: workers are adopted, no job is lost" {
         needs_modules
         start_redis
         configure <<END
@@ -127,7 +127,7 @@ END
         none_active bullmq
 }
 
-@test "native: a Celery worker: what it has begun is finished, what waits for its time is done by another, none is run twice" {
+@test "native: a Celery worker finishes the jobs it began, another runs those with a countdown, none is run twice" {
         start_redis
         celery_jobs() { /usr/bin/python3 -B "$native_tests/celery_app.py" "$@"; }
         configure <<END
@@ -154,7 +154,7 @@ END
         not grep -q Cold "$folder/workers.log"
 }
 
-@test "native: beside Sidekiq in one sqmgr, each with a Redis of its own" {
+@test "native: beside Sidekiq in one sqmgr, each with its own Redis" {
         start_redis
         launch other redis-server --port 0 --unixsocket "$folder/other.sock" --dir "$folder" --save ''
         other_pid=$!

@@ -127,7 +127,7 @@ own_runs_the_installed() {
         [ "$(in_machine stat -Lc %d:%i "/proc/$own/exe")" = "$(in_machine stat -c %d:%i /usr/sbin/sqmgr)" ]
 }
 
-@test "an upgrade under load: each instance takes over in its process, and no worker, job or order is touched" {
+@test "upgrade under load: each instance re-executes in its process, and no worker, job or order is affected" {
         needs_the_build_before
         dpkg_i "$(repack 0.1.0-1 "$before/main/sqmgr" "$before/main/sqmgrctl")"
         begin_both
@@ -164,7 +164,7 @@ own_runs_the_installed() {
         shop sqmgrctl restart --wait --timeout 300s
 }
 
-@test "an upgrade to what does not run or refuses: the old one goes on, dpkg says so, and the next upgrade mends it" {
+@test "upgrade to a program that fails or refuses: the old one keeps running, dpkg reports it, and the next upgrade fixes it" {
         dpkg_i "$(repack "$version-1")"
         begin_both
         enqueue 60 Sleep 1
@@ -206,7 +206,7 @@ own_runs_the_installed() {
         all_done_once 60
 }
 
-@test "a downgrade: the older one cannot read the state, the newer one goes on; started afresh the older one finds the workers" {
+@test "downgrade: the older program cannot read the state, so the newer keeps running; after a fresh start the older finds the workers" {
         needs_the_build_before
         older=$(repack 0.1.0-1 "$before/main/sqmgr" "$before/main/sqmgrctl")
         newer=$(repack "$version-1")
@@ -251,7 +251,7 @@ END
 }
 app_is_unchanged() { [ "$(main_pid sqmgr-app@app)" = "$app_pid" ] && [ "$(app worker_pids)" = "$app_had" ]; }
 
-@test "sqmgr-app@USER: an upgrade takes over in its process, and a refusal there is a warning; removal drains, purge leaves its files" {
+@test "sqmgr-app@USER: an upgrade re-executes it, and a refusal there is a warning; removal drains, purge keeps its files" {
         before_all=$(left)
         dpkg_i "$(repack "$version-1")"
         [ "$(unit is-enabled sqmgr-app@app || true)" = disabled ]
@@ -287,7 +287,7 @@ replace() { # LIBRARY [BYTES]: so much of it
 }
 maps_what_is_gone() { in_machine grep -q 'libinih.*(deleted)' "/proc/$(main_pid "$1")/maps"; } # UNIT
 
-@test "a library's upgrade: needrestart has sqmgr executed anew where that works, and its instances once they are linked" {
+@test "a library upgrade: needrestart re-executes sqmgr if possible, and its instances once they are linked" {
         put /root/needrestart.deb <"$(needrestart_deb)"
         in_machine dpkg -x /root/needrestart.deb /
         dpkg_i "$(repack "$version-1")"
@@ -332,7 +332,7 @@ needrestart_list() { in_machine env DEBIAN_FRONTEND=noninteractive needrestart -
 web() { in_machine ruby -rnet/http -e 'puts Net::HTTP.get_response(URI("http://127.0.0.1:7433#{ARGV[0]}")).code' "$1"; } # PATH
 web_is() { [ "$(web "$1" 2>/dev/null)" = "$2" ]; }
 
-@test "sqmgr-web: of its own user, restarted by an upgrade, gone when it is purged, and sqmgr notices nothing of it" {
+@test "sqmgr-web has its own user, is restarted by an upgrade and removed by a purge, without an effect on sqmgr" {
         before_all=$(web_files)
         dpkg_i "$(repack "$version-1")" "$(repack_web "$version-1")"
         run -1 unit is-enabled sqmgr-web
@@ -365,7 +365,7 @@ web_files() { in_machine find /etc /run /usr /var ! -path '/run/systemd/*' -name
 # What the package, its scripts and sqmgr leave on the machine, and the user.
 left() { in_machine find /etc /run /usr /var /root -name '*sqmgr*' ! -path '/root/sqmgr*.deb' ! -path /etc/sqmgr-machine | sort; }
 
-@test "removal drains and names what lives on, which is taken over when installed again; purge leaves nothing" {
+@test "removal drains and names surviving workers, which a new installation adopts; purge leaves nothing" {
         before_all=$(left)
         deb=$(repack "$version-1")
         dpkg_i "$deb"

@@ -59,7 +59,7 @@ agrees() { # [no-script]: differences has where not
         diff <(jq "$shown" status.json) <(jq "$on_page" page.json) >differences
 }
 
-@test "page: it shows what sqmgrctl status says, with JavaScript and without" {
+@test "page: shows the values of sqmgrctl status, with and without JavaScript" {
         start_all
         echo 2 >"$folder/steer/busy"
         wait_until 10 fleet_is '[.workers[].busy] == [2, 2, 2]'
@@ -85,7 +85,7 @@ expect_seen() { # WHAT
         grep -qxF "$1" seen || { cat watch.log && return 1; }
 }
 
-@test "page: a restart is followed as it goes on, and what the reader holds stays" {
+@test "page: follows a restart, and keeps the reader's selection, focus and unfolded parts" {
         start_all
         launch watch env HOME="$folder" TMPDIR="$folder" NODE_PATH="$page_modules" node "$page_tests/page.js" watch \
                 "http://127.0.0.1:$port/" "$folder" 'restart to generation 2 running' 'default/4' 'quieted (reason: restart)' \
@@ -118,7 +118,7 @@ forge_host() { # HOST
         redis zadd sqmgr:rollout:shop:seen "$(date +%s)" "$1"
 }
 
-@test "page: it is accessible, moves nothing by itself, and asks nobody else, wide and narrow, light and dark" {
+@test "page: accessible, without layout shifts or foreign requests, wide and narrow, light and dark" {
         start_all 'rollout_group = shop'
         sqmgrctl stop mailers
         echo 'config/database.yml: no such file' >"$folder/steer/fail"
@@ -131,7 +131,7 @@ forge_host() { # HOST
         browse judge
 }
 
-@test "page: the graphs are drawn by what the registry has" {
+@test "page: the graphs are drawn by the uPlot of the npm registry" {
         needs_modules "$page_tests"
         for file in dist/uPlot.iife.min.js dist/uPlot.min.css LICENSE; do
                 cmp "$page_modules/uplot/$file" "$top/src/web/uplot/${file##*/}"
@@ -142,7 +142,7 @@ forge_host() { # HOST
 mailers_drain() { sqmgrctl status --json | jq -e '.fleets[1].rollout.draining == 2'; }
 
 # Made anew by a run with RENEW_PICTURES=1: whoever changes the page looks at them.
-@test "page: the pictures of README and docs/monitoring.md show it" {
+@test "page: the pictures in README and docs/monitoring.md are current" {
         local picture
         grep -qF "(contrib/pictures/page.png)" "$top/README.md"
         grep -qF "(../contrib/pictures/page-narrow.png)" "$top/docs/monitoring.md"

@@ -39,7 +39,7 @@ watch_redis() {
         wait_until 10 [ -e "$folder/watched" ]
 }
 
-@test "no Redis: kill -9 and re-exec while told workers drain leave them alone, and none is told again" {
+@test "no Redis: kill -9 and re-exec leave draining workers alone, and none gets a second signal" {
         watch_redis
         configure <<END
 framework = plain
@@ -86,7 +86,7 @@ END
 }
 
 # The state file cannot be written from before the signals until sqmgr is killed: the ledger alone has them.
-@test "kill -9 after stop signals that the state does not have: none is sent again, and a start since is known" {
+@test "kill -9 after stop signals missing from the state: none is sent again, and a later start is known" {
         configure <<END
 framework = plain
 command = $(signal_recorder)
@@ -129,7 +129,7 @@ END
         wait_until 20 ready 2
 }
 
-@test "stop_signal goes out once; stop_timeout alone, in its own section, has one killed that stays" {
+@test "stop_signal is sent once; only stop_timeout in the fleet's own section kills a worker that stays" {
         redis_url=unix://$folder/nowhere
         configure <<END
 framework = plain
@@ -171,7 +171,7 @@ END
         is_shown patient .pid "$patient"
 }
 
-@test "memory of the whole tree: its replacement comes first" {
+@test "memory counts the whole process tree: the replacement starts first" {
         redis_url=unix://$folder/nowhere
         cat >"$folder/grow.rb" <<'END'
 first = File.open("first", File::CREAT | File::EXCL | File::WRONLY) rescue nil
@@ -253,7 +253,7 @@ END
 }
 served_by() { [ "$(cat "$folder/served")" -ge "$1" ]; }
 
-@test "Puma under load: two rolling restarts, no connection refused and no request lost" {
+@test "Puma under load: two rolling restarts refuse no connection and lose no request" {
         puma_fleet
         launch asked ruby --disable-gems "$folder/ask.rb"
         asked=$!
@@ -312,7 +312,7 @@ END
         not grep -q crash "$folder/sqmgr.log"
 }
 
-@test "Delayed::Job under load: a restart lets the job that runs finish" {
+@test "Delayed::Job under load: a restart lets the running job finish" {
         cat >"$folder/jobs.rb" <<'END'
 require "active_record"
 require "delayed_job_active_record"

@@ -5,7 +5,7 @@
 # promises: P8
 load preload
 
-@test "a frozen template is given up where a worker waits for it, and that one comes back" {
+@test "a frozen template is given up if a worker waits for it, and that worker starts again" {
         [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes two minutes'
         start_fleet 2
         old=$(worker_pids) template=$(template)

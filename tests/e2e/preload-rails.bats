@@ -39,7 +39,7 @@ template() { fleet ".template.$1"; }
 # By its nonce each tells itself apart; a fork would have its template's.
 nonces() { redis smembers processes | awk -F: '{ print $NF }' | sort -u | wc -l; }
 
-@test "preload: workers of a Rails application each have their own, and every job runs once over a restart and a kill -9" {
+@test "preload: each worker of a Rails application has its own nonce, and every job runs once through a restart and a kill -9" {
         start_app 'rescue_jobs = requeue'
         fleet_is '.template | .state == "ready" and .generation == 1 and .memory_bytes > 0 and .refused == null'
         old=$(worker_pids) first=$(template pid)
@@ -77,7 +77,7 @@ three_workers_ran_jobs() { perform_later AskJob 1 20 && sql_is 'SELECT count(DIS
 all_have_answered() { [ "$(redis llen queue:default)" = 0 ] && sql_is 'SELECT count(*) FROM runs' "$(redis get stat:processed)"; }
 has_event() { sqmgrctl events --json | jq -es "any(.[]; $1)"; }
 
-@test "preload: with a connection of its own open once it is loaded, workers boot separately and no answer is wrong" {
+@test "preload: if the loaded application holds its own open connection, workers boot separately and no answer is wrong" {
         export RAW_CONNECTION=1
         start_app
         fleet_is '.template.refused | test("socket")'

@@ -8,7 +8,7 @@ load preload
 first_template() { sed -n "s/.*template of fleet 'default' (pid \([0-9]*\)) is loading the application.*/\1/p" sqmgr.log | head -n 1; }
 refused_like() { fleet .template.refused | grep -q "$1"; }
 
-@test "refused: a command that loses RUBYOPT on its way is a worker, takes jobs, and is never killed" {
+@test "refused: a command that loses RUBYOPT becomes a worker, accepts jobs, and is never killed" {
         start_redis
         make_jobs
         make_release 1
@@ -41,7 +41,7 @@ refused_like() { fleet .template.refused | grep -q "$1"; }
         fleet_is '.template.state == "ready" and .template.refused == null and all(.workers[] | select(.state == "active"); .forked)'
 }
 
-@test "refused: where the command does not see the Ruby file it boots separately" {
+@test "refused: if the command cannot see the Ruby file, workers boot separately" {
         unshare -m true 2>/dev/null || skip 'this machine lets nobody have a mount namespace'
         cat >elsewhere <<'END'
 #!/bin/sh
@@ -63,7 +63,7 @@ END
         [ "$(releases 2)" = 1:2 ]
 }
 
-@test "refused: a socket that the application leaves open is named, and the next release is forked again" {
+@test "refused: a socket left open by the application is named, and the next release is forked again" {
         start_redis
         make_jobs
         make_release 1 "require 'socket'; SOCKET = UNIXSocket.new('$folder/redis.sock')"
@@ -89,7 +89,7 @@ fds_are() { [ "$(fds)" = "$1" ]; }
 fleets_are() { [ "$(sqmgrctl status --json | jq '.fleets | length')" = "$1" ]; }
 log_has() { grep -qE "$1" sqmgr.log; }
 
-@test "refused: a template that does not keep to what is agreed is ended, and harms no other fleet" {
+@test "refused: a template that violates the protocol is ended, and harms no other fleet" {
         start_fleet 2
         old=$(worker_pids) template=$(template)
         echo "${old%% *}" >victim

@@ -5,7 +5,7 @@
 # promises: P1 P2 P6 P7
 load preload
 
-@test "preload: a restart touches no old worker before the new template is ready, and cuts off no job" {
+@test "preload: a restart signals no old worker before the new template is ready, and cuts off no job" {
         start_fleet 3
         old=$(worker_pids) old_template=$(template)
         enqueue 2 Tell "$folder/release"
@@ -40,7 +40,7 @@ load preload
         wait_until 10 all_are_known
 }
 
-@test "preload: a bad release halts, a killed worker comes back from the old code, and a good release rolls" {
+@test "preload: a bad release halts, a killed worker restarts with the old code, and a good release rolls out" {
         start_fleet 3
         old=$(worker_pids) template=$(template)
         make_release 2 'raise "this release has no database.yml"'
@@ -67,7 +67,7 @@ load preload
         wait_until 10 all_are_known
 }
 
-@test "preload: a changed environment loads another template, which the next worker is forked from" {
+@test "preload: a changed environment loads another template, from which the next worker is forked" {
         flavour=sweet start_fleet 2
         old=$(worker_pids) template=$(template)
         [ "$(ask_releases 2 | cut -d' ' -f3 | xargs)" = 'sweet sweet' ]

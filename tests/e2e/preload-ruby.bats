@@ -60,7 +60,7 @@ fact() { jq -r "$2" "facts.$1"; } # PID FILTER
 has_lines() { [ "$(wc -l <"$1")" = "$2" ]; } # FILE COUNT
 lines() { [ "$(sort "$1" 2>/dev/null)" = "$(printf '%s\n' "${@:2}" | sort)" ]; } # FILE LINE...
 
-@test "forks are workers: each one itself, a child of sqmgr's, with its marks" {
+@test "forks are workers: each is distinct, a child of sqmgr, with its environment markers" {
         local index child workers=()
         start_redis
         export RUBYOPT='-W:no-deprecated  -rset'
@@ -120,7 +120,7 @@ lines() { [ "$(sort "$1" 2>/dev/null)" = "$(printf '%s\n' "${@:2}" | sort)" ]; }
         lines exits "${workers[@]}"
 }
 
-@test "a worker without sqmgr's word does nothing, and a template that is told to end ends" {
+@test "a worker without sqmgr's 'go' does nothing, and a template that gets TERM ends" {
         local pid
         start_redis
         start_template sidekiq -r "$app" -c 1
@@ -157,7 +157,7 @@ lines() { [ "$(sort "$1" 2>/dev/null)" = "$(printf '%s\n' "${@:2}" | sort)" ]; }
         alive "$pid"
 }
 
-@test "what a fork would share is told" {
+@test "state that forks would share is reported" {
         start_redis
         cat >app.rb <<END
 require "$e2e/preload_app"
@@ -187,7 +187,7 @@ END
         grep -q '^thread=[0-9]* more' ready
 }
 
-@test "connections of ActiveRecord's are closed in time, one of the application's own is told" {
+@test "ActiveRecord connections are closed in time, a connection of the application's own is reported" {
         local workers=()
         start_redis
         start_postgres
@@ -257,7 +257,7 @@ works_through() { # COMMAND...
         [ "$(preload_stand wait "$(preload_stand pid)")" = 'exit 0' ]
 }
 
-@test "whatever stands between sqmgr and Sidekiq: bundle exec, a binstub, a shell or a Ruby that stays" {
+@test "between sqmgr and Sidekiq: bundle exec, a binstub, a shell or a Ruby that stays" {
         start_redis
         export RUBYOPT=-W:no-deprecated
         echo 'gem "sidekiq"' >Gemfile
@@ -274,7 +274,7 @@ works_through() { # COMMAND...
         works_through ./stays -r "$app" -c 1
 }
 
-@test "a log that was rotated: a new worker writes to the new one" {
+@test "a rotated log: a new worker writes to the new file" {
         start_redis
         # What the application has turned elsewhere by itself stays there.
         cat >app.rb <<END
@@ -319,7 +319,7 @@ outlives_a_failure() {
                 [ "$(printf '%s\n' 'glibc 2.42' "$(getconf GNU_LIBC_VERSION)" | sort -V | head -n 1)" != 'glibc 2.42' ]
 }
 
-@test "no room for another process: an error with its number, and the template goes on" {
+@test "process limit reached: an error with its number, and the template keeps running" {
         local room said limit=12 user=$((2000000 + $$)) others=()
         [ "$(id -u)" = 0 ] || skip 'not root'
         start_redis
@@ -354,7 +354,7 @@ outlives_a_failure() {
         lines forks "$worker"
 }
 
-@test "without its channel it is a worker like any other, and without the variable nothing" {
+@test "without its channel the process is an ordinary worker, and without the variable the script does nothing" {
         start_redis
         [ "$(ruby -r"$PRELOAD" -e 'p defined?(SqmgrPreload)')" = nil ]
         launch worker env SQMGR_TEMPLATE=3 RUBYOPT=-r"$PRELOAD" sidekiq -r "$app" -c 1

@@ -6,7 +6,7 @@
 # shellcheck disable=SC2030,SC2031
 load preload
 
-@test "preload: a template that is killed is replaced, its workers go on, and another fork is made" {
+@test "preload: a killed template is replaced, its workers keep running, and another fork is made" {
         start_fleet 3
         old=$(worker_pids) template=$(template)
         enqueue 1 Hold "$folder/release"
@@ -31,7 +31,7 @@ all_are_known_but_one() {
         workers=$(worker_pids) && [ "$(without "$(marked_pids)" $workers | wc -w)" = 1 ]
 }
 
-@test "preload: a template that does not come to its end of loading is given up, three times, and says so" {
+@test "preload: a template that never finishes loading is given up after three tries, and reported" {
         make_jobs
         make_release 1
         start_fleet 2 'boot_timeout = 2s'
@@ -44,7 +44,7 @@ all_are_known_but_one() {
         wait_until 20 all_are_known_but_one
 }
 
-@test "preload: while the state cannot be written, the ledger records a fork" {
+@test "preload: the ledger records a fork while the state cannot be written" {
         start_fleet 2
         wait_until 10 block "$folder/state.new"
         victim=$(fleet '.workers[0].pid')
@@ -58,7 +58,7 @@ all_are_known_but_one() {
         [ "$(worker_pids)" = "$old" ]
 }
 
-@test "preload: while neither ledger nor state can be written for boot_timeout a worker that died boots separately" {
+@test "preload: if neither ledger nor state can be written for boot_timeout, a dead worker boots separately" {
         mkdir -p "$folder/state.starts/taken"
         start_fleet 2 'boot_timeout = 8s'
         grep -q "cannot create the ledger '$folder/state.starts'" sqmgr.log
@@ -75,7 +75,7 @@ all_are_known_but_one() {
         [ "$(template)" = "$template" ]
 }
 
-@test "preload: after a kill -9 of sqmgr a frozen template is found and ended, others end by themselves" {
+@test "preload: after a kill -9 of sqmgr a frozen template is found and ended; other templates exit by themselves" {
         start_fleet 3
         old=$(worker_pids) template=$(template)
         enqueue 3 Hold "$folder/release"
@@ -104,7 +104,7 @@ all_are_known_but_one() {
 
 loads_begun() { [ "$(wc -l <loading)" = "$1" ]; }
 
-@test "preload: kill -9 of sqmgr in a restart whose template loads: the next loads another, and it ends done" {
+@test "preload: kill -9 of sqmgr while the template of a restart loads: the next sqmgr loads another and completes the restart" {
         start_fleet 2
         old=$(worker_pids)
         make_release 2 "File.write('$folder/loading', \"#{Process.pid}\\n\", mode: 'a')
@@ -131,7 +131,7 @@ began() { sort -un began | xargs; }
 was_known() { grep -qx "$1" known || grep -qE "default/[0-9]+ \(pid $1\) " sqmgr.log; } # PID
 queue_is_empty() { [ "$(redis llen queue:default)" = 0 ]; }
 
-@test "preload: kill -9 of sqmgr while forks are asked for, again and again: no worker that was not known" {
+@test "preload: repeated kill -9 of sqmgr during fork requests: every worker is known" {
         make_jobs
         make_release 1 "$noting"
         start_fleet 4
@@ -162,7 +162,7 @@ queue_is_empty() { [ "$(redis llen queue:default)" = 0 ]; }
         echo "# 15 rounds: $(began | wc -w) workers began, $(marked_pids | wc -w) processes at the end" >&3
 }
 
-@test "preload: where neither ledger nor state can be written a fork waits, does nothing, and goes on once it can" {
+@test "preload: if neither ledger nor state can be written, a fork waits idle, and continues once one can" {
         unshare -m true 2>/dev/null || skip 'this machine lets nobody have a mount namespace'
         mkdir "$folder/state"
         # shellcheck disable=SC2034
@@ -199,7 +199,7 @@ queue_is_empty() { [ "$(redis llen queue:default)" = 0 ]; }
 
 reexecs_are() { [ "$(grep -c 'has taken over' sqmgr.log)" = "$1" ]; }
 
-@test "preload: a re-exec keeps the template, and forks go on" {
+@test "preload: a re-exec keeps the template, and forks keep running" {
         start_fleet 3
         old=$(worker_pids) template=$(template)
         run -0 sqmgrctl reexec
@@ -228,7 +228,7 @@ reexecs_are() { [ "$(grep -c 'has taken over' sqmgr.log)" = "$1" ]; }
 
 job_shown() { [ "$(sqmgrctl jobs --json | jq '.jobs | length')" = 1 ]; }
 
-@test "preload: the job of a fork that is killed is put back" {
+@test "preload: the job of a killed fork is requeued" {
         start_fleet 2 'rescue_jobs = requeue'
         enqueue 1 Hold "$folder/release"
         wait_until 20 has_started 1

@@ -5,7 +5,7 @@
 # promises: P2
 load preload
 
-@test "preload: workers are forks, sqmgr's children, with marks of their own; what shows it, and a kill -9" {
+@test "preload: workers are forks, children of sqmgr, with their own environment markers; status shows it; kill -9" {
         start_fleet 3
         template=$(template)
         template_is 'keys == ["generation", "kept_generation", "memory_bytes", "pid", "quoted", "refused", "state"] and
@@ -51,7 +51,7 @@ load preload
         all_are_known
 }
 
-@test "preload: scaled up and down; doctor finds one worker too few; quiet ends the template, start has another" {
+@test "preload: scaling up and down; doctor finds a missing worker; quiet ends the template, start loads another" {
         start_fleet 1
         run sqmgrctl doctor
         [[ $output == *'preload with one worker shares no memory'* ]]
@@ -83,7 +83,7 @@ load preload
 
 writes_to() { [ "$(readlink "/proc/$1/fd/1")" = "$2" ]; } # PID FILE
 
-@test "preload: a log that was rotated by renaming: the next fork writes to the new one" {
+@test "preload: a log rotated by renaming: the next fork writes to the new file" {
         start_fleet 2
         old=$(worker_pids)
         mv workers.log workers.log.1
@@ -121,7 +121,7 @@ start_as_other() { # COUNT COMMAND [LINE...]
         wait_until 60 ready "$1"
 }
 
-@test "preload: without rights, through bundle exec below a shell, and through a binstub" {
+@test "preload: without root, through bundle exec below a shell, and through a binstub" {
         echo 'gem "sidekiq"' >Gemfile
         printf '%s\n' '#!/usr/bin/env ruby' 'load Gem.bin_path("sidekiq", "sidekiq")' >binstub
         chmod 755 binstub
@@ -150,7 +150,7 @@ start_as_other() { # COUNT COMMAND [LINE...]
         wait_until 20 all_are_known
 }
 
-@test "preload: without room for another process a fork waits, says so, and counts against nothing" {
+@test "preload: at the process limit a fork waits, is reported, and counts as no failure" {
         start_as_other 2 'sidekiq -r ./app.rb -c 1' 'limit_nproc = 70'
         template=$(template)
         for ((i = 0; i < 70; i++)); do

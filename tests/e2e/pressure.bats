@@ -35,7 +35,7 @@ END
 
 has_event() { sqmgrctl events --json | grep -q "\"event\": *\"$1\""; }
 
-@test "pressure: the worker that holds the most leaves, with its job done, and is replaced when memory is back" {
+@test "pressure: the worker with the most memory finishes its job and leaves, and is replaced once memory is available" {
         # shellcheck disable=SC2034
         sqmgr_lines=$'pressure_limit = 20%\npressure_action = quiet'
         configure <<END
@@ -71,7 +71,7 @@ END
         done
 }
 
-@test "pressure: the kernel's own word, in a control group that is short of memory" {
+@test "pressure: reported by the kernel itself, in a control group that is short of memory" {
         pressed=$(sed -n 's/^[^ ]* \([^ ]*\) cgroup2 .*/\1/p' /proc/mounts | head -n 1)/sqmgr-e2e-psi-$$
         [ "$(id -u)" = 0 ] || skip 'not root'
         make_group $((256 << 20))

@@ -16,7 +16,7 @@ start_fleet() { # COMMAND
         wait_until 30 fleet_is '.active == 1'
 }
 
-@test "queues: what Sidekiq has put there is shown, with paused ones and the stamps of Sidekiq 8" {
+@test "queues: shows the queues of Sidekiq, with paused ones and the timestamps of Sidekiq 8" {
         start_fleet "$(stub_command)"
         run -0 sqmgrctl queues
         [[ $output == *'no queues'* ]]
@@ -32,7 +32,7 @@ start_fleet() { # COMMAND
         [[ ${lines[3]} =~ ^\ \ eight\ .*\ 1\ +2h\ \ paused$ ]]
 }
 
-@test "queues: beyond a thousand the others are counted" {
+@test "queues: beyond a thousand, queues are only counted" {
         start_fleet "$(stub_command)"
         # shellcheck disable=SC2046
         redis sadd queues $(seq 1007)
@@ -41,7 +41,7 @@ start_fleet() { # COMMAND
         [ "$(sqmgrctl queues --json | jq '.redis[0] | .queues_left_out, (.queues | length)' | xargs)" = '7 1000' ]
 }
 
-@test "queues: a Redis that is away, hangs or refuses is told so, and sqmgr answers" {
+@test "queues: a Redis that is down, hangs or refuses is reported, and sqmgr answers" {
         start_fleet "$(stub_command)"
         redis set queues x
         run -1 sqmgrctl queues
@@ -59,7 +59,7 @@ start_fleet() { # COMMAND
         run -0 sqmgrctl ping
 }
 
-@test "queues: one over its limit is told, and when it is back; a reload changes the limits" {
+@test "queues: a queue above its limit is reported, and its recovery; a reload changes the limits" {
         redis_lines=$'queue_warn_size = none\nqueue_warn_latency = 100d slow=1min' start_fleet "$(stub_command)"
         redis sadd queues slow
         redis lpush queue:slow "{\"enqueued_at\":$(date -d '-5 minutes' +%s).5}"
@@ -78,7 +78,7 @@ start_fleet() { # COMMAND
         [ "$(sqmgrctl events --json | grep -c '"queue-over"')" = 2 ]
 }
 
-@test "queues: limits that cannot be watched are told once, not each time that Redis refuses" {
+@test "queues: limits that cannot be watched are reported once, not at each refusal of Redis" {
         start_redis
         redis acl setuser watcher on '>secret' '~*' '+@all' -smembers
         redis_lines=$'username = watcher\npassword = secret\nqueue_warn_size = 2' configure <<<"command = $(stub_command)"
@@ -92,7 +92,7 @@ start_fleet() { # COMMAND
         [ "$(grep -c 'queue limits are not checked' sqmgr.log)" = 1 ]
 }
 
-@test "queues: without a limit they are read when asked for only" {
+@test "queues: without a limit, queues are read only on request" {
         start_fleet "$(stub_command)"
         redis config resetstat
         # Twelve looks at its worker, of which two would be at the queues, too.
@@ -110,7 +110,7 @@ start_fleet() { # COMMAND
         kill -CONT "$redis_pid"
 }
 
-@test "queues: where a reload has put another Redis in the place of the one that was asked, the answer says so" {
+@test "queues: if a reload replaces the queried Redis, the answer reports it" {
         start_redis
         redis_lines='command_timeout = 1min' configure <<END
 command = $(stub_command)

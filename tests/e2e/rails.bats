@@ -151,7 +151,7 @@ current_release() { in_machine readlink /srv/app/current; }
 all_alive() { in_machine kill -0 "$@"; } # PID...
 all_gone() { not in_machine ps -o pid= -p "$*"; } # PID...
 
-@test "Rails with Capistrano: two releases, one that does not boot and a rollback; every job is done once, no secret told" {
+@test "Rails with Capistrano: two releases, one that does not boot and a rollback; every job is done once, no secret is shown" {
         dpkg_i "$(package)"
         make_secrets
         start_databases

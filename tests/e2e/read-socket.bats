@@ -87,7 +87,7 @@ END
         state_is default none
 }
 
-@test "members of the group sqmgr-read are let in, and without it root and sqmgr's own user alone" {
+@test "members of the group sqmgr-read are admitted; without the group, only root and sqmgr's own user" {
         [ "$(id -u)" = 0 ] || skip 'not root'
         unshare -m true 2>/dev/null || skip 'this machine lets nobody have a mount namespace'
         cp "$(command -v sqmgrctl)" "$folder/"
@@ -119,7 +119,7 @@ END
         done
 }
 
-@test "a re-exec keeps it, with another path or none it goes, and a reload says that it takes a restart" {
+@test "a re-exec keeps the read socket; a changed path or none removes it; a reload reports that a restart is needed" {
         start_fleet
         launch follower sqmgrctl -s "$folder/sqmgr.read.sock" events -f
         wait_until 10 grep -q ' active' follower.log
@@ -147,7 +147,7 @@ END
         [[ $output == *'read socket'*'not configured'* ]]
 }
 
-@test "where it cannot be opened the workers are looked after all the same, and it is told" {
+@test "if the read socket cannot be opened, workers are still supervised, and the failure is reported" {
         touch taken
         sqmgr_lines="read_socket = $folder/taken" start_fleet
         grep -F "read_socket: '$folder/taken' exists and is not a socket" sqmgr.log

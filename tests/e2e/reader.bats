@@ -24,7 +24,7 @@ kill_reader() {
         wait_until 2 redis_state_is connected
 }
 
-@test "sqmgr has none of the libraries that decode what a server sends, and the reader has no rights" {
+@test "sqmgr links no library that decodes replies of servers, and the reader is unprivileged" {
         start_fleet 1
         run ! grep -E 'hiredis|libssl|libcrypto' "/proc/$sqmgr_pid/maps"
         grep -q hiredis "/proc/$(reader)/maps"
@@ -35,7 +35,7 @@ kill_reader() {
         grep -q asan "/proc/$(reader)/maps" || grep -qx 'Seccomp:.2' "/proc/$(reader)/status"
 }
 
-@test "readers are killed again and again while jobs run: no job is lost, and no worker is touched" {
+@test "readers are killed repeatedly while jobs run: no job is lost, and no worker is signaled" {
         start_workers 2 <<END
 command = $(sidekiq_command 3)
 active_process_count = 2
@@ -108,7 +108,7 @@ kill_one_reader() { # ROUND
         add_jobs "$folder/native" $(($1 * 10)) 5
 }
 
-@test "readers of four servers are killed under load: Sidekiq by Sentinels and TLS, preload, RQ, native" {
+@test "readers of four servers are killed under load: Sidekiq with Sentinels and TLS, preload, RQ, native" {
         rounds=12
         [ -z "${SQMGR_LONG-}" ] || rounds=200
         longest_status=0 longest_away=0 late=0
@@ -170,7 +170,7 @@ END
         echo "# $rounds readers killed: status within $longest_status ms, all read again within $longest_away ms, $late of them after more than 2 s" >&3
 }
 
-@test "a reader that hangs is replaced, and until then nothing is quieted or stopped" {
+@test "a hung reader is replaced; until then no worker is quieted or stopped" {
         start_fleet 2
         workers=$(worker_pids)
         frozen=$(reader)
@@ -184,7 +184,7 @@ END
 }
 
 # The fleet's worker says in its title that it runs a job.
-@test "a reader that lies has no busy worker stopped, nothing run, and all commands answered" {
+@test "a lying reader gets no busy worker stopped and nothing executed, and all commands are answered" {
         mkdir place
         cp "$SQMGR_BUILD/sqmgr" place/sqmgr
         cp "$SQMGR_BUILD/tests/stub/hostile-reader" place/sqmgr-reader

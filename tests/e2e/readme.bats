@@ -38,7 +38,7 @@ make_application() {
                 bundle install --quiet --local'
 }
 
-@test "README.md: from nothing to a service and a deployment, with rbenv and bundler" {
+@test "README.md: from an empty machine to a service and a deployment, with rbenv and bundler" {
         local path
         in_machine sh -c 'command -v rbenv && command -v bundle' || skip 'rbenv or bundler is not installed'
         make_application
@@ -69,7 +69,7 @@ make_application() {
         app_count_is 0
 }
 
-@test "docs: each block of commands does as it stands there, and leaves the fleet at work" {
+@test "docs: each block of commands works as written, and the fleet keeps running" {
         local page
         redis config set appendonly yes
         configure <<<$'active_process_count = 1\nlog = journal'

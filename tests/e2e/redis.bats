@@ -39,7 +39,7 @@ fleet_recovers() {
         [ "$(jobs_run_twice)" = 0 ]
 }
 
-@test "Redis hangs for 30 s: nothing is quieted or stopped, and the fleet recovers" {
+@test "Redis hangs for 30 s: no worker is quieted or stopped, and the fleet recovers" {
         start_fleet
         kill -STOP "$redis_pid"
         wait_until 15 not redis_state_is connected
@@ -48,7 +48,7 @@ fleet_recovers() {
         fleet_recovers
 }
 
-@test "Redis dies and comes back after 30 s: nothing is quieted or stopped, and the fleet recovers" {
+@test "Redis dies and comes back after 30 s: no worker is quieted or stopped, and the fleet recovers" {
         start_fleet
         kill -KILL "$redis_pid"
         wait_until 15 not redis_state_is connected
@@ -58,7 +58,7 @@ fleet_recovers() {
         fleet_recovers
 }
 
-@test "Redis away: a restart waits, changes nothing, and goes through when Redis is back" {
+@test "Redis is down: a restart waits, changes nothing, and completes once Redis is back" {
         start_workers 2 <<END
 command = $(stub_command)
 active_process_count = 2

@@ -33,7 +33,7 @@ new_sqmgr() { cat "$SQMGR_BUILD/sqmgr"; }
 
 runs_the_new_file() { [ "$(stat -Lc %i "/proc/$sqmgr_pid/exe")" = "$(stat -c %i "$folder/bin/sqmgr")" ]; }
 
-@test "reexec: the new file runs under the same pid, the workers and their exit statuses stay" {
+@test "reexec: the new file runs under the same pid, with the same workers and their exit statuses" {
         three_stubs
         before=$(worker_pids)
         nofile=$(awk '/Max open files/ { print $4 }' "/proc/${before%% *}/limits")
@@ -64,7 +64,7 @@ runs_the_new_file() { [ "$(stat -Lc %i "/proc/$sqmgr_pid/exe")" = "$(stat -c %i 
         [ "$(find "/proc/$sqmgr_pid/fd" -type l | wc -l)" -le $((count + 2)) ]
 }
 
-@test "reexec: a restart in progress goes on, orders and generations stay" {
+@test "reexec: a restart in progress continues, orders and generations stay" {
         three_stubs
         sqmgrctl scale default 4
         wait_until 20 ready 4
@@ -76,7 +76,7 @@ runs_the_new_file() { [ "$(stat -Lc %i "/proc/$sqmgr_pid/exe")" = "$(stat -c %i 
         gone "$before"
 }
 
-@test "reexec: no connection is refused and no call is lost, again and again" {
+@test "reexec: repeated re-execs refuse no connection and lose no call" {
         three_stubs
         touch "$folder/go"
         asking() {
@@ -112,7 +112,7 @@ runs_the_new_file() { [ "$(stat -Lc %i "/proc/$sqmgr_pid/exe")" = "$(stat -c %i 
         [ "$(worker_pids)" = "$before" ]
 }
 
-@test "reexec: what does not start, crashes or refuses is refused, with its words, and nothing changes" {
+@test "reexec: a program that does not start, crashes or refuses is rejected with its message, and nothing changes" {
         three_stubs
         before=$(worker_pids)
         uptime() { sqmgrctl status --json | jq .uptime_seconds; }
@@ -163,7 +163,7 @@ runs_the_new_file() { [ "$(stat -Lc %i "/proc/$sqmgr_pid/exe")" = "$(stat -c %i 
         [ "$(worker_pids)" = "$before" ]
 }
 
-@test "--check-state: takes the state of a running sqmgr, and no garbage" {
+@test "--check-state accepts the state of a running sqmgr, and no garbage" {
         three_stubs
         run -0 sqmgr -c "$folder/sqmgr.ini" --check-state
         [ "$output" = "$folder/state: ok" ]
@@ -179,7 +179,7 @@ runs_the_new_file() { [ "$(stat -Lc %i "/proc/$sqmgr_pid/exe")" = "$(stat -c %i 
         run -1 sqmgr -c "$folder/sqmgr.ini" "--check-state=$folder/state"
 }
 
-@test "reexec: a signal while as many calls wait as there is room for" {
+@test "reexec: a signal while the maximum number of calls waits" {
         three_stubs
         # shellcheck disable=SC2016
         replace_program printf '#!/bin/sh\nwhile [ ! -e "%s/go" ]; do sleep 0.1; done\nexit 3\n' "$folder"
@@ -197,7 +197,7 @@ runs_the_new_file() { [ "$(stat -Lc %i "/proc/$sqmgr_pid/exe")" = "$(stat -c %i 
         sqmgrctl ping
 }
 
-@test "reexec: without socket_group the socket is the own group's again" {
+@test "reexec: without socket_group the socket belongs to sqmgr's own group again" {
         [ "$(id -u)" = 0 ] || skip 'only root can give a file to any group'
         start_redis
         sqmgr_lines='socket_group = daemon' configure <<<"command = $(stub_command)"
@@ -209,7 +209,7 @@ runs_the_new_file() { [ "$(stat -Lc %i "/proc/$sqmgr_pid/exe")" = "$(stat -c %i 
         [ "$(stat -c %g "$folder/sqmgr.sock")" = "$(id -g)" ]
 }
 
-@test "reexec: the last lines of a worker that was started before are still told" {
+@test "reexec: the log tail of a worker started before is still reported" {
         three_stubs
         sqmgrctl reexec
         wait_until 20 ready 3
@@ -219,7 +219,7 @@ runs_the_new_file() { [ "$(stat -Lc %i "/proc/$sqmgr_pid/exe")" = "$(stat -c %i 
         wait_until 20 fleet_is '((.crash.last // "") | test("SIGKILL")) and ((.crash.quoted // "") | test("no memory for the cake"))'
 }
 
-@test "reexec: what the environment says of it is believed from our own image only" {
+@test "reexec: variables of a re-exec are accepted only from sqmgr's own image" {
         start_redis
         configure <<<"command = $(stub_command)"
         exec 7<>"$folder/other"

@@ -11,7 +11,7 @@ make_release() { # NAME LINE
         ln -sfn "$1" "$folder/current"
 }
 
-@test "a release that cannot boot: the rollout halts, the old workers are untouched, the next release works" {
+@test "a release that cannot boot: the rollout halts, the old workers keep running, the next release works" {
         start_redis
         make_release 1 ''
         configure <<END
@@ -60,7 +60,7 @@ backoff_max = 1s
 END
 }
 
-@test "before_start: where it fails the release has failed, with its reason and its last lines" {
+@test "before_start: its failure fails the release, with the reason and the log tail" {
         start_redis
         configure_before
         start_sqmgr
@@ -76,7 +76,7 @@ END
         run -0 sqmgrctl restart --wait --timeout 300s
 }
 
-@test "before_start: nothing waits for it, and a sqmgr that dies meanwhile leaves a start that goes on" {
+@test "before_start blocks nothing, and a start continues if sqmgr dies meanwhile" {
         start_redis
         configure_before
         touch hold

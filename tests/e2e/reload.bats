@@ -22,7 +22,7 @@ ready_after = 500ms
 END
 }
 
-@test "reload: a changed command or environment marks workers outdated; restart puts it into effect" {
+@test "reload: a changed command or environment marks workers outdated; a restart applies it" {
         two_stubs
         before=$(worker_pids)
         echo 'environment = COLOUR=red PASSWORD=hunter2' >>sqmgr.ini
@@ -49,7 +49,7 @@ END
         fleet_is 'all(.workers[]; .outdated | not)'
 }
 
-@test "reload: an edit that is taken back leaves nobody outdated, and no generation that no worker has is shown" {
+@test "reload: a reverted edit leaves no worker outdated, and no generation without workers is shown" {
         start_fleet 2
         edit() { # VALUE
                 sed -i '/^environment = /d' sqmgr.ini
@@ -74,7 +74,7 @@ END
         fleet_is 'all(.workers[]; .outdated | not) and .reload_outdated == 0'
 }
 
-@test "a command that changed while no sqmgr ran marks workers outdated, too" {
+@test "a command that changed while no sqmgr ran marks workers outdated" {
         two_stubs
         before=$(worker_pids)
         record "$before"
@@ -87,7 +87,7 @@ END
         fleet_is 'all(.workers[]; .outdated | not) and (.workers | length) == 2'
 }
 
-@test "reload: a fleet that is added is started, one that is removed is drained and forgotten" {
+@test "reload: an added fleet is started, a removed fleet is drained and forgotten" {
         two_stubs
         before=$(worker_pids)
         cp sqmgr.ini one.ini
@@ -123,7 +123,7 @@ END
         wait_until 20 fleet_named second '.workers[0].ready'
 }
 
-@test "reload: a removed fleet that has drained comes back as a new one, with another Redis say" {
+@test "reload: a removed and drained fleet comes back as a new one, for example with another Redis" {
         two_stubs
         launch redis2 redis-server --port 0 --unixsocket "$folder/other.sock" --dir "$folder" --save ''
         cp sqmgr.ini one.ini
@@ -164,7 +164,7 @@ END
         fleet_named second '.active == 1'
 }
 
-@test "a fleet that was taken out of the configuration while no sqmgr ran is drained by the next" {
+@test "a fleet removed from the configuration while no sqmgr ran is drained by the next sqmgr" {
         start_redis
         configure <<<"command = $(stub_command)"
         cp sqmgr.ini one.ini
@@ -189,7 +189,7 @@ END
         fleet_named default '.active == 1'
 }
 
-@test "a fleet with a Redis of its own that was taken out while no sqmgr ran is drained, too" {
+@test "a fleet with its own Redis removed while no sqmgr ran is drained" {
         start_redis
         launch other redis-server --port 0 --unixsocket "$folder/other.sock" --dir "$folder" --save ''
         configure <<<"command = $(stub_command)"
@@ -208,7 +208,7 @@ END
         wait_until 20 fleets_are default
 }
 
-@test "reload: what needs a restart of sqmgr is said, and is not in force; re-exec puts it in force" {
+@test "reload: settings that need a restart of sqmgr are reported and not applied; re-exec applies them" {
         two_stubs
         before=$(worker_pids)
         sed -i 's/^\[redis\]$/&\ncommand_timeout = 3s/' sqmgr.ini
@@ -220,7 +220,7 @@ END
         [ "$(worker_pids)" = "$before" ]
 }
 
-@test "reload: a count of 0 switches a fleet off, for a restart that waits as well; scale brings it up for a while" {
+@test "reload: a count of 0 disables a fleet, also for a waiting restart; scale overrides it" {
         two_stubs
         before=$(worker_pids)
         sed -i 's/^active_process_count = .*/active_process_count = 0/' sqmgr.ini
@@ -255,7 +255,7 @@ END
         fleet_is '.target == 1'
 }
 
-@test "reload: files that are included come and go, and what is wrong in one is told by its name" {
+@test "reload: included files are added and removed, and errors name the file" {
         # shellcheck disable=SC2034
         sqmgr_lines="include = $folder/conf.d/*.ini"
         two_stubs

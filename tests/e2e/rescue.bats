@@ -24,7 +24,7 @@ shown() { # COUNT
 only_other() { [ "$(sqmgrctl status --json | jq -c '[.fleets[].name]')" = '["other"]' ]; }
 busy_worker() { sqmgrctl jobs --json | jq '.jobs[0].pid'; }
 
-@test "rescue: a job that died with its worker is told of by default" {
+@test "rescue: a job that died with its worker is reported by default" {
         start_workers 2 configure_fleet
         enqueue 1 Hold "$folder/release"
         wait_until 30 shown 1
@@ -39,7 +39,7 @@ busy_worker() { sqmgrctl jobs --json | jq '.jobs[0].pid'; }
         [ "$(jobs_done)" = 0 ]
 }
 
-@test "rescue: with requeue it runs again, and one that kills its workers is parked where Sidekiq shows it" {
+@test "rescue: with requeue a job runs again, and a job that kills its workers is moved to Sidekiq's dead set" {
         start_workers 2 configure_fleet 'rescue_jobs = requeue' 'rescue_limit = 2'
         enqueue 1 Hold "$folder/release"
         for round in 1 2; do
@@ -64,7 +64,7 @@ busy_worker() { sqmgrctl jobs --json | jq '.jobs[0].pid'; }
         wait_until 30 has_done 1
 }
 
-@test "rescue: what died while sqmgr was dead is put back, once, and what exited as told is not" {
+@test "rescue: jobs that died while sqmgr was dead are requeued once; those of a clean exit are not" {
         start_workers 2 configure_fleet 'rescue_jobs = requeue'
         enqueue 1 Hold "$folder/release"
         wait_until 30 shown 1
@@ -90,7 +90,7 @@ busy_worker() { sqmgrctl jobs --json | jq '.jobs[0].pid'; }
         event_count_is job-rescued 1
 }
 
-@test "rescue: jobs in private queues are left to those" {
+@test "rescue: jobs in private queues are left there" {
         start_workers 2 configure_fleet 'rescue_jobs = requeue'
         enqueue 2 Hold "$folder/release"
         wait_until 30 shown 2
@@ -107,7 +107,7 @@ busy_worker() { sqmgrctl jobs --json | jq '.jobs[0].pid'; }
         [ "$(redis llen queue:default)" = 0 ]
 }
 
-@test "rescue: a job that Redis does not take back until it has forgotten it is told of" {
+@test "rescue: a job that Redis forgets before it accepts the requeue is reported" {
         start_redis
         mkdir -p "$folder/steer"
         printf '%s\n' "command = $(stub_command)" 'rescue_jobs = requeue' | configure
@@ -126,7 +126,7 @@ busy_worker() { sqmgrctl jobs --json | jq '.jobs[0].pid'; }
         sqmgrctl events | grep -q "WRONGTYPE"
 }
 
-@test "rescue: jobs wait for a Redis that is away when their worker dies" {
+@test "rescue: jobs wait for Redis if it is down when their worker dies" {
         start_workers 2 configure_fleet 'rescue_jobs = requeue'
         enqueue 1 Hold "$folder/release"
         wait_until 30 shown 1
@@ -141,7 +141,7 @@ busy_worker() { sqmgrctl jobs --json | jq '.jobs[0].pid'; }
         wait_until 60 has_done 1
 }
 
-@test "rescue: jobs that wait for Redis are not forgotten when sqmgr dies or is replaced meanwhile" {
+@test "rescue: jobs that wait for Redis survive the death and replacement of sqmgr" {
         start_workers 2 configure_fleet 'rescue_jobs = requeue'
         rescued=0
         for death in reexec kill; do
@@ -169,7 +169,7 @@ busy_worker() { sqmgrctl jobs --json | jq '.jobs[0].pid'; }
         done
 }
 
-@test "rescue: a fleet that is no longer configured goes when the jobs of its last worker are back" {
+@test "rescue: a fleet no longer configured is removed once the jobs of its last worker are requeued" {
         start_workers 2 configure_fleet 'rescue_jobs = requeue'
         enqueue 1 Hold "$folder/release"
         wait_until 30 shown 1
@@ -188,7 +188,7 @@ busy_worker() { sqmgrctl jobs --json | jq '.jobs[0].pid'; }
 }
 
 
-@test "rescue: killed again and again under load, no job older than a beat is lost" {
+@test "rescue: repeated kills under load lose no job older than a heartbeat" {
         start_workers 2 configure_fleet 'rescue_jobs = requeue' 'rescue_limit = 1000'
         # Seconds from one beat to the next: 5, or 10 from Sidekiq 7 on.
         beat=$(ruby -r "$app" -r sidekiq/launcher -e 'puts Sidekiq::Launcher::BEAT_PAUSE')

@@ -28,7 +28,7 @@ nothing_lost() { # COUNT
         [ "$(redis llen resque:failed)" = 0 ]
 }
 
-@test "resque: workers are found, an idle one stays active, and what it runs is told" {
+@test "resque: workers are found, an idle one stays active, and its running job is shown" {
         resque_fleet
         fleet_is '.framework == "resque" and all(.workers[]; .concurrency == 1 and .busy == 0)'
         [ "$(redis scard resque:workers)" = 2 ]
@@ -66,7 +66,7 @@ nothing_lost() { # COUNT
         [ "$(grep -c ' paused$' "$folder/workers.log")" -ge 2 ]
 }
 
-@test "resque: memory is the tree's: a worker whose job outgrew the threshold is replaced, and its job ends" {
+@test "resque: memory counts the process tree: a worker whose job exceeds the threshold is replaced, and its job ends" {
         resque_fleet 'memory_threshold = 200M'
         resque_enqueue 1 leak 250 "$folder/release"
         wait_until 30 holding
@@ -79,7 +79,7 @@ nothing_lost() { # COUNT
         nothing_lost 1
 }
 
-@test "resque: a pause of all by another quiets nobody, and a restart goes through it" {
+@test "resque: a pause of all workers by others quiets none, and a restart completes" {
         resque_fleet
         old=$(worker_pids)
         redis set resque:pause-all-workers true
@@ -97,7 +97,7 @@ nothing_lost() { # COUNT
         nothing_lost 4
 }
 
-@test "resque: one that somebody lets go on is paused again, and drains" {
+@test "resque: a worker resumed by others is paused again, and drains" {
         resque_fleet
         resque_enqueue 2 hold "$folder/release"
         wait_until 20 fleet_is 'all(.workers[]; .busy == 1)'
@@ -113,7 +113,7 @@ nothing_lost() { # COUNT
         fleet_is '.crash.count == 0'
 }
 
-@test "resque: the job of a worker that was killed goes on, keeps its place, and is no worker" {
+@test "resque: the job of a killed worker keeps running, occupies its place, and is no worker" {
         resque_fleet
         resque_enqueue 1 hold "$folder/release"
         wait_until 30 holding
@@ -145,7 +145,7 @@ nothing_lost() { # COUNT
         nothing_lost 1
 }
 
-@test "resque: what is cut off ends with its job, which Resque counts as failed" {
+@test "resque: a worker that is cut off ends with its job, which Resque counts as failed" {
         resque_fleet 'drain_timeout = 2s'
         resque_enqueue 1 hold "$folder/release"
         wait_until 30 holding
@@ -158,7 +158,7 @@ nothing_lost() { # COUNT
         [ "$(redis scard resque:workers)" = 2 ]
 }
 
-@test "resque: kill -9 of sqmgr and a re-exec under load: workers are adopted, and go on draining" {
+@test "resque: kill -9 of sqmgr and a re-exec under load: workers are adopted and continue to drain" {
         resque_fleet
         resque_enqueue 2 hold "$folder/release"
         wait_until 30 fleet_is 'all(.workers[]; .busy == 1)'
@@ -179,7 +179,7 @@ nothing_lost() { # COUNT
         nothing_lost 2
 }
 
-@test "resque: without a state no worker is doubled by its job, and the job of a dead one is none" {
+@test "resque: without a state, neither the job of a worker nor that of a dead worker counts as a worker" {
         # A title that has no room in the command line grows over the environment, which tells whose a process is.
         room='and words that leave room for what is written over them' heartbeat=1 resque_fleet
         resque_enqueue 2 hold "$folder/release"

@@ -46,7 +46,7 @@ nothing_lost() { # COUNT
 frozen() { [ "$(awk '$1 == "State:" { print $2 }' "/proc/$sqmgr_pid/status")" = T ]; }
 idle_records() { [ "$(redis scard rq:workers)" = "$1" ] && wait_for_jobs "$1"; } # COUNT
 
-@test "rq: a restart is done though sqmgr was frozen while each new worker registered, and no job comes" {
+@test "rq: a restart completes without jobs, even if sqmgr was frozen while each new worker registered" {
         rq_fleet 'restart_surge = 1' 'rollout_timeout = 60s' \
                 "before_start = /bin/sh -c '[ ! -e $folder/freeze ] || kill -STOP \$(cat $folder/freeze)'"
         old=$(worker_pids)
@@ -64,7 +64,7 @@ idle_records() { [ "$(redis scard rq:workers)" = "$1" ] && wait_for_jobs "$1"; }
         fleet_is '.generation == 2 and .rollout.state == "done" and .active == 2'
 }
 
-@test "rq: a restart under load loses no job, and tells no worker twice" {
+@test "rq: a restart under load loses no job, and signals no worker twice" {
         rq_fleet
         old=$(worker_pids)
         rq_enqueue 2 nap 6
@@ -77,7 +77,7 @@ idle_records() { [ "$(redis scard rq:workers)" = "$1" ] && wait_for_jobs "$1"; }
         not grep -q 'Cold shut down' "$folder/workers.log"
 }
 
-@test "rq: memory is the tree's: a worker whose job outgrew the threshold is replaced, and its job ends" {
+@test "rq: memory counts the process tree: a worker whose job exceeds the threshold is replaced, and its job ends" {
         rq_fleet 'memory_threshold = 200M'
         rq_enqueue 1 leak 250 "$folder/release"
         wait_until 30 holding
@@ -90,7 +90,7 @@ idle_records() { [ "$(redis scard rq:workers)" = "$1" ] && wait_for_jobs "$1"; }
         nothing_lost 1
 }
 
-@test "rq: the job of a worker that was killed is left alone, and no worker" {
+@test "rq: the job of a killed worker is left alone, and is no worker" {
         rq_fleet
         rq_enqueue 1 hold "$folder/release"
         wait_until 30 holding
@@ -105,7 +105,7 @@ idle_records() { [ "$(redis scard rq:workers)" = "$1" ] && wait_for_jobs "$1"; }
         nothing_lost 1
 }
 
-@test "rq: kill -9 of sqmgr, a re-exec and a lost state under load: workers are adopted and not told again" {
+@test "rq: kill -9 of sqmgr, a re-exec and a lost state under load: workers are adopted without a second signal" {
         rq_fleet
         rq_enqueue 2 hold "$folder/release"
         wait_until 30 fleet_is 'all(.workers[]; .busy == 1)'
@@ -137,7 +137,7 @@ idle_records() { [ "$(redis scard rq:workers)" = "$1" ] && wait_for_jobs "$1"; }
         not grep -q 'Cold shut down' "$folder/workers.log"
 }
 
-@test "rq: beside Sidekiq in one sqmgr, each with a Redis of its own" {
+@test "rq: beside Sidekiq in one sqmgr, each with its own Redis" {
         start_redis
         launch other redis-server --port 0 --unixsocket "$folder/other.sock" --dir "$folder" --save ''
         wait_until 10 redis-cli -s "$folder/other.sock" ping

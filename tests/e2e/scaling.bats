@@ -28,7 +28,7 @@ each_job_done_once() { # COUNT of jobs
         not any_event '.event == "drain-cut" or .event == "killed" or .event == "crashed" or .event == "job-lost"'
 }
 
-@test "scaling: a burst of 2,000 jobs takes a fleet from 2 to 8 workers, and the calm after it back" {
+@test "scaling: a burst of 2,000 jobs scales a fleet from 2 to 8 workers, and idleness scales it back" {
         start_workers 2 <<END
 command = $(sidekiq_command 5)
 active_process_count = 2
@@ -56,7 +56,7 @@ END
         [ "$(sqmgrctl metrics | awk '/^sqmgr_fleet_max_processes/ { print $2 }')" = 24 ]
 }
 
-@test "scaling: two fleets share a queue, an unmanaged Sidekiq beside them is counted, and an operator's count holds" {
+@test "scaling: two fleets share a queue, an unmanaged Sidekiq is counted, and an operator's count stays" {
         [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes two minutes'
         start_redis
         configure <<END
@@ -100,7 +100,7 @@ END
         not any_event '.event == "drain-cut" or .event == "killed" or .event == "crashed"'
 }
 
-@test "scaling: the count is kept over a death of sqmgr, while Redis is away, and during a restart" {
+@test "scaling: the count survives the death of sqmgr, an outage of Redis, and a restart" {
         [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes a minute'
         start_workers 1 <<END
 command = $(sidekiq_command 5)

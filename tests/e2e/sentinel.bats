@@ -65,7 +65,7 @@ fails_over_by() { # COMMAND...
         grep -F "Redis redis://mymaster/0: connected to the master, $b" "$folder/sqmgr.log"
 }
 
-@test "SENTINEL FAILOVER during a rollout: sqmgr follows, the rollout goes through, and back again" {
+@test "SENTINEL FAILOVER during a rollout: sqmgr follows the master there and back, the rollout completes" {
         fails_over_by wait_until 30 sentinel_fails_over
         wait_until 30 node_is a slave
         wait_until 30 in_sync a
@@ -75,11 +75,11 @@ fails_over_by() { # COMMAND...
         run -0 sqmgrctl restart --wait=drained --timeout 300s
 }
 
-@test "the master is killed during a rollout: sqmgr follows, and the rollout goes through" {
+@test "the master is killed during a rollout: sqmgr follows, and the rollout completes" {
         fails_over_by signal_master KILL
 }
 
-@test "the master hangs during a rollout: sqmgr follows, and does not go back when it wakes up" {
+@test "the master hangs during a rollout: sqmgr follows the new one, and stays there when the old one wakes up" {
         fails_over_by signal_master STOP
         kill -CONT "$a_pid"
         wait_until 30 node_is a slave
@@ -114,7 +114,7 @@ END
         [ "$({ node b hvals ledger:started && node b hvals ledger:done; } | sort -u)" = 1 ]
 }
 
-@test "the Sentinel listened to dies, then the master: the others are asked, and sqmgr follows" {
+@test "the subscribed Sentinel dies, then the master: the other Sentinels are queried, and sqmgr follows" {
         start_cluster
         start_fleet
         kill -KILL "$s1_pid"
@@ -125,7 +125,7 @@ END
         not grep -E '\(pid [0-9]+\) active' <(sed '1,/failed over/d' "$folder/sqmgr.log")
 }
 
-@test "a Sentinel that names a replica, and one that is frozen: neither is believed" {
+@test "a Sentinel that names a replica, and a frozen one, are not believed" {
         start_cluster
         start_sentinel 4 "$net.2"
         start_sentinel 5 "$net.1"
@@ -138,7 +138,7 @@ master_name = mymaster"
         grep -F "$b is not a master" "$folder/sqmgr.log"
 }
 
-@test "no Sentinel knows the master: it is said, nothing ends, and nothing is needed when one does" {
+@test "no Sentinel knows the master: reported, no worker ends, and recovery is automatic" {
         start_cluster
         redis_lines="sentinels = $net.11, $net.19, $net.13
 master_name = other"
@@ -154,7 +154,7 @@ END
         server_is "$a"
 }
 
-@test "master, replica and Sentinels ask for passwords: they are given, and told to nobody" {
+@test "master, replica and Sentinels require passwords: they are sent, and shown nowhere" {
         password=swordfish sentinel_password=opensesame
         node_options=(--requirepass "$password" --masterauth "$password")
         sentinel_lines=("sentinel auth-pass mymaster $password" "requirepass $sentinel_password")

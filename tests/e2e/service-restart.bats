@@ -65,7 +65,7 @@ stop_load() {
         same_workers "$before"
 }
 
-@test "systemctl restart under load: the workers are left to the next sqmgr" {
+@test "systemctl restart under load: the next sqmgr adopts the workers" {
         configure <<<'active_process_count = 3'
         start_service 3
         before=$(worker_pids)
@@ -83,7 +83,7 @@ stop_load() {
         same_workers "$before"
 }
 
-@test "a stop that drains for longer than TimeoutStopSec: it counts down and is not cut short" {
+@test "a stop that drains longer than TimeoutStopSec counts down and is not cut short" {
         sqmgr_lines='shutdown_timeout = 10min' configure <<<'active_process_count = 2'
         printf '[Service]\nTimeoutStopSec=4s\n' | put /etc/systemd/system/sqmgr.service.d/short.conf
         start_service 2
@@ -106,7 +106,7 @@ stop_load() {
         not logged 'stop-sigterm. timed out'
 }
 
-@test "the machine shuts down: the jobs finish before, and Redis is there until then" {
+@test "shutdown of the machine: jobs finish first, and Redis runs until then" {
         configure <<<'active_process_count = 2'
         # Holds the end of the machine up, so that it can be looked at.
         put /etc/systemd/system/hold.service <<END

@@ -6,7 +6,7 @@
 # shellcheck disable=SC2030,SC2031,SC2034
 load machine
 
-@test "the unit: it starts, tells its counts, takes what a reload may change, and is clean" {
+@test "the unit starts, shows its counts, applies a reload, and passes systemd-analyze verify" {
         configure <<<'active_process_count = 2'
         start_service 2
         unit_is sqmgr ActiveState active
@@ -42,7 +42,7 @@ load machine
         echo "# systemd-analyze security: $(in_machine systemd-analyze security --no-pager sqmgr | grep -o 'exposure level.*[0-9.]* [A-Z]*')" >&3
 }
 
-@test "the nightly timer restarts the fleets, says when it will, and fails where no sqmgr answers" {
+@test "the nightly timer restarts the fleets, shows its next run, and fails if no sqmgr answers" {
         configure <<<'active_process_count = 2'
         start_service 2
         before=$(worker_pids)
@@ -67,7 +67,7 @@ load machine
 metrics_file=/run/sqmgr-metrics/sqmgr.prom
 metrics_changed() { [ "$(in_machine stat -c %y%i $metrics_file)" != "$1" ]; } # WHAT-IT-WAS
 
-@test "the timer for node_exporter writes the metrics whole, and keeps them where no sqmgr answers" {
+@test "the timer for node_exporter writes the metrics atomically, and keeps them if no sqmgr answers" {
         configure <<<'active_process_count = 2'
         start_service 2
         run ! unit is-enabled sqmgr-metrics.timer
@@ -102,7 +102,7 @@ boot_anew() {
         unit start sqmgr
 }
 
-@test "a boot ends what was ordered, unless the state is outside of /run" {
+@test "a boot ends orders, unless the state is outside of /run" {
         configure <<<'active_process_count = 1'
         start_service 1
         sqmgrctl scale default 2
@@ -125,7 +125,7 @@ boot_anew() {
         fleet_is '.target == 2 and .generation == 2'
 }
 
-@test "kill -9 of the service 10 times under load: the same workers, none doubled, every job done once" {
+@test "kill -9 of the service 10 times under load: the same workers, no duplicates, every job done once" {
         configure <<<'active_process_count = 3'
         start_service 3
         before=$(worker_pids)
@@ -147,7 +147,7 @@ boot_anew() {
         echo "# 10 kills: doubled $(($(app_pids | wc -w) - 3)), lost $((300 - $(jobs_done))), run twice $(jobs_run_twice)" >&3
 }
 
-@test "a hung sqmgr is ended by the watchdog, and its workers stay" {
+@test "the watchdog ends a hung sqmgr, and its workers keep running" {
         configure <<<'active_process_count = 2'
         printf '[Service]\nWatchdogSec=10s\n' | put /etc/systemd/system/sqmgr.service.d/short.conf
         start_service 2
@@ -189,7 +189,7 @@ boot_anew() {
         [ "$(jobs_run_twice)" = 0 ]
 }
 
-@test "several applications: each instance has its config, its socket and its workers" {
+@test "several applications: each instance has its own config, socket and workers" {
         configure shop <<<'active_process_count = 2'
         configure mail <<<'active_process_count = 1'
         unit enable --quiet --now sqmgr@shop sqmgr@mail
@@ -264,7 +264,7 @@ boot_anew() {
         done < <("$SQMGR_BUILD/tests/unit/list_events")
 }
 
-@test "told to end, sqmgr asks systemd why: a re-exec meanwhile does not make it forget" {
+@test "on TERM, sqmgr asks systemd for the reason: a re-exec meanwhile does not lose the answer" {
         configure <<<'active_process_count = 1'
         start_service 1
         pid=$(main_pid)
@@ -285,7 +285,7 @@ journal_has() { # PID IDENTIFIER TEXT
                 jq -e --arg text "$3" 'any(.[]; .MESSAGE | contains($text))' "$folder/entries"
 }
 
-@test "preload: what each fork says is its own in the journal, and a restart of the service leaves them" {
+@test "preload: the journal attributes output to each fork, and a restart of the service keeps the forks" {
         configure <<<$'active_process_count = 2\npreload = yes\nlog = journal'
         start_service 2
         before=$(worker_pids)

@@ -16,7 +16,7 @@ busy_beyond_timeout() { # PID
         fleet_is ".workers[] | select(.pid == $1) | .state == \"quiet\" and .busy == 1 and .state_seconds > 31"
 }
 
-@test "a wrapper that starts it again: the next one is not killed with the one that was told" {
+@test "a wrapper that restarts its worker: the next worker is not killed with the one that was asked to exit" {
         start_redis
         echo "while :; do $(stub_command); sleep 0.1; done" >command.sh
         configure <<END
@@ -73,15 +73,15 @@ END
         wait_until 20 fleet_is '.active == 1 and (.workers | length) == 1'
 }
 
-@test "two at once: the other one is not killed with the one that was told" {
+@test "two siblings: the other one is not killed with the one that was asked to exit" {
         two_at_once "$(stub_command) & $(stub_command) & wait"
 }
 
-@test "two at once, and no wrapper around them: the one that is left behind is not forgotten" {
+@test "two siblings without a wrapper: the remaining one is not forgotten" {
         two_at_once "$(stub_command) & exec $(stub_command)"
 }
 
-@test "two at once: the one that outlives the other and their wrapper while no sqmgr runs is looked after" {
+@test "two siblings: the one that outlives the other and the wrapper while no sqmgr runs is supervised" {
         start_redis
         echo "$(stub_command) & $(stub_command) & wait" >command.sh
         configure <<END
@@ -105,7 +105,7 @@ END
         [ "$(stubs)" = "$second" ]
 }
 
-@test "two at once that are killed together: the jobs of both are told of" {
+@test "two siblings killed together: the jobs of both are reported" {
         start_redis
         echo "$(sidekiq_command 1) & $(sidekiq_command 1) & wait" >command.sh
         configure <<END
@@ -125,7 +125,7 @@ END
         touch "$folder/release"
 }
 
-@test "two at once and stop --force: both are told before they are killed" {
+@test "two siblings and stop --force: both get TERM before KILL" {
         start_redis
         echo "$(stub_command) & $(stub_command) & wait" >command.sh
         configure <<END

@@ -39,7 +39,7 @@ backoff_max = 1s
 END
 }
 
-@test "shortage: without descriptors sqmgr says so, waits, and goes on once it has some" {
+@test "shortage: without descriptors sqmgr reports it, waits, and continues once some are free" {
         start_redis
         stubs 2
         start_sqmgr
@@ -65,7 +65,7 @@ END
         agree
 }
 
-@test "shortage: started with too few descriptors it ends, or it knows all workers, with a state or without" {
+@test "shortage: with too few descriptors a start exits, or knows all workers, with or without a state" {
         start_redis
         stubs 2
         start_sqmgr
@@ -92,7 +92,7 @@ END
         agree
 }
 
-@test "shortage: a truncated ledger, or a low limit of file sizes, does not end sqmgr, and the ledger is made again" {
+@test "shortage: a truncated ledger, or a low limit of file sizes, does not end sqmgr, and the ledger is recreated" {
         ledger=$folder/state.starts
         start_redis
         stubs 2
@@ -119,7 +119,7 @@ END
         agree
 }
 
-@test "shortage: without a state to write, an order that needs one is refused, and one that ends is carried out" {
+@test "shortage: without a writable state, an order that needs it is refused, and quiet is carried out unrecorded" {
         start_fleet 1
         wait_until 10 block state.new
         run -1 sqmgrctl restart
@@ -136,7 +136,7 @@ END
 }
 
 # The state's folder is a small disk that sqmgr and its workers alone see.
-@test "shortage: a full disk keeps no worker from being replaced, and the next sqmgr knows them all" {
+@test "shortage: a full disk prevents no replacement of a worker, and the next sqmgr knows all workers" {
         unshare -m true 2>/dev/null || skip 'this machine lets nobody have a mount namespace'
         start_redis
         mkdir "$folder/state"

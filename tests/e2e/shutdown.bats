@@ -24,7 +24,7 @@ END
         [ ! -e "$folder/sqmgr.sock" ]
 }
 
-@test "SIGTERM: at shutdown_timeout the rest is told to exit" {
+@test "SIGTERM: at shutdown_timeout the remaining workers get TERM" {
         start_redis
         echo 1 >"$folder/steer/busy"
         sqmgr_lines='shutdown_timeout = 2s' configure <<END
@@ -39,7 +39,7 @@ END
         gone "$workers"
 }
 
-@test "SIGTERM twice: all are told to exit at once" {
+@test "SIGTERM twice: all workers get TERM at once" {
         start_redis
         echo 1 >"$folder/steer/busy"
         sqmgr_lines='shutdown_timeout = 10min' configure <<END
@@ -60,7 +60,7 @@ END
 # Readers are no workers.
 child_of() { ps -o pid=,comm= --ppid "$1" | awk '$2 !~ /^sqmgr-/ { print $1 }'; }
 
-@test "as PID 1 of a container: it reaps what nobody else does, and TERM drains" {
+@test "as PID 1 of a container, sqmgr reaps orphans, and TERM drains" {
         unshare --pid --fork --mount-proc true 2>/dev/null || skip "no namespace of processes can be made here"
         start_redis
         sqmgr_lines='shutdown_timeout = 2min' configure <<END
@@ -92,7 +92,7 @@ END
         has_done 2
 }
 
-@test "a systemd that does not read what it is told holds nobody up" {
+@test "a systemd that does not read its notifications blocks nothing" {
         start_redis
         configure <<<"command = $(stub_command)"
         launch reader ruby -rsocket -e 's = Socket.new(:UNIX, :DGRAM)

@@ -57,7 +57,7 @@ is_supervised() {
         wait_until 20 ready 2
 }
 
-@test "a worker that holds its mmap_lock by FUSE: all other fleets are supervised, through a re-exec and a crash" {
+@test "a worker that holds its mmap_lock by FUSE: all other fleets stay supervised, through a re-exec and a crash" {
         need_fuse
         start_redis
         configure_slow lock <<<'memory_metric = pss
@@ -94,7 +94,7 @@ memory_threshold = 1M'
         alive "$hung"
 }
 
-@test "a log on an overlay of FUSE: its reader waits, and no other fleet for it" {
+@test "a log on an overlay of FUSE: only its reader waits, no other fleet" {
         need_fuse
         start_redis
         configure_slow log <<<'framework = plain'

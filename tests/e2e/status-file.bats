@@ -65,7 +65,7 @@ sqmgr_dies() {
         kill_sqmgr
 }
 
-@test "no Redis: a worker is busy, quiet, proven idle and stopped; its file goes with it" {
+@test "no Redis: a worker is busy, quiet, proven idle and stopped; its file is removed" {
         watch_redis
         native_fleet 2 </dev/null
         fleet_is '[.workers[] | .evidence == "file" and .busy == 0] | all'
@@ -93,7 +93,7 @@ sqmgr_dies() {
         [ ! -e "$folder/asked" ]
 }
 
-@test "kill -9 with and without the state, and re-exec: the file of each worker is found again" {
+@test "kill -9 with and without the state, and re-exec: the status file of each worker is found again" {
         watch_redis
         native_fleet 2 </dev/null
         all=$(worker_pids)
@@ -121,7 +121,7 @@ sqmgr_dies() {
         [ ! -e "$folder/asked" ]
 }
 
-@test "while sqmgr was dead a worker died, and another fleet was taken out of the ini: both leave nothing behind" {
+@test "a worker dies and a fleet is removed from the ini while sqmgr is dead: both leave nothing behind" {
         configure <<END
 framework = native
 heartbeat = file
@@ -159,7 +159,7 @@ END
         [ -e "$(status_dir default)" ]
 }
 
-@test "a file that does not count: the worker is not heard, with the reason" {
+@test "an invalid status file: the worker has no heartbeat, with the reason" {
         cat >"$folder/link.sh" <<'END'
 ln -s /etc/passwd "$SQMGR_STATUS_DIR/$$"
 exec sleep 1000
@@ -181,7 +181,7 @@ END
         [ -s /etc/passwd ]
 }
 
-@test "two users in each other's way" {
+@test "two users cannot disturb each other's status files" {
         [ "$(id -u)" = 0 ] || skip 'only root can become another user'
         native_command >/dev/null
         mkdir -m 777 "$folder/told"
@@ -237,7 +237,7 @@ END
         wait_until 20 gone "$pid"
 }
 
-@test "another user of the fleet: workers of the one before are heard until they have drained" {
+@test "the fleet's user changes: heartbeats of the earlier user's workers count until they have drained" {
         [ "$(id -u)" = 0 ] || skip 'only root can become another user'
         native_command >/dev/null
         configure <<END

@@ -22,7 +22,7 @@ release_workers() { rm "$folder"/steer/busy.*; }
 
 has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
 
-@test "status: at 80 columns reasons have lines of their own, at 200 a column; piped it is one line each, without colours" {
+@test "status: at 80 columns reasons are separate lines, at 200 a column; piped, one line each without colors" {
         start_fleet 2 'memory_threshold = 1G'
         hold_workers
         sqmgrctl restart
@@ -48,7 +48,7 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         [[ ! $(NO_COLOR=1 in_terminal 80 sqmgrctl restart --wait) =~ $esc\[[0-9]+m ]]
 }
 
-@test "status --watch repaints, follows the terminal's size and the next sqmgr, and ends on q" {
+@test "status --watch repaints, follows the terminal size and the next sqmgr, and exits on q" {
         start_fleet 1
         open_terminal 80 24
         type_line 'stty -a >before; sqmgrctl status --watch'
@@ -86,7 +86,7 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         wait_until 10 cmp before after
 }
 
-@test "status --watch: Ctrl-C and Ctrl-Z give the terminal back" {
+@test "status --watch: Ctrl-C and Ctrl-Z restore the terminal" {
         start_fleet 1
         open_terminal 80 24
         type_line 'stty -a >before; sqmgrctl status --watch'
@@ -102,7 +102,7 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         cmp before stopped
 }
 
-@test "status --watch without a terminal prints it each second; bad usage is refused" {
+@test "status --watch without a terminal prints the status each second; bad usage is refused" {
         start_fleet 1
         launch watch sqmgrctl status --watch
         watching=$!
@@ -119,7 +119,7 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         run -3 sqmgrctl status --watch
 }
 
-@test "restart --wait in a terminal: a bar and the workers, one sentence at the end" {
+@test "restart --wait in a terminal: a progress bar and the workers, one sentence at the end" {
         start_fleet 2
         open_terminal 80 24
         hold_workers
@@ -142,7 +142,7 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         shows 'default: restart done; generation 2 is current, 2 workers replaced and gone'
 }
 
-@test "restart --wait in a small terminal shows those on their way, and counts the others" {
+@test "restart --wait in a small terminal shows workers in transition, and counts the others" {
         start_fleet 6 'restart_surge = 1'
         open_terminal 80 14
         hold_workers
@@ -157,7 +157,7 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         wait_until 30 shows '^code 0'
 }
 
-@test "restart --wait in a terminal: Ctrl-C detaches, the restart goes on" {
+@test "restart --wait in a terminal: Ctrl-C detaches, the restart continues" {
         start_fleet 2
         open_terminal 80 24
         hold_workers
@@ -172,7 +172,7 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         wait_until 20 fleet_is '.rollout.state == "done" and (.workers | length) == 2'
 }
 
-@test "restart --wait without a terminal: SIGINT detaches, too; where it is ignored it stays so" {
+@test "restart --wait without a terminal: SIGINT detaches; an ignored SIGINT stays ignored" {
         start_fleet 1
         hold_workers
         # A shell has what runs in the background ignore SIGINT, and may have been told to ignore it itself.
@@ -193,7 +193,7 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         grep -q 'restart done' ignoring.log
 }
 
-@test "a restart during another says that it starts over, and so do those who wait, with and without a terminal" {
+@test "a restart during another one reports the new start, and so do waiting clients, with and without a terminal" {
         start_fleet 2
         open_terminal 80 30
         touch steer/hang
@@ -214,7 +214,7 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         sqmgrctl restart --json | jq -e '.fleets[0].superseded == null'
 }
 
-@test "restart --wait in a terminal: a halt says why, with the last lines of the failed worker each on its own" {
+@test "restart --wait in a terminal: a halt shows its reason, and the log tail of the failed worker line by line" {
         start_fleet 1 'backoff_min = 100ms' 'backoff_max = 200ms'
         open_terminal 80 24
         printf 'booting\nno database.yml\n' >steer/fail
@@ -229,7 +229,7 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         [ "$(in_terminal 80 sqmgrctl status | grep -c '^  no database.yml')" -ge 1 ]
 }
 
-@test "restart --wait in a terminal: sqmgr dies and comes back, and the view goes on" {
+@test "restart --wait in a terminal: sqmgr dies and comes back, and the view continues" {
         start_fleet 2
         hold_workers
         open_terminal 80 30

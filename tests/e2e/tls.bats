@@ -23,7 +23,7 @@ is_refused_for() { # TEXT
         : >"$folder/sqmgr.log"
 }
 
-@test "rediss:// with a certificate of one's own: workers are seen and restarted, and Redis may come and go" {
+@test "rediss:// with a client certificate: workers are seen and restarted, through outages of Redis" {
         needs_tls
         start_tls_redis --tls-auth-clients yes
         configure_tls "tls_ca_file = $folder/ca.crt" "tls_cert_file = $folder/client.crt" \
@@ -44,7 +44,7 @@ is_refused_for() { # TEXT
         wait_until 20 ready 1
 }
 
-@test "with rediss:// the Sentinels are asked over TLS, too" {
+@test "with rediss:// the Sentinels are queried over TLS" {
         needs_tls
         start_tls_redis --tls-auth-clients yes --tls-replication yes
         start_tls_sentinel
@@ -56,7 +56,7 @@ is_refused_for() { # TEXT
         sqmgrctl status | grep -F "redis rediss://mymaster/0 connected to $address:6379"
 }
 
-@test "a server or a client that does not prove who it is: refused, with the reason" {
+@test "a server or a client that does not prove its identity is refused, with the reason" {
         needs_tls
         start_tls_redis --tls-auth-clients yes
         configure_tls "tls_ca_file = $folder/ca.crt"
@@ -76,7 +76,7 @@ is_refused_for() { # TEXT
         is_refused_for "server certificate rejected: IP address mismatch"
 }
 
-@test "a server without TLS: refused, with the reason" {
+@test "a server without TLS is refused, with the reason" {
         needs_tls
         address=127.$((RANDOM % 254 + 1)).$((RANDOM % 254 + 1)).1
         launch redis redis-server --bind "$address" --port 6379 --unixsocket "$folder/redis.sock" --save ''
@@ -86,7 +86,7 @@ is_refused_for() { # TEXT
         is_refused_for 'Check that the server accepts TLS on this port'
 }
 
-@test "the name of the host goes to the server, which may have several" {
+@test "the host name is sent to the server, which may have several (SNI)" {
         needs_tls
         make_cert ca ca
         make_cert right ca DNS:localhost
@@ -102,7 +102,7 @@ is_refused_for() { # TEXT
         not grep -F 'certificate' "$folder/sqmgr.log"
 }
 
-@test "files of TLS: what is wrong with them is told by file and line" {
+@test "TLS files: errors are reported by file and line" {
         needs_tls
         make_cert ca ca
         make_cert client ca DNS:client

@@ -22,7 +22,7 @@ closed() { # CODE
         has_cursor
 }
 
-@test "top at 80x24: workers in order, the filter, one of them with its jobs, its story and what it wrote" {
+@test "top at 80x24: sorted workers, the filter, and one worker with its jobs, history and log" {
         start_fleet 3
         local pid
         pid=$(fleet '.workers[1].pid')
@@ -66,7 +66,7 @@ closed() { # CODE
         closed 0
 }
 
-@test "top at 200x60: it acts after a yes, and after nothing else" {
+@test "top at 200x60: acts only after a yes" {
         start_fleet 2
         local pid
         pid=$(fleet '.workers[0].pid')
@@ -100,7 +100,7 @@ closed() { # CODE
         closed 0
 }
 
-@test "top follows the terminal's size, and says where it is too small" {
+@test "top follows the terminal size, and reports a terminal that is too small" {
         start_fleet 2
         open_terminal 80 24
         open_top
@@ -124,7 +124,7 @@ closed() { # CODE
         closed 0
 }
 
-@test "top: a signal gives the terminal back; without colours there are none" {
+@test "top: a signal restores the terminal; NO_COLOR is respected" {
         start_fleet 1
         open_terminal 80 24 NO_COLOR=1
         local signal pid
@@ -141,7 +141,7 @@ closed() { # CODE
         done
 }
 
-@test "top: an sqmgr that is away leaves its last state with its age, and is found again" {
+@test "top: while sqmgr is down, its last state is shown with its age; sqmgr is found again" {
         start_fleet 2
         open_terminal 80 24
         open_top
@@ -190,7 +190,7 @@ END
         launch hostile python3 -B hostile.py
 }
 
-@test "top: what a hostile sqmgr says reaches no terminal as it is" {
+@test "top: text of a hostile sqmgr reaches no terminal unescaped" {
         hostile_server
         wait_until 10 test -S "$SQMGR_SOCKET"
         open_terminal 120 24
@@ -207,7 +207,7 @@ END
         run ! grep -aF -e $'\033]' -e $'\007' -e $'\302\233' bytes
 }
 
-@test "top on the socket of those who may only look shows all, and orders nothing" {
+@test "top on the read socket shows all, and gives no orders" {
         start_fleet 1
         local pid
         pid=$(fleet '.workers[0].pid')

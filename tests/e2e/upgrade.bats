@@ -196,7 +196,7 @@ finish_with_many() {
         ready_count_is scaled 3
 }
 
-@test "upgrade: orders, rollouts and workers stand as they stood, by re-exec, by signal and by death" {
+@test "upgrade: orders, rollouts and workers are unchanged, by re-exec, by signal and by death" {
         needs_the_build_before
         start_redis
         for way in reexec signal death; do
@@ -216,7 +216,7 @@ finish_with_many() {
         done
 }
 
-@test "upgrade: before the re-exec the new sqmgrctl restarts with the old sqmgr, on a terminal and without one" {
+@test "upgrade: before the re-exec the new sqmgrctl restarts fleets of the old sqmgr, with and without a terminal" {
         needs_the_build_before
         start_redis
         configure <<END
@@ -244,7 +244,7 @@ END
         [[ $(in_terminal 80 "sqmgrctl restart --wait nowhere; echo exit \$?") == *"unknown fleet 'nowhere'"*'exit 2'* ]]
 }
 
-@test "upgrade: at any moment of a restart under load, which ends as it would have" {
+@test "upgrade: at any moment of a restart under load, which completes" {
         needs_the_build_before
         start_redis
         way=reexec
@@ -274,7 +274,7 @@ END
         done
 }
 
-@test "upgrade: real Sidekiqs under load keep their jobs, and a restart afterwards replaces them" {
+@test "upgrade: real Sidekiq workers under load keep their jobs, and a later restart replaces them" {
         needs_the_build_before
         start_redis
         configure <<END
@@ -305,7 +305,7 @@ END
         done
 }
 
-@test "downgrade: the build before cannot read the state: re-exec is refused, and started afresh it finds the workers" {
+@test "downgrade: the earlier build cannot read the state: re-exec is refused, and a fresh start finds the workers" {
         needs_the_build_before
         start_redis
         configure <<END
@@ -346,7 +346,7 @@ END
 state_version() { head -c 9 state | tail -c 1 | od -An -tu1 | xargs; }
 state_is_of_version() { [ "$(state_version)" = "$1" ]; }
 
-@test "upgrade: in the middle of a group's rollout, of who has no group yet and of who rolls; back is refused to who had a part" {
+@test "upgrade: in the middle of a group rollout, of a host without a group and of a rolling host; a participant cannot downgrade" {
         needs_the_build_before
         needs_host_names
         start_redis
@@ -398,7 +398,7 @@ wait_in_queue() { # COUNT: jobs that the stubs do not take
                 "{\"class\":\"Mail\",\"enqueued_at\":$(date +%s)}"
 }
 
-@test "upgrade: a count that follows its queues, begun by the new one, is kept over its re-exec and its death; back is refused meanwhile" {
+@test "upgrade: an autoscaled count of the new build survives re-exec and death; a downgrade is refused meanwhile" {
         needs_the_build_before
         start_redis
         configure <<END

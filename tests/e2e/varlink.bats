@@ -6,7 +6,7 @@
 # promises: none
 load helpers
 
-@test "a client that knows Varlink alone drives every method, and each answer is as described" {
+@test "a plain Varlink client drives every method, and each answer matches the description" {
         # shellcheck disable=SC2034
         fleet_lines='rollout_group = varlink'
         start_fleet

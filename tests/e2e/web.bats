@@ -39,7 +39,7 @@ same_status() {
         diff web.json ctl.json
 }
 
-@test "its answers are what sqmgr tells" {
+@test "answers of sqmgr-web match those of sqmgr" {
         start_fleet
         start_web --history "$folder/history"
         wait_until 20 same_status
@@ -93,7 +93,7 @@ same_status() {
         timeout 10 curl -sN --unix-socket "$folder/web.sock" http://localhost/live | grep -m 1 '^event: page'
 }
 
-@test "where no sqmgr answers, how old its last state is goes on to be told" {
+@test "while no sqmgr answers, the age of its last state is shown" {
         start_fleet
         start_web
         kill -KILL "$sqmgr_pid"
@@ -105,7 +105,7 @@ same_status() {
         [ "$(grep -o '[0-9]*s ago' live | sort -u | wc -l)" -ge 2 ]
 }
 
-@test "what a dying worker printed is shown nowhere" {
+@test "output of a dying worker is shown nowhere" {
         start_fleet
         start_web --history "$folder/history"
         curl -sN --unix-socket "$folder/web.sock" http://localhost/api/events >stream 2>&1 9>&- 3>&- &
@@ -131,7 +131,7 @@ same_status() {
         not grep -q correct-horse shown stream history web.log
 }
 
-@test "metrics, also of several, and promtool finds nothing to complain of" {
+@test "metrics of one and several instances pass promtool" {
         start_fleet
         start_web
         get /metrics >text
@@ -152,7 +152,7 @@ same_status() {
         curl -s --unix-socket "$folder/web2.sock" http://localhost/readyz | grep -q "^$folder/none.sock: cannot connect: no such socket"
 }
 
-@test "an sqmgr that is killed, comes back and is executed anew is shown as it is" {
+@test "an sqmgr that is killed, comes back and is re-executed is shown correctly" {
         start_fleet
         start_web
         wait_until 20 reachable_is true
@@ -171,7 +171,7 @@ same_status() {
         wait_until 20 reachable_is true
 }
 
-@test "what no browser says is refused, and the next one is served" {
+@test "malformed requests are refused, and the next client is served" {
         start_fleet
         local port
         port=$(unused_port 127.0.0.1)
@@ -183,7 +183,7 @@ same_status() {
         alive "$web_pid"
 }
 
-@test "a thousand that say nothing cost little, and nobody is kept out" {
+@test "a thousand silent connections cost little, and no client is kept out" {
         start_fleet
         ulimit -n 4096 || skip 'no more descriptors than 1,024 are allowed here'
         start_web
@@ -211,7 +211,7 @@ same_status() {
         alive "$web_pid"
 }
 
-@test "who is slow, or watches with hundreds, keeps nothing from others" {
+@test "a slow client, or one with hundreds of streams, does not affect other clients" {
         start_fleet
         ulimit -n 4096 || skip 'no more descriptors than 1,024 are allowed here'
         start_web
@@ -235,7 +235,7 @@ same_status() {
         [ $(($(web_memory) - before)) -lt 40000 ]
 }
 
-@test "what is no sqmgr takes little memory, and the others are shown" {
+@test "a program that is not sqmgr takes little memory, and the others are shown" {
         start_fleet
         launch false python3 -B "$e2e/web_client.py" false "$folder/false.sock"
         wait_until 20 test -S false.sock
@@ -265,7 +265,7 @@ count_calls() { # STATUSES
         [ "$calls" -ge $((2 * told - 4)) ] && [ "$calls" -le $((2 * told + 4)) ]
 }
 
-@test "what sqmgr is asked does not depend on how many look" {
+@test "the number of clients does not change how often sqmgr is queried" {
         start_fleet
         launch relay python3 -B "$e2e/web_client.py" relay "$folder/relay.sock" "$folder/sqmgr.read.sock" "$folder/calls"
         wait_until 20 test -S relay.sock
@@ -287,7 +287,7 @@ count_calls() { # STATUSES
         exec 7>&-
 }
 
-@test "bad options are told, and a socket of another is left" {
+@test "bad options are reported, and a foreign socket is left alone" {
         command -v sqmgr-web >/dev/null || skip 'sqmgr-web was not built: libmicrohttpd is missing'
         run -2 sqmgr-web -l 0.0.0.0:7433
         [[ $output == *'--public'* ]]

@@ -18,7 +18,7 @@ why_has_lines() { # PATTERN...
         return 1
 }
 
-@test "why: a worker that is well, one that waits for its jobs, and one that is gone" {
+@test "why: a healthy worker, a worker that waits for its jobs, and one that is gone" {
         start_fleet 1 'memory_threshold = 1G'
         run -0 sqmgrctl why default/1
         why_has_lines '* default/1 (pid *) started' '* default/1 (pid *) active' 'Now: active for *s, healthy' \
@@ -47,7 +47,7 @@ why_has_lines() { # PATTERN...
         jq -e '.worker == null and .events[-1].event == "gone"' <<<"$output"
 }
 
-@test "why: an id that was given again, and what is in the journal only" {
+@test "why: a reused id, and events that only the journal has" {
         start_fleet 1
         killed=$(worker_pids)
         kill -KILL "$killed"
@@ -65,7 +65,7 @@ why_has_lines() { # PATTERN...
         record "$(worker_pids)"
 }
 
-@test "why: unknown workers, fleets and bad usage end with 2, and a lack of sqmgr with 3" {
+@test "why: exit 2 for unknown workers, fleets and bad usage, exit 3 without sqmgr" {
         run -3 sqmgrctl why default/1
         start_fleet 1
         run -2 sqmgrctl why default/7
@@ -81,7 +81,7 @@ why_has_lines() { # PATTERN...
         run -2 sqmgrctl why default/1 default/2
 }
 
-@test "why: at 80 columns its lines are no longer than that" {
+@test "why: at 80 columns no line is longer" {
         start_fleet 1
         echo 1 >"$folder/steer/busy"
         wait_until 10 fleet_is '.workers[0].busy == 1'

@@ -70,7 +70,7 @@ start_elsewhere() {
         wait_until 20 shows_peer
 }
 
-@test "a restart replaces workers whose heartbeats are not found, and cuts off no job" {
+@test "a restart replaces workers without a visible heartbeat, and cuts off no job" {
         start_elsewhere
         wait_until 15 is_elsewhere "$worker"
         enqueue 1 Hold "$folder/release"
@@ -85,7 +85,7 @@ start_elsewhere() {
         fleet_is '(.workers | length) == 1'
 }
 
-@test "stop WORKER replaces a worker that is idle, and --force one whose job runs" {
+@test "stop WORKER replaces an idle worker, and --force a busy one" {
         start_elsewhere
         wait_until 15 is_elsewhere "$worker"
         run -0 sqmgrctl stop default/1
