@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: MIT
-# The group `package` of tests/run: the Debian packages are made, twice, and looked at. What they do on a machine is
-# shown by tests/e2e/package.bats.
+# The group `package` of tests/run: builds the Debian packages twice and inspects them. tests/e2e/package.bats tests
+# them on a machine.
 # shellcheck shell=bash disable=SC2154
 
 made() { find "$out/package/one" -name "$1"; } # PATTERN
 
-# The unit tests are the group unit's. tests/e2e/package.bats makes the same.
+# Without the unit tests, which the group `unit` runs. tests/e2e/package.bats builds the same packages.
 package_build() {
         rm -rf "$out"/package/{elsewhere,tree}
         DEB_BUILD_OPTIONS=nocheck "$top/contrib/package" "$out/package/one"
 }
 
-# From the source package, elsewhere, later and with other settings.
+# Builds again from the source package, in another directory, later and with other settings.
 package_again() {
         local file status=0 again=$out/package/elsewhere
         mkdir "$again"
@@ -35,7 +35,8 @@ package_versions() {
         grep -qE "^## $version( |$)" "$top/NEWS.md" || { echo "NEWS.md: has nothing of $version" && return 1; }
 }
 
-# Both are of its age: Debian 13's knows a later policy, and Debian 12's wants a script for other inits.
+# Both tags depend on the version of lintian: Debian 13's has a later policy, Debian 12's wants a script for other
+# inits.
 package_lintian() {
         local tag suppressed=
         for tag in out-of-date-standards-version package-supports-alternative-init-but-no-init.d-script; do
@@ -49,14 +50,14 @@ package_blhc() {
         local log flag
         log=$(made '*.build')
         blhc --bindnow "$log" || return
-        # Which it does not know in each Debian.
+        # Flags that blhc does not check in each Debian.
         for flag in -fstack-clash-protection $([ "$(dpkg --print-architecture)" != amd64 ] || echo -fcf-protection); do
                 ! grep -E '^(libtool: compile: +)?gcc .* -c ' "$log" | grep -v -e " $flag " || { echo "are without $flag" && return 1; }
         done
         [ "$(grep -cE '^gcc .* -c ' "$log")" -gt 100 ] || { echo "$log: what it compiles is not seen" && return 1; }
 }
 
-# What a program is, whatever it was to be.
+# Prints the hardening that a program lacks.
 soft_spots() { # PROGRAM
         local parts symbols code
         parts=$(readelf -hldW "$1") symbols=$(readelf --dyn-syms -W "$1") code=$(objdump -d "$1")
@@ -86,7 +87,7 @@ package_hardening() {
         return $status
 }
 
-# In Debian 12 the units are below /lib, which is /usr/lib. RENEW_GOLDEN=1 writes the list anew: look at it.
+# Debian 12 has the units below /lib, which is /usr/lib. RENEW_GOLDEN=1 writes the list again: review it.
 package_contents() {
         local name deb list=$top/tests/golden/package-contents
         for name in sqmgr sqmgr-web; do
@@ -99,7 +100,7 @@ package_contents() {
         diff "$list" "$out/package/contents"
 }
 
-# No address in them is one that nobody can reach, and what shows an address says what to do without one.
+# No package contains the placeholder address, and a text that shows an address says what to do without one.
 package_identity() {
         local file status=0
         for file in "$(made 'sqmgr_*.deb')" "$(made 'sqmgr-web_*.deb')"; do
@@ -112,7 +113,7 @@ package_identity() {
         return $status
 }
 
-# An upgrade stops nothing, whatever debhelper has added.
+# An upgrade must stop nothing, whatever debhelper adds.
 package_scripts() {
         local deb script status=0
         (cd "$top/debian" && shellcheck sqmgr.{postinst,prerm,postrm} sqmgr-web.{postinst,prerm,postrm} tests/{common,service,without-systemd}) || status=1

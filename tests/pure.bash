@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2034
-# The pure part of the source, which reads no clock and does no I/O: the only list of it, for check-core-pure,
+# The pure part of the source, which reads no clock and does no I/O. This is the only list of it, for check-core-pure,
 # check-layers and check-mutants.
 
-# Folders of src/ all of whose files are pure. A file of another folder is pure by its name, NAME_rules.c.
+# Folders of src/ in which all files are pure. A file of another folder is pure if its name is NAME_rules.c.
 pure_folders='wire settings model advice observe decide continuity queries'
 
-# Prints the pure files of the core that end in SUFFIX, c or o, relative to ROOT, each once. A mutant may change them.
+# Prints the pure files of the core with the suffix SUFFIX, c or o, relative to ROOT. Mutants may change them.
 pure_core_files() { # ROOT SUFFIX
         (
                 cd "$1" || return 1

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-# What a machine lacks for tests that would all fail for it, each for a reason of its own that is not the true one.
+# Finds shortages of the machine that would fail many tests, each with a misleading reason.
 # shellcheck shell=bash
 
-# What is needed: processes, MiB in each folder, and a load for each processor that time limits allow for. A value of
-# the environment goes before.
+# Requirements: processes, MiB in each folder, and the load for each processor that time limits allow for. The
+# environment overrides them.
 : "${NEEDS_PROCESSES:=500}" "${NEEDS_MIB:=512}" "${NEEDS_LOAD_BELOW:=12}"
 
-# How many more processes the group and those above it allow; nothing where there is no limit.
+# Prints how many more processes the control group and its ancestors allow; nothing without a limit.
 places_in_groups() { # PROC GROUPS
         local path max current
         # Version 2, and the pids controller of version 1.
@@ -21,24 +21,24 @@ places_in_groups() { # PROC GROUPS
         done
 }
 
-# How many more processes can be started: the least of what each limit leaves.
+# Prints how many more processes can be started: the minimum over all limits.
 places() { # PROC GROUPS
         local threads limit
-        # In "RUNNING/ALL" the kernel counts threads.
+        # The kernel counts threads in "RUNNING/ALL".
         threads=$(cut -d' ' -f4 "$1/loadavg" | cut -d/ -f2)
         {
                 places_in_groups "$1" "$2"
                 for limit in pid_max threads-max; do
                         [ ! -e "$1/sys/kernel/$limit" ] || echo $(($(cat "$1/sys/kernel/$limit") - threads))
                 done
-                # Root has none.
+                # Root has no such limit.
                 if [ "$EUID" != 0 ] && [ "$(ulimit -u)" != unlimited ]; then
                         echo $(($(ulimit -u) - $(ps -u "$EUID" -L -o lwp= | wc -l)))
                 fi
         } | sort -n | head -n 1
 }
 
-# A sentence for each thing that is short; nothing where all is well.
+# Prints a sentence for each shortage.
 shortages() { # PROC GROUPS FOLDER...
         local proc=$1 groups=$2 left folder
         shift 2
@@ -56,7 +56,7 @@ shortages() { # PROC GROUPS FOLDER...
         done
 }
 
-# The same of what slows tests down, which are made to bear it.
+# Prints a sentence for each reason why tests may be slow. Tests tolerate some slowness.
 burdens() { # PROC
         local load processors
         read -r load _ <"$1/loadavg"

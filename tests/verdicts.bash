@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
-# What tests/run makes of what its groups write: each thing that was proven, was not, or was skipped is a line of
-# $out/$group.verdicts, of its verdict (ok, FAIL or skip), its name and, for a skip, its reason, separated by tabs.
-# A skip that tests/skips does not allow has failed. A program skips with a line `skipped: REASON`, which may be of a
-# part of it, and with exit status 77 where nothing is left to be proven. What a failure printed is a file of
-# $out/$group.failures, below a line with its name.
+# Evaluates the output of the groups of tests/run. Each result is a line of $out/$group.verdicts: the verdict (ok, FAIL
+# or skip), the name and, for a skip, the reason, separated by tabs. A skip that tests/skips does not allow is a
+# failure. A program skips with a line `skipped: REASON`, possibly for a part of itself, and exits with status 77 if
+# nothing is left to test. The output of a failure is a file of $out/$group.failures, below a line with its name.
 # shellcheck shell=bash disable=SC2154
 
 skips_allowed=$top/tests/skips
@@ -29,7 +28,7 @@ verdict() { # ok|FAIL|skip NAME [REASON]
         fi >>"$out/$group.verdicts"
 }
 
-# Of a failure that has its verdict.
+# Keeps the output of a failure whose verdict is already written.
 keep_output() { # NAME, and what it printed on standard input
         mkdir -p "$out/$group.failures"
         { echo "$group: $1" && cat; } >"$out/$group.failures/$(printf '%04d' "$(count_verdicts FAIL "$out/$group.verdicts")")"
@@ -40,7 +39,7 @@ fail() { # NAME, and what it printed on standard input
         keep_output "$1"
 }
 
-# Prints how many there are.
+# Adds verdicts, and prints their number.
 verdicts_of_skips() { # NAME OUTPUT
         local reason n=0
         while read -r reason; do
@@ -64,7 +63,7 @@ verdict_of() { # NAME COMMAND...
         esac
 }
 
-# Check prints one line of totals for each program; a program without it crashed, or is a script.
+# libcheck prints one line of totals for each program. A program without it has crashed, or is a script.
 verdicts_of_program() { # TRS-FILE
         local log=${1%.trs}.log name result checks bad skipped
         name=$(basename "${1%.trs}")
@@ -95,7 +94,7 @@ verdicts_of_make_check() { # BUILD-ROOT
         done
 }
 
-# Bats's output, with its exit status on a last line.
+# Reads the output of bats, with its exit status on the last line.
 verdicts_of_tap() { # FILE.bats.tap
         local file line result number name ran=0
         file=$(basename "$1" .tap)
@@ -112,7 +111,7 @@ verdicts_of_tap() { # FILE.bats.tap
         done < <(grep -E '^(ok|not ok) ' "$1")
         if [ $ran = 0 ]; then
                 fail "$file: nothing ran" <"$1"
-        # Bats that ends badly without a failed test could not run them all.
+        # Bats failed without a failed test: not all tests ran.
         elif ! grep -q '^# exit 0$' "$1" && ! grep -q '^not ok' "$1"; then
                 fail "$file did not run to its end" <"$1"
         fi
@@ -128,12 +127,12 @@ totals() { # FILE...
         echo "$(count_verdicts ok "$@") passed, $(count_verdicts FAIL "$@") failed, $(count_verdicts skip "$@") skipped"
 }
 
-# What failed and what was skipped, by name.
+# Prints failures and skips, by name.
 tell_verdicts() { # FILE
         sed -n 's/^FAIL\t/failed: /p; s/^skip\t\(.*\)\t\(.*\)/skipped: \1 (\2)/p' "$1"
 }
 
-# The first and the last lines of standard input, without the passes of make check.
+# Prints the first and the last lines of standard input, without the passes of make check.
 shorten() { # LINES
         awk -v max="$1" '
                 !/^PASS: / { text[++n] = substr($0, 1, 300) }
@@ -147,7 +146,7 @@ shorten() { # LINES
                 }'
 }
 
-# What the failures printed, the less of each the more they are: who keeps but the end of our output has all of them.
+# Prints the output of failures, shortened more with each further failure, so that the end of a log has all of them.
 tell_failures() { # GROUP...
         local group file files=() lines
         for group; do

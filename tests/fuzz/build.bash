@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2154
 # SPDX-License-Identifier: MIT
-# Builds the targets with libFuzzer and the sanitizers; for run and check-defects.
+# Builds the fuzz targets with libFuzzer and the sanitizers, for run and
+# check-defects.
 
 # shellcheck disable=SC2034
 fuzz_targets=$(cd "$top/tests/fuzz" && for file in fuzz_*.c; do name=${file#fuzz_} && echo "${name%.c}"; done)
@@ -13,7 +14,7 @@ fuzz_needs() {
         return 1
 }
 
-# The folder FOLDER/source is a copy of the sources, FOLDER/fuzz the build root.
+# FOLDER/source is a copy of the sources, FOLDER/fuzz the build root.
 fuzz_configure() { # FOLDER
         "$top/contrib/build" "$1" fuzz CC=clang CFLAGS='-g -O2 -fsanitize=fuzzer-no-link' --enable-asan
 }
@@ -24,10 +25,10 @@ fuzz_make() { # FOLDER TARGET...
         make -s -C "$folder/fuzz" -j2 LDFLAGS=-fsanitize=fuzzer FUZZ_MAIN= "${@/#/tests/fuzz/fuzz_}"
 }
 
-# One that hangs, or asks for memory without end, has found something, too.
+# A hang, or unlimited memory, counts as a finding.
 fuzz_options() { # TARGET
         echo -timeout=60 -rss_limit_mb=2048 -print_final_stats=1
-        # Each takes long, and a world of few bytes is mostly chance's.
+        # A run of `world` takes long, and an input of few bytes is mostly random.
         [ "$1" = world ] && echo -len_control=0 -max_len=2048
         [ -e "$top/tests/fuzz/words/$1" ] && echo "-dict=$top/tests/fuzz/words/$1"
 }

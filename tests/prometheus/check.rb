@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Looks at what Prometheus and Grafana are given. Prints what is wrong, one a line, and exits with 1 then.
+# Checks the files for Prometheus and Grafana. Prints one error a line; the exit status is 1 if there is any.
 # Usage: check.rb names METRICS FILE...      FILE names only metrics and labels that METRICS, a text of GetMetrics, has
 #        check.rb alerts RULES TESTS PAGE    each alert has what it must, is tested, and stands in the table of PAGE
 #        check.rb dashboard FILE             the rules of grafana/dashboard-linter, by their names
@@ -7,11 +7,11 @@
 require "json"
 require "yaml"
 
-# Of others: node_exporter's.
+# Metrics of others: node_exporter.
 FOREIGN = { "node_textfile_mtime_seconds" => { "file" => [] } }.freeze
 SCRAPED = %w[job instance].freeze
 RUNBOOK = "docs/monitoring.md#when-an-alert-fires".freeze
-# Those of Grafana's that stand for what sqmgr tells: a count, bytes, seconds.
+# Units of Grafana for the values of sqmgr: a count, bytes, seconds.
 UNITS = %w[none short percentunit bytes s].freeze
 
 def problem(text)
@@ -44,7 +44,7 @@ def panels(dashboard)
   dashboard.fetch("panels").flat_map { |panel| [panel, *panel["panels"]] }.reject { |panel| panel["type"] == "row" }
 end
 
-# Each query, and the texts that are shown with the labels of its answer.
+# Yields each query, and the texts that are shown with the labels of its result.
 def queries(document)
   return rules(document).map { |rule| [rule["alert"], rule["expr"], rule["annotations"].values.join(" ")] } if document["groups"]
   of_panels = panels(document).flat_map do |panel|
@@ -156,7 +156,7 @@ def check_panel(panel)
   end
 end
 
-# No two share a place, none is beyond the 24 columns, and no two have one id.
+# Panels must not overlap, exceed the 24 columns, or share an id.
 def check_places(dashboard)
   taken = {}
   dashboard["panels"].each do |panel|

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# A worker of the probe: takes `ID SECONDS` from the list probe:jobs, one at a time, and counts in probe:started and
-# probe:done. Told to exit it finishes its job first; told again it exits at once. How often it was told it counts in
-# probe:told. A child of it holds 64 MiB.
+# A worker of the framework `probe`: takes `ID SECONDS` from the list probe:jobs, one at a time, and counts in
+# probe:started and probe:done. After the first stop signal it finishes its job, after the second it exits at once. The
+# number of stop signals is in probe:told. A child process holds 64 MiB.
 require 'socket'
 
 class Redis

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-# A Rails application whose work is jobs of ActiveJob's, on Sidekiq, which leave rows in PostgreSQL. The environment says
-# where Redis and the database are: REDIS_URL, DATABASE_URL, PGHOST and the like.
+# A Rails application with ActiveJob jobs on Sidekiq that insert rows in PostgreSQL. The environment names Redis and the
+# database: REDIS_URL, DATABASE_URL, PGHOST and the like.
 require "pg"
 require "rails"
 require "active_job/railtie"
 require "active_record/railtie"
 require "sidekiq"
 
-# Debian 12's Sidekiq draws warnings from its redis gem with every job.
+# Debian 12's Sidekiq causes warnings of its redis gem with every job.
 Redis.silence_deprecations = true if defined?(Redis) && Redis.respond_to?(:silence_deprecations=)
 
 class Application < Rails::Application
@@ -19,7 +19,7 @@ class Application < Rails::Application
   config.log_level = :warn
   config.active_job.queue_adapter = :sidekiq
 
-  # As applications do: by the time that it is loaded, it has spoken to its database, and asked for the worker's name.
+  # Typical of applications: queries the database and reads the worker's name while it is loaded.
   config.after_initialize do
     Run.count
     Object.new.extend(defined?(Sidekiq::Component) ? Sidekiq::Component : Sidekiq::Util).identity if Sidekiq.server?

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Nothing here is unique: what was done twice must be seen.
+-- No column is unique, so that duplicates are visible.
 CREATE TABLE runs (
         id bigserial PRIMARY KEY,
         number integer NOT NULL,

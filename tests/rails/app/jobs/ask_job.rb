@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# What must not be inherited by a fork: a connection that the application opens for itself while it is loaded. Each job
-# asks it for its own number over and over, and notes how often it was told another one.
+# Tests for an inherited connection: the application opens its own connection to Redis while it is loaded. Each job asks
+# it repeatedly for the job's own number, and notes how often the reply was another number.
 class AskJob < ActiveJob::Base
   TIMES = 300
   CONNECTION = (PG.connect if ENV["RAW_CONNECTION"])

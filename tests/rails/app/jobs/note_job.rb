@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Leaves a row, once it has slept for so long, or a file has come to be.
+# Sleeps for a time, or waits for a file, then inserts a row.
 class NoteJob < ActiveJob::Base
   def perform(number, wait)
     wait.is_a?(String) ? (sleep 0.05 until File.exist?(wait)) : sleep(wait)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# One run of a job: who ran it, and which process had loaded the application for that one.
+# One run of a job: the process that ran it, and the process that had loaded the
+# application.
 class Run < ActiveRecord::Base
   LOADER = Process.pid
 
