@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Completion of sqmgr in bash: the options of its --help.
+# Completes the options of `sqmgr --help` in bash.
 # shellcheck shell=bash
 
 _sqmgr() {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Completion of sqmgr in fish: the options of its --help.
+# Completes the options of `sqmgr --help` in fish.
 
 function __sqmgr_options
         set -l words (commandline -opc)

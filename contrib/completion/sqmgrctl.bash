@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Completion of sqmgrctl in bash: sqmgrctl itself lists the candidates.
+# Completes sqmgrctl in bash: sqmgrctl itself lists the candidates.
 # shellcheck shell=bash
 
 _sqmgrctl() {

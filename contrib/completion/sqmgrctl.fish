@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Completion of sqmgrctl in fish: sqmgrctl itself lists the candidates.
+# Completes sqmgrctl in fish: sqmgrctl itself lists the candidates.
 
 function __sqmgrctl_complete
         set -l words (commandline -opc)

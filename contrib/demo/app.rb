@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-# The demo's application: two kinds of jobs, which count in Redis how often each of them was started and done.
+# The application of the demo: two kinds of jobs, which count their starts and ends in Redis.
 require "sidekiq"
 
-# Debian 12's Sidekiq draws warnings from its redis gem with every job.
+# Debian 12's Sidekiq causes warnings of its redis gem with every job.
 Redis.silence_deprecations = true if defined?(Redis) && Redis.respond_to?(:silence_deprecations=)
 
 module Counted
@@ -23,7 +23,7 @@ class Report
   end
 end
 
-# Holds on to its memory for ever, as a leak does.
+# Retains its memory forever, as a leak does.
 class Import
   include Sidekiq::Worker
   include Counted

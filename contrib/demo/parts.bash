@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# A Redis and an sqmgr in $folder, and what they are asked: for the demo, the examples and the end-to-end tests, each of
-# which has a `launch` and a `wait_until` of its own.
+# Starts a Redis and an sqmgr in $folder, and queries them: for the demo, the examples and the end-to-end tests, which
+# each define their own `launch` and `wait_until`.
 # shellcheck shell=bash disable=SC2034,SC2154
 
 redis() { redis-cli -s "$folder/redis.sock" "$@"; }
@@ -19,7 +19,7 @@ start_sqmgr() {
         wait_until 10 sqmgrctl ping
 }
 
-# jq 1.6 is content with no input at all, so the command before it has its say first.
+# jq 1.6 accepts empty input, so the exit status of the command before it is checked first.
 fleet() {
         local status_json
         status_json=$(sqmgrctl status --json) && jq -r ".fleets[0] | $1" <<<"$status_json"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# What contrib/demo/run and contrib/examples/run share: a folder of their own, what is started there, and that all of it
-# ends with them, in whatever way.
+# Shared by contrib/demo/run and contrib/examples/run: a private folder, processes started in it, and the end of all of
+# them when the script ends for any reason.
 # shellcheck shell=bash
 
 stage=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
@@ -9,7 +9,7 @@ top=$(cd "$stage/../.." && pwd -P)
 # shellcheck source=contrib/demo/parts.bash
 . "$stage/parts.bash"
 
-# Bash cannot trap a signal that it found ignored, as a script's background commands find SIGINT.
+# Bash cannot trap a signal that was ignored at its start, as SIGINT is in background commands of a script.
 with_signals() { # ARGUMENT...: the script's own
         [ -n "${SQMGR_DEMO_SIGNALS-}" ] || SQMGR_DEMO_SIGNALS=default exec env --default-signal=HUP,INT,TERM "$0" "$@"
 }
@@ -21,7 +21,7 @@ fi
 
 say() { printf '%s\n' "$*"; }
 
-title() { # LINE...: below 60 columns each
+title() { # LINE...: each below 60 columns
         say
         printf "$bold%s$plain\n" "$@"
 }
@@ -33,7 +33,7 @@ fail() {
 }
 
 # SQMGR_BUILD names a build to use; without it, sqmgr is built.
-build() { # SET...: what of contrib/setup is needed
+build() { # SET...: the sets of contrib/setup that are needed
         if [ -n "${SQMGR_BUILD-}" ]; then
                 PATH=$SQMGR_BUILD:$PATH
                 return
@@ -52,7 +52,7 @@ build() { # SET...: what of contrib/setup is needed
         PATH=$cache/demo/bin:$PATH
 }
 
-# What is shown may have hidden the cursor.
+# The command on display may have hidden the cursor.
 leave() {
         if [ -n "${shown-}" ] && kill -KILL "$shown" 2>/dev/null && [ -n "$bold" ]; then
                 printf '\033[?7h\033[?25h'
@@ -60,7 +60,7 @@ leave() {
         cd / && exec 9>&- && wait "$guard"
 }
 
-# The folder holds sockets, whose paths are short: 107 bytes.
+# Keeps the path of the folder short: the path of a socket has at most 107 bytes.
 make_folder() {
         local base=${TMPDIR:-/tmp}
         [ ${#base} -le 70 ] || base=/tmp
@@ -76,7 +76,7 @@ make_folder() {
         export SQMGR_SOCKET=$folder/sqmgr.sock REDIS_URL=unix://$folder/redis.sock
 }
 
-launch() { # NAME COMMAND...: in a session of its own, out of reach of the terminal's signals; sets $!
+launch() { # NAME COMMAND...: in its own session, so that signals of the terminal do not reach it; sets $!
         local name=$1
         shift
         setsid "$stage/launch" "$folder" "$@" </dev/null >>"$folder/$name.log" 2>&1 9>&- &
@@ -92,8 +92,8 @@ wait_until() { # SECONDS CONDITION...
         done
 }
 
-# In the background, so that a signal to the script need not wait for its end: for `guard`, too.
-begin() { # ARGUMENT...: sqmgrctl, as somebody would run it
+# Runs in the background, so that a signal to the script takes effect at once; recorded for `guard`.
+begin() { # ARGUMENT...: the command line of sqmgrctl
         say
         say "$bold\$ sqmgrctl $*$plain"
         "$stage/launch" "$folder" sqmgrctl "$@" </dev/null 9>&- &
@@ -102,7 +102,7 @@ begin() { # ARGUMENT...: sqmgrctl, as somebody would run it
 show() { begin "$@" && wait "$shown"; }
 finish() { kill "$shown" 2>/dev/null && wait "$shown" 2>/dev/null; }
 
-# Until Ctrl-C.
+# Returns only after Ctrl-C.
 stay() {
         say 'The fleet runs on until Ctrl-C. In another terminal:'
         say "  PATH=$(dirname "$(command -v sqmgrctl)"):\$PATH"

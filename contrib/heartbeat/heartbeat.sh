@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh
-# Tells sqmgr what a worker that is a script is doing, in a status file, by sqmgr-heartbeat(7). For any POSIX shell; the
-# fleet has `framework = native`, `heartbeat = file`.
+# Reports the jobs of a worker that is a script to sqmgr, in a status file: see sqmgr-heartbeat(7). Works in any POSIX
+# shell. The fleet needs `framework = native`, `heartbeat = file`.
 #
 #       . ./heartbeat.sh
 #       heartbeat_start mailer
-#       while heartbeat_take; do # fails once no more jobs are to be taken
+#       while heartbeat_take; do # fails once the worker is quieted
 #               heartbeat_run ./fetch-and-run-one-job || heartbeat_run sleep 1
 #               heartbeat_done
 #       done
-#       heartbeat_finish # waits to be told to stop; then exit with 0
+#       heartbeat_finish # waits for TERM; then exit with 0
 #
-# A shell sees signals only between its commands: what takes long is run by heartbeat_run, with nothing on its standard
+# A shell handles signals only between its commands. Run long commands by heartbeat_run, with nothing on their standard
 # input, or no record is written meanwhile. The variables and functions heartbeat_* and the traps of ALRM, TSTP and TERM
-# are taken; a trap of TERM's that is yours may set heartbeat_quiet=1 heartbeat_stop=1 heartbeat_told=1.
+# are reserved. A TERM trap of your own may set heartbeat_quiet=1 heartbeat_stop=1 heartbeat_told=1.
 
 heartbeat_start() { # [TAG]
         heartbeat_busy=0 heartbeat_quiet=0 heartbeat_stop=0 heartbeat_told=0 heartbeat_beats=0
@@ -27,7 +27,7 @@ heartbeat_start() { # [TAG]
         heartbeat_ticker=$!
 }
 
-# What comes between look and count is seen, since it is looked at last.
+# Counts first and checks last, so that a signal in between is not missed.
 heartbeat_take() {
         heartbeat_busy=1
         if [ "$heartbeat_quiet" = 0 ]; then
@@ -43,7 +43,7 @@ heartbeat_done() {
         heartbeat_write
 }
 
-# Returns what the command returns.
+# Returns the exit status of the command.
 heartbeat_run() { # COMMAND...
         "$@" &
         heartbeat_child=$!
@@ -65,7 +65,7 @@ heartbeat_finish() {
         [ -z "${SQMGR_STATUS_DIR-}" ] || rm -f "$SQMGR_STATUS_DIR/$$"
 }
 
-# Field 22 of its /proc/PID/stat: the second is a name in parentheses, which may hold any others.
+# Reads field 22 of /proc/PID/stat. The second field is a name in parentheses, which may contain any characters.
 heartbeat_start_of() { # PID
         heartbeat_stat=$(cat "/proc/$1/stat" 2>/dev/null) || :
         # shellcheck disable=SC2086
@@ -73,7 +73,7 @@ heartbeat_start_of() { # PID
         echo "${20-}"
 }
 
-# No two records have one beat: not every date(1) knows of parts of a second.
+# Makes the time of each record unique: not every date(1) prints fractions of a second.
 heartbeat_write() {
         [ -n "${SQMGR_STATUS_DIR-}" ] || return 0
         heartbeat_beats=$(((heartbeat_beats + 1) % 1000000))
@@ -82,7 +82,7 @@ heartbeat_write() {
                 >"$SQMGR_STATUS_DIR/.$$" && mv -f "$SQMGR_STATUS_DIR/.$$" "$SQMGR_STATUS_DIR/$$"; } 2>/dev/null || :
 }
 
-# Ends with the worker, in whatever way that ends, and takes its sleep along.
+# Ends when the worker ends for any reason, and ends its sleep.
 heartbeat_tick() {
         trap 'kill "$!"; exit 0' TERM
         trap '' ALRM TSTP

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT
-// Tells sqmgr what this worker is doing, by sqmgr-heartbeat(7). The fleet has `framework = native`. With BullMQ:
+// Reports the jobs of this worker to sqmgr: see sqmgr-heartbeat(7). The fleet needs `framework = native`. With BullMQ:
 //
-//   const beat = new Heartbeat({ redis: new Redis(), // ioredis or node-redis; without: a file in SQMGR_STATUS_DIR
-//     onQuiet: () => worker.pause(),   // is done when no job runs any more, and none can begin
+//   const beat = new Heartbeat({ redis: new Redis(), // ioredis or node-redis; default: a file in SQMGR_STATUS_DIR, if set
+//     onQuiet: () => worker.pause(),   // resolves when no job runs and none can begin
 //     onStop: () => worker.close() });
 //   const worker = new Worker("mails", beat.job(async (job) => { ... }), { connection });
-//   beat.start().then(() => process.exit(0)); // told to stop, and the record is deleted
+//   beat.start().then(() => process.exit(0)); // after TERM, with the record deleted
 //
-// With Bull it is queue.process(5, beat.job(...)), onQuiet: () => drainBull(queue), onStop: () => queue.close(true).
-// A loop of one's own has `while (beat.take()) try { fetch and run a job } finally { beat.done(); }`, and onStop waits
-// for its end. TSTP asks it to take no more jobs, TERM to exit. What computes for longer than half a minute without
-// letting other code run lets no beat through, either: such work belongs into a worker thread.
+// With Bull: queue.process(5, beat.job(...)), onQuiet: () => drainBull(queue), onStop: () => queue.close(true). A loop
+// of your own: `while (beat.take()) try { fetch and run a job } finally { beat.done(); }`, and onStop waits for its
+// end. TSTP quiets the worker, TERM asks it to exit. Code that computes for more than half a minute without yielding
+// also blocks heartbeats: run it in a worker thread.
 "use strict";
 const fs = require("fs");
 const os = require("os");
 
 const INTERVAL = 5000;
-const QUIET_INTERVAL = 1000; // what proves a quiet worker idle are further beats
-const SHORTEST = 100; // changes within this time are one record
+const QUIET_INTERVAL = 1000; // further heartbeats prove a quiet worker idle
+const SHORTEST = 100; // changes within this time share one record
 const LONGEST_DELETE = 2000;
 
 class Heartbeat {
@@ -29,14 +29,14 @@ class Heartbeat {
     if (concurrency) this.people.concurrency = concurrency;
   }
 
-  // In the main thread. Resolves once the worker was told to stop, onStop is done, and the record was deleted, should
-  // that have been possible within two seconds.
+  // Call this in the main thread. Resolves after TERM, once onStop is done and the record is deleted, or its deletion
+  // has failed for two seconds.
   start() {
     this.folder = process.env.SQMGR_STATUS_DIR;
     this.startTime = fs.readFileSync("/proc/self/stat", "latin1").split(")").pop().trim().split(" ")[19];
     this.name = `${os.hostname()}:${process.pid}`;
     this.key = `${this.prefix}sqmgr:worker:${this.name}`;
-    if (this.redis) this.redis.on("error", () => {}); // without anybody who hears it, it ends the process
+    if (this.redis) this.redis.on("error", () => {}); // an 'error' event without a listener ends the process
     const stopped = new Promise((resolve, reject) => {
       process.on("SIGTERM", () => this.stop().then(resolve, reject));
     });
@@ -46,7 +46,7 @@ class Heartbeat {
     return stopped;
   }
 
-  // Counts one job more, unless no more are to be taken: false says that nothing may be fetched.
+  // Adds one job to the count, unless the worker is quieted: after false, nothing may be fetched.
   take() {
     if (!this.quiet) this.begin();
     return !this.quiet;
@@ -63,7 +63,7 @@ class Heartbeat {
     this.changed();
   }
 
-  // The same function, whose calls are counted as jobs.
+  // Returns the same function, with its calls counted as jobs.
   job(run) {
     return async (...words) => {
       this.begin();
@@ -75,7 +75,7 @@ class Heartbeat {
     };
   }
 
-  // One more than the jobs is counted until none can begin: for good, where that fails.
+  // The count is one more than the jobs until no job can begin: forever, if that fails.
   ask() {
     if (this.quiet) return;
     this.quiet = true;
@@ -107,7 +107,7 @@ class Heartbeat {
     this.timer = setTimeout(() => this.write(), SHORTEST);
   }
 
-  // There is one write at a time: a client that waits for its Redis must not be given more and more of them.
+  // Only one write runs at a time: otherwise calls would accumulate in a client that waits for Redis.
   async write() {
     if (this.ended || !this.startTime) return;
     this.waits = true;
@@ -121,7 +121,7 @@ class Heartbeat {
     if (busy !== this.busy || quiet !== this.quiet) this.changed();
   }
 
-  // No job fails for it: what was not written now is with the next beat.
+  // A failed write fails no job: the next heartbeat has the data.
   async attempt(act) {
     try {
       await act();
@@ -146,7 +146,7 @@ class Heartbeat {
     return fs.renameSync(beside, `${this.folder}/${process.pid}`);
   }
 
-  // After a write that is still under way.
+  // Runs after a write that is still in progress.
   async remove() {
     await this.writing;
     if (this.redis) return this.transact([["DEL", this.key], ["SREM", `${this.prefix}sqmgr:workers`, this.name]]);
@@ -160,12 +160,12 @@ class Heartbeat {
   }
 }
 
-// Takes no more jobs from a queue of Bull's 4, and is done when none runs any more: after up to five seconds where
-// it waits for jobs. Bull's own queue.pause(true) leaves jobs that are being fetched at that moment among the active
-// ones, where they lie until they count as stalled.
+// Stops a Bull 4 queue from taking jobs, and resolves when none runs: up to five seconds later if it waits for jobs.
+// Bull's own queue.pause(true) leaves jobs that are being fetched at that moment in the active list, until they count
+// as stalled.
 function drainBull(queue) {
   let idle = 0;
-  queue.paused = Promise.resolve(); // who completes a job fetches no other
+  queue.paused = Promise.resolve(); // completing a job fetches no other
   return new Promise((resolve) => {
     queue.getNextJob = () => {
       if (++idle >= Object.keys(queue.processing).length) resolve();

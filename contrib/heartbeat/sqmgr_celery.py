@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Has a Celery worker tell sqmgr what it is doing, by sqmgr-heartbeat(7). The fleet has `framework = native`.
+"""Reports the jobs of a Celery worker to sqmgr: see sqmgr-heartbeat(7). The fleet needs `framework = native`.
 
     app = Celery("app", broker="redis://localhost")
-    sqmgr_celery.install(app, redis=redis.Redis())  # without: a file, where SQMGR_STATUS_DIR is set
+    sqmgr_celery.install(app, redis=redis.Redis())  # default: a file in SQMGR_STATUS_DIR, if set
 
-Needs sqmgr_heartbeat.py beside it. Asked to take no more jobs by TSTP, the worker consumes from no queue any more, hands
-back what it was to begin only later (countdown, eta), and ends what it has fetched. TERM is Celery's own warm shutdown.
-Tried with Celery 5.2, its pools prefork, threads and solo, over Redis, where Celery itself may lose a task on its way to a
-worker that ends.
+Needs sqmgr_heartbeat.py in the same directory. After TSTP the worker consumes from no queue, hands back tasks that are
+due later (countdown, eta), and finishes the tasks that it has fetched. TERM is Celery's own warm shutdown. Tested with
+Celery 5.2, its pools prefork, threads and solo, over Redis, where Celery itself may lose a task on its way to a worker
+that exits.
 """
 import threading
 
@@ -30,7 +30,7 @@ class _Speaker:
         self._beat = self._consumer = None
         self._cancelled = threading.Event()
 
-    # The pool is there, and so is what heeds TERM.
+    # The pool exists, and so does the handler of TERM.
     def start(self, sender, **_):
         if not self._beat:
             self._consumer = sender
@@ -42,13 +42,13 @@ class _Speaker:
         if self._beat:
             self._beat.close()
 
-    # Sets must not be walked through here, in another thread. After a lost connection those that run are in the second
-    # alone; those that wait for their rate limit are in neither.
+    # Other threads change these sets, so they must not be iterated here. After a lost connection running jobs are only
+    # in the second set; jobs that wait for their rate limit are in neither.
     def _count(self):
         limited = sum(len(bucket.contents) for bucket in list(self._consumer.task_buckets.values()) if bucket)
         return max(len(state.reserved_requests), len(state.active_requests)) + limited
 
-    # It is begun anew with each connection; a consumer is changed by its own thread alone.
+    # Restarted with each connection. Only its own thread changes a consumer.
     def step(self):
         class Step(bootsteps.StartStopStep):
             requires = {"celery.worker.consumer.tasks:Tasks"}

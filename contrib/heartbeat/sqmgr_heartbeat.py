@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""Tells sqmgr what this worker is doing, by sqmgr-heartbeat(7). The fleet has `framework = native`.
+"""Reports the jobs of this worker to sqmgr: see sqmgr-heartbeat(7). The fleet needs `framework = native`.
 
-    beat = sqmgr_heartbeat.Heartbeat(redis=redis.Redis())  # without: a file, where SQMGR_STATUS_DIR is set
+    beat = sqmgr_heartbeat.Heartbeat(redis=redis.Redis())  # default: a file in SQMGR_STATUS_DIR, if set
     beat.start()                        # in the main thread
-    while beat.take():                  # in each thread; False once no more jobs are to be taken
-        try: ...                        # fetch a job, should there be one, and run it
+    while beat.take():                  # in each thread; False once the worker is quieted
+        try: ...                        # fetch a job, if there is one, and run it
         finally: beat.done()
-    beat.finish()                       # when all of them have ended: waits to be told to stop; exit with 0 then
+    beat.finish()                       # after all threads have ended: waits for TERM; then exit with 0
 
-TSTP asks it to take no more jobs, TERM to exit. A fetch lasts some seconds at most, or it holds up both. Where
-something else fetches, give `on_quiet`, a function that returns when that has certainly stopped; jobs are counted by
-begin() and done(), or `busy` is a function that says how many there are. What heeds TERM by itself says
-`catch_stop=False`, and calls close() at its end.
+TSTP quiets the worker, TERM asks it to exit. A fetch may last some seconds at most, because it delays both. If another
+library fetches, pass `on_quiet`, a function that returns once fetching has certainly stopped; count jobs by begin() and
+done(), or pass `busy`, a function that returns their number. If another library handles TERM, pass
+`catch_stop=False`, and call close() at its end.
 """
 import os
 import queue
@@ -21,8 +21,8 @@ import threading
 import time
 
 INTERVAL = 5
-QUIET_INTERVAL = 1  # what proves a quiet worker idle are further beats
-SHORTEST = 0.1  # changes within this time are one record
+QUIET_INTERVAL = 1  # further heartbeats prove a quiet worker idle
+SHORTEST = 0.1  # changes within this time share one record
 
 
 class Heartbeat:
@@ -33,7 +33,7 @@ class Heartbeat:
         self._people = {"tag": tag and "".join(c if c.isprintable() else " " for c in tag)[:64],
                         "concurrency": concurrency}
         self._lock = threading.Condition()
-        self._words = queue.SimpleQueue()  # unlike a lock, it can be used by a handler that interrupts its user
+        self._words = queue.SimpleQueue()  # unlike a lock, safe in a signal handler that interrupts its user
         self._busy = 0
         self._thread, self._before = None, {}
         self.quiet = self.stopping = False
@@ -51,7 +51,7 @@ class Heartbeat:
         self._thread.start()
 
     def take(self):
-        """Counts one job more, unless no more are to be taken: then nothing may be fetched."""
+        """Adds one job to the count, unless the worker is quieted: after False, nothing may be fetched."""
         with self._lock:
             if self.quiet:
                 return False
@@ -77,12 +77,13 @@ class Heartbeat:
         self.close()
 
     def close(self):
-        """Deletes the record, should that be possible within two seconds."""
+        """Deletes the record, if possible within two seconds."""
         if self._thread:
             self._words.put("end")
             self._thread.join(2)
 
-    # In a child the lock may be held for ever, by a thread that is not there; record and signals are the parent's.
+    # In a child process the lock may stay held by a thread that does not exist there. Record and signals belong to the
+    # parent.
     def _leave_to_parent(self):
         self._lock, self._words, self._thread = threading.Condition(), queue.SimpleQueue(), None
         for signo, handler in self._before.items():
@@ -101,7 +102,7 @@ class Heartbeat:
             beats = self._heed(due - time.monotonic())
         self._attempt(self._delete)
 
-    # What says how many jobs there are does not say when that changes.
+    # The function `busy` returns a count and reports no changes, so it is polled.
     def _heed(self, seconds):
         try:
             word = self._words.get(timeout=max(0, min(seconds, 0.2) if self._count else seconds))
@@ -122,7 +123,7 @@ class Heartbeat:
         if holds:
             threading.Thread(target=self._hold, name="sqmgr-quiet", daemon=True).start()
 
-    # Where it fails, fetching may go on: then the worker never counts as idle.
+    # If this fails, fetching may continue: then the worker never counts as idle.
     def _hold(self):
         self._on_quiet()
         self.done()
@@ -132,7 +133,7 @@ class Heartbeat:
             busy, quiet = self._busy, self.quiet
         return busy + (self._count() if self._count else 0), quiet
 
-    # No job fails for it: what was not written now is with the next beat.
+    # A failed write fails no job: the next heartbeat has the data.
     def _attempt(self, function, *arguments):
         try:
             function(*arguments)

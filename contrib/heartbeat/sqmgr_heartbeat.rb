@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: MIT
 # frozen_string_literal: true
 
-# Tells sqmgr what this worker is doing, by sqmgr-heartbeat(7). The fleet has `framework = native`.
+# Reports the jobs of this worker to sqmgr: see sqmgr-heartbeat(7). The fleet needs `framework = native`.
 #
-#   beat = SqmgrHeartbeat.new(redis: Redis.new) # one of its own; without: a file, where SQMGR_STATUS_DIR is set
+#   beat = SqmgrHeartbeat.new(redis: Redis.new) # a client of its own; default: a file in SQMGR_STATUS_DIR, if set
 #   beat.start
-#   beat.work { fetch a job, should there be one, and run it } # in each thread: again and again, until no more are taken
-#   beat.finish # when all of them have ended: waits to be told to stop; exit with 0 then
+#   beat.work { fetch a job, if there is one, and run it } # in each thread: repeats until the worker is quieted
+#   beat.finish # after all threads have ended: waits for TERM; then exit with 0
 #
-# TSTP asks it to take no more jobs, TERM to exit. A fetch lasts some seconds at most, or it holds up both. Where
-# something else fetches, give `on_quiet:`, which returns when that has certainly stopped, and count jobs by begin_job
-# and end_job. What heeds TERM by itself says `catch_stop: false`, and calls close at its end. The client may be of the
-# gems redis or redis-client.
+# TSTP quiets the worker, TERM asks it to exit. A fetch may last some seconds at most, because it delays both. If
+# another library fetches, pass `on_quiet:`, which returns once fetching has certainly stopped, and count jobs by
+# begin_job and end_job. If another library handles TERM, pass `catch_stop: false`, and call close at its end. The
+# client may be of the gems redis or redis-client.
 require 'socket'
 
 class SqmgrHeartbeat
   INTERVAL = 5
-  QUIET_INTERVAL = 1 # what proves a quiet worker idle are further beats
-  SHORTEST = 0.1 # changes within this time are one record
+  QUIET_INTERVAL = 1 # further heartbeats prove a quiet worker idle
+  SHORTEST = 0.1 # changes within this time share one record
 
   attr_reader :quiet, :stopping
 
@@ -32,7 +32,7 @@ class SqmgrHeartbeat
   def start
     @pid, @folder = Process.pid, ENV['SQMGR_STATUS_DIR']
     @start = File.read('/proc/self/stat').b.rpartition(')').last.split[19]
-    @ear, @mouth = IO.pipe # unlike a lock, it can be used by a handler
+    @ear, @mouth = IO.pipe # unlike a lock, safe in a signal handler
     @asked = {}
     before = {}
     @words.each { |name, word| before[name] = trap(name) { heed_signal(name, word, before[name]) } }
@@ -50,7 +50,7 @@ class SqmgrHeartbeat
     end
   end
 
-  # Counts one job more, unless no more are to be taken: then it is false, and nothing may be fetched.
+  # Adds one job to the count, unless the worker is quieted: after false, nothing may be fetched.
   def take
     @lock.synchronize { !@quiet && @busy += 1 } && wake
   end
@@ -74,7 +74,7 @@ class SqmgrHeartbeat
     close
   end
 
-  # Deletes the record, should that be possible within two seconds.
+  # Deletes the record, if possible within two seconds.
   def close
     return unless @thread&.alive? && Process.pid == @pid
 
@@ -85,7 +85,8 @@ class SqmgrHeartbeat
 
   private
 
-  # A child of fork() has its parent's handlers, and no thread that beats: there the signal means what it did before.
+  # A child of fork() has its parent's handlers, but no heartbeat thread: there the signal does what it did before
+  # start.
   def heed_signal(name, word, before)
     if Process.pid == @pid
       @asked[word] = true
@@ -135,13 +136,13 @@ class SqmgrHeartbeat
     Thread.new { hold } if holds
   end
 
-  # Where it fails, fetching may go on: then the worker never counts as idle.
+  # If this fails, fetching may continue: then the worker never counts as idle.
   def hold
     @on_quiet.call
     end_job
   end
 
-  # No job fails for it: what was not written now is with the next beat.
+  # A failed write fails no job: the next heartbeat has the data.
   def attempt
     yield
   rescue StandardError
