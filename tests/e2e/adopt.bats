@@ -1,18 +1,18 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# The death of sqmgr harms nobody: the next one takes over exactly the workers that live, and goes on.
+# Crash-safe: workers survive the death of sqmgr, and the next sqmgr adopts exactly the living workers and continues.
 # seconds: 180
 # promises: P1 P3 P4
 # shellcheck disable=SC2030,SC2031
 load helpers
 
-# Workers outlive the sqmgr that started them: the guard must know each.
+# Workers survive the sqmgr that started them: records each for the guard.
 record_workers() {
         record "$(main_pids)"
         record "$(worker_pids)"
 }
 
-# All processes of this test's fleet, by the mark that they carry, the parts of a worker left aside.
+# Prints all processes of this test that have the environment marker of a worker.
 marked_pids() {
         local environ pid
         while read -r environ; do
@@ -37,7 +37,7 @@ record_and_kill() {
 
 adopted_all() { grep -qE "adopted $1 workers? of an earlier sqmgr, ${2:-0} (is|are) gone" "$folder/sqmgr.log"; }
 
-# The fleet's lines come on standard input.
+# Standard input has the lines of the fleet.
 configure_marked() {
         { cat && echo "environment = SQMGR_MARK=$folder"; } | configure
 }
@@ -61,7 +61,7 @@ END
         enqueue 150 Sleep 1
         for round in 1 2 3 4 5 6 7 8 9 10; do
                 record_and_kill
-                # The time without an sqmgr varies.
+                # Varies the time without an sqmgr.
                 [ $((round % 3)) != 0 ] || sleep 1
                 start_sqmgr
                 [ "$(worker_pids)" = "$before" ]
@@ -89,7 +89,8 @@ END
         [ "$(grep -c 'no log tail will be available (reason: the log is open for writing only)' sqmgr.log)" = 1 ]
 }
 
-# O_PATH opens what may not be read, and whoever opens /proc/PID/fd/1 anew is led there: root, to what is root's alone.
+# An O_PATH descriptor can be opened for an unreadable file, and opening /proc/PID/fd/1 again leads to it: for root,
+# even to files of root alone.
 @test "a file that only root can read is not shown as the log tail of an adopted worker" {
         [ "$(id -u)" = 0 ] || skip 'only root can start workers as another user'
         start_redis
@@ -153,7 +154,7 @@ END
                 launch sqmgr sqmgr -c "$folder/sqmgr.ini"
                 sqmgr_pid=$!
                 wait_until 10 test -S "$folder/sqmgr.sock"
-                # The moment varies; then nothing is to begin.
+                # Varies the moment; after it no start may begin.
                 sleep "$delay"
                 kill_sqmgr
                 sleep 0.1
@@ -172,7 +173,7 @@ END
 @test "state file deleted, empty, truncated, corrupt, of a later version, a link or another user's: the workers are found" {
         four_stubs
         before=$(worker_pids)
-        # The ledger alone, and the state with the ledger, except where the ledger is to tell of them.
+        # Tests with the ledger alone, and with state and ledger, unless the ledger must supply the workers.
         for spoil in ledger deleted emptied cut garbled later link writable owner; do
                 record_and_kill
                 : >"$folder/sqmgr.log"
@@ -211,7 +212,7 @@ END
                 [ "$(stat -c '%a %u' "$folder/state")" = "600 $(id -u)" ]
         done
         fleet_is '[.workers[].index] == [1, 2, 3, 4] and .crash.count == 0'
-        # And they are workers in full: a restart replaces them.
+        # Adopted workers are complete: a restart replaces them.
         run -0 sqmgrctl restart --wait=drained --timeout 300s
         mains_are 4
         record_workers
@@ -231,9 +232,9 @@ END
 
 log_has() { grep -qF "$1" "$folder/sqmgr.log"; }
 
-# Starts a second sqmgr once socket, lock and state of the first were deleted. The first stands still meanwhile, and
-# cannot make its lock again.
-second_is_refused() { # FILE...: deleted, too
+# Starts a second sqmgr after socket, lock and state of the first were deleted. The first is stopped meanwhile, so it
+# cannot recreate its lock.
+second_is_refused() { # FILE...: also deleted
         kill -STOP "$sqmgr_pid"
         rm -f "$folder"/state{,.lock,.new} "$folder"/sqmgr.sock* "$@"
         run timeout -k 5 60 sqmgr -c "$folder/sqmgr.ini" </dev/null 3>&- 9>&-
@@ -248,9 +249,9 @@ second_is_refused() { # FILE...: deleted, too
         before=$(worker_pids)
         ledger=$(stat -c %i state.starts && cksum <state.starts)
         second_is_refused
-        # The ledger of the first is as it was.
+        # The ledger of the first is unchanged.
         [ "$(stat -c %i state.starts && cksum <state.starts)" = "$ledger" ]
-        # The first makes its lock again, and says so once.
+        # The first recreates its lock, and reports that once.
         wait_until 20 log_has "the lock '$folder/state.lock' was deleted while sqmgr runs and has been created again"
         wait_until 20 test -s "$folder/state"
         sed "s|^socket = .*|socket = $folder/other.sock|" sqmgr.ini >other.ini
@@ -258,7 +259,7 @@ second_is_refused() { # FILE...: deleted, too
         [ "$status" = 1 ]
         [[ $output == *"another sqmgr (pid $sqmgr_pid) holds '$folder/state'"* ]]
         [ "$(grep -c 'the lock .* was deleted while sqmgr runs' sqmgr.log)" = 1 ]
-        # So with its socket.
+        # The same with its socket.
         log_has "the control socket '$folder/sqmgr.sock' was deleted while sqmgr runs and has been created again"
         sqmgrctl ping
         run timeout -k 5 60 sqmgr -c "$folder/sqmgr.ini" </dev/null 3>&- 9>&-
@@ -266,7 +267,7 @@ second_is_refused() { # FILE...: deleted, too
         [[ $output == *"another sqmgr (pid $sqmgr_pid) holds '$folder/sqmgr.sock'"* ]]
         sqmgrctl ping
 
-        # Workers that were adopted are no children of the first, whose program file has another name now.
+        # Adopted workers are not children of the first, whose program file has another name now.
         kill_sqmgr
         cp "$SQMGR_BUILD"/sqmgr-*reader "$folder"
         cp "$SQMGR_BUILD/sqmgr" "$folder/supervisor"
@@ -277,7 +278,7 @@ second_is_refused() { # FILE...: deleted, too
         ledger=$(cksum <state.starts)
         second_is_refused "$folder/state.starts"
         wait_until 20 test -s "$folder/state"
-        # So with the ledger, and all that it had.
+        # The same with the ledger and all of its contents.
         wait_until 20 log_has "the ledger '$folder/state.starts' was deleted while sqmgr runs and has been created again"
         [ "$(cksum <state.starts)" = "$ledger" ]
 
@@ -293,7 +294,7 @@ second_is_refused() { # FILE...: deleted, too
         instance=$(tr '\0' '\n' <"/proc/${before%% *}/environ" | sed -n 's/^SQMGR_INSTANCE=//p')
         record_and_kill
         rm "$folder/state" "$folder/state.starts"
-        # Left behind by a job of default/1, and a worker of another sqmgr's fleet of the same name.
+        # An orphan of a job of default/1, and a worker of another sqmgr's fleet of the same name.
         env SQMGR_INSTANCE="$instance" SQMGR_WORKER=default/1 setsid sleep 1000 3>&- 9>&- &
         left=$!
         env SQMGR_INSTANCE=0123456789abcdef SQMGR_WORKER=default/7 setsid sleep 1000 3>&- 9>&- &
@@ -339,7 +340,7 @@ second_is_refused() { # FILE...: deleted, too
         fleet_is "[.workers[].pid] | index(${pids[1]}) != null and index(${pids[3]}) != null and length == 4"
         fleet_is "[.workers[].pid] | index(${pids[0]}) == null and index(${pids[2]}) == null"
         [[ $(fleet .crash.last) == *'unknown status'* ]]
-        # An adopted one that dies is seen to die, though it is no child.
+        # The death of an adopted worker is noticed, although it is no child.
         kill -KILL "${pids[1]}"
         wait_until 10 fleet_is "[.workers[].pid] | index(${pids[1]}) == null"
         wait_until 20 ready 4
@@ -355,7 +356,7 @@ second_is_refused() { # FILE...: deleted, too
         wait_until 20 fleet_is '.target == 2 and .active == 2 and (.workers | length) == 2'
         record_workers
 
-        # Its job holds it: it must not come back to work.
+        # Its job keeps it alive: it must not become active again.
         victim=$(fleet '.workers[0].pid')
         echo 1 >"$folder/steer/busy.$victim"
         wait_until 10 fleet_is ".workers[] | select(.pid == $victim) | .busy == 1"
@@ -368,7 +369,7 @@ second_is_refused() { # FILE...: deleted, too
         wait_until 10 fleet_is '.active == 2 and (.workers | length) == 3'
         alive "$victim"
 
-        # The state is lost, and the job ends before anybody looks: of the quiet worker only the ledger knows.
+        # The state is lost, and the job ends before any poll: only the ledger knows that the worker was quieted.
         record_and_kill
         rm "$folder/state" "$folder/steer/busy.$victim"
         processors() { [ "$(cat "/proc/$victim/task"/*/comm | grep -c processor)" = "$1" ]; }
@@ -399,7 +400,7 @@ backoff_min = 1h
 backoff_max = 1h
 END
         start_sqmgr
-        # It is any time up to an hour; after a short one there is another.
+        # The delay may be up to an hour; after a short one, another follows.
         wait_until 60 fleet_is '.crash.count >= 1 and .crash.next_start_seconds > 120'
         starts=$(wc -l <"$folder/starts")
         kill_sqmgr
@@ -457,7 +458,7 @@ END
         wait_until 30 fleet_is ".workers[0].pid == $beating and .active == 1"
         mains_are 1
 
-        # Then the wrapper dies with sqmgr: its child is the worker.
+        # The wrapper dies together with sqmgr: its child is the worker.
         wait_until 20 ready 1
         record_and_kill
         kill -KILL "$wrapper"
@@ -497,7 +498,7 @@ END
         [ "$(worker_pids)" = "$before" ]
 }
 
-# As systemd does: a control group of its own, and a socket to report to.
+# As under systemd: its own control group, and a notification socket.
 start_service() {
         launch sqmgr sh -c "echo 0 >'$group/cgroup.procs' && exec env NOTIFY_SOCKET=$folder/notify sqmgr -c '$folder/sqmgr.ini'"
         sqmgr_pid=$!
@@ -525,7 +526,7 @@ start_service() {
         enqueue 1 Sleep 0
         wait_until 20 has_done 1
 
-        # Another state file is no other service.
+        # Another state file does not belong to the same service.
         kill_sqmgr
         sed -i "1a state_file = $folder/state.other" sqmgr.ini
         start_service

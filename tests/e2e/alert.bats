@@ -1,11 +1,11 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# Someone is told of what happens, by a command of theirs.
+# Alerts: a command of the operator reports events.
 # seconds: 15
 # promises: none
 load helpers
 
-# The lines run as a script whose folder anybody may write.
+# Runs the lines as a script in a world-writable directory.
 start_with_script() { # LINE...
         mkdir -m 777 told
         printf '%s\n' '#!/bin/sh' "cd $folder/told || exit" "$@" >tell
@@ -27,18 +27,18 @@ ${sqmgr_lines-}"
         grep -qFx "two words,crashed,default,default/1,$([ "$(id -u)" = 0 ] && echo nobody || id -un)" told/words
         jq 'select(.event == "crashed")' told/events >crashed.json
         jq -e '.level == "error" and .worker == "default/1" and .pid > 1 and .count == 1' crashed.json
-        # The same words as sqmgrctl has for it.
+        # Same text as in sqmgrctl.
         jq -S 'del(.count)' crashed.json >told.json
         sqmgrctl events --json | jq -S 'select(.event == "crashed")' >shown.json
         diff told.json shown.json
 
         kill -KILL "$redis_pid"
         wait_until 20 grep -q '"redis-down"' told/events
-        # The end of a trouble is told as well, and is no error.
+        # The end of a problem is reported as well, at level info.
         start_redis
         wait_until 20 grep -q '"redis-up"' told/events
         jq -es 'any(.[]; .event == "redis-up" and .level == "info" and .fleet == "default")' told/events
-        # What matters less is not told.
+        # Events of a lower level are not reported.
         run ! grep -q '"started"\|"active"' told/events
 }
 
@@ -53,7 +53,7 @@ ${sqmgr_lines-}"
         sed -i '/^alert_/d' sqmgr.ini
         run -0 sqmgrctl reload
         [[ $output == *"alert_command: $folder/tell"*' -> none'* ]]
-        # The one that hangs is still the only one, or was ended for that before the next began.
+        # The hung command is still the only one, or was ended before the next began.
         begun=$(wc -l <told/words)
         [ "$begun" -le $((2 + $(grep -c 'killed (reason: no exit within' sqmgr.log))) ]
         run -0 sqmgrctl ping

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# sqmgr-app@USER.service: the sqmgr of one application, run as its user, with the real systemd.
+# sqmgr-app@USER.service: the sqmgr of one application, run as its user, under the real systemd.
 # seconds: 25
 # promises: P1 P4
 # shellcheck disable=SC2030,SC2031,SC2034
@@ -8,10 +8,10 @@ load machine
 
 app=sqmgr-app@app
 as_app() { in_machine setpriv --reuid app --regid app --init-groups env HOME=/home/app "$@"; }
-# The application's user names no socket.
+# The application's user sets no socket.
 sqmgrctl() { as_app sqmgrctl "$@"; }
 
-# Root's part: the unit is enabled, and the settings belong to the user. More lines of [sqmgr] come on standard input.
+# Root's part: enables the unit, and gives the settings to the user. Standard input has more lines of [sqmgr].
 install_app() { # [COMMAND FRAMEWORK]
         put /root/app.ini <<END_OF_INI
 [sqmgr]
@@ -41,7 +41,7 @@ can_write() { # PID PATH
 
 @test "no process of the unit is privileged; its user operates it; restart and kill -9 keep the workers, stop drains" {
         unit start dbus
-        # A job at work, which is done a moment after TERM.
+        # A running job, which finishes shortly after TERM.
         put /srv/app/work <<'END_OF_SCRIPT'
 trap 'sleep 1; echo done >>/srv/app/log/done; exit' TERM
 while :; do sleep 0.1; done
@@ -66,7 +66,7 @@ END_OF_SCRIPT
         [ "$(in_machine stat -c %a:%U /run/sqmgr-app /run/sqmgr-app/app /run/sqmgr-app/app/control.sock \
                 /var/lib/sqmgr-app/app /var/log/sqmgr-app/app | tr '\n' ' ')" = '755:root 755:app 660:app 700:app 750:app ' ]
 
-        # What the user may do without root: change the settings, deploy a release, put another sqmgr into effect.
+        # Actions that need no root: change the settings, deploy a release, re-execute another sqmgr.
         as_app tee -a /etc/sqmgr/app/app.ini <<<'max_age = 7d' >/dev/null
         sqmgrctl reload
         unit reload $app
@@ -115,7 +115,7 @@ END_OF_SCRIPT
 }
 
 @test "shutdown of the machine drains the workers first, whatever on_stop is" {
-        # Holds the end of the machine up, so that it can be looked at.
+        # Delays the shutdown of the machine, so that the test can check it.
         put /etc/systemd/system/hold.service <<'END_OF_UNIT'
 [Unit]
 DefaultDependencies=no

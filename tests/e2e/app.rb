@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-# The application of the end-to-end tests. Every job counts in Redis how often it was started and done.
+# The application of the end-to-end tests. Every job counts its starts and ends in Redis.
 require "sidekiq"
 
-# Debian 12's Sidekiq draws warnings from its redis gem with every job.
+# Debian 12's Sidekiq causes warnings of its redis gem with every job.
 Redis.silence_deprecations = true if defined?(Redis) && Redis.respond_to?(:silence_deprecations=)
 
 module Counted
@@ -39,7 +39,7 @@ class Hold
   end
 end
 
-# Takes memory for good, tells its pid, and runs until a file exists.
+# Allocates memory that it never frees, reports its pid, and runs until a file exists.
 class Leak
   include Counted
   HOARD = []
@@ -61,7 +61,7 @@ class Crash
   end
 end
 
-# Leaves a process behind that ends a moment later, its parent long gone.
+# Leaves an orphan that exits a moment later.
 class Orphan
   include Counted
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# Chaos: workers, templates, Redis and sqmgr killed and frozen, files damaged, disk and descriptors short, releases
-# broken at random under load, and the ledger balanced at the end.
-# `make chaos MINUTES=N SEED=S` is the long form; the seed replays the faults, though not what else the machine does.
+# Chaos: kills and freezes workers, templates, Redis and sqmgr, damages files, exhausts disk and descriptors, and breaks
+# releases at random under load. The ledger must be balanced at the end. `make chaos MINUTES=N SEED=S` is the long form;
+# the seed repeats the faults, but not the timing of the machine.
 # seconds: 150
 # promises: P1 P3 P4 P5 P8 P9
 load helpers
@@ -11,10 +11,10 @@ load helpers
         set -o pipefail
         seconds=$((${CHAOS_MINUTES:-0} * 60)) teller=3
         seed=$((SRANDOM % 1000000))
-        # An ordinary run has one seed, with which 21 of the 25 faults occur.
+        # An ordinary run has one seed, which causes 21 of the 25 faults.
         [ "$seconds" != 0 ] || seconds=80 teller=1 seed=2966
         seed=${CHAOS_SEED:-$seed}
-        # Where a mount namespace can be made, the state has a small disk of its own, which is filled at times.
+        # If a mount namespace can be created, the state has its own small disk, which is filled at times.
         mkdir disk
         with_disk=(unshare -m sh -c "mount -t tmpfs -o size=80k,mode=755 none $folder/disk && exec \"\$@\"" sh)
         unshare -m true 2>/dev/null || with_disk=()

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# Each command of sqmgrctl in a terminal and piped, and with each exit code that it has.
+# Each command of sqmgrctl, in a terminal and piped, with each of its exit codes.
 # seconds: 60
 # promises: none
 load helpers
@@ -8,7 +8,7 @@ load helpers
 reads=(status events jobs queues doctor metrics 'why default/1' ping 'ping --ready' version)
 orders=(abort 'quiet default/1' restart 'start default' 'scale default 2' 'stop default' 'start default' reload reexec)
 
-# All commands are run with these options; words of a command are split.
+# Runs all commands with these options. Words of a command are split.
 each_exits() { # CODE COMMAND... -- OPTION...
         local code=$1 command commands=()
         shift
@@ -29,7 +29,7 @@ each_exits() { # CODE COMMAND... -- OPTION...
 @test "exit code 0: every command does its work, and prints JSON with --json" {
         start_fleet 2
         each_exits 0 "${reads[@]}" "${orders[@]}" --
-        # The workers have the ids of the beginning again, that are asked for.
+        # The workers have their initial ids again, which the test uses.
         wait_until 20 ready 2
         sqmgrctl stop default
         wait_until 20 fleet_is '(.workers | length) == 0'
@@ -40,7 +40,7 @@ each_exits() { # CODE COMMAND... -- OPTION...
                 run -0 --separate-stderr sqmgrctl $command --json
                 jq -se 'length > 0 and all(.[]; type == "object")' <<<"$output"
         done
-        # No order was given that is still under way when the test ends.
+        # No order is in progress when the test ends.
         wait_until 20 ready 2
 }
 
@@ -82,13 +82,13 @@ each_exits() { # CODE COMMAND... -- OPTION...
         [[ $output == '' && $stderr == "sqmgrctl: not ready: fleet 'silent': 0 of 1 worker active, 1 starting"* ]]
         run -1 --separate-stderr sqmgrctl ping --ready --json
         jq -e '.error.code == "not-ready" and .error.exit == 1' <<<"$output"
-        # What is not to run is not missed.
+        # A fleet that should not run does not count.
         sqmgrctl stop silent --force
         run -0 sqmgrctl ping --ready
         [ "$output" = 'sqmgr is ready: each running fleet has its workers' ]
         run -0 sqmgrctl ping --ready --json
         [ "$output" = '{"ready":true}' ]
-        # Before its end it is not ready, though its workers still run.
+        # Before its exit sqmgr is not ready, although its workers still run.
         echo 1 >steer/busy
         kill -TERM "$sqmgr_pid"
         wait_until 10 not sqmgrctl ping --ready
@@ -216,7 +216,7 @@ each_exits() { # CODE COMMAND... -- OPTION...
         wait_until 10 sqmgrctl ping
 }
 
-# A worker that runs jobs as Sidekiq 7 writes them: in a key that the stub leaves alone.
+# Adds a running job as Sidekiq 7 writes it, in a key that the stub does not touch.
 runs_job() { # CLASS JID QUEUE STARTED
         redis hset "$(redis smembers processes):work" "t$2" "$(jq -nc --arg class "$1" --arg jid "$2" --arg queue "$3" --arg at "$4" \
                 '{queue: $queue, payload: ({class: $class, jid: $jid} | tojson), run_at: ($at | tonumber)}')"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# Completion of sqmgrctl in each shell that is here, with the fleets and workers that there are.
+# Completion of sqmgrctl in each installed shell, with the existing fleets and workers.
 # seconds: 25
 # promises: none
 load helpers
@@ -12,23 +12,23 @@ start_both() {
         start_fleet 2 '[fleet:mail]' "command = $(stub_command)" "log = $folder/workers.log"
 }
 
-# What bash offers for the last word.
+# Prints the candidates of bash for the last word.
 in_bash() { # WORD...
         bash --norc -c '. "$1" && shift && COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) &&
                 compopt() { echo "option $*"; } && _sqmgrctl sqmgrctl "${COMP_WORDS[-1]}" "${COMP_WORDS[-2]}" &&
                 printf "%s\n" "${COMPREPLY[@]}"' bash "$completion/sqmgrctl.bash" sqmgrctl "$@" | paste -sd ' '
 }
 
-in_fish() { # WORD...: what fish offers for the last word of the line
+in_fish() { # WORD...: prints the candidates of fish for the last word of the line
         HOME=$folder fish --no-config -c "source $completion/sqmgrctl.fish; complete -C '$*'" | cut -f 1 | sort | paste -sd ' '
 }
 
-# A shell in a terminal: completion is what it does when Tab is pressed there.
+# Starts a shell in a terminal: completion runs when Tab is pressed.
 open_terminal() { # COMMAND...
         launch tmux tmux -D -S "$folder/tmux.sock" -f /dev/null
         wait_until 10 tmux_do new-session -d -s t -x 100 -y 24 -e "PATH=$PATH" -e "SQMGR_SOCKET=$SQMGR_SOCKET" -e "HOME=$folder" "$@"
 }
-# The shell reads keys itself once it shows its prompt: what is typed before goes through the terminal's own editing.
+# The shell reads keys itself once it shows its prompt; earlier input goes through the line editing of the terminal.
 at_prompt() { shows '^ready' && shows '^#$\|^# $'; }
 type_text() { tmux_do send-keys -t t -l "$1"; }
 
@@ -39,7 +39,7 @@ type_text() { tmux_do send-keys -t t -l "$1"; }
         told=$(sqmgrctl --help | grep -oE -- '--[a-z][a-z-]*' | sort -u)
         completed=$(for command in $commands; do sqmgrctl --complete "$command" - ; done | cut -f 1 | sed 's/=.*//' | sort -u)
         [ "$completed" = "$told" ]
-        # What is offered for a command is taken by it.
+        # The command accepts what completion offers.
         for command in $commands; do
                 for option in $(sqmgrctl --complete "$command" - | cut -f 1); do
                         [[ $option != --help && $option != --version && $option != --socket && $option != --timeout && $option != --release ]] || continue
@@ -72,7 +72,7 @@ type_text() { tmux_do send-keys -t t -l "$1"; }
         [ "$(sqmgrctl --complete --timeout '')" = '' ]
         [ "$(env -u SQMGR_SOCKET sqmgrctl --complete -s "$SQMGR_SOCKET" start d)" = 'default' ]
         [ "$(sqmgrctl --complete --socket=/proc/nowhere stop '')" = '' ]
-        # One that does not answer is not waited for.
+        # A hung sqmgr does not delay completion.
         kill -STOP "$sqmgr_pid"
         run -0 timeout 20 sqmgrctl --complete restart ''
         kill -CONT "$sqmgr_pid"

@@ -1,18 +1,18 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# Bad configs are refused whole, with the place and the remedy of every error.
+# Bad configs are refused as a whole, with line and remedy of every error.
 # seconds: 20
 # promises: P10
 # shellcheck disable=SC2030,SC2031
 load helpers
 
-# What it says beside the warning that a fleet has no user, which all these fleets draw from root.
+# Removes the warning that a fleet has no user, which root gets for all these fleets.
 output_without_user_warning() { grep -v '^warning: .* has no .user.' <<<"$output"; }
 
-# Ends by itself, or else is ended: a sqmgr that should have refused to start would run on.
+# Runs sqmgr until it exits, or ends it: an sqmgr that should have refused to start would keep running.
 run_sqmgr() { run timeout -k 5 60 sqmgr "$@" </dev/null 3>&- 9>&-; }
 
-# refused INI PATTERN...: exit 78 by a start and by --check-config, which say the same, each pattern in some line.
+# refused INI PATTERN...: start and --check-config exit with 78 and print the same; each pattern matches a line.
 refused() {
         local ini=$1 pattern started
         shift
@@ -48,7 +48,7 @@ refused() {
         [ "$(output_without_user_warning)" = "$folder/sqmgr.ini: ok" ]
 }
 
-# warns TEXT: --check-config takes what stands in the fleet, and warns of one thing alone.
+# warns TEXT: --check-config accepts the fleet, with this one warning.
 warns() {
         run -0 --separate-stderr sqmgr --check-config -c "$folder/sqmgr.ini"
         [ "$output" = "$folder/sqmgr.ini: ok" ]
@@ -170,7 +170,7 @@ warns() {
                 [[ $status = 78 && $output == *"$why"* ]]
         done
         [ -z "$(ls -A "$folder/open")" ]
-        # What is not there yet may be made before a start.
+        # Missing files may be created before a start.
         sed "s|^\[sqmgr\]|&\nstate_file = $folder/later/state|" right.ini >sqmgr.ini
         run -0 sqmgr --check-config -c "$folder/sqmgr.ini"
         [[ $output == *"warning: "*"state_file: '$folder/later/state': cannot check the directory: No such"* ]]

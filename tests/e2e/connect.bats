@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# How Redis is reached: over IPv6, as a user of its ACL, in a database of one's own, by each fleet its own; what that
-# costs it; and that nobody is told a password.
+# Connections to Redis: over IPv6, as an ACL user, in another database, with one Redis for each fleet; their cost; and
+# that no password is shown.
 # seconds: 60
 # promises: P5
 # shellcheck disable=SC2034
@@ -9,17 +9,17 @@ load helpers
 
 secret=sw0rdfish
 
-# Whom to ask, and as whom, is the test's own business.
+# The test's own redis-cli uses its own server and user.
 redis() { redis-cli -s "$folder/redis.sock" --user admin -a adm1n --no-auth-warning "$@"; }
 
-# No password in anything that others can read.
+# Checks that no readable output contains a password.
 shows_no_secret() {
         not grep -rF "$secret" "$folder/sqmgr.log" "$folder/workers.log" "$folder/state" "/proc/$sqmgr_pid/cmdline" \
                 <(sqmgrctl status) <(sqmgrctl status --json) <(sqmgrctl events --json) \
                 <(sqmgr --print-config -c "$folder/sqmgr.ini" 2>&1)
 }
 
-# The worker may do all, and whoever watches it no more than it must.
+# The worker has all rights; the user of sqmgr has no more than it needs.
 start_guarded_redis() {
         port=$(unused_port ::1)
         printf '%s\n' 'bind ::1' "port $port" "unixsocket $folder/redis.sock" "dir $folder" 'save ""' \
@@ -54,12 +54,12 @@ ready_after = 1s
 END
         restarts_sidekiq
         redis acl log | not grep -q watcher
-        # What it may not read costs no connection.
+        # A missing permission does not close the connection.
         run -1 sqmgrctl jobs
         [[ $output == *"NOPERM"* ]]
         sqmgrctl events --json | not grep redis-down
 
-        # A password that is refused is not told, either.
+        # A refused password is not shown either.
         echo "${secret}2" >"$folder/password"
         kill_sqmgr
         start_sqmgr
@@ -123,7 +123,7 @@ open_redis() { # NAME
         launch "$1" redis-server --port 0 --unixsocket "$folder/$1.sock" --dir "$folder/$1" --save ''
         declare -g "${1}_pid=$!"
 }
-# Connections that ask as sqmgr does, and no stub.
+# Counts connections with the commands of sqmgr, which the stub does not send.
 count_connections() { redis-cli -s "$folder/$1.sock" client list | grep -cE 'cmd=(hmget|sscan|exists|client.tracking) '; } # NAME
 
 @test "fleets with one Redis share a connection; a fleet with its own Redis is independent" {
@@ -168,12 +168,12 @@ END
 }
 
 now_ms() { date +%s%3N; }
-# The calls of all that only sqmgr calls; the stub calls the others, PING with each beat.
+# Prints the calls of commands that only sqmgr sends. The stub sends the others, and PING with each heartbeat.
 calls() { redis-cli -s "$folder/a.sock" info commandstats | sed -n 's/^cmdstat_\([a-z|]*\):calls=\([0-9]*\),.*/\1 \2/p' |
         awk '$1 !~ /^(multi|sadd|hmset|expire|del|hset|exec|srem|info|config|client|ping)/ { n += $2 } END { print n + 0 }'; }
 heartbeats_read() { [ "$(redis-cli -s "$folder/a.sock" info commandstats | sed -n 's/^cmdstat_hmget:calls=\([0-9]*\),.*/\1/p')" -ge "$1" ]; }
 
-# At most two commands for each worker, and three more, in each tick of 500 ms.
+# At most two commands for each worker plus three in each tick of 500 ms.
 costs_little() { # WORKERS
         local begun ticks
         begun=$(now_ms)
@@ -203,7 +203,7 @@ END
         costs_little 6
         run -0 sqmgrctl restart --wait=drained --timeout 300s
         costs_little 6
-        # What those run that drain is read, too.
+        # Running jobs of draining workers are read, too.
         for pid in $(worker_pids); do
                 echo 1 >"$folder/steer/busy.$pid"
         done

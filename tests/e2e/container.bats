@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# The recipe of an image, contrib/container, gone instruction by instruction, as a container engine would: the files of a
-# machine of its own are the image, processes with namespaces of their own and Docker's capabilities the container.
+# Runs contrib/container/Containerfile instruction by instruction, as a container engine would: the image is the file
+# system of a machine, the container is processes with their own namespaces and Docker's capabilities.
 # seconds: 90
 # promises: P1
 # shellcheck disable=SC2016
@@ -9,7 +9,8 @@ load package
 
 recipe=$top/contrib/container/Containerfile
 
-# What the recipe copies. The machine has no network: what apt-get is to install besides sqmgr is there.
+# Files that the recipe copies. The machine has no network: packages that apt-get installs besides sqmgr are already
+# there.
 make_context() {
         in_machine mkdir -p /context/container /image
         put /context/container/sqmgr.ini <"$top/contrib/container/sqmgr.ini"
@@ -18,7 +19,7 @@ make_context() {
         in_machine sh -ec 'cd /context && bundle lock --local >/dev/null'
         { cat "$e2e/app.rb" && cat; } <<'END' | put /context/config/environment.rb
 
-# Leaves a process behind that does not end by itself.
+# Leaves an orphan that does not exit by itself.
 class Stray
   include Counted
 
@@ -31,7 +32,7 @@ END
         in_machine userdel --remove app
 }
 
-# What a container has: its own processes, mounts, name and /run, and of root's powers those that Docker leaves.
+# A container has its own processes, mounts, name and /run, and Docker's default capabilities.
 put_engine() {
         put /image/enter <<'END'
 pod=$1 user=$2 workdir=$3
@@ -52,10 +53,10 @@ in_container() { # COMMAND...
                 sh -e /image/enter "${pod:-container}" "$user" "$workdir" "${environment[@]}" "$@"
 }
 
-# Each instruction on a line.
+# Prints each instruction on one line.
 instructions() { sed -e '/^#/d' "$recipe" | sed -e ':more' -e '/\\$/{N; s/\\\n */ /; t more' -e '}' -e '/^$/d'; }
 
-# A line with a command in either of its forms, as words.
+# Prints the words of a command in either of its forms.
 split_command() { # COMMAND
         if [[ $1 == '['* ]]; then
                 mapfile -t words < <(jq -r '.[]' <<<"$1")
@@ -73,7 +74,7 @@ copy() { # [--chmod=MODE] SOURCE... DESTINATION
         [ -z "$mode" ] || in_machine chmod "$mode" "${@: -1}"
 }
 
-# What is built on the first stage is built where it is what is wanted. An instruction that is not known fails.
+# Builds the first stage, and STAGE on top of it. An unknown instruction fails.
 build() { # [STAGE]
         local instruction rest base stage first wanted=true
         user=root workdir=/ arguments=() environment=(PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin)
@@ -123,9 +124,9 @@ run_container() {
         container=$!
         wait_until 60 find_init
 }
-# As the machine sees it.
+# Finds the pid of the container's sqmgr, as the machine sees it.
 find_init() { init_there=$(in_machine pgrep -n -x sqmgr) && [ "$init_there" != "${others-}" ]; }
-# As `docker exec`.
+# Like `docker exec`.
 execute() { # COMMAND...
         in_machine nsenter -t "$init_there" -m -p -u -i -C setpriv --reuid "$user" --regid "$user" --init-groups \
                 env -C "$workdir" -i "${environment[@]}" REDIS_URL=redis://redis:6379/0 "$@"
@@ -147,7 +148,7 @@ users() { execute ps -eo user:32=,comm= | awk '$2 ~ /^sqmgr|^ruby|sidekiq/ { pri
         put_engine
         make_context
         build
-        # As where the container is given two minutes to stop.
+        # As if the container had two minutes to stop.
         in_machine sed -i.sample 's/^shutdown_timeout = 3s$/shutdown_timeout = 60s/' /etc/sqmgr/sqmgr.ini
         run ! in_machine cmp -s /etc/sqmgr/sqmgr.ini /etc/sqmgr/sqmgr.ini.sample
         start_container
@@ -177,7 +178,7 @@ users() { execute ps -eo user:32=,comm= | awk '$2 ~ /^sqmgr|^ruby|sidekiq/ { pri
         [ "$(jobs_done)" = 2 ]
         [ "$(redis llen queue:default)" = 0 ]
 
-        # Ten seconds, as they are unless told otherwise, and a job that takes longer.
+        # The default of ten seconds, and a job that takes longer.
         in_machine mv /etc/sqmgr/sqmgr.ini.sample /etc/sqmgr/sqmgr.ini
         in_machine sed -nE 's/^shutdown_timeout = ([0-9]+)s$/\1/p; s/^command = .* -t ([0-9]+)$/\1/p' /etc/sqmgr/sqmgr.ini >"$folder/seconds"
         [ "$(wc -l <"$folder/seconds")" = 2 ]
@@ -209,11 +210,11 @@ users() { execute ps -eo user:32=,comm= | awk '$2 ~ /^sqmgr|^ruby|sidekiq/ { pri
         [ "$status" = 0 ]
 }
 
-# What the manifest says, as JSON: .[0] is the settings, .[1] the pods.
+# Prints a part of the manifest as JSON: .[0] is the settings, .[1] the pods.
 of_manifest() { # PATH
         ruby -rjson -ryaml -e 'puts YAML.load_stream(File.read(ARGV[0])).to_json' "$top/contrib/container/kubernetes.yaml" | jq -er "$1"
 }
-# As a kubelet runs it.
+# Runs a probe as a kubelet does.
 probe() { # NAME
         local container='.[1].spec.template.spec.containers[0]' words
         mapfile -t words < <(of_manifest "$container.$1Probe.exec.command[]")
@@ -241,7 +242,7 @@ probe() { # NAME
         in_machine systemctl start redis-server
         wait_until 60 probe readiness
 
-        # It beats beside the old one, under a host name of its own.
+        # The new pod sends heartbeats beside the old one, under its own host name.
         in_machine cp -r /app/config /app/config.good
         put /app/config/environment.rb <<<'abort "no database.yml"'
         pod=workers-bad others=$init_there

@@ -1,11 +1,12 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# Every command and exit code of sqmgrctl, on workers that beat five times a second.
+# Every command and exit code of sqmgrctl, on workers that send five heartbeats a
+# second.
 # seconds: 60
 # promises: P1 P3 P8 P10
 load helpers
 
-raw() { # JSON: what the socket answers
+raw() { # JSON: prints the reply of the socket
         ruby -rsocket -e 's = UNIXSocket.new(ENV["SQMGR_SOCKET"]); s.write(ARGV[0] + "\0"); puts s.gets("\0")&.chomp("\0")' "$1"
 }
 
@@ -125,7 +126,7 @@ restart_log_has() { grep -qE -- "$1" restart.log; }
         run -0 sqmgrctl restart
         held="fleet 'default' waits for a process to exit: 1 of 3 (max_processes) is draining; longest: default/1 (pid $(fleet '.workers[0].pid'), 2 running jobs) for "
         wait_until 20 grep -qF "warning: $held" sqmgr.log
-        # A place that a worker takes while it boots is no trouble.
+        # A place that a worker occupies while it boots is no problem.
         [ "$(grep -c 'waits for a process to exit' sqmgr.log)" = 1 ]
         [[ $(sqmgrctl status) == *"${held#*\' }"* ]]
         rm "$folder/steer/busy"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# Workers that die are replaced: at once when they had lived, later and later when they had not.
+# Dead workers are replaced: at once if they had been active, with a growing delay if their
+# start failed.
 # seconds: 70
 # promises: none
 # shellcheck disable=SC2030,SC2031
@@ -87,7 +88,7 @@ END
         [[ $(fleet .crash.last) == *3* ]]
         wait_until 20 grep -q "error: fleet 'default' is in a crash loop: .* exited with status 3 after .*, before its first heartbeat" sqmgr.log
         [ "$(sqmgrctl events --json | grep -c '"event":"crash-loop","level":"error"')" = 1 ]
-        # In this order: it goes on.
+        # These lines, in this order.
         starts=$(wc -l <"$folder/starts")
         count=$(fleet .crash.count)
         echo "$starts starts, $count short lives"
@@ -163,7 +164,7 @@ END
         grep -q "^    | after_exit: '$folder/follow-up' exited with status 4" sqmgr.log
         rm fails
 
-        # One that ended while there was no sqmgr is followed up by the next.
+        # The next sqmgr runs after_exit for a worker that exited while there was no sqmgr.
         second=$(fleet '.workers[1].pid')
         kill -KILL "$sqmgr_pid"
         wait_until 10 gone "$sqmgr_pid"

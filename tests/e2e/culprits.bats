@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# The job classes that ran as a worker's memory ran out are named, over a limit and after the kernel's OOM killer.
+# Culprits: the job classes that ran while the memory of a worker exceeded a limit, or when the OOM killer ended it.
 # seconds: 150
 # promises: none
 load helpers
@@ -14,7 +14,7 @@ END
 }
 
 text_of() { sqmgrctl events --json | jq -r "select(.event == \"$1\") | .text"; } # EVENT
-shown() { # COUNT: each has beaten since its jobs began
+shown() { # COUNT: each has sent a heartbeat since its jobs began
         local jobs_json
         jobs_json=$(sqmgrctl jobs --json) && [ "$(jq '.jobs | length' <<<"$jobs_json")" = "$1" ]
 }
@@ -35,7 +35,7 @@ classes_are() { fleet_is ".culprits[0].classes == $1"; }
         fleet_is '.culprits[0] | .memory_bytes > 200 * 1048576 and .growth_bytes > 200 * 1048576'
         fleet_is '.culprits[0] | .growth_bytes < .memory_bytes and .growth_seconds > 0 and .age_seconds >= 0'
 
-        # That is all there is of this one, the jobs going on; a reload forgets nothing.
+        # Nothing more is reported for this worker while its jobs run; a reload forgets nothing.
         sqmgrctl reload
         beat=$(last_heartbeat "$pid")
         wait_until 20 sent_heartbeat_after "$pid" "$beat"
@@ -44,7 +44,7 @@ classes_are() { fleet_is ".culprits[0].classes == $1"; }
         fleet_is '.culprits | length == 1'
         run -0 sqmgrctl status
         [[ "${lines[-1]}" =~ ^\ \ [0-9].*\ ago:\ default/1\ \(pid\ $pid\)\ grew\ by.*running\ Hold\ \(2\),\ Leak$ ]]
-        # In a narrow terminal it goes on, indented.
+        # A narrow terminal continues the line, indented.
         narrow=$(TERM=dumb script -qec 'stty cols 72 && sqmgrctl status' /dev/null </dev/null | tr -d '\r')
         tail -n 2 <<<"$narrow" | head -n 1 | grep -q "^  [0-9].* ago: default/1 (pid $pid) grew by"
         tail -n 1 <<<"$narrow" | grep -q '^      .*Leak$'
@@ -63,7 +63,7 @@ classes_are() { fleet_is ".culprits[0].classes == $1"; }
         classes_are '[{"class": "Leak", "jobs": 1}]'
         touch "$folder/release"
         wait_until 60 ready 2
-        # The job is to be over long before the next beat: it begins right after one.
+        # The job must end long before the next heartbeat, so it begins right after one.
         sqmgrctl scale default 1
         wait_until 60 fleet_is '.active == 1 and (.workers | length) == 1'
         ruby -r "$app" -e 'Leak.set(queue: "later").perform_async(250, ARGV[0])' "$folder/release"
@@ -81,11 +81,11 @@ classes_are() { fleet_is ".culprits[0].classes == $1"; }
         wait_until 30 redis_has leak:pid
         kill -STOP "$redis_pid"
         wait_until 30 event_count_is memory-over 1
-        # The next heartbeat is to come much later: nothing else shows that enough time has passed.
+        # The next heartbeat must come much later: nothing else shows that enough time has passed.
         sleep 35
         kill -CONT "$redis_pid"
-        # It is quieted only once it has beaten anew. Sidekiq 7 may exit by itself then, of Redis having been away as
-        # it began.
+        # It is quieted only after a new heartbeat. Sidekiq 7 may then exit by itself, because Redis was down when it
+        # started.
         wait_until 60 event_count_is quiet 1
         wait_ticks 4
         event_count_is culprits 0
@@ -94,7 +94,7 @@ classes_are() { fleet_is ".culprits[0].classes == $1"; }
 }
 
 
-# A leak that is in a beat, and then one more than there is memory for.
+# A leak that a heartbeat shows, then an allocation larger than the available memory.
 run_out_of_memory() {
         enqueue 1 Hold "$folder/release"
         enqueue 1 Leak 150 "$folder/release"
@@ -117,7 +117,7 @@ oom_kills() { sed -n 's/^oom_kill //p' /proc/vmstat; }
         wait_until 30 shown 1
         kill -KILL "$(worker_pids)"
         wait_until 20 event_count_is job-lost 1
-        # Where somebody else on this machine did meanwhile, it may have.
+        # If another process on this machine ran out of memory meanwhile, the worker may have, too.
         event_count_is culprits 0 || [ "$(oom_kills)" != "$kills" ]
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# What contrib/ has for Prometheus and Grafana: it fires where it should, and names only what there is.
+# contrib/ for Prometheus and Grafana: alerts fire exactly when they should, and name only existing metrics.
 # seconds: 25
 # promises: none
 load helpers
@@ -35,7 +35,7 @@ check() { ruby "$tool" "$@"; }
         promtool check config prometheus.yml
 }
 
-# The linter itself is a program in Go that Debian does not have: check.rb has its rules.
+# The linter is a Go program that Debian does not package: check.rb implements its rules.
 @test "the dashboard keeps the rules of grafana/dashboard-linter" {
         check dashboard "$dashboard"
         while IFS=$'\t' read -r rule change; do
@@ -82,13 +82,13 @@ preload = yes
 END
         enqueue 3 Hold "$folder/release"
         start_sqmgr
-        # What there is only where something happened: a job that runs for long, and in a worker whose memory ran out.
+        # Metrics that exist only after an event: a long job, and in a worker whose memory ran out.
         wait_until 60 has_metric sqmgr_fleet_oldest_job_seconds
         wait_until 60 has_metric 'sqmgr_culprits_total{'
         wait_until 20 has_metric sqmgr_queue_latency_seconds
         wait_until 60 has_metric 'sqmgr_fleet_scaling_oldest_ratio{'
         sqmgrctl metrics >text
-        # A leak takes hours to be known.
+        # Detection of a leak takes hours.
         echo 'sqmgr_fleet_memory_growth_times{fleet="default"} 4' >>text
         echo 'sqmgr_fleet_memory_growth_bytes_per_second{fleet="default"} 9' >>text
         if command -v sqmgr-web >/dev/null; then

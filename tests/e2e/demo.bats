@@ -1,12 +1,12 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# contrib/demo/run: what a newcomer sees first, on a narrow terminal and on none, and that nothing is left of it, nor
-# anything else ended.
+# contrib/demo/run: its output on a narrow terminal and without one. It leaves nothing behind, and ends no foreign
+# process.
 # seconds: 110
 # promises: none
 load helpers
 
-# Its folder is one of its own, which its own guard removes: in ours it could go before what runs there.
+# The demo has its own folder, which its own guard removes: inside of ours it could vanish before its processes.
 is_left() { [ -e "$(grep -oE -m 1 "${TMPDIR:-/tmp}/sqmgr-demo\.[A-Za-z0-9]+" "$1")" ]; } # OUTPUT
 
 @test "demo: on 60 columns the output is colored, fits, shows a halt and its cause, and every job is done once" {
@@ -14,7 +14,7 @@ is_left() { [ -e "$(grep -oE -m 1 "${TMPDIR:-/tmp}/sqmgr-demo\.[A-Za-z0-9]+" "$1
         shown=$(cat shown.log)
         esc=$'\033'
         grep -q "$esc\[32mactive" <<<"$shown"
-        # Neither the demo's own lines nor those of sqmgrctl; its live view has other sequences besides.
+        # Checks lines of the demo and of sqmgrctl; the live view uses further escape sequences.
         [ "$(longest_line "$(grep -v "$esc\[[KAJ?0-9]*[KAJhl]" <<<"$shown")")" -le 60 ]
         told=$(tr -s ' \n' ' ' <<<"$shown" | sed "s/$esc\[[0-9;?]*[a-zA-Z]//g" | tr -s ' ')
         [[ $told == *'over memory_threshold (200M)'*'running '*'Import'* ]]

@@ -1,13 +1,14 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# The deployment recipes, run as they are: Capistrano with a repository, and the shell script.
+# The deployment recipes, run as they are: Capistrano with a repository, the shell script,
+# Ansible and Kamal.
 # seconds: 150
 # promises: P6 P7
 # shellcheck disable=SC2034
 load helpers
 load many-hosts
 
-# The application's workers run what APP/current holds.
+# The application's workers run the release at APP/current.
 start_application() {
         start_workers 2 <<END
 command = sidekiq -r ./app.rb -c 2
@@ -24,7 +25,7 @@ make_release() { # DIRECTORY LINE
         { echo "$2" && cat "$e2e/app.rb"; } >"$1/app.rb"
 }
 
-in_release() { # RELEASE: do all workers that take jobs run there?
+in_release() { # RELEASE: true if all active workers run there
         local pid
         for pid in $(fleet '.workers[] | select(.state == "active") | .pid'); do
                 [ "$(readlink "/proc/$pid/cwd")" = "$(realpath "$1")" ] || return 1
@@ -72,7 +73,7 @@ commit_release() { # LINE
         git -C repository -c user.name=sqmgr -c user.email=sqmgr@localhost commit -q --allow-empty -m release
 }
 
-# A project as `cap install` makes it, its one server this machine without ssh.
+# A project as `cap install` creates it; its one server is this machine without ssh.
 make_project() {
         mkdir -p project/config/deploy project/lib/capistrano/tasks
         cp "$top/contrib/deploy/sqmgr.rake" project/lib/capistrano/tasks/
@@ -144,7 +145,7 @@ cap_do() { (cd "$folder/project" && HOME=$folder cap production "$@" 3>&- 9>&-);
         [[ $output == *sqmgr:restart* && $output == *sqmgr:quiet* ]]
 }
 
-# Two hosts of a group, each with an application of its own.
+# Two hosts of a group, each with its own application.
 start_two_hosts() {
         hosts='h1 h2' workers=1 threads=2
         (umask 077 && head -c 32 /dev/urandom | base64 >key)
@@ -180,7 +181,7 @@ END
         run play 3
         [ "$status" -ne 0 ]
         [[ $output == *': 3 new workers failed in a row'* ]]
-        # Where it has not arrived nothing is linked anywhere.
+        # If a host lacks the release, no host links it.
         make_host_release h1 4
         run play 4
         [ "$status" -ne 0 ]

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# A check of the surroundings, on a real Redis that is set up well, badly, or refuses to tell.
+# `sqmgrctl doctor` with a Redis that is configured well, configured badly, or refuses to
+# answer.
 # seconds: 30
 # promises: none
 load helpers
@@ -46,7 +47,7 @@ start_fleet() { # LINE...
         redis config set maxmemory-policy volatile-ttl
         run -0 sqmgrctl doctor
         [[ $output == *'warning  Redis '*'volatile-ttl'* ]]
-        # What a cache has there is evicted; the jobs' keys are not, having no end.
+        # A cache evicts its own keys; keys of jobs have no expiry.
         redis set cached "$(printf '%01000d' 0)" ex 10000
         redis config set maxmemory 1
         redis set another x >/dev/null || true
@@ -123,7 +124,7 @@ END
         run ! sqmgrctl reload
         cp good.ini sqmgr.ini
         wait_until 20 not has_problem '.code == "config-refused"'
-        # The command of the problem shows what is wrong.
+        # The command that the problem names shows the error.
         echo 'nonsense = 1' >>sqmgr.ini
         wait_until 20 has_problem '.code == "config-refused"'
         run ! sqmgrctl reload

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# The example async-task: Sidekiq and PostgreSQL through restarts and workers that are killed with their jobs.
+# contrib/examples/async-task: Sidekiq and PostgreSQL through restarts and workers that are killed with their jobs.
 # seconds: 40
 # promises: none
 # shellcheck disable=SC1091,SC2034
@@ -10,7 +10,7 @@ load helpers
 say() { echo "# $*" >&3; }
 
 @test "async-task: every job ends once, however it is requeued, and none goes backward" {
-        # 24 workers are killed, and more than 10,000 jobs run.
+        # Kills 24 workers, and runs more than 10,000 jobs.
         [ -z "${SQMGR_LONG-}" ] || rounds=8 letters=250 rows=500000
         start_example async-task
         play

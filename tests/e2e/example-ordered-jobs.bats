@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# contrib/examples/ordered-jobs while its workers are killed, frozen, replaced and scaled: every run in its ledger is
-# judged.
+# contrib/examples/ordered-jobs while its workers are killed, frozen, replaced and scaled. The ledger of every run is
+# checked.
 # seconds: 60
 # promises: none
 # shellcheck disable=SC1091,SC2154
@@ -19,7 +19,7 @@ bull_is_empty() {
 all_bookings_correct() {
         wait_until 120 all_done
         [ "$(keys_like 'bookings:*')" = 'bookings:counts bookings:ledger bookings:token' ]
-        # What a killed worker had comes again, and is refused.
+        # Jobs of a killed worker come again, and are refused.
         wait_until 30 bull_is_empty || { keys_like 'bull:*' && return 1; }
         judged=$(node app/ledger.js) || { echo "$judged" && return 1; }
 }
@@ -31,7 +31,7 @@ all_bookings_correct() {
         [ -z "${SQMGR_LONG-}" ] || keys=50 each=10 rounds=4 most=8
         enqueued=0
         more() { add_items $keys $enqueued $((enqueued + each - 1)) && enqueued=$((enqueued + each)); }
-        # Where all was done before it was struck there is more to do.
+        # Adds more items if all were done before the kill.
         strike() { "$@" || { more && return 1; }; }
         for ((round = 1; round <= rounds; round++)); do
                 wait_until 30 ready 2
@@ -48,7 +48,7 @@ all_bookings_correct() {
                 sqmgrctl scale bookings $most
                 wait_until 30 ready $most
                 wait_until 60 strike freeze_a_busy_worker
-                # What Bull hands to it meanwhile is done by others.
+                # Other workers do what Bull assigns to it meanwhile.
                 more
                 wait_until 60 all_done
                 kill -CONT "$busy_pid"

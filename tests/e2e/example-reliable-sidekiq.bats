@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# contrib/examples/reliable-sidekiq: what its README promises, while a worker is killed, the master dies, Redis is full,
-# the client dies, and a deployment goes on. SQMGR_LONG=1 plays six such days.
+# contrib/examples/reliable-sidekiq: the promises of its README, while a worker is killed, the master dies, Redis is
+# full, the client dies, and a deployment runs. SQMGR_LONG=1 runs this six times.
 # seconds: 60
 # promises: P1 P5
 load helpers
@@ -13,14 +13,14 @@ say() { echo "# $*" >&3; }
 @test "reliable sidekiq: through all failures every job is done or dead, in order, and an alert is sent" {
         start_example reliable-sidekiq
         day
-        # The dead of the ledger are those that Sidekiq shows.
+        # The dead jobs of the ledger are those that Sidekiq shows.
         [ "$(dead_in_redis)" = "$(awk '$2 == "dead" { print $3 }' ledger | sort -u)" ]
-        # The troubles did happen.
+        # The failures did happen.
         [ "$(grep -c ') re-enqueued' sqmgr.log)" = "$rounds" ]
         [ "$(grep -c "fleet 'strict': Redis failed over from" sqmgr.log)" = "$rounds" ]
         grep -q ' refused ' ledger
         grep -q ' kept ' ledger
-        # Nobody was cut off but by kill -9.
+        # Only kill -9 cut off jobs.
         [ "$(sqmgrctl events --json | jq -s '[.[] | select(.event | IN("killed", "drain-cut", "hung"))] | length')" = 0 ]
 }
 
@@ -47,7 +47,7 @@ arguments_in_order() { redis --raw lrange queue:default 0 -1 | jq '.args[0]' | t
         [ "${lines[-2]}" = 'Redis takes no jobs, and outbox is full' ]
         [ "$(grep -c 'they wait in outbox' <<<"$output")" = 1 ]
 
-        # Cut short by a crash.
+        # A line truncated by a crash.
         sed -i '$ s/......$//' outbox
         truncate -s -1 outbox
         with_outbox "Work.perform_async($count)"
@@ -105,7 +105,7 @@ judge() { # EVENT...: of one job of class Work
         echo 'Work 0123456789abcdef01234567 (queue mail) re-enqueued: weighted/1 (pid 2), which ran the job, was killed' >rescued
         judge sent pushed begun begun 'done'
         [ "$status" = 0 ]
-        # What was never promised may be missing.
+        # Jobs that were never promised may be missing.
         judge sent refused
         [ "$status" = 0 ]
 }

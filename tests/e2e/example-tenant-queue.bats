@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# contrib/examples/tenant-queue: slots of tenants, order and attempts hold while workers are killed, stopped and replaced,
-# by the word of the database and of the jobs themselves, over all runs.
+# contrib/examples/tenant-queue: slots of tenants, order and attempts hold while workers are killed, stopped and
+# replaced, according to the database and to the jobs themselves, over all runs.
 # seconds: 65
 # promises: none
 # shellcheck disable=SC1091
@@ -12,7 +12,7 @@ begun() { is_true "count(*) = 1 from runs where job = $1 and attempt = $2 and st
 pid_of() { sql "select pid from runs where job = $1 and ended is null"; } # JOB
 runs_of() { sql "select string_agg(coalesce(outcome, 'open'), ' ' order by attempt) from runs where job = $1"; } # JOB
 
-# As a requeue by sqmgr, or a push-back by Sidekiq, may do it at any time: the message once more, and a sweep.
+# Simulates a requeue by sqmgr or a push-back by Sidekiq, which may happen at any time: the message again, and a sweep.
 run_again() { # JOB ATTEMPT NAME
         in_app "Sidekiq::Client.push('class' => RunJob, 'args' => [$1, $2], 'jid' => '$3')
                 TenantQueue.open(&:sweep)"
@@ -25,7 +25,7 @@ run_again() { # JOB ATTEMPT NAME
         take_example tenant-queue
         start_redis
         prepare
-        # As the workers come, all slots are taken, and jobs wait for them.
+        # Once workers are active, all slots are taken, and jobs wait for slots.
         start_load $jobs
         wait_until 60 is_true 'count(*) >= 60 from jobs'
         is_true 'count(*) = 5 from waits where taken = slots and for_slot > 0'
@@ -59,14 +59,14 @@ END
         run_again 1 1 again-1
         [ "$(runs_of 1)" = open ]
 
-        # Its process is stopped, as one that the machine gives no time.
+        # Stops its process, as if the machine gave it no CPU time.
         pid=$(pid_of 1)
         kill -STOP "$pid"
         in_app '3.times { TenantQueue.open(&:sweep) }'
         [ "$(runs_of 1)" = open ]
         kill -CONT "$pid"
 
-        # Sidekiq pushes it back, and interrupts it then.
+        # Sidekiq pushes it back, and then interrupts it.
         kill -TERM "$pid"
         wait_until 60 begun 1 2
         gone "$pid" || [ "$(grep -c $'\tend\t' app/work)" = 1 ]
@@ -81,7 +81,7 @@ END
         wait_until 60 gone "$pid"
         run_again 1 2 again-4
         [ "$(runs_of 1)" = 'died died open' ]
-        # The next job of the tenant has waited for its turn all the while.
+        # The next job of the tenant has waited all the time.
         [ "$(sql 'select state from jobs where id = 2')" = queued ]
 
         # The lock of the third is lost with its connection, and the job is interrupted.
@@ -118,7 +118,7 @@ END
         [ "$(sql "select tenant, taken, for_slot, slot_wait > '0', for_worker, worker_wait > '0' from waits where taken > 0")" = \
                 $'1|1|1|t|1|t\n2|1|0||1|t' ]
 
-        # After 10 minutes it is another job; the one that waits is as good as new.
+        # After 10 minutes it is another job; the waiting one counts as new.
         sql "update jobs set queued_at = queued_at - interval '10 min' where id = 1"
         sql "update jobs set queued_at = queued_at - interval '1 year' where id = 2"
         [ "$(in_app 'puts Report.new(1).async.execute("a", 0)')" = 4 ]
@@ -128,18 +128,18 @@ END
         [ "$(in_app 'puts Report.new(2).async.execute("a", 0)')" = 5 ]
         [ "$(state)" = '1 success, 2 success, 3 success, 4 running, 5 running' ]
 
-        # A message that is lost is pushed again, once.
+        # A lost message is pushed again, once.
         redis del queue:tenants
         in_app '2.times { TenantQueue.open(&:sweep) }'
         [ "$(queued)" = 2 ]
-        # So is one for which there was no Redis.
+        # The same for a message that was never pushed, because Redis was down.
         kill -KILL "$redis_pid"
         wait_until 10 not redis_answers
         [ "$(in_app 'puts Report.new(3).async.execute("a", 0)')" = 6 ]
         start_redis
         in_app '2.times { TenantQueue.open(&:sweep) }'
         [ "$(queued)" = 3 ]
-        # What was claimed by one that died at once is filled by the sweep.
+        # The sweep completes the claim of a process that died at once.
         sql "insert into jobs (tenant, receiver, method, arguments, request) values (4, 'Report', 'execute', '[\"bad\", 0]', 'x')"
         in_app '2.times { TenantQueue.open(&:sweep) }
                 [4, 5, 6, 7].each { |job| RunJob.new.perform(job, 1) }'
@@ -166,7 +166,7 @@ END
 
         sql 'drop index one_run_in_a_slot; drop index one_run_of_a_job'
         job 1 c success 1
-        # The third is claimed before the second, and beside the first.
+        # The third is claimed before the second, and at the same time as the first.
         sql 'insert into runs (job, attempt, tenant, slot) values (3, 1, 1, 1), (1, 2, 1, 1)'
         printf '%s\t1\t%s\t%s\t%s\n' a x begin 1 a y begin 2 a x end 3 a y end 4 >app/work
         run ! judge

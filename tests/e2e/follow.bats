@@ -1,11 +1,11 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# Who waits for a restart waits on when sqmgr itself dies in its middle.
+# A client that waits for a restart continues to wait when sqmgr itself dies.
 # seconds: 30
 # promises: P4 P8
 load helpers
 
-# A restart of three stubs that is waited for, and cannot end before `release`: jobs hold the old workers.
+# Starts a restart of three stubs with --wait, which cannot complete before `release`: jobs keep the old workers alive.
 start_restart() { # OPTION...
         local pid
         start_redis
@@ -22,7 +22,7 @@ END
         done
         launch restart sqmgrctl restart --wait=drained "$@"
         waiting=$!
-        # The first reply tells it whom to follow.
+        # The first reply names the restart to follow.
         wait_until 10 grep -q 'restart to generation 2' "$folder/restart.log"
 }
 
@@ -58,7 +58,7 @@ ends_with() { # STATUS
         wait_until 10 grep -q '3 of 3 workers replaced, 3 draining' "$folder/restart.log"
         : >restart.log
         kill_sqmgr KILL
-        # It is not to give up.
+        # The client must not give up.
         sleep 1
         alive "$waiting"
         start_again

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# A framework is a folder, a row and traits: with another table of frameworks the same sqmgr runs workers whose heartbeat
-# is another one than Sidekiq's, and which are stopped where Sidekiq's would be quieted.
+# A framework is a folder, a row and traits: with another table of frameworks the same sqmgr runs workers with a
+# different heartbeat than Sidekiq's, which are stopped where Sidekiq workers would be quieted.
 # promises: P1 P4
 # seconds: 40
 load helpers

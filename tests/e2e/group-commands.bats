@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# What sqmgrctl says and shows of a restart over many hosts, each of which is an sqmgr with a host name of its own.
+# Output of sqmgrctl for a restart over many hosts, each of which is an sqmgr with its own host name.
 # seconds: 120
 # promises: P8
 load helpers
@@ -8,8 +8,8 @@ load terminal
 
 setup_file() { unshare --uts true 2>/dev/null || skip 'this machine lets nobody have a uts namespace'; }
 
-# An sqmgr on a host of that name, which takes part in the group `shop`. Orders are sealed: so a host begins one soon after
-# another, too.
+# Starts an sqmgr with that host name, a member of the group `shop`. Orders are signed, so that a host soon begins one
+# order after another.
 start_host() { # NAME [LINE...]
         mkdir -p "$folder/$1.steer"
         [ -e releases ] || { mkdir -p releases/v7 && ln -s v7 releases/current; }
@@ -62,7 +62,7 @@ group_is() {
 }
 file_has() { grep -q -e "$1" "$2"; } # PATTERN FILE
 
-# A host takes no turn within 30 s of its connection to Redis: so few tests have many steps each.
+# A host takes no lease within 30 s of its connection to Redis: few tests with many steps each are faster.
 @test "restart --everywhere --wait reports each host, exits 0 when all are done, and 1 with the host that halts the rollout" {
         start_hosts alpha beta gamma
         mkdir releases/v8
@@ -77,20 +77,20 @@ file_has() { grep -q -e "$1" "$2"; } # PATTERN FILE
         [[ ${lines[-1]} == "default: rollout $first done: 3 hosts restarted"* ]]
         [ "$stderr" = '' ]
         # One after another.
-        # A host that is slow to look sees two that are done at once.
+        # A host that polls slowly sees two hosts finish at once.
         counts=$(sed -n 's/^[0-9:]* [a-z]*: done, \([0-9]\) .*/\1/p' <<<"$output")
         [ "$(wc -l <<<"$counts")" = 3 ]
         [ "$(sort -n <<<"$counts")" = "$counts" ]
         [ "$(tail -n 1 <<<"$counts")" = 3 ]
         group_is '.group == "shop" and (.epoch | . > 1700000000 and . - now < 100) and .state == "done" and .release == null and .error == null
                 and (.hosts | all(.state == "done" and .error == null and .seconds >= 0))'
-        # Each host tells the same, of another itself.
+        # Each host shows the same rollout, and itself as `here`.
         [ "$(for name in alpha beta gamma; do on "$name" rollout --json | jq -r '.hosts[] | select(.here).host'; done | paste -sd ' ')" = 'alpha beta gamma' ]
         [ "$(for name in alpha beta gamma; do on "$name" status --json | jq .fleets[0].generation; done | paste -sd ' ')" = '2 2 2' ]
         run -0 sqmgrctl abort --everywhere
         [ "$output" = 'default: no rollout in progress' ]
 
-        # A host whose state cannot be written orders none, and takes no turn until it can.
+        # A host whose state cannot be written orders no rollout, and takes no lease until it can.
         wait_until 10 block beta.state.new
         run -1 on beta restart --everywhere
         [[ $output == *"order refused, nothing has changed: the state file '$folder/beta.state' cannot be written"* ]]
@@ -101,7 +101,7 @@ file_has() { grep -q -e "$1" "$2"; } # PATTERN FILE
         rmdir beta.state.new
         wait_until 60 group_is '.state == "done"'
 
-        # The code did not arrive on that host.
+        # The code is missing on that host.
         ln -sfn v8 releases/current
         sed -i "s|^directory = .*|directory = $folder/releases/v7|" beta.ini
         on beta reload
@@ -118,7 +118,7 @@ file_has() { grep -q -e "$1" "$2"; } # PATTERN FILE
         [ "$output" = 'default: rollout aborted on all hosts; remaining old workers keep running' ]
         wait_until 10 group_is '.state == "aborted"'
 
-        # It has arrived, and does not boot.
+        # The code is there, but does not boot.
         echo 'config/database.yml: no such file' >beta.steer/fail
         run -1 --separate-stderr sqmgrctl restart default --everywhere --wait
         third=$(group .epoch)
@@ -156,21 +156,21 @@ file_has() { grep -q -e "$1" "$2"; } # PATTERN FILE
         [[ $output == *nosuch* ]]
         run -2 sqmgrctl quiet default --everywhere
         [[ $output == *"'quiet' has no option --everywhere"* ]]
-        # A host that is not there any more is left out, and comes back by itself.
+        # A host that is gone is left out, and returns by itself.
         wait_until 20 group_is 'any(.hosts[]; .host == "other")'
         kill -KILL "$pid_other"
         run -0 sqmgrctl rollout forget default other
         [ "$output" = 'default: host other forgotten; it rejoins when its sqmgr runs again' ]
         group_is '[.hosts[].host] == ["alpha"]'
 
-        # What stands in Redis alone is not guessed at.
+        # Facts that only Redis has are not guessed.
         redis-cli -s "$folder/redis.sock" shutdown nosave || true
         wait_until 20 rollout_has_line "default: group 'shop': unknown whether a rollout was started (Redis does not answer)"
         group_is '.state == "none" and (.trouble | startswith("Redis is unreachable"))'
 }
 rollout_has_line() { sqmgrctl rollout | grep -qxF -e "$1"; } # LINE
 
-# Jobs that hold the workers of a host.
+# Adds jobs that keep the workers of a host alive.
 hold_workers() { # HOST
         local pid
         for pid in $(on "$1" status --json | jq '.fleets[0].workers[].pid'); do
@@ -228,7 +228,7 @@ release_workers() { rm "$folder/$1.steer"/busy.*; } # HOST
 
 @test "restart --wait reports no end of a rollout from an sqmgr that came back without Redis" {
         start_hosts alpha
-        # No host takes a turn in the first 30 s.
+        # No host takes a lease in the first 30 s.
         launch waiter sqmgrctl restart --everywhere --wait --timeout 15s
         waiter=$!
         wait_until 10 file_has 'rollout [0-9]* of group' waiter.log

@@ -1,13 +1,13 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# A restart of all hosts of a group, each an sqmgr with a host name of its own.
+# A restart of all hosts of a group, each an sqmgr with its own host name.
 # seconds: 160
 # promises: P2 P4 P8
 load helpers
 
 setup_file() { unshare --uts true 2>/dev/null || skip 'this machine lets nobody have a host name of its own'; }
 
-# FLEET-LINES come on standard input.
+# Standard input has the lines of the fleet.
 configure_host() { # NAME
         mkdir -p "$folder/$1.steer"
         cat >"$folder/$1.ini" <<END
@@ -28,11 +28,11 @@ $(cat)
 END
 }
 
-# A worker of theirs does not boot before they may, so that a turn lasts until it was seen.
+# Their workers do not boot until allowed, so that the test can observe a lease.
 hold_boots() { touch "${@/%/.steer/hang}"; } # NAME...
 let_boot() { rm -f "${@/%/.steer/hang}"; }   # NAME...
 
-# As that host; its pid is in $folder/NAME.pid.
+# Runs as that host; its pid is in $folder/NAME.pid.
 start_host() { # NAME
         # shellcheck disable=SC2016
         launch "sqmgr-$1" unshare --uts sh -c 'hostname "$0"; exec sqmgr -c "$1"' "$1" "$folder/$1.ini"
@@ -46,7 +46,7 @@ on() { # NAME COMMAND...
         SQMGR_SOCKET=$folder/$name.sock "$@"
 }
 
-# Of a reply the parameters, of an error its name and parameters.
+# Prints the parameters of a reply, or name and parameters of an error.
 ask() { # NAME METHOD PARAMETERS
         ruby -rjson -rsocket -e 'socket = UNIXSocket.new(ARGV[0])
                 socket.write(JSON.generate(method: "org.sqmgr.Control.#{ARGV[1]}", parameters: JSON.parse(ARGV[2])) + "\0")
@@ -57,7 +57,7 @@ begin() { ask "$1" RestartEverywhere '{"fleet":"default"}'; }
 rollout() { ask "$1" GetRollouts '{}' | jq ".rollouts[0]"; }
 rollout_is() { rollout "$1" | jq -e "$2" >/dev/null; }
 
-configure_hosts() { # NAME...: each with the lines that come on standard input
+configure_hosts() { # NAME...: each with the lines of standard input
         local lines name
         lines=$(cat)
         for name; do
@@ -81,7 +81,7 @@ all_ready() { # NAME...
         done
 }
 
-# `BEGIN END NAME` of the last turn of each, which is over, as the events tell it, in their order.
+# Prints `BEGIN END NAME` of the last finished lease of each, from its events, in their order.
 turns() { # NAME...
         local name
         for name; do
@@ -101,7 +101,7 @@ kill_host() { # NAME
         start_redis
         mkdir -p releases/1 releases/2
         ln -s releases/2 current
-        # With a key, who ordered it is known, and no host waits between two restarts.
+        # With a key, the sender of an order is known, and no host waits between two restarts.
         (umask 077 && openssl rand -hex 32 >key)
         configure_hosts a b c <<END
 active_process_count = 2
@@ -126,7 +126,7 @@ END
         turns a b c
         turns a b c | awk 'NF != 3 || $1 < last { bad = 1 } { last = $2 } END { exit bad || NR != 3 }'
 
-        # Nobody has waited for its turn meanwhile: the first one finds that it boots no worker.
+        # No host has waited meanwhile for a lease: the first host finds that no worker boots.
         touch a.steer/fail b.steer/fail c.steer/fail
         is_begun b
         wait_until 90 rollout_is a '.state == "halted"'
@@ -138,25 +138,25 @@ END
         [[ $error != *"last lines"* ]]
         rm a.steer/fail b.steer/fail c.steer/fail
 
-        # It has halted for all: what would have begun next is there, and had its chance to.
+        # The rollout has halted for all: the next host has the release, and had time to begin.
         [ "$(ask c AbortEverywhere '{"fleet":"default"}')" = '{"aborted":true}' ]
         [ "$(ask c AbortEverywhere '{"fleet":"default"}')" = '{"aborted":false}' ]
         rollout_is b '.state == "aborted" and .error == "ordered on c"'
         rollout_is b '[.hosts[] | select(.state == "waiting")] | length == 2'
 
-        # The code of this one is on no host.
+        # No host has this release.
         before=$(for host in a b c; do on "$host" fleet .generation; done)
         ask a RestartEverywhere '{"fleet":"default","release":"releases/3"}'
         wait_until 90 rollout_is a '.state == "halted"'
         rollout a | jq -r .error | grep -F "release 'releases/3' was not found"
         [ "$(for host in a b c; do on "$host" fleet .generation; done)" = "$before" ]
 
-        # And the next one works.
+        # The next rollout works.
         number=$(ask a RestartEverywhere '{"fleet":"default","release":"2"}' | jq .epoch)
         wait_until 90 rollout_is a ".state == \"done\" and .epoch == $number"
         wait_until 30 rollout_is a 'all(.hosts[]; .drained)'
 
-        # The first host does well for so long, or nobody follows.
+        # The first host must stay healthy for this long before others follow.
         sed -i '$a rollout_canary = 2s' b.ini
         on b sqmgrctl reload
         number=$(begin b | jq .epoch)
@@ -178,7 +178,7 @@ END
         [[ $error == "$first: "*"was killed by signal 9"* ]]
         rollout_is a '[.hosts[] | select(.state == "waiting")] | length == 2'
 }
-# How often the script was, by all hosts: each of them asks with each look while something is rolled.
+# Prints the number of script calls of all hosts: each calls it with each poll during a rollout.
 scripts_asked() { redis info commandstats | sed -n 's/^cmdstat_eval\(sha\)*:calls=\([0-9]*\),.*/\2/p' | awk '{ n += $1 } END { print n }'; }
 have_asked() { [ "$(scripts_asked)" -ge "$1" ]; } # COUNT
 
@@ -199,20 +199,20 @@ END
         kill_host "$first"
         start_host "$first"
         let_boot "$first"
-        # The same workers, the same turn.
+        # Same workers, same lease.
         for pid in $before; do
                 [[ " $(on "$first" worker_pids) " == *" $pid "* ]] || gone "$pid"
         done
         wait_until 60 host_is "$second" "$first" '.state == "done"'
         generation_is "$first" 2
-        # The second one takes its own, and goes on with it as another program takes the place of its sqmgr.
+        # The second host takes its lease, and continues after its sqmgr is re-executed with another program.
         wait_until 60 host_is "$first" "$second" '.state == "rolling"'
         wait_until 20 generation_is "$second" 2
         on "$second" sqmgrctl reexec
         let_boot "$second"
         wait_until 60 rollout_is "$first" '.state == "done"'
 
-        # An abort is one for whose turn it is, too; it was ordered on this host, which need not wait for that.
+        # An abort also reaches the host that is rolling. It was ordered on this host, which need not wait for it.
         hold_boots a
         is_begun a
         wait_until 60 host_is a a '.state == "rolling"'
@@ -222,7 +222,7 @@ END
         let_boot a
         generation_is b 2
 
-        # Nobody knows of a rollout any more.
+        # No host knows a rollout any more.
         number=$(rollout a | jq .epoch)
         redis flushall >&2
         wait_until 30 rollout_is a ".trouble != null and (.trouble | contains(\"has lost rollout $number\"))"
@@ -232,7 +232,7 @@ END
         is_begun a
         wait_until 90 rollout_is a '.state == "done" or any(.hosts[]; .state == "done")'
         rollout_is a ".epoch > $number and .trouble == null"
-        # Who was flushed is no member before it has spoken again: it did, before it was killed.
+        # After the flush a host is a member once it has reported: this one did before it was killed.
         rollout_is a '.state == "running" and any(.hosts[]; .host == "b" and .state == "waiting")'
         run ask a ForgetHost '{"fleet":"default","host":"x"}'
         [[ $output == *"host 'x' is not in the group"* ]]
@@ -240,7 +240,7 @@ END
         rollout_is a '.state == "done" and .left == ["b"]'
 }
 
-# Two on one machine that have the name of their host and the place of their state in common.
+# Two instances on one machine with the same host name and the same path of the state.
 start_container() { # NAME
         mkdir -p box "$1"
         ln -s "$1/twin.sock" "$1.sock"
@@ -263,7 +263,7 @@ END
         start_host a
         wait_until 20 is_named a
         instance=$(instance_of a)
-        # What it says anew is what it is then.
+        # Its new report describes its current state.
         redis hdel sqmgr:rollout:g:hosts a
         kill_host a
         start_host a
@@ -287,7 +287,7 @@ rollout_group = g
 END
         start_container one
         wait_until 20 is_named twin
-        # While something is rolled it says that it is there with each look.
+        # During a rollout it reports with each poll.
         is_begun one
         start_container two
         wait_until 30 rollout_is two '.trouble != null and (.trouble | contains("another machine has host name"))'
@@ -308,7 +308,7 @@ END
         run redis info commandstats
         [[ $output != *cmdstat_eval* ]]
 
-        # It joins by a reload, and leaves by one.
+        # It joins by a reload, and leaves by a reload.
         sed -i '$a rollout_group = g' a.ini
         on a sqmgrctl reload
         wait_until 20 rollout_is a '.hosts[0].host == "a"'

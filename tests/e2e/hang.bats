@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# A worker that lives and has stopped beating is replaced and kept, or ended where that was asked for.
+# A living worker without heartbeats is replaced and kept, or ended if configured so.
 # seconds: 150
 # promises: P5
 load helpers
@@ -27,7 +27,7 @@ END
         run -0 sqmgrctl events --json
         jq -es 'any(.[]; .event == "hung" and .pid == '"$hung)" <<<"$output"
 
-        # Killed, sqmgr remembers.
+        # sqmgr remembers that after a kill.
         kill_sqmgr
         start_sqmgr
         worker_is '.hung'

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# The speakers of contrib/heartbeat, by themselves: what they write is what sqmgr-heartbeat(7) says, and what it asks of
-# a worker they do.
+# The libraries of contrib/heartbeat alone: their records match sqmgr-heartbeat(7), and they do what it requires of a
+# worker.
 # seconds: 60
 # promises: P1 P5
 # shellcheck disable=SC1091,SC2030,SC2031
@@ -10,7 +10,7 @@ load helpers
 
 declare -gA pid was ran
 
-run_worker() { # KIND [WORD...]: words that its command has besides
+run_worker() { # KIND [WORD...]: further words of its command
         local kind=$1
         shift
         mkdir -p "$folder/status"
@@ -35,7 +35,7 @@ record_heartbeats() { # KIND...
                 was[$kind]=$(field "$kind" beat)
         done
 }
-has_new_heartbeat() { # KIND: since it was remembered
+has_new_heartbeat() { # KIND: since it was recorded
         local now
         now=$(field "$1" beat)
         [ -n "$now" ] && [ "$now" != "${was[$1]}" ]
@@ -67,12 +67,12 @@ no_record() { # KIND
                 [ ! -e "$folder/status/${pid[$1]}" ] && [ ! -e "$folder/status/.${pid[$1]}" ]
         fi
 }
-wait_for_exit() { # KIND: as it was told to
+wait_for_exit() { # KIND: after TERM
         wait_until 10 gone "${pid[$1]}"
         wait "${pid[$1]}"
 }
 
-# What workers promise by such a record, they keep.
+# A worker keeps the promises of its record.
 stays_idle() { # KIND...
         local kind
         for kind; do
@@ -128,7 +128,7 @@ stays_idle() { # KIND...
                         [ "$ttl" -gt 0 ] && [ "$ttl" -le 60 ]
                 fi
         done
-        # While their jobs run, and with nothing new to tell.
+        # Heartbeats continue while jobs run, without a change.
         # shellcheck disable=SC2086
         wait_for_heartbeats 6 $in_redis $in_files
         for kind in $in_redis $in_files; do
@@ -147,7 +147,7 @@ stays_idle() { # KIND...
                 n=$(threads_of "$kind" 4)
                 [ "$(count_in "$folder/$kind/done") $(count_in "$folder/$kind/queue")" = "$n $((6 - n))" ]
                 kill -TERM "${pid[$kind]}"
-                # At its end Python has a signal mean again what it did before.
+                # At its end Python restores the original signal handlers.
                 [[ $kind == python* ]] || kill -TERM "${pid[$kind]}" 2>/dev/null || true
         done
         for kind in $in_redis $in_files; do
@@ -170,7 +170,7 @@ stays_idle() { # KIND...
                 wait_until 30 has_in "$folder/$kind/done" 10
                 # No job waits for the first record.
                 wait_until 20 field_is "$kind" quiet 0
-                # Nobody reads half of one.
+                # No reader sees half a record.
                 until [ "$(field "$kind" quiet)" = 1 ]; do
                         [ "$(record "$kind" | wc -l)" = 10 ]
                         kill -TSTP "${pid[$kind]}"
@@ -189,8 +189,7 @@ stays_idle() { # KIND...
         done
         for kind in $in_redis $in_files; do
                 echo "# $kind"
-                # One is told to end without having been asked to take no more, while its jobs run; by its first record
-                # it can be.
+                # One worker gets TERM without TSTP, while its jobs run; its first record must exist before.
                 wait_until 30 field_is "$kind" quiet 0
                 wait_until 30 has_in "$folder/$kind/done" 60
                 kill -TERM "${pid[$kind]}"
@@ -207,7 +206,7 @@ stays_idle() { # KIND...
                 add_jobs "$folder/$kind" 1 4
                 run_worker "$kind"
         done
-        # At once: to be emptied while they write takes several tries.
+        # At once: emptying the directory while records are written takes several tries.
         mv "$folder/status" "$folder/first"
         for kind in $in_redis $in_files; do
                 echo "# $kind"
@@ -232,7 +231,7 @@ stays_idle() { # KIND...
         mv "$folder/elsewhere" "$folder/status"
         # shellcheck disable=SC2086
         wait_for_heartbeats 10 $in_redis $in_files
-        # Nor does its end.
+        # Its exit does not wait either.
         kill -STOP "$redis_pid"
         mv "$folder/status" "$folder/last"
         for kind in $in_redis $in_files; do

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# What the end-to-end tests share. Each has a folder of its own with a private Redis; contrib/demo/guard ends all that
-# was started there when the test ends, in whatever way.
+# Shared by the end-to-end tests. Each has its own folder with a private Redis; contrib/demo/guard ends all processes
+# started there when the test ends for any reason.
 # shellcheck shell=bash disable=SC2034,SC2048
 
 bats_require_minimum_version 1.5.0
@@ -40,11 +40,11 @@ teardown() {
         exec 9>&-
         wait "$guard" || true
         eval "$at_end"
-        # Says that the guard's victims were killed, which need not be told again.
+        # Hides bash's messages that the guard's processes were killed.
         jobs >/dev/null 2>&1
 }
 
-# SECONDS are what it takes at most on a machine that is not busy: one that is may take longer.
+# SECONDS is the maximum on an idle machine; a busy machine may take longer.
 wait_until() { # SECONDS COMMAND...
         local limit=$((3 * $1 + 30))
         local deadline=$((SECONDS + limit))
@@ -60,7 +60,7 @@ wait_until() { # SECONDS COMMAND...
 
 not() { ! "$@"; }
 
-# Puts a folder in the place of a file, which cannot be written then. sqmgr may write it just before: try again.
+# Puts a directory at the path of a file, so that it cannot be written. sqmgr may write it just before: try again.
 block() { # FILE
         rm -f "$1" && mkdir "$1"
 }
@@ -72,7 +72,7 @@ launch() { # NAME COMMAND...
         setsid "$top/contrib/demo/launch" "$folder" "$@" </dev/null >>"$folder/$name.log" 2>&1 3>&- 9>&- &
 }
 
-# Has a process that outlives its parent ended with the test, too.
+# Records processes that survive their parent, so that they end with the test.
 record() { # PIDS...: each may be a list
         local pid stat
         for pid in $*; do
@@ -82,7 +82,7 @@ record() { # PIDS...: each may be a list
         done
 }
 
-# A port that nobody listens on at this address.
+# Prints a port without a listener at this address.
 unused_port() { # ADDRESS
         local port
         while port=$((RANDOM % 20000 + 10000)) && (exec 8<>"/dev/tcp/$1/$port") 2>/dev/null; do
@@ -93,8 +93,8 @@ unused_port() { # ADDRESS
 
 redis_has() { [ "$(redis exists "$1")" = 1 ]; } # KEY
 
-# The fleet's lines come on standard input; `sqmgr_lines` and `redis_lines` may hold more for those sections, and
-# `redis_url` another Redis. No test waits for the default of ready_after.
+# Standard input has the lines of the fleet; `sqmgr_lines` and `redis_lines` may hold more for those sections, and
+# `redis_url` another Redis. ready_after is shorter than its default.
 configure() {
         cat >"$folder/sqmgr.ini" <<END
 [sqmgr]
@@ -115,7 +115,7 @@ $(cat)
 END
 }
 
-# A control group of so much memory; sets $group.
+# Creates a control group with a memory limit; sets $group.
 make_group() { # BYTES
         local type controllers mount path
         while read -r _ mount type controllers _; do
@@ -141,8 +141,8 @@ make_group() { # BYTES
 sidekiq_command() { echo "sidekiq -r $app -c ${1:-5}"; }
 stub_command() { echo "$stub -u $folder/redis.sock -b 200 -d $folder/steer"; }
 
-# Starts Redis and sqmgr, and waits for the workers. The configuration is made by COMMAND, by default `configure`, with
-# the fleet's lines on standard input. Not for the end of a pipe: sqmgr is to be a child of the test's own shell.
+# Starts Redis and sqmgr, and waits for the workers. COMMAND creates the configuration, by default `configure`, with the
+# lines of the fleet on standard input. Not for the end of a pipe: sqmgr must be a child of the test's own shell.
 start_workers() { # COUNT [COMMAND...]
         if [ $# -gt 1 ]; then "${@:2}"; else configure; fi
         start_redis
@@ -150,7 +150,7 @@ start_workers() { # COUNT [COMMAND...]
         wait_until 60 ready "$1"
 }
 
-# The same with workers of the stub's, 2 by default; `fleet_lines` may hold more of their section, too.
+# The same with workers of the stub, 2 by default; `fleet_lines` may hold more lines of their section.
 start_fleet() { # [COUNT [LINE...]]
         start_workers "${1-2}" <<END
 command = $(stub_command)
@@ -168,27 +168,27 @@ kill_sqmgr() {
 
 ticks() { sqmgrctl metrics | awk '$1 == "sqmgr_tick_duration_seconds_count" { n = $2 } END { print n; exit !n }'; }
 has_ticked() { [ "$(ticks)" -ge "$1" ]; }
-# Before it is asserted that nothing has happened: sqmgr has had COUNT more ticks to do it in.
+# Call this before a check that nothing has happened: sqmgr has had COUNT more ticks.
 wait_ticks() { # COUNT
         local from
         from=$(ticks) && wait_until "$1" has_ticked $((from + $1))
 }
 
-event_count_is() { # EVENT COUNT: so many of that kind
+event_count_is() { # EVENT COUNT: true if there are COUNT events of that kind
         local events
         events=$(sqmgrctl events --json) &&
                 [ "$(jq -rs "[.[] | select(.event == \"$1\")] | length" <<<"$events")" = "$2" ]
 }
 any_event() { sqmgrctl events --json | jq -es "any(.[]; $1)"; } # CONDITION
 
-# When the Sidekiq of that PID sent its last heartbeat.
+# Prints when the Sidekiq of that PID sent its last heartbeat.
 last_heartbeat() { redis hget "$(redis smembers processes | grep ":$1:")" beat; }
 sent_heartbeat_after() { # PID BEAT
         local beat
         beat=$(last_heartbeat "$1") && [ -n "$beat" ] && [ "$beat" != "$2" ]
 }
 
-# How often lists of running jobs were read.
+# Prints how often lists of running jobs were read.
 lists_read() { redis info commandstats | sed -n 's/^cmdstat_hgetall:calls=\([0-9]*\),.*/\1/p'; }
 lists_read_are() { [ "$(lists_read)" -ge "$1" ]; } # COUNT at least
 
@@ -208,7 +208,7 @@ gone() { # PIDS...: all of them; each may be a list
         done
 }
 
-enqueue() { # COUNT CLASS ARGUMENT...: numbers go as numbers
+enqueue() { # COUNT CLASS ARGUMENT...: numbers are passed as numbers
         ruby -r "$app" -e 'n, job, *arguments = ARGV
                 arguments.map! { |word| word.match?(/\A\d+\z/) ? word.to_i : word }
                 n.to_i.times { Object.const_get(job).perform_async(*arguments) }' "$@"
@@ -219,7 +219,7 @@ jobs_run_twice() { { redis hvals ledger:started && redis hvals ledger:done; } | 
 has_started() { [ "$(jobs_started)" -ge "$1" ]; }
 has_done() { [ "$(jobs_done)" -ge "$1" ]; }
 
-in_terminal() { # COLUMNS COMMAND...: what it writes there, standard error too, on standard output
+in_terminal() { # COLUMNS COMMAND...: prints its terminal output, standard error included
         local columns=$1
         shift
         TERM=xterm script -qec "stty cols $columns && $*" /dev/null </dev/null | tr -d '\r'

@@ -1,13 +1,14 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# Two containers with one host name, the same pids and one Redis: each sqmgr knows the heartbeat of its own worker.
+# Two containers with the same host name, the same pids and one Redis: each sqmgr recognizes the heartbeat of its own
+# worker.
 # seconds: 45
 # promises: P1 P5
 load helpers
 
 setup_file() { unshare --pid --fork --mount-proc true 2>/dev/null || skip 'this machine lets nobody have a pid namespace'; }
 
-# Its worker boots once the file NAME.boot is there. The queues are of its own.
+# The worker boots once the file NAME.boot exists. Each container has its own queues.
 container() { # NAME
         cat >"$folder/$1.ini" <<END
 [sqmgr]
@@ -53,7 +54,7 @@ enqueue_for() { # QUEUE CLASS ARGUMENT...
         wait_until 20 in_container b fleet_is '.workers | length == 1'
         pid=$(in_container b fleet '.workers[0].pid')
         [[ $theirs == *":$pid:"* ]]
-        # The other one beats on while ours comes up.
+        # The other worker sends heartbeats while ours boots.
         for _ in 1 2 3; do
                 wait_until 30 has_new_heartbeat "$theirs" "$(heartbeat_of "$theirs")"
         done
@@ -64,7 +65,7 @@ enqueue_for() { # QUEUE CLASS ARGUMENT...
         ours=$(redis smembers processes | grep -vxF "$theirs")
         [[ $ours == *":$pid:"* ]]
 
-        # One runs a job and the other none, and both are to leave: it is not cut off.
+        # One worker runs a job and the other is idle, and both are retired: the job is not cut off.
         enqueue_for b Hold "$folder/release"
         wait_until 20 has_started 1
         in_container a sqmgrctl quiet default

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# sqmgr init: what another supervisor is configured with becomes a config file that a start accepts.
+# sqmgr init converts the configuration of another supervisor to a config file that a start accepts.
 # seconds: 5
 # promises: none
 # shellcheck disable=SC2030,SC2031
@@ -41,7 +41,7 @@ END
                 >"$folder/drop-in"
 }
 
-# becomes FILE LINE...: a start would accept what init has written to FILE, and each line stands there.
+# becomes FILE LINE...: a start would accept the FILE that init has written, and FILE has each line.
 becomes() {
         local file=$1 line
         run -0 sqmgr --check-config -c "$file"
@@ -62,7 +62,7 @@ becomes() {
                 'environment_file = /etc/hostname' 'limit_nofile = 4096' 'active_process_count = 1'
         run -0 --separate-stderr sqmgr init --from-systemd sidekiq@ --memory 1G -o "$folder/three.ini"
         becomes "$folder/three.ini" '[fleet:sidekiq]' 'active_process_count = 3' 'memory_threshold = 1G'
-        # The same from the file of a unit, and from what systemctl prints.
+        # The same from a unit file, and from the output of systemctl.
         run -0 --separate-stderr sqmgr init --from-systemd "$folder/unit" -o "$folder/file.ini"
         becomes "$folder/file.ini" '[fleet:unit]' 'command = /usr/bin/env sidekiq -e production'
         sqmgr init --from-systemd - --name jobs <"$folder/unit" >"$folder/input.ini"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# What a job takes is read from the metrics that Sidekiq itself writes, from 7.0 on: once a minute has passed, whoever
-# asks why a fleet has its count is told so.
+# Job times come from the metrics that Sidekiq 7.0 and later writes: after a minute, `sqmgrctl why` shows them for a
+# fleet.
 # seconds: 50
 # promises: none
 load helpers
@@ -21,7 +21,7 @@ END
         enqueue 15 Sleep 2
         wait_until 30 has_done 15
         wait_until 30 metrics_written
-        # Those of a minute are read when it is over.
+        # The metrics of a minute are read after its end.
         wait_until 70 uses_sidekiq_metrics
         run -0 uses_sidekiq_metrics
         [[ $output =~ 'a job takes 2'(\.[0-9])?'s, by the metrics of Sidekiq' ]]

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# `sqmgrctl jobs` shows what runs now, and says so where it cannot be known.
+# `sqmgrctl jobs` shows running jobs, and reports jobs that cannot be read.
 # seconds: 60
 # promises: none
 load helpers
@@ -43,7 +43,7 @@ END
         [[ "${lines[1]}" =~ ^Hold\ +[0-9a-f]{24}\ +default\ +default/[12]\ +[0-9]+ ]]
         run -2 sqmgrctl jobs nosuch
 
-        # Without Redis nobody can know.
+        # Without Redis, running jobs are unknown.
         kill -STOP "$redis_pid"
         run -1 --separate-stderr sqmgrctl jobs
         [[ "$stderr" == *"running jobs are unknown (Redis unix://"* ]]
@@ -77,7 +77,7 @@ END
         run -1 sqmgrctl jobs --json
         jq -e '(.jobs | length == 1) and (.errors | length == 2) and (.errors[0] | contains("running jobs are unknown")) and (.quoted | contains("WRONGTYPE"))' <<<"$output"
 
-        # Nor is it passed over in silence when the worker dies.
+        # It is also reported when the worker dies.
         kill -KILL "$pid"
         has_event_with() { sqmgrctl events --json | jq -es "any(.[]; .event == \"$1\" and (.text | contains(\"$2\")))"; }
         wait_until 20 has_event_with rescue-failed 'died with 1 running job not re-enqueued: the record in Redis is not'

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# With a real journal: the last lines of workers that failed are read back from it, and a journal that is stuck stops
-# nobody. journald runs below a /run of its own, in a mount namespace.
+# With a real journal: log tails of failed workers are read back, and a stuck journal blocks nothing. journald runs
+# below its own /run, in a mount namespace.
 # seconds: 20
 # promises: P7 P8
 load helpers
@@ -23,14 +23,14 @@ END
         wait_until 10 journal_is_up
 }
 
-# A command that sees the journal's /run.
+# Runs a command that sees the /run of the journal.
 within() { nsenter -t "$journal_pid" -m --wdns="$folder" "$@"; }
 
 journal_is_up() { within test -e /run/systemd/journald.conf.d/sqmgr-test.conf && within systemd-cat true; }
 
 journal_has() { within journalctl -q -o cat "${@:2}" | grep -q "$1"; } # PATTERN [MATCH...]
 
-# As a service has it, or as it is run by hand.
+# Starts sqmgr as a service does, or as by hand.
 start_sqmgr_in_journal() { # service|hand
         local place=()
         if [ "$1" = service ]; then
@@ -69,9 +69,9 @@ last_lines_are() { [[ $(fleet .crash.last) == *'exited with status 1'* && $(flee
         start_sqmgr_in_journal hand
         wait_until 20 last_lines_are $'booting\napp.rb:3: no database.yml (RuntimeError)'
         grep -q '^    | app.rb:3: no database.yml (RuntimeError)$' sqmgr.log
-        # Each line says whose it is.
+        # Each line names its worker.
         within journalctl -q -o cat -t default/2 | grep -qFx booting
-        # One that is gone, too, and of a fleet all.
+        # Also of a dead worker, and of all workers of a fleet.
         within sqmgrctl logs default/2 | grep -q ' default/2\[[0-9]*\]: booting$'
         run ! grep -q 'default/1' <(within sqmgrctl logs default/2 -n 1000)
         within sqmgrctl logs default -n 1000 | grep -q ' default/1\[[0-9]*\]: booting$'
@@ -105,7 +105,7 @@ END
         [ "$(lives_of)" = "life of $first"$'\n'"life of $second" ]
         [ "$(lives_of --previous)" = "life of $first"$'\n'"life of $second" ]
 
-        # By process where the worker does not stand at the line.
+        # By process if the line does not name the worker.
         sed -i 's/^log = .*/log = inherit/' sqmgr.ini
         sqmgrctl reload
         sqmgrctl start default
@@ -150,7 +150,7 @@ END
         within journalctl -q "_PID=$pid" >ours
         [ ! -s ours ] || grep -qFf ours shown
         run ! grep -q 'restart halted' shown
-        # The lines of workers are left out by _COMM=sqmgr, and those of sqmgr stand there.
+        # _COMM=sqmgr excludes the lines of workers and keeps those of sqmgr.
         within journalctl -q -o cat | grep -qFx six
         within journalctl -q -o cat _COMM=sqmgr >own
         grep -q 'restart halted' own
@@ -191,7 +191,7 @@ END
         start_sqmgr_in_journal service
         wait_until 20 ready 1
         kill -STOP "$journal_pid"
-        # What the queue takes, and more.
+        # More than the queue holds.
         for ((i = 0; i < 30 + $(sysctl -n net.unix.max_dgram_qlen); i++)); do
                 sqmgrctl abort
                 sqmgrctl restart
@@ -200,7 +200,7 @@ END
         wait_until 20 fleet_is '.generation > 30'
         kill -CONT "$journal_pid"
         wait_until 20 journal_has "restart to generation 2 started by $(id -un)" "SQMGR_BY_UID=$(id -u)"
-        # It is told with the first entry that there is room for.
+        # Reported with the first entry that fits.
         told_with_an_entry() { sqmgrctl restart && journal_has 'entries were lost here'; }
         wait_until 20 told_with_an_entry
 }

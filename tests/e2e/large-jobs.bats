@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# A job of more than 256 KiB is not read: it costs sqmgr no memory but its bytes, counts as running, and is not put back.
+# A job above 256 KiB is not parsed: it costs only its bytes of memory, counts as running, and is not requeued.
 # seconds: 20
 # promises: P1 P8
 load helpers
@@ -28,8 +28,8 @@ END
         redis sadd queues heavy
         wait_until 30 heads_read_are $(($(heads_read) + 3))
         run -0 sqmgrctl status
-        # sqmgr does not get it. The reader holds its bytes twice, in a buffer and in the reply. As a tree it would be
-        # 2.4 GB.
+        # sqmgr does not receive it. The reader holds its bytes twice, in a buffer and in the reply. As a tree it would
+        # need 2.4 GB.
         echo "peak: $before KiB, then $(peak_kib "$sqmgr_pid"); reader: $reader_before KiB, then $(peak_kib "$reader")"
         [ $(($(peak_kib "$sqmgr_pid") - before)) -lt 4096 ]
         [ $(($(peak_kib "$reader") - reader_before)) -lt $((150 * 1024)) ]
@@ -41,7 +41,7 @@ END
         pid=$(worker_pids)
         run -1 --separate-stderr sqmgrctl jobs
         [[ $stderr == "sqmgrctl: default/1 (pid $pid): 1 more running, too large to read (over 256 KiB)" ]]
-        # Quiet, it is not proven idle while that job runs.
+        # A quieted worker is not proven idle while that job runs.
         sqmgrctl quiet default
         wait_until 20 fleet_is '.workers[0].state == "quiet"'
         beat=$(last_heartbeat "$pid")

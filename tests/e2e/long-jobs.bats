@@ -1,13 +1,13 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# A job that runs for longer than its class may is told of once, and Sidekiq says where it is.
+# A job that exceeds the limit of its class is reported once, and Sidekiq logs its backtrace.
 # seconds: 60
 # promises: none
 load helpers
 
 metric_is() { sqmgrctl metrics | grep -qFx "$1"; } # LINE
 
-# Of the worker that drains: the age of its oldest job, by what Redis has, give or take a whole second.
+# Compares with the age of the oldest job of the draining worker in Redis, within a second.
 oldest_is_of() { # JID
         local started oldest asked
         started=$(sqmgrctl jobs --json | jq ".jobs[] | select(.jid == \"$1\") | .started_at")
@@ -27,11 +27,11 @@ END
                 enqueue 1 Hold "$folder/$name"
                 wait_until 20 has_started $((++n))
                 declare "$name=$(redis hkeys ledger:started | grep -vxF "${first-}")"
-                # Their ages are to differ.
+                # Their ages must differ.
                 sleep 3
         done
         wait_until 20 fleet_is '.workers[0].busy == 2'
-        # Nobody asks for that of a worker that takes jobs.
+        # Not read for active workers.
         fleet_is '.workers[0].oldest_job_seconds == null'
         run -0 sqmgrctl restart --wait --timeout 300s
         wait_until 30 oldest_is_of "$first"

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-# What the tests of the service share: each has a machine of its own, with the real systemd as PID 1, sqmgr installed
-# as `make install` does, a Redis, and an application of the user `app`.
+# Shared by the tests of the service: each has its own machine with the real systemd as PID 1, sqmgr installed by `make
+# install`, a Redis, and an application of the user `app`.
 # shellcheck shell=bash disable=SC2154,SC2034
 load helpers
 
-# What sets the machine up, by `DESTDIR=`.
+# Installs the machine, by `DESTDIR=`.
 installs=(make -s -C "$SQMGR_BUILD" install)
 
 setup() {
@@ -56,12 +56,12 @@ main_pid() { unit show -p MainPID --value "${1-sqmgr}"; }
 entries() { in_machine journalctl -o json "$@" | jq -s .; } # MATCH...
 logged() { in_machine journalctl | grep -q -e "$1"; } # TEXT
 
-# The processes of the application's user: workers, each of one process. Those of systemd's own are not counted.
+# Prints the processes of the application's user: workers, each one process. Processes of systemd are not counted.
 app_pids() { in_machine pgrep -u app -f '^sidekiq |bin/sidekiq ' | sort -n | tr '\n' ' '; }
 app_count_is() { [ "$(app_pids | wc -w)" = "$1" ]; }
 same_workers() { [ "$(worker_pids)" = "$1" ] && app_count_is "$(wc -w <<<"$1")"; }
 
-# Further lines of the fleet come on standard input.
+# Standard input has further lines of the fleet.
 configure() { # [NAME]
         put "/etc/sqmgr/${1-sqmgr}.ini" <<END
 [sqmgr]
@@ -77,7 +77,7 @@ $(cat)
 END
 }
 
-start_service() { # WORKERS: where it is ready
+start_service() { # WORKERS: waits until it is ready
         unit enable --quiet --now sqmgr
         wait_until 60 ready "$1"
 }

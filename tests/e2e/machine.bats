@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# The machine of the tests of the service stands where it is looked for: what is run in it, as root, must not be run in
-# the root around it.
+# Commands for the machine of the service tests must run in the machine, and never as root in the root file system
+# around it.
 # seconds: 10
 # promises: none
 load helpers
@@ -9,7 +9,7 @@ load helpers
 setup() { folder=$(mktemp -d /tmp/sqmgr-e2e.XXXXXX); }
 teardown() { rm -rf --one-file-system "$folder"; }
 
-# Boots a machine in a chroot: whoever enters it finds its mark. The mounts are in a namespace of their own.
+# Boots a machine in a chroot and reads its marker. The mounts are in their own namespace.
 cat_marker() { # HOW-THE-ROOT-IS-MADE
         cat >"$folder/boot" <<'END'
 below=$(mktemp -d /tmp/sqmgr-e2e.XXXXXX)

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
-# The application of many hosts' tests. Its jobs are counted in a file, LEDGER, and not in Redis, which may lose what was
-# last written there.
+# The application of the tests with many hosts. Counts jobs in a file, LEDGER: Redis may lose its latest writes.
 require_relative ENV["SENTINELS"] ? "sentinel-app" : "app"
 
-# Two lines for each job would hide what matters.
+# Hides the two log lines of each job.
 Sidekiq.logger.level = Logger::WARN
 
 class Noted
@@ -14,7 +13,7 @@ class Noted
     File.write(ENV.fetch("LEDGER"), "#{word} #{jid} #{Socket.gethostname}\n", mode: "a")
   end
 
-  # Takes so long, and as long as there is a file of that name.
+  # Takes this long, and as long as a file of that name exists.
   def perform(seconds, path = "")
     note("started")
     sleep seconds
@@ -23,8 +22,8 @@ class Noted
   end
 end
 
-# Pushes jobs until there is no FOLDER/go, a few more than are run, and notes each that Redis took; while there is
-# FOLDER/pause it pushes none. A Redis that is away is asked again.
+# Pushes jobs while FOLDER/go exists, slightly more than are run, and records each that Redis accepted. Pauses while
+# FOLDER/pause exists. Retries while Redis is down.
 def feed(folder, capacity)
   require "sidekiq/api"
   while File.exist?("#{folder}/go")

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# Hosts of a group whose counts follow one queue take a share of what it needs each: real Sidekiqs. With SQMGR_LONG=1:
-# three of them with a Sidekiq of nobody's beside them, and one that falls silent.
+# Hosts of a group that scale by one queue each take a share of the need: with real Sidekiqs. With SQMGR_LONG=1: three
+# hosts beside an unmanaged Sidekiq, one of which falls silent.
 # seconds: 40
 # promises: P1
 # shellcheck disable=SC2034,SC2154
@@ -20,7 +20,7 @@ arithmetic_has() { fleet_is ".scaling.arithmetic | any(contains(\"$1\"))"; } # T
 arithmetic_has_hosts() { arithmetic_has "of $1 hosts that scale by these queues"; } # HOSTS
 wants_more() { fleet_is '.target > 1'; }
 
-# What a job takes, as Sidekiq's own metrics have it from 7.0 on: whichever is installed, it is known at once.
+# Writes job times as the metrics of Sidekiq 7.0 and later: so they are known at once with any version.
 set_service_times() { # SECONDS
         local minute
         for minute in {-1..9}; do
@@ -40,7 +40,7 @@ start_sharing() {
         done
 }
 
-# Notes the workers that there shall be on all hosts, and the threads that all need, as the one says that needs most.
+# Records the target counts of all hosts, and the largest number of threads that a host reports as needed.
 sample() {
         local host
         for host in $hosts; do
@@ -51,7 +51,7 @@ sample() {
                 END { print workers + 0, need + 0 }' >>samples
 }
 
-# What is needed is never exceeded by more than what each host rounds up, and what was seen between two samples.
+# The need is exceeded at most by the rounding of each host, and by changes between two samples.
 stays_within_the_need() {
         awk -v threads=$threads -v hosts="$(wc -w <<<"$hosts")" '
                 $1 > workers { workers = $1 }
@@ -81,7 +81,7 @@ has_done() { [ "$(count_of "done")" = "$1" ]; }
                         sample
                 done
         done
-        # More is to be seen than the first moment.
+        # Samples more than the first moment.
         for _ in {1..10}; do
                 sample
                 sleep 0.5
@@ -96,7 +96,7 @@ has_done() { [ "$(count_of "done")" = "$1" ]; }
         hosts='h1 h2 h3'
         export LEDGER=$folder/ledger
         start_redis
-        # It is counted as each sqmgr starts.
+        # It is counted when each sqmgr starts.
         launch unmanaged sidekiq -r "$e2e/many-hosts-app.rb" -c 5
         unmanaged=$!
         wait_until 40 redis_has processes
@@ -112,7 +112,7 @@ has_done() { [ "$(count_of "done")" = "$1" ]; }
                         sample
                 done
         done
-        # The same.
+        # As above.
         for _ in {1..20}; do
                 sample
                 sleep 0.5
@@ -121,7 +121,7 @@ has_done() { [ "$(count_of "done")" = "$1" ]; }
         none_run_twice 900
         alive "$unmanaged"
 
-        # Its workers go on, as those of nobody.
+        # Its workers keep running, now unmanaged.
         kill_host h3
         for host in h1 h2; do
                 wait_until 90 on "$host" arithmetic_has_hosts 2

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-# Hosts of a group, on one machine: each sqmgr, with its workers, in a namespace with a host name of its own. The
+# Hosts of a group on one machine: each sqmgr runs with its workers in a namespace with its own host name. The
 # application of each is in FOLDER/HOST, its releases in FOLDER/HOST/releases.
 # shellcheck shell=bash disable=SC2034,SC2154
 
 hosts='h1 h2 h3 h4 h5'
-# What is shown of a test that fails.
+# Output for a failed test.
 logs='sqmgr.log workers.log sqmgr-h1.log sqmgr-h2.log sqmgr-h3.log sqmgr-h4.log sqmgr-h5.log h1.workers.log h2.workers.log feed.log'
 
 needs_host_names() { unshare --uts true 2>/dev/null || skip 'this machine lets nobody have a namespace of host names'; }
@@ -15,7 +15,7 @@ on() { # HOST COMMAND...
         SQMGR_SOCKET=$folder/$host.sock "$@"
 }
 
-# Each of the hosts; fails with the first that does.
+# Runs on each host; fails at the first failure.
 on_each() { # COMMAND...
         local host
         for host in $hosts; do
@@ -31,13 +31,13 @@ make_host_release() { # HOST RELEASE [LINE]
                 echo "require \"$e2e/many-hosts-app.rb\""
         } >"$at/app.rb"
 }
-# As a deployment links it.
+# Links a release as a deployment does.
 link_host() { # HOST RELEASE
         ln -sfn "releases/$2" "$folder/$1/current.new" && mv -T "$folder/$1/current.new" "$folder/$1/current"
 }
 
-# The fleet's further lines are in `fleet_lines`; `current` is a directory that all have, `command` another one than
-# Sidekiq's.
+# `fleet_lines` has further lines of the fleet; `current` is a directory that all share, `command` a command other than
+# Sidekiq.
 configure_host() { # HOST
         configure <<END
 command = ${command:-sidekiq -r ./app.rb -c $threads -t 5}
@@ -59,7 +59,7 @@ start_host() { # HOST
         declare -g "${1}_pid=$!"
         wait_until 20 on "$1" sqmgrctl ping
 }
-# Its workers live on.
+# Its workers keep running.
 kill_host() { # HOST
         local pid=${1}_pid
         # shellcheck disable=SC2046
@@ -85,12 +85,12 @@ start_hosts() {
         done
 }
 
-# What happens there is written to FOLDER/HOST.events, by whichever sqmgr runs.
+# Writes the events of any sqmgr there to FOLDER/HOST.events.
 follow_host() { # HOST
         SQMGR_SOCKET=$folder/$1.sock launch "$1.events" sqmgrctl events --follow --json
 }
 
-# The epoch as the host `asked` shows it.
+# Prints the rollout as the host `asked` shows it.
 rollout() { on "${asked:-h1}" sqmgrctl rollout --json | jq -er "$1"; } # PATH
 group_is() { [ "$(rollout .state)" = "$1" ]; } # STATE
 is_of_group() { [ "$(rollout ".hosts[] | select(.host == \"$1\") | .state")" = "$2" ]; } # HOST STATE
@@ -104,7 +104,7 @@ which_rolls() {
         done
 }
 
-# Do all that take jobs run there, as many as there shall be?
+# True if all active workers run that release, and their number is the count.
 runs_release() { # HOST RELEASE
         local pids pid
         pids=$(on "$1" fleet '.workers[] | select(.state == "active") | .pid')
@@ -115,7 +115,7 @@ runs_release() { # HOST RELEASE
 }
 has_drained() { on "$1" fleet_is "(.workers | length) == $workers"; } # HOST
 
-# How many restarts there were at once, at most: by when each began and ended there.
+# Prints the maximum number of simultaneous restarts, by their begin and end.
 rolled_at_once() { # HOST...
         local host
         for host; do
@@ -136,12 +136,12 @@ start_feeding() {
 count_of() { grep -c "^$1" "$folder/ledger"; } # WORD
 done_on() { grep -q "^done .* $1\$" <(tail -c +"$(($2 + 1))" "$folder/ledger"); } # HOST OFFSET
 all_are_done() { [ "$(count_of "done")" = "$(wc -l <"$folder/pushed")" ]; }
-# Jobs that take as long as there is FOLDER/hold.
+# Adds jobs that run as long as FOLDER/hold exists.
 push_held() { # COUNT
         ruby -r "$e2e/many-hosts-app.rb" -e 'ARGV[1].to_i.times { puts Noted.perform_async(0, ARGV[0]) }' \
                 "$folder/hold" "$1" >>"$folder/pushed"
 }
-# Each job was begun and done, once, and each that Redis took was.
+# Each job was started and done once, and so was each that Redis accepted.
 balance() {
         rm -f "$folder/go" "$folder/pause"
         wait_until 20 gone "$feeder"

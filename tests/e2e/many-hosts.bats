@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# One rollout over five hosts with real Sidekiqs, by one call on one of them: under load, with what may die in its
-# middle. At most so many hosts roll at once as may, nobody is below the count, no job is lost or run twice.
-# With SQMGR_LONG=1 there are more rounds, and the master hangs, too.
+# One rollout over five hosts with real Sidekiqs, ordered on one of them: under load, with processes killed during it.
+# No more hosts roll at once than allowed, no fleet is below its count, and no job is lost or run twice. With
+# SQMGR_LONG=1 there are more rounds, and the master also hangs.
 # seconds: 110
 # promises: P1 P2 P4 P7
 # shellcheck disable=SC2034
@@ -15,8 +15,8 @@ setup_file() { needs_host_names; }
 workers=1
 threads=2
 
-# Redis may lose the last moments before the master dies: then no job is taken or pushed, and those that run have long
-# been taken for every replica.
+# Redis may lose the last moments before the master dies: then no job may be taken or pushed, and running jobs have long
+# been replicated.
 stop_load() {
         touch hold
         push_held "$threads"
@@ -32,7 +32,7 @@ all_have_all() {
         [ "$(wc -l <<<"$offset")" = 1 ]
 }
 
-# One that hangs is not asked: it would be waited for.
+# A hung server is not queried: that would block.
 find_new_master() {
         local name
         for name in a b c; do
@@ -44,7 +44,7 @@ find_new_master() {
 
 server_is() { [ "$(sqmgrctl status --json | jq -r '.redis[0].server')" = "$1" ]; } # HOST:PORT
 
-# Until COMMAND succeeds none that answers is below its count.
+# Checks until COMMAND succeeds that no reachable host is below its count.
 while_all_serve_until() { # COMMAND...
         local deadline=$((SECONDS + 400)) host
         until "$@" >/dev/null 2>&1; do
@@ -59,7 +59,7 @@ while_all_serve_until() { # COMMAND...
         done
 }
 
-# A rollout of which the first hosts wait, in the middle of their turn, until there is FOLDER/boot.
+# Begins a rollout whose first hosts wait during their lease until FOLDER/boot exists.
 begin_held() { # RELEASE
         local host
         rm -f boot
@@ -81,7 +81,7 @@ start_group() {
 }
 has_noted() { [ "$(count_of "done")" -ge "$1" ]; }
 
-# As a replica of the one that took its place, once a Sentinel has told it so.
+# Starts it as a replica of the new master, once a Sentinel has reported that.
 start_replica() { # NAME
         local address=${!1}
         start_node "$1" "${address%:*}" --replicaof "${!master%:*}" 6379
@@ -94,7 +94,7 @@ replicas_in_sync() {
         on_each server_is "${!master}"
 }
 
-# How far a host's jobs have been done since, and whether each has done one more.
+# Waits until each host has done a further job.
 each_serves_on() {
         local offset host
         offset=$(wc -c <ledger)
@@ -103,7 +103,7 @@ each_serves_on() {
         done
 }
 
-# One that rolls and one that waits lose their sqmgr, all lose the master, in the middle of the rollout of RELEASE.
+# During the rollout of RELEASE, one rolling and one waiting host lose their sqmgr, and all lose the master.
 run_round() { # RELEASE SIGNAL-FOR-THE-MASTER
         local host waiting dead
         begin_held "$1"
@@ -118,7 +118,7 @@ run_round() { # RELEASE SIGNAL-FOR-THE-MASTER
         start_host "$waiting"
         while_all_serve_until find_new_master
         while_all_serve_until on_each server_is "${!master}"
-        # Until it is told otherwise it takes what it then loses, from whoever waits for it.
+        # Until a Sentinel demotes it, it accepts writes of waiting clients that are then lost.
         [ "$2" != STOP ] || { kill -CONT "${!dead}" && while_all_serve_until in_sync "${dead%_pid}"; }
         rm pause paused hold
         [ "$2" != KILL ] || start_replica "${dead%_pid}"
@@ -133,8 +133,8 @@ run_round() { # RELEASE SIGNAL-FOR-THE-MASTER
 
 nobody_rolls() { [ -z "$(rollout '[.hosts[] | select(.state == "rolling") | .host] | join(" ")')" ]; }
 
-# How each host stands in a halted rollout to releases/2: h4 failed, and those that did not begin are as they were,
-# which may be how an earlier one left them.
+# State of each host in a halted rollout to releases/2: h4 failed, and hosts that did not begin keep the state of an
+# earlier rollout.
 each_host_is_unchanged() {
         local host
         asked=h5
@@ -154,7 +154,7 @@ each_host_is_unchanged() {
 }
 
 @test "five hosts under load: missing code, a release that does not boot, then sqmgr and the Redis master killed during a rollout" {
-        # Without a key a host begins no more than one rollout in five minutes that was not ordered on itself.
+        # Without a key a host begins at most one rollout in five minutes that was ordered elsewhere.
         (umask 077 && head -c 32 /dev/urandom | base64 >key)
         replicas='b c' fleet_lines="rollout_hosts = 2
 rollout_key_file = $folder/key"
@@ -169,7 +169,7 @@ rollout_key_file = $folder/key"
         on h4 fleet_is '.generation == 1'
         each_host_is_unchanged
 
-        # Now it has arrived there, and does not boot.
+        # Now the release is there, and does not boot.
         make_host_release h4 2 'abort "no database.yml"'
         link_host h4 2
         run -1 on h3 sqmgrctl restart --everywhere --release releases/2 --wait --timeout 300s

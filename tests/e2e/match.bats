@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# The worker is the process that beats, wherever it is below the one started; one that beats elsewhere is let be.
+# The worker is the process that sends heartbeats, at any depth below the started one; workers with heartbeats elsewhere
+# are left alone.
 # seconds: 100
 # promises: P1
 load helpers
@@ -146,7 +147,7 @@ END
         [ "$(sqmgrctl events --json | jq -s '[.[].events[]? // .[] | select(.event == "host-name")] | length')" = 1 ]
         redis smembers processes | grep -q '^after:'
 
-        # Those that beat under the second name are known to a sqmgr that is called by a third.
+        # Workers with heartbeats under the second name are recognized by an sqmgr with a third name.
         before=$(worker_pids)
         nsenter --target "$sqmgr_pid" --uts sh -c 'echo third >/proc/sys/kernel/hostname'
         run -0 sqmgrctl reexec

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# A worker over its memory threshold is replaced first and leaves when its jobs are done; a restart takes no memory that
-# the others need.
+# A worker above its memory threshold is replaced first and exits after its jobs; a restart takes no memory that other
+# workers need.
 # seconds: 80
 # promises: P1 P2
 load helpers
@@ -52,7 +52,7 @@ END
         wait_until 30 has_started 6
         sqmgrctl restart
         wait_until 60 fleet_is '.waits_for | startswith("waits for memory: ")'
-        # As many as there is room for are ready, and as many old ones finish their jobs.
+        # As many new workers as memory allows are ready, and as many old ones finish their jobs.
         wait_until 60 fleet_is 'any(.workers[]; .state == "quiet") and .active == 3 and .starting == 0'
         alive "$old"
         fleet_is '.rollout.state == "running" and (.waits_for | startswith("waits for memory: "))'

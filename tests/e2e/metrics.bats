@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# The numbers that Prometheus reads.
+# Metrics for Prometheus.
 # seconds: 15
 # promises: none
 load helpers
@@ -53,7 +53,7 @@ metric_is() { sqmgrctl metrics | grep -qFx "$1"; } # LINE
         sqmgrctl metrics >text
         run -0 promtool check metrics <text
         [ -z "$output" ]
-        # Nothing is told by what ends with each process, and each family has its help and its type.
+        # No label contains a pid, and each family has its help and its type.
         run ! grep -E '[{,]pid=' text
         sed -E '/^#/d; s/[{ ].*//; s/_(sum|count)$//' text | sort -u >families
         [ -s families ]

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# Framework native with real workers, each of which speaks through a file of contrib/heartbeat: Bull's, BullMQ's, Celery's
-# and some of our own.
+# Framework native with real workers, each using a library of contrib/heartbeat: Bull, BullMQ, Celery and scripts of our
+# own.
 # seconds: 130
 # promises: P1 P4 P5
 # shellcheck disable=SC1091,SC2030,SC2031
@@ -20,7 +20,7 @@ end_load() { # KIND PID
 counts() { redis hlen "ledger:$1:$2"; } # KIND started|done|holders
 has_counted() { [ "$(counts "$1" "$2")" -ge "$3" ]; } # KIND started|done NUMBER
 jobs_of() { redis get "ledger:$1:jobs"; } # KIND
-# Who is gone holds none.
+# A worker that is gone holds no job.
 none_cut_off() { # KIND
         local holder
         for holder in $(redis hvals "ledger:$1:holders"); do
@@ -33,7 +33,7 @@ none_lost() { # KIND: once its load has ended
         [ "$({ redis hvals "ledger:$1:started" && redis hvals "ledger:$1:done"; } | sort -u)" = 1 ]
 }
 ended_what_began() { [ "$(counts "$1" "done")" = "$(counts "$1" started)" ]; } # KIND
-# They are seen together for as long as the new ones' trial takes, at the least.
+# Old and new workers overlap for at least the trial of the new ones.
 has_both_generations() { fleets_are '(.workers | length) == 4'; }
 list_is_empty() { [ "$(redis llen "$1")" = 0 ]; } # LIST
 none_active() { # KIND: by the word of the queue itself
@@ -74,7 +74,7 @@ END
                 gone "$old"
                 none_cut_off bull
                 none_cut_off bullmq
-                # The load was there all the while.
+                # The load was present all the time.
                 wait_until 20 has_counted bull "done" $((n_bull + 20))
                 wait_until 20 has_counted bullmq "done" $((n_bullmq + 20))
         done
@@ -85,7 +85,7 @@ END
         none_active bull
         none_active bullmq
         fleets_are ".generation == $((rounds + 1)) and .crash.count == 0"
-        # Each was told to exit when it was idle, and did.
+        # Each got TERM when it was idle, and exited.
         not grep -qE 'SIGKILL|exited with status [1-9]' "$folder/sqmgr.log"
         [ "$(redis scard sqmgr:workers)" = 4 ]
 }
@@ -146,7 +146,7 @@ END
         run -0 sqmgrctl restart --wait=drained --timeout 120s
         gone "$old"
         [ "$(jobs_of celery)" = 168 ]
-        # On its way from Redis to a worker that ends, Celery may lose one itself: sqmgr.ini(5) says so of plain, too.
+        # Celery itself may lose a job on its way from Redis to a worker that exits, as sqmgr.ini(5) says of plain.
         wait_until 60 has_counted celery "done" 166
         wait_until 60 ended_what_began celery
         [ "$({ redis hvals ledger:celery:started && redis hvals ledger:celery:done; } | sort -u)" = 1 ]
@@ -193,7 +193,7 @@ END
                 run -0 sqmgrctl restart --wait=drained --timeout 120s
                 gone "$old"
         done
-        # Without the one, the other's workers are looked after, and no job waits for it.
+        # While one Redis is down, workers of the other are supervised, and no job waits.
         kill -STOP "$other_pid"
         add_jobs "$folder/ruby-redis" 5000 50
         sidekiqs=$(fleet '[.workers[].pid] | join(" ")')
