@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-# What the tests of the Debian package share: a machine without sqmgr, and the package, which is made where that has not
-# been done.
+# Shared by the tests of the Debian package: a machine without sqmgr, and the package, which is built if missing.
 # shellcheck shell=bash disable=SC1091,SC2034,SC2154
 load machine
 . "$BATS_TEST_DIRNAME/native/modules.bash"

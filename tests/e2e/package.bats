@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# The Debian package on a machine with the real systemd: upgrades under load, to what is good and what is broken; back
-# again; removal and purge. The package before is this one with the programs of the build before.
+# The Debian package on a machine with the real systemd: upgrades under load to working and broken packages, downgrade,
+# removal and purge. The earlier package is this one with the programs of the earlier build.
 # seconds: 140
 # promises: P1 P4
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034
@@ -18,7 +18,7 @@ needs_the_build_before() {
         [ ! -e "$before/none" ] || skip "$(cat "$before/none")"
 }
 
-# The package with another version and, if so wanted, another program.
+# Repacks the package with another version and optionally other programs.
 repack() { # VERSION [SQMGR [SQMGRCTL]]: its file
         local tree=$folder/tree.$1
         dpkg-deb -R "$(package)" "$tree"
@@ -30,7 +30,7 @@ repack() { # VERSION [SQMGR [SQMGRCTL]]: its file
         echo "$folder/$1.deb"
 }
 
-# The other package, for that one.
+# Repacks the package of sqmgr-web for that one.
 repack_web() { # VERSION: its file
         local tree=$folder/web.$1
         dpkg-deb -R "$(package sqmgr-web)" "$tree"
@@ -43,7 +43,7 @@ status_is() { [ "$(in_machine dpkg-query -W -f '${db:Status-Abbrev}' sqmgr)" = "
 
 shop() { socket=/run/sqmgr/shop/control.sock "$@"; }
 
-# Which process each is: sqmgr and its workers, with when these began.
+# Prints the process of sqmgr and of each worker, with its start time.
 processes() {
         local pid stat
         for pid in $(main_pid) $(main_pid sqmgr@shop) $(app_pids); do
@@ -56,7 +56,7 @@ runs_the_installed() { # [UNIT]
         [ "$(in_machine stat -Lc %d:%i "/proc/$(main_pid "${1-sqmgr}")/exe")" = "$(in_machine stat -c %d:%i /usr/sbin/sqmgr)" ]
 }
 
-# One busy fleet, and an instance whose restart has halted: its release does not boot.
+# A busy fleet, and an instance with a halted restart: its release does not boot.
 begin_both() {
         configure <<<'active_process_count = 2'
         put /etc/sqmgr/shop.ini <<'END'
@@ -85,7 +85,7 @@ END
 shop_is_unchanged() { shop fleet_is '.rollout.state == "halted" and .active == 1 and .generation == 2'; }
 starts() { unit show -p NRestarts,ExecMainStartTimestampMonotonic sqmgr sqmgr@shop; }
 
-# As it was, but for the program: nothing was started, stopped or ended.
+# Unchanged except for the program: nothing was started, stopped or ended.
 is_unchanged() {
         [ "$(processes)" = "$were" ] && [ "$(starts)" = "$began" ] && shop_is_unchanged
 }
@@ -190,7 +190,7 @@ own_runs_the_installed() {
         is_unchanged
         runs_the_installed
 
-        # Settings that have errors are no fault of the package, and are told as well.
+        # Settings with errors are not the fault of the package; the upgrade succeeds and reports them.
         in_machine sed -i '$a nonsense = 1' /etc/sqmgr/shop.ini
         run -1 dpkg_i "$(repack 9.0.2-1)"
         [[ $output == *"shop.ini:"*"unknown key 'nonsense'"* ]]
@@ -281,8 +281,8 @@ app_is_unchanged() { [ "$(main_pid sqmgr-app@app)" = "$app_pid" ] && [ "$(app wo
         [ "$(left)" = "$before_all" ] || diff <(echo "$before_all") <(left)
 }
 
-# Put in its place, as dpkg does.
-replace() { # LIBRARY [BYTES]: so much of it
+# Replaces the file as dpkg does.
+replace() { # LIBRARY [BYTES]: only its first BYTES
         in_machine sh -c 'cp -p "$0" "$0.new" && truncate -s "${1:-+0}" "$0.new" && mv "$0.new" "$0"' "$@"
 }
 maps_what_is_gone() { in_machine grep -q 'libinih.*(deleted)' "/proc/$(main_pid "$1")/maps"; } # UNIT
@@ -362,7 +362,7 @@ web_is() { [ "$(web "$1" 2>/dev/null)" = "$2" ]; }
 }
 web_files() { in_machine find /etc /run /usr /var ! -path '/run/systemd/*' -name '*sqmgr-web*' | sort; }
 
-# What the package, its scripts and sqmgr leave on the machine, and the user.
+# Everything that the package, its scripts and sqmgr leave on the machine, and the user.
 left() { in_machine find /etc /run /usr /var /root -name '*sqmgr*' ! -path '/root/sqmgr*.deb' ! -path /etc/sqmgr-machine | sort; }
 
 @test "removal drains and names surviving workers, which a new installation adopts; purge leaves nothing" {
@@ -374,7 +374,7 @@ left() { in_machine find /etc /run /usr /var /root -name '*sqmgr*' ! -path '/roo
         in_machine sed -i 's/^\[sqmgr\]/&\non_stop = leave/' /etc/sqmgr/shop.ini
         unit reload sqmgr@shop
         kept=$(shop worker_pids)
-        # Another process of its user, with a name that is to be taken for words of the package's.
+        # Another process of its user, whose name imitates a message of the package.
         in_machine setpriv --reuid app --regid app --init-groups \
                 perl -e '$0 = "\e[31mred\nall is well"; sleep 1000' 3>&- 9>&- &
         wait_until 20 in_machine pgrep -u app red

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# The page of sqmgr-web in a real Chromium: it says what sqmgrctl says, follows what happens, and offends nobody.
+# The page of sqmgr-web in a real Chromium: it shows what sqmgrctl shows, follows changes, and passes the accessibility
+# checks.
 # seconds: 60
 # promises: none
 load helpers
@@ -15,7 +16,7 @@ start_web() { # [SOCKET]
 }
 web_answers() { (exec 8<>"/dev/tcp/127.0.0.1/$port"); }
 
-start_all() { # [LINE]: of the first fleet
+start_all() { # [LINE]: of the section of the first fleet
         needs_modules "$page_tests"
         command -v sqmgr-web >/dev/null || skip 'this build has no sqmgr-web'
         start_redis
@@ -36,7 +37,7 @@ END
 }
 all_active() { sqmgrctl status --json | jq -e '[.fleets[] | .active] == [3, 1] and all(.fleets[].workers[]; .ready)' >/dev/null; }
 
-# What the browser keeps is gone with the test.
+# The profile of the browser is removed with the test.
 browse() { # COMMAND [ARGUMENT...]
         mkdir -p "$folder/home"
         HOME=$folder/home TMPDIR=$folder XDG_CONFIG_HOME='' XDG_CACHE_HOME='' NODE_PATH=$page_modules timeout -k 5 400 \
@@ -45,7 +46,7 @@ browse() { # COMMAND [ARGUMENT...]
 
 setup_file() { page_modules=$(modules_folder "$page_tests")/node_modules && export page_modules; }
 
-# What of a status is to be seen, in the form of `page.js values`: no number that changes from one moment to the next.
+# Prints the visible parts of a status in the form of `page.js values`, without numbers that change continuously.
 shown='[.fleets[] | {name, target, active, generation,
         workers: [.workers[] | {id, state, busy: "\(.busy)/\(.concurrency)", generation, pid}] | sort_by(.id)}]'
 on_page='[.fleets[] | {name, target: (.facts[0] | capture("of (?<n>[0-9]+) active").n | tonumber),
@@ -53,7 +54,7 @@ on_page='[.fleets[] | {name, target: (.facts[0] | capture("of (?<n>[0-9]+) activ
         generation: (.facts[3] | capture("^generation (?<n>[0-9]+)").n | tonumber),
         workers: [.workers[] | {id, state, busy, generation, pid}] | sort_by(.id)}]'
 
-agrees() { # [no-script]: differences has where not
+agrees() { # [no-script]: the differences are in the file differences
         browse values "$@" >page.json
         sqmgrctl status --json >status.json
         diff <(jq "$shown" status.json) <(jq "$on_page" page.json) >differences
@@ -65,7 +66,7 @@ agrees() { # [no-script]: differences has where not
         wait_until 10 fleet_is '[.workers[].busy] == [2, 2, 2]'
         redis sadd queues '<img src=x onerror=alert(1)>' >/dev/null
         redis lpush 'queue:<img src=x onerror=alert(1)>' '{"class":"Job","args":[],"enqueued_at":1}' >/dev/null
-        # Asked by nobody, sqmgr-web asks each 5 s.
+        # Without clients, sqmgr-web queries sqmgr every 5 s.
         wait_until 20 agrees no-script || { cat differences && false; }
         wait_until 20 agrees || { cat differences && false; }
         [ "$(jq -r .headline page.json)" = 'Healthy.' ]
@@ -78,7 +79,7 @@ agrees() { # [no-script]: differences has where not
         [ "$(jq .images page.json)" = 0 ]
 }
 
-# It says no more once it has failed.
+# The watch prints nothing more after it has failed.
 has_seen() { grep -qxF "$1" seen || gone "$watcher"; }
 expect_seen() { # WHAT
         wait_until 60 has_seen "$1"
@@ -107,11 +108,11 @@ expect_seen() { # WHAT
 
 no_mailers() { sqmgrctl status --json | jq -e '.fleets[1].workers == []'; }
 
-# What is news moves the page, and rightly so.
+# New events legitimately shift the page.
 page_shows_all() { browse values "$@" >page.json && jq -e '([.findings[] | select(startswith("notice") | not)] | length) >= 3 and (.fleets[1].workers == []) and
         (.halted | test("Reason: .+sqmgrctl .*restart default")) and (.rollouts[0].title | test("rollout [0-9]+ of group .shop. halted")) and (.rollouts[0].hosts[0][1] | test("^failed")) and
         .rollouts[0].hosts[1][0] == "<img src=x onerror=alert(1)>" and .images == 0' page.json; }
-# Whoever writes to Redis names hosts as he likes.
+# Anyone with write access to Redis can choose names of hosts.
 forge_host() { # HOST
         redis hset sqmgr:rollout:shop:hosts "$1" 'x 1 '
         redis zadd sqmgr:rollout:shop:states 0 "$1"
@@ -141,7 +142,7 @@ forge_host() { # HOST
 
 mailers_drain() { sqmgrctl status --json | jq -e '.fleets[1].rollout.draining == 2'; }
 
-# Made anew by a run with RENEW_PICTURES=1: whoever changes the page looks at them.
+# RENEW_PICTURES=1 renews the pictures: review them.
 @test "page: the pictures in README and docs/monitoring.md are current" {
         local picture
         grep -qF "(contrib/pictures/page.png)" "$top/README.md"
@@ -161,21 +162,21 @@ command = $(stub_command)
 active_process_count = 2
 memory_threshold = 3M
 END
-        # Under a name that needs no -s: sqmgrctl is shown as it is typed for the first sqmgr of a machine.
+        # A short path that needs no -s: commands look as they do for the first sqmgr of a machine.
         ln -s sqmgr.read.sock socket
         start_web "$folder/socket"
         echo 2 >"$folder/steer/busy"
         wait_until 10 fleet_is '[.workers[].busy] | all(. == 2)'
         sqmgrctl restart mailers
         wait_until 60 mailers_drain
-        # The curves are to have a history.
+        # The graphs need a history.
         sleep 20
         browse picture "$top/contrib/pictures/page.png" 1200 light 960
         echo 0 >"$folder/steer/busy"
         echo 'config/database.yml: no such file' >"$folder/steer/fail"
         sqmgrctl restart default
         wait_until 60 fleet_is '.rollout.state == "halted" and .starting == 0'
-        # The same.
+        # As above.
         sleep 6
         browse picture "$top/contrib/pictures/page-narrow.png" 390 dark 844
 }

@@ -1,12 +1,12 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# Framework plain: any process, of which nothing is known but that it runs. Puma, Celery and Delayed::Job are the real
-# ones, of Debian's packages.
+# Framework plain: any process, of which sqmgr knows only that it runs. Puma, Celery and Delayed::Job are the real
+# programs of Debian's packages.
 # promises: P1 P2 P4
 # seconds: 75
 load helpers
 
-# Counts its signals, and ends after one once it may.
+# Counts its signals, and exits after a signal once allowed.
 signal_recorder() {
         mkdir -p "$folder/told"
         cat >"$folder/steady.rb" <<'END'
@@ -16,7 +16,7 @@ sleep 0.05 until File.exist?("finish") && File.exist?("told/#{$$}")
 END
         echo "ruby --disable-gems $folder/steady.rb"
 }
-handle_signals() { # PID...: that it runs does not say so yet
+handle_signals() { # PID...: a running process may not have its handlers yet
         local pid
         for pid; do
                 [ -e "$folder/heeds.$pid" ] || return 1
@@ -32,7 +32,7 @@ signaled_once() { # SIGNAL PID...
 shown() { sqmgrctl status --json | jq -r ".fleets[] | select(.name == \"$1\") | .workers[0] | $2"; } # FLEET WHAT
 is_shown() { [ "$(shown "$1" "$2")" = "$3" ]; }
 
-# Whoever connects to where the Redis would be leaves a trace.
+# Records any connection to the address of the missing Redis.
 watch_redis() {
         launch redis ruby --disable-gems -rsocket -e 'server = UNIXServer.new("redis.sock"); File.write("watched", "")
                 loop { server.accept.close; File.write("asked", "") }'
@@ -85,7 +85,7 @@ END
         wait_until 10 [ -e "$folder/asked" ]
 }
 
-# The state file cannot be written from before the signals until sqmgr is killed: the ledger alone has them.
+# The state file cannot be written from before the signals until sqmgr is killed: only the ledger records them.
 @test "kill -9 after stop signals missing from the state: none is sent again, and a later start is known" {
         configure <<END
 framework = plain
@@ -196,12 +196,12 @@ END
         wait_until 20 fleet_is '.active == 1 and (.workers | length) == 1'
 }
 
-# A listening socket that all generations share, as systemd would hold one.
+# A listening socket shared by all generations, as with systemd socket activation.
 puma_fleet() {
         cat >"$folder/hold.rb" <<'END'
 require "socket"
 listener = TCPServer.new("127.0.0.1", 0)
-# It is accepted from once the request has come: a server that ends lets no connection go without one.
+# Connections are accepted only once their request has arrived: a server that exits closes none without a request.
 listener.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_DEFER_ACCEPT, 60)
 door = UNIXServer.new("door")
 File.write("port.new", listener.addr[1])
@@ -269,8 +269,8 @@ served_by() { [ "$(cat "$folder/served")" -ge "$1" ]; }
         not grep -qE 'crash|kill -9|SIGKILL' "$folder/sqmgr.log"
 }
 
-# Celery loses one now and then as it ends, before it has begun, and once in a while a worker of it does not exit. What
-# it has just begun and not yet acknowledged it puts back, once in many runs: that one is done, and done again.
+# Celery occasionally loses a task that has not begun as it exits, and rarely a worker does not exit. Rarely it returns
+# a task that has just begun and is not acknowledged: that task is done twice.
 @test "Celery under load: two restarts cut off no task" {
         start_redis
         cat >"$folder/tasks.py" <<END
@@ -295,7 +295,7 @@ END
         start_sqmgr
         wait_until 20 ready 2
         cd "$folder"
-        # What is fetched and not begun is in neither.
+        # Tasks fetched and not begun are counted in neither.
         settled() { [ "$(redis llen celery)" = 0 ] && [ "$(jobs_started)" = "$(jobs_done)" ] && has_done 80; }
         enqueue_tasks() { /usr/bin/python3 -c "import tasks; [tasks.work.delay(number) for number in range($1, $2)]"; }
         enqueue_tasks 0 60

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# With SQMGR_LONG=1: a template that is stopped, as a debugger does, is not given up soon: a worker that waits for it comes back at last.
+# With SQMGR_LONG=1: a template that is stopped, as by a debugger, is not given up soon. A worker that waits for it
+# finally starts.
 # seconds: 2
 # promises: P8
 load preload
@@ -11,7 +12,7 @@ load preload
         old=$(worker_pids) template=$(template)
         kill -STOP "$template"
         kill -KILL "${old%% *}"
-        # Seconds in which it is stopped count little.
+        # Seconds in which the template is stopped count less.
         wait_until 10 fleet_is '(.workers | length) == 1'
         wait_until 120 other_template_than "$template"
         wait_until 10 gone "$template"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# Workers forked from a loaded Rails application: ActiveJob on Sidekiq, its rows in PostgreSQL.
+# Workers forked from a loaded Rails application: ActiveJob on Sidekiq, with rows in
+# PostgreSQL.
 # seconds: 100
 # promises: P1
 # shellcheck disable=SC1091,SC2034
@@ -25,7 +26,7 @@ END
         wait_until 120 ready 3
 }
 
-# Of the jobs with these numbers. Numbers go as numbers.
+# Enqueues jobs with these numbers. Numbers are passed as numbers.
 perform_later() { # JOB FIRST LAST ARGUMENT...
         (cd "$folder/app" && bundle exec ruby -r ./config/environment -e '
                 job, first, last, *arguments = ARGV
@@ -36,7 +37,7 @@ runs_are() { sql_is 'SELECT count(*) FROM runs' "$1"; }
 job_count_is() { [ "$(sqmgrctl jobs --json | jq '.jobs | length')" = "$1" ]; }
 template() { fleet ".template.$1"; }
 
-# By its nonce each tells itself apart; a fork would have its template's.
+# The nonce identifies a process; a fork that inherited it would have its template's.
 nonces() { redis smembers processes | awk -F: '{ print $NF }' | sort -u | wc -l; }
 
 @test "preload: each worker of a Rails application has its own nonce, and every job runs once through a restart and a kill -9" {
@@ -44,7 +45,7 @@ nonces() { redis smembers processes | awk -F: '{ print $NF }' | sort -u | wc -l;
         fleet_is '.template | .state == "ready" and .generation == 1 and .memory_bytes > 0 and .refused == null'
         old=$(worker_pids) first=$(template pid)
 
-        # The old workers hold these until the new ones have run the others.
+        # Old workers hold these jobs until the new workers have run the others.
         perform_later NoteJob 1 15 "$folder/old"
         wait_until 30 job_count_is 15
         perform_later NoteJob 16 200 0.1
@@ -58,7 +59,7 @@ nonces() { redis smembers processes | awk -F: '{ print $NF }' | sort -u | wc -l;
         perform_later NoteJob 201 215 "$folder/new"
         wait_until 30 job_count_is 15
         [ "$(nonces)" = 3 ]
-        # The last beats told of its jobs, which are put back.
+        # The last heartbeats listed its jobs, which are requeued.
         read -r victim _ <<<"$(worker_pids)"
         kill -KILL "$victim"
         wait_until 30 gone "$victim"
@@ -88,7 +89,7 @@ has_event() { sqmgrctl events --json | jq -es "any(.[]; $1)"; }
         sql_is 'SELECT count(*) FROM runs WHERE wrong <> 0' 0
         sql_is 'SELECT count(*) FROM runs WHERE loader <> pid' 0
 
-        # The release that has put it right.
+        # The release that fixes this.
         sed -i 's/^  CONNECTION = .*/  CONNECTION = nil/' app/app/jobs/ask_job.rb
         run -0 sqmgrctl restart --wait --timeout 300s
         fleet_is '.template | .state == "ready" and .refused == null'

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# What cannot be forked boots separately, and is told of; a template that means harm does none.
+# If forking is impossible, workers boot separately and the reason is reported. A hostile
+# template does no harm.
 # seconds: 60
 # promises: P1 P4 P8
 load preload
@@ -29,12 +30,12 @@ refused_like() { fleet .template.refused | grep -q "$1"; }
         sqmgrctl metrics | grep -qx 'sqmgr_template_refused{fleet="default"} 1'
         touch release
         wait_until 20 has_done 1
-        # Each for itself from now on.
+        # From now on each worker boots separately.
         kill_worker "$first" 2
         [ "$(releases 2)" = 1:2 ]
         event_count_is preload-refused 1
         all_are_known
-        # What is mended is tried anew.
+        # After a fix, preloading is tried again.
         set_line command 'sidekiq -r ./app.rb -c 1'
         sqmgrctl reload
         run -0 sqmgrctl restart --wait --timeout 120s
@@ -118,7 +119,7 @@ log_has() { grep -qE "$1" sqmgr.log; }
         for how in "${!said[@]}"; do
                 wait_until 60 log_has "($how/1|fleet '$how').*${said[$how]}"
         done
-        # sqmgr is as it was, and so is the fleet beside them.
+        # sqmgr still runs, and so do the workers of the other fleet.
         [ "$(worker_pids)" = "$old" ]
         kill_worker "${old##* }" 2
         [ "$(template)" = "$template" ]

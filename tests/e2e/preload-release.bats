@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# New code and new settings with `preload = yes`: another template is loaded, and what the old one is for.
+# New code and new settings with `preload = yes`: when another template is loaded, and when the old template is still
+# used.
 # seconds: 60
 # promises: P1 P2 P6 P7
 load preload
@@ -15,7 +16,7 @@ load preload
         sqmgrctl restart
         wait_until 30 template_is '.state == "loading" and .generation == 2 and .kept_generation == 1'
         [ "$(worker_pids)" = "$old" ]
-        # What crashes meanwhile comes back, from what is there.
+        # Workers that crash meanwhile are replaced from the current template.
         # shellcheck disable=SC2086
         kill_worker "$(without "$old" $busy)" 3
         fleet_is 'all(.workers[]; .generation == 1 and .state == "active")'
@@ -29,7 +30,7 @@ load preload
         wait_until 60 fleet_is '.active == 3 and .rollout.state == "done" and all(.workers[] | select(.state == "active"); .generation == 2)'
         wait_until 20 gone "$old_template"
         template_is '.state == "ready" and .generation == 2 and .kept_generation == null'
-        # Those with a job live on without their template.
+        # Workers with a job keep running without their template.
         [ "$(releases 3)" = 2:3 ]
         alive "$busy"
         touch release
@@ -79,7 +80,7 @@ load preload
         fleet_is "any(.workers[]; .pid == ${old##* } and .outdated)"
         [ "$(ask_releases 2 | sort -k3 | cut -d' ' -f3 | xargs)" = 'sour sweet' ]
 
-        # preload = no: no worker is ended, and the next are started.
+        # preload = no: no worker is ended, and the next ones boot separately.
         current=$(template) old=$(worker_pids)
         set_line preload no
         sqmgrctl reload
@@ -90,7 +91,7 @@ load preload
         fleet_is 'all(.workers[]; .forked | not)'
         [ "$(forks)" = "" ]
         [ "$(ask_releases 2 | cut -d' ' -f3 | xargs)" = 'sour sour' ]
-        # And back.
+        # Back to preload = yes.
         set_line preload yes
         sqmgrctl reload
         wait_until 60 template_ready

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# The Ruby side of `preload = yes`, with real Sidekiq: one process loads the application, and its forks are workers like
-# any other. preload_stand.py stands in for sqmgr.
+# The Ruby side of `preload = yes`, with real Sidekiq: one process loads the application, and its forks are ordinary
+# workers. preload_stand.py takes the place of sqmgr.
 # seconds: 45
 # promises: P1 P4
 # shellcheck disable=SC2030,SC2031
@@ -14,7 +14,7 @@ export PRELOAD=$top/src/preload/sqmgr-preload.rb
 
 preload_stand() { python3 "$e2e/preload_stand.py" "$@"; }
 
-# Sets $template, and leaves the rest of its message in the file `ready`.
+# Sets $template, and writes the rest of its message to the file `ready`.
 start_template() { # [--user UID] COMMAND...
         rm -f stand
         launch stand python3 "$e2e/preload_stand.py" serve "$@"
@@ -52,7 +52,7 @@ is_sqmgrs() { [ "$(ps -o ppid= -o sid= "$1" | xargs)" = "$stand_pid $1" ]; } # P
 has_env_markers() { # PID INDEX
         tr '\0' '\n' <"/proc/$1/environ" | grep -E '^SQMGR_(WORKER|INDEX|GENERATION|START)=' | sort | cmp - <(env_markers "$2" | sort)
 }
-# In less time than a Ruby takes to begin.
+# Pushes without a start of Ruby, which would take longer.
 push() { # JID CLASS [PATH]
         redis lpush queue:default "{\"class\":\"$2\",\"args\":[${3:+\"$3\"}],\"jid\":\"$1\",\"queue\":\"default\",\"retry\":false}"
 }
@@ -93,11 +93,11 @@ lines() { [ "$(sort "$1" 2>/dev/null)" = "$(printf '%s\n' "${@:2}" | sort)" ]; }
                 [ "$(fact "$worker" .child)" = "$child" ]
                 [ "$(fact "$worker" .original)" = "$child" ]
         done
-        # Of four kinds.
+        # Random values of four kinds.
         [ "$(for worker in "${workers[@]}"; do fact "$worker" '.random[]'; done | sort -u | wc -l)" = 12 ]
         lines forks "${workers[@]}"
         lines startups "${workers[@]}"
-        # In the template alone, where Ruby has one.
+        # In the template alone, if Ruby has it.
         ! ruby -e 'exit Process.respond_to?(:warmup)' || lines called.warmup "$template"
 
         touch go
@@ -112,7 +112,7 @@ lines() { [ "$(sort "$1" 2>/dev/null)" = "$(printf '%s\n' "${@:2}" | sort)" ]; }
         lines exits "${workers[@]}"
         lines terms "${workers[@]}"
         lines buffered once
-        # Their main threads, too, are told apart in the log.
+        # The log also distinguishes their main threads.
         [ "$(grep 'Running in ruby' stand.log | grep -o 'tid=[^ :]*' | sort -u | wc -l)" = 3 ]
 
         preload_stand close
@@ -128,15 +128,15 @@ lines() { [ "$(sort "$1" 2>/dev/null)" = "$(printf '%s\n' "${@:2}" | sort)" ]; }
         preload_stand drop "$pid"
         [ "$(preload_stand wait "$pid")" = 'exit 0' ]
 
-        # What the application does as it is forked may fail.
+        # A fork hook of the application may fail.
         touch refuse
         [ "$(preload_stand fork SQMGR_WORKER=default/1)" = $'error\nerrno=125\nnot now' ]
         rm refuse
 
-        # Whatever else comes is left alone, and no descriptor is kept.
+        # Other messages are ignored, and none of their descriptors is kept.
         preload_stand send 2 wink fork
         preload_stand send 0 fork SQMGR_WORKER=default/1
-        # Its parent may take its time to end: until then it is none of sqmgr's children.
+        # The process in between may exit slowly: until then the fork is not a child of sqmgr.
         touch dawdle
         pid=$(preload_stand surplus SQMGR_WORKER=default/1)
         preload_stand go "$pid"
@@ -147,7 +147,7 @@ lines() { [ "$(sort "$1" 2>/dev/null)" = "$(printf '%s\n' "${@:2}" | sort)" ]; }
         [ ! -e exits ]
         [ ! -s other.log ]
 
-        # Its workers live on.
+        # Its workers keep running.
         kill -TERM "$template"
         [ "$(preload_stand wait "$template")" = 'signal 15' ]
         preload_stand over
@@ -244,7 +244,7 @@ works_through() { # COMMAND...
         push "$worker" Tell "$folder/go"
         wait_until 20 have_facts "$worker"
         { read -r child && read -r original; } <boot
-        # Bundler has its own before it.
+        # Bundler's own option comes before it.
         [[ $child == '["'*"$RUBYOPT\", nil, [], []]" ]]
         [ "$original" = "[\"$RUBYOPT\", nil, [], []]" ]
         [ "$(fact "$worker" .child)" = "$child" ]
@@ -262,7 +262,7 @@ works_through() { # COMMAND...
         export RUBYOPT=-W:no-deprecated
         echo 'gem "sidekiq"' >Gemfile
         printf '%s\n' '#!/usr/bin/env ruby' 'load Gem.bin_path("sidekiq", "sidekiq")' >binstub
-        # One that loads the same and does not run it, is not the one.
+        # A process that loads the same file and does not run Sidekiq is not the template.
         printf '%s\n' '#!/usr/bin/env ruby' 'require "sidekiq/cli"' 'exit system("sidekiq", *ARGV)' >stays
         chmod 755 binstub stays
 
@@ -276,7 +276,7 @@ works_through() { # COMMAND...
 
 @test "a rotated log: a new worker writes to the new file" {
         start_redis
-        # What the application has turned elsewhere by itself stays there.
+        # Output that the application has redirected by itself stays redirected.
         cat >app.rb <<END
 require "$e2e/preload_app"
 Sidekiq.configure_server { \$stderr.reopen("own.log", "a") }
@@ -303,7 +303,7 @@ END
         grep -qx 'child to stderr' own.log
         run ! grep "$worker" stand.log.1
 
-        # Where there can be none, as before.
+        # If the log cannot be opened, output stays as inherited.
         kill -TERM "$worker"
         [ "$(preload_stand wait "$worker")" = 'exit 0' ]
         start_worker 2 log=/proc/nowhere/worker.log
@@ -312,8 +312,8 @@ END
 }
 
 others_run() { [ "$(pgrep -c -u "$user" -x sleep)" = ${#others[@]} ]; }
-# From 3.3 on Ruby ends its timer thread before each fork. With glibc 2.42 it waits for good for one that it could not
-# make again: such a template sqmgr ends when it does not answer.
+# Since 3.3 Ruby ends its timer thread before each fork. With glibc 2.42 it waits forever for a timer thread that it
+# could not recreate: sqmgr ends such a template when it does not answer.
 outlives_a_failure() {
         ruby -e 'exit RUBY_VERSION < "3.3"' ||
                 [ "$(printf '%s\n' 'glibc 2.42' "$(getconf GNU_LIBC_VERSION)" | sort -V | head -n 1)" != 'glibc 2.42' ]
@@ -323,12 +323,12 @@ outlives_a_failure() {
         local room said limit=12 user=$((2000000 + $$)) others=()
         [ "$(id -u)" = 0 ] || skip 'not root'
         start_redis
-        # Where the checkout is, its user may not get to.
+        # The other user may not have access to the checkout.
         cp "$PRELOAD" "$e2e"/{app,preload_app}.rb .
         chmod 777 . redis.sock
         ulimit -S -u $limit
         PRELOAD=$folder/sqmgr-preload.rb start_template --user $user sidekiq -r ./preload_app.rb -c 1
-        # Others of its user leave no room, then more and more: the first process is not had, then the second.
+        # Other processes of its user leave no place, then more and more: first the first fork fails, then the second.
         for ((room = limit - $(find "/proc/$template/task" -mindepth 1 -maxdepth 1 | wc -l); room > 0; room--)); do
                 launch other setpriv --reuid "$user" --clear-groups sleep 1000
                 others+=($!)
@@ -345,7 +345,7 @@ outlives_a_failure() {
                 said=$(preload_stand fork SQMGR_WORKER=default/1)
         done
 
-        # There it needs more than one.
+        # The worker then needs more than one process.
         [ ${#others[@]} = 0 ] || kill "${others[@]}"
         worker=$said
         preload_stand go "$worker"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# Templates and sqmgr die, freeze and run short: no worker is touched, none is unknown, and there are as many as before.
+# Templates and sqmgr die, freeze and run short of resources: no worker is signaled or unknown, and the count is kept.
 # seconds: 90
 # promises: P1 P3 P4 P8
 # shellcheck disable=SC2030,SC2031
@@ -24,7 +24,7 @@ load preload
         all_are_known
 }
 
-# Workers, and the template that is kept.
+# True if one marked process is no worker: the template, which is kept.
 all_are_known_but_one() {
         local workers
         # shellcheck disable=SC2086
@@ -125,7 +125,7 @@ loads_begun() { [ "$(wc -l <loading)" = "$1" ]; }
         wait_until 20 all_are_known
 }
 
-# Each worker notes that it begins.
+# Each worker records its start.
 noting='Sidekiq.configure_server { |config| config.on(:startup) { File.write("../began", "#{Process.pid}\n", mode: "a") } }'
 began() { sort -un began | xargs; }
 was_known() { grep -qx "$1" known || grep -qE "default/[0-9]+ \(pid $1\) " sqmgr.log; } # PID
@@ -138,9 +138,9 @@ queue_is_empty() { [ "$(redis llen queue:default)" = 0 ]; }
         enqueue 200 Sleep 0.3
         for round in {1..15}; do
                 read -r -a pids <<<"$(worker_pids)"
-                # Of as many as are there by now.
+                # Up to three, if as many exist.
                 kill -KILL "${pids[@]:0:$((1 + round % 3))}" || true
-                # The moment varies.
+                # Varies the moment.
                 [ $((round % 4)) = 0 ] || sleep "0.$(((round * 37) % 40))"
                 record_and_kill
                 start_sqmgr
@@ -153,7 +153,7 @@ queue_is_empty() { [ "$(redis llen queue:default)" = 0 ]; }
         wait_until 60 template_ready
         wait_until 20 all_are_known
         [ "$(fleet '.workers | length')" = 4 ]
-        # Each that began was told of as a worker.
+        # Each worker that began was reported as a worker.
         for pid in $(began); do
                 was_known "$pid" || { echo "nobody knew $pid" && false; }
         done
@@ -176,7 +176,7 @@ queue_is_empty() { [ "$(redis llen queue:default)" = 0 ]; }
         wait_until 60 ready 2
         old=$(worker_pids)
         disk=/proc/$sqmgr_pid/root$folder/state
-        # Where it would write is a directory, and not empty.
+        # A non-empty directory is at the path that it would write.
         wait_until 10 block "$disk/state.new"
         mkdir "$disk/state.new/taken"
         kill -KILL "${old%% *}"
@@ -184,7 +184,7 @@ queue_is_empty() { [ "$(redis llen queue:default)" = 0 ]; }
         grep -q 'cannot write the state file' sqmgr.log
         new=$(fleet '.workers[] | select(.waits_for_code == "state") | .pid')
         sqmgrctl why "$(fleet '.workers[] | select(.waits_for_code == "state") | .id')" | grep -q 'waits for its record in the state file'
-        # It has done nothing while another one takes a job, and has it.
+        # It does nothing while another worker takes a job and runs it.
         enqueue 1 Hold "$folder/release"
         wait_until 20 has_started 1
         [ "$(began)" = "$old" ]
@@ -220,7 +220,7 @@ reexecs_are() { [ "$(grep -c 'has taken over' sqmgr.log)" = "$1" ]; }
         [ "$(find "/proc/$sqmgr_pid/fd" -type l | wc -l)" -le $((count + 2)) ]
         [ "$(template)" = "$template" ]
         all_are_known
-        # It is still its child, whose end is known.
+        # It is still a child, so its exit is noticed.
         kill -KILL "$template"
         wait_until 20 grep -q "template of fleet 'default' (pid $template) was killed by signal 9" sqmgr.log
         wait_until 60 template_ready

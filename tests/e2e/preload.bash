@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-# What the tests of preload share: an application in releases, and what is known of templates and forks.
+# Shared by the tests of preload: an application in releases, and queries of templates and forks.
 # shellcheck shell=bash disable=SC2034,SC2154
 load helpers
 
-# A release is a file that says which, and loads these: what asks for jobs loads them alone.
+# A release is a file that names itself and loads these files; clients that enqueue jobs load only these.
 make_jobs() {
         cat "$e2e/app.rb" - >"$folder/jobs.rb" <<'END'
 
@@ -26,7 +26,7 @@ make_release() { # NAME [LINE]
         ln -sfn "$1" "$folder/current"
 }
 
-# One thread each: so as many jobs at a time as there are workers are in one each.
+# One thread each: with as many jobs at a time as workers, each worker runs one.
 configure_preload() { # LINE...
         configure <<END
 command = sidekiq -r ./app.rb -c 1
@@ -50,18 +50,18 @@ start_fleet() { # COUNT [LINE...]
         wait_until 60 ready "$1"
 }
 
-# The line of the fleet's is that from now on.
+# Changes a line of the fleet.
 set_line() { # KEY VALUE
         sed -i "/^$1 = /d" "$folder/sqmgr.ini"
         echo "$1 = $2" >>"$folder/sqmgr.ini"
 }
 
-# What each of so many workers runs, with its pid, in the order of these.
+# Prints the release and pid of each of COUNT workers, sorted.
 ask_releases() { # COUNT
         local go
         go=$(mktemp -u "$folder/go.XXXXXX")
         redis del told >/dev/null
-        # Sidekiq 7 says to whom it connects.
+        # Sidekiq 7 logs its connection.
         enqueue "$1" Tell "$go" >/dev/null
         wait_until 30 reply_count_is "$1"
         redis lrange told 0 -1 | sort -k2,2n
@@ -81,7 +81,7 @@ parent_of() { awk '/^PPid:/ { print $2 }' "/proc/$1/status"; }
 session_of() { ps -o sid= "$1" | xargs; }
 env_of() { tr '\0' '\n' <"/proc/$1/environ" | sed -n "s/^$2=//p"; } # PID NAME
 
-# All processes of the fleet's that live, wrappers, templates and workers, by the mark that they carry.
+# Prints all living processes of the fleet, wrappers, templates and workers, by their environment marker.
 marked_pids() {
         local environ
         while read -r environ; do
@@ -89,7 +89,7 @@ marked_pids() {
                 ! alive "${environ%/environ}" || echo "${environ%/environ}"
         done < <(grep -slzFx "SQMGR_MARK=$folder" /proc/[0-9]*/environ) | sort -n | xargs
 }
-# Of these none is unknown to sqmgr.
+# True if sqmgr knows each of these.
 all_are_known() {
         local known
         known=$(fleet '[.workers[].pid, .template.pid // empty] | sort | join(" ")') && [ "$(marked_pids)" = "$known" ]
@@ -100,14 +100,14 @@ record_and_kill() {
         kill_sqmgr
 }
 
-# Waits until another is in its place, and there are so many.
+# Kills a worker, and waits until it is replaced and the count is reached.
 kill_worker() { # PID COUNT
         kill -KILL "$1"
         wait_until 30 fleet_is "all(.workers[]; .pid != $1)"
         wait_until 30 ready "$2"
 }
 
-# The words of the first that are none of the others.
+# Prints the words of the first argument that are not among the others.
 without() { # WORDS WORD...
         local word
         for word in $1; do

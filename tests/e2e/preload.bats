@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# With `preload = yes` the application is loaded once, and real Sidekiq workers are forked from there.
+# With `preload = yes` the application is loaded once, and real Sidekiq workers are forked from it.
 # seconds: 80
 # promises: P2
 load preload
@@ -75,7 +75,7 @@ load preload
         other_template_than "$template"
         all_are_known
 
-        # All end with sqmgr.
+        # All exit with sqmgr.
         kill -TERM "$sqmgr_pid"
         wait_until 30 gone "$sqmgr_pid"
         [ -z "$(marked_pids)" ]
@@ -93,13 +93,13 @@ writes_to() { [ "$(readlink "/proc/$1/fd/1")" = "$2" ]; } # PID FILE
         writes_to "${old##* }" "$folder/workers.log.1"
         grep -q "pid=$new " workers.log
         run ! grep -q "pid=$new " workers.log.1
-        # And from there its last lines are told.
+        # The log tail is read from there.
         redis lpush queue:default '{"class":"Tell","args":[],"jid":"1","queue":"default","retry":false}'
         kill -ABRT "$new"
         wait_until 30 sh -c "grep -A1 '(pid $new) was killed by signal 6 ' sqmgr.log | grep -q '^    | '"
 }
 
-# Who has no rights: what others choose is not known by name.
+# Runs sqmgr as an unprivileged user without a passwd entry.
 start_as_other() { # COUNT COMMAND [LINE...]
         [ "$(id -u)" = 0 ] || skip 'not root'
         user=$((2000000 + $$))
@@ -111,7 +111,7 @@ start_as_other() { # COUNT COMMAND [LINE...]
         chmod 777 redis.sock
         chown "$user" "$folder"
         rm -f workers.log
-        # From where he may read, too, what a template loads.
+        # A template also loads the file from where this user can read it.
         mkdir -p bin/src/preload
         cp "$SQMGR_BUILD"/sqmgr "$SQMGR_BUILD"/sqmgr-*reader bin/
         cp "$top/src/preload/sqmgr-preload.rb" bin/src/preload/
@@ -134,7 +134,7 @@ start_as_other() { # COUNT COMMAND [LINE...]
         done
         [ "$(releases 2)" = 1:2 ]
         kill_worker "$(fleet '.workers[0].pid')" 2
-        # Its shell ends with it.
+        # Its shell exits with it.
         shell=$(parent_of "$(template)")
         kill -KILL "$(template)"
         wait_until 20 gone "$shell"
@@ -163,7 +163,7 @@ start_as_other() { # COUNT COMMAND [LINE...]
         wait_until 30 fleet_is '.waits_for_code == "fork"'
         sqmgrctl status | grep -q 'waits for memory or processes to fork a worker. Check limit_nproc'
         fleet_is '(.workers | length) == 1 and .template.state == "ready" and .template.refused == null'
-        # Tried more often than three times by now, and no failure.
+        # Tried more than three times by now, without a failure.
         enqueue 1 Sleep 6
         wait_until 60 has_done 1
         fleet_is '.waits_for_code == "fork" and .template.refused == null'

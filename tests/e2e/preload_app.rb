@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-# The application of preload-ruby.bats. It tells what it meets, in the folder where it runs.
+# The application of preload-ruby.bats. Writes what it observes to the folder where it runs.
 require_relative "app"
 require "json"
 require "securerandom"
 
 module Told
-  # What a Ruby child sees of its parents: variables, options, sockets.
+  # What a Ruby child inherits: variables, options, sockets.
   CHILD = <<~RUBY.tr("\n", ";")
     fds = Dir.children("/proc/self/fd").map(&:to_i).select { |fd| fd > 2 }
     sockets = fds.select { |fd| File.socket?("/proc/self/fd/\#{fd}") }
@@ -29,7 +29,7 @@ module Told
   end
 end
 
-# Tells what its worker sees, and keeps it until a file exists.
+# Reports what its worker inherits, and keeps the worker busy until a file exists.
 class Tell
   include Counted
 
@@ -43,7 +43,7 @@ class Tell
   end
 end
 
-# Tells who calls a method of that object.
+# Reports the caller of a method of that object.
 module Watched
   def self.watch(owner, name)
     return unless owner.respond_to?(name)
@@ -72,7 +72,7 @@ Sidekiq.configure_server do |config|
     end
   end)
 
-  # What forks would have in common.
+  # State that forks would share.
   Told.random
   Sidekiq::CLI.instance.identity
   Sidekiq.logger.info("booting")

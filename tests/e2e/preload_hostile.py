@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A template that does not keep to what is agreed.
+"""A template that violates the protocol.
 
-Usage: preload_hostile.py HOW, as preload-refused.bats names them; hello-of-FILE: the pid that stands in a file
+Usage: preload_hostile.py HOW, as in preload-refused.bats; hello-of-FILE: with the pid in FILE
 """
 import array
 import os
@@ -28,12 +28,12 @@ def the_end():
         time.sleep(1000)
 
 
-# It is no worker either, once it has been refused as a template.
+# It is not a worker either, once refused as a template.
 control = socket.socket(fileno=int(os.environ.get("SQMGR_TEMPLATE") or sys.exit(1)))
 older = os.fork() if how == "older" else None
 if older == 0:
     the_end()
-time.sleep(0.1)  # so that what is asked for now is seen to be younger
+time.sleep(0.1)  # so that processes requested from now on are measurably younger
 send(control, READY)
 
 if how == "twice":
@@ -58,7 +58,7 @@ else:
     if how == "hello-itself":
         send(worker, b"hello")
     elif how.startswith("hello-of-"):
-        # Root may say so of any process.
+        # Root may claim the pid of any process.
         send(worker, b"hello", pid=int(open(how.removeprefix("hello-of-")).read()))
     elif how == "older":
         send(worker, b"hello", pid=older)
@@ -69,7 +69,7 @@ else:
     elif how == "worker-oversized":
         send(worker, b"error\0" + b"x" * 5000)
     elif how == "worker-stays":
-        # A child that remains its own.
+        # A child that stays a child of the template.
         if os.fork() == 0:
             send(worker, b"hello")
             the_end()

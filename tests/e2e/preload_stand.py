@@ -1,19 +1,18 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Stands in for sqmgr towards a template: a subreaper that starts the command with a channel, and does with it what it
-is told.
+"""Takes the place of sqmgr for a template: a subreaper that starts the command with a channel, and executes orders.
 
-Usage: preload_stand.py serve [--user UID] COMMAND...    starts it, and listens in the folder
-       preload_stand.py ORDER [WORD...]                  has the one that serves there do one thing, and tells what came
-Orders: ready                waits for that message, tells it after a line with the template's pid
-        fork [WORD...]       sends it with a worker's socket; tells the pid that says hello, or the error
-        go PID, drop PID     sends `go`; closes that worker's socket
-        surplus [WORD...]    the same with two descriptors more, which the template is to close
-        send COUNT [WORD...] any message, with so many descriptors, which the template is to close
-        over                 waits until nobody has the other end of the channel
+Usage: preload_stand.py serve [--user UID] COMMAND...    starts the command, and listens in the folder
+       preload_stand.py ORDER [WORD...]                  sends an order to the serving process, and prints its answer
+Orders: ready                waits for that message; prints the template's pid on a line, then the message
+        fork [WORD...]       sends it with a worker's socket; prints the pid of the `hello`, or the error
+        go PID, drop PID     sends `go`; closes the socket of that worker
+        surplus [WORD...]    like fork with two more descriptors, which the template must close
+        send COUNT [WORD...] sends any message with COUNT descriptors, which the template must close
+        over                 waits until the other end of the channel is closed
         close                closes the channel
-        wait PID             waits for that child's end, and tells it
-        pid                  of the command, which may be a shell
+        wait PID             waits for the exit of that child, and prints it
+        pid                  prints the pid of the command, which may be a shell
 """
 import array
 import ctypes
@@ -26,7 +25,7 @@ import sys
 PR_SET_CHILD_SUBREAPER = 36
 TEMPLATE_FD = 3
 PRELOAD = os.environ["PRELOAD"]
-# With room for what each worker is told.
+# Reserves space for the values of each worker.
 MARKS = {"SQMGR_WORKER": " " * 64, "SQMGR_INDEX": " " * 10, "SQMGR_GENERATION": " " * 20, "SQMGR_START": " " * 20}
 
 
@@ -141,7 +140,7 @@ def serve(words):
         order, *rest = client.recv(65536).decode().split("\0")
         try:
             answer = "+" + (getattr(stand, order)(*rest) or "")
-        except Exception as error:  # whatever it is, it is told
+        except Exception as error:  # every error is reported
             answer = f"-{error!r}"
         client.sendall(answer.encode())
         client.close()

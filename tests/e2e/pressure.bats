@@ -1,12 +1,12 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# Memory pressure: by a file in the place of the kernel's, and by the kernel itself in a control group that is brought
-# under it.
+# Memory pressure: simulated by a file in place of the kernel's, and reported by the kernel in a control group under
+# pressure.
 # seconds: 80
 # promises: P1 P2
 load helpers
 
-# The files of /proc and of control groups are ours, for sqmgr alone. AVG10 PERCENT-LEFT
+# Replaces files of /proc and of control groups, for sqmgr alone. AVG10 PERCENT-LEFT
 squeeze() {
         printf 'some avg10=%s avg60=1.00 avg300=0.50 total=7\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n' "$1" \
                 >"$folder/memory.new"
@@ -56,7 +56,7 @@ END
         [[ $output == *"45% of the time is spent waiting for memory"* ]]
         run sqmgrctl metrics
         [[ $output == *$'\nsqmgr_memory_pressure 1\n'* ]]
-        # A restart waits; who dies is replaced.
+        # A restart waits; dead workers are replaced.
         sqmgrctl restart
         fleet_is '.rollout.state == "running"'
         victim=$(sqmgrctl status --json | jq -r '.fleets[0].workers[0].pid')
@@ -100,7 +100,7 @@ END
         [[ $output == *"below pressure_limit 2% (source: '$pressed/memory.pressure')"* ]]
         grep -q "monitoring memory pressure: $pressed/memory.pressure, notified by the kernel" "$folder/sqmgr.log"
 
-        # What is read again and again has no room beside what is held.
+        # Memory that is read repeatedly does not fit beside the memory that is held.
         head -c 48M /dev/zero >"$folder/large"
         cat >"$folder/press" <<'END'
 import os

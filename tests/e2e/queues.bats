@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# What waits in Redis, as Sidekiq put it there, and what is told when it is too much.
+# Queues in Redis, as Sidekiq writes them, and their limits.
 # seconds: 30
 # promises: P8
 load helpers
@@ -73,7 +73,8 @@ start_fleet() { # COMMAND
         wait_until 20 any_event '.text | contains("'"queue 'default' holds 3 jobs, over queue_warn_size 2"'")'
         metric='sqmgr_queue_jobs{url="unix://'$folder'/redis.sock",queue="default"} 3'
         sqmgrctl metrics | grep -qFx "$metric"
-        # Told once, however often it is read: each time two sets are.
+        # Reported once, however often the queue is read: each time two sets are
+        # read.
         wait_until 30 has_run smembers $(($(calls_of smembers) + 6))
         [ "$(sqmgrctl events --json | grep -c '"queue-over"')" = 2 ]
 }
@@ -95,7 +96,7 @@ start_fleet() { # COMMAND
 @test "queues: without a limit, queues are read only on request" {
         start_fleet "$(stub_command)"
         redis config resetstat
-        # Twelve looks at its worker, of which two would be at the queues, too.
+        # Twelve polls of its worker, two of which would also read the queues.
         wait_until 30 has_run hmget 12
         [ "$(calls_of smembers)" = 0 ]
         sqmgrctl queues

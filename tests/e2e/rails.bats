@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# A Rails application as people have it, on the installed package: made by `rails new`, its jobs ActiveJob's on Sidekiq, its
-# rows in PostgreSQL, its credentials in an environment file that its user alone can read, and deployed by Capistrano,
-# with the task that is shipped, by another user.
+# A typical Rails application on the installed package: created by `rails new`, with ActiveJob on Sidekiq and rows in
+# PostgreSQL. Only its user can read its environment file with credentials. Another user deploys it by Capistrano, with
+# the shipped task.
 # seconds: 70
 # promises: P1 P6 P7
 # shellcheck disable=SC2016
@@ -29,7 +29,7 @@ start_databases() {
 CREATE ROLE app LOGIN PASSWORD '$database_password';
 CREATE DATABASE app_production OWNER app;
 END
-        # Nothing here is unique: what was done twice must be seen.
+        # No column is unique, so that duplicates are visible.
         sql 'CREATE TABLE runs (id bigserial PRIMARY KEY, number integer NOT NULL, release integer NOT NULL,
                 pid integer NOT NULL, worker text, key text NOT NULL)'
         in_machine redis-cli config set appendonly yes requirepass "$redis_password"
@@ -39,7 +39,7 @@ END
 sql() { in_machine psql -qAtX -v ON_ERROR_STOP=1 -c "$1" "postgresql://app:$database_password@127.0.0.1/app_production"; }
 sql_is() { [ "$(sql "$1")" = "$2" ]; } # QUERY RESULT
 
-# What an administrator does once.
+# Steps of an administrator, once.
 prepare_machine() {
         in_machine useradd --create-home --shell /bin/bash --groups sqmgr deploy
         in_machine install -d -o deploy -g deploy /srv/app /srv/app/shared
@@ -72,7 +72,7 @@ backoff_max = 2s
 END
 }
 
-# The application, where its developer has it. Debian's gems are all that there is: those of development are left out.
+# The application, in its developer's directory. Only Debian's gems are available; those of development are left out.
 make_application() {
         as deploy sh -ec 'cd
                 rails new app --api --database=postgresql --skip-git --skip-bundle --skip-bootsnap --skip-test --quiet
@@ -109,7 +109,7 @@ END
 }
 for_developer() { as deploy sh -c 'cat >~/app/"$1"' sh "$1"; } # PATH
 
-# Each tells itself in the rows that its jobs leave.
+# The number of the release is in the rows of its jobs.
 commit_release() { # NUMBER
         for_developer app/jobs/note_job.rb <<END
 require "digest"
@@ -127,7 +127,7 @@ END
 }
 cap_do() { as deploy sh -c 'cd ~/app && exec cap production "$@"' sh "$@"; }
 
-# As a web server of theirs would, with the code in force. Numbers go as numbers.
+# Enqueues jobs as a web server does, with the current release. Numbers are passed as numbers.
 perform_later() { # [FIRST LAST WAIT]...
         as app sh -c 'set -a && . /srv/app/shared/env && cd /srv/app/current && exec bin/rails runner "
                 ARGV.each_slice(3) do |first, last, wait|
@@ -137,9 +137,9 @@ perform_later() { # [FIRST LAST WAIT]...
 }
 runs_are() { sql_is 'SELECT count(*) FROM runs' "$1"; }
 releases_of() { sql "SELECT string_agg(DISTINCT release::text, ' ') FROM runs WHERE number BETWEEN $1 AND $2"; } # FIRST LAST
-# The queue hands out jobs in order: the first ones run, whatever became of later ones.
+# The queue hands out jobs in order: the first ones run, whatever happens to later ones.
 run_at_least() { [ "$(sqmgrctl jobs --json | jq '.jobs | length')" -ge "$1" ]; } # JOBS
-in_release() { # DIRECTORY: do all workers that take jobs run there, and are there two?
+in_release() { # DIRECTORY: true if two workers are active, and all active workers run there
         local pid pids
         pids=$(fleet '.workers[] | select(.state == "active") | .pid')
         [ "$(wc -w <<<"$pids")" = 2 ]
@@ -159,13 +159,13 @@ all_gone() { not in_machine ps -o pid= -p "$*"; } # PID...
         make_application
         run ! as deploy cat /srv/app/shared/env
 
-        # The service may come first: its workers have no directory yet.
+        # The service may be started first: its workers have no directory yet.
         unit enable --quiet --now sqmgr
         commit_release 1
         run -0 cap_do deploy
         wait_until 60 ready 2
         first=$(current_release) old=$(worker_pids)
-        # Four threads are left to the short ones.
+        # Four threads remain for the short jobs.
         perform_later 1 6 /srv/app/shared/tmp/old 101 180 0.5
         wait_until 60 run_at_least 6
 
@@ -214,7 +214,7 @@ all_gone() { not in_machine ps -o pid= -p "$*"; } # PID...
                 [ "$(redis exists "$name")" = 0 ]
         done
 
-        # All that it tells, and all that it and its workers log.
+        # All of its output, and all logs of it and its workers.
         {
                 sqmgrctl doctor --json
                 sqmgrctl status --json

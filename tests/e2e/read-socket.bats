@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# The socket for those who may only look: what they see and what they do not, who is let in, and what becomes of it when
-# sqmgr is reloaded, re-executed and ended.
+# The read socket for viewers: what they see and do not see, who is admitted, and what a reload, a re-exec and the exit
+# of sqmgr do to it.
 # seconds: 30
 # promises: P8
 load helpers
@@ -9,7 +9,7 @@ load helpers
 view() { sqmgrctl -s "$folder/sqmgr.read.sock" "$@"; }
 state_is() { [ "$(sqmgrctl status --json | jq -r --arg name "$1" '.fleets[] | select(.name == $name) | .rollout.state')" = "$2" ]; } # FLEET STATE
 
-# Each method, with what answers it: a line each.
+# Prints each method and its reply, one a line.
 read_all() { # SOCKET
         ruby -W0 -rsocket -rjson -e '
                 socket = UNIXSocket.new(ARGV.fetch(0))
@@ -22,7 +22,7 @@ read_all() { # SOCKET
                 methods.each { |method| puts "#{method} #{call.("org.sqmgr.Control.#{method}")}" }' "$@"
 }
 
-# Has it all been told to those who may give orders?
+# Checks that the control socket shows all of it.
 shows_all() { # WORD...
         local word
         read_all "$folder/sqmgr.sock" Restart Abort Reexec Reload >all.log
@@ -75,7 +75,7 @@ END
         grep -q 'restart halted; no old workers are left (reason: 3 new workers failed in a row; last failure: dies/1 (pid [0-9]*) exited with status 1 after [0-9]*ms, before its first heartbeat)\. Fix the release, then run .sqmgrctl restart dies."' viewed.log
         grep -q '"error":"command refused"' viewed.log
         run ! grep -q '"quoted"' viewed.log
-        # Nor by way of sqmgrctl, whoever asks, and he gives no order.
+        # Nor by sqmgrctl, for any user; and a viewer gives no orders.
         for command in status 'status --json' events metrics queues jobs; do
                 # shellcheck disable=SC2086
                 run view $command
@@ -94,7 +94,7 @@ END
         as_nobody() { setpriv --reuid nobody --regid nogroup "$1" "$folder/sqmgrctl" -s "$folder/sqmgr.read.sock" "${@:2}"; }
         start_redis
         echo "command = $(stub_command)" | configure
-        # It has a file of groups of its own.
+        # It has its own file of groups.
         grep -v '^sqmgr-read:' /etc/group >groups
         for line in '' sqmgr-read:x:4242:; do
                 echo "$line" >>groups
@@ -123,12 +123,12 @@ END
         start_fleet
         launch follower sqmgrctl -s "$folder/sqmgr.read.sock" events -f
         wait_until 10 grep -q ' active' follower.log
-        # Nobody who connects meanwhile is turned away.
+        # No connection meanwhile is refused.
         launch asker bash -c "while sqmgrctl -s $folder/sqmgr.read.sock --timeout 20s ping >/dev/null; do :; done; echo turned away"
         sqmgrctl reexec
         sqmgrctl reexec
         view status >/dev/null
-        # Who followed goes on with the next image.
+        # A follower continues with the next image.
         sqmgrctl scale default 2
         wait_until 20 grep -q 'scaled to 2' follower.log
         [ ! -s asker.log ]
@@ -153,7 +153,7 @@ END
         grep -F "read_socket: '$folder/taken' exists and is not a socket" sqmgr.log
         run -1 sqmgrctl doctor
         [[ $output == *"'$folder/taken' could not be opened; viewers cannot connect"* ]]
-        # A re-exec is refused as long as it is so.
+        # A re-exec is refused while this lasts.
         run -1 sqmgrctl reexec
         [[ $output == *"read_socket: cannot listen on '$folder/taken'"* ]]
         rm taken
@@ -163,7 +163,7 @@ END
 
 @test "Redis is queried no more often, however often viewers ask" {
         start_fleet
-        # So many readings of the queues and how many seconds they took.
+        # Prints the number of queue readings and the seconds they took.
         ask_often() { # SOCKET
                 ruby -W0 -rsocket -e '
                         socket = UNIXSocket.new(ARGV.fetch(0))
@@ -183,6 +183,6 @@ END
         [ "$each" -ge 1 ]
         seconds=$(ask_often "$folder/sqmgr.read.sock")
         echo "$each for one reading, $(($(readings) - after)) for those of $seconds s"
-        # Of each kind of question one in a second.
+        # At most one query of each kind in a second.
         [ $(($(readings) - after)) -le $((2 * each * (seconds + 1))) ]
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# What speaks to Redis is a process without rights. Killed, frozen, or lying, it costs readings and no job.
-# With SQMGR_LONG=1 readers are killed 200 times.
+# An unprivileged process speaks to Redis. If it is killed, freezes or lies, that costs readings and no job. With
+# SQMGR_LONG=1 readers are killed 200 times.
 # seconds: 130
 # promises: P1 P5 P8
 # shellcheck disable=SC1091,SC2034
@@ -9,7 +9,7 @@ load helpers
 . "$BATS_TEST_DIRNAME/tls.bash"
 . "$BATS_TEST_DIRNAME/native/jobs.bash"
 
-# The reader that runs now; nothing while there is none.
+# Prints the running reader; nothing if there is none.
 reader() { pgrep -P "$sqmgr_pid" -f '^sqmgr-reader' | tail -n 1; }
 another_reader_than() { [ -n "$(reader)" ] && [ "$(reader)" != "$1" ]; } # PID
 pids_of() { sqmgrctl status --json | jq -r ".fleets[] | select(.name == \"$1\") | .workers[].pid"; } # FLEET
@@ -31,7 +31,7 @@ kill_reader() {
         grep -qx 'CapEff:.0000000000000000' "/proc/$(reader)/status"
         grep -qx 'NoNewPrivs:.1' "/proc/$(reader)/status"
         [ "$(id -u)" != 0 ] || [ "$(stat -c %u "/proc/$(reader)")" != 0 ]
-        # Without sanitizers only.
+        # Only without sanitizers.
         grep -q asan "/proc/$(reader)/maps" || grep -qx 'Seccomp:.2' "/proc/$(reader)/status"
 }
 
@@ -60,7 +60,7 @@ END
         [ "$(jobs_run_twice)" = 0 ]
 }
 
-# A Redis that a Sentinel names; both over TLS, if this build has it.
+# A Redis with Sentinels; both use TLS, if this build has it.
 start_named_redis() {
         if has_tls; then
                 start_tls_redis --tls-auth-clients yes --tls-replication yes
@@ -92,7 +92,7 @@ readers() { pgrep -P "$sqmgr_pid" -f '^sqmgr-reader' | sort -n; }
 milliseconds() { echo $((${EPOCHREALTIME/./} / 1000)); }
 note_longest() { [ "$2" -le "${!1}" ] || printf -v "$1" %s "$2"; } # VARIABLE MILLISECONDS
 
-# Kills the reader of one server, and waits until all are read again.
+# Kills the reader of one server, and waits until all servers are read again.
 kill_one_reader() { # ROUND
         local began list
         mapfile -t list < <(readers)
@@ -183,7 +183,7 @@ END
         any_event '.event == "redis-down"' || grep -q 'the reader process did not answer' sqmgr.log
 }
 
-# The fleet's worker says in its title that it runs a job.
+# The title of the fleet's worker shows a running job.
 @test "a lying reader gets no busy worker stopped and nothing executed, and all commands are answered" {
         mkdir place
         cp "$SQMGR_BUILD/sqmgr" place/sqmgr
@@ -215,7 +215,7 @@ END
         for ((i = 0; i < 20; i++)); do
                 before=$(reader)
                 sqmgrctl ping
-                # The next one has another manner.
+                # The next reader misbehaves in another way.
                 [ -z "$before" ] || kill -KILL "$before" 2>/dev/null || true
                 wait_until 5 another_reader_than "${before:-0}"
                 wait_ticks 2

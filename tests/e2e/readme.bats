@@ -1,13 +1,13 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# README.md and docs/: the way of README.md from nothing to a deployment is gone, with bundler and rbenv, and each block of
-# commands of docs/ is run beside a fleet at work, which it leaves at work.
+# README.md and docs/: the installation of README.md is run up to a deployment, with bundler and rbenv. Each block of
+# commands of docs/ is run beside a running fleet, which must keep running.
 # seconds: 240
 # promises: none
 # shellcheck disable=SC2030,SC2031
 load machine
 
-# The blocks of a page of one kind, such as `sh`: each as a file of its own, NNN of the line that it begins after.
+# Writes the blocks of one kind, such as `sh`, of a page to files, named by the line NNN that each begins after.
 blocks() { # PAGE KIND FOLDER
         mkdir -p "$3"
         awk -v kind="\`\`\`$2" -v folder="$3" '$0 == kind { file = sprintf("%s/%03d", folder, FNR); next }
@@ -20,7 +20,7 @@ run_block() { # FILE
         run -0 in_machine sh -e -c "$(cat "$1")"
 }
 
-# An application as its owner would have it: its Ruby from rbenv, its gems from bundler.
+# An application as its owner has it: Ruby from rbenv, gems from bundler.
 make_application() {
         in_machine mkdir -p /srv/app/releases/1 /srv/app/shared
         put /srv/app/releases/1/config/environment.rb <"$e2e/app.rb"

@@ -1,11 +1,11 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# Without evidence no harm: with Redis away nothing is quieted or stopped, and all goes on when it is back.
+# Fail-safe: while Redis is down no worker is quieted or stopped, and all continues when it is back.
 # seconds: 130
 # promises: P5 P8
 load helpers
 
-# For SECONDS: the same workers, none of them quiet or stopping, and every command answered.
+# For SECONDS: the workers stay the same, none is quiet or stopping, and every command is answered.
 nothing_changes_for() {
         local deadline=$((SECONDS + $1))
         while [ $SECONDS -lt $deadline ]; do

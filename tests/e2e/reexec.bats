@@ -1,12 +1,13 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# The installed sqmgr takes the place of the running one: same process, same workers, same socket.
+# Re-exec: the installed sqmgr replaces the running one in the same process, with the same workers
+# and socket.
 # seconds: 60
 # promises: P4 P8 P10
 # shellcheck disable=SC2030,SC2031
 load helpers
 
-# A program of this test's own, which it can replace.
+# The test's own program, which it can replace.
 three_stubs() {
         mkdir "$folder/bin"
         cp "$SQMGR_BUILD"/sqmgr "$SQMGR_BUILD"/sqmgr-*reader "$folder/bin"
@@ -23,7 +24,7 @@ END
         wait_until 20 ready 3
 }
 
-# Puts another file in the place of the program, as a package's upgrade does.
+# Replaces the program by another file, as an upgrade of a package does.
 replace_program() { # COMMAND...
         "$@" >"$folder/bin/sqmgr.new"
         chmod 755 "$folder/bin/sqmgr.new"
@@ -48,7 +49,7 @@ runs_the_new_file() { [ "$(stat -Lc %i "/proc/$sqmgr_pid/exe")" = "$(stat -c %i 
         wait_until 20 ready 3
         [ "$(worker_pids)" = "$before" ]
 
-        # They are its children still: how one ends is known.
+        # They are still its children: the exit of each is noticed.
         victim=${before%% *}
         kill -KILL "$victim"
         wait_until 20 grep -q "(pid $victim) .*SIGKILL" "$folder/sqmgr.log"
@@ -56,7 +57,7 @@ runs_the_new_file() { [ "$(stat -Lc %i "/proc/$sqmgr_pid/exe")" = "$(stat -c %i 
         fresh=$(fleet ".workers[] | select(.pid as \$pid | \"$before\" | contains(\$pid | tostring) | not) | .pid")
         [ "$(awk '/Max open files/ { print $4 }' "/proc/$fresh/limits")" = "$nofile" ]
         not grep -qz SQMGR_REEXEC "/proc/$fresh/environ"
-        # What was open before is not open twice.
+        # No descriptor was opened twice.
         [ "$(sqmgrctl status --json | jq .pid)" = "$sqmgr_pid" ]
         count=$(find "/proc/$sqmgr_pid/fd" -type l | wc -l)
         sqmgrctl reexec
@@ -137,7 +138,7 @@ runs_the_new_file() { [ "$(stat -Lc %i "/proc/$sqmgr_pid/exe")" = "$(stat -c %i 
         run -1 sqmgrctl reexec
         [[ $output == *"No such file"* ]]
 
-        # Nor does it go over to a configuration with errors, or to another state.
+        # A configuration with errors, or another state, is refused as well.
         replace_program new_sqmgr
         cp sqmgr.ini right.ini
         echo 'colour = red' >>sqmgr.ini
@@ -147,7 +148,7 @@ runs_the_new_file() { [ "$(stat -Lc %i "/proc/$sqmgr_pid/exe")" = "$(stat -c %i 
         sed "1a state_file = $folder/elsewhere" right.ini >sqmgr.ini
         run -1 sqmgrctl reexec
         [[ $output == *"state_file is '$folder/elsewhere', but '$folder/state' is in use"* ]]
-        # Nor to a socket that it cannot listen on.
+        # So is a socket that it cannot listen on.
         for socket in "$folder/no/such/socket" "$folder/sqmgr.ini"; do
                 sed "s|^socket =.*|socket = $socket\nstate_file = $folder/state|" right.ini >sqmgr.ini
                 run -1 sqmgrctl reexec
@@ -171,7 +172,7 @@ runs_the_new_file() { [ "$(stat -Lc %i "/proc/$sqmgr_pid/exe")" = "$(stat -c %i 
         mv state.cut state
         run -1 sqmgr -c "$folder/sqmgr.ini" --check-state
         [[ $output == *"$folder/state: "* ]]
-        # It is written again before the new program is asked.
+        # The state is written again before the new program is queried.
         run -0 sqmgrctl reexec
         rm state
         run -0 sqmgr -c "$folder/sqmgr.ini" --check-state
@@ -186,7 +187,7 @@ runs_the_new_file() { [ "$(stat -Lc %i "/proc/$sqmgr_pid/exe")" = "$(stat -c %i 
         for call in {1..17}; do
                 sqmgrctl reexec >"answer.$call" 2>&1 3>&- 9>&- &
         done
-        # One of them is refused: all others are waited for.
+        # One of them is refused: sqmgr waits for all others.
         one_refused() { grep -q 'too many callers' answer.*; }
         wait_until 20 one_refused
         kill -USR2 "$sqmgr_pid"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# A release that cannot boot costs nothing: the old workers go on, and the next release works.
+# A release that cannot boot: old workers keep running, and the next release works.
 # seconds: 60
 # promises: P7 P8
 load helpers
@@ -49,7 +49,7 @@ END
 
 worker_pids_are() { [ "$(worker_pids)" = "$1" ]; }
 
-# Each start waits while `hold` is there.
+# Each start waits while `hold` exists.
 configure_before() {
         configure <<END
 command = $(stub_command)
@@ -70,7 +70,8 @@ END
         echo 'the schema is not migrated' >broken
         run -1 sqmgrctl restart --wait --timeout 300s
         [[ $output == *"could not be started:"*"before_start: '/bin/sh' exited with status 3"*'the schema is not migrated'* ]]
-        # The third of two at a time halted it: the fourth may still be at it.
+        # Two starts at a time: the third halted the restart, and the fourth may still be
+        # running.
         wait_until 20 worker_pids_are "$old"
         rm broken
         run -0 sqmgrctl restart --wait --timeout 300s

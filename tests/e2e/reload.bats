@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# A reload puts everything into effect that can be, and ends no worker for it.
+# A reload applies all settings that can change, and ends no worker for that.
 # seconds: 60
 # promises: P4
 # shellcheck disable=SC2030,SC2031
@@ -32,11 +32,12 @@ END
         fleet_is 'all(.workers[]; .outdated and .state == "active") and .rollout.state == "none"'
         [ "$(worker_pids)" = "$before" ]
 
-        # Once more: nothing changed, nothing is said.
+        # A second reload changes and reports nothing.
         run -0 sqmgrctl reload
         [ "$output" = "reloaded; nothing changed" ]
 
-        # One that crashes comes back as it is configured now; nobody else goes.
+        # A crashed worker restarts with the current settings; no other worker
+        # exits.
         victim=${before%% *}
         kill -KILL "$victim"
         wait_until 20 fleet_is '[.workers[] | select(.state == "active" and (.outdated | not))] | length == 1'
@@ -61,7 +62,8 @@ END
         [[ $(sqmgrctl status) == *"generation 1, 2 with settings from before a reload. To apply the new ones, run 'sqmgrctl restart default'"* ]]
         edit ''
         fleet_is 'all(.workers[]; .outdated | not) and .reload_outdated == 0 and .generation == 1'
-        # Also by the next sqmgr, and with a worker that was started meanwhile.
+        # Also after a restart of sqmgr, and with a worker that was started
+        # meanwhile.
         edit staging
         kill -KILL "$(fleet '.workers[0].pid')"
         wait_until 20 fleet_is '[.workers[] | select(.state == "active" and (.outdated | not))] | length == 1'
@@ -97,7 +99,7 @@ END
         wait_until 20 fleet_named second '.workers[0].ready'
         second=$(sqmgrctl status --json | jq '.fleets[1].workers[0].pid')
 
-        # With a job it stays until that is done.
+        # With a job, it stays until the job is done.
         echo 1 >"steer/busy.$second"
         wait_until 20 fleet_named second '.workers[0].busy == 1'
         cp one.ini sqmgr.ini
@@ -117,7 +119,7 @@ END
         run -2 sqmgrctl start second
         [ "$(worker_pids)" = "$before" ]
 
-        # And back.
+        # Back again.
         add_fleet second
         sqmgrctl reload
         wait_until 20 fleet_named second '.workers[0].ready'
@@ -239,7 +241,7 @@ END
         run -0 sqmgrctl scale default 0
         wait_until 20 fleet_is '.workers == []'
 
-        # Another sqmgr finds it as it is.
+        # Another sqmgr finds the same state.
         run -0 sqmgrctl scale default 1
         wait_until 20 ready 1
         by="ago by $(id -un) (uid $(id -u))"

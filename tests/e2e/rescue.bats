@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# The jobs of a worker that is killed: told of, put back, or parked; counted on real Sidekiqs. KILL_ROUNDS is how
-# often one is killed under load.
+# Jobs of a killed worker: reported, requeued, or moved to the dead set; counted with real Sidekiqs. KILL_ROUNDS is how
+# often a worker is killed under load.
 # seconds: 200
 # promises: none
 load helpers
@@ -16,7 +16,7 @@ $(printf '%s\n' "$@")
 END
 }
 
-# Each busy worker has beaten since its jobs began.
+# Waits until each busy worker has sent a heartbeat since its jobs began.
 shown() { # COUNT
         local jobs_json
         jobs_json=$(sqmgrctl jobs --json) && [ "$(jq '.jobs | length' <<<"$jobs_json")" = "$1" ]
@@ -57,7 +57,7 @@ busy_worker() { sqmgrctl jobs --json | jq '.jobs[0].pid'; }
                 puts [job.klass, job.jid, job["error_class"], job["error_message"]].join(" ") }'
         [[ "${lines[*]}" == *"Hold $jid Sqmgr::WorkerDied worker was killed by signal 9 (SIGKILL) while running this job"* ]]
 
-        # From there it can be run again, and counts anew.
+        # It can be retried from there, and its count restarts.
         ruby -r "$e2e/app.rb" -r sidekiq/api -e 'Sidekiq::DeadSet.new.each(&:add_to_queue)'
         wait_until 60 shown 1
         touch "$folder/release"
@@ -119,7 +119,7 @@ busy_worker() { sqmgrctl jobs --json | jq '.jobs[0].pid'; }
         kill -KILL "$(worker_pids)"
         tried() { redis info errorstats | grep WRONGTYPE; }
         wait_until 20 tried
-        # As it does a minute after the last heartbeat.
+        # As Redis does a minute after the last heartbeat.
         redis del "$identity:work"
         wait_until 20 event_count_is rescue-failed 1
         sqmgrctl events | grep -q "died; its running jobs cannot be read from Redis: command refused:$"
@@ -190,30 +190,30 @@ busy_worker() { sqmgrctl jobs --json | jq '.jobs[0].pid'; }
 
 @test "rescue: repeated kills under load lose no job older than a heartbeat" {
         start_workers 2 configure_fleet 'rescue_jobs = requeue' 'rescue_limit = 1000'
-        # Seconds from one beat to the next: 5, or 10 from Sidekiq 7 on.
+        # Seconds between heartbeats: 5, or 10 since Sidekiq 7.
         beat=$(ruby -r "$app" -r sidekiq/launcher -e 'puts Sidekiq::Launcher::BEAT_PAUSE')
         rounds=${KILL_ROUNDS-15} enqueued=0
         : >"$folder/kills"
         while [ "$(wc -l <"$folder/kills")" -lt "$rounds" ]; do
-                # Short ones and long ones, so that at any moment some are younger than a beat.
+                # Short and long jobs, so that at any moment some are younger than a heartbeat.
                 if [ "$(redis llen queue:default)" -lt 6 ]; then
                         enqueue 4 Sleep 2
                         enqueue 2 Sleep $((beat + 4))
                         enqueued=$((enqueued + 6))
                 fi
-                # The moment varies.
+                # Varies the moment.
                 sleep "$((1 + RANDOM % 4)).$((RANDOM % 10))"
                 mapfile -t pids < <(fleet '.workers[] | select(.busy > 0) | .pid')
                 [ "${#pids[@]}" -gt 0 ] || continue
                 pid=${pids[RANDOM % ${#pids[@]}]}
-                # Stopped, it beats no more.
+                # A stopped worker sends no heartbeats.
                 kill -STOP "$pid" || continue
                 echo "$(last_heartbeat "$pid") $pid" >>"$folder/kills"
                 kill -KILL "$pid"
         done
         drained() { shown 0 && [ "$(redis llen queue:default)" = 0 ] && fleet_is 'all(.workers[]; .busy == 0)'; }
         wait_until 240 drained
-        # No job is to appear any more, also by a heartbeat that was under way.
+        # No job may appear any more, not even by a heartbeat in flight.
         sleep $((beat + 2))
         wait_until 240 drained
 
@@ -221,18 +221,18 @@ busy_worker() { sqmgrctl jobs --json | jq '.jobs[0].pid'; }
         again=$(redis hvals ledger:started | awk '$1 > 1 { n++ } END { print n + 0 }')
         twice=$(redis hvals ledger:done | awk '$1 > 1 { n++ } END { print n + 0 }')
         rescued=$(grep -c ') re-enqueued' "$folder/sqmgr.log")
-        # A job that never began was taken out of its queue just before the end.
+        # A job that never began was taken out of its queue just before the kill.
         vanished=$((enqueued - started))
         mapfile -t lost < <(comm -23 <(redis hkeys ledger:started | sort) <(redis hkeys ledger:done | sort))
         young=0
         for jid in "${lost[@]}"; do
-                # When it began, by the worker's log, and when that had last beaten.
+                # Its start, by the worker's log, and the worker's last heartbeat.
                 read -r began pid < <(sed -n "s/^\(.* \)\?\([^ ]*Z\) pid=\([0-9]*\) .*jid=$jid.*: start\$/\2 \3/p" \
                         "$folder/workers.log" | tail -n 1)
                 beaten=$(sed -n "s/^\([0-9.]*\) $pid\$/\1/p" "$folder/kills")
                 age=$(awk -v a="$(date -d "$began" +%s.%N)" -v b="$beaten" 'BEGIN { print b - a }')
                 echo "# lost $jid, begun $age s before the last beat" >&3
-                # What a beat tells of jobs is a little older than its time.
+                # The jobs of a heartbeat are slightly older than its time.
                 awk -v age="$age" 'BEGIN { exit !(age < 2) }' && young=$((young + 1))
         done
         echo "# $(wc -l <"$folder/kills") killed, $enqueued jobs, $rescued rescued, ${#lost[@]} lost of which $young were" \

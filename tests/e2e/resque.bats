@@ -1,7 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# Workers of a stand-in for Resque, which Debian does not have (resque_worker.rb): a title alone tells whether one is paused,
-# a pause of all is no order of ours, and a job's child outlives its killed worker.
+# Workers of a stand-in for Resque (resque_worker.rb), because Debian does not package Resque: only the title shows
+# whether a worker is paused, a foreign pause of all workers is not our order, and a job's child survives its killed
+# worker.
 # seconds: 80
 # promises: P1 P4
 load helpers
@@ -124,13 +125,13 @@ nothing_lost() { # COUNT
         wait_until 30 ready 2
         fleet_is '(.workers | length) == 3'
         sqmgrctl events | grep -q "its process $child, which finishes its job, keeps running"
-        # By the state, and by the next program.
+        # According to the state, and to the next program.
         kill_sqmgr
         start_sqmgr
         wait_until 20 ready 2
         sqmgrctl reexec
         wait_until 20 ready 2
-        # What a job calls itself is its own.
+        # The title of a job is its own choice.
         touch "$folder/release.title"
         wait_until 20 title_is "$child" 'a title of its own'
         seconds=$(fleet ".workers[] | select(.pid == $child) | .state_seconds")
@@ -180,7 +181,7 @@ nothing_lost() { # COUNT
 }
 
 @test "resque: without a state, neither the job of a worker nor that of a dead worker counts as a worker" {
-        # A title that has no room in the command line grows over the environment, which tells whose a process is.
+        # A title too long for the command line overwrites the environment, which identifies the worker.
         room='and words that leave room for what is written over them' heartbeat=1 resque_fleet
         resque_enqueue 2 hold "$folder/release"
         wait_until 30 fleet_is 'all(.workers[]; .busy == 1)'

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# A stand-in for a worker of Resque's, which Debian does not have: it keeps the keys in Redis, the process titles and the
-# signals that Resque 1.27 to 3 is known by, as under TERM_CHILD=1. Its jobs keep the same ledger as those of app.rb.
+# Stands in for a worker of Resque, which Debian does not package: has the keys in Redis, the process titles and the
+# signals of Resque 1.27 to 3 with TERM_CHILD=1. Its jobs keep the same ledger as those of app.rb.
 # Usage: resque_worker.rb QUEUE,...    INTERVAL and HEARTBEAT in the environment: seconds, 5 and 60 as with Resque
 #        resque_worker.rb --enqueue COUNT JOB ARGUMENT...
 require "json"
@@ -20,7 +20,7 @@ def key(*parts)
   [SPACE, *parts].join(":")
 end
 
-# What runs in the child.
+# Runs in the child.
 class Jobs
   def initialize(redis)
     @redis = redis
@@ -86,7 +86,7 @@ class Worker
     trap(:CONT) { @paused = false }
   end
 
-  # In the worker's log, where tests count them.
+  # Written to the worker's log, where tests count the lines.
   def mark(text)
     $stdout.syswrite("#{Process.pid} #{text}\n")
   end

@@ -1,12 +1,12 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# A rolling restart cuts off no job, on real Sidekiq workers.
+# A rolling restart cuts off no job, with real Sidekiq workers.
 # seconds: 110
 # promises: P1 P2 P3
 load helpers
 
-# Looks at the fleet from $folder/sampling on until $folder/sampled exists: the fewest active workers, the most
-# processes, and how often it looked. One process for all looks, so that a busy machine has time for many.
+# Polls the fleet while $folder/sampling exists, until $folder/sampled exists: the fewest active workers, the most
+# processes, and the number of polls. One process does all polls, so that a busy machine has time for many.
 sample() {
         ruby -rjson -rsocket -e 'socket = UNIXSocket.new(ENV.fetch("SQMGR_SOCKET"))
                 fewest, most, samples = 999, 0, 0

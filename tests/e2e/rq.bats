@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# Real workers of RQ's: an idle one writes to Redis once in 405 s, a job runs in a child that outlives its killed worker,
+# Real RQ workers: an idle worker writes to Redis every 405 s, a job runs in a child that survives its killed worker,
 # and a second TERM would end that job.
 # seconds: 100
 # promises: P1 P4
@@ -14,7 +14,7 @@ rq_fleet() { # LINE...: further settings
 rq_enqueue() { PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 "$e2e/rq_app.py" "$@"; } # COUNT JOB ARGUMENT...
 records() { redis sort rq:workers by nosort get '*->last_heartbeat'; }
 worker_is() { fleet_is "any(.workers[]; .pid == $1 and $2)"; } # PID CONDITION
-# Each has written its record for the last time before that.
+# Each worker has then written its record for the last time.
 wait_for_jobs() { redis info clients | grep -q "^blocked_clients:$1"; } # COUNT
 holding() { redis_has hold:worker; }
 nothing_lost() { # COUNT
@@ -55,7 +55,7 @@ idle_records() { [ "$(redis scard rq:workers)" = "$1" ] && wait_for_jobs "$1"; }
         restart=$!
         for _ in 1 2; do
                 wait_until 30 frozen
-                # With the one that is to be replaced; who left before is gone.
+                # Including the worker to be replaced; earlier ones are gone.
                 wait_until 30 idle_records 3
                 kill -CONT "$sqmgr_pid"
         done
@@ -122,7 +122,7 @@ idle_records() { [ "$(redis scard rq:workers)" = "$1" ] && wait_for_jobs "$1"; }
         [ "$(worker_pids)" = "$all" ]
         fleet_is '.quiet == 2 and .generation == 2'
 
-        # No environment tells of them, and there is no service.
+        # No environment identifies them, and there is no service.
         for pid in $all; do not grep -qz '^SQMGR_' "/proc/$pid/environ"; done
         kill_sqmgr
         rm "$folder/state" "$folder/state.starts"

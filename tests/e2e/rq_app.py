@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Jobs of RQ's, which keep the same ledger as those of app.rb. Usage: rq_app.py COUNT JOB ARGUMENT..."""
+"""Jobs for RQ, which keep the same ledger as those of app.rb. Usage: rq_app.py COUNT JOB ARGUMENT..."""
 import os
 import sys
 import time

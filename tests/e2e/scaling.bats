@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# The count of a fleet follows its queues: real Sidekiq, a burst and the calm after it. With SQMGR_LONG=1: beside another
-# fleet and a Sidekiq of nobody's, and whatever happens to sqmgr and Redis meanwhile.
+# Autoscaling: the count follows the queues of a real Sidekiq, through a burst and idleness. With SQMGR_LONG=1: beside
+# another fleet and an unmanaged Sidekiq, through failures of sqmgr and Redis.
 # seconds: 75
 # promises: P1 P2
 load helpers
@@ -10,7 +10,7 @@ scaling_is() { fleet_is ".scaling | $1"; } # CONDITION of the fleet's scaling
 fleets_are() { sqmgrctl status --json | jq -e ".fleets | all($1)"; } # CONDITION of each
 changes() { sqmgrctl events --json | jq -s '[.[] | select(.event == "scaled")] | length'; }
 
-# So many jobs of that many seconds each, put in at once: whoever takes them sees none before all are there.
+# Enqueues COUNT jobs of SECONDS each in one step: workers see none before all are queued.
 burst() { # COUNT SECONDS QUEUE
         ruby -r "$app" -e 'n, seconds, queue = ARGV
                 n.to_i.times.each_slice(500) do |slice|
@@ -40,7 +40,7 @@ END
         [ "$(changes)" -eq 0 ]
 
         burst 2000 0.3 default
-        # By how many steps depends on when it was looked, and how long it takes so on how long they took.
+        # The number of steps depends on the time of the polls, and the duration of the jobs on the number of workers.
         wait_until 60 any_event '.event == "scaled" and (.text | contains("-> 8 workers"))'
         run -0 sqmgrctl why default
         [[ $output == *"queue 'default'"* ]]
@@ -72,7 +72,7 @@ active_process_max = 5
 latency_target = 5s
 scale_down_after = 6s
 END
-        # Nobody here has started it; it is counted as sqmgr starts.
+        # It is not managed; it is counted when sqmgr starts.
         launch unmanaged sidekiq -r "$app" -c 5
         local unmanaged=$!
         wait_until 40 redis_has processes
@@ -85,7 +85,7 @@ END
         most=$(sqmgrctl status --json | jq '[.fleets[].target] | add')
         [ "$most" -le 10 ]
         wait_until 120 has_done 1500
-        # What the unmanaged one did counts, too.
+        # Jobs of the unmanaged Sidekiq count as well.
         each_job_done_once 1500
         alive "$unmanaged"
 

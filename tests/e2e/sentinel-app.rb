@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# The application of the end-to-end tests, with a Redis that Sentinels name: those of SENTINELS (HOST HOST...).
+# The application of the tests with Sentinels, whose addresses are in SENTINELS (HOST HOST...).
 require_relative "app"
 
 redis = {
@@ -11,7 +11,7 @@ redis = {
 Sidekiq.configure_server { |config| config.redis = redis }
 Sidekiq.configure_client { |config| config.redis = redis }
 
-# Sidekiq 7 itself ends with its jobs, as it is quieted, where the Redis was away as its scheduler began.
+# Sidekiq 7 exits with its jobs when quieted, if Redis was down when its scheduler started.
 if Sidekiq.server?
   require "sidekiq/scheduled"
   forgiving = Module.new do

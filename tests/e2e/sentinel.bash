@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# What the tests with a Redis that fails over share: a master, replicas and three Sentinels. Each test has addresses of
-# its own in the loopback network, so that the ports are the usual ones.
+# Shared by the tests of a failover: a master, replicas and three Sentinels. Each test has its own addresses in the
+# loopback network, so that the ports are the usual ones.
 # shellcheck shell=bash disable=SC2034,SC2154
 
 start_node() { # NAME ADDRESS OPTION...
@@ -38,17 +38,17 @@ sentinel() { # NUMBER COMMAND...
         shift
         redis-cli -h "$net.1$number" -p 26379 ${sentinel_password:+-a "$sentinel_password" --no-auth-warning} "$@"
 }
-# Knows all replicas and the other Sentinels: it can fail over.
+# True if it knows all replicas and the other Sentinels: it can fail over.
 sentinel_knows() { # NUMBER
         sentinel "$1" sentinel master mymaster | paste -d ' ' - - | grep -qFx "num-slaves $(wc -w <<<"$replicas")" &&
                 sentinel "$1" sentinel master mymaster | paste -d ' ' - - | grep -qFx 'num-other-sentinels 2'
 }
 
-# Refused for a while after the last one, and while the replica is not known well enough.
+# Refused for a while after the last failover, and until the replica is known well enough.
 sentinel_fails_over() { [ "$(sentinel 1 sentinel failover mymaster)" = OK ]; }
 
-# The master is `a`; `replicas` may name others than `b`: `b c`. Options of the servers are in `node_options`, lines of
-# the Sentinels in `sentinel_lines`.
+# The master is `a`. `replicas` is `b` by default, or for example `b c`. Options of the servers are in `node_options`,
+# lines of the Sentinels in `sentinel_lines`.
 start_cluster() {
         local number replica address
         : "${replicas:=b}"

@@ -1,14 +1,14 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # Redis fails over, and sqmgr follows the master that the Sentinels name: with a real master, a replica and three
-# Sentinels. Nobody below the count, nobody cut off, nobody stopped on the word of a replica.
+# Sentinels. No fleet is below its count, no job is cut off, and no worker is stopped because of a replica's data.
 # seconds: 60
 # promises: P1 P2 P5
 # shellcheck disable=SC2034
 load helpers
 load sentinel
 
-# One of its clients listens.
+# True if sqmgr has subscribed to it.
 listened_to() { sentinel "$1" client list type pubsub | grep -q 'sub=1 psub=0'; } # NUMBER
 
 stub_command() { echo "$stub -u $folder/a.sock -u $folder/b.sock -b 200 -d $folder/steer"; }
@@ -30,7 +30,7 @@ started_and_handed_on() { [ "$(node b hlen ledger:started)" = "$1" ]; } # COUNT
 
 signal_master() { kill "-$1" "$a_pid"; }
 
-# Until COMMAND succeeds: so many are active, and the busy one lives.
+# Checks until COMMAND succeeds that this many workers are active, and that the busy one lives.
 while_kept_until() { # COMMAND...
         local deadline=$((SECONDS + 180))
         until "$@" >/dev/null 2>&1; do
@@ -41,7 +41,7 @@ while_kept_until() { # COMMAND...
         done
 }
 
-# A rollout is under way, one old worker has a job, and the master leaves by COMMAND.
+# A rollout is in progress, an old worker has a job, and COMMAND removes the master.
 fails_over_by() { # COMMAND...
         start_cluster
         start_fleet
@@ -173,7 +173,7 @@ END
         not grep -E "$password|$sentinel_password" "$folder/sqmgr.log" "$folder/state" "/proc/$sqmgr_pid/cmdline"
         not grep -E "$password|$sentinel_password" <(sqmgrctl status --json; sqmgrctl events --json)
 
-        # A wrong one is named, without its value.
+        # A wrong password is reported, without its value.
         kill_sqmgr
         sed -i "s/^sentinel_password = .*/sentinel_password = wrongsesame/" "$folder/sqmgr.ini"
         start_sqmgr

@@ -1,12 +1,12 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# The service is upgraded, restarted and stopped, and goes down with its machine: under load, with the real systemd.
+# The service is upgraded, restarted and stopped, and its machine shuts down: under load, with the real systemd.
 # seconds: 140
 # promises: P1 P4
 # shellcheck disable=SC2030,SC2031,SC2034
 load machine
 
-# A build of another version, of the same sources and with the same options, installed over the first.
+# Builds another version, from the same sources and with the same options, and installs it over the first.
 install_version() { # VERSION
         local source
         source=$(sed -n 's/^abs_srcdir = //p' "$SQMGR_BUILD/Makefile")
@@ -18,7 +18,7 @@ install_version() { # VERSION
         tar -C "$folder/newer/root" --exclude=./etc/sqmgr -c . | in_machine tar -C / -x
 }
 
-# Jobs that keep the threads busy, until `stop_load`.
+# Adds jobs that keep the threads busy, until `stop_load`.
 start_load() {
         touch "$folder/load"
         (
@@ -59,7 +59,7 @@ stop_load() {
         stop_load '5 re-execs under load'
         same_workers "$before"
         wait_until 30 ready 3
-        # It is watched still, and still asks systemd what a stop is for.
+        # Its watchdog still works, and it still asks systemd for the reason of a stop.
         unit restart sqmgr
         wait_until 20 sqmgrctl ping
         same_workers "$before"
@@ -93,7 +93,7 @@ stop_load() {
         unit stop --no-block sqmgr
         counts() { unit show -p StatusText --value sqmgr | grep -qE "^$1"; }
         wait_until 20 counts 'Stopping: 2 workers left, 10 running jobs; all asked to exit in 9min( [0-9]+s)?'
-        # More than 10 s have passed of the 10 min.
+        # More than 10 s of the 10 min have passed.
         wait_until 20 counts 'Stopping: 2 workers left, 10 running jobs; all asked to exit in 9min [1-4]?[0-9]s'
         in_machine touch /srv/app/first
         wait_until 40 counts 'Stopping: [12] workers? left, 5 running jobs; '
@@ -108,7 +108,7 @@ stop_load() {
 
 @test "shutdown of the machine: jobs finish first, and Redis runs until then" {
         configure <<<'active_process_count = 2'
-        # Holds the end of the machine up, so that it can be looked at.
+        # Delays the shutdown of the machine, so that the test can check it.
         put /etc/systemd/system/hold.service <<END
 [Unit]
 DefaultDependencies=no

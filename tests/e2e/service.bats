@@ -15,7 +15,7 @@ load machine
         [ "$(unit show -p NotifyAccess --value sqmgr)" = main ]
         unit_is sqmgr KillMode process
 
-        # What binds the service binds the jobs: sudo must work in them.
+        # Restrictions of the service apply to jobs: sudo must work in them.
         for pid in $(worker_pids); do
                 in_machine grep -q '^NoNewPrivs:.0$' "/proc/$pid/status"
                 [ "$(in_machine stat -c %U "/proc/$pid")" = app ]
@@ -77,7 +77,8 @@ metrics_changed() { [ "$(in_machine stat -c %y%i $metrics_file)" != "$1" ]; } # 
         [ "$(in_machine stat -c %a:%U $metrics_file)" = 644:sqmgr ]
         was=$(in_machine stat -c %y%i $metrics_file)
         wait_until 60 metrics_changed "$was"
-        # Away, and back: the file stays as it was, and goes on by itself.
+        # While sqmgr is down the file stays unchanged; once it is back, updates
+        # resume.
         unit stop sqmgr
         wait_until 60 unit_is sqmgr-metrics ExecMainStatus 3
         was=$(in_machine stat -c %y%i $metrics_file)
@@ -91,7 +92,7 @@ metrics_changed() { [ "$(in_machine stat -c %y%i $metrics_file)" != "$1" ]; } # 
         run ! in_machine journalctl -u sqmgr-metrics -o cat -g '^Starting'
 }
 
-# As a boot does to what sqmgr has: /run is empty, and the boot has another name.
+# Simulates a boot for sqmgr: /run is empty, and the boot id is another one.
 boot_anew() {
         unit stop sqmgr
         app_count_is 0
@@ -256,7 +257,7 @@ boot_anew() {
         grep -q 'Subject: Worker default/1 has crashed' "$folder/explained"
         grep -q "journalctl _PID=$victim" "$folder/explained"
 
-        # An id that systemd does not know would not be listed.
+        # systemd would not list an unknown id.
         while read -r name id _; do
                 in_machine journalctl --list-catalog "$id" | grep -q "^$id sqmgr: "
                 seen=$(entries "SQMGR_EVENT=$name" | jq -r 'map(.MESSAGE_ID) | unique | join(" ")')
@@ -269,7 +270,7 @@ boot_anew() {
         start_service 1
         pid=$(main_pid)
         has_ended() { ! in_machine grep -q '^State:.[^Z]' "/proc/$pid/status"; }
-        # It answers nobody.
+        # It answers no calls.
         kill -STOP "$init"
         in_machine kill -TERM "$pid"
         in_machine kill -USR2 "$pid"
@@ -279,7 +280,7 @@ boot_anew() {
         wait_until 60 has_ended
 }
 
-# Of this process, by this name.
+# Checks the journal of this process under this name.
 journal_has() { # PID IDENTIFIER TEXT
         entries "_PID=$1" "SYSLOG_IDENTIFIER=$2" >"$folder/entries" &&
                 jq -e --arg text "$3" 'any(.[]; .MESSAGE | contains($text))' "$folder/entries"
@@ -292,7 +293,7 @@ journal_has() { # PID IDENTIFIER TEXT
         for index in 1 2; do
                 pid=$(fleet ".workers[$index - 1].pid")
                 wait_until 20 journal_has "$pid" "default/$index" 'Running in ruby'
-                # All that it said.
+                # All of its output.
                 entries "_PID=$pid" | jq -e --arg id "default/$index" 'all(.[]; .SYSLOG_IDENTIFIER == $id and ._SYSTEMD_UNIT == "sqmgr.service")'
         done
         entries SYSLOG_IDENTIFIER=default/template >"$folder/entries"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# A worker is one process that takes jobs. Where its command starts several, or another when one has ended, none that
-# was not told to exit is ended with its jobs, and it is told.
+# A worker is one process that runs jobs. If its command starts several, or a new one after an exit, no process that was
+# not asked to exit is ended with its jobs, and the sibling is reported.
 # seconds: 200
 # promises: P1
 load helpers
@@ -11,7 +11,7 @@ two_stubs() { [ "$(stubs | wc -l)" = 2 ]; }
 warns_of_several() { [[ $(sqmgrctl events) == *'accepts jobs, although'* || $(sqmgrctl events) == *'has booted and keeps running'* ]]; }
 warns_of_sibling() { [[ $(sqmgrctl events) == *'default/1 '*' sends heartbeats, too'* ]]; }
 work_lists() { [ "$(redis --scan --pattern '*:work*' | wc -l)" = "$1" ]; }
-# For longer than stop_timeout.
+# Busy for longer than stop_timeout.
 busy_beyond_timeout() { # PID
         fleet_is ".workers[] | select(.pid == $1) | .state == \"quiet\" and .busy == 1 and .state_seconds > 31"
 }
@@ -65,7 +65,7 @@ END
         wait_until 20 warns_of_several
         wait_until 60 busy_beyond_timeout "$second"
         alive "$second"
-        # Nor is what it runs taken for what a dead one ran.
+        # Its running jobs are not attributed to a dead process either.
         [[ $(sqmgrctl events) != *'when it died'* ]]
         event_count_is job-lost 0
         echo 0 >"steer/busy.$second"
@@ -118,7 +118,7 @@ END
         first=$(worker_pids)
         wrapper=$(awk '/^PPid:/ { print $2 }' "/proc/$first/status")
         enqueue 2 Hold "$folder/release"
-        # Each tells of its job with its next beat.
+        # Each reports its job with its next heartbeat.
         wait_until 30 work_lists 2
         kill -KILL -- "-$wrapper"
         wait_until 30 event_count_is job-lost 2

@@ -1,12 +1,12 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# Without descriptors, or with a full disk, no worker is lost, doubled or ended, and all goes on afterwards.
+# Without descriptors, or with a full disk, no worker is lost, duplicated or ended, and all continues afterwards.
 # seconds: 72
 # promises: P4
 # shellcheck disable=SC2030,SC2031
 load helpers
 
-# A process that has become another program is none of the shell's.
+# Prints the living stubs.
 workers() {
         local pid
         for pid in $(pgrep -f "^$stub .*-d $folder/steer"); do
@@ -16,7 +16,7 @@ workers() {
 agree() { [ -n "$(workers)" ] && [ "$(worker_pids)" = "$(workers)" ]; }
 log_has() { grep -qF "$1" "$folder/sqmgr.log"; }
 
-# No further one for sqmgr.
+# Allows sqmgr no further descriptor.
 take_descriptors() {
         local fd=0
         while [ -e "/proc/$sqmgr_pid/fd/$fd" ]; do
@@ -26,7 +26,7 @@ take_descriptors() {
 }
 give_descriptors() { prlimit --pid "$sqmgr_pid" --nofile=1024:; }
 
-# Where it has come as far as to connect to Redis, it has adopted.
+# Once it connects to Redis, it has adopted the workers.
 ended_or_up() { gone "$sqmgr_pid" || log_has 'Redis unix'; }
 
 stubs() { # COUNT
@@ -108,7 +108,7 @@ END
         prlimit --pid "$sqmgr_pid" --fsize=unlimited:
         wait_until 20 test -s "$ledger"
         agree
-        # The next sqmgr knows all workers by the ledger.
+        # The next sqmgr finds all workers by the ledger.
         before=$(workers)
         kill -KILL "$sqmgr_pid"
         wait_until 10 gone "$sqmgr_pid"
@@ -135,7 +135,7 @@ END
         fleet_is '.generation == 2'
 }
 
-# The state's folder is a small disk that sqmgr and its workers alone see.
+# The state is on a small disk that only sqmgr and its workers see.
 @test "shortage: a full disk prevents no replacement of a worker, and the next sqmgr knows all workers" {
         unshare -m true 2>/dev/null || skip 'this machine lets nobody have a mount namespace'
         start_redis

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# SIGTERM drains: jobs finish, then sqmgr exits with 0.
+# SIGTERM drains: jobs finish, then sqmgr exits with status 0.
 # seconds: 50
 # promises: P1
 load helpers
@@ -56,8 +56,8 @@ END
         gone "$workers"
 }
 
-# The process in the namespace, as it is seen from here.
-# Readers are no workers.
+# The process in the namespace, as seen from here.
+# Readers are not workers.
 child_of() { ps -o pid=,comm= --ppid "$1" | awk '$2 !~ /^sqmgr-/ { print $1 }'; }
 
 @test "as PID 1 of a container, sqmgr reaps orphans, and TERM drains" {
@@ -75,11 +75,11 @@ END
         [ "$(sqmgrctl status --json | jq .pid)" = 1 ]
         init=$(child_of "$unshare_pid")
 
-        # What a job leaves behind ends up with PID 1.
+        # Orphans of a job become children of PID 1.
         enqueue 1 Orphan
         wait_until 20 has_done 1
         wait_until 20 redis_has orphan:pid
-        # What it was is gone from the list, too: nothing but the worker is left.
+        # The earlier worker has left the list: only the worker remains.
         one_is_left() { [ "$(child_of "$init" | wc -l)" = 1 ]; }
         wait_until 20 one_is_left
 

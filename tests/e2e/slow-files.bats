@@ -1,14 +1,14 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# A fleet's user that makes the readers of its files wait, by a FUSE file system of its own: only what is read of its own
-# processes waits, at the start, at polls, at an adoption and at an exit.
+# A fleet's user delays the readers of its files by a FUSE file system: only readings of this user's own processes wait,
+# at the start, at polls, at an adoption and at an exit.
 # seconds: 60
 # promises: P8
 load helpers
 
 slow=$SQMGR_BUILD/tests/stub/slow-files
 
-# For the user nobody, whose fleet is 'slow'; another fleet is 'default'.
+# The user nobody has the fleet 'slow'; another fleet is 'default'.
 need_fuse() {
         [ "$(id -u)" = 0 ] || skip 'only root can start workers as another user'
         mkdir "$folder/slow" && chown nobody "$folder/slow"
@@ -38,7 +38,7 @@ END
 is_slow() { test -s "$folder/slow/pid.$1"; } # MODE
 # The first fleet is 'default'; 'ping' fails after its own 5 s.
 answers() { sqmgrctl ping && fleet_is '.active == 2'; }
-# No program that reads command lines may be called: it would wait, too.
+# No program that reads command lines may be called: it would block, too.
 readers() {
         local pid
         cat "/proc/$sqmgr_pid/task/"*/children | tr ' ' '\n' | while read -r pid; do
@@ -48,7 +48,7 @@ readers() {
 is_read() { [ -n "$(readers)" ]; }
 reader_was_replaced() { [ -n "$(readers)" ] && [ "$(readers)" != "$first" ]; }
 
-# A worker that ends is replaced: the fleet is supervised.
+# A worker that ends is replaced: so the fleet is supervised.
 is_supervised() {
         local worker
         worker=$(worker_pids | cut -d ' ' -f 1)
@@ -66,10 +66,10 @@ memory_threshold = 1M'
         wait_until 20 ready 2
         wait_until 20 is_slow lock
         hung=$(cat slow/pid.lock)
-        # It cannot be read: cat waits.
+        # It cannot be read: cat blocks.
         not timeout 1 cat "/proc/$hung/cmdline"
 
-        # Polls: the reader is killed and started again.
+        # Polls: the reader is killed and restarted.
         wait_until 20 is_read
         first=$(readers)
         wait_until 20 reader_was_replaced
@@ -84,7 +84,7 @@ memory_threshold = 1M'
         wait_until 20 answers
         [ "$(worker_pids)" = "$before" ]
 
-        # The search reads environments.
+        # The search for workers reads environments.
         kill_sqmgr
         rm -f state state.starts
         start_sqmgr
@@ -102,7 +102,7 @@ memory_threshold = 1M'
         wait_until 20 ready 2
         wait_until 20 is_slow log
         slow_pid=$(cat slow/pid.log)
-        # An adopted worker's log is the one that it has then.
+        # Adoption opens the log that the worker has at that time.
         kill_sqmgr
         start_sqmgr
         wait_until 20 answers
@@ -111,6 +111,6 @@ memory_threshold = 1M'
         wait_until 20 gone "$slow_pid"
         answers
         is_supervised
-        # And the fleet of that user starts the next one.
+        # The fleet of that user starts the next worker.
         wait_until 30 is_slow log
 }

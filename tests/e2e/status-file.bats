@@ -1,11 +1,12 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# Framework native with heartbeats in files: shell scripts that need no Redis, nor is one opened.
+# Framework native with heartbeats in files: shell scripts that need no Redis, and sqmgr connects
+# to none.
 # promises: P1 P4 P5
 # seconds: 90
 load helpers
 
-# Holds a job while busy/PID is there.
+# Runs a job while busy/PID exists.
 native_command() {
         mkdir -p "$folder/busy"
         cat >"$folder/worker.sh" <<'END'
@@ -28,14 +29,14 @@ END
         echo "/bin/sh $folder/worker.sh"
 }
 
-# Whoever connects to where the Redis would be leaves a trace.
+# Records any connection to the address of the missing Redis.
 watch_redis() {
         launch redis ruby --disable-gems -rsocket -e 'server = UNIXServer.new("redis.sock"); File.write("watched", "")
                 loop { server.accept.close; File.write("asked", "") }'
         wait_until 10 [ -e "$folder/watched" ]
 }
 
-native_fleet() { # COUNT; more lines come on standard input
+native_fleet() { # COUNT; standard input has more lines
         configure <<END
 framework = native
 heartbeat = file
@@ -149,7 +150,7 @@ END
         start_sqmgr
         wait_until 20 ready 2
         wait_until 20 files_are "$(worker_pids)"
-        # Its job ends first, which only its file tells.
+        # Its job ends first, which only its file shows.
         wait_until 20 other_is '.workers[0] | .state == "quiet" and .busy == 1'
         alive "$other"
         [ -e "$(status_dir other)/$other" ]
@@ -185,7 +186,7 @@ END
         [ "$(id -u)" = 0 ] || skip 'only root can become another user'
         native_command >/dev/null
         mkdir -m 777 "$folder/told"
-        # Says of the other's worker that it is idle, wherever it can.
+        # Writes wherever it can that the other user's worker is idle.
         cat >"$folder/forge.sh" <<'END'
 until [ -e told/default ]; do sleep 0.1; done
 told=$PWD/told
@@ -217,7 +218,7 @@ directory = $folder
 log = inherit
 user = daemon
 END
-        # One log stands in it already, which the user could not write to.
+        # It already contains a log that the user could not write to.
         sed -i '/workers.log/d' "$folder/sqmgr.ini"
         start_sqmgr
         wait_until 20 ready 1

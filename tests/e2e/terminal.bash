@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# A terminal with a shell in it: what is typed there, and what stands there then.
+# A terminal with a shell: types input and reads the screen.
 # shellcheck shell=bash
 
 open_terminal() { # COLUMNS ROWS [VARIABLE=VALUE]

@@ -1,16 +1,16 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# sqmgrctl in a real terminal, wide and narrow, and without one.
+# sqmgrctl in a real terminal, wide and narrow, and without a terminal.
 # seconds: 45
 # promises: none
 load helpers
 load terminal
 
 shows_once() { [ "$(screen_text | grep -c -e "$1")" = 1 ]; } # PATTERN
-# The same of a sentence, wherever it is broken.
+# The same for a sentence that may be broken over lines.
 screen_has() { screen_text -J | tr -s ' \n' ' ' | grep -q -e "$1"; } # PATTERN
 
-# Jobs that hold the old workers: a restart takes as long as the test wants.
+# Jobs that keep the old workers alive: a restart lasts as long as the test needs.
 hold_workers() {
         local pid
         for pid in $(worker_pids); do
@@ -38,12 +38,12 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         [[ $piped != *"$esc"* ]]
         [[ $(NO_COLOR=1 in_terminal 80 sqmgrctl status) != *"$esc"* ]]
         [[ $(in_terminal 80 TERM=dumb sqmgrctl status) != *"$esc"* ]]
-        # The columns stand below each other.
+        # The columns are aligned.
         [ "$(sed -n 's/\(.*  \)\(STATE\|active\|quiet\) .*/\1/p' <<<"$piped" | awk '{ print length }' | sort -u | wc -l)" = 1 ]
         fleet_is '.memory_threshold_bytes == 1073741824'
         run ! grep -q ' $' <<<"$narrow$wide$piped"
         release_workers
-        # The view of a restart is made of escape sequences, of which none is a colour then.
+        # The view of a restart uses escape sequences, none of them a color then.
         [[ $(in_terminal 80 sqmgrctl restart --wait) =~ $esc\[[0-9]+m ]]
         [[ ! $(NO_COLOR=1 in_terminal 80 sqmgrctl restart --wait) =~ $esc\[[0-9]+m ]]
 }
@@ -61,7 +61,7 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         wait_until 10 shows_once default/1
         tmux_do resize-window -t t -x 120 -y 24
         wait_until 10 shows 'UPTIME  WHY'
-        # Where there is no room for all, those about which there is nothing to say are counted, and the rest is cut off.
+        # If not all fits, inconspicuous workers are counted only, and the rest is cut off.
         tmux_do resize-window -t t -x 120 -y 10
         wait_until 10 shows '^  3 active and ready (not shown)$'
         wait_until 10 not shows default/3
@@ -130,12 +130,12 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         wait_until 10 shows 'default/3 .*starting [0-9]*s .* 2  -'
         wait_until 10 shows 'waits for its first heartbeat'
         rm steer/hang
-        # The bar gives way to what stands beside it.
+        # The bar shrinks to fit the text beside it.
         wait_until 20 shows '\[##*\] 2/2 replaced, 2 draining, [0-9]*s$'
         wait_until 10 shows 'default/1 .*quiet [0-9]*s .*2/5'
         shows 'restart; waits for 2 running jobs to finish'
         wait_until 10 shows 'default/3 .*active'
-        # It is one picture, painted again and again.
+        # It is one view, repainted in place.
         wait_until 10 shows_once '^default: generation'
         release_workers
         wait_until 20 shows '^code 0'
@@ -175,7 +175,7 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
 @test "restart --wait without a terminal: SIGINT detaches; an ignored SIGINT stays ignored" {
         start_fleet 1
         hold_workers
-        # A shell has what runs in the background ignore SIGINT, and may have been told to ignore it itself.
+        # A shell starts background commands with SIGINT ignored, and may itself have SIGINT ignored.
         env --default-signal=INT sqmgrctl restart --wait=drained >detached.log 2>&1 3>&- 9>&- &
         waiting=$!
         wait_until 10 grep -q 'restart to generation 2' detached.log
@@ -222,7 +222,7 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         wait_until 20 shows '^code 1'
         screen_has "default: restart halted; old workers keep running. Fix the release, then run 'sqmgrctl restart default'. Reason: 3 new workers failed in a row; last failure: "
         shows '^  no database.yml'
-        # Elsewhere each sentence is one line, and what it quotes follows.
+        # Elsewhere each sentence is one line, followed by its quotation.
         run -1 sqmgrctl restart --wait
         [[ ${lines[-4]} == 'sqmgrctl: default: restart halted; '*':' ]]
         [[ ${lines[-3]} == *booting && ${lines[-2]} == *'no database.yml' && ${lines[-1]} == *'lines may be theirs)' ]]

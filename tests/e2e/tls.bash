@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# What the tests with a Redis over TLS share.
+# Shared by the tests of Redis over TLS.
 # shellcheck shell=bash disable=SC2034,SC2154
 
 has_tls() { grep -q '^#define HAVE_TLS 1' "$SQMGR_BUILD/config.h"; }
@@ -8,7 +8,7 @@ needs_tls() {
         command -v openssl >/dev/null || skip 'openssl is not installed'
 }
 
-# NAME.key and NAME.crt, signed by CA, or by itself where that is the same.
+# Creates NAME.key and NAME.crt, signed by CA; self-signed if CA is NAME.
 make_cert() { # NAME CA SUBJECT-ALTERNATIVE-NAMES
         local name=$1 ca=$2
         openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj "/CN=$name" \
@@ -22,7 +22,7 @@ make_cert() { # NAME CA SUBJECT-ALTERNATIVE-NAMES
         fi
 }
 
-# On an address of its own in the loopback network, so that the port is the usual one.
+# Uses its own address in the loopback network, so that the port is the usual one.
 start_tls_redis() { # OPTION...
         address=127.$((RANDOM % 254 + 1)).$((RANDOM % 254 + 1)).1
         make_cert ca ca
@@ -36,7 +36,7 @@ start_tls_redis() { # OPTION...
         redis_url=rediss://$address
 }
 
-# A Sentinel that knows this Redis as `mymaster`.
+# Starts a Sentinel that knows this Redis as `mymaster`.
 start_tls_sentinel() {
         mkdir sentinel
         printf '%s\n' "bind $address" 'port 0' 'tls-port 26379' "tls-cert-file $folder/server.crt" \

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# Redis over TLS: the server proves who it is, and so does sqmgr where it is asked to.
+# Redis over TLS: the server proves its identity, and so does sqmgr if requested.
 # seconds: 40
 # promises: P10
 # shellcheck disable=SC1091,SC2034
@@ -31,7 +31,7 @@ is_refused_for() { # TEXT
         start_sqmgr
         wait_until 20 ready 1
         run -0 sqmgrctl restart --wait=drained --timeout 300s
-        # More than one record of TLS, in one answer.
+        # A reply of more than one TLS record.
         redis eval 'for i = 1, 300 do redis.call("SADD", KEYS[1], ARGV[1] .. ":" .. i .. ":" .. string.rep("0", 200)) end' \
                 1 processes "$(hostname)"
         run -0 sqmgrctl restart --wait=drained --timeout 300s
@@ -66,7 +66,7 @@ is_refused_for() { # TEXT
         is_refused_for "server certificate rejected: "
         configure_tls
         is_refused_for "server certificate rejected: "
-        # Its name is not in the certificate.
+        # The certificate has another name.
         kill -KILL "$redis_pid"
         wait "$redis_pid" || true
         launch named redis-server --bind "$address" --port 0 --tls-port 6379 --tls-cert-file "$folder/client.crt" \
@@ -92,7 +92,7 @@ is_refused_for() { # TEXT
         make_cert right ca DNS:localhost
         make_cert wrong ca DNS:elsewhere
         port=$(unused_port localhost)
-        # It ends with its input.
+        # Exits at the end of its input.
         launch server bash -c "exec openssl s_server -accept $port -cert wrong.crt -key wrong.key \
                 -servername localhost -cert2 right.crt -key2 right.key < <(exec sleep 1000)"
         redis_url=rediss://localhost:$port

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# sqmgrctl top in a real terminal: what it shows, what its keys do, and that it gives the terminal back.
+# sqmgrctl top in a real terminal: its views, its keys, and that it restores the terminal.
 # seconds: 30
 # promises: none
 load helpers
@@ -15,7 +15,7 @@ open_top() {
         type_line 'stty -g >before; sqmgrctl top; echo code $?; stty -g >after'
         wait_until 10 shows 'default (sidekiq): '
 }
-# The terminal is as it was, whatever ended it.
+# Checks that the terminal is restored, whatever ended sqmgrctl top.
 closed() { # CODE
         wait_until 10 shows "^code $1"
         wait_until 10 cmp before after
@@ -79,7 +79,7 @@ closed() { # CODE
         wait_until 10 shows 'canceled'
         fleet_is '[.workers[].state] == ["active", "active"]'
         [ "$(fleet '.workers[0].pid')" = "$pid" ]
-        # What comes with the key, as pasted words do, is no answer to what nobody has seen.
+        # Input that arrives with the key, as pasted text does, does not answer a question not yet displayed.
         press Q y
         wait_until 10 shows 'Quiet default/1? .* y: yes, any other key: no'
         press y
@@ -151,7 +151,7 @@ closed() { # CODE
         press Q
         wait_until 10 shows 'Quiet default/1?'
         press y
-        # It is told below, too.
+        # The error is also shown below.
         wait_until 10 shows_twice 'connection refused'
         start_sqmgr
         wait_until 10 not shows 'reconnecting'
@@ -167,7 +167,7 @@ closed() { # CODE
         closed 0
 }
 
-# Answers each call with the same, as no sqmgr would.
+# Answers each call with the same reply, unlike an sqmgr.
 hostile_server() {
         cat >hostile.py <<'END'
 import json, os, socket

@@ -1,8 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# From the build before to this one, under load: in the place of the running one, and after its death. The same
-# workers, no job lost or run twice, and all orders and rollouts go on.
-# With SQMGR_LONG=1 each is done many times over.
+# Upgrades from the earlier build to this one under load: by re-exec, and after its death. The workers stay the same, no
+# job is lost or run twice, and all orders and rollouts continue. With SQMGR_LONG=1 each is repeated many times.
 # seconds: 215
 # promises: P1 P4
 # shellcheck disable=SC2030,SC2031,SC2034
@@ -15,11 +14,11 @@ setup_file() {
         "$BATS_TEST_DIRNAME/build-before" "$SQMGR_BUILD/../before" 3>&-
 }
 
-install_program() { # SQMGR: its files take the place of what is there, as a package's do
+install_program() { # SQMGR: its files replace the existing ones, as those of a package do
         local file
         mkdir -p "$folder/bin"
         for file in "$1"-reader "$1"-proc-reader "$1"; do
-                [ -e "$file" ] || continue # the build before may have none
+                [ -e "$file" ] || continue # the earlier build may have none
                 cp "$file" "$folder/bin/new"
                 mv "$folder/bin/new" "$folder/bin/$(basename "$file")"
         done
@@ -42,7 +41,7 @@ needs_the_build_before() {
         [ ! -e "$before/none" ] || skip "$(cat "$before/none")"
 }
 
-# Each way ends with the new program at work, which does not yet need to have heard of every worker.
+# Each kind of upgrade ends with the new program running, possibly before it has a heartbeat of every worker.
 upgrade_by_reexec() {
         local pid=$sqmgr_pid
         install_program "$SQMGR_BUILD/sqmgr"
@@ -65,7 +64,7 @@ upgrade_by_death() {
 }
 
 all_pids() { sqmgrctl status --json | jq -r '.fleets[].workers[].pid'; }
-# Which process each worker is: its pid and when that began.
+# Prints pid and start time of each worker.
 processes() {
         local pid stat
         for pid in $(all_pids | sort -n); do
@@ -75,7 +74,7 @@ processes() {
         done
 }
 
-# What must not be changed by an upgrade while nothing else happens.
+# Prints what an upgrade must not change while nothing else happens.
 fleet_summary() {
         sqmgrctl status --json | jq -S '[.fleets[] | {name, state, target, generation, rollout: .rollout.state,
                 outdated: .rollout.outdated,
@@ -83,7 +82,7 @@ fleet_summary() {
 }
 fleet_summary_is() { [ "$(fleet_summary)" = "$1" ]; }
 
-# The stubs' jobs, as many as are done, until there is no file `go`.
+# Adds jobs for the stubs as fast as they are done, while a file `go` exists.
 refill_queue() {
         while [ -e "$folder/go" ]; do
                 redis eval "local n = redis.call('llen', 'stub:jobs')
@@ -99,7 +98,7 @@ start_feeding() {
         feeder=$!
 }
 ledger_has_all() { [ "$(grep -c ^done ledger)" = "$(redis get stub:count)" ]; }
-# Each of them was begun and done, once.
+# Each of them was started and done once.
 balance() {
         rm "$folder/go"
         wait $feeder
@@ -125,8 +124,8 @@ rollout_is() { # FLEET STATE GENERATION
                 jq -e ".fleets[] | select(.name == \"$1\") | .rollout.state == \"$2\" and .generation == $3"
 }
 
-# A fleet in the middle of its jobs, one that was scaled, one whose workers are quiet with jobs, one that is stopped,
-# and one whose rollout waits for a worker that does not come up.
+# Starts a fleet with running jobs, a scaled fleet, a fleet whose workers are quiet with jobs, a stopped fleet, and a
+# fleet whose rollout waits for a worker that does not boot.
 configure_many() {
         local name
         {
@@ -187,7 +186,7 @@ finish_with_many() {
         wait_until 30 ready_count_is stopped 2
         ready_count_is scaled 3
 
-        # The old sqmgrctl may be asked for a while yet.
+        # The old sqmgrctl may still be used for a while.
         [ "$("$before/main/sqmgrctl" status --json | jq .pid)" = "$sqmgr_pid" ]
         sqmgrctl restart --wait=drained --timeout 300s
         rollout_is default "done" 2
@@ -240,7 +239,7 @@ END
                 grep -q "default: restart done; generation $generation is current" <<<"$shown"
                 fleet_is ".generation == $generation and .rollout.state == \"done\""
         done
-        # Others that it does not take are told as ever.
+        # Other refusals are reported as usual.
         [[ $(in_terminal 80 "sqmgrctl restart --wait nowhere; echo exit \$?") == *"unknown fleet 'nowhere'"*'exit 2'* ]]
 }
 
@@ -262,7 +261,7 @@ END
                 wait_until 20 ready 4
                 start_feeding
                 sqmgrctl restart
-                # The moment varies.
+                # Varies the moment.
                 sleep "$delay"
                 "upgrade_by_$way"
                 wait_until 40 fleet_is '.rollout.state == "done" and .generation == 2 and .rollout.outdated == 0'
@@ -380,7 +379,7 @@ state_is_of_version() { [ "$(state_version)" = "$1" ]; }
                 wait_until 30 on "$host" fleet_is '.generation == 2 and .active == 2 and (.workers | length) == 2'
         done
 
-        # The older one knows nothing of groups, neither in the ini nor in the state.
+        # The older program knows no groups, neither in the ini nor in the state.
         sed -i '/^rollout_group/d' h1.ini
         were=$(on h1 worker_pids)
         install_program "$before/main/sqmgr"
@@ -393,7 +392,7 @@ state_is_of_version() { [ "$(state_version)" = "$1" ]; }
         [ "$(on h1 worker_pids)" = "$were" ]
 }
 
-wait_in_queue() { # COUNT: jobs that the stubs do not take
+wait_in_queue() { # COUNT: jobs that the stubs do not run
         redis eval "for i = 1, $1 do redis.call('lpush', 'queue:default', ARGV[1]) end" 0 \
                 "{\"class\":\"Mail\",\"enqueued_at\":$(date +%s)}"
 }
@@ -411,12 +410,12 @@ END
         sed -i 's/^active_process_count = .*/&\nactive_process_max = 3\nlatency_target = 5s/' sqmgr.ini
         upgrade_by_reexec
         [ "$(processes)" = "$were" ]
-        # All that they can run is taken.
+        # All their threads are busy.
         echo 5 >steer/busy
         wait_until 20 fleet_is '.workers[0].busy == 5'
         wait_in_queue 500
         wait_until 60 fleet_is '.target == 3 and .active == 3'
-        # From now on nothing but the state says that there are to be three.
+        # From now on only the state records the count of three.
         redis del queue:default
         were=$(processes)
         for way in reexec death; do

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# The control socket as others use it: what the interface's description says, a plain client and systemd's varlinkctl
-# find.
+# The control socket for other clients: a plain client and systemd's varlinkctl get what the description of the
+# interface states.
 # seconds: 20
 # promises: none
 load helpers
@@ -24,7 +24,7 @@ load helpers
         [[ $output == *org.sqmgr.Control* ]]
         run -0 varlinkctl list-interfaces "$SQMGR_SOCKET"
         [[ $output == *org.sqmgr.Control* ]]
-        # It parses the description, and shows it in its own words.
+        # It parses the description, and shows it in its own format.
         run -0 varlinkctl introspect "$SQMGR_SOCKET" org.sqmgr.Control
         for method in GetStatus Restart Follow Abort Quiet Stop Start Scale Reload Reexec GetEvents Ping GetVersion; do
                 [[ $output == *"method $method"* ]]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Drives every method of sqmgr's interface through a socket, knowing only Varlink and the description that is served:
-# what is answered has the fields that it tells of, each of its type.
+# Drives every method of sqmgr's interface through a socket, knowing only Varlink and the description that sqmgr serves.
+# Checks that each reply has the described fields, with their types.
 # Usage: varlink.rb SOCKET; a fleet `default` of two workers runs. Prints the methods that it called.
 require "json"
 require "socket"
@@ -28,7 +28,7 @@ class Varlink
   end
 end
 
-# What a description tells of: types and methods' replies, each a struct of fields.
+# Parses a description: types and replies of methods, each a struct of fields.
 class Description
   attr_reader :methods
 
@@ -107,7 +107,7 @@ hosts = drive.call("GetRollouts")["rollouts"].fetch(0)["hosts"]
 drive.call("ForgetHost", {fleet: "default", host: hosts.fetch(0)["host"]})
 drive.call("AbortEverywhere", {fleet: "default"})
 
-# With `more` the replies go on until the restart has ended.
+# With `more` replies continue until the restart has ended.
 link.send_call("org.sqmgr.Control.Restart", {wait: "drained"}, more: true)
 replies = 0
 loop do
@@ -122,7 +122,7 @@ raise "only #{replies} replies to a restart" if replies < 3
 
 drive.call("Reexec")
 drive.call("Ping")
-# The new image connects anew.
+# The new image reconnects to Redis.
 give_up = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 60
 until drive.call("GetStatus")["redis"].all? { |redis| redis["state"] == "connected" }
   raise "Redis is away after the re-exec" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > give_up
@@ -130,6 +130,6 @@ until drive.call("GetStatus")["redis"].all? { |redis| redis["state"] == "connect
   sleep 0.05
 end
 
-# What is newer than this test needs no parameters, or a line above.
+# Methods newer than this test need no parameters, or a line above.
 (description.methods.keys - called).each { |method| drive.call(method) }
 puts called.uniq.sort

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# sqmgr-web: what it serves is what sqmgr tells, and nobody who connects harms it, or sqmgr, or others.
+# sqmgr-web serves what sqmgr reports, and no client can harm it, sqmgr or other clients.
 # seconds: 50
 # promises: none
 load helpers
@@ -20,7 +20,7 @@ start_web() { # OPTION...
         wait_until 20 answers /healthz
 }
 
-# N connections of that kind, until `exec 7>&-`.
+# Opens N connections of that kind, until `exec 7>&-`.
 hold_connections() { # N KIND
         mkfifo hold.in hold.out
         client hold "$folder/web.sock" "$@" <hold.in >hold.out 3>&- 9>&- &
@@ -30,7 +30,7 @@ hold_connections() { # N KIND
         exec 8<&-
 }
 
-# What does not change by itself from one moment to the next.
+# Prints the parts that do not change continuously.
 without_variable_fields() { jq -S 'walk(if type == "object" then with_entries(select(.key | test("seconds$|rtt_ms|memory_bytes|^busy$|^quoted$") | not)) else . end)'; }
 
 same_status() {
@@ -60,7 +60,7 @@ same_status() {
         grep -qi "^Content-Security-Policy: .*default-src 'none'" <<<"$headers"
         not grep -qi '^Access-Control' <<<"$headers"
 
-        # One that does not boot is missed; of a fleet that was stopped none is.
+        # A fleet without its workers is not ready; a stopped fleet needs none.
         : >steer/hang
         kill -KILL "$(fleet '.workers[0].pid')"
         wait_until 20 answers /readyz 503
@@ -87,7 +87,7 @@ same_status() {
         wait_until 20 grep -q '^event: status' stream
         run -0 sqmgrctl restart --wait --timeout 300s
         wait_until 20 grep -q '"event":"rollout-done"' stream
-        # Each is one line of data, and a document of its own.
+        # Each event is one line of data, and one document.
         sed -n 's/^data: //p' stream | jq -es 'length > 1 and all(.instances or (.event and .socket))'
         [ "$(grep -c '"event":"rollout-done"' stream)" = 1 ]
         timeout 10 curl -sN --unix-socket "$folder/web.sock" http://localhost/live | grep -m 1 '^event: page'
@@ -113,7 +113,7 @@ same_status() {
         wait_until 20 grep -q '^event: status' stream
         echo 'the password is correct-horse' >steer/fail
         kill -KILL "$(fleet '.workers[0].pid')"
-        # Who may use the control socket sees it.
+        # Clients of the control socket see it.
         sees() { sqmgrctl "$@" | grep -q correct-horse; }
         wait_until 20 sees events --json
         wait_until 20 sees status --json
@@ -159,7 +159,7 @@ same_status() {
         kill -KILL "$sqmgr_pid"
         wait_until 20 reachable_is false
         answers /readyz 503
-        # What was last known stays, with its age.
+        # The last known state stays, with its age.
         get /api/status | jq -e '.instances[0] | .error and .status.fleets[0].name == "default"'
         answers /
         start_sqmgr
@@ -167,7 +167,7 @@ same_status() {
         wait_until 20 same_status
         wait_until 20 sqmgrctl reexec
         wait_until 20 same_status
-        # The connection ends with the program before, if that has not been seen yet.
+        # The connection to the earlier program ends now, unless that was noticed before.
         wait_until 20 reachable_is true
 }
 
@@ -178,7 +178,7 @@ same_status() {
         start_web -l "127.0.0.1:$port"
         run -0 client raw "$port"
         [ -z "$output" ]
-        # Of a socket at a path, which has no address, localhost is the name.
+        # A socket at a path has no address: its name is localhost.
         [ "$(status_of / -H 'Host: 127.0.0.1')" = 421 ]
         alive "$web_pid"
 }
@@ -203,7 +203,7 @@ same_status() {
         echo "memory: $before kB, with 1,000 connections $first kB, at last $last kB"
         [ $((first - before)) -lt 40000 ]
         [ $((last - before)) -lt 50000 ]
-        # More than there is room for.
+        # More than the limit.
         hold_connections 1200 half
         answers /
         wait_until 20 eval 'get /metrics | grep -q "^sqmgr_web_refused_connections_total [1-9]"'
@@ -219,7 +219,7 @@ same_status() {
         get / >/dev/null
         before=$(web_memory)
         hold_connections 300 stream
-        # Each of them was let in, for which the oldest were ended; so is any other.
+        # Each was admitted by closing the oldest; so is any further client.
         [ "$held" -ge 256 ]
         timeout 20 curl -sN --unix-socket "$folder/web.sock" http://localhost/live | grep -m 1 '^event: page'
         local streams
@@ -255,13 +255,13 @@ called() { awk -v name="$1" '$1 == name { print $2 }' calls; } # METHOD
 statuses() { grep -c '^event: status' stream; }
 has_statuses() { [ "$(statuses)" -ge "$1" ]; }
 
-# The calls of GetStatus and GetEvents while one viewer is told so many times.
+# Prints the calls of GetStatus and GetEvents while one viewer receives this many statuses.
 count_calls() { # STATUSES
         local told calls
         told=$(statuses) calls=$(($(called GetStatus) + $(called GetEvents)))
         wait_until 60 has_statuses $((told + $1))
         told=$(($(statuses) - told)) calls=$(($(called GetStatus) + $(called GetEvents) - calls))
-        # One that is under way at either end.
+        # One call may be in flight at either end.
         [ "$calls" -ge $((2 * told - 4)) ] && [ "$calls" -le $((2 * told + 4)) ]
 }
 
@@ -304,7 +304,7 @@ count_calls() { # STATUSES
         run -1 sqmgr-web -l "unix:$folder/file"
         [ "$(cat "$folder/file")" = mine ]
         run -1 sqmgr-web -l "unix:$folder/nowhere/web.sock"
-        # In use; and one that a dead one has left.
+        # A socket in use, and one left by a dead process.
         launch web sqmgr-web -l "unix:$folder/web.sock"
         web_pid=$!
         wait_until 20 answers /healthz

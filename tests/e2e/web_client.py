@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""A client that curl is too polite for, a relay that counts what is asked, and an sqmgr that is none.
+"""Sends requests that curl cannot, counts the calls of a relay, and imitates an sqmgr.
 
-web_client.py raw PORT           sends what no browser would; says what each is answered, where it is wrong
-web_client.py hold PORT N KIND   N connections until standard input ends: idle, half, slow or stream
-web_client.py relay HERE THERE COUNTS   passes on what comes at the socket HERE, and counts the methods called
-web_client.py false HERE         answers at the socket HERE with a status that takes hundreds of megabytes
+web_client.py raw PORT           sends malformed requests; prints each wrong answer
+web_client.py hold PORT N KIND   keeps N connections until standard input ends: idle, half, slow or stream
+web_client.py relay HERE THERE COUNTS   relays the socket HERE to THERE, and counts the methods called
+web_client.py false HERE         answers at the socket HERE with a status of hundreds of megabytes
 """
 import collections
 import os
@@ -72,7 +72,7 @@ CASES = [
     (request(b"GET / HTTP/1.1", b"Host: localhost", b"X: \0"), OK | REFUSED),
 ]
 
-# To these libmicrohttpd may say nothing, until their time is up.
+# libmicrohttpd may leave these unanswered until their timeout.
 UNANSWERED = [
     b"\0\xff\xfe\r\n\r\n",
     b"\r\n" * 1000,
@@ -93,7 +93,7 @@ def connect(port):
 
 
 def hear_status(client):
-    """The status of the first answer; 0 where the connection ends before one."""
+    """Returns the status of the first answer; 0 if the connection ends before."""
     heard = b""
     try:
         while b"\r\n" not in heard and (part := client.recv(65536)):
@@ -109,7 +109,7 @@ def ask(port, data):
         try:
             client.sendall(data)
         except ConnectionError:
-            pass  # Whoever answers early may hang up before all is said.
+            pass  # After an early answer the server may close before all is sent.
         return hear_status(client)
 
 

@@ -1,11 +1,12 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# `sqmgrctl why`: the story of one worker, in order, from what is kept and what is known.
+# `sqmgrctl why`: the history of one worker, in order, from recorded events and the
+# current state.
 # seconds: 20
 # promises: none
 load helpers
 
-# The output holds these patterns, each in a line after the one of the pattern before.
+# True if the output has these patterns, each in a line after that of the previous one.
 why_has_lines() { # PATTERN...
         local pattern line
         while read -r line; do
@@ -89,7 +90,7 @@ why_has_lines() { # PATTERN...
         text=$(in_terminal 80 sqmgrctl why default/1)
         grep -q '^Now: quiet' <<<"$text"
         [ "$(longest_line "$text")" -le 80 ]
-        # What is broken goes on below the text of the event, behind its time.
+        # A broken line continues below the text of the event, after its time.
         grep -A 1 -E "^[-0-9]+ [0-9:]+ fleet 'default': restart to generation 2 started by " <<<"$text" | grep -qE '^ {20}[^ ].*replace$'
         run -0 sqmgrctl why default/1
         [[ $output == *": restart to generation 2 started by $(id -un) (uid $(id -u)); 1 worker to replace"* ]]

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# Workers send heartbeats to another database than the one that redis_url names: sqmgr says so within 15 s, and still
-# replaces them without cutting off a job.
+# Workers send heartbeats to another database than that of redis_url: sqmgr reports it within 15 s, and still replaces
+# them without cutting off a job.
 # seconds: 120
 # promises: P1 P5
 load helpers
@@ -11,7 +11,7 @@ jobs_started() { redis3 hlen ledger:started; }
 jobs_done() { redis3 hlen ledger:done; }
 is_elsewhere() { fleet_is ".workers[] | select(.pid == $1) | .waits_for_code == \"beats-elsewhere\""; } # PID
 
-# By TCP: older Redis clients of Ruby take no database from the URL of a socket.
+# Uses TCP: older Redis clients of Ruby take no database from the URL of a socket.
 start_wrong_database() {
         port=$(unused_port 127.0.0.1)
         printf '%s\n' 'bind 127.0.0.1' "port $port" "unixsocket $folder/redis.sock" "dir $folder" 'save ""' \

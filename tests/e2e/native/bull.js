@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A worker of Bull's that speaks sqmgr-heartbeat(7), or the load of it. Nothing repairs in secret what was cut off: locks
-// last for longer than the test. Usage: bull.js work|load
+// A Bull worker that implements sqmgr-heartbeat(7), or its load. Locks last longer than the test, so that no repair
+// hides a job that was cut off. Usage: bull.js work|load
 "use strict";
 const Queue = require("bull");
 const { Heartbeat, drainBull } = require("../../../contrib/heartbeat/sqmgr-heartbeat.js");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A worker of BullMQ's that speaks sqmgr-heartbeat(7), or the load of it. Nothing repairs in secret what was cut off: locks
-// last for longer than the test. Usage: bullmq.js work|load
+// A BullMQ worker that implements sqmgr-heartbeat(7), or its load. Locks last longer than the test, so that no repair
+// hides a job that was cut off. Usage: bullmq.js work|load
 "use strict";
 const { Queue, Worker } = require("bullmq");
 const { Heartbeat } = require("../../../contrib/heartbeat/sqmgr-heartbeat.js");

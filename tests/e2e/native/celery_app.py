@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A Celery application whose worker speaks sqmgr-heartbeat(7); its jobs keep the ledger of bull.js.
-Usage: celery_app.py COUNT SECONDS [COUNTDOWN]: that many jobs"""
+"""A Celery application whose worker implements sqmgr-heartbeat(7); its jobs keep the same ledger as those of bull.js.
+Usage: celery_app.py COUNT SECONDS [COUNTDOWN]: enqueues COUNT jobs"""
 import os
 import sys
 import time

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Workers of each speaker of contrib/heartbeat, with jobs that are files: who renames `queue/N` to `running/N` has it,
-# adds a line to `ran/N`, waits while there is `hold`, and renames it to `done/N`. Where the record is in Redis, the
-# worker and the test use REDIS_URL. One that forks has its child write its pid to `child`: by then its signals are set.
+# Workers of each library of contrib/heartbeat. Jobs are files: the worker that renames `queue/N` to `running/N` has the
+# job, adds a line to `ran/N`, waits while `hold` exists, and renames it to `done/N`. If the record is in Redis, worker
+# and test use REDIS_URL. In a worker that forks, the child writes its pid to `child` once its signals are set.
 # shellcheck shell=bash disable=SC1091,SC2034
 
 . "$(dirname "${BASH_SOURCE[0]}")/modules.bash"
@@ -10,7 +10,7 @@ in_redis='ruby-redis python-redis'
 ! has_modules || in_redis+=' ioredis node-redis'
 in_files='ruby python node shell c'
 
-# What to run, in words that hold no spaces.
+# Prints the command, as words without spaces.
 native_command() { # KIND FOLDER [THREADS]
         case $1 in
         ruby-redis) echo "ruby $native_tests/worker.rb $2 ${3-4} redis" ;;
@@ -25,7 +25,7 @@ native_command() { # KIND FOLDER [THREADS]
 }
 
 job_folder() { mkdir -p "$1"/{queue,running,ran,done}; } # FOLDER
-# They are named by numbers from the first one on.
+# Jobs are named by numbers, beginning with FIRST.
 add_jobs() { # FOLDER FIRST COUNT
         local i
         for ((i = $2; i < $2 + $3; i++)); do
@@ -34,7 +34,7 @@ add_jobs() { # FOLDER FIRST COUNT
 }
 count_in() { find "$1" -mindepth 1 | wc -l; } # FOLDER
 has_in() { [ "$(count_in "$1")" -ge "$2" ]; } # FOLDER COUNT
-# All of them done, each once.
+# True if all are done, each once.
 all_done() { # FOLDER COUNT
         [ "$(count_in "$1/done")" = "$2" ] && [ "$(count_in "$1/queue")$(count_in "$1/running")" = 00 ] &&
                 [ "$(cat "$1"/ran/* | wc -l)" = "$2" ]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What bull.js and bullmq.js share: their Redis, what a job does, and the load. Each job that began and each that was done
-// is counted in `ledger:KIND:started` and `ledger:KIND:done`; `ledger:KIND:holders` has those that run, with the pid.
+// Shared by bull.js and bullmq.js: their Redis, their job, and the load. Counts each started and each done job in
+// `ledger:KIND:started` and `ledger:KIND:done`; `ledger:KIND:holders` has the running jobs with their pids.
 "use strict";
 const Redis = require("ioredis");
 
@@ -18,7 +18,7 @@ function ledger(kind) {
       await new Promise((resolve) => setTimeout(resolve, 10 + Math.random() * 90));
       await redis.multi().hincrby(key("done"), id, 1).hdel(key("holders"), id).exec();
     },
-    // More than the workers do at once wait at any time, until there is a key `ledger:KIND:stop`.
+    // Keeps more jobs waiting than the workers run at once, until the key `ledger:KIND:stop` exists.
     async load(add, waiting) {
       while (!(await redis.exists(key("stop")))) {
         if ((await waiting()) < 40) {

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: MIT
-# Where contrib/setup puts what native/package-lock.json and page/package-lock.json name, and the tests find it: another
-# lock, another folder; and
-# needrestart, which is not to be installed where tests run: each later installation would restart services there.
+# Where contrib/setup installs the npm packages of native/package-lock.json and page/package-lock.json, and the tests
+# find them: each lock file has its own folder. Also needrestart, which must not be installed where tests run, because
+# each later installation of a package would restart services there.
 # shellcheck shell=bash
 
 # shellcheck disable=SC2034
 native_tests=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
 page_tests=${native_tests%/*}/page
 cache_folder() {
-        local home=~ # of the user's entry where there is no HOME: nobody else may put anything there
+        local home=~ # from the passwd entry without HOME: no other user may write there
         echo "${XDG_CACHE_HOME:-$home/.cache}/sqmgr"
 }
-# Those of native where no other tests are named.
+# The default is the folder of native.
 modules_folder() { # [TESTS]
         echo "$(cache_folder)/npm-$(cksum <"${1-$native_tests}/package-lock.json" | cut -d' ' -f1)"
 }

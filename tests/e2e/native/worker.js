@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A worker of the Node.js speaker's; what each of these does is told in jobs.bash.
+// A worker of the Node.js library; jobs.bash describes what it does.
 // Usage: worker.js FOLDER THREADS ioredis|node-redis|file
 "use strict";
 const fs = require("fs");
@@ -13,7 +13,7 @@ function client() {
   if (where === "ioredis") return new (require("ioredis"))(path);
   if (where === "file") return undefined;
   const redis = require("@redis/client").createClient({ socket: { path } });
-  setImmediate(() => redis.connect()); // once its errors are heard
+  setImmediate(() => redis.connect()); // once errors have a listener
   return redis;
 }
 

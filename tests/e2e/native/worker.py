@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A worker of the Python speaker's; what each of these does is told in jobs.bash.
+"""A worker of the Python library; jobs.bash describes what it does.
 Usage: worker.py FOLDER THREADS redis|file [fork]"""
 import os
 import sys

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # frozen_string_literal: true
 
-# A worker of the Ruby speaker's; what each of these does is told in jobs.bash.
+# A worker of the Ruby library; jobs.bash describes what it does.
 # Usage: worker.rb FOLDER THREADS redis|file [fork]
 require 'redis'
 require_relative '../../../contrib/heartbeat/sqmgr_heartbeat'

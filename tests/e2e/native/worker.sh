@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A worker of the shell speaker's; what each of these does is told in jobs.bash.
+# A worker of the shell library; jobs.bash describes what it does.
 # Usage: worker.sh FOLDER
 set -eu
 # shellcheck source=contrib/heartbeat/heartbeat.sh

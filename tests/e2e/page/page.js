@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
-// Drives a Chromium that looks at a page of sqmgr-web. Usage: node page.js COMMAND URL [ARGUMENT...]
-//   values [no-script]      prints what the page shows, as JSON, once it has come
-//   judge                   fails where axe-core, the policy, the origin, the layout or the keyboard has been offended
-//   watch FOLDER WHAT...    waits for what the page is to say, in that order; FOLDER/seen has a line for each
+// Drives a Chromium that shows a page of sqmgr-web. Usage: node page.js COMMAND URL [ARGUMENT...]
+//   values [no-script]      prints the values that the page shows, as JSON, once they are loaded
+//   judge                   fails on a violation found by axe-core, of the policy, the origin, the layout or the keyboard
+//   watch FOLDER WHAT...    waits for each WHAT to appear, in that order; FOLDER/seen has a line for each
 //   picture FILE WIDTH SCHEME [HEIGHT]
 "use strict";
 const fs = require("fs");
 const assert = require("assert");
 const { chromium } = require("playwright-core");
 
-const PATIENCE_MS = 120000; // a machine with much to do takes its time
+const PATIENCE_MS = 120000; // a busy machine is slow
 const [command, url, ...rest] = process.argv.slice(2);
-// High enough for all of the page: what moves out of sight is not reported.
+// High enough for the whole page: shifts outside of the viewport are not reported.
 const sizes = { 1440: { width: 1440, height: 2600 }, 390: { width: 390, height: 4200 } };
 
-// Whatever goes wrong on the page is kept there: a policy that was violated, and elements that moved by themselves.
+// Collects errors on the page: violations of the policy, and elements that shifted by themselves.
 function keep() {
   window.violations = [];
   window.shifts = [];
@@ -38,7 +38,7 @@ async function open(browser, options) {
   return page;
 }
 
-// What stands there, by what a reader goes by.
+// Returns the visible values, identified as a reader would.
 function read() {
   const text = (root, selector) => root.querySelector(selector)?.textContent.trim() ?? null;
   const cells = (row) => [...row.children].map((cell) => cell.textContent.trim());
@@ -80,7 +80,7 @@ async function values(browser) {
   console.log(JSON.stringify(await page.evaluate(read)));
 }
 
-// Tab by tab, until something of that kind has the focus.
+// Presses Tab until an element of that kind has the focus.
 async function tabTo(page, selector) {
   for (let i = 0; i < 60; i++) {
     await page.keyboard.press("Tab");
@@ -106,7 +106,7 @@ async function tryKeyboard(page) {
   await page.keyboard.press("Shift+Tab");
 }
 
-// Nobody looks for a while.
+// Hides the page for a while.
 async function tryHiding(page) {
   const streams = () => page.asked.filter(([kind]) => kind === "eventsource").length;
   const before = streams();
@@ -117,7 +117,7 @@ async function tryHiding(page) {
     }, hidden);
   await hide(true);
   const asof = await page.textContent("#asof time");
-  // Meanwhile another page, which is looked at, is sent two.
+  // Meanwhile another page, which is visible, receives two updates.
   const other = await open(page.context().browser(), {});
   for (let i = 0; i < 2; i++) await nextPage(other);
   await other.context().close();
@@ -139,10 +139,10 @@ async function judgeOne(browser, width, colorScheme) {
   // The history is shorter than an hour: the graphs begin with it.
   for (const caption of await page.locator(".grid figcaption span").allTextContents())
     assert.match(caption, / since \d\d:\d\d UTC|no data for this time/, what);
-  // Two pages have come through the stream since.
+  // The stream has sent two pages since.
   for (let i = 0; i < 2; i++) await nextPage(page);
   const shifts = await page.evaluate(() => window.shifts);
-  // A number that is flush right and gets another digit counts for less than a ten thousandth.
+  // A right-aligned number that gains a digit counts as a shift of less than 0.0001.
   const moved = shifts.reduce((sum, [value]) => sum + value, 0);
   assert.ok(moved < 0.001, `${what}: elements moved by themselves: ${JSON.stringify(shifts)}`);
   assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${what}: it is too wide`);
@@ -168,7 +168,7 @@ async function judgeOne(browser, width, colorScheme) {
   await page.context().close();
 }
 
-// A policy that lets an inline script run, or an axe-core that finds nothing, would be found out here.
+// Proves that the checks work: that the policy blocks inline scripts, and that axe-core finds errors.
 async function judgeTheJudges(browser) {
   const page = await open(browser, { viewport: sizes[1440] });
   await page.evaluate(() => {
@@ -191,7 +191,7 @@ async function judge(browser) {
   await judgeTheJudges(browser);
 }
 
-// What a reader has under his hands when the page changes: a selection, the focus, and what he has unfolded or folded.
+// State of a reader that an update must keep: a selection, the focus, and parts unfolded or folded.
 async function takeHold(page) {
   await page.click(".fleet:last-of-type details summary");
   await page.focus('[data-range="hour"]');
@@ -237,7 +237,7 @@ async function picture(browser) {
   const page = await open(browser, { viewport: { width: Number(width), height: Number(height) }, colorScheme });
   await page.waitForSelector("#plot-latency canvas");
   await page.waitForTimeout(1000);
-  // The first sqmgr of a machine needs no -s, the one of a test does.
+  // The first sqmgr of a machine needs no -s, that of a test does.
   await page.evaluate(() => {
     const shorten = () => {
       for (const code of document.querySelectorAll("code"))
