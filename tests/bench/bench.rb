@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Measures what sqmgr exists for, beside floors (the least that the work can cost, tests/bench/floor.c) and beside
-# the supervisors that a user would pick instead. `make bench` runs it; --help tells the options.
+# Measures the main tasks of sqmgr, compared with floors (the minimum cost of the work, tests/bench/floor.c) and with
+# other supervisors. Run by `make bench`; --help lists the options.
 require "json"
 require "optparse"
 require_relative "figures"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Figures with their spread, and the table that they make.
+# Figures with their spread, and the table of them.
 class Figures
   attr_reader :values
 
@@ -57,7 +57,7 @@ class Bench
     send(ROWS.fetch(name).fetch(:run))
   end
 
-  # One line of the table. target is { max:, of: }: at most max, or at most max times the median named `of`.
+  # Adds a line to the table. target is { max:, of: }: at most max, or at most max times the median named `of`.
   def figure(who, values, unit:, target: nil, what: nil)
     values = Figures.new(Array(values))
     line = { row: @row, what: what || ROWS.fetch(@row).fetch(:title), who: who, unit: unit, **values.to_h, text: values.text }
@@ -71,7 +71,7 @@ class Bench
     @notes << text
   end
 
-  # Everything was measured that was asked for; a missed target is a result, too.
+  # True if everything requested was measured; a missed target is a result, too.
   def complete?
     @notes.none? { |note| note.include?("broke off") }
   end

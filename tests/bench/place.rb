@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# A private folder with a Redis and whatever is measured there; all of it ends with the block, in whatever way that
-# ends: contrib/demo/guard sees to it when this process dies.
+# A private folder with a Redis and the measured programs. All of them end with the block, for any reason:
+# contrib/demo/guard ends them if this process dies.
 require "fileutils"
 require "socket"
 require "tmpdir"
@@ -11,7 +11,7 @@ class Place
 
   TOP = File.expand_path("../..", __dir__)
 
-  # The state file is by default in memory, below /run: on a disk a rename alone takes longer than a start.
+  # The state file is in memory, as below /run by default: on a disk a rename takes longer than a start.
   BASE = %w[/tmp /dev/shm].find { |dir| File.writable?(dir) && `stat -f -c %T #{dir} 2>/dev/null`.strip == "tmpfs" } || "/tmp"
 
   attr_reader :folder, :build, :redis_pid
@@ -49,7 +49,7 @@ class Place
 
   def log(name) = File.exist?("#{folder}/#{name}.log") ? File.read("#{folder}/#{name}.log").lines.last(15).join : ""
 
-  # What the workers noted of themselves: [what, pid, nanoseconds], from the n-th line on.
+  # Returns the records of workers: [what, pid, nanoseconds], from the n-th line on.
   def times(what, from = 0)
     return [] unless File.exist?(times_file)
 
@@ -74,7 +74,7 @@ class Place
 
   def now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
 
-  # One command of Redis over its own protocol, inline; of the reply the first line, the whole text, or a list of these.
+  # Sends one inline command to Redis. Returns the first line of the reply, the whole text, or an array of these.
   def redis(command)
     UNIXSocket.open(redis_socket) do |socket|
       socket.write("#{command}\r\n")
@@ -94,7 +94,7 @@ class Place
     end
   end
 
-  # Ends what lives in the folder: workers first lose whoever would start them anew.
+  # Ends all processes in the folder: supervisors first, so that they restart no worker.
   def sweep(*supervisors)
     supervisors.each { |pid| kill(pid) }
     wait(30, "the end of all in #{folder}") { members.each { |pid| kill(pid) }.empty? }
@@ -148,7 +148,7 @@ class Place
   end
 end
 
-# What a process has cost so far, of the kernel's own books.
+# The accumulated cost of a process, from the kernel's accounting.
 module Cost
   module_function
 

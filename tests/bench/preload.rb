@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-# The row "preload": workers of a Rails application that is large, each booted by itself, and forked from a template.
+# The row "preload": workers of a large Rails application, booted separately, and forked from a template.
 require "etc"
 require "json"
 
-# tests/rails with so many gems and so much code of its own that a worker has some 200 MB.
+# tests/rails with additional gems and generated code, so that a worker has about 200 MB.
 module LargeApplication
   GEMS = %w[graphql rouge rubocop].freeze
   CLASSES = 500
@@ -11,7 +11,7 @@ module LargeApplication
 
   module_function
 
-  # Raises where something is not installed.
+  # Raises an error if something is not installed.
   def versions
     needed = %w[rails pg sidekiq] + GEMS
     print = "print [RUBY_VERSION, Rails::VERSION::STRING, Sidekiq::VERSION].join(' ')"
@@ -54,7 +54,7 @@ module LargeApplication
   end
 end
 
-# One fleet of it, with whatever its place holds.
+# A fleet of this application in a place.
 class LargeFleet
   WORKERS = 8
   THREADS = 5
@@ -81,7 +81,7 @@ class LargeFleet
     INI
   end
 
-  # Returns the seconds until all have beaten.
+  # Returns the seconds until all workers have sent a heartbeat.
   def start
     begun = @place.now
     @pid = @place.spawn("sqmgr", "#{@place.build}/sqmgr", "-c", "#{@place.folder}/sqmgr.ini")
@@ -89,7 +89,7 @@ class LargeFleet
     since(begun)
   end
 
-  # MB of the workers, and of the template, once they are at rest.
+  # Returns the MB of the workers, and of the template, when idle.
   def memory
     await_ready
     sleep 6
@@ -100,7 +100,7 @@ class LargeFleet
     [fleet["workers"].sum { |worker| megabytes(worker) }, template ? megabytes(template) : 0]
   end
 
-  # Between them they run the code of so many of its classes.
+  # The jobs together run the code of `classes` classes.
   def run_jobs(count, classes)
     done = processed + count
     @place.cli("--pipe", input: lambda { |io|
@@ -109,7 +109,8 @@ class LargeFleet
     @place.wait(900, "#{count} jobs") { processed == done }
   end
 
-  # Returns the seconds from the kill of a worker to its replacement's first beat. The oldest: after a short life a start waits.
+  # Returns the seconds from the kill of a worker to the first heartbeat of its replacement. Kills the oldest worker,
+  # because a failed start would delay the replacement.
   def kill_one
     await_ready
     before = identities
@@ -120,7 +121,7 @@ class LargeFleet
     since(begun)
   end
 
-  # Returns the seconds, of the clock and of CPU time, until all workers are replaced and the old ones gone.
+  # Returns the wall-clock and CPU seconds until all workers are replaced and the old ones gone.
   def restart
     await_ready
     begun, cpu = @place.now, cpu_seconds
@@ -149,7 +150,7 @@ class LargeFleet
 
   def since(begun) = (@place.now - begun) / 1e9
   def megabytes(process) = Cost.pss_bytes(process["pid"]) / 1e6
-  # A worker enters them with its first beat.
+  # A worker is listed from its first heartbeat on.
   def identities = @place.redis("SMEMBERS processes") || []
   def processed = @place.redis("GET stat:processed").to_i
 
@@ -157,7 +158,7 @@ class LargeFleet
     { class: "WorkJob", args: [number, classes], queue: "default", jid: format("%024x", number), retry: false, created_at: 0, enqueued_at: 0 }
   end
 
-  # Of sqmgr and all that it has started, those that have ended among them.
+  # Of sqmgr and all processes that it started, including exited ones.
   def cpu_seconds(pid = @pid)
     ticks = File.read("/proc/#{pid}/stat").rpartition(")").last.split[11, 4].sum(&:to_i)
     children = File.read("/proc/#{pid}/task/#{pid}/children").split
@@ -172,9 +173,9 @@ class Bench
   PRELOAD_JOBS = 2000
   PRELOAD_KILLS = 5
 
-  # What is measured: its unit, its target, and the figures of both.
+  # Adds the figures of both, with unit and target.
   def preload_figures(ruby)
-    # Process.warmup, after which workers share more, came with Ruby 3.3.
+    # Ruby 3.3 introduced Process.warmup, after which workers share more memory.
     less = { max: 0.45, of: "separate boots" } if Gem::Version.new(ruby) >= Gem::Version.new("3.3")
     { booted: ["PSS after boot, template included", "MB"],
       worked: ["PSS after #{PRELOAD_JOBS} jobs for each worker that run a fifth of its code, template included", "MB", less],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# What is measured, row by row, and what it should come to.
+# The measurements by row, with their targets.
 ROWS = {
   "1" => { title: "kill -9 of a worker to the first instruction of its replacement", run: :row_crash },
   "2" => { title: "resident memory of the supervisor", run: :row_memory },
@@ -18,8 +18,8 @@ ROWS = {
 class Bench
   MS = 1_000_000.0
   CRASHES = 30
-  # One that dies within 10 s of activity counts as failing; and these boot so fast that sqmgr takes a first beat for
-  # one that was there before, and waits for the second, 5 s later.
+  # A worker that dies within 10 s of activity counts as a failed start. These workers boot so fast that sqmgr mistakes
+  # a first heartbeat for an old one, and waits for the second, 5 s later.
   SETTLE = 18
 
   def others(large: false)
@@ -28,7 +28,7 @@ class Bench
     end.to_a
   end
 
-  # Runs the block with the supervisor's pid once it runs count workers, and ends them all after it.
+  # Yields the supervisor's pid once it runs count workers, and ends them all afterwards.
   def running(supervisor, count, seconds: 180, **how)
     Place.open(build) do |place|
       pid = supervisor.start(place, count, **how)
@@ -37,7 +37,7 @@ class Bench
     end
   end
 
-  # A supervisor that cannot do it leaves a line that says so; sqmgr and the floor must.
+  # A failure of another supervisor is a note; sqmgr and the floor must succeed.
   def try(name)
     yield
   rescue Place::Failed => e
@@ -48,7 +48,7 @@ class Bench
 
   def contenders(large: false) = [["floor", FLOOR], ["sqmgr", SQMGR]] + others(large: large)
 
-  # Of floor and sqmgr, workers are killed in turn, in random order, so that all meet the same load.
+  # Workers of floor and sqmgr are killed in random order, so that both have the same load.
   FEW = 5
   MANY = 300
   ROUND_SECONDS = 3
@@ -73,7 +73,7 @@ class Bench
     end
   end
 
-  # A worker is killed again only when it has lived for long enough to count as no failed start.
+  # A worker is killed again only once its death counts as no failed start.
   def kill_in_turn(places)
     pids = places.transform_values { |place| place.times("born").map { |_, pid, _| pid } }
     took = places.transform_values { [] }
@@ -91,7 +91,7 @@ class Bench
 
   def now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
 
-  # Kills a worker. Returns the milliseconds until its replacement runs, and the pid of that one.
+  # Kills a worker. Returns the milliseconds until its replacement runs, and the replacement's pid.
   def crash(place, pid)
     sleep 0.1 + (rand / 10)
     before = place.times("born").size
@@ -129,7 +129,7 @@ class Bench
     end
   end
 
-  # Of one process what is resident; of many their shares, for what they share counts once.
+  # Resident memory of one process; proportional shares of several, so that shared pages count once.
   def memory(pids) = pids.size == 1 ? Cost.rss_bytes(pids.first) : pids.sum { |pid| Cost.pss_bytes(pid) }
 
   def row_idle
@@ -159,7 +159,7 @@ class Bench
     figure("sqmgr", sqmgr, unit: "ms", target: target)
   end
 
-  # First sqmgr, then the floor, with the same workers and the same Redis, at a look a second each.
+  # Measures sqmgr, then the floor, with the same workers and the same Redis, at one poll a second each.
   def ticks(crowd: 0)
     count = options[:workers]
     running(SQMGR, count, check: "1s") do |place, pid|
@@ -223,7 +223,7 @@ class Bench
     figure("sqmgr", @stopped, unit: "ms", target: { max: 300 })
   end
 
-  # Fleets of one worker each, so that each new worker has its one old worker; seen from the workers alone.
+  # One worker in each fleet, so that each new worker has its old one. Uses records of the workers alone.
   def restarts
     running(SQMGR, 1, fleets: FLEETS, beat_ms: 1000, boot: 0.5) do |place, _|
       place.wait(60, "the workers") { place.times("beats").size == FLEETS }
@@ -252,7 +252,7 @@ class Bench
     sleep 2
   end
 
-  # Fleet by pid, as the log tells of each start.
+  # Returns the fleet of each pid, from the starts in the log.
   def fleets_of(place)
     File.read("#{place.folder}/sqmgr.log").scan(%r{\b(f\d+)/\d+.*?\bpid (\d+)}).to_h { |fleet, pid| [pid.to_i, fleet] }
   end
@@ -279,7 +279,7 @@ class Bench
     end
   end
 
-  # How late the first heartbeat of each tick was asked for, by Redis' clock, for some 30 ticks.
+  # Delay of the first heartbeat query of each tick, by Redis' clock, for about 30 ticks.
   def delays(place)
     seen = []
     IO.popen(["redis-cli", "-s", place.redis_socket, "MONITOR"]) do |monitor|
@@ -312,7 +312,7 @@ class Bench
   HOSTS = 1000
   WORKERS_OF_HOST = 50
 
-  # What sqmgr reads of Redis beside what the workers write to it, without sqmgr.
+  # Load of sqmgr's queries on Redis, beside the writes of the workers, without sqmgr.
   def row_hosts
     seconds = 20
     %w[beats reads both].each do |mode|
@@ -326,7 +326,7 @@ class Bench
     row_walks
   end
 
-  # What it costs Redis that so many hosts look for their new workers at once, among as many identities.
+  # Load on Redis when many hosts scan for their new workers at once, among as many identities.
   def row_walks
     members = HOSTS * WORKERS_OF_HOST
     { "each" => [1, 10], "turns" => [1, 10, 100, 1000] }.each do |mode, crowds|

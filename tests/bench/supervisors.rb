@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# The supervisors that are compared, each as its manual has it: how it is told to run `count` workers.
+# The supervisors that are compared, each configured by its manual to run `count` workers.
 class Supervisor
   attr_reader :program, :package
 
@@ -10,15 +10,15 @@ class Supervisor
   end
 
   def path = ENV.fetch("PATH").split(":").map { |dir| "#{dir}/#{program}" }.find { |path| File.executable?(path) }
-  # Why it has no large fleets, where it cannot start them in a time that anybody waits for.
+  # Returns the reason why large fleets are left out, if starting them takes too long.
   def small_only = nil
   def missing = "no #{program} on this machine (#{package})"
   def version = path && @version.call
 
-  # Starts the workers, and returns the pid of the process that does.
+  # Starts the workers, and returns the pid of the supervisor.
   def start(_place, _count, **) = raise(NotImplementedError)
 
-  # All of its processes but the workers.
+  # Returns all of its processes except the workers.
   def processes(place, pid) = [pid] | (place.members - place.workers)
 end
 
@@ -33,12 +33,13 @@ class Sqmgr < Supervisor
 end
 
 class Place
-  # Of workers that are killed none is to be a short life, whose place stays empty for a while.
+  # No killed worker may count as a failed start, whose replacement is delayed.
   READY_MS = 1000
 
   def control_socket = "#{folder}/sqmgr.sock"
 
-  # boot: seconds until a worker begins; a real one takes longer than the look that tells old heartbeats from new.
+  # boot: seconds until a worker begins. A real boot takes longer than the poll that separates old heartbeats from new
+  # ones.
   def configure(count, fleets, check: "5s", beat_ms: 5000, boot: nil)
     command = worker(beat_ms: beat_ms).join(" ")
     command = "/bin/sh -c 'sleep #{boot}; exec #{command}'" if boot
@@ -91,7 +92,7 @@ class Supervisord < Supervisor
   end
 end
 
-# runit and s6: a folder for each service, with a script that becomes the worker.
+# runit and s6: a folder for each service, with a script that executes the worker.
 class Tree < Supervisor
   def initialize(program, package, arguments, version)
     super(program, package, version)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# What a job of the row "preload" does: some thousand objects that are garbage when it ends, code of as many of the
-# application's classes as it is told, and a row in the database.
+# A job of the row "preload": allocates about a thousand objects that are garbage when it ends, runs code of a given
+# number of the application's classes, and inserts a row in the database.
 class WorkJob
   include Sidekiq::Job
   sidekiq_options retry: false

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-# The application of the chaos test. Its ledger is a file, since Redis is among what the test breaks: a line written
-# at once at its end outlives the process that wrote it.
+# The application of the chaos test. Its ledger is a file, because the test also breaks Redis: a line is written
+# immediately, and survives the process.
 require "sidekiq"
 
-# Debian 12's Sidekiq draws warnings from its redis gem with every job.
+# Debian 12's Sidekiq causes warnings of its redis gem with every job.
 Redis.silence_deprecations = true if defined?(Redis) && Redis.respond_to?(:silence_deprecations=)
 
 class ChaosJob

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 # The chaos test: sqmgr under load with two fleets of real Sidekiq, one of them forked from a template, a fleet of stub
-# workers and one of plain workers. Faults are chosen by the seed: workers, templates, Redis and sqmgr are killed and
-# frozen, files are damaged, disk and descriptors run short, releases are broken; restarts, scaling and reloads go on
-# meanwhile. At the end the ledger must be balanced: every job was done, and none was cut off or ran twice except those
-# whose worker the test itself killed.
+# workers and one of plain workers. The seed chooses the faults: workers, templates, Redis and sqmgr are killed and
+# frozen, files are damaged, disk and descriptors run short, releases are broken. Restarts, scaling and reloads continue
+# meanwhile. At the end the ledger must be balanced: every job was done, and none was cut off or ran twice, except jobs
+# of workers that the test itself killed.
 # Usage: chaos.rb FOLDER TOP STUB SECONDS SEED
 require "json"
 require "securerandom"
@@ -11,10 +11,10 @@ require_relative "faults"
 require_relative "ledger"
 require_relative "parts"
 
-# A server that the test starts, breaks and starts again.
+# A server that the test starts, breaks and restarts.
 class Server
   attr_reader :name, :life, :begun, :stopped_at
-  attr_accessor :answers # asked of sqmgr only
+  attr_accessor :answers # used for sqmgr only
 
   def initialize(name, &launch)
     @name = name
@@ -47,11 +47,11 @@ class Server
 
   def usable? = @life && !@stopped_at
 
-  # Since when nobody has interfered; of a usable one only.
+  # The time since the last interference; only for a usable server.
   def unbroken_since = @resumed
   def unbroken_for = monotonic - @resumed
 
-  # By itself, since a kill of ours forgets the process.
+  # True if it exited by itself: a kill by the test forgets the process.
   def ended? = @life && Process.wait(@life.pid, Process::WNOHANG)
 end
 
@@ -63,8 +63,8 @@ class Chaos
     "sidekiq" => { count: 2, max: 6 }, "forked" => { count: 2, max: 6 }, "stub" => { count: 3, max: 9 },
     "plain" => { count: 4, max: 10 }
   }.freeze
-  ANSWER_SECONDS = 30    # within which sqmgr answers, whatever goes on
-  UNKNOWN_SECONDS = 20   # for which it may not know of a process: one that it is just about to start or to adopt
+  ANSWER_SECONDS = 30    # time limit for each answer of sqmgr
+  UNKNOWN_SECONDS = 20   # a process that is being started or adopted may be unknown for this long
   SETTLE_SECONDS = 240
 
   Order = Struct.new(:words, :pid, :begun, :allow, :answered)
@@ -102,7 +102,7 @@ class Chaos
     balance
     converge
   rescue Violated
-    # It is told below.
+    # report prints it.
   ensure
     report
   end
@@ -150,7 +150,7 @@ class Chaos
      "--aof-timestamp-enabled", "yes", "--enable-debug-command", "local"]
   end
 
-  # Whoever reads the file meanwhile reads it whole.
+  # Replaces the file atomically for readers.
   def write(name, text)
     File.write("#{@folder}/#{name}.new", text)
     File.rename("#{@folder}/#{name}.new", "#{@folder}/#{name}")
@@ -176,7 +176,7 @@ class Chaos
     write("sqmgr.ini", text)
   end
 
-  # Looks after everything while time goes by.
+  # Sleeps, and runs all periodic checks.
   def pass(seconds = 0.2)
     sleep seconds
     due, @later = @later.partition { |at, _| at <= monotonic }
@@ -216,7 +216,7 @@ class Chaos
   end
 
   def look_at_status
-    # The reply is waited for: a sqmgr without descriptors, which this loop gives back, would never send it.
+    # Requires an answering sqmgr: without descriptors, which this loop returns to it, it would never reply.
     return unless sqmgr.usable? && sqmgr.answers && @shortages.zero? && monotonic - (@looked_at || 0) >= 1
     @looked_at = monotonic
     return unless (@status = status)
@@ -250,7 +250,7 @@ class Chaos
     order
   end
 
-  # Without a sqmgr, or with one that was killed meanwhile, it cannot connect; anything else must be answered.
+  # Without an sqmgr, or if it was killed since, an order may exit with 3: no connection.
   def answered?(order)
     return false unless Process.wait(order.pid, Process::WNOHANG)
     order.answered = $?.exitstatus
@@ -285,7 +285,7 @@ class Chaos
     producer.value
   end
 
-  # A loop of its own, which Redis may hold up.
+  # Runs in its own thread, because Redis may delay it.
   def produce(deadline)
     random = Random.new(@seed + 1)
     client = Client.new("#{@folder}/redis.sock")
@@ -308,7 +308,7 @@ class Chaos
     end
   end
 
-  # What is in the set is in its queue: Redis may be asked again where its answer was lost.
+  # A job in the set is in its queue: the script can be repeated if its reply was lost.
   ENQUEUE = "if redis.call('sadd', 'chaos:enqueued', ARGV[1]) == 1 then redis.call('lpush', KEYS[1], ARGV[2]) end"
 
   def enqueue(client, fleet, jid, seconds, attempt = 1)
@@ -337,7 +337,7 @@ class Chaos
     wait_until(SETTLE_SECONDS + 30, "the last restart ends") { given.answered }
   end
 
-  # Every job comes to its end; those that the test itself cut off or lost are given out again, and must be done, too.
+  # Every job must end. Jobs that the test itself cut off or lost are enqueued again, and must be done, too.
   def balance
     settle
     @wrongs = ledger.wrongs
@@ -351,7 +351,7 @@ class Chaos
     violated("Sidekiq gave up jobs") unless @client.call("ZCARD", "dead").zero? && @client.call("ZCARD", "retry").zero?
   end
 
-  # A job that was fetched and has not begun may still begin: nothing is judged before all has been quiet for a while.
+  # A fetched job that has not begun may still begin: waits until all has been quiet for a while.
   def settle
     quiet_since = monotonic
     seen = nil
@@ -386,7 +386,7 @@ class Chaos
     violated("sqmgr knows of the template #{template}, those that live are #{living}") if template != living
   end
 
-  # One that failed before the ledger was closed tells what stands in it.
+  # After a failure before `balance`, reads the ledger first.
   def report
     if !@wrongs && redis.usable?
       ledger.refresh

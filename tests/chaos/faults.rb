@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# What the chaos test does to workers, templates, Redis, sqmgr and its surroundings. Each fault gets three numbers from
-# 0 to 1, which with its name are all that the seed decides.
+# Faults of the chaos test for workers, templates, Redis, sqmgr and their environment. The seed determines the name of
+# each fault and three numbers from 0 to 1.
 module Faults
   WEIGHTS = {
     kill_worker: 4, stop_worker: 4, kill_template: 2, stop_template: 2, kill_redis: 2, stop_redis: 3, kill_sqmgr: 5, stop_sqmgr: 2,
@@ -8,7 +8,7 @@ module Faults
     slow_redis: 2, drop_connections: 2, damage_state: 2, damage_starts: 2, fill_disk: 2, limit_descriptors: 2,
     break_release: 2, change_environment: 1, storm: 1, kill_reader: 3, stop_reader: 2
   }.freeze
-  REPLY_SECONDS = 2 # from the end of a fault to the last job that it may have cost
+  REPLY_SECONDS = 2 # a fault may cost jobs for this long after its end
 
   GOOD_RELEASE = "require_relative 'app'\n"
   BAD_RELEASES = ["raise 'broken'\n", "exit 0\n", "sleep 2\nabort 'broken late'\n",
@@ -107,7 +107,7 @@ module Faults
     later(1 + 3 * delay) { kill_sqmgr(pause, pause) }
   end
 
-  # A job that it is just putting back is put back by the next try.
+  # A job whose requeue is interrupted is requeued by the next try.
   def kill_reader(which, *)
     pid = pick(readers, which) or return say("no reader to kill")
     say("kill -9 of reader #{pid}")
@@ -116,7 +116,7 @@ module Faults
     say("it is gone")
   end
 
-  # It is ended before, if that takes long.
+  # sqmgr may end the reader before.
   def stop_reader(which, how_long, *)
     pid = pick(readers, which) or return say("no reader to stop")
     seconds = 1 + 25 * how_long
@@ -156,7 +156,7 @@ module Faults
   def damage_state(how, where, pause) = damage("state", %i[delete cut flip version][how * 4], where, pause)
   def damage_starts(how, where, pause) = damage("state.starts", %i[delete cut flip][how * 3], where, pause)
 
-  # A worker that is in neither file is not found again: no worker may meet the damage of both.
+  # A worker that is in neither file is not found again: no worker may be affected by damage to both.
   def damage(name, how, where, pause)
     return say("another file is damaged already") if @damaged.any? { |other, lives| other != name && lives.any?(&:alive?) }
     kill_sqmgr(pause, pause) do
@@ -199,7 +199,7 @@ module Faults
 
   def set_descriptors(life, limit) = system("prlimit", "--pid", life.pid.to_s, "--nofile=#{limit}:")
 
-  # Meanwhile an order that needs the state may be refused.
+  # An order that needs the state may be refused meanwhile.
   def shortage(seconds)
     @shortages += 1
     @orders.each { |order| order.allow += [1] }
@@ -238,7 +238,7 @@ module Faults
     order("scale", fleet, (1 + (self.class::FLEETS[fleet][:max] - 2) * count).round)
   end
 
-  # It may be gone before the order comes.
+  # The worker may be gone before the order arrives.
   def quiet_worker(which, *)
     worker = pick(workers, which) or return say("no worker to quiet")
     order("quiet", worker.place, allow: [0, 2])
@@ -262,13 +262,13 @@ module Faults
     sqmgr.life.signal(:HUP)
   end
 
-  # Who asks meanwhile may find nobody.
+  # Other orders may find no listener meanwhile.
   def reexec(*)
     (@orders + [order("reexec")]).each { |order| order.allow += [3] }
     sqmgr.answers = false
   end
 
-  # Whose SIGCONT comes later, unless it was killed meanwhile.
+  # Stops a server, and sends SIGCONT later, unless it was killed meanwhile.
   def resume_later(server, seconds)
     from = now
     life = server.life

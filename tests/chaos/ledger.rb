@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: MIT
-# The account of every job: what the workers wrote down, what Redis still holds, and whom the test itself killed.
+# The ledger of all jobs: records of the workers, data in Redis, and the workers that the test itself killed.
 require_relative "parts"
 
 class Ledger
   Run = Struct.new(:life, :token, :ended)
 
-  # What is known of a job, in one word, and its sentence where it must not be so.
+  # Verdict on a job: one word, and a sentence if it is wrong.
   Verdict = Struct.new(:word, :wrong)
 
   # Fleets whose jobs are lists in Redis: FLEET:jobs, and FLEET:taken:TOKEN for each job that a worker has taken.
   LISTED = %w[stub plain].freeze
 
-  # deaths: Life => time of those whom the test killed. disturbances: [from, to] in seconds of the wall clock, and
+  # deaths: Life => time, for processes that the test killed. disturbances: [from, to] in seconds of the wall clock, and
   # how many fetches each may have cut off.
   attr_reader :deaths, :disturbances, :jobs
 
@@ -37,7 +37,7 @@ class Ledger
     end
   end
 
-  # Asks Redis, too, and judges.
+  # Reads Redis as well, and judges each job.
   def refresh
     read_runs
     @queued = @redis.call("LRANGE", "queue:default", 0, -1).map { |job| job[/"jid":"(\w+)"/, 1] }
@@ -78,10 +78,10 @@ class Ledger
 
   private
 
-  # Sidekiq 7.3 may end by an error of its own as it is told to be quiet, where Redis, which the test had frozen or
-  # killed, has not answered it: nobody told it to exit, and what it wrote last is where its client of Redis waited.
+  # Sidekiq 7.3 may exit with an error of its own when it is quieted, if Redis, which the test froze or killed, has not
+  # answered: no process asked it to exit, and its last output shows where its Redis client waited.
   def ended_itself?(life)
-    # A line with its log tail, whose lines begin with a bar.
+    # A log line with its log tail, whose lines begin with a bar.
     told = File.foreach(File.join(@folder, "sqmgr.log")).slice_before { |line| !line.start_with?("    | ") }
                .map(&:join).grep(/\A.*\(pid #{life.pid}\) /)
     told.any? { |lines| lines.match?(/ exited.*redis_client/m) } &&
@@ -110,7 +110,7 @@ class Ledger
     Verdict.new(:wrong, "was taken by a worker that ended, and that the test did not kill")
   end
 
-  # A reply that gets lost with Redis or with the worker loses a job of Sidekiq's: Redis gave it away.
+  # Sidekiq loses a job if the reply is lost with Redis or with the worker: Redis has already removed the job.
   def judge_fetched(jid)
     at = log.popped[jid].last
     return Verdict.new(:wrong, "vanished from Redis") unless at
@@ -118,7 +118,7 @@ class Ledger
     Verdict.new(:wrong, "was fetched at #{clock(at)}, when nothing was broken, and never began")
   end
 
-  # Sidekiq pushes back what it fetched too late, and does so again where it got no answer.
+  # Sidekiq pushes back jobs that it fetched too late, and repeats that without a reply.
   def pushed_twice?(jid, done) = log.pushed[jid] >= done && log.popped[jid].any? { |at| disturbed?(at) }
 
   def disturbed?(at) = @disturbances.any? { |disturbance| at.between?(disturbance[:from], disturbance[:to]) }

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-# What the chaos test looks at and speaks with: processes, Redis, and the log that Redis keeps of its commands.
+# Parts that the chaos test observes and uses: processes, Redis, and the command log of Redis.
 require "socket"
 
 def monotonic = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
-# A process, named for good by its pid and start time.
+# A process, identified by its pid and start time.
 Life = Struct.new(:pid, :start) do
   def self.of(pid)
     state, *rest = File.read("/proc/#{pid}/stat").rpartition(")").last.split
@@ -13,7 +13,7 @@ Life = Struct.new(:pid, :start) do
     nil
   end
 
-  # From what a worker writes of itself: PID.START and more.
+  # Parses the token that a worker writes: PID.START and more.
   def self.of_token(token)
     pid, start = token.split(".")
     new(pid.to_i, start)
@@ -22,7 +22,7 @@ Life = Struct.new(:pid, :start) do
   def alive? = Life.of(pid) == self
   def to_s = "#{pid}.#{start}"
 
-  # False where it has exited.
+  # Returns false if it has exited.
   def signal(name)
     alive? && Process.kill(name, pid) == 1
   rescue Errno::ESRCH
@@ -34,11 +34,12 @@ Worker = Struct.new(:life, :place, :title) do
   def fleet = place[%r{\A[^/]+}]
   def to_s = "#{place} (pid #{life.pid})"
 
-  # What is forked has that title until it may do anything.
+  # A fork has that title until it may begin.
   def template? = place.end_with?("/template")
   def works? = !template? && title != "sqmgr-template"
 
-  # All that carry the mark. They lived at one moment: each was seen, and each still lived after the last was seen.
+  # Returns all processes with the marker. They lived at the same moment: each was seen, and each still lived after the
+  # last was seen.
   def self.all(mark)
     seen = Dir.children("/proc").grep(/\A\d+\z/).filter_map do |name|
       environ = File.binread("/proc/#{name}/environ").split("\0")
@@ -53,7 +54,7 @@ Worker = Struct.new(:life, :place, :title) do
   end
 end
 
-# Each call is repeated until Redis answers: send only what may be done twice.
+# Repeats each call until Redis answers: send only idempotent commands.
 class Client
   PATIENCE_SECONDS = 60
 
@@ -85,14 +86,14 @@ class Client
     when "$" then rest.to_i.negative? ? nil : @socket.read(rest.to_i + 2).chomp
     when "*" then Array.new(rest.to_i) { read }
     else
-      # Redis loads its data.
+      # Redis is still loading its data.
       raise EOFError, rest if rest.start_with?("LOADING")
       raise "Redis says: #{rest}"
     end
   end
 end
 
-# What became of the jobs of one Sidekiq queue, by the log of commands from which Redis recovers.
+# What became of the jobs of one Sidekiq queue, by the append-only file of Redis.
 class RedisLog
   attr_reader :popped, :pushed
 

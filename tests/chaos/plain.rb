@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-# A worker without a heartbeat. Its first TERM lets it finish its job, a second one cuts the job off.
+# A worker without a heartbeat. The first TERM lets it finish its job, a second one cuts the job off.
 # Usage: plain.rb FOLDER
 require_relative "parts"
 
 stops = 0
 trap("TERM") { exit!(3) if (stops += 1) > 1 }
 
-# A job is taken once for each token: the reply may get lost with Redis.
+# A job is taken once for each token, because a reply may be lost with Redis.
 TAKE = "return redis.call('lindex', KEYS[2], 0) or redis.call('rpoplpush', KEYS[1], KEYS[2])"
 
 redis = Client.new("#{ARGV[0]}/redis.sock")
