@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-# What `run` and the end-to-end tests share: an example in $folder/app, its settings beside it, its databases. Who sources
-# it has what contrib/demo/parts.bash has.
+# Shared by `run` and the end-to-end tests: an example in $folder/app, its settings beside it, its databases. Needs the
+# functions that contrib/demo/parts.bash needs.
 # shellcheck shell=bash disable=SC2034,SC2154
 
 examples=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
 
-# Defines `play`, and `prepare` where something is needed before sqmgr starts, in the words of the example's own play.bash.
+# Sources the play.bash of the example, which defines `play`, and `prepare` if something must run before sqmgr.
 take_example() { # NAME
         example=$examples/$1
         mkdir "$folder/app" && cp -r "$example"/. "$folder/app"
@@ -21,13 +21,13 @@ start_example() { # NAME
 
 postgres_answers() { pg_isready -q; }
 
-# A cluster that only its own user and root can reach, by a socket. Nothing of it is worth a disk's time.
+# Starts a cluster that only its own user and root can reach, by a socket. Durability is off: its data is temporary.
 start_postgres() {
         local programs as_server=()
         programs=$(printf '%s\n' /usr/lib/postgresql/*/bin | sort -V | tail -n 1)
         export PGHOST=$folder/pg/socket PGUSER=postgres PGDATABASE=postgres
         mkdir -p "$PGHOST" && chmod 700 "$folder/pg"
-        # It refuses to run as root, and has to reach its own folder.
+        # PostgreSQL refuses to run as root, and must be able to reach its own folder.
         if [ "$(id -u)" = 0 ]; then
                 chmod a+x "$folder"
                 as_server=(setpriv --reuid nobody --regid nogroup --clear-groups --)
@@ -39,7 +39,7 @@ start_postgres() {
                 -c fsync=off -c max_connections=200 -c dynamic_shared_memory_type=mmap
         postgres_pid=$!
         wait_until 20 postgres_answers
-        # Its shared memory would outlive one that is killed. What is in files is in the folder; the other, marked now, goes
-        # with the last process that uses it.
+        # The shared memory of a killed server would survive. Shared memory in files is in the folder; the other kind,
+        # marked for removal now, disappears with the last process that uses it.
         ipcrm -m "$(awk 'NR == 7 { print $2 }' "$folder/pg/data/postmaster.pid")"
 }

@@ -1,20 +1,20 @@
 # frozen_string_literal: true
 # SPDX-License-Identifier: MIT
-# Tasks of many jobs, each with a row in PostgreSQL that says what has become of it. A job class takes part by
-# `include AsyncTask` and `sidekiq_options async_task: true`; the first argument of its jobs is the task's id.
+# Tasks of many jobs, each with a row in PostgreSQL that records its state. A job class takes part by `include
+# AsyncTask` and `sidekiq_options async_task: true`; the first argument of its jobs is the task's id.
 require "connection_pool"
 require "json"
 require "pg"
 require "sidekiq"
 
 module AsyncTask
-  # The work cannot be done, and trying again would not help.
+  # The work is impossible, and a retry would not help.
   class Failed < StandardError; end
 
   # A later run of the same job has begun.
   class Superseded < StandardError; end
 
-  # A process that is stopped amid a transaction does not hold its locks for ever.
+  # A process stopped during a transaction does not hold its locks forever.
   POOL = ConnectionPool.new(size: 12) { PG.connect(options: "-c idle_in_transaction_session_timeout=10s") }
 
   def self.db
@@ -24,8 +24,8 @@ module AsyncTask
     end
   end
 
-  # Rows come first and jobs second: a job that ran before the commit would not find its row. What was not pushed, since
-  # Redis was away or the process died in between, is found by the sweep.
+  # Rows are inserted first and jobs pushed second: a job that ran before the commit would not find its row. The sweep
+  # finds jobs that were not pushed, because Redis was down or the process died in between.
   def self.transaction
     pushes = []
     db { |db| db.transaction { yield db, pushes } }
@@ -38,7 +38,7 @@ module AsyncTask
     Sidekiq.logger.warn("jobs are left to the sweep: #{e.message}")
   end
 
-  # LAST is the class of a job that is to run when all others of the task have ended. Returns the task's id.
+  # LAST is the class of a job that runs when all others of the task have ended. Returns the task's id.
   def self.start(name, jobs:, last: nil)
     task = nil
     transaction do |db, pushes|
@@ -50,7 +50,7 @@ module AsyncTask
     task
   end
 
-  # What a job does together with its end, in one transaction: all of it or nothing.
+  # Commits the work of a job together with its end, in one transaction.
   Step = Struct.new(:db, :pushes, :task) do
     def exec(sql, *values)
       db.exec_params(sql, values)
@@ -65,7 +65,7 @@ module AsyncTask
       pushes.concat(jobs)
     end
 
-    # Of two jobs that end at once each would take the other for running, but for the lock.
+    # Without the lock, two jobs that end at once would each assume that the other is still running.
     def enqueue_last
       row = exec("SELECT last FROM tasks WHERE id = $1 AND last IS NOT NULL FOR NO KEY UPDATE", task).first
       return if !row || exec("SELECT FROM events WHERE task_id = $1 AND NOT final LIMIT 1", task).any?
@@ -79,8 +79,8 @@ module AsyncTask
   class Run
     attr_reader :attempt, :ended
 
-    # Where a worker died, or Sidekiq put its jobs back, the event still says that it is working, and so it is again.
-    # A job whose event is an error is a double: the other one waits for its retry.
+    # If a worker died, or Sidekiq pushed its jobs back, the event is still `working`, and the job runs again. A job
+    # whose event is an error is a duplicate: the other one waits for its retry.
     def self.begin(jid)
       row = AsyncTask.db { |db| db.exec_params(<<~SQL, [jid, Process.pid]).first }
         UPDATE events SET state = 'working', attempt = attempt + 1, pid = $2, changed_at = clock_timestamp()
@@ -167,7 +167,7 @@ module AsyncTask
     end
   end
 
-  # A new job's row; and the only way back that there is, since Sidekiq pushes an error that it tries again like any job.
+  # Inserts a new job's row. Also the only way back from an error, because Sidekiq pushes retries like any job.
   class ClientMiddleware
     def call(_job_class, payload, _queue, _redis)
       return yield unless payload["async_task"]
@@ -182,7 +182,7 @@ module AsyncTask
     end
   end
 
-  # Nobody tries it any more: Sidekiq after its last retry, the sweep where it is no use.
+  # No further retry: after Sidekiq's last one, or if the sweep finds that a retry is useless.
   def self.give_up(db, pushes, jids, text = nil)
     tasks = db.exec_params(<<~SQL, [PG::TextEncoder::Array.new.encode(jids), text]).column_values(0)
       UPDATE events

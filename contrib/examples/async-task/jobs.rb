@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 # SPDX-License-Identifier: MIT
-# The jobs of a post office, and an export. Each does its work first; what lasts of it is written together with its end.
+# The jobs of a post office, and an export. Each job works first, then commits its results together with its end.
 require_relative "async_task"
 
-# Debian 12's Sidekiq draws warnings from its redis gem with every job.
+# Debian 12's Sidekiq causes warnings of its redis gem with every job.
 Redis.silence_deprecations = true if defined?(Redis) && Redis.respond_to?(:silence_deprecations=)
 
 Sidekiq.configure_server do |config|
-  # Retries after seconds, to be seen in a demonstration.
+  # Retries after seconds, so that a demonstration shows them.
   config.average_scheduled_poll_interval = 1
 end
 
@@ -35,7 +35,7 @@ class Telegram
   end
 end
 
-# Waits for something outside, as long as that takes.
+# Waits for an external event of any duration.
 class Parcel
   include AsyncTask
   sidekiq_options async_task: true, queue: "parcels", retry: 5

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Work, restarts and killed workers under it, and a judgement over every run that there was. How much of it can be set
-# before; this is the short form.
+# Runs jobs with restarts and killed workers, and checks every run. The variables below set the amount; the defaults are
+# the short form.
 # shellcheck shell=bash disable=SC2154
 
 : "${rounds:=1}" "${letters:=120}" "${rows:=50000}"
@@ -16,13 +16,13 @@ prepare() {
                 query 'CREATE TABLE cut_off (kill integer, jid text, told boolean)'
 }
 
-# Prints its id. Sidekiq 7 logs to standard output as it connects.
+# Prints its id. Sidekiq 7 logs to standard output when it connects.
 start_task() { (cd "$folder/app" && ./start "$@") | tail -n 1; }
 
 parcel="class = 'Parcel' AND state = 'working'"
 parcels_run() { [ "$(query "SELECT count(*) FROM events WHERE $parcel AND args->>2 = '$lorry'")" -gt 0 ]; }
 
-# Letters, and parcels that run until their lorry has come.
+# Starts a task of letters, and of parcels that run until their lorry arrives.
 post() { # LETTERS
         lorries=$((lorries + 1))
         lorry=$folder/lorry.$lorries
@@ -30,7 +30,7 @@ post() { # LETTERS
         wait_until 60 parcels_run
 }
 
-# The jobs that the last heartbeats tell of.
+# Prints the jobs in the last heartbeats.
 told_jobs() { sqmgrctl jobs --json | jq -er '"{" + ([.jobs[].jid] | join(",")) + "}"'; }
 
 # Sets $jid, $pid and $attempt.
@@ -42,7 +42,7 @@ find_parcel() { # WHETHER-IT-IS-TOLD-OF CONDITION
         [ -n "$found" ] && read -r jid pid attempt <<<"$found"
 }
 
-# A worker that is stopped beats no more: what is so then stays so.
+# A stopped worker sends no heartbeat, so its last one stays valid.
 freeze() { # WHETHER-IT-IS-TOLD-OF
         find_parcel "$1" true && kill -STOP "$pid" || return 1
         find_parcel "$1" "pid = $pid" && return
@@ -54,7 +54,7 @@ freeze_told() {
         post "$letters" && wait_until 30 freeze true
 }
 
-# It runs a job that began after its last heartbeat. Where that is no longer so, other parcels have another chance.
+# Finds a job that began after the last heartbeat of its worker. If there is none, tries other parcels.
 freeze_untold() {
         post "$letters" || return 1
         until freeze false; do
@@ -81,7 +81,7 @@ restart_under_load() {
         touch "$lorry"
 }
 
-# The run in a frozen worker goes on once the sweep has begun another in its place.
+# The run in a frozen worker continues after the sweep has started another in its place.
 late_run_is_refused() { # PID JID ATTEMPT LORRY
         wait_until 120 query_is "SELECT attempt > $3 FROM events WHERE jid = '$2'" t || return 1
         say "worker $1 goes on"
@@ -107,7 +107,7 @@ trouble() {
         late_run_is_refused "${late[@]}"
 }
 
-# Each line is a number, which must be 0, and what it counts.
+# Prints lines of a number, which must be 0, and its meaning.
 violations() {
         query "
         WITH history AS (
@@ -144,7 +144,7 @@ violations() {
         " | tr '|' ' '
 }
 
-# Of those that sqmgr has put back each is written once, however often it was.
+# Each job requeued by sqmgr is written once, however often it was requeued.
 put_back_by_sqmgr() {
         sed -n 's/.* \([0-9a-f]\{24\}\) (queue .*) re-enqueued.*/\1/p' "$folder/sqmgr.log" | sort -u | paste -sd,
 }
@@ -180,7 +180,7 @@ judge() {
 play() {
         local round
         wait_until 120 ready 3 || return 1
-        # As if Redis were away: rows, and no jobs.
+        # Simulates an outage of Redis: rows without jobs.
         REDIS_URL=unix://$folder/nowhere start_task post 20 0 none >/dev/null
         export=$(start_task export "$rows" 500)
         for ((round = 1; round <= rounds; round++)); do

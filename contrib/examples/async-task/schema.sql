@@ -3,7 +3,7 @@ CREATE TABLE tasks (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   name text NOT NULL,
   jobs integer NOT NULL CHECK (jobs > 0),
-  -- The class of the job that comes when all others have ended, until it is enqueued.
+  -- The class of the job that runs when all others have ended; null once it is enqueued.
   last text,
   created_at timestamptz NOT NULL DEFAULT now()
 );
@@ -16,19 +16,19 @@ CREATE TABLE events (
   state text NOT NULL DEFAULT 'enqueue' CHECK (state IN ('enqueue', 'working', 'finish', 'failed', 'error')),
   attempt integer NOT NULL DEFAULT 0,
   pid integer,
-  -- An error that Sidekiq retries no more.
+  -- True for an error that Sidekiq does not retry again.
   gave_up boolean NOT NULL DEFAULT false,
   final boolean NOT NULL GENERATED ALWAYS AS (state IN ('finish', 'failed') OR gave_up) STORED,
   messages text[] NOT NULL DEFAULT '{}',
   changed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-  -- Since when no job of it is in Redis; it counts only where it is later than the last change.
+  -- Time since which Redis has no job of the event; valid only if later than the last change.
   missed_at timestamptz,
   swept integer NOT NULL DEFAULT 0
 );
 CREATE INDEX ON events (task_id);
 CREATE INDEX ON events (jid) WHERE NOT final;
 
--- What has ever become of an event, and when. It is written by the database, so that no code can forget it.
+-- All state changes of events, with their time. A trigger writes them, so that no code can omit one.
 CREATE TABLE transitions (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   jid text NOT NULL,
@@ -52,6 +52,6 @@ CREATE TRIGGER event_has_changed AFTER UPDATE ON events FOR EACH ROW
   WHEN ((OLD.state, OLD.attempt, OLD.gave_up) IS DISTINCT FROM (NEW.state, NEW.attempt, NEW.gave_up))
   EXECUTE FUNCTION record_transition();
 
--- What the jobs bring about. No key forbids a second one: it would hide what must not happen.
+-- Results of the jobs. No key forbids duplicates, because it would hide errors.
 CREATE TABLE deliveries (jid text NOT NULL, at timestamptz NOT NULL DEFAULT now());
 CREATE TABLE lines (task_id bigint NOT NULL, number integer NOT NULL, line text NOT NULL);

@@ -1,15 +1,15 @@
 # frozen_string_literal: true
 # SPDX-License-Identifier: MIT
-# Puts back what got lost between Redis and a worker: an event that has not ended, and no job for it anywhere in Redis.
+# Requeues jobs that were lost between Redis and a worker: events that have not ended, without a job anywhere in Redis.
 require "sidekiq/api"
 require "sidekiq/launcher"
 
 module AsyncTask
   module Sweep
     EVERY = 3
-    # A job on its way from its queue to its worker is nowhere until the worker's next heartbeat. So an event is lost if
-    # it is missed for longer than two of them, without any change meanwhile. Where that is wrong nevertheless, since a
-    # worker is too slow, the job runs twice at once, and only the later run counts.
+    # A job on its way from its queue to its worker is in no key until the worker's next heartbeat. So an event counts
+    # as lost if its job is missing for longer than two heartbeats, without a change meanwhile. If that is wrong,
+    # because a worker is too slow, the job runs twice at once, and only the later run counts.
     AFTER = 2 * Sidekiq::Launcher::BEAT_PAUSE + 2
     LIMIT = 5
 
@@ -38,7 +38,7 @@ module AsyncTask
       end
     end
 
-    # Returns the events that are lost, and remembers which are missed for the first time.
+    # Returns the lost events, and records events that are missing for the first time.
     def self.look(db, missed)
       missed = PG::TextEncoder::Array.new.encode(missed)
       db.exec_params(<<~SQL, [missed])
@@ -61,7 +61,7 @@ module AsyncTask
       event.slice("jid").merge("class" => Object.const_get(event["class"]), "args" => JSON.parse(event["args"]))
     end
 
-    # The work list of a process that died is there for a minute, unless sqmgr has put its jobs back.
+    # The work list of a dead process exists for a minute, unless sqmgr has requeued its jobs.
     def self.jids_in_redis
       waiting = Sidekiq::Queue.all + [Sidekiq::RetrySet.new, Sidekiq::ScheduledSet.new]
       running = Sidekiq::Workers.new.map { |_, _, work| work.respond_to?(:job) ? work.job.jid : work["payload"]["jid"] }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Enqueues what standard input has: lines of KEY ITEM, an item being JSON, as in: account-7 {"n":0,"ms":100}
+// Enqueues lines of standard input: KEY ITEM, where an item is JSON, for example: account-7 {"n":0,"ms":100}
 "use strict";
 const { createInterface } = require("readline");
 const { Ordered } = require("./ordered.js");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reads the whole ledger and judges it; its exit status is 0 where each promise was kept. The order of its rows is the
-// order in which Redis did what they tell. Items bear their number within their key as `n`.
+// Checks the whole ledger; the exit status is 0 if each promise was kept. The order of its rows is the order of
+// execution in Redis. Items have their number within their key as `n`.
 "use strict";
 const Redis = require("ioredis");
 
@@ -9,7 +9,7 @@ const runs = new Map();
 const wrong = [];
 let [revived, unwanted, most] = [0, 0, 0];
 
-// A run that was cut off has no end of its own: it ended when its key was revived, for nothing it writes counts since.
+// A run that was cut off has no end of its own: it ended when its key was revived, because later writes do not count.
 function judge({ event, at, key: name, token, item, ends }) {
   const bad = (text) => wrong.push(`${name}, token ${token}: ${text}`);
   if (!keys.has(name)) keys.set(name, { enqueued: 0, done: 0, running: null, ends: 0, newest: 0 });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Items of one key are worked on one after the other, in their order; those of different keys beside each other. For
-// each key that has items there is one Bull job, or one run, and it has the key's token; see ordered.lua.
+// Items of one key are processed one after the other, in their order; those of different keys concurrently. Each key
+// with items has one Bull job, or one run, which has the key's token; see ordered.lua.
 "use strict";
 const fs = require("fs");
 const path = require("path");
@@ -14,14 +14,14 @@ const url = process.env.REDIS_URL || "redis://127.0.0.1:6379";
 const connect = () => new Redis(url, { maxRetriesPerRequest: null, enableReadyCheck: false });
 
 class Ordered {
-  // lockTime, in ms, is how long a worker may be silent before its keys are revived.
+  // lockTime, in ms: how long a worker may be silent before its keys are revived.
   constructor(name, lockTime) {
     Object.assign(this, { name, lockTime, redis: connect() });
     this.redis.defineCommand("ordered", { numberOfKeys: 0, lua });
     this.queue = new Queue(name, {
       createClient: (type) => (type === "client" ? this.redis : connect()),
       settings: { lockDuration: lockTime, stalledInterval: lockTime },
-      // As long as Bull has a job, that key is not revived.
+      // A key is not revived while Bull has its job.
       defaultJobOptions: { removeOnComplete: true, removeOnFail: true },
     });
   }
@@ -34,15 +34,15 @@ class Ordered {
     await this.schedule(key, await this.act("enqueue", key, JSON.stringify(item)));
   }
 
-  // Who dies before this, with the token, leaves a key without a job: it is revived.
+  // A process that dies before this, with the token, leaves a key without a job: the key is revived.
   async schedule(key, token) {
     if (token) await this.queue.add({ key, token }, { jobId: `${key}#${token}` });
   }
 
-  // What work() throws ends the run without a word, as a death does: the item is run again once the lock has expired.
+  // An exception of work() ends the run silently, as a death does: the item runs again once the lock has expired.
   async run(job, work) {
     const { key, token } = job.data;
-    // Given to a worker as it froze, done by another and removed since, a job of Bull's comes back without data.
+    // A Bull job that was given to a worker as it froze, done by another and removed since, returns without data.
     if (!key) return job.releaseLock().catch(() => {}).then(() => job.remove());
     const started = await this.act("start", key, token, process.pid);
     if (!started) return undefined;
@@ -66,7 +66,7 @@ class Ordered {
     return lost.signal.aborted ? undefined : this.schedule(key, await this.act("done", key, mine));
   }
 
-  // In each worker, so that there is none whose death matters.
+  // Runs in each worker, so that the death of any one does not matter.
   async keepReviving() {
     for (;;) {
       await sleep(this.lockTime / 2);

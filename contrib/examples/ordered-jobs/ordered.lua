@@ -1,14 +1,14 @@
 -- SPDX-License-Identifier: MIT
--- All that changes who has a key. Redis runs one script at a time and to its end: each act happens whole or not at all.
--- Of a queue named bookings there are
+-- All changes of the owner of a key. Redis runs one script at a time and to its end, so each act is atomic.
+-- Keys of a queue named bookings:
 --   bookings:data:KEY        the items that wait, the oldest first
---   bookings:processing:KEY  the item that is worked on, or was when its worker died
---   bookings:lock:KEY        until it expires, nobody takes the key from who has it
---   bookings:fence           KEY -> the token of who has it: the only one that may write; without items there is none
---   bookings:token           the token that was given out last
---   bookings:ledger          what was done, in the order in which it was done; bookings:counts has how much of each
--- A token belongs to a Bull job that is to come, bookings:KEY#TOKEN in Bull's words, or to a run.
--- Arguments: the queue, the prefix of its jobs in Bull, the lock's time in ms, the act, and what the act takes.
+--   bookings:processing:KEY  the item in progress, or in progress when its worker died
+--   bookings:lock:KEY        until it expires, the key stays with its owner
+--   bookings:fence           KEY -> the token of its owner: only this token may write; none without items
+--   bookings:token           the last token given out
+--   bookings:ledger          the acts in order of execution; bookings:counts has the number of each
+-- A token belongs to a pending Bull job, with the job id bookings:KEY#TOKEN, or to a run.
+-- Arguments: the queue, the prefix of its jobs in Bull, the lock's time in ms, the act, and the arguments of the act.
 local name, jobs, time = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local call = redis.call
 local fence = name .. ':fence'
@@ -27,7 +27,7 @@ local function lock(key, token)
   return call('PEXPIRETIME', of(key, 'lock'))
 end
 
--- From here on whoever had the key can neither start nor end anything.
+-- Afterwards the earlier owner of the key can neither start nor end an item.
 local function hand_over(key)
   local token = call('INCR', name .. ':token')
   call('HSET', fence, key, token)
@@ -43,7 +43,7 @@ end
 
 local act = {}
 
--- Gives the token of the Bull job to add, if there is none for this key.
+-- Returns the token of the Bull job to add, if there is none for this key.
 function act.enqueue(key, item)
   local token, ends
   call('RPUSH', of(key, 'data'), item)
@@ -52,7 +52,7 @@ function act.enqueue(key, item)
   return token
 end
 
--- A Bull job may come twice. The run gets a token of its own, so what comes second, or late, has none that counts.
+-- A Bull job may be delivered twice. The run gets a new token, so a second or late delivery has an invalid one.
 function act.start(key, token, pid)
   if not has(key, token) then return write({ event = 'unwanted', key = key, token = tonumber(token) }) end
   local item = call('LINDEX', of(key, 'processing'), 0)
@@ -63,14 +63,14 @@ function act.start(key, token, pid)
   return { mine, item }
 end
 
--- An expired lock, too, as long as nobody else has the key.
+-- Renews an expired lock as well, as long as no other run has the key.
 function act.renew(key, token)
   if not has(key, token) then return write({ event = 'refused', key = key, token = tonumber(token) }) end
   write({ event = 'renew', key = key, token = tonumber(token), ends = lock(key, token) })
   return 1
 end
 
--- Gives the token of the next Bull job, if items wait.
+-- Returns the token of the next Bull job, if items wait.
 function act.done(key, token)
   if not has(key, token) then return write({ event = 'refused', key = key, token = tonumber(token) }) end
   local item = call('LPOP', of(key, 'processing'))
@@ -80,8 +80,8 @@ function act.done(key, token)
   return next_token
 end
 
--- Keys whose lock has expired and whose token is not that of a job that Bull still has: of a run that went silent, of a
--- job that was lost or never added. What Bull has it brings, and again if need be.
+-- Revives keys whose lock has expired and whose token does not belong to a job that Bull still has: keys of a run that
+-- fell silent, and of a job that was lost or never added. Bull delivers the jobs that it has, repeatedly if necessary.
 function act.revive()
   local revived = {}
   local fences = call('HGETALL', fence)

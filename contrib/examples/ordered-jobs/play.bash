@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# The load of the example and its trouble, for contrib/examples/run and the test.
+# The load of the example and its failures, for contrib/examples/run and the test.
 # shellcheck shell=bash disable=SC1091,SC2154
 
 prepare() {
@@ -25,7 +25,8 @@ add_items() { # KEYS FIRST LAST: to each key
 count() { redis hget bookings:counts "$1"; } # EVENT of the ledger
 all_done() { [ "$(redis exists bookings:fence)" = 0 ]; }
 
-# What became of each run so far: PID running, PID done, PID cut-off (another has its key) or PID refused (it knows).
+# Prints the state of each run: PID running, PID done, PID cut-off (another run has its key) or PID refused (it was
+# told).
 runs() {
         redis lrange bookings:ledger 0 -1 | jq -r '"\(.event) \(.key) \(.token) \(.pid)"' | awk '
                 $1 == "start" { has[$2] = $3; pid[$3] = $4; state[$3] = "running" }
@@ -38,7 +39,7 @@ busy_pid() { runs | awk '$2 == "running" { pid = $1 } END { print pid; exit !pid
 pid_has() { runs | grep -qx "$1 $2"; } # PID STATE
 pid_has_no() { ! pid_has "$@"; }
 
-# What it was seen to run may have ended meanwhile: stopped, it ends no more.
+# Its run may have ended meanwhile; once stopped, the worker ends no run.
 stop_a_busy_worker() { # sets busy_pid
         busy_pid=$(busy_pid) && [[ " $(worker_pids) " == *" $busy_pid "* ]] && kill -STOP "$busy_pid" || return 1
         pid_has "$busy_pid" running || { kill -CONT "$busy_pid" && return 1; }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// One worker: five keys at a time. What an item asks for here is to wait, `ms` milliseconds, or to fail, with `error`.
+// One worker: five keys at a time. An item asks it to wait `ms` milliseconds, or to fail with `error`.
 "use strict";
 const { setTimeout: sleep } = require("timers/promises");
 const { Heartbeat, drainBull } = require("./sqmgr-heartbeat.js");
 const { Ordered } = require("./ordered.js");
 
-// `signal` says that the key was lost: stop, another has this item. What is written elsewhere bears `token`, so that
-// whoever keeps it can refuse a lower one than it has seen of `key`.
+// `signal` reports that the key was lost: stop, another worker has this item. Include `token` in external writes, so
+// that the receiver can refuse a token lower than the highest it has seen of `key`.
 async function work(item, { key, token, signal }) {
   if (item.error) throw new Error(item.error);
   await sleep(item.ms, undefined, { signal });

@@ -1,15 +1,15 @@
 # frozen_string_literal: true
 # SPDX-License-Identifier: MIT
-# Jobs whose beginning and end are in a ledger, which is a file: no failure of Redis touches it.
+# Jobs that record start and end in a ledger, which is a file: no failure of Redis affects it.
 require "sidekiq"
 require_relative "outbox"
 require_relative "scheduler"
 
-# Debian 12's Sidekiq draws warnings from its redis gem with every job.
+# Debian 12's Sidekiq causes warnings of its redis gem with every job.
 Redis.silence_deprecations = true if defined?(Redis) && Redis.respond_to?(:silence_deprecations=)
 
 module Ledger
-  # One write a line, so that those of several processes do not mix.
+  # Writes each line at once, so that lines of several processes do not mix.
   def self.write(event, job)
     line = [format("%.3f", Time.now), event, job["jid"], job["queue"], job["class"], job["args"].first, Process.pid]
     File.open(ENV.fetch("LEDGER"), "a") { |file| file.syswrite("#{line.join(" ")}\n") }
@@ -59,7 +59,7 @@ OUTBOX = Outbox.new(ENV.fetch("OUTBOX"), replicas: 1, journal: lambda { |event, 
   jobs.each { |job| Ledger.write(event, job) }
 }).install
 
-# No attempt is repeated unseen: on another connection WAIT would speak for another server.
+# No automatic reconnects: WAIT on another connection would report on another server.
 REDIS = {
   url: "redis://mymaster",
   sentinels: ENV.fetch("SENTINELS").split.map { |host| {host: host, port: 26379} },
@@ -70,12 +70,12 @@ REDIS = {
 Sidekiq.configure_client { |config| config.redis = REDIS }
 
 Sidekiq.configure_server do |config|
-  # A fetch that is given up while Redis is slow loses the job that is on its way.
+  # A fetch that times out while Redis is slow loses the job in flight.
   config.redis = REDIS.merge(timeout: 30)
   config.server_middleware { |chain| chain.add Ledger::Middleware }
   config.death_handlers << ->(job, _error) { Ledger.write("dead", job) }
 
-  # What has failed where Redis took neither its retry nor its death: nobody else has it any more.
+  # A failed job whose retry and death Redis both refused: no other place has it.
   config.error_handlers << proc do |error, context|
     if context[:context] == "Internal exception!"
       job = JSON.parse(context[:jobstr])
@@ -86,7 +86,7 @@ Sidekiq.configure_server do |config|
 
   options = config.respond_to?(:options) ? config.options : config
   options[:scheduled_enq] = Scheduler
-  # For a day that takes a minute.
+  # Values for a test of a minute.
   options[:poll_interval_average] = 2
   config.on(:startup) { OUTBOX.start }
 end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 # SPDX-License-Identifier: MIT
-# Pushes jobs as it is told to, by lines of the FIFO that it is given. NUMBER is written to the file `obeyed` then, 0 once
-# it listens.
+# Pushes jobs on orders, which are lines of a FIFO. Writes the NUMBER of each executed order to the file `obeyed`, 0
+# when it is ready.
 #   NUMBER push COUNT CLASS QUEUE ARGUMENT
 #   NUMBER load CLASS QUEUE ARGUMENT   ten a second from now on
 #   NUMBER rest                        no more
@@ -12,7 +12,7 @@ OUTBOX.start
 orders = File.open(ARGV.fetch(0), "r+")
 File.write("obeyed", 0)
 
-# What stands there was promised: Redis or the outbox has it.
+# Promised jobs: Redis or the outbox has them.
 push = lambda do |name, queue, argument|
   jid = Object.const_get(name).set(queue: queue).perform_async(argument)
   Ledger.write("pushed", "jid" => jid, "queue" => queue, "class" => name, "args" => [argument])

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 # SPDX-License-Identifier: MIT
-# Says what became of every job, by the ledger and by what sqmgr says that it has put back. Exit status 1: a promise was
-# broken.
+# Reports what became of every job, by the ledger and by the jobs that sqmgr reports as requeued. Exit status 1: a
+# promise was broken.
 # Usage: judge.rb LEDGER SQMGR-LOG
 
 Job = Struct.new(:queue, :kind, :count)
@@ -30,7 +30,7 @@ wrong = []
 jobs.each do |jid, job|
   count = job.count
   ended = count["done"] + count["dead"] > 0
-  # Redis may have it as often as it was given it and did not say no. Each failure but the last has a retry.
+  # Redis may have a job as often as it was sent and not refused. Each failure but the last has a retry.
   runs = count["sent"] - count["refused"] + count["rescued"] + count["failed"]
   wrong << "#{jid} (#{job.kind}) is lost" if count["pushed"] > 0 && !ended
   wrong << "#{jid} (#{job.kind}) was run #{count["begun"]} times, of which #{runs} are explained" if count["begun"] > runs

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 # SPDX-License-Identifier: MIT
-# Pushes that Redis does not take wait in a file, in their order, and are pushed once it takes them. Each process of an
-# application may share the file: whoever finds Redis back pushes what waits there. A job is handed over at least once:
-# where the answer of Redis was lost it is pushed again, with the same jid.
+# Pushes that Redis refuses wait in a file, in their order, and are pushed once Redis accepts them. All processes of an
+# application may share the file: the first that reaches Redis again pushes its contents. A job is delivered at least
+# once: if the reply of Redis was lost, it is pushed again with the same jid.
 require "json"
 require "sidekiq"
 
@@ -14,8 +14,8 @@ class Outbox
   AWAY = [defined?(RedisClient) ? RedisClient::Error : Redis::BaseError, ConnectionPool::TimeoutError, Unconfirmed].freeze
   BATCH = 500
 
-  # limit: bytes that may wait. replicas: how many must have a job before its push counts. journal: called with
-  # :sent before, and with :refused after Redis has said no to, the jobs that it is given.
+  # limit: bytes that may wait. replicas: how many must have a job before its push counts. journal: called with :sent
+  # before jobs are sent, and with :refused after Redis has refused them.
   def initialize(path, limit: 64 << 20, replicas: 0, journal: ->(_event, _jobs) {})
     @path = path
     @limit = limit
@@ -23,7 +23,7 @@ class Outbox
     @journal = journal
   end
 
-  # Puts itself before every push of this process.
+  # Intercepts every push of this process.
   def install
     outbox = self
     Sidekiq::Client.class_eval do
@@ -58,7 +58,7 @@ class Outbox
   end
 
   def keep(jobs, reason)
-    # A line that a crash has cut short shall not spoil the next one.
+    # A line truncated by a crash must not corrupt the next one.
     lines = "\n#{to_lines(jobs)}"
     locked do
       raise Full, "Redis takes no jobs, and #{@path} is full" if (File.size?(@path) || 0) + lines.bytesize > @limit
@@ -72,7 +72,8 @@ class Outbox
   def drain
     return unless waiting?
 
-    # Before the lock is taken, since whoever pushes meanwhile waits for that; and a push in vain may be one too many.
+    # Probes Redis before the lock is taken, because other pushes wait for the lock, and because a push that fails may
+    # still have added its job.
     Sidekiq.redis do |redis|
       redis.call("SET", "outbox:probe", "", "EX", 60)
       confirm(redis)
@@ -101,7 +102,7 @@ class Outbox
     raise
   end
 
-  # Sidekiq pushes together what goes to the same place.
+  # Sidekiq pushes jobs for the same queue together.
   def kind(job)
     [job["queue"], job.key?("at")]
   end
@@ -110,7 +111,7 @@ class Outbox
     jobs.map { |job| "#{JSON.generate(job)}\n" }.join
   end
 
-  # One that is cut short was promised to nobody.
+  # A truncated line was promised to no caller.
   def parse(line)
     JSON.parse(line)
   rescue JSON::ParserError
@@ -130,11 +131,11 @@ class Outbox
     end
   end
 
-  # On one connection, since WAIT asks for what was written by its own.
+  # Uses one connection, because WAIT covers the writes of its own connection.
   def deliver(client, jobs)
     @journal.call(:sent, jobs)
     client.redis_pool.with do |redis|
-      # Sidekiq changes what it pushes, which may have to be kept.
+      # Sidekiq modifies jobs as it pushes them, but they may have to be kept.
       client.push_to_redis(jobs.map(&:dup))
       confirm(redis)
     end

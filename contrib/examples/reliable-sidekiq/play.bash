@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
-# A day of trouble: a master with its replica and three Sentinels, a client that pushes, and what befalls them.
+# The failures of the example: a master with a replica and three Sentinels, a client that pushes, and what happens to
+# them.
 # shellcheck shell=bash disable=SC2154
 
 rounds=1 scale=1
 [ -z "${SQMGR_LONG-}" ] || rounds=6 scale=5
 
-# An address each in the loopback network, so that the ports are the usual ones. Writes need a replica that follows.
+# Each node has its own address in the loopback network, so that the ports are the usual ones. Writes need a replica in
+# sync.
 start_node() { # NAME OPTION...
         local name=$1
         shift
@@ -30,7 +32,7 @@ node() { # NAME COMMAND...
 leads() { [ "$(node "$1" role | head -n 1)" = master ]; }                      # NAME
 follows() { node "$1" info replication | grep -q '^master_link_status:up'; }   # NAME
 has_good_replica() { node "$1" info replication | grep -q '^min_slaves_good_slaves:1'; } # NAME
-# All that is written by now.
+# True if all writes so far are replicated.
 is_copied() { [ "$(printf 'set day:mark 1\nwait 1 1000\n' | node "$1" | tail -n 1)" = 1 ]; } # NAME
 
 sentinel() { # NUMBER COMMAND...
@@ -45,7 +47,7 @@ start_sentinel() { # NUMBER
                 "sentinel down-after-milliseconds mymaster $patience" >"$folder/s$1/sentinel.conf"
         launch "s$1" redis-server "$folder/s$1/sentinel.conf" --sentinel
 }
-# It knows all others, and can fail over.
+# True if it knows all others, and can fail over.
 is_informed() { # NUMBER
         local known
         known=$(sentinel "$1" sentinel master mymaster | paste - -) &&
@@ -59,7 +61,7 @@ wait_for_sentinels() {
                 wait_until 60 is_informed $number
         done
 }
-# A node that only was slow for a while is not taken for dead: this is made short when one has died.
+# A node that is only slow for a while must not count as dead: the time is shortened once a node has died.
 be_patient() { # MILLISECONDS
         local number
         for number in 1 2 3; do
@@ -80,7 +82,7 @@ prepare() {
         wait_until 60 has_good_replica a
         wait_for_sentinels
         sed -i "s/@net@/$net/g" "$folder/sqmgr.ini"
-        # As root, whom the alerts run as must be said.
+        # As root, the user of alerts must be set.
         [ "$(id -u)" != 0 ] || sed -i '/^alert_command/a alert_user = root' "$folder/sqmgr.ini"
         mkfifo "$folder/orders"
         : >"$folder/ledger"
@@ -124,12 +126,12 @@ pids_of() { sqmgrctl status --json | jq -r ".fleets[] | select(.name == \"$1\") 
 all_ready() { status_is 'all(.fleets[]; .active == 1 and (.workers | length) == 1 and .workers[0].ready)'; }
 jobs_shown() { [ "$(sqmgrctl jobs --json | jq '.jobs | length')" = "$1" ]; } # COUNT
 alerted() { jq -es "any(.[]; $1)" "$folder/alerts" >/dev/null; }              # JQ
-# What happened to workers so far.
+# Counts events of workers so far.
 deeds() { grep -cE '"event":"(quiet|stopping|killed|gone|crashed|started)"' <(sqmgrctl events --json); }
 says() { grep -h "$1" "$folder/client.log" "$folder/workers.log" | awk 'END { print NR }'; } # TEXT
 says_more() { [ "$(says "$1")" -gt "$2" ]; }                               # TEXT COUNT
 
-# One job in each worker, which has one thread: what comes waits in Redis.
+# One job in each worker, which has one thread: further jobs wait in Redis.
 occupy() { # NAME
         held=$folder/release.$1
         client push 1 Hold critical "$held"
@@ -137,7 +139,7 @@ occupy() { # NAME
         wait_until 60 has begun "$held" 2
 }
 
-# kill -9, of a worker whose job was in a heartbeat.
+# Kills a worker with -9 whose job was in a heartbeat.
 crash() {
         local before
         wait_until 60 jobs_shown 2
@@ -147,7 +149,7 @@ crash() {
         wait_until 60 all_ready
 }
 
-# The master dies while the client pushes and the replica lags, and is the replica when it is back.
+# The master dies while the client pushes and the replica lags, and returns as a replica.
 fail_over() { # NAME
         local before told
         before=$(deeds)
@@ -173,7 +175,7 @@ fail_over() { # NAME
         [ "$(deeds)" = "$before" ]
 }
 
-# Redis has no memory left: what runs goes on, what is pushed waits, and the client dies with it.
+# Redis has no memory left: running jobs continue, pushed jobs wait, and the client dies with them.
 fill() { # NAME
         local before beats told
         wait_until 60 outbox_is_empty
@@ -196,12 +198,12 @@ fill() { # NAME
         [ "$(deeds)" = "$before" ]
 }
 
-# No worker takes jobs while a deployment begins; what runs ends on the old code; what has piled up shows the order.
+# Workers are quieted when a deployment begins; running jobs end on the old code; the backlog shows the order.
 #
-# Weighted, with 120 jobs a queue: as long as cleanup has jobs it comes first in at least one fetch of six, so that all
-# 120 of mail come before its first with a probability of (5/6)^120 = 3e-10 at most. Of those fetches that take from mail
-# or cleanup mail has three of four, so that cleanup's last comes before mail's last with that of 120 or more of 239 at
-# 1/4: below 1e-15.
+# Queues are weighted, with 120 jobs each. While cleanup has jobs, it comes first in at least one fetch of six: that all
+# 120 jobs of mail precede its first job has a probability of at most (5/6)^120 = 3e-10. Of the fetches from mail or
+# cleanup, mail gets three of four: that the last job of cleanup precedes the last one of mail has the probability of
+# 120 or more of 239 at 1/4, below 1e-15.
 deploy() { # NAME
         local queue old pid
         occupy "deploy-$1"
@@ -267,7 +269,7 @@ day() {
         ledger
 }
 
-# Its first failure ends it.
+# Its first failure is final.
 play() (
         set -eE
         trap 'say "failed: $BASH_COMMAND"' ERR

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 # SPDX-License-Identifier: MIT
-# Moves due jobs to their queues, each in one step. Sidekiq's own takes a job out first and pushes it then: one that
-# Redis does not take back, since it is full or fails over, is lost.
+# Moves each due job to its queue in one step. Sidekiq's own scheduler removes a job first and pushes it then: the job
+# is lost if Redis refuses it, because it is full or fails over.
 require "json"
 require "sidekiq"
 require "sidekiq/scheduled"
@@ -46,8 +46,8 @@ class Scheduler
   end
 end
 
-# Where Redis is away as it begins, the thread of Sidekiq 7 that calls this dies. No retry is moved then, and the process
-# dies of that error, with the jobs it runs, once it is told to take no more.
+# If Redis is down at its start, the thread of Sidekiq 7 that calls this dies. No retry is moved then, and the process
+# dies of that error with its running jobs once it is quieted.
 module Scheduler::Survives
   private
 

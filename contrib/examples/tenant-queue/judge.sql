@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- One line for each breach of a promise, of all jobs and all runs; none where all were kept. Reads the file `work`, in
--- which the reports themselves noted when they began and ended: a second witness, which knows nothing of the queue.
+-- Prints one line for each violation of a promise, over all jobs and runs; none if all were kept. Reads the file
+-- `work`, in which the reports themselves recorded start and end, independently of the queue.
 
 \set ON_ERROR_STOP on
 \set QUIET on
@@ -14,7 +14,7 @@ create temporary view work as
     select name, tenant, token, min(at) filter (where event = 'begin') as began,
         min(at) filter (where event = 'end') as ended
     from note group by name, tenant, token;
--- A job waits from the time when it was asked for, or when its run died, until it is claimed next.
+-- A job waits from its request, or from the death of its run, until it is claimed next.
 create temporary view queued as
     select id, tenant, attempt,
         tstzrange(coalesce(lag(ended) over (partition by id order by attempt), queued_at), claimed) as during
@@ -26,7 +26,7 @@ create temporary view queued as
 
 select 'lost: job ' || id || ' is ' || state from jobs where state not in ('success', 'error');
 
--- The most are held at a time at which one was claimed.
+-- The maximum of held slots is reached when one is claimed.
 select 'slots: tenant ' || one.tenant || ' held ' || count(*) || ' as job ' || one.job || ' was claimed'
 from runs as one join tenants on tenants.id = one.tenant
     join held on held.tenant = one.tenant and held.during @> one.claimed

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- What became of the jobs of each tenant.
+-- Results of the jobs of each tenant.
 \pset footer off
 
 select tenants.id as tenant, slots, count(*) as jobs,

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-# Asks for reports, so that some wait in each tenant, until there are COUNT and the file `enough` exists.
+# Requests reports, so that some wait for each tenant, until there are COUNT and the file `enough` exists.
 # Usage: load.rb COUNT
 require_relative "report"
 
 count = Integer(ARGV.fetch(0))
-# A tenant with more slots asks for more.
+# A tenant with more slots requests more.
 tenants = (1..5).flat_map { |tenant| [tenant] * tenant }.shuffle(random: Random.new(1))
 asked = 0
 PG.connect do |db|

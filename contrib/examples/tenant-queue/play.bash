@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-# Five tenants with 1 to 5 slots ask for reports while their workers are killed and replaced.
+# Five tenants with 1 to 5 slots request reports while their workers are killed and replaced.
 # shellcheck shell=bash disable=SC2154
 
 sql() { psql -XAtqc "$1"; }
 is_true() { [ "$(sql "select $1")" = t ]; } # SQL-CONDITION
-# Sidekiq 7 tells on standard output that it connects.
+# Sidekiq 7 logs to standard output when it connects.
 in_app() { (cd "$folder/app" && ruby -r ./report.rb -e 'Sidekiq.logger.level = Logger::ERROR' -e "$1"); } # RUBY
 
 prepare() {
@@ -27,7 +27,8 @@ is_error() { is_true "state = 'error' from jobs where id = $1"; } # JOB
 all_at_work() { fleet_is '.active >= .target'; }
 holds_no_run() { is_true "count(*) = 0 from runs where pid = $1 and started is not null and ended is null"; } # PID
 
-# Stopped first, it begins and ends nothing while it is looked at. True where it took a run with it.
+# Stops a worker first, so that it begins and ends nothing while it is inspected. True if the kill
+# cut off a run.
 kill_one_at_work() {
         local pid
         for pid in $(worker_pids | tr ' ' '\n' | shuf); do
@@ -56,7 +57,7 @@ trouble() { # KILLS RESTARTS
         done
 }
 
-# Prints each breach of a promise.
+# Prints each violation of a promise.
 judge() {
         local breaches
         breaches=$(psql -X -f "$example/judge.sql" 2>&1) || breaches+=' (the judgement failed)'

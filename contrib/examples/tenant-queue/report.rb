@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# The application: a tenant's reports. It notes what it does in the file `work`, with which the queue's own word of it
-# is compared.
+# The application: a tenant's reports. Records its work in the file `work`, with which the records of the queue are
+# compared.
 require "securerandom"
 require_relative "tenant_queue"
 
@@ -12,7 +12,7 @@ class Report
     @tenant = tenant
   end
 
-  # What it returns becomes the statistics of the job.
+  # The return value becomes the statistics of the job.
   def execute(name, seconds)
     noted(name) do
       sleep seconds
@@ -22,7 +22,7 @@ class Report
     end
   end
 
-  # As if it took more memory than there is.
+  # Simulates a job that needs more memory than there is.
   def exhaust(name)
     noted(name) { Process.kill(:KILL, Process.pid) && sleep }
   end

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- The queue of the tenants' jobs. What must never be is forbidden here, whatever the programs do.
+-- The queue of the tenants' jobs. Constraints forbid invalid states, whatever the programs do.
 
 create table tenants (
     id integer primary key,
@@ -12,7 +12,7 @@ create table jobs (
     receiver text not null,
     method text not null,
     arguments jsonb not null,
-    -- A hash of what was asked for.
+    -- A hash of the request.
     request text not null,
     state text not null default 'queued' check (state in ('queued', 'running', 'success', 'error')),
     attempt integer not null default 0,
@@ -40,7 +40,7 @@ create table runs (
     started timestamptz,
     ended timestamptz,
     outcome text check (outcome in ('success', 'error', 'died')),
-    -- Who found that it had died.
+    -- The process that found the death.
     found_by text,
     primary key (job, attempt),
     check (claimed <= started and started <= ended),
@@ -50,8 +50,8 @@ create table runs (
 create unique index one_run_in_a_slot on runs (tenant, slot) where ended is null;
 create unique index one_run_of_a_job on runs (job) where ended is null;
 
--- What waits now, and how long the first of it has: for a slot, which more workers do not help, or with its slot for a
--- worker, which calls for more of them.
+-- Current backlog and the age of its first job: for jobs without a slot, which more workers do not help, and for jobs
+-- with a slot that wait for a worker, which need more workers.
 create view waits as
     select tenants.id as tenant, slots,
         (select count(*) from runs where tenant = tenants.id and ended is null) as taken,

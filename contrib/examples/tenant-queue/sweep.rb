@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Mends every two seconds what workers, Redis or a lost message have left undone. Any number of them may run.
+# Repairs every two seconds what workers, Redis or a lost message have left undone. Any number of instances may run.
 require_relative "tenant_queue"
 
 loop do

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: MIT
-# Jobs of tenants, kept in PostgreSQL and run by Sidekiq: a tenant has slots, and its jobs get them in order of id.
+# Jobs of tenants, stored in PostgreSQL and run by Sidekiq: a tenant has slots, and its jobs get them in order of id.
 require "digest"
 require "json"
 require "pg"
 require "sidekiq"
 require "sidekiq/api"
 
-# Debian 12's Sidekiq draws warnings from its redis gem with every job.
+# Debian 12's Sidekiq causes warnings of its redis gem with every job.
 Redis.silence_deprecations = true if defined?(Redis) && Redis.respond_to?(:silence_deprecations=)
 
 class TenantQueue
-  # Not a StandardError, so that a job's own rescue does not take it for a failure of its own.
+  # Not a StandardError, so that a job's own rescue does not catch it.
   class Lost < Interrupt; end
 
-  # A connection of its own, which is also what holds the lock of a run.
+  # A separate connection, which also holds the lock of a run.
   def self.open
     PG.connect { |db| yield new(db) }
   end
@@ -22,11 +22,11 @@ class TenantQueue
     @db = db
   end
 
-  # Returns the id of the job: that of the unfinished one, where the same was asked for within 10 minutes.
+  # Returns the id of the job: that of an unfinished one, if the same was requested within 10 minutes.
   def add(tenant, receiver, method, arguments)
     call = [receiver, method, JSON.generate(arguments)]
     request = Digest::SHA256.hexdigest(JSON.generate(call))
-    # An id is taken under the lock, so that none can be committed after a higher one of its tenant was claimed.
+    # The id is taken under the lock, so that none is committed after a higher id of its tenant was claimed.
     job = locked(tenant) do
       first(<<~SQL, tenant, request) || first(<<~SQL, tenant, *call, request)
         select id from jobs
@@ -41,15 +41,15 @@ class TenantQueue
     job["id"].to_i
   end
 
-  # Until all slots of the tenant are taken or nothing waits. Pushed after the commit: a worker could be faster.
+  # Claims until all slots of the tenant are taken or no job waits. Pushes after the commit: a worker could be faster.
   def queue_next_job(tenant)
     while (run = locked(tenant) { |slots| claim(tenant, slots) })
       push(*run)
     end
   end
 
-  # Returns the call to make, or nothing where this attempt has begun before. The lock is that of the connection:
-  # the server gives it back when the process is dead, and not while it is merely slow.
+  # Returns the call to make, or nil if this attempt has begun before. The lock belongs to the connection: the server
+  # releases it when the process is dead, and not while it is only slow.
   def begin(job, attempt)
     return unless first("select pg_try_advisory_lock($1, $2) as ours", job, attempt)["ours"] == "t"
 
@@ -64,7 +64,7 @@ class TenantQueue
     SQL
   end
 
-  # Interrupts the block as soon as the connection is lost, for the lock is lost with it.
+  # Interrupts the block as soon as the connection, and with it the lock, is lost.
   def guarded
     worker = Thread.current
     watch = Thread.new do
@@ -77,7 +77,7 @@ class TenantQueue
     watch&.kill&.join
   end
 
-  # What was ended by another is not ended twice.
+  # A run that another process has ended is not ended twice.
   def finish(tenant, job, attempt, outcome, statistics, error)
     locked(tenant) do
       rows(<<~SQL, job, attempt, outcome, statistics && JSON.generate(statistics), error)
@@ -92,7 +92,8 @@ class TenantQueue
     queue_next_job(tenant)
   end
 
-  # Ends a run that has begun and that nobody holds; its job waits again, in its old place, until it has died too often.
+  # Ends a run that has begun and that no process holds. Its job waits again, in its old place, until it has died too
+  # often.
   def take_over(job, attempt, finder)
     tenant = first("select tenant from jobs where id = $1", job)["tenant"].to_i
     taken = locked(tenant) do
@@ -113,8 +114,8 @@ class TenantQueue
     queue_next_job(tenant) if taken
   end
 
-  # Mends what a death can have left behind at any point: a run that nobody holds, a claim that was never pushed or
-  # whose message was lost, a slot that nobody filled. A message too many does no harm: its attempt has begun.
+  # Repairs the effects of a death at any point: a run that no process holds, a claim that was never pushed or whose
+  # message was lost, an unfilled slot. An extra message does no harm: its attempt has begun.
   def sweep
     runs = rows("select job, attempt, started from runs where ended is null")
     begun, waiting = runs.partition { |run| run["started"] }
@@ -123,7 +124,7 @@ class TenantQueue
     waiting.map { |run| [run["job"].to_i, run["attempt"].to_i] }.each do |run|
       push(*run) unless queued.include?(run.join("-"))
     end
-    # Who holds a tenant's lock fills its slots next.
+    # The process that holds a tenant's lock fills its slots next.
     rows(<<~SQL).each { |tenant| queue_next_job(tenant["id"].to_i) }
       select id from tenants where exists (select from jobs where tenant = tenants.id and state = 'queued')
       for update skip locked
@@ -140,8 +141,8 @@ class TenantQueue
     rows(...).first
   end
 
-  # All changes of a tenant's jobs are made under the lock of its row, and what they count is read by further
-  # statements: the one that waits for the lock still sees what was there before.
+  # All changes of a tenant's jobs are made under the lock of its row, and later statements count: the statement that
+  # waits for the lock still sees the earlier data.
   def locked(tenant)
     @db.transaction do
       row = first("select slots from tenants where id = $1 for update", tenant)
@@ -151,7 +152,7 @@ class TenantQueue
     end
   end
 
-  # The row of the job is waited for and not skipped: a later job would overtake it.
+  # Waits for the row of the job instead of skipping it: a later job would overtake it.
   def claim(tenant, slots)
     taken = rows("select slot from runs where tenant = $1 and ended is null", tenant).map { |run| run["slot"].to_i }
     return if taken.size >= slots
@@ -167,7 +168,7 @@ class TenantQueue
     run
   end
 
-  # What is not pushed is left to the sweep.
+  # The sweep pushes what is not pushed here.
   def push(job, attempt)
     Sidekiq::Client.push("class" => RunJob, "args" => [job, attempt], "jid" => "#{job}-#{attempt}")
   rescue StandardError => e
@@ -177,13 +178,13 @@ end
 
 class RunJob
   include Sidekiq::Job
-  # What is tried again is decided by the queue alone.
+  # Only the queue decides on retries.
   sidekiq_options queue: "tenants", retry: false
 
   def perform(job, attempt)
     TenantQueue.open do |queue|
       call = queue.begin(job, attempt)
-      # Begun before, by one who may be dead, or may be at it still.
+      # Begun before, by a process that is dead or still running.
       next queue.take_over(job, attempt, "its message") unless call
 
       tenant = call["tenant"].to_i
@@ -204,14 +205,14 @@ class RunJob
   end
 end
 
-# `report.async.execute(...)` has a worker make the call `report.execute(...)`, and returns the id of the job.
+# `report.async.execute(...)` queues the call `report.execute(...)` for a worker, and returns the id of the job.
 module Async
   class Call < BasicObject
     def initialize(receiver)
       @receiver = receiver
     end
 
-    # A method that there is not is told here, and not in a worker.
+    # Reports a missing method here, and not in a worker.
     def method_missing(name, *arguments)
       method = @receiver.public_method(name)
       ::TenantQueue.open { |queue| queue.add(@receiver.tenant, @receiver.class.name, method.name, arguments) }
