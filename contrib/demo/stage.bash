@@ -104,7 +104,7 @@ finish() { kill "$shown" 2>/dev/null && wait "$shown" 2>/dev/null; }
 
 # Returns only after Ctrl-C.
 stay() {
-        say 'The fleet runs on until Ctrl-C. In another terminal:'
+        say 'The fleet keeps running until Ctrl-C. Another terminal:'
         say "  PATH=$(dirname "$(command -v sqmgrctl)"):\$PATH"
         say "  export SQMGR_SOCKET=$SQMGR_SOCKET"
         say '  sqmgrctl status --watch'

@@ -12,12 +12,12 @@ require_relative "preload"
 options = { build: ".", rows: ROWS.keys, supervisors: SUPERVISORS.keys, out: nil, workers: 1000, seconds: 60 }
 OptionParser.new do |parser|
   parser.banner = "Usage: bench.rb [OPTION...]"
-  parser.on("--build DIR", "where sqmgr was built (.)") { |dir| options[:build] = dir }
+  parser.on("--build DIR", "build directory of sqmgr (.)") { |dir| options[:build] = dir }
   parser.on("--rows LIST", Array, "only these rows, of #{ROWS.keys.join(",")}") { |list| options[:rows] = list }
-  parser.on("--supervisors LIST", Array, "only these, of #{SUPERVISORS.keys.join(",")}") { |list| options[:supervisors] = list }
-  parser.on("--workers N", Integer, "of the large fleets (1000)") { |n| options[:workers] = n }
-  parser.on("--seconds N", Integer, "over which idle CPU time is taken (60)") { |n| options[:seconds] = n }
-  parser.on("--out PATH", "write PATH.md and PATH.json, too") { |path| options[:out] = path }
+  parser.on("--supervisors LIST", Array, "only these supervisors, of #{SUPERVISORS.keys.join(",")}") { |list| options[:supervisors] = list }
+  parser.on("--workers N", Integer, "workers of a large fleet (1000)") { |n| options[:workers] = n }
+  parser.on("--seconds N", Integer, "duration of the idle CPU measurement (60)") { |n| options[:seconds] = n }
+  parser.on("--out PATH", "also write PATH.md and PATH.json") { |path| options[:out] = path }
 end.parse!
 
 $stdout.sync = true

@@ -36,7 +36,7 @@ ended_what_began() { [ "$(counts "$1" "done")" = "$(counts "$1" started)" ]; } #
 # Old and new workers overlap for at least the trial of the new ones.
 has_both_generations() { fleets_are '(.workers | length) == 4'; }
 list_is_empty() { [ "$(redis llen "$1")" = 0 ]; } # LIST
-none_active() { # KIND: by the word of the queue itself
+none_active() { # KIND: according to the queue itself
         wait_until 10 list_is_empty "$1:work:active"
         list_is_empty "$1:work:wait"
 }

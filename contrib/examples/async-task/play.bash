@@ -34,7 +34,7 @@ post() { # LETTERS
 told_jobs() { sqmgrctl jobs --json | jq -er '"{" + ([.jobs[].jid] | join(",")) + "}"'; }
 
 # Sets $jid, $pid and $attempt.
-find_parcel() { # WHETHER-IT-IS-TOLD-OF CONDITION
+find_parcel() { # IN-LAST-HEARTBEAT CONDITION
         local told found
         told=$(told_jobs) || return 1
         found=$(query "SELECT concat_ws(' ', jid, pid, attempt) FROM events
@@ -43,7 +43,7 @@ find_parcel() { # WHETHER-IT-IS-TOLD-OF CONDITION
 }
 
 # A stopped worker sends no heartbeat, so its last one stays valid.
-freeze() { # WHETHER-IT-IS-TOLD-OF
+freeze() { # IN-LAST-HEARTBEAT
         find_parcel "$1" true && kill -STOP "$pid" || return 1
         find_parcel "$1" "pid = $pid" && return
         kill -CONT "$pid"
@@ -84,7 +84,7 @@ restart_under_load() {
 # The run in a frozen worker continues after the sweep has started another in its place.
 late_run_is_refused() { # PID JID ATTEMPT LORRY
         wait_until 120 query_is "SELECT attempt > $3 FROM events WHERE jid = '$2'" t || return 1
-        say "worker $1 goes on"
+        say "worker $1 continues"
         kill -CONT "$1"
         touch "$4"
         wait_until 60 query_is "SELECT 'attempt $3 came too late' = ANY(messages) FROM events WHERE jid = '$2'" t
@@ -158,7 +158,7 @@ judge() {
                         count(*) FILTER (WHERE found AND swept > 0))
                 FROM (SELECT swept, jid = ANY('{$(put_back_by_sqmgr)}') AS found
                         FROM cut_off JOIN events USING (jid)) AS jobs")
-        say "sqmgr has put back $by_sqmgr of them, the sweep $by_sweep, among these both $by_both"
+        say "sqmgr has requeued $by_sqmgr of them, the sweep $by_sweep, including $by_both by both"
         [ "$by_sqmgr" -gt 0 ] && [ "$by_sweep" -gt 0 ] || ok=false
         query_is 'SELECT count(DISTINCT kill) FROM cut_off' "$((rounds * kills_a_round))" || ok=false
 

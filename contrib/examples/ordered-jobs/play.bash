@@ -25,8 +25,8 @@ add_items() { # KEYS FIRST LAST: to each key
 count() { redis hget bookings:counts "$1"; } # EVENT of the ledger
 all_done() { [ "$(redis exists bookings:fence)" = 0 ]; }
 
-# Prints the state of each run: PID running, PID done, PID cut-off (another run has its key) or PID refused (it was
-# told).
+# Prints the state of each run: PID running, PID done, PID cut-off (another run has its key) or PID refused (its
+# worker has noticed that).
 runs() {
         redis lrange bookings:ledger 0 -1 | jq -r '"\(.event) \(.key) \(.token) \(.pid)"' | awk '
                 $1 == "start" { has[$2] = $3; pid[$3] = $4; state[$3] = "running" }
@@ -71,10 +71,10 @@ play() {
         add_items 20 15 19
         wait_until 60 freeze_a_busy_worker || fail 'no run was cut off'
         kill -CONT "$busy_pid"
-        wait_until 20 pid_has "$busy_pid" refused || fail 'it did not learn that its key was lost'
+        wait_until 20 pid_has "$busy_pid" refused || fail 'the worker did not notice that its key was lost'
         say "$(count refused) writes were refused."
 
         wait_until 120 all_done || fail 'items are left'
-        title '4. What the ledger says:'
+        title '4. The ledger:'
         node "$folder/app/ledger.js"
 }

@@ -41,7 +41,7 @@ end
 again = jobs.values.select { |job| job.count["begun"] > 1 }
 of = ->(event) { again.count { |job| job.count[event] > 0 } }
 pushed_again = again.count { |job| job.count["sent"] - job.count["refused"] > 1 }
-puts "#{again.size} run more than once: #{of["failed"]} had failed, #{of["rescued"]} were put back by sqmgr, " \
+puts "#{again.size} run more than once: #{of["failed"]} had failed, #{of["rescued"]} were requeued by sqmgr, " \
      "#{pushed_again} were pushed again, #{of["kept"]} of them as Redis had no room for their retry."
 puts wrong.empty? ? "No job is lost." : wrong
 exit wrong.empty?

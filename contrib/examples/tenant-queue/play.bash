@@ -60,19 +60,19 @@ trouble() { # KILLS RESTARTS
 # Prints each violation of a promise.
 judge() {
         local breaches
-        breaches=$(psql -X -f "$example/judge.sql" 2>&1) || breaches+=' (the judgement failed)'
+        breaches=$(psql -X -f "$example/judge.sql" 2>&1) || breaches+=' (the check failed)'
         [ -z "$breaches" ] || { echo "$breaches" && return 1; }
 }
 
 play() {
         local job
-        say 'Five tenants with 1 to 5 slots ask for reports.'
+        say 'Five tenants with 1 to 5 slots request reports.'
         wait_until 60 ready 2 || return 1
         start_load 250
         job=$(in_app 'puts Report.new(3).async.exhaust("too much")')
         say "Job $job kills each worker that runs it."
         wait_until 60 is_error "$job" || return 1
-        say 'Workers are killed with kill -9, and all are replaced, under load. What waits then, and for what:'
+        say 'Workers are killed with kill -9, and all are replaced, under load. Waiting jobs meanwhile:'
         psql -Xqc 'table waits' -P footer=off
         trouble 3 1 || return 1
         end_load || return 1
