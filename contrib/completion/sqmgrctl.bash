@@ -15,7 +15,9 @@ _sqmgrctl() {
         done
         word=${words[-1]}
         if [[ $word == *[=@]* && $word != "${COMP_WORDS[COMP_CWORD]}" ]]; then
-                cut=${word%%[=@]*}=
+                # It replaces what follows the '=', but the '@', too.
+                cut=${word%%[=@]*}
+                [[ $word == "$cut"@* ]] || cut+='='
                 cut=${#cut}
         fi
         if [[ $3 == -s || $3 == --socket ]]; then

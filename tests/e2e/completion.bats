@@ -80,6 +80,7 @@ type_text() { tmux_do send-keys -t t -l "$1"; }
 }
 
 # A command among the instances `shop`, of sqmgr@shop.service, and `app`, of sqmgr-app@app.service: /run is another one.
+# shellcheck disable=SC2016
 among_instances() { # COMMAND...
         unshare --mount bash -c 'mount -t tmpfs none /run && mkdir -p /run/sqmgr/shop /run/sqmgr/empty "/run/sqmgr/a b" /run/sqmgr-app/app &&
                 for place in shop "a b" ../sqmgr-app/app; do ln -s "$0" "/run/sqmgr/$place/control.sock"; done && exec "$@"' \
@@ -108,7 +109,7 @@ among_instances() { # COMMAND...
         export -f in_bash
         export completion
         [ "$(among_instances bash -c 'in_bash -i sh')" = shop ]
-        [ "$(among_instances bash -c 'in_bash -i sqmgr-app @ a')" = app ]
+        [ "$(among_instances bash -c 'in_bash -i sqmgr-app @ a')" = @app ]
         [ "$(among_instances bash -c 'in_bash -i sqmgr-app @ app status m')" = mail ]
         [ -n "$(command -v fish)" ] || skip 'fish is not installed'
         export -f in_fish
