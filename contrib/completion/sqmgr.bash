@@ -21,6 +21,13 @@ _sqmgr() {
                 mapfile -t COMPREPLY < <(compgen -W 'sidekiq resque rq native plain' -- "$2")
                 return
                 ;;
+        --user | --group)
+                mapfile -t COMPREPLY < <(compgen -A "${3#--}" -- "$2")
+                return
+                ;;
+        --entry | --command | --count | --memory | --name)
+                return
+                ;;
         esac
         mapfile -t COMPREPLY < <(compgen -W "$([[ $COMP_CWORD != 1 ]] || echo init)
                 $("$1" "${command[@]}" --help 2>/dev/null | grep -oE -- '--[a-z][a-z-]*')" -- "$2")

@@ -4,6 +4,19 @@
 function __sqmgr_options
         set -l words (commandline -opc)
         set -l command
+        switch $words[-1]
+                case --framework
+                        printf '%s\n' sidekiq resque rq native plain
+                        return
+                case --user
+                        __fish_complete_users
+                        return
+                case --group
+                        __fish_complete_groups
+                        return
+                case --entry --command --count --memory --name
+                        return
+        end
         contains -- init $words; and set command init
         $words[1] $command --help 2>/dev/null | string match -ar -- '--[a-z][a-z-]*'
 end

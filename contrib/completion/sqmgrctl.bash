@@ -4,18 +4,20 @@
 
 _sqmgrctl() {
         local words=() word i cut=0
-        # Bash splits --wait=drained into three words.
+        # Bash splits --wait=drained and sqmgr-app@USER into three words each.
         for ((i = 1; i <= COMP_CWORD; i++)); do
                 word=${COMP_WORDS[i]}
-                if ((${#words[@]} > 0)) && [[ $word == = || ${COMP_WORDS[i - 1]} == = ]]; then
+                if ((${#words[@]} > 0)) && [[ $word == [=@] || ${COMP_WORDS[i - 1]} == [=@] ]]; then
                         words[-1]+=$word
                 else
                         words+=("$word")
                 fi
         done
         word=${words[-1]}
-        if [[ $word == *=* && $word != "${COMP_WORDS[COMP_CWORD]}" ]]; then
-                cut=${word%%=*}=
+        if [[ $word == *[=@]* && $word != "${COMP_WORDS[COMP_CWORD]}" ]]; then
+                # It replaces what follows the '=', but the '@', too.
+                cut=${word%%[=@]*}
+                [[ $word == "$cut"@* ]] || cut+='='
                 cut=${#cut}
         fi
         if [[ $3 == -s || $3 == --socket ]]; then

@@ -23,6 +23,27 @@ int socket_path_default(const char *service_dir, const char *runtime_dir, char *
         return 0;
 }
 
+bool socket_path_is_instance(const char *name, size_t length)
+{
+        static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:_.\\-";
+
+        return length > 0 && name[0] != '.' && strspn(name, allowed) >= length;
+}
+
+/* Each unit has the runtime directory UNIT/INSTANCE (contrib/systemd). */
+int socket_path_instance(const char *name, char **ret)
+{
+        const char *at = strchr(name, '@'), *instance = at ? at + 1 : name;
+        bool app = strncmp(name, "sqmgr-app@", strlen("sqmgr-app@")) == 0;
+
+        if ((at && !app && strncmp(name, "sqmgr@", strlen("sqmgr@")) != 0) ||
+            !socket_path_is_instance(instance, strlen(instance)))
+                return -EINVAL;
+        return asprintf(ret, SOCKET_PATH_SYSTEM_RUNTIME "/sqmgr%s/%s/" NAME, app ? "-app" : "", instance) < 0
+                       ? -ENOMEM
+                       : 0;
+}
+
 /* Returns the path of a file beside the socket: `WHAT` for control.sock, `NAME.WHAT` for NAME.sock. */
 static char *path_beside(const char *socket, const char *what)
 {

@@ -3,6 +3,9 @@
  * path. */
 #pragma once
 
+#include <stdbool.h>
+#include <stddef.h>
+
 /* The longest path of the socket, in bytes without the NUL. sqmgr binds the socket under its path plus
  * SOCKET_PATH_BESIDE first and then renames it. */
 #define SOCKET_PATH_BESIDE ".new"
@@ -22,6 +25,14 @@
  *
  * Returns 0 with *ret owned by the caller, NULL if there is no such directory; or -ENOMEM. */
 int socket_path_default(const char *service_dir, const char *runtime_dir, char **ret);
+
+/* Returns true if that many letters of name can be the name of an instance of a unit. */
+bool socket_path_is_instance(const char *name, size_t length);
+
+/* Returns the control socket of an instance: of sqmgr@NAME.service for NAME or sqmgr@NAME, of
+ * sqmgr-app@USER.service for sqmgr-app@USER. Returns 0 with *ret owned by the caller; -EINVAL if it is no
+ * such name; or -ENOMEM. */
+int socket_path_instance(const char *name, char **ret);
 
 /* Returns the read-only socket beside this one: `read.sock` for control.sock, `NAME.read.sock` for NAME.sock.
  * The caller owns the result; NULL if memory is short. */

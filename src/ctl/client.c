@@ -49,15 +49,13 @@ static char *app_socket(void)
 }
 
 /* The caller frees the path. Returns NULL if memory is short. */
-static char *find_socket(const char *named)
+static char *find_socket(void)
 {
         const char *from_environment = getenv("SQMGR_SOCKET");
         _cleanup_free_ char *system = NULL, *user = NULL, *app = NULL;
 
-        if (!named && from_environment && from_environment[0] != '\0')
-                named = from_environment;
-        if (named)
-                return strdup(named);
+        if (from_environment && from_environment[0] != '\0')
+                return strdup(from_environment);
         if (socket_path_default(NULL, SOCKET_PATH_SYSTEM_RUNTIME, &system) < 0)
                 return NULL;
         if (geteuid() == 0 || access(system, F_OK) == 0)
@@ -74,7 +72,8 @@ static char *find_socket(const char *named)
 
 bool client_find_socket(struct ctl *ctl)
 {
-        ctl->socket = find_socket(ctl->named_socket);
+        if (!ctl->socket)
+                ctl->socket = find_socket();
         return ctl->socket;
 }
 
@@ -125,7 +124,8 @@ static int report_connect_error(struct ctl *ctl, int error)
                 return report_timeout(ctl);
         case ENOENT:
                 return output_error(CTL_CONNECT,
-                                    "no socket '%s'. Start sqmgr, or give its socket by -s or SQMGR_SOCKET",
+                                    "no socket '%s'. Start sqmgr, or give its instance by -i, or its socket "
+                                    "by -s or SQMGR_SOCKET",
                                     ctl->socket);
         case ECONNREFUSED:
                 if (stat(ctl->socket, &status) == 0 && !S_ISSOCK(status.st_mode))

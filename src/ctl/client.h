@@ -8,7 +8,7 @@
 /* CLOCK_MONOTONIC, in microseconds. */
 usec_t client_now(void);
 
-/* Sets ctl->socket; call once. Returns false if memory is short. */
+/* Sets ctl->socket unless the command line did. Returns false if memory is short. */
 bool client_find_socket(struct ctl *ctl);
 
 /* Connects and sends a call. Takes over the reference to parameters. If ctl->again_until is set, a failed

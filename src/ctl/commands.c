@@ -4,31 +4,98 @@
 #include <string.h>
 
 const struct command commands[] = {
-        {"status", "[FLEET...]", "shows the fleets and their workers", 0, SIZE_MAX, OPTION_WATCH, ctl_status},
-        {"top", "", "shows workers live; keys sort, open and act", 0, 0, 0, ctl_top},
-        {"restart", "[FLEET...]", "replaces all workers without interrupting jobs", 0, SIZE_MAX,
-         OPTION_WAIT | OPTION_RESUME | OPTION_EVERYWHERE | OPTION_RELEASE, ctl_restart},
-        {"abort", "[FLEET...]", "ends a restart; remaining old workers keep running", 0, SIZE_MAX,
-         OPTION_EVERYWHERE, ctl_abort},
-        {"rollout", "[FLEET] | forget FLEET HOST", "shows a restart of all hosts, or forgets a host", 0, 3,
-         OPTION_WATCH, ctl_rollout},
-        {"quiet", "FLEET|WORKER", "stops accepting jobs; a worker is then replaced", 1, 1, 0, ctl_call},
-        {"stop", "FLEET|WORKER", "stops workers once their jobs are done", 1, 1, OPTION_FORCE, ctl_call},
-        {"start", "FLEET", "starts a stopped or quieted fleet", 1, 1, 0, ctl_call},
-        {"scale", "FLEET N|auto", "sets the number of active workers", 2, 2, 0, ctl_scale},
-        {"events", "[FLEET...|WORKER]", "shows what has happened", 0, SIZE_MAX, OPTION_FOLLOW | OPTION_LINES,
-         ctl_events},
-        {"jobs", "[FLEET...]", "shows the running jobs", 0, SIZE_MAX, 0, ctl_call},
-        {"queues", "", "shows the queues in Redis: size and latency", 0, 0, 0, ctl_call},
-        {"doctor", "", "checks Redis, the machine and the settings", 0, 0, 0, ctl_call},
-        {"metrics", "", "prints metrics in the format of Prometheus", 0, 0, 0, ctl_call},
-        {"why", "FLEET|WORKER", "explains a worker's history, or a fleet's count", 1, 1, 0, ctl_why},
-        {"logs", "FLEET|WORKER", "shows the log of workers", 1, 1,
-         OPTION_FOLLOW | OPTION_LINES | OPTION_PREVIOUS, ctl_logs},
-        {"reload", "", "reads the configuration again, shows changes", 0, 0, 0, ctl_call},
-        {"reexec", "", "replaces the running sqmgr by the installed one", 0, 0, 0, ctl_call},
-        {"ping", "", "checks whether sqmgr answers", 0, 0, OPTION_READY, ctl_ping},
-        {"version", "", "shows the version of the running sqmgr", 0, 0, 0, ctl_call},
+        {"status", "[FLEET...]", "shows the fleets and their workers",
+         "Prints for each fleet a summary and a table of its workers: id, process, state and its age, "
+         "generation, busy and all threads, memory and its share of memory_threshold, age, and why the "
+         "worker leaves or what it waits for.",
+         NULL, 0, SIZE_MAX, OPTION_WATCH | OPTION_JSON, ctl_status},
+        {"top", "", "shows workers live; keys sort, open and act",
+         "Fills the terminal, of at least 40 columns and 8 rows, and shows fleets and workers each second.",
+         NULL, 0, 0, 0, ctl_top},
+        {"restart", "[FLEET...]", "replaces all workers without interrupting jobs",
+         "Starts workers of a new generation, and quiets an old worker for each new one that is ready. "
+         "Running jobs finish on the old code. A quieted or stopped fleet stays so, with a message on "
+         "standard error and exit code 0. With --resume quieted fleets are restarted, too, and then accept "
+         "jobs. Ctrl-C ends the waiting, not the restart.",
+         "a rollout halted or was aborted", 0, SIZE_MAX,
+         OPTION_WAIT | OPTION_RESUME | OPTION_EVERYWHERE | OPTION_RELEASE | OPTION_JSON, ctl_restart},
+        {"abort", "[FLEET...]", "ends a restart; remaining old workers keep running",
+         "Ends a restart: no further old worker is quieted, and quieted ones finish and exit. A halted "
+         "restart is acknowledged: workers stay as they are, and status and doctor no longer report it, nor "
+         "the failed starts that caused it.",
+         NULL, 0, SIZE_MAX, OPTION_EVERYWHERE | OPTION_JSON, ctl_abort},
+        {"rollout", "[FLEET] | forget FLEET HOST", "shows a restart of all hosts, or forgets a host",
+         "Shows the rollout of a restart --everywhere: its progress, the remaining time, and for each host "
+         "its state, since when, and what the host waits for or why it failed; see sqmgr-rollout(7). Failed "
+         "and lost hosts come first. With forget, the rollout continues without a host that is gone "
+         "permanently.",
+         NULL, 0, 3, OPTION_WATCH | OPTION_JSON, ctl_rollout},
+        {"quiet", "FLEET|WORKER", "stops accepting jobs; a worker is then replaced",
+         "A fleet accepts no more jobs: its workers are stopped as they become idle, and not replaced until "
+         "start or restart --resume. A worker is stopped when it is idle, and replaced; a starting one is "
+         "quieted after its boot.",
+         NULL, 1, 1, OPTION_JSON, ctl_call},
+        {"stop", "FLEET|WORKER", "stops workers once their jobs are done",
+         "A fleet is drained, and stays stopped until start or a reboot. A worker exits once it is idle, and "
+         "is replaced. With --force workers are asked to exit at once, and their jobs are cut off. This also "
+         "ends a worker whose heartbeat is not found.",
+         NULL, 1, 1, OPTION_FORCE | OPTION_JSON, ctl_call},
+        {"start", "FLEET", "starts a stopped or quieted fleet", "Starts a fleet that was stopped or quieted.",
+         NULL, 1, 1, OPTION_JSON, ctl_call},
+        {"scale", "FLEET N|auto", "sets the number of active workers",
+         "Sets the count, from 1 to max_processes, until the file names another count, or until a reboot. 0 "
+         "is possible only if active_process_count is 0, and takes the order back. With active_process_max "
+         "the count then no longer follows the queues, and may be outside of the configured range; auto "
+         "returns the count to autoscaling.",
+         "the count was refused", 2, 2, OPTION_JSON, ctl_scale},
+        {"events", "[FLEET...|WORKER]", "shows what has happened",
+         "Prints the last 512 events since sqmgr(8) started, oldest first. The journal has all events.", NULL,
+         0, SIZE_MAX, OPTION_FOLLOW | OPTION_LINES | OPTION_JSON, ctl_events},
+        {"jobs", "[FLEET...]", "shows the running jobs",
+         "Prints the running jobs, the longest first: class, id, queue, worker and age. If a Redis does not "
+         "answer or a job cannot be read, the others are printed, with the reason.",
+         "a Redis did not answer", 0, SIZE_MAX, OPTION_JSON, ctl_call},
+        {"queues", "", "shows the queues in Redis: size and latency",
+         "Prints for each Redis the size of each queue, the wait of its oldest job, whether it is paused, "
+         "and the number of jobs to be retried, scheduled and dead.",
+         "a Redis did not answer", 0, 0, OPTION_JSON, ctl_call},
+        {"doctor", "", "checks Redis, the machine and the settings",
+         "Checks Redis (persistence, eviction), the machine and its clocks, the state file and open files. "
+         "For each fleet it checks user, log, command, timeouts, memory, crash loops, orders that are still "
+         "in effect, versions and heartbeats. Each finding is ok, warning or problem, the last two with a "
+         "remedy.",
+         "there is a problem", 0, 0, OPTION_JSON, ctl_call},
+        {"metrics", "", "prints metrics in the format of Prometheus",
+         "Prints metrics in the text format of Prometheus. Queues are read from Redis at that moment. They "
+         "are left out if Redis does not answer, and a queue if its name is not printable. Counters begin at "
+         "0 with each sqmgr(8).",
+         NULL, 0, 0, OPTION_JSON, ctl_call},
+        {"why", "FLEET|WORKER", "explains a worker's history, or a fleet's count",
+         "Prints the history of a worker from the events that are kept; then its state, the reason, what it "
+         "waits for, and the evidence for that. For a fleet with active_process_max it prints the "
+         "calculation of the count: waiting jobs of each queue, busy threads, time per job, threads needed.",
+         NULL, 1, 1, OPTION_JSON, ctl_why},
+        {"logs", "FLEET|WORKER", "shows the log of workers",
+         "Prints what workers have written: the last 50 lines, or the number given by --lines (-n); with "
+         "--follow (-f) also new lines. Files and journal are read with the rights of the caller.",
+         NULL, 1, 1, OPTION_FOLLOW | OPTION_LINES | OPTION_PREVIOUS, ctl_logs},
+        {"reload", "", "reads the configuration again, shows changes",
+         "Reads the configuration again, and prints each changed key and whether the change applies at once. "
+         "If the configuration has errors, they are printed, and the old one stays current.",
+         "the configuration has errors", 0, 0, OPTION_JSON, ctl_call},
+        {"reexec", "", "replaces the running sqmgr by the installed one",
+         "Replaces the running sqmgr(8) by the installed one, newer or older, at the path that it was "
+         "started by. Process, control socket and workers stay. If the new program does not accept the "
+         "configuration or the state, its message is printed, and nothing changes. Only root and the user of "
+         "sqmgr(8) may give this order.",
+         "the re-exec was refused", 0, 0, OPTION_JSON, ctl_call},
+        {"ping", "", "checks whether sqmgr answers",
+         "Asks whether sqmgr(8) answers. With --ready it also exits with 1 if a fleet has fewer active "
+         "workers than its count, and prints what is missing. Fleets that are quieted, stopped or have the "
+         "count 0 are not checked. sqmgr(8) is not ready while it shuts down.",
+         "workers are missing", 0, 0, OPTION_READY | OPTION_JSON, ctl_ping},
+        {"version", "", "shows the version of the running sqmgr",
+         "Prints the version of the running sqmgr(8).", NULL, 0, 0, OPTION_JSON, ctl_call},
 };
 const size_t n_commands = ELEMENTSOF(commands);
 

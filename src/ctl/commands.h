@@ -21,16 +21,19 @@ enum option_bit {
         OPTION_VERSION = 1 << 20,
         OPTION_RESUME = 1 << 21,
         OPTION_PREVIOUS = 1 << 22,
+        OPTION_INSTANCE = 1 << 23,
 };
 /* The options of every command. */
-#define OPTIONS_COMMON (OPTION_SOCKET | OPTION_JSON | OPTION_TIMEOUT | OPTION_HELP | OPTION_VERSION)
+#define OPTIONS_COMMON (OPTION_SOCKET | OPTION_INSTANCE | OPTION_TIMEOUT | OPTION_HELP | OPTION_VERSION)
 
 struct command {
         const char *name;
         const char
                 *arguments; /* as --help shows them; FLEET or WORKER here enables completion of these names */
         const char *help;
-        size_t min, max; /* number of arguments */
+        const char *about;   /* for the command's own --help: sentences of sqmgrctl(1) */
+        const char *failure; /* the meaning of exit code 1 beyond a failed command; NULL: none */
+        size_t min, max;     /* number of arguments */
         unsigned options;
         int (*run)(struct ctl *ctl);
 };
@@ -41,9 +44,8 @@ struct usage_option {
         const char *name;
         const char
                 *value; /* as --help shows it: "" if there is no value, "[=VALUE]" if the value is optional */
-        const char *help;       /* for --help; may have several lines */
-        const char *hint;       /* for completion */
-        const char *value_hint; /* for completion of the option with its value; NULL: not offered */
+        const char *help;       /* for --help and completion */
+        const char *value_help; /* for completion of the option with its value; NULL: not offered */
         size_t flag;            /* offset in struct ctl of the bool that the option sets; 0: none */
 };
 extern const struct usage_option usage_options[];
@@ -74,6 +76,14 @@ int ctl_why(struct ctl *ctl);
 /* Runs restart --everywhere. Returns an exit code. */
 int group_rollout_restart(struct ctl *ctl);
 
+/* Reads the command line into ctl. Help and the version are printed; ctl->command then stays NULL. Returns
+ * CTL_DONE or an exit code. */
+int command_line_read(struct ctl *ctl, int argc, char **argv);
+/* Takes over the socket that the option, -s or -i, names. Returns CTL_DONE or an exit code. */
+int command_line_take_socket(struct ctl *ctl, enum option_bit option, const char *value);
+
+/* Prints the help of the command, or of all commands if it is NULL. */
+void help_print(const struct command *command);
 /* Prints the error `what` and the usage of the command. Returns CTL_USAGE. */
 int usage_error(const struct command *command, const char *what);
 

@@ -7,6 +7,8 @@
 #include "ctl/output.h"
 #include "wire/reply.h"
 #include <getopt.h>
+#include <glob.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,20 +20,46 @@ static void offer(const char *word, const char *help, const char *partial)
                 printf("%s%s%s\n", word, help[0] != '\0' ? "\t" : "", help);
 }
 
-/* Parses the arguments before the one to complete. Returns false if nothing can be offered: the command is
- * unknown, or an option's value is being typed. */
-static bool read_words(struct ctl *ctl, int argc, char **argv)
+/* Offers the instances that have a socket. */
+static void offer_instances(const char *partial)
+{
+        static const char template[] = "sqmgr@";
+        char word[PATH_MAX];
+        glob_t found = {0};
+
+        if (glob("/run/sqmgr{,-app}/*/control.sock", GLOB_BRACE, NULL, &found) != 0)
+                found.gl_pathc = 0;
+        for (size_t i = 0; i < found.gl_pathc; i++) {
+                const char *unit = found.gl_pathv[i] + strlen("/run/"), *name = strchr(unit, '/') + 1;
+
+                snprintf(word, sizeof(word), "%.*s@%.*s", (int)(name - 1 - unit), unit,
+                         (int)strcspn(name, "/"), name);
+                if (argv_is_plain(word))
+                        offer(word + (strncmp(word, template, strlen(template)) == 0 ? strlen(template) : 0),
+                              "", partial);
+        }
+        globfree(&found);
+}
+
+/* Parses the arguments before the one to complete. Returns false if nothing more can be offered: the command
+ * is unknown, or an option's value is being typed. */
+static bool read_words(struct ctl *ctl, int argc, char **argv, const char *partial)
 {
         int key;
 
         do {
                 const struct usage_option *option = usage_next_option(ctl, argc, argv, &key);
 
-                if (option && option->bit == OPTION_SOCKET)
-                        ctl->named_socket = optarg;
-                if (key == ':')
-                        return false;
+                if (option && option->bit & (OPTION_SOCKET | OPTION_INSTANCE))
+                        (void)command_line_take_socket(ctl, option->bit, optarg);
+                if (key != ':')
+                        continue;
+                if (optopt == 'i' || optopt == OPTION_INSTANCE)
+                        offer_instances(partial);
+                return false;
         } while (key != -1);
+        if (optind == argc - 1 && strcmp(argv[optind], "help") == 0)
+                return true;
         if (optind >= argc)
                 return true;
         ctl->command = commands_find(argv[optind]);
@@ -131,13 +159,13 @@ static void offer_options(const struct ctl *ctl, const char *partial)
                 if (!(had & option->bit))
                         continue;
                 snprintf(word, sizeof(word), "--%s", option->name);
-                offer(word, option->hint, partial);
-                if (!option->value_hint)
+                offer(word, option->help, partial);
+                if (!option->value_help)
                         continue;
                 /* Omit the brackets. */
                 snprintf(word, sizeof(word), "--%s%.*s", option->name, (int)strlen(option->value) - 2,
                          option->value + 1);
-                offer(word, option->value_hint, partial);
+                offer(word, option->value_help, partial);
         }
 }
 
@@ -160,7 +188,7 @@ void complete(struct ctl *ctl, int argc, char **argv)
 
         output_errors_to(error, sizeof(error));
         ctl->timeout = COMPLETE_USEC;
-        if (argc > 1 && read_words(ctl, argc - 1, argv))
+        if (argc > 1 && read_words(ctl, argc - 1, argv, argv[argc - 1]))
                 offer_words(ctl, argv[argc - 1]);
         output_errors_to(NULL, 0);
 }

@@ -11,9 +11,8 @@ struct command;
 enum ctl_wait { CTL_WAIT_NONE, CTL_WAIT_REPLACED, CTL_WAIT_DRAINED };
 
 struct ctl {
-        unsigned options;         /* set of enum option_bit: options on the command line */
-        const char *named_socket; /* from the option --socket; NULL: not given */
-        char *socket;             /* owned; NULL before client_find_socket() */
+        unsigned options; /* set of enum option_bit: options on the command line */
+        char *socket;     /* owned; NULL: not given, and not found by client_find_socket() yet */
         bool json;
         bool force;
         bool resume;

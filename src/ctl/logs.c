@@ -215,8 +215,6 @@ int ctl_logs(struct ctl *ctl)
         struct timespec now = {0};
         json_t *worker;
 
-        if (ctl->json)
-                return usage_error(ctl->command, "logs cannot be printed as JSON");
         if (ctl->previous && (ctl->follow || !is_of_worker(&source)))
                 return usage_error(ctl->command, ctl->follow ? "--previous cannot be used with --follow"
                                                              : "--previous needs a worker");

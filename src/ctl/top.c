@@ -307,8 +307,6 @@ int ctl_top(struct ctl *ctl)
         static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH};
         struct show show = {.ctl = ctl};
 
-        if (ctl->json)
-                return usage_error(ctl->command, "'top' has no JSON. Use 'status --watch --json'");
         if (!screen_is_there() || !isatty(STDIN_FILENO))
                 return output_error(CTL_USAGE,
                                     "'top' needs a terminal. Without one, run 'sqmgrctl status --watch'");

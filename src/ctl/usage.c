@@ -7,41 +7,36 @@
 #include <stdio.h>
 
 const struct usage_option usage_options[] = {
-        {'s', OPTION_SOCKET, "socket", " SOCKET", "the control socket; also SQMGR_SOCKET in the environment",
-         "the control socket", NULL, 0},
-        {'\0', OPTION_JSON, "json", "", "prints JSON, one object on a line", "prints JSON", NULL,
-         offsetof(struct ctl, json)},
-        {'\0', OPTION_TIMEOUT, "timeout", " DURATION", "maximum wait (30s; with --wait: unlimited)",
-         "maximum wait", NULL, 0},
         {'\0', OPTION_WAIT, "wait", "[=drained]",
-         "restart: shows progress until the old workers are\n"
-         "replaced and quiet; drained: until they are gone",
-         "until the old workers are replaced", "until the old workers are gone", 0},
-        {'\0', OPTION_RESUME, "resume", "", "restart: also quieted fleets, which then accept jobs",
-         "also restarts quieted fleets", NULL, offsetof(struct ctl, resume)},
-        {'n', OPTION_LINES, "lines", " N", "events, logs: at most the last N so far", "at most the last N",
-         NULL, 0},
-        {'f', OPTION_FOLLOW, "follow", "", "events, logs: continues with new ones", "continues with new ones",
-         NULL, offsetof(struct ctl, follow)},
-        {'\0', OPTION_PREVIOUS, "previous", "", "logs: of earlier processes of a worker",
-         "of earlier processes of a worker", NULL, offsetof(struct ctl, previous)},
-        {'\0', OPTION_EVERYWHERE, "everywhere", "",
-         "restart, abort: on all hosts of the fleet's rollout_group", "on all hosts of the fleet's group",
-         NULL, offsetof(struct ctl, everywhere)},
+         "shows progress until the old workers are replaced and quiet; drained: until they are gone",
+         "shows progress until the old workers are gone", 0},
+        {'\0', OPTION_RESUME, "resume", "", "also quieted fleets, which then accept jobs", NULL,
+         offsetof(struct ctl, resume)},
+        {'\0', OPTION_EVERYWHERE, "everywhere", "", "on all hosts of the fleet's rollout_group", NULL,
+         offsetof(struct ctl, everywhere)},
         {'\0', OPTION_RELEASE, "release", " TEXT",
-         "restart --everywhere: a host whose directory does not\n"
-         "lead to a path that ends in TEXT restarts nothing",
-         "how the path of the release ends", NULL, 0},
-        {'\0', OPTION_WATCH, "watch", "",
-         "status, rollout: updates each second, until q is\n"
-         "pressed",
-         "updates each second", NULL, offsetof(struct ctl, watch)},
-        {'\0', OPTION_FORCE, "force", "", "stop: does not wait for running jobs",
-         "does not wait for running jobs", NULL, offsetof(struct ctl, force)},
-        {'\0', OPTION_READY, "ready", "", "ping: also checks that each fleet has its workers",
-         "checks that each fleet has its workers", NULL, offsetof(struct ctl, ready)},
-        {'h', OPTION_HELP, "help", "", "shows this text", "shows commands and options", NULL, 0},
-        {'V', OPTION_VERSION, "version", "", "shows the version of sqmgrctl", "shows the version", NULL, 0},
+         "a host whose directory does not lead to a path that ends in TEXT restarts nothing; needs "
+         "--everywhere",
+         NULL, 0},
+        {'\0', OPTION_WATCH, "watch", "", "updates each second, until q is pressed", NULL,
+         offsetof(struct ctl, watch)},
+        {'\0', OPTION_FORCE, "force", "", "does not wait for running jobs", NULL,
+         offsetof(struct ctl, force)},
+        {'n', OPTION_LINES, "lines", " N", "at most the last N so far", NULL, 0},
+        {'f', OPTION_FOLLOW, "follow", "", "continues with new ones", NULL, offsetof(struct ctl, follow)},
+        {'\0', OPTION_PREVIOUS, "previous", "", "of earlier processes of a worker", NULL,
+         offsetof(struct ctl, previous)},
+        {'\0', OPTION_READY, "ready", "", "also checks that each fleet has its workers", NULL,
+         offsetof(struct ctl, ready)},
+        {'\0', OPTION_JSON, "json", "", "prints JSON, one object on a line", NULL,
+         offsetof(struct ctl, json)},
+        {'\0', OPTION_TIMEOUT, "timeout", " DURATION", "maximum wait (30s; with --wait: unlimited)", NULL, 0},
+        {'i', OPTION_INSTANCE, "instance", " NAME", "connects to sqmgr@NAME.service, or to sqmgr-app@USER",
+         NULL, 0},
+        {'s', OPTION_SOCKET, "socket", " SOCKET", "the control socket; also SQMGR_SOCKET in the environment",
+         NULL, 0},
+        {'h', OPTION_HELP, "help", "", "shows this text", NULL, 0},
+        {'V', OPTION_VERSION, "version", "", "shows the version of sqmgrctl", NULL, 0},
 };
 const size_t usage_n_options = ELEMENTSOF(usage_options);
 
@@ -57,7 +52,7 @@ const struct usage_option *usage_next_option(struct ctl *ctl, int argc, char **a
         for (size_t i = 0; i < ELEMENTSOF(usage_options); i++)
                 known[i] = (struct option){usage_options[i].name, has_argument(usage_options[i].value), NULL,
                                            (int)usage_options[i].bit};
-        *ret = getopt_long(argc, argv, ":s:fn:hV", known, NULL);
+        *ret = getopt_long(argc, argv, ":s:i:fn:hV", known, NULL);
         FOREACH_ELEMENT(option, usage_options) {
                 if (*ret != option->letter && *ret != (int)option->bit)
                         continue;
@@ -74,7 +69,7 @@ int usage_error(const struct command *command, const char *what)
         char options[256] = "";
 
         for (size_t i = 0; i < ELEMENTSOF(usage_options); i++)
-                if (command->options & usage_options[i].bit)
+                if (command->options & ~(unsigned)OPTION_JSON & usage_options[i].bit)
                         text_append(options, sizeof(options), " [--%s%s]", usage_options[i].name,
                                     usage_options[i].value);
         return output_error(CTL_USAGE, "%s: usage: sqmgrctl %s%s%s%s", what, command->name,

@@ -21,8 +21,7 @@ struct round {
         usec_t now;
         unsigned target, max, surge;
         unsigned live, starting;
-        unsigned active; /* including workers whose heartbeat is elsewhere, but whose title shows that they
-                            accept jobs */
+        unsigned active; /* with workers whose heartbeat is elsewhere: by their title they accept jobs */
         unsigned elsewhere;
         unsigned ready, title_ready;
         unsigned hung;              /* would be active if they did not hang */
@@ -687,8 +686,7 @@ static void plan_boot(struct round *round, struct worker *worker)
 
         if (worker->process.awaits_go) {
                 worker->verdict.waits_for = WAIT_STATE;
-                /* The fork has done nothing yet, so it is ended: a worker that boots separately takes its
-                 * place. */
+                /* The fork has done nothing yet: a worker that boots separately replaces it. */
                 if (round->fleet->preload.unrecorded)
                         act(round, ACTION_STOP, worker, REASON_SCALE);
                 else

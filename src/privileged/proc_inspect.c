@@ -159,7 +159,7 @@ static int read_sockets(const struct proc *proc, struct sockets *ret)
         ret->n = 0;
         _cleanup_closedir_ DIR *list = NULL;
         int r = open_directory(proc, "fd", &list);
-        if (r < 0)
+        if (!list)
                 return r;
         const struct dirent *entry;
         for (unsigned i = 0; i < DESCRIPTORS_MAX && ret->n < SOCKETS_MAX && (entry = readdir(list)); i++) {
@@ -244,6 +244,8 @@ int proc_pidfds_each(const struct proc *proc, int (*each)(pid_t pid, void *userd
         _cleanup_closedir_ DIR *list = NULL;
 
         int r = open_directory(proc, "fdinfo", &list);
+        if (!list)
+                return r;
         for (const struct dirent *entry; r == 0 && (entry = readdir(list));) {
                 char text[512];
                 uint64_t pid;

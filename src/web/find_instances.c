@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Finds the instances of sqmgr on this machine. */
 #include "web/find_instances.h"
+#include "base/socket_path.h"
 #include <dirent.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -29,14 +30,6 @@ static void find_socket(const struct finder *finder, const char *name, size_t le
                 finder->found(finder->userdata, path);
 }
 
-/* Returns true if the name can be that of an instance of a unit. */
-static bool is_instance(const char *name, size_t length)
-{
-        static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:_.\\-";
-
-        return length > 0 && name[0] != '.' && strspn(name, allowed) >= length;
-}
-
 static void find_enabled(const struct finder *finder, const char *unit)
 {
         static const char template[] = "sqmgr@", type[] = ".service";
@@ -47,13 +40,13 @@ static void find_enabled(const struct finder *finder, const char *unit)
         if (length <= around || strncmp(unit, template, strlen(template)) != 0 ||
             strcmp(unit + length - strlen(type), type) != 0)
                 return;
-        if (is_instance(unit + strlen(template), length - around))
+        if (socket_path_is_instance(unit + strlen(template), length - around))
                 find_socket(finder, unit + strlen(template), length - around, true);
 }
 
 static void find_existing(const struct finder *finder, const char *name)
 {
-        if (is_instance(name, strlen(name)))
+        if (socket_path_is_instance(name, strlen(name)))
                 find_socket(finder, name, strlen(name), false);
 }
 

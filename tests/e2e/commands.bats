@@ -44,6 +44,20 @@ each_exits() { # CODE COMMAND... -- OPTION...
         wait_until 20 ready 2
 }
 
+@test "exit code 0: the help of each command needs no sqmgr, and its sentences are those of sqmgrctl(1)" {
+        SQMGR_SOCKET=$folder/nowhere each_exits 0 "${reads[@]}" "${orders[@]}" top rollout logs -- --help
+        mandoc -Tutf8 -Owidth=1000 "$top/man/sqmgrctl.1" | sed 's/.\x08//g' | tr -s '[:space:]' ' ' >page
+        sqmgrctl --complete '' | cut -f 1 >commands
+        [ "$(wc -l <commands)" -ge 20 ]
+        while read -r command; do
+                sqmgrctl "$command" --help | sed '1d; /^$/,$d' | tr '\n' ' ' | sed 's/\. */\n/g' >sentences
+                [ -s sentences ]
+                while read -r sentence; do
+                        grep -qF -e "$sentence" page || { echo "sqmgrctl(1) lacks: $command: $sentence" && return 1; }
+                done <sentences
+        done <commands
+}
+
 @test "exit code 2: a near miss is answered with the correct spelling" {
         start_fleet 1
         each_says() { # TEXT COMMAND...
@@ -61,6 +75,7 @@ each_exits() { # CODE COMMAND... -- OPTION...
         each_says "unknown worker 'default/9'; known: 'default/1'" why default/9
         run -0 sqmgrctl help
         [[ $output == 'Usage: sqmgrctl '* ]]
+        [ "$output" = "$(sqmgrctl --help)" ]
         run -0 sqmgr -h
         [[ $output == 'Usage: sqmgr '* ]]
         run -3 sqmgrctl -s /etc/passwd ping

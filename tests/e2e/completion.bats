@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# Completion of sqmgrctl in each installed shell, with the existing fleets and workers.
+# Completion of each program in each installed shell, with the existing fleets, workers and instances.
 # seconds: 25
 # promises: none
 load helpers
@@ -42,7 +42,7 @@ type_text() { tmux_do send-keys -t t -l "$1"; }
         # The command accepts what completion offers.
         for command in $commands; do
                 for option in $(sqmgrctl --complete "$command" - | cut -f 1); do
-                        [[ $option != --help && $option != --version && $option != --socket && $option != --timeout && $option != --release ]] || continue
+                        [[ $option != --help && $option != --version && $option != --socket && $option != --instance && $option != --timeout && $option != --release ]] || continue
                         run sqmgrctl -s /proc/nowhere/at/all "$command" x y "$option"
                         [[ $output != *'no option'* && $output != *'unrecognized'* ]]
                 done
@@ -77,6 +77,43 @@ type_text() { tmux_do send-keys -t t -l "$1"; }
         run -0 timeout 20 sqmgrctl --complete restart ''
         kill -CONT "$sqmgr_pid"
         [ "$output" = '' ]
+}
+
+# Runs a command among the instances `shop`, of sqmgr@shop.service, and `app`, of sqmgr-app@app.service, with another /run.
+# shellcheck disable=SC2016
+among_instances() { # COMMAND...
+        unshare --mount bash -c 'mount -t tmpfs none /run && mkdir -p /run/sqmgr/shop /run/sqmgr/empty "/run/sqmgr/a b" /run/sqmgr-app/app &&
+                for place in shop "a b" ../sqmgr-app/app; do ln -s "$0" "/run/sqmgr/$place/control.sock"; done && exec "$@"' \
+                "$SQMGR_SOCKET" env -u SQMGR_SOCKET "$@"
+}
+
+@test "sqmgrctl connects to an instance by its name, and completion lists the names" {
+        [ "$(id -u)" = 0 ] && unshare --mount true 2>/dev/null || skip 'this machine lets nobody have a mount namespace'
+        start_both
+        run -0 among_instances sqmgrctl -i shop status
+        [[ $output == *mail/1* ]]
+        for name in sqmgr@shop sqmgr-app@app; do
+                run -0 among_instances sqmgrctl ping --instance "$name"
+                [ "$output" = 'sqmgr answers' ]
+        done
+        run -3 among_instances sqmgrctl -i app ping
+        [[ $output == "sqmgrctl: no socket '/run/sqmgr/app/control.sock'. Start sqmgr, or give its instance by -i, or"* ]]
+        run -2 among_instances sqmgrctl -i /run/sqmgr/shop ping
+        [[ $output == "sqmgrctl: '/run/sqmgr/shop' is not the name of an instance: "* ]]
+        # Names that a shell would not take literally are not offered.
+        [ "$(among_instances sqmgrctl --complete -i '' | paste -sd ' ')" = 'shop sqmgr-app@app' ]
+        [ "$(among_instances sqmgrctl --complete status --instance s | paste -sd ' ')" = 'shop sqmgr-app@app' ]
+        [ "$(among_instances sqmgrctl --complete -i x)" = '' ]
+        [ "$(among_instances sqmgrctl --complete -i shop status m)" = mail ]
+        [ "$(sqmgrctl --complete help st | cut -f 1 | paste -sd ' ')" = 'status stop start' ]
+        export -f in_bash
+        export completion
+        [ "$(among_instances bash -c 'in_bash -i sh')" = shop ]
+        [ "$(among_instances bash -c 'in_bash -i sqmgr-app @ a')" = @app ]
+        [ "$(among_instances bash -c 'in_bash -i sqmgr-app @ app status m')" = mail ]
+        [ -n "$(command -v fish)" ] || skip 'fish is not installed'
+        export -f in_fish
+        [ "$(among_instances bash -c 'in_fish sqmgrctl -i s')" = 'shop sqmgr-app@app' ]
 }
 
 @test "bash completes commands, options, names, the value of --wait and files" {
@@ -150,19 +187,60 @@ type_text() { tmux_do send-keys -t t -l "$1"; }
         [ "$(in_fish sqmgrctl -s sqmgr.i)" = 'sqmgr.ini' ]
 }
 
+# Prints the candidates of bash and fish for the last word of PROGRAM's line.
+of() { # PROGRAM WORD...
+        bash --norc -c '. "$1" && shift && COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) && compopt() { echo "option $*"; } &&
+                "_${1//-/_}" "$1" "${COMP_WORDS[-1]}" "${COMP_WORDS[-2]}" && printf "%s\n" "${COMPREPLY[@]}"' \
+                bash "$completion/$1.bash" "$@" | paste -sd ' '
+}
+of_sqmgr() { of sqmgr "$@"; }
+in_fish_of() { HOME=$folder fish --no-config -c "source $completion/$1.fish; complete -C '$*'" | cut -f 1 | sort | paste -sd ' '; }
+
 @test "options of sqmgr and of sqmgr init are completed in bash and fish" {
-        of_sqmgr() { # WORD...
-                bash --norc -c '. "$1" && shift && COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) && compopt() { echo "option $*"; } &&
-                        _sqmgr sqmgr "${COMP_WORDS[-1]}" "${COMP_WORDS[-2]}" && printf "%s\n" "${COMPREPLY[@]}"' \
-                        bash "$completion/sqmgr.bash" sqmgr "$@" | paste -sd ' '
-        }
         [ "$(of_sqmgr i)" = init ]
         [ "$(of_sqmgr --check-)" = '--check-config --check-state' ]
         [ "$(of_sqmgr init --from-s)" = '--from-systemd --from-supervisord --from-sidekiqswarm' ]
         [ "$(of_sqmgr init --framework r)" = 'resque rq' ]
         [ "$(of_sqmgr init -o x)" = 'option -o default ' ]
+        [ "$(of_sqmgr init --user roo)" = root ]
+        [ "$(of_sqmgr init --group roo)" = root ]
+        [ "$(of_sqmgr init --count '')" = '' ]
         [ -n "$(command -v fish)" ] || skip 'fish is not installed'
-        in_fish_of_sqmgr() { HOME=$folder fish --no-config -c "source $completion/sqmgr.fish; complete -C '$*'" | cut -f 1 | sort | paste -sd ' '; }
-        [ "$(in_fish_of_sqmgr 'sqmgr i')" = init ]
-        [ "$(in_fish_of_sqmgr 'sqmgr init --from-p')" = --from-procfile ]
+        [ "$(in_fish_of sqmgr i)" = init ]
+        [ "$(in_fish_of sqmgr init --from-p)" = --from-procfile ]
+        [ "$(in_fish_of sqmgr init --framework r)" = 'resque rq' ]
+        [[ " $(in_fish_of sqmgr init --user roo) " == *' root '* ]]
+        [ "$(in_fish_of sqmgr init --count '')" = '' ]
+}
+
+@test "options of sqmgr-web are completed in bash, zsh and fish" {
+        command -v sqmgr-web >/dev/null || skip 'sqmgr-web was not built: libmicrohttpd is missing'
+        told=$(sqmgr-web --help | grep -oE -- '--[a-z]+' | paste -sd ' ')
+        [[ $told == *--history* ]]
+        touch web.file
+        [ "$(of sqmgr-web -)" = "$told" ]
+        [ "$(of sqmgr-web --li)" = --listen ]
+        [ "$(of sqmgr-web --history w)" = 'option -o default ' ]
+        [ "$(of sqmgr-web --host '')" = '' ]
+        if [ -n "$(command -v fish)" ]; then
+                [ "$(in_fish_of sqmgr-web --li)" = --listen ]
+                [ "$(in_fish_of sqmgr-web -s web.f)" = web.file ]
+                [ "$(in_fish_of sqmgr-web --host '')" = '' ]
+        fi
+        command -v zsh >/dev/null || skip 'zsh is not installed'
+        open_terminal zsh -f
+        type_text "PS1='# '; fpath=($completion \$fpath); autoload -U compinit && compinit -u -D; cd $folder; clear; echo rea''dy"
+        press Enter
+        wait_until 20 at_prompt
+        type_text 'sqmgr-web --li'
+        press Tab
+        wait_until 10 shows 'sqmgr-web --listen'
+        press C-u
+        type_text 'sqmgr-web --history web.f'
+        press Tab
+        wait_until 10 shows 'sqmgr-web --history web.file'
+        press C-u
+        type_text 'sqmgr init --framework si'
+        press Tab
+        wait_until 10 shows 'sqmgr init --framework sidekiq'
 }

@@ -202,6 +202,10 @@ boot_anew() {
         mail=$(worker_pids)
         app_count_is 3
         run ! sqmgrctl -s /run/sqmgr/control.sock ping
+        for name in shop mail; do
+                [ "$(in_machine sqmgrctl -i $name status --json | jq -r .pid)" = "$(main_pid sqmgr@$name)" ]
+        done
+        [ "$(in_machine sqmgrctl --complete -i '' | paste -sd ' ')" = 'mail shop' ]
 
         unit kill --kill-whom=main -s KILL sqmgr@shop sqmgr@mail
         wait_until 20 unit_is sqmgr@shop NRestarts 1

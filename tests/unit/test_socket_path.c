@@ -46,4 +46,36 @@ TEST_LOOP(has_the_status_directories_and_the_read_socket_beside_it, ELEMENTSOF(b
         ck_assert_str_eq(read, beside[_i].read);
 }
 
+static const struct {
+        const char *name;
+        const char *path; /* NULL: no name of an instance */
+} instances[] = {
+        {"shop", "/run/sqmgr/shop/control.sock"},
+        {"sqmgr@shop", "/run/sqmgr/shop/control.sock"},
+        {"sqmgr-app@app", "/run/sqmgr-app/app/control.sock"},
+        {"my\\x2dshop_2.b:c-d", "/run/sqmgr/my\\x2dshop_2.b:c-d/control.sock"},
+        {"", NULL},
+        {".", NULL},
+        {"..", NULL},
+        {"a/b", NULL},
+        {"/run/sqmgr/shop", NULL},
+        {"sqmgr@", NULL},
+        {"sqmgr-app@", NULL},
+        {"sqmgr-app@../sqmgr", NULL},
+        {"sqmgr@a@b", NULL},
+        {"other@shop", NULL},
+        {"@shop", NULL},
+        {"a b", NULL},
+        {"a\n", NULL},
+};
+
+TEST_LOOP(of_an_instance_is_in_the_runtime_directory_of_its_unit, ELEMENTSOF(instances))
+{
+        char *path = NULL;
+
+        ck_assert_int_eq(socket_path_instance(instances[_i].name, &path), instances[_i].path ? 0 : -EINVAL);
+        ck_assert_pstr_eq(path, instances[_i].path);
+        free(path);
+}
+
 TEST_MAIN("socket_path")

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads the command line by the tables of commands and options. */
+#include "base/argv.h"
+#include "base/parse.h"
+#include "base/socket_path.h"
+#include "config.h"
+#include "ctl/commands.h"
+#include "ctl/output.h"
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ANSWER_TIMEOUT_USEC (30 * USEC_PER_SEC)
+
+/* The best suggestion for a mistyped word. */
+struct near {
+        const char *word; /* NULL: none yet */
+        unsigned distance;
+};
+
+static void compare_words(struct near *near, const char *typed, const char *word)
+{
+        unsigned distance = edit_distance(typed, word);
+
+        if (distance < (near->word ? near->distance : 3) && distance < strlen(word))
+                *near = (struct near){.word = word, .distance = distance};
+}
+
+static int report_unknown_command(const char *name)
+{
+        struct near near = {0};
+
+        for (size_t i = 0; i < n_commands; i++)
+                compare_words(&near, name, commands[i].name);
+        if (near.word)
+                return output_error(CTL_USAGE, "unknown command '%s'. Did you mean '%s'?", name, near.word);
+        return output_error(CTL_USAGE, "unknown command '%s'. For a list, run 'sqmgrctl --help'", name);
+}
+
+/* Reports an option that getopt_long() rejected. option: '?' or ':'. */
+static int report_bad_option(int option, const char *word)
+{
+        struct near near = {0};
+        char name[64];
+
+        if (option == ':')
+                return output_error(CTL_USAGE, "'%s' needs a value. See 'sqmgrctl --help'", word);
+        if (strncmp(word, "--", 2) != 0)
+                return output_error(CTL_USAGE, "unknown option '-%c'. For a list, run 'sqmgrctl --help'",
+                                    optopt);
+        snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
+        for (size_t i = 0; i < usage_n_options; i++) {
+                if (strcmp(usage_options[i].name, name) == 0)
+                        return output_error(CTL_USAGE, "--%s takes no value", name);
+                /* A suggestion may be followed without a thought, and this option cuts off jobs. */
+                if (usage_options[i].bit != OPTION_FORCE)
+                        compare_words(&near, name, usage_options[i].name);
+        }
+        /* Other programs call this option --tail. */
+        if (strcmp(name, "tail") == 0)
+                near.word = "lines";
+        if (strcmp(name, "once") == 0)
+                return output_error(
+                        CTL_USAGE,
+                        "unknown option '--once'. To print the workers once, run 'sqmgrctl status'");
+        if (near.word)
+                return output_error(CTL_USAGE, "unknown option '--%s'. Did you mean '--%s'?", name,
+                                    near.word);
+        return output_error(CTL_USAGE, "unknown option '--%s'. For a list, run 'sqmgrctl --help'", name);
+}
+
+int command_line_take_socket(struct ctl *ctl, enum option_bit option, const char *value)
+{
+        free(ctl->socket);
+        ctl->socket = NULL;
+        if ((ctl->options & OPTION_SOCKET) && (ctl->options & OPTION_INSTANCE))
+                return output_error(CTL_USAGE, "-s and -i both name a socket. Give one of them");
+        int r = option == OPTION_INSTANCE ? socket_path_instance(value, &ctl->socket) : 0;
+        if (r == -EINVAL)
+                return output_error(
+                        CTL_USAGE,
+                        "'%s' is not the name of an instance: give NAME for sqmgr@NAME.service, or "
+                        "sqmgr-app@USER",
+                        value);
+        if (option == OPTION_SOCKET)
+                ctl->socket = strdup(value);
+        return ctl->socket ? CTL_DONE : output_error(CTL_FAILED, "not enough memory");
+}
+
+/* Applies the part of an option that its flag does not cover. Returns CTL_DONE or an exit code. */
+static int take_option(struct ctl *ctl, enum option_bit option)
+{
+        switch (option) {
+        case OPTION_SOCKET:
+        case OPTION_INSTANCE:
+                return command_line_take_socket(ctl, option, optarg);
+        case OPTION_JSON:
+                output_json();
+                return CTL_DONE;
+        case OPTION_TIMEOUT:
+                if (parse_duration(optarg, &ctl->timeout) == 0)
+                        return CTL_DONE;
+                return output_error(CTL_USAGE, "'%s' is not a duration: use " PARSE_DURATION_HINT, optarg);
+        case OPTION_WAIT:
+                ctl->wait = optarg && strcmp(optarg, "drained") == 0 ? CTL_WAIT_DRAINED : CTL_WAIT_REPLACED;
+                if (!optarg || ctl->wait == CTL_WAIT_DRAINED || strcmp(optarg, "replaced") == 0)
+                        return CTL_DONE;
+                return output_error(CTL_USAGE, "--wait=%s: use 'replaced' or 'drained'", optarg);
+        case OPTION_LINES:
+                if (parse_unsigned(optarg, 0, INT32_MAX, &ctl->lines) == 0)
+                        return CTL_DONE;
+                return output_error(CTL_USAGE, "'%s' is not a number of lines", optarg);
+        case OPTION_RELEASE:
+                ctl->release = optarg;
+                return CTL_DONE;
+        default:
+                return CTL_DONE;
+        }
+}
+
+/* Returns true if help or the version was requested. */
+static bool is_answered(const struct ctl *ctl)
+{
+        return ctl->options & (OPTION_HELP | OPTION_VERSION);
+}
+
+/* Applies the options. After a request for help or the version, the others are not checked. */
+static int take_options(struct ctl *ctl, int argc, char **argv)
+{
+        int key, r = CTL_DONE;
+
+        while (r == CTL_DONE) {
+                const struct usage_option *option = usage_next_option(ctl, argc, argv, &key);
+
+                if (key == -1)
+                        break;
+                if (!is_answered(ctl))
+                        r = option ? take_option(ctl, option->bit) : report_bad_option(key, argv[optind - 1]);
+        }
+        return r;
+}
+
+static const char *command_with(unsigned option)
+{
+        for (size_t i = 0; i < n_commands; i++)
+                if (commands[i].options & option)
+                        return commands[i].name;
+        return "none";
+}
+
+static int check_usage(const struct ctl *ctl)
+{
+        const struct command *command = ctl->command;
+        unsigned wrong = ctl->options & ~(command->options | OPTIONS_COMMON);
+
+        for (size_t i = 0; i < usage_n_options; i++)
+                if (wrong & usage_options[i].bit)
+                        return output_error(CTL_USAGE, "'%s' has no option --%s; '%s' has", command->name,
+                                            usage_options[i].name, command_with(usage_options[i].bit));
+        if (ctl->n_arguments < command->min)
+                return usage_error(command, "missing argument");
+        if (ctl->n_arguments > command->max)
+                return usage_error(command, "too many arguments");
+        return CTL_DONE;
+}
+
+int command_line_read(struct ctl *ctl, int argc, char **argv)
+{
+        int r = take_options(ctl, argc, argv);
+
+        if (r != CTL_DONE)
+                return r;
+        if (ctl->options & OPTION_VERSION) {
+                printf("sqmgrctl " PACKAGE_VERSION "\n%s\n", REPORT_FAULTS);
+                return CTL_DONE;
+        }
+        if (optind < argc && strcmp(argv[optind], "help") == 0) {
+                ctl->options |= OPTION_HELP;
+                optind++;
+        }
+        const struct command *command = optind < argc ? commands_find(argv[optind]) : NULL;
+        if (optind < argc && !command)
+                return report_unknown_command(argv[optind]);
+        if (ctl->options & OPTION_HELP) {
+                help_print(command);
+                return CTL_DONE;
+        }
+        if (!command)
+                return output_error(CTL_USAGE, "missing command. For a list, run 'sqmgrctl --help'");
+        ctl->command = command;
+        ctl->arguments = argv + optind + 1;
+        ctl->n_arguments = (size_t)(argc - optind - 1);
+        if (!(ctl->options & OPTION_TIMEOUT))
+                ctl->timeout =
+                        ctl->wait != CTL_WAIT_NONE || ctl->follow ? USEC_INFINITY : ANSWER_TIMEOUT_USEC;
+        return check_usage(ctl);
+}
