@@ -15,7 +15,7 @@ _sqmgrctl() {
         done
         word=${words[-1]}
         if [[ $word == *[=@]* && $word != "${COMP_WORDS[COMP_CWORD]}" ]]; then
-                # It replaces what follows the '=', but the '@', too.
+                # Bash replaces the text after '=', and also after '@'.
                 cut=${word%%[=@]*}
                 [[ $word == "$cut"@* ]] || cut+='='
                 cut=${#cut}

@@ -79,7 +79,7 @@ type_text() { tmux_do send-keys -t t -l "$1"; }
         [ "$output" = '' ]
 }
 
-# Runs a command among the instances `shop`, of sqmgr@shop.service, and `app`, of sqmgr-app@app.service, with another /run.
+# Runs a command with a /run that has the instances `shop` (sqmgr@shop.service) and `app` (sqmgr-app@app.service).
 # shellcheck disable=SC2016
 among_instances() { # COMMAND...
         unshare --mount bash -c 'mount -t tmpfs none /run && mkdir -p /run/sqmgr/shop /run/sqmgr/empty "/run/sqmgr/a b" /run/sqmgr-app/app &&
