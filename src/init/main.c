@@ -222,7 +222,8 @@ static int read_unit(const char *unit, char **ret, size_t *ret_length, unsigned 
         return read_systemctl(arguments, ret, ret_length);
 }
 
-/* Names the fleet after its source. Other letters than those of fleets are left out. */
+/* Names the fleet after its source. Other letters than those of fleets are left out, and signs at the
+ * beginning, since programs take '-' for an option. */
 static char *fleet_name(const char *source)
 {
         char *name = strdup(source ?: "default");
@@ -235,7 +236,7 @@ static char *fleet_name(const char *source)
         if (length > strlen(".service") && strcmp(name + length - strlen(".service"), ".service") == 0)
                 name[length - strlen(".service")] = '\0';
         for (const char *p = name; *p != '\0' && n < FLEET_NAME_MAX; p++)
-                if (isalnum((unsigned char)*p) || strchr("_.-", *p))
+                if (isalnum((unsigned char)*p) || (n > 0 && strchr("_.-", *p)))
                         name[n++] = *p;
         name[n] = '\0';
         if (n > 0)
