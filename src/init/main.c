@@ -251,12 +251,17 @@ static void add_procfile_directory(struct proposal *proposal, const char *path)
         _cleanup_free_ char *whole = strcmp(path, "-") == 0 ? NULL : realpath(path, NULL);
         char *slash = whole ? strrchr(whole, '/') : NULL;
 
+        if (!whole && strcmp(path, "-") != 0)
+                proposal->lost = true;
         if (!slash || slash == whole)
                 return;
         *slash = '\0';
         proposal_set(proposal, "directory of the Procfile", "directory", whole);
         _cleanup_free_ char *file = NULL;
-        if (asprintf(&file, "%s/.env", whole) >= 0 && access(file, F_OK) == 0)
+        if (asprintf(&file, "%s/.env", whole) < 0) {
+                file = NULL;
+                proposal->lost = true;
+        } else if (access(file, F_OK) == 0)
                 proposal_set(proposal, ".env", "environment_file", ".env");
 }
 
@@ -389,7 +394,7 @@ static int write_proposal(const struct proposal *proposal, const struct options 
                 return write_output(options->output, text);
         for (size_t i = 0; i < errors.n; i++)
                 (void)say("%s", errors.list[i].text);
-        return -EINVAL;
+        return errors.n > 0 ? -EINVAL : say("out of memory");
 }
 
 int main(int argc, char **argv)

@@ -2,6 +2,7 @@
 /* Translates what another supervisor is configured with into keys of a fleet; see the header. */
 #include "init/source_rules.h"
 #include "base/argv.h"
+#include "base/memstream.h"
 #include "base/parse.h"
 #include "settings/draft.h"
 #include <string.h>
@@ -128,7 +129,7 @@ static void set_shell_command(struct proposal *proposal, const char *from, const
                 fputs("/bin/sh -c ", out);
                 argv_put_quoted(out, script);
         }
-        if (out && fclose(out) != 0)
+        if (memstream_close(out, &quoted) < 0)
                 proposal->lost = true;
         if (proposal->lost)
                 return;
