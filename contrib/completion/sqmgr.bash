@@ -3,7 +3,7 @@
 # shellcheck shell=bash
 
 _sqmgr() {
-        local command=()
+        local command=() unit
         [[ ${COMP_WORDS[1]} != init || $COMP_CWORD == 1 ]] || command=(init)
         COMPREPLY=()
         case $3 in
@@ -12,8 +12,11 @@ _sqmgr() {
                 return
                 ;;
         --from-systemd)
-                mapfile -t COMPREPLY < <(compgen -W "$(systemctl list-unit-files --type=service --plain --no-legend 2>/dev/null |
-                        sed 's/\.service .*//')" -- "$2")
+                # Not by compgen -W, which expands its words: a name may contain a backslash.
+                while read -r unit _; do
+                        unit=${unit%.service}
+                        [[ $unit != "$2"* ]] || COMPREPLY+=("$(printf %q "$unit")")
+                done < <(systemctl list-unit-files --type=service --plain --no-legend 2>/dev/null)
                 compopt -o default
                 return
                 ;;

@@ -13,7 +13,8 @@ static inline int memstream_close(FILE *out, char **text)
 
         if (!out)
                 *text = NULL;
-        else if (fclose(out) != 0)
+        else if (fclose(out) != 0 ||
+                 !*text) /* glibc shrinks the buffer at last, and ignores that it cannot */
                 failed = true;
         if (failed) {
                 free(*text);

@@ -68,8 +68,12 @@ static bool read_words(struct ctl *ctl, int argc, char **argv, const char *parti
         return ctl->command;
 }
 
+/* The shell inserts the name into a command line, and the socket may belong to another user: offers only
+ * plain shell words. */
 static void offer_name(const struct ctl *ctl, const char *name, const char *partial)
 {
+        if (!argv_is_plain(name))
+                return;
         for (size_t i = 0; i < ctl->n_arguments; i++)
                 if (strcmp(ctl->arguments[i], name) == 0)
                         return;
@@ -121,8 +125,7 @@ static void offer_names(struct ctl *ctl, const char *partial)
         }
 }
 
-/* Offers the hosts of the fleet's group. Any Redis client can choose these names, and the shell inserts them
- * into a command line. Only names that are plain shell words are offered. */
+/* Offers the hosts of the fleet's group, whose names any Redis client can choose: as offer_name(). */
 static void offer_hosts(struct ctl *ctl, const char *partial)
 {
         _cleanup_json_ json_t *reply = NULL;
@@ -133,7 +136,9 @@ static void offer_hosts(struct ctl *ctl, const char *partial)
                 return;
         json_foreach_in(host, json_array_get(json_object_get(reply, "rollouts"), 0), "hosts")
                 if (argv_is_plain(reply_string(host, "host")))
-                        offer(reply_string(host, "host"), reply_string(host, "state"), partial);
+                        offer(reply_string(host, "host"),
+                              argv_is_plain(reply_string(host, "state")) ? reply_string(host, "state") : "",
+                              partial);
 }
 
 static void offer_arguments(struct ctl *ctl, const char *partial)

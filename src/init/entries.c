@@ -36,7 +36,7 @@ static const char *take_line(struct reader *reader, size_t *ret_length)
         reader->text = newline ? newline + 1 : end;
         reader->line++;
         for (const char *p = start + 1; reader->style == ENTRIES_SUPERVISORD && p < end; p++)
-                if (*p == ';' && is_blank(p[-1]))
+                if ((*p == ';' || *p == '#') && is_blank(p[-1]))
                         end = p;
         while (start < end && is_blank(*start))
                 start++;
@@ -64,8 +64,11 @@ static char *read_line(char *buffer, int size, void *stream)
         while (more && reader->length > 0) {
                 const char *line = take_line(reader, &length);
 
-                if (length > 0 && (*line == '#' || *line == ';'))
+                if (length > 0 && (*line == '#' || *line == ';')) {
+                        if (used > 0 && reader->style == ENTRIES_SUPERVISORD)
+                                more = is_continued(reader, line, length);
                         continue;
+                }
                 if (used == 0)
                         reader->begun = reader->line;
                 if (length == 0) {
@@ -91,7 +94,9 @@ static char *read_line(char *buffer, int size, void *stream)
                 return NULL;
         buffer[used] = '\n';
         buffer[used + 1] = '\0';
-        if (reader->wrong_line == 0 && !(buffer[0] == '[' ? strchr(buffer, ']') : strchr(buffer, '=')))
+        const char *separators = reader->style == ENTRIES_SYSTEMD ? "=" : "=:";
+        if (reader->wrong_line == 0 &&
+            !(buffer[0] == '[' ? strchr(buffer, ']') : strpbrk(buffer, separators)))
                 reader->wrong_line = reader->begun;
         return buffer;
 }

@@ -6,8 +6,8 @@
 
 enum entries_style {
         ENTRIES_SYSTEMD,     /* a backslash at the end continues a line */
-        ENTRIES_SUPERVISORD, /* an indented line continues the one above; ';' after a blank begins a comment
-                              */
+        ENTRIES_SUPERVISORD, /* an indented line continues the one above; ';' or '#' after a blank begins a
+                              * comment */
 };
 
 /* Reads the entries of a text. Returns 0; -EINVAL with the line that is neither a section, an entry nor a

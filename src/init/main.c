@@ -222,7 +222,8 @@ static int read_unit(const char *unit, char **ret, size_t *ret_length, unsigned 
         return read_systemctl(arguments, ret, ret_length);
 }
 
-/* Names the fleet after its source. Other letters than those of fleets are left out. */
+/* Names the fleet after its source. Other letters than those of fleets are left out, and signs at the
+ * beginning, since programs take '-' for an option. */
 static char *fleet_name(const char *source)
 {
         char *name = strdup(source ?: "default");
@@ -235,7 +236,7 @@ static char *fleet_name(const char *source)
         if (length > strlen(".service") && strcmp(name + length - strlen(".service"), ".service") == 0)
                 name[length - strlen(".service")] = '\0';
         for (const char *p = name; *p != '\0' && n < FLEET_NAME_MAX; p++)
-                if (isalnum((unsigned char)*p) || strchr("_.-", *p))
+                if (isalnum((unsigned char)*p) || (n > 0 && strchr("_.-", *p)))
                         name[n++] = *p;
         name[n] = '\0';
         if (n > 0)
@@ -250,12 +251,17 @@ static void add_procfile_directory(struct proposal *proposal, const char *path)
         _cleanup_free_ char *whole = strcmp(path, "-") == 0 ? NULL : realpath(path, NULL);
         char *slash = whole ? strrchr(whole, '/') : NULL;
 
+        if (!whole && strcmp(path, "-") != 0)
+                proposal->lost = true;
         if (!slash || slash == whole)
                 return;
         *slash = '\0';
         proposal_set(proposal, "directory of the Procfile", "directory", whole);
         _cleanup_free_ char *file = NULL;
-        if (asprintf(&file, "%s/.env", whole) >= 0 && access(file, F_OK) == 0)
+        if (asprintf(&file, "%s/.env", whole) < 0) {
+                file = NULL;
+                proposal->lost = true;
+        } else if (access(file, F_OK) == 0)
                 proposal_set(proposal, ".env", "environment_file", ".env");
 }
 
@@ -388,7 +394,7 @@ static int write_proposal(const struct proposal *proposal, const struct options 
                 return write_output(options->output, text);
         for (size_t i = 0; i < errors.n; i++)
                 (void)say("%s", errors.list[i].text);
-        return -EINVAL;
+        return errors.n > 0 ? -EINVAL : say("out of memory");
 }
 
 int main(int argc, char **argv)

@@ -64,6 +64,12 @@ static int check_value(const struct proposal *proposal, const char *key, const c
         int r = settings_value_parse(settings_key_find(SETTINGS_FLEET, key), value, proposal->surroundings,
                                      fleet, why);
         fleet_settings_free(fleet);
+        for (const char *p = value; r == 0 && *p != '\0'; p++)
+                if ((unsigned char)*p < ' ' && *p != '\t') {
+                        snprintf(why, SETTINGS_WHY_MAX,
+                                 "a value has one line, without control characters: remove them");
+                        r = -EINVAL;
+                }
         if (r == 0 && length > SETTINGS_LINE_BYTES_MAX) {
                 snprintf(why, SETTINGS_WHY_MAX,
                          "the line would have %zu bytes, the maximum is %d; move a long command to a script, "
@@ -172,6 +178,9 @@ int proposal_finish(struct proposal *proposal)
 
         if (!proposal_get(proposal, "command"))
                 return proposal_fail(proposal, "there is no command: give it by --command");
+        if (proposal->lacks_user && !proposal_get(proposal, "user"))
+                return proposal_fail(proposal, "the user is not taken over, and workers would run as root: "
+                                               "give it by --user");
         if (!proposal_get(proposal, "framework"))
                 recognize_framework(proposal);
         if (!proposal_get(proposal, "active_process_count"))

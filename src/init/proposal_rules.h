@@ -12,6 +12,7 @@ struct proposal {
         char *notes;                                      /* owned; a line for each note, in order */
         char error[512];                                  /* why there is no proposal; empty: none yet */
         bool lost;                                        /* memory was short: nothing can be proposed */
+        bool lacks_user; /* the source has a user that could not be taken over */
 };
 
 void proposal_done(struct proposal *proposal);

@@ -2,9 +2,13 @@
 /* Translates what another supervisor is configured with into keys of a fleet; see the header. */
 #include "init/source_rules.h"
 #include "base/argv.h"
+#include "base/memstream.h"
 #include "base/parse.h"
 #include "settings/draft.h"
 #include <string.h>
+
+#define BLANKS       " \t"
+#define NAME_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
 
 /* Names of one source: the key of ours; NULL: sqmgr does this itself, or needs no such thing. */
 struct translation {
@@ -31,6 +35,7 @@ static const struct translation of_systemd[] = {
         {"LimitNPROC", "limit_nproc"},
         {"LimitSTACK", "limit_stack"},
         {"KillSignal", "stop_signal"},
+        {"TimeoutSec", "stop_timeout"},
         {"TimeoutStopSec", "stop_timeout"},
         {"ExecReload", NULL},
         {"ExecStop", NULL},
@@ -42,7 +47,6 @@ static const struct translation of_systemd[] = {
         {"StandardError", NULL},
         {"StandardInput", NULL},
         {"SyslogIdentifier", NULL},
-        {"TimeoutSec", NULL},
         {"TimeoutStartSec", NULL},
         {"Type", NULL},
         {"WatchdogSec", NULL},
@@ -105,9 +109,10 @@ static bool undouble(char *text, char c)
 static void set_shell_command(struct proposal *proposal, const char *from, const char *command,
                               const char *special)
 {
-        size_t name = strspn(command, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
+        size_t name = strspn(command, NAME_LETTERS);
         bool assigns = name > 0 && command[name] == '=';
-        bool several = strpbrk(command, ";&|(\n") || strncmp(command, "exec ", strlen("exec ")) == 0;
+        bool several = strchr(special, ';') &&
+                       (strpbrk(command, ";&|(\n") || strncmp(command, "exec ", strlen("exec ")) == 0);
         const char *before = several ? "" : assigns ? "exec env " : "exec ";
         _cleanup_free_ char *script = NULL, *quoted = NULL;
         size_t size = 0;
@@ -124,7 +129,7 @@ static void set_shell_command(struct proposal *proposal, const char *from, const
                 fputs("/bin/sh -c ", out);
                 argv_put_quoted(out, script);
         }
-        if (out && fclose(out) != 0)
+        if (memstream_close(out, &quoted) < 0)
                 proposal->lost = true;
         if (proposal->lost)
                 return;
@@ -171,9 +176,9 @@ static void set_memory(struct proposal *proposal, const char *name, const char *
                       name, value);
 }
 
-static void add_environment(struct proposal *proposal, const char *name, const char *value)
+static void add_words(struct proposal *proposal, const char *name, const char *key, const char *value)
 {
-        const char *before = proposal_get(proposal, "environment");
+        const char *before = proposal_get(proposal, key);
         _cleanup_free_ char *both = NULL;
 
         if (asprintf(&both, "%s%s%s", before ?: "", before ? " " : "", value) < 0) {
@@ -181,7 +186,50 @@ static void add_environment(struct proposal *proposal, const char *name, const c
                 proposal->lost = true;
                 return;
         }
-        proposal_set(proposal, name, "environment", both);
+        proposal_set(proposal, name, key, both);
+}
+
+/* Returns true if systemd reads a backslash otherwise than sqmgr: \n, \x20, and any between single quotes. */
+static bool has_escapes(const char *text)
+{
+        char quote = '\0';
+
+        for (const char *p = text; *p != '\0'; p++) {
+                if (quote ? *p == quote : *p == '\'' || *p == '"')
+                        quote = quote ? '\0' : *p;
+                else if (*p == '\\' &&
+                         (quote == '\'' || p[1] == '\0' || !strchr(quote ? "\"\\" : "\"'\\", p[1])))
+                        return true;
+                else if (*p == '\\')
+                        p++;
+        }
+        return false;
+}
+
+/* Compares what systemd and a shell make of a command. systemd expands ${NAME} anywhere, and $NAME if that is
+ * a whole word; $$ is a dollar sign. *ret_same: a shell expands the same and nothing else. */
+static void judge_variables(const char *command, bool *ret_expanded, bool *ret_same)
+{
+        char quote = '\0';
+
+        *ret_expanded = false;
+        *ret_same = true;
+        for (const char *p = command; *p != '\0'; p++) {
+                size_t name = *p == '$' ? strspn(p + 1, NAME_LETTERS) : 0;
+                bool begins = p == command || strchr(quote ? "'\"" : BLANKS, p[-1]);
+                bool quoted = quote && begins && name > 0 && p[1 + name] == quote;
+                bool expanded = *p == '$' && (p[1] == '{' || quoted || (!quote && begins && p[1] != '$'));
+
+                *ret_expanded |= expanded;
+                if (*p == '$' && (quoted || p[1] == '$' || (!expanded && quote != '\'')))
+                        *ret_same = false;
+                if (*p == '$' && p[1] == '$')
+                        p++;
+                else if (quote ? *p == quote : *p == '\'' || *p == '"')
+                        quote = quote ? '\0' : *p;
+                else if (quote != '\'' && strchr(quote ? "`\\" : "`\\;&|<>()*?[#~", *p))
+                        *ret_same = false;
+        }
 }
 
 /* sidekiqswarm forks what sqmgr starts. */
@@ -209,23 +257,35 @@ static void replace_swarm(struct proposal *proposal)
 
 static void take_exec(struct proposal *proposal, const struct entry *entry, const char *key)
 {
-        const char *command = entry->value + strspn(entry->value, "-:+!|@");
-        bool named = memchr(entry->value, '@', (size_t)(command - entry->value));
+        char *command = entry->value + strspn(entry->value, "-:+!|@");
+        size_t prefixes = (size_t)(command - entry->value);
+        bool literal = memchr(entry->value, ':', prefixes), expanded, same;
 
-        if (strcmp(key, "command") != 0)
-                proposal_set(proposal, entry->name, key, command);
-        else if (proposal_get(proposal, key))
-                proposal_note(proposal, "%s=%s: not taken over: a fleet has one command", entry->name,
+        judge_variables(command, &expanded, &same);
+        expanded = expanded && !literal;
+        if (!literal && !expanded)
+                (void)undouble(command, '$');
+        if (proposal_get(proposal, key))
+                proposal_note(proposal, "%s=%s: not taken over: a fleet has one %s", entry->name, command,
+                              key);
+        else if (expanded && (strcmp(key, "command") != 0 || !same))
+                proposal_note(proposal, "%s=%s: not taken over: sqmgr expands no variables", entry->name,
                               command);
-        else if (named)
+        else if (strcmp(key, "command") != 0)
+                proposal_set(proposal, entry->name, key, command);
+        else if (memchr(entry->value, '@', prefixes))
                 (void)proposal_fail(proposal,
                                     "%s=%s: sqmgr cannot give a program another name: write the command "
                                     "without '@' and the name",
                                     entry->name, entry->value);
-        else
+        else if (expanded)
                 set_shell_command(proposal, entry->name, command, "$");
-        if (memchr(entry->value, '+', (size_t)(command - entry->value)) ||
-            memchr(entry->value, '!', (size_t)(command - entry->value)))
+        else
+                proposal_set(proposal, entry->name, key, command);
+        if (strcmp(key, "command") != 0 && memchr(entry->value, '-', prefixes))
+                proposal_note(proposal, "%s: sqmgr starts no worker if this fails, in spite of the '-'",
+                              entry->name);
+        if (memchr(entry->value, '+', prefixes) || memchr(entry->value, '!', prefixes))
                 proposal_note(proposal, "%s: runs as the fleet's user, without the rights of '+' or '!'",
                               entry->name);
 }
@@ -241,6 +301,8 @@ static void take_of_systemd(struct proposal *proposal, struct entry *entry)
         if (*value == '\0') {
                 if (key)
                         environment_remove(&proposal->keys, key);
+        } else if (strcmp(name, "Type") == 0 && strcmp(value, "forking") == 0) {
+                proposal_note(proposal, "Type=forking: the command of sqmgr must stay in the foreground");
         } else if (row && !key) {
                 return;
         } else if (entry->cut) {
@@ -250,6 +312,11 @@ static void take_of_systemd(struct proposal *proposal, struct entry *entry)
                               name, entry->line, SETTINGS_LINE_BYTES_MAX);
         } else if (refuse_expansion(proposal, name, value)) {
                 return;
+        } else if (key && (strncmp(name, "Exec", strlen("Exec")) == 0 || strcmp(key, "environment") == 0) &&
+                   has_escapes(value)) {
+                proposal_note(proposal,
+                              "%s=%s: not taken over: sqmgr does not read backslashes as systemd does", name,
+                              value);
         } else if (strcmp(name, "MemoryMax") == 0 || strcmp(name, "MemoryHigh") == 0 ||
                    strcmp(name, "MemoryLimit") == 0) {
                 set_memory(proposal, name, value);
@@ -258,7 +325,9 @@ static void take_of_systemd(struct proposal *proposal, struct entry *entry)
                 if (path)
                         proposal_set(proposal, name, "log", path + 1);
         } else if (strcmp(name, "Environment") == 0) {
-                add_environment(proposal, name, value);
+                add_words(proposal, name, key, value);
+        } else if (strcmp(name, "CPUAffinity") == 0) {
+                add_words(proposal, name, key, value);
         } else if (!key) {
                 proposal_note(proposal, "%s=%s: not taken over: sqmgr has no such key", name, value);
         } else if (strncmp(name, "Exec", strlen("Exec")) == 0) {
@@ -267,7 +336,7 @@ static void take_of_systemd(struct proposal *proposal, struct entry *entry)
                 proposal_note(proposal,
                               "%s=%s: not taken over: a fleet has one environment_file: put both into one",
                               name, value);
-        } else if (strcmp(name, "TimeoutStopSec") == 0) {
+        } else if (strcmp(key, "stop_timeout") == 0) {
                 set_seconds(proposal, name, key, value);
         } else {
                 bool optional = *value == '-' && (key[0] == 'd' || key[0] == 'e');
@@ -278,6 +347,18 @@ static void take_of_systemd(struct proposal *proposal, struct entry *entry)
         }
 }
 
+/* Without its user, a worker would run as root. */
+static void check_user(struct proposal *proposal, const struct entry *entry)
+{
+        static const char *const yes[] = {"1", "yes", "true", "on"};
+
+        if (strcmp(entry->name, "User") == 0 || strcmp(entry->name, "user") == 0)
+                proposal->lacks_user = entry->value[0] != '\0' && !proposal_get(proposal, "user");
+        for (size_t i = 0; i < ELEMENTSOF(yes); i++)
+                if (strcmp(entry->name, "DynamicUser") == 0 && strcmp(entry->value, yes[i]) == 0)
+                        proposal->lacks_user = true;
+}
+
 int source_systemd(struct proposal *proposal, const struct entries *entries)
 {
         bool service = false;
@@ -285,7 +366,10 @@ int source_systemd(struct proposal *proposal, const struct entries *entries)
         for (size_t i = 0; i < entries->n; i++)
                 if (strcmp(entries->list[i].section, "Service") == 0) {
                         service = true;
+                        if (strcmp(entries->list[i].name, "User") == 0)
+                                environment_remove(&proposal->keys, "user");
                         take_of_systemd(proposal, &entries->list[i]);
+                        check_user(proposal, &entries->list[i]);
                 }
         if (!service)
                 return proposal_fail(proposal,
@@ -362,8 +446,10 @@ int source_supervisord(struct proposal *proposal, const struct entries *entries,
         for (size_t i = 0; i < entries->n; i++) {
                 const char *name = program_of(&entries->list[i]);
 
-                if (name && strcmp(name, found) == 0)
+                if (name && strcmp(name, found) == 0) {
                         take_of_supervisord(proposal, &entries->list[i]);
+                        check_user(proposal, &entries->list[i]);
+                }
         }
         *ret_name = found;
         replace_swarm(proposal);
@@ -418,7 +504,7 @@ int source_procfile(struct proposal *proposal, const char *text, const char *pro
                 proposal->lost = true;
                 return proposal_fail(proposal, "out of memory");
         }
-        set_shell_command(proposal, *ret_name, copy, "$`;&|<>()*?~");
+        set_shell_command(proposal, *ret_name, copy, "$`;&|<>()*?[#~");
         replace_swarm(proposal);
         return 0;
 }

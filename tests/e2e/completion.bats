@@ -176,6 +176,25 @@ among_instances() { # COMMAND...
         wait_until 10 shows 'sqmgrctl -s sqmgr.ini'
 }
 
+@test "a socket of another user cannot have a command completed" {
+        # shellcheck disable=SC2016
+        launch server python3 -c '
+import json, os, socket
+server = socket.socket(socket.AF_UNIX)
+server.bind("bound.sock")
+server.listen()
+os.rename("bound.sock", "other.sock")
+while True:
+    client = server.accept()[0]
+    client.recv(65536)
+    fleets = [{"name": name, "workers": [{"id": name + "/1"}]} for name in ("$(id)", "a\n;b", "good")]
+    client.sendall(json.dumps({"parameters": {"fleets": fleets}}).encode() + b"\0")
+    client.close()'
+        wait_until 10 test -S other.sock
+        [ "$(sqmgrctl --complete -s other.sock restart '')" = good ]
+        [ "$(sqmgrctl --complete -s other.sock why '' | paste -sd ' ')" = 'good good/1' ]
+}
+
 @test "fish completes commands, options, names and files" {
         command -v fish >/dev/null || skip 'fish is not installed'
         start_both
@@ -205,6 +224,11 @@ in_fish_of() { HOME=$folder fish --no-config -c "source $completion/$1.fish; com
         [ "$(of_sqmgr init --user roo)" = root ]
         [ "$(of_sqmgr init --group roo)" = root ]
         [ "$(of_sqmgr init --count '')" = '' ]
+        # Names of units are not expanded.
+        # shellcheck disable=SC2016
+        systemctl() { printf '%s enabled enabled\n' 'app-a\x2db.service' 'app-$(touch,expanded).service'; }
+        export -f systemctl
+        [ "$(of_sqmgr init --from-systemd app-)" = 'option -o default app-a\\x2db app-\$\(touch\,expanded\)' ]
         [ -n "$(command -v fish)" ] || skip 'fish is not installed'
         [ "$(in_fish_of sqmgr i)" = init ]
         [ "$(in_fish_of sqmgr init --from-p)" = --from-procfile ]

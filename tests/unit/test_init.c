@@ -168,6 +168,22 @@ TEST(services_of_systemd)
         add_systemd("plain",
                     "ExecStart=+/usr/bin/celery -A app worker\nKillSignal=SIGTERM\nTimeoutStopSec=5min");
         add_systemd("unknown", "ExecStart=/srv/app/bin/consumer 100%%");
+        add_systemd("no variable", "ExecStart=/bin/bash -lc 'A=1; cd $$HOME && exec sidekiq -c $A'");
+        add_systemd("quoted variable", "ExecStart=/usr/bin/sidekiq -q \"$QUEUE\"");
+        add_systemd("word", "ExecStart=/usr/bin/sidekiq $OPTIONS -q 'x$y'");
+        add_systemd("literal", "ExecStart=:/usr/bin/sidekiq -q $A -r $$");
+        add_systemd("variable in a shell", "ExecStart=/bin/bash -c 'cd /x; exec sidekiq -c ${N}'");
+        add_systemd("variable and glob", "ExecStart=/usr/bin/sidekiq -q ${QUEUE} -r *");
+        add_systemd("variable and dollar", "ExecStart=/usr/bin/sidekiq -q ${QUEUE} -r $$");
+        add_systemd("escapes", "ExecStart=sidekiq -q \"a\\\"b\\\\\" \\'\nEnvironment=A=a\\x20b\n"
+                               "Environment='B=\\''\nExecStartPre=/bin/x \"\\n\"");
+        add_systemd("several", "ExecStart=sidekiq\nExecStartPre=-/bin/a $$x\nExecStartPre=/bin/b\n"
+                               "CPUAffinity=0 1\nCPUAffinity=3\nType=forking");
+        add_systemd("variable before", "ExecStart=sidekiq\nExecStartPre=/bin/a $X");
+        add_systemd("timeout", "ExecStart=/usr/bin/celery worker\nTimeoutSec=600");
+        add_systemd("unknown user", "ExecStart=sidekiq\nUser=app\nUser=%i");
+        add_systemd("no user yet", "ExecStart=sidekiq\nDynamicUser=yes");
+        add_systemd("control character", "ExecStart=sidekiq\nEnvironment=A=\033c");
         add_systemd("swarm", "Environment=SIDEKIQ_COUNT=4 SIDEKIQ_MAXMEM_MB=700\n"
                              "ExecStart=/usr/bin/bundle exec sidekiqswarm -e production");
         add_systemd("instance", "ExecStart=/usr/bin/bundle exec sidekiq -i %i");
@@ -196,6 +212,8 @@ TEST(programs_of_supervisord)
         add_supervisord("plain",
                         "[program:x]\ncommand=/bin/x\nstopsignal=INT\nstopwaitsecs=60\nstdout_logfile=NONE\n",
                         NULL);
+        add_supervisord("comments", "[program:x]\ncommand: /bin/sidekiq # one\n  # two\nuser=%(ENV_USER)s\n",
+                        NULL);
         add_supervisord("expansion", "[program:x]\ncommand=sidekiq -i %(process_num)s\n", NULL);
         add_supervisord("one of two", two, "jobs");
         add_supervisord("two", two, NULL);
@@ -211,6 +229,7 @@ TEST(procfiles)
         add_procfile("only one", "jobs:   bin/jobs", NULL);
         add_procfile("assignment", "worker: RAILS_ENV=production bundle exec sidekiq", NULL);
         add_procfile("shell", "worker: cd app && bundle exec sidekiq -q 'it''s'", NULL);
+        add_procfile("comment", "worker: bundle exec sidekiq # all\n", NULL);
         add_procfile("chosen", "web: puma\nworker: sidekiq\nmail: sidekiq -q mail\n", "mail");
         add_procfile("several", "web: puma\nmail: sidekiq -q mail\n", NULL);
         add_procfile("none of that name", "web: puma\n", "worker");
@@ -243,6 +262,9 @@ TEST(options_are_refused_with_the_reason)
         golden_begin();
         ck_assert_int_eq(proposal_require(&proposal, "--memory", "memory_threshold", "5"), -EINVAL);
         golden_add("--memory 5", proposal.error);
+        proposal.error[0] = '\0';
+        ck_assert_int_eq(proposal_require(&proposal, "--directory", "directory", "/a\nuser = root"), -EINVAL);
+        golden_add("--directory", proposal.error);
         proposal.error[0] = '\0';
         ck_assert_int_eq(proposal_require(&proposal, "--command", "command", "a 'b"), -EINVAL);
         golden_add("--command", proposal.error);
