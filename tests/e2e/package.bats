@@ -178,7 +178,7 @@ own_runs_the_installed() {
                 echo "$output"
                 [[ $output == *"sqmgr: sqmgr.service still runs the old sqmgr (pid $(main_pid)) with its workers"* ]]
                 [[ $output == *"sqmgr: sqmgr@shop.service still runs the old sqmgr (pid $(main_pid sqmgr@shop)) with its workers"* ]]
-                [[ $output == *"run 'dpkg --configure sqmgr', or install the version before"* ]]
+                [[ $output == *"run 'dpkg --configure sqmgr'; or install the previous version"* ]]
                 [[ $broken != ending || $output == *'I do not run'* ]]
                 [[ $broken != unrunnable || $output == *'Permission denied'* ]]
                 status_is iF
@@ -194,7 +194,7 @@ own_runs_the_installed() {
         in_machine sed -i '$a nonsense = 1' /etc/sqmgr/shop.ini
         run -1 dpkg_i "$(repack 9.0.2-1)"
         [[ $output == *"shop.ini:"*"unknown key 'nonsense'"* ]]
-        [[ $output == *'install the version before: sqmgr@shop.service'* ]]
+        [[ $output == *'the old sqmgr still runs in: sqmgr@shop.service'* ]]
         status_is iF
         is_unchanged
         runs_the_installed
@@ -300,7 +300,7 @@ maps_what_is_gone() { in_machine grep -q 'libinih.*(deleted)' "/proc/$(main_pid 
 
         replace "$library"
         run -0 needrestart_list
-        [[ $output == *"sqmgr $version has taken over (pid $(main_pid))"*"the workers of sqmgr.service keep the libraries"* ]]
+        [[ $output == *"sqmgr $version has taken over (pid $(main_pid))"*"the workers of sqmgr.service keep the old libraries"* ]]
         [[ $output == *'being deferred:'*'sqmgr@shop.service'* ]]
         [[ $output == *'being deferred:'*'sqmgr-app@app.service'* ]]
         not maps_what_is_gone sqmgr
