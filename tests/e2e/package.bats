@@ -190,7 +190,7 @@ own_runs_the_installed() {
         is_unchanged
         runs_the_installed
 
-        # Settings with errors are not the fault of the package; the upgrade succeeds and reports them.
+        # Errors in the settings are reported, and keep the package unconfigured.
         in_machine sed -i '$a nonsense = 1' /etc/sqmgr/shop.ini
         run -1 dpkg_i "$(repack 9.0.2-1)"
         [[ $output == *"shop.ini:"*"unknown key 'nonsense'"* ]]
