@@ -301,7 +301,7 @@ END
         redis config set appendonly no
         finding="fleet 'default': environment sets DYNO; heartbeats of Sidekiq under that name cannot be matched"
         run -1 sqmgrctl doctor
-        grep -qxF "warning  $finding; Remove the variable from environment" <<<"$output"
+        grep -qxF "warning  $finding. Remove the variable from environment" <<<"$output"
         grep -qxF "problem  Redis unix://$folder/redis.sock: no persistence: all jobs are lost when Redis restarts. Set appendonly to yes" <<<"$output"
         esc=$'\033'
         cat >narrow <<END
