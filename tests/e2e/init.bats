@@ -146,6 +146,8 @@ END
         [ "$(id -u)" = 0 ] || skip 'this test is to become another user'
         chmod 777 "$folder"
         printf 'worker: sidekiq\n' >"$folder/Procfile"
-        setpriv --reuid 65534 --regid 65534 --clear-groups "$SQMGR_BUILD/sqmgr" init --from-procfile "$folder/Procfile" -o "$folder/own.ini"
+        # The build may be in a directory that the other user cannot enter.
+        cp "$SQMGR_BUILD/sqmgr" "$SQMGR_BUILD/sqmgr-init" "$folder/"
+        setpriv --reuid 65534 --regid 65534 --clear-groups "$folder/sqmgr" init --from-procfile "$folder/Procfile" -o "$folder/own.ini"
         [ "$(stat -c %u:%a "$folder/own.ini")" = 65534:640 ]
 }
