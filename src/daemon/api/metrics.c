@@ -219,8 +219,8 @@ static void put_fleets(struct facts *facts)
                    generation_shown(fleet));
         PUT_FLEETS(facts, "sqmgr_fleet_ready_workers",
                    "Workers that are ready, so that others may be quieted.", counts->ready);
-        PUT_FLEETS(facts, "sqmgr_fleet_outdated_workers", "Active workers of another generation than their fleet's.",
-                   counts->outdated);
+        PUT_FLEETS(facts, "sqmgr_fleet_outdated_workers",
+                   "Active workers of another generation than their fleet's.", counts->outdated);
         PUT_FLEETS(facts, "sqmgr_fleet_replaced_workers", "Workers replaced by the last rollout.",
                    fleet_replaced(fleet, facts->now));
         PUT_FLEETS(facts, "sqmgr_fleet_short_lives", "Failed starts in a row; 0 once a worker stays up.",
