@@ -42,6 +42,8 @@ struct instance_client {
         usec_t backoff;
         unsigned wanted; /* set of due queries: a bit for each */
         int asked;       /* current query; -1: none */
+        int last;        /* query asked last; -1: none. The other due queries come first, so that one which is
+                            due again with each reply cannot keep them waiting. */
         int refused;     /* query whose reply was refused: no other query is sent until a reply to this one is
                             accepted; -1: none */
         struct varlink_input input;
@@ -127,7 +129,8 @@ static void ask_next(struct instance_client *instance_client)
 {
         if (instance_client->fd < 0 || instance_client->asked >= 0)
                 return;
-        instance_client->asked = ffs((int)instance_client->wanted) - 1;
+        unsigned others = instance_client->wanted & ~0U << (instance_client->last + 1);
+        instance_client->asked = ffs((int)(others ?: instance_client->wanted)) - 1;
         if (instance_client->asked < 0) {
                 /* All queries were answered. A process whose replies are refused does not get here. */
                 instance_client->backoff = instance_client->limits->backoff_min_usec;
@@ -135,6 +138,7 @@ static void ask_next(struct instance_client *instance_client)
                 return;
         }
         instance_client->wanted &= ~(1U << instance_client->asked);
+        instance_client->last = instance_client->asked;
         int r = send_question(instance_client, (enum instance_query)instance_client->asked);
         /* If sqmgr has closed the connection, the next read reports that. */
         loop_arm(instance_client->timer, r < 0 ? 0 : instance_client->limits->answer_usec);
@@ -142,6 +146,7 @@ static void ask_next(struct instance_client *instance_client)
 
 static void ask_initially(struct instance_client *instance_client)
 {
+        instance_client->last = -1;
         instance_client_ask(instance_client, INSTANCE_QUERY_STATUS);
         instance_client_ask(instance_client, INSTANCE_QUERY_EVENTS);
         instance_client_ask(instance_client, INSTANCE_QUERY_QUEUES);

@@ -174,6 +174,23 @@ TEST(asks_one_after_another)
         expect_question("GetStatus");
 }
 
+TEST(a_query_that_is_due_again_with_each_reply_delays_no_other)
+{
+        static const char *const expected[] = {"GetStatus", "GetEvents", "GetQueues", "GetMetricFamilies",
+                                               "GetRollouts"};
+
+        start(&limits);
+        let_in();
+        for (size_t i = 0; i < ELEMENTSOF(expected); i++) {
+                expect_question(expected[i]);
+                instance_client_ask(instance_client_, INSTANCE_QUERY_STATUS);
+                instance_client_ask(instance_client_, INSTANCE_QUERY_METRICS);
+                instance_client_ask(instance_client_, INSTANCE_QUERY_ROLLOUTS);
+                reply("{}");
+        }
+        expect_question("GetStatus");
+}
+
 static const struct {
         const char *bytes;
         size_t size;
