@@ -13,9 +13,8 @@ static inline int memstream_close(FILE *out, char **text)
 
         if (!out)
                 *text = NULL;
-        else if (fclose(out) != 0 ||
-                 !*text) /* glibc shrinks the buffer at last, and ignores that it cannot */
-                failed = true;
+        else if (fclose(out) != 0 || !*text)
+                failed = true; /* glibc's fclose() succeeds with *text NULL if its last realloc() fails */
         if (failed) {
                 free(*text);
                 *text = NULL;

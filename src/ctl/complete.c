@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Shell completion (contrib/completion): candidates for the last argument. Prints nothing to stderr and has a
- * short timeout, because a user is typing. */
+/* Shell completion (contrib/completion): candidates for the last argument. The timeout is short, because a
+ * user is typing. The shells discard stderr. */
 #include "base/argv.h"
 #include "ctl/client.h"
 #include "ctl/commands.h"
@@ -58,9 +58,7 @@ static bool read_words(struct ctl *ctl, int argc, char **argv, const char *parti
                         offer_instances(partial);
                 return false;
         } while (key != -1);
-        if (optind == argc - 1 && strcmp(argv[optind], "help") == 0)
-                return true;
-        if (optind >= argc)
+        if (optind >= argc || (optind == argc - 1 && strcmp(argv[optind], "help") == 0))
                 return true;
         ctl->command = commands_find(argv[optind]);
         ctl->arguments = argv + optind + 1;

@@ -14,7 +14,7 @@
 #include "io/clock.h"
 #include "io/ini.h"
 #include "io/log.h"
-#include "io/reader_program.h"
+#include "io/own_program.h"
 #include "io/watchers.h"
 #include "privileged/launch.h"
 #include "privileged/launch_request.h"
@@ -168,7 +168,7 @@ static char *program_path(void)
  * daemon. */
 static int run_init(char **argv)
 {
-        _cleanup_close_ int fd = reader_program_open("sqmgr-init", INIT_PROGRAM);
+        _cleanup_close_ int fd = own_program_open("sqmgr-init", INIT_PROGRAM);
         int r = fd < 0 ? fd : program_continue_as(fd, argv);
 
         fprintf(stderr, "sqmgr: cannot run " INIT_PROGRAM ": %s\n", strerrordesc_np(-r));

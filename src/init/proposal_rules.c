@@ -19,7 +19,6 @@ void proposal_done(struct proposal *proposal)
 void proposal_note(struct proposal *proposal, const char *format, ...)
 {
         _cleanup_free_ char *text = NULL;
-        char *notes = NULL;
         va_list arguments;
 
         va_start(arguments, format);
@@ -31,12 +30,15 @@ void proposal_note(struct proposal *proposal, const char *format, ...)
                 return;
         }
         printable_replace(text, (size_t)n, false);
-        if (asprintf(&notes, "%s%s\n", proposal->notes ?: "", text) < 0) {
+        char *notes = realloc(proposal->notes, proposal->notes_length + (size_t)n + sizeof("\n"));
+        if (!notes) {
                 proposal->lost = true;
                 return;
         }
-        free(proposal->notes);
         proposal->notes = notes;
+        memcpy(notes + proposal->notes_length, text, (size_t)n);
+        proposal->notes_length += (size_t)n;
+        memcpy(notes + proposal->notes_length++, "\n", sizeof("\n"));
 }
 
 int proposal_fail(struct proposal *proposal, const char *format, ...)
@@ -117,15 +119,15 @@ const char *proposal_get(const struct proposal *proposal, const char *key)
         return environment_get(&proposal->keys, key);
 }
 
-bool proposal_runs(const char *command, const char *name)
+const char *proposal_find_program(const char *command, const char *name)
 {
         size_t length = strlen(name);
 
         /* strchr() also finds the end of the command. */
         for (const char *at = command; (at = strstr(at, name)); at += length)
                 if ((at == command || strchr(" \t/'\"", at[-1])) && strchr(" \t'\":.", at[length]))
-                        return true;
-        return false;
+                        return at;
+        return NULL;
 }
 
 static void recognize_framework(struct proposal *proposal)
@@ -134,13 +136,14 @@ static void recognize_framework(struct proposal *proposal)
         const struct settings_choice *preset = settings_key_find(SETTINGS_FLEET, "preset")->choices;
 
         for (const struct traits *const *traits = proposal->surroundings->frameworks; *traits; traits++)
-                if ((*traits)->heartbeat == HEARTBEAT_REDIS && proposal_runs(command, (*traits)->name)) {
+                if ((*traits)->heartbeat == HEARTBEAT_REDIS &&
+                    proposal_find_program(command, (*traits)->name)) {
                         store(proposal, "framework", (*traits)->name);
                         return;
                 }
         store(proposal, "framework", "plain");
         for (; preset->name; preset++)
-                if (proposal_runs(command, preset->name)) {
+                if (proposal_find_program(command, preset->name)) {
                         store(proposal, "preset", preset->name);
                         return;
                 }

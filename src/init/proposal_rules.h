@@ -10,8 +10,9 @@ struct proposal {
         const struct settings_surroundings *surroundings; /* for the checks of values */
         struct environment keys;                          /* values by the names of keys */
         char *notes;                                      /* owned; a line for each note, in order */
-        char error[512];                                  /* why there is no proposal; empty: none yet */
-        bool lost;                                        /* memory was short: nothing can be proposed */
+        size_t notes_length;
+        char error[512]; /* why there is no proposal; empty: none yet */
+        bool lost;       /* memory was short: nothing can be proposed */
         bool lacks_user; /* the source has a user that could not be taken over */
 };
 
@@ -37,9 +38,9 @@ const char *proposal_get(const struct proposal *proposal, const char *key);
 /* Adds the variables of the key environment. Returns 0, -EINVAL if the key cannot be split, or -ENOMEM. */
 int proposal_get_variables(struct proposal *proposal, struct environment *variables);
 
-/* Returns true if the command runs the program or the task of that name: `bin/sidekiq`, `rake resque:work`.
- */
-bool proposal_runs(const char *command, const char *name);
+/* Returns where the command names the program or the task that it runs, such as `bin/sidekiq` or `rake
+ * resque:work`; NULL: it does not run that. */
+const char *proposal_find_program(const char *command, const char *name);
 
 /* Derives the framework from the command, and drops keys that this framework does not have. Returns 0, or
  * -EINVAL with the error. */

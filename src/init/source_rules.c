@@ -232,17 +232,49 @@ static void judge_variables(const char *command, bool *ret_expanded, bool *ret_s
         }
 }
 
-/* sidekiqswarm forks what sqmgr starts. */
+/* Returns false if none of the variables is set. */
+static bool take_swarm_variables(struct proposal *proposal, const struct environment *variables)
+{
+        const char *count = environment_get(variables, "SIDEKIQ_COUNT");
+        const char *memory = environment_get(variables, "SIDEKIQ_MAXMEM_MB");
+        const char *groups = environment_get(variables, "SIDEKIQ_PRELOAD");
+        const char *app = environment_get(variables, "SIDEKIQ_PRELOAD_APP");
+        char text[FORMAT_MAX];
+
+        if (!count && !memory && !groups && !app)
+                return false;
+        if (!proposal_get(proposal, "command"))
+                proposal_set(proposal, "command", "command", "bundle exec sidekiq");
+        if (count)
+                proposal_set(proposal, "SIDEKIQ_COUNT", "active_process_count", count);
+        else
+                proposal_note(proposal,
+                              "SIDEKIQ_COUNT: not set, sidekiqswarm starts one process for each processor: "
+                              "set active_process_count");
+        snprintf(text, sizeof(text), "%sM", memory ?: "");
+        if (memory)
+                proposal_set(proposal, "SIDEKIQ_MAXMEM_MB", "memory_threshold", text);
+        if (app && *app != '\0' && strcmp(app, "0") != 0)
+                proposal_set(proposal, "SIDEKIQ_PRELOAD_APP", "preload", "yes");
+        else if (groups && *groups != '\0')
+                proposal_note(proposal,
+                              "SIDEKIQ_PRELOAD=%s: not taken over: 'preload = yes' loads the whole "
+                              "application",
+                              groups);
+        return true;
+}
+
+/* sidekiqswarm forks workers, which sqmgr starts itself. */
 static void replace_swarm(struct proposal *proposal)
 {
         static const char swarm[] = "sidekiqswarm";
         const char *command = proposal_get(proposal, "command");
         _cleanup_environment_ struct environment variables = {0};
         _cleanup_free_ char *plain = NULL;
+        const char *at = command ? proposal_find_program(command, swarm) : NULL;
 
-        if (!command || !proposal_runs(command, swarm))
+        if (!at)
                 return;
-        const char *at = strstr(command, swarm);
         if (asprintf(&plain, "%.*ssidekiq%s", (int)(at - command), command, at + strlen(swarm)) < 0) {
                 plain = NULL;
                 proposal->lost = true;
@@ -250,9 +282,8 @@ static void replace_swarm(struct proposal *proposal)
         }
         proposal_set(proposal, swarm, "command", plain);
         (void)proposal_get_variables(proposal, &variables);
-        if (variables.n == 0 || source_sidekiqswarm(proposal, &variables) < 0)
+        if (!take_swarm_variables(proposal, &variables))
                 proposal_note(proposal, "sidekiqswarm: set active_process_count to its SIDEKIQ_COUNT");
-        proposal->error[0] = '\0';
 }
 
 static void take_exec(struct proposal *proposal, const struct entry *entry, const char *key)
@@ -339,7 +370,8 @@ static void take_of_systemd(struct proposal *proposal, struct entry *entry)
         } else if (strcmp(key, "stop_timeout") == 0) {
                 set_seconds(proposal, name, key, value);
         } else {
-                bool optional = *value == '-' && (key[0] == 'd' || key[0] == 'e');
+                bool optional = *value == '-' && (strcmp(name, "WorkingDirectory") == 0 ||
+                                                  strcmp(name, "EnvironmentFile") == 0);
                 if (optional)
                         proposal_note(proposal, "%s=%s: sqmgr starts no worker while this is missing", name,
                                       value);
@@ -511,33 +543,8 @@ int source_procfile(struct proposal *proposal, const char *text, const char *pro
 
 int source_sidekiqswarm(struct proposal *proposal, const struct environment *variables)
 {
-        const char *count = environment_get(variables, "SIDEKIQ_COUNT");
-        const char *memory = environment_get(variables, "SIDEKIQ_MAXMEM_MB");
-        const char *groups = environment_get(variables, "SIDEKIQ_PRELOAD");
-        const char *app = environment_get(variables, "SIDEKIQ_PRELOAD_APP");
-        char text[FORMAT_MAX];
-
-        if (!count && !memory && !groups && !app)
-                return proposal_fail(proposal,
-                                     "none of SIDEKIQ_COUNT, SIDEKIQ_MAXMEM_MB, SIDEKIQ_PRELOAD and "
-                                     "SIDEKIQ_PRELOAD_APP is set");
-        if (!proposal_get(proposal, "command"))
-                proposal_set(proposal, "command", "command", "bundle exec sidekiq");
-        if (count)
-                proposal_set(proposal, "SIDEKIQ_COUNT", "active_process_count", count);
-        else
-                proposal_note(proposal,
-                              "SIDEKIQ_COUNT: not set, sidekiqswarm starts one process for each processor: "
-                              "set active_process_count");
-        snprintf(text, sizeof(text), "%sM", memory ?: "");
-        if (memory)
-                proposal_set(proposal, "SIDEKIQ_MAXMEM_MB", "memory_threshold", text);
-        if (app && *app != '\0' && strcmp(app, "0") != 0)
-                proposal_set(proposal, "SIDEKIQ_PRELOAD_APP", "preload", "yes");
-        else if (groups && *groups != '\0')
-                proposal_note(proposal,
-                              "SIDEKIQ_PRELOAD=%s: not taken over: 'preload = yes' loads the whole "
-                              "application",
-                              groups);
-        return 0;
+        if (take_swarm_variables(proposal, variables))
+                return 0;
+        return proposal_fail(proposal, "none of SIDEKIQ_COUNT, SIDEKIQ_MAXMEM_MB, SIDEKIQ_PRELOAD and "
+                                       "SIDEKIQ_PRELOAD_APP is set");
 }

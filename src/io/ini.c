@@ -550,7 +550,7 @@ static bool is_beside(const char *path, const char *other)
         return strncmp(path, other, length + 1) == 0 && !strchr(other + length + 1, '/');
 }
 
-/* Makes the same checks as a start: whoever can replace these files controls sqmgr. */
+/* Makes the same checks as a start: a user that can replace these files controls sqmgr. */
 static void check_places(const struct load *load)
 {
         const struct settings *settings = load->settings;

@@ -2,8 +2,8 @@
 /* The program sqmgr-proc-reader and its users; see the header. */
 #include "io/proc_reader.h"
 #include "base/macro.h"
+#include "io/own_program.h"
 #include "io/proc_question.h"
-#include "io/reader_program.h"
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,7 +25,7 @@ bool proc_reader_has_groups(const struct proc_reader_user *a, const struct proc_
 
 int proc_reader_open_program(void)
 {
-        int r = reader_program_open(PROC_READER_NAME, PROC_READER);
+        int r = own_program_open(PROC_READER_NAME, PROC_READER);
 
         if (r >= 0)
                 return r;

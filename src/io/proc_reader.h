@@ -27,7 +27,7 @@ void proc_reader_user_of(const struct proc *proc, uid_t uid, struct proc_reader_
 /* True if both have the same groups, in the same order. */
 bool proc_reader_has_groups(const struct proc_reader_user *a, const struct proc_reader_user *b);
 
-/* Opens the program as reader_program_open() does, or else sqmgr itself, which does the same and needs more
+/* Opens the program as own_program_open() does, or else sqmgr itself, which does the same and needs more
  * memory. Returns an O_PATH descriptor that the caller owns, or -errno. The program stays the same when an
  * upgrade replaces it. */
 int proc_reader_open_program(void);

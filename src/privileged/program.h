@@ -30,8 +30,8 @@ int program_check_start(const struct program_check *check, struct program_checki
  * that are not closed on execve(), are kept. Returns only on failure, with the limit as before: -errno. */
 int program_replace(const char *program, char *const *argv, const struct rlimit *nofile);
 
-/* Executes a program of ours, held by an O_PATH descriptor, in the place of this one. Returns only on
- * failure: -errno. */
+/* Executes another program of ours, given as an O_PATH descriptor, in this process. Returns only on failure:
+ * -errno. */
 int program_continue_as(int program_fd, char *const *argv);
 
 /* Makes processes that our children leave behind our own children instead of init's. Returns 0 or

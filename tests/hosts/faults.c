@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What happens to a group: orders, faults and forgers. */
+/* Events of a simulated group: orders, faults and forged messages. */
 #include "hosts.h"
 #include <stdio.h>
 #include <string.h>

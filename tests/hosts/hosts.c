@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What each host of the group does, and checks of it against the truth of the simulated world. */
+/* Runs the hosts of a simulated group, and checks each against the state of the simulated world. */
 #include "hosts.h"
 #include "base/hash.h"
 #include "continuity/codec.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the core is shown of a worker: what /proc and its record contain, by the traits of its framework. */
+/* Evidence of a worker that the simulator gives to the core: /proc and the worker's record, by the traits of
+ * its framework. */
 #include "observe/observe_identity.h"
 #include "sim.h"
 

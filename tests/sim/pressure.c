@@ -10,7 +10,7 @@
 #define LASTS     (10 * SEC)
 #define HUNDREDTH 100
 
-/* One world in four has memory pressure. */
+/* A quarter of the simulated worlds has memory pressure. */
 void pressure_open(struct sim *sim)
 {
         struct rng rng = rng_fork(sim->seed, 300);

@@ -137,13 +137,13 @@ TEST(a_line_that_is_no_entry_is_refused_and_a_long_one_is_cut)
 
 TEST(a_command_is_recognized_by_its_program_or_task)
 {
-        ck_assert(proposal_runs("bundle exec sidekiq -e production", "sidekiq"));
-        ck_assert(proposal_runs("/srv/app/bin/sidekiq", "sidekiq"));
-        ck_assert(proposal_runs("/bin/bash -lc 'exec sidekiq'", "sidekiq"));
-        ck_assert(proposal_runs("bundle exec rake resque:work", "resque"));
-        ck_assert(!proposal_runs("/srv/sidekiq/bin/run", "sidekiq"));
-        ck_assert(!proposal_runs("sidekiqswarm", "sidekiq"));
-        ck_assert(!proposal_runs("mysidekiq sidekiq-x", "sidekiq"));
+        ck_assert(proposal_find_program("bundle exec sidekiq -e production", "sidekiq"));
+        ck_assert(proposal_find_program("/srv/app/bin/sidekiq", "sidekiq"));
+        ck_assert(proposal_find_program("/bin/bash -lc 'exec sidekiq'", "sidekiq"));
+        ck_assert(proposal_find_program("bundle exec rake resque:work", "resque"));
+        ck_assert(!proposal_find_program("/srv/sidekiq/bin/run", "sidekiq"));
+        ck_assert(!proposal_find_program("sidekiqswarm", "sidekiq"));
+        ck_assert(!proposal_find_program("mysidekiq sidekiq-x", "sidekiq"));
 }
 
 TEST(services_of_systemd)
@@ -186,6 +186,7 @@ TEST(services_of_systemd)
         add_systemd("control character", "ExecStart=sidekiq\nEnvironment=A=\033c");
         add_systemd("swarm", "Environment=SIDEKIQ_COUNT=4 SIDEKIQ_MAXMEM_MB=700\n"
                              "ExecStart=/usr/bin/bundle exec sidekiqswarm -e production");
+        add_systemd("swarm in a path", "ExecStart=/srv/sidekiqswarm/bin/sidekiqswarm");
         add_systemd("instance", "ExecStart=/usr/bin/bundle exec sidekiq -i %i");
         add_systemd("argv[0]", "ExecStart=@/usr/bin/sidekiq worker");
         snprintf(long_line, sizeof(long_line),
@@ -195,6 +196,13 @@ TEST(services_of_systemd)
         ck_assert_int_eq(source_systemd(&proposal, &entries), -EINVAL);
         golden_add("no service", proposal.error);
         golden_end("init", "systemd");
+}
+
+TEST(an_error_stays_if_sidekiqswarm_is_replaced)
+{
+        read_entries("[Service]\nExecStart=@/bin/x y\nExecStart=sidekiqswarm\n", ENTRIES_SYSTEMD);
+        ck_assert_int_eq(source_systemd(&proposal, &entries), -EINVAL);
+        ck_assert_str_eq(proposal_get(&proposal, "command"), "sidekiq");
 }
 
 TEST(programs_of_supervisord)

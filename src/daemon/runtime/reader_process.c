@@ -4,8 +4,8 @@
 #include "base/fd.h"
 #include "io/clock.h"
 #include "io/log.h"
+#include "io/own_program.h"
 #include "io/reader_files.h"
-#include "io/reader_program.h"
 #include "io/reader_user.h"
 #include "model/exit_status.h"
 #include "privileged/reader_start.h"
@@ -63,7 +63,7 @@ static void on_exited(struct child *child, const siginfo_t *info)
 static int open_program(const char *path)
 {
         if (!path)
-                return reader_program_open(PROGRAM_NAME, READER_PROGRAM);
+                return own_program_open(PROGRAM_NAME, READER_PROGRAM);
         int fd = open(path, O_PATH | O_CLOEXEC);
         return fd < 0 ? -errno : fd;
 }

@@ -18,7 +18,7 @@ struct reader_starter_daemon {
         gid_t gid;
 };
 
-/* Opens the program at path; NULL: sqmgr-reader as reader_program_open() finds it. A missing program is
+/* Opens the program at path; NULL: sqmgr-reader as own_program_open() finds it. A missing program is
  * logged, and each start of a reader tries again. path and children must outlive the starter. Looks up the
  * user, which may block. Returns 0 with *ret, to be cleared by reader_starter_clear(); or -errno. */
 int reader_starter_init(struct reader_starter_daemon *ret, struct children *children, const char *path);

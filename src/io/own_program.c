@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Finds the programs that sqmgr starts for itself. */
-#include "io/reader_program.h"
+#include "io/own_program.h"
 #include "base/macro.h"
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
-int reader_program_open(const char *name, const char *installed)
+int own_program_open(const char *name, const char *installed)
 {
         static const char *const places[] = {"", "../../"};
         char own[PATH_MAX], path[PATH_MAX + 64];

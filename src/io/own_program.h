@@ -9,4 +9,4 @@
  * - installed, an absolute path
  *
  * Returns a descriptor that the caller owns, or -errno. */
-int reader_program_open(const char *name, const char *installed);
+int own_program_open(const char *name, const char *installed);
