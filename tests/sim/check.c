@@ -592,15 +592,16 @@ static void check_rollout(struct sim *sim, unsigned number)
         }
         if (model->failures >= 3 && model->failed_generation == fleet->generation)
                 violate(sim, "P7", "%u new workers failed, and the restart continues", model->failures);
-        bool recorded = !sim->shell.world->ledger_volatile || !fleet->settings->traits->quiet_is_stop;
-        bool calm = model->link.up && !rollout_is_held(fleet) && recorded && !check_has_lied(sim, number) &&
+        bool calm = model->link.up && !rollout_is_held(fleet) && !check_has_lied(sim, number) &&
                     sim->now >= sim->proc_fails_until + SEC &&
                     (!check_preloads(sim, number) || check_template(sim, number, true));
         for (size_t i = 0; i < fleet->n_workers && calm && !due; i++) {
                 const struct worker *worker = fleet->workers[i];
                 const struct process *process = worker->handle;
+                /* A stop signal that no file records could be sent twice. */
+                bool recorded = !sim->shell.world->ledger_volatile || !worker_quiet_is_stop(worker);
 
-                due = worker->state == WORKER_ACTIVE && worker->generation != fleet->generation &&
+                due = worker->state == WORKER_ACTIVE && worker->generation != fleet->generation && recorded &&
                       has_evidence(sim, process) && process->runner_alive &&
                       count_ready(sim, number, process) >= target_of(sim, fleet);
         }
