@@ -12,7 +12,7 @@ struct heartbeat_info {
         unsigned concurrency; /* 0: not reported here */
         size_t n_capsules;    /* groups of threads; 0: not reported. Further ones are dropped */
         char capsules[HEARTBEAT_CAPSULES_MAX][HEARTBEAT_COMM_MAX + 1]; /* names, truncated */
-        /* The queues that the process serves: each name ends with a NUL, the list with two. Names beyond
-         * HEARTBEAT_QUEUES_MAX bytes, empty names, and names that contain a NUL are dropped. */
+        /* The queues that the process serves, each once: each name ends with a NUL, the list with two. Names
+         * beyond HEARTBEAT_QUEUES_MAX bytes, empty names, and names that contain a NUL are dropped. */
         char queues[];
 };

@@ -3,6 +3,7 @@
  * these; `-` is a missing field. */
 #include "frameworks/sidekiq/format.h"
 #include "fuzz.h"
+#include "model/queues.h"
 #include "observe/match.h"
 
 #define FIELDS (_SIDEKIQ_FIELD_MAX + 1)
@@ -23,8 +24,10 @@ static struct heartbeat_info *take_heartbeat(const struct field fields[static FI
         fuzz_check(info->n_capsules <= HEARTBEAT_CAPSULES_MAX);
         for (size_t i = 0; i < info->n_capsules; i++)
                 fuzz_check(strlen(info->capsules[i]) <= HEARTBEAT_COMM_MAX);
-        for (const char *name = info->queues; *name != '\0'; name += strlen(name) + 1)
+        for (const char *name = info->queues; *name != '\0'; name += strlen(name) + 1) {
                 fuzz_check(name + strlen(name) + 1 - info->queues < HEARTBEAT_QUEUES_MAX);
+                fuzz_check(!queue_names_have(name + strlen(name) + 1, name));
+        }
         return info;
 }
 

@@ -9,8 +9,9 @@
  *
  * Files in FOLDER steer it: `busy` and `busy.PID` hold the number of jobs that it says it runs, `mute` and
  * `mute.PID` hold its heartbeats back, `hang` its boot, `fail` makes it print that file and exit with 1 at
- * its start. It has CONCURRENCY threads named `processor`, which exit once it is quiet and idle, and it takes
- * up no jobs. With -c 0 its only thread bears that name until then: so a thousand of them are cheap.
+ * its start, `info` holds the members of its info that replace `"queues":["default"]`. It has CONCURRENCY
+ * threads named `processor`, which exit once it is quiet and idle, and it takes up no jobs. With -c 0 its
+ * only thread bears that name until then: so a thousand of them are cheap.
  *
  * With -j it does: an entry `JID MILLISECONDS` of the list stub:jobs is a job that sleeps. LEDGER gets a line
  * when it begins and one when it is done; the list stub:taken:TOKEN says who took it.
@@ -250,18 +251,33 @@ static void send_command(redisContext *redis, const char *format, ...)
         va_end(arguments);
 }
 
+/* How it says which queues it serves. */
+static const char *queues_members(char text[static 256])
+{
+        char path[PATH_MAX];
+        FILE *file = steering_file("info", false, path) ? fopen(path, "re") : NULL;
+
+        if (!file || !fgets(text, 256, file))
+                strcpy(text, "\"queues\":[\"default\"]");
+        if (file)
+                fclose(file);
+        text[strcspn(text, "\n")] = '\0';
+        return text;
+}
+
 static unsigned append_heartbeat(redisContext *redis, unsigned busy)
 {
         const char *p = options.prefix;
         struct timespec now;
-        char info[512], work[64];
+        char info[1024], members[256], work[64];
         unsigned n = 0;
 
         clock_gettime(CLOCK_REALTIME, &now);
         snprintf(info, sizeof(info),
                  "{\"hostname\":\"%s\",\"started_at\":%ld.0,\"pid\":%d,\"tag\":\"stub\",\"concurrency\":%u,"
-                 "\"queues\":[\"default\"],\"labels\":[],\"identity\":\"%s\"}",
-                 host, (long)now.tv_sec, (int)getpid(), options.concurrency, identity);
+                 "%s,\"labels\":[],\"identity\":\"%s\"}",
+                 host, (long)now.tv_sec, (int)getpid(), options.concurrency, queues_members(members),
+                 identity);
         send_command(redis, "MULTI"), n++;
         send_command(redis, "SADD %sprocesses %s", p, identity), n++;
         send_command(redis, "HMSET %s%s info %s busy %u beat %ld.%06ld quiet %s rss 10000 rtt_us 100", p,

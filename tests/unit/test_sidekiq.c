@@ -262,6 +262,87 @@ TEST_LOOP(decodes_what_a_worker_reports_of_itself, ELEMENTSOF(infos))
         free(info);
 }
 
+/* Reported by two capsules: `-q critical,3 -q default,2 -q low,1`, and mailers and default. */
+#define CAPSULES_OF_8                                                                                        \
+        "\"capsules\":{\"default\":{\"concurrency\":3,\"mode\":\"weighted\",\"weights\":{\"critical\":3,"    \
+        "\"default\":2,\"low\":1}},\"mailers\":{\"concurrency\":2,\"mode\":\"strict\",\"weights\":{"         \
+        "\"mailers\":0,"                                                                                     \
+        "\"default\":0}}}"
+#define QUEUES_OF_8 "critical default low mailers "
+
+/* expect: each name followed by a space. */
+static const struct {
+        const char *json, *expect;
+} served[] = {
+        /* Written by Debian's 6.4.1, 7.3.2 and 8.1.7. */
+        {"{\"hostname\":\"vm\",\"started_at\":1795747803.0,\"pid\":1,\"tag\":\"\",\"concurrency\":3,"
+         "\"queues\":"
+         "[\"critical\",\"default\",\"low\"],\"labels\":[],\"identity\":\"vm:1:66f6f4ef71d5\"}",
+         "critical default low "},
+        {"{\"hostname\":\"vm\",\"started_at\":1795747856.4931169,\"pid\":26650,\"tag\":\"\",\"concurrency\":"
+         "5,"
+         "\"queues\":[\"critical\",\"default\",\"low\",\"mailers\"],\"weights\":[{\"critical\":3,\"default\":"
+         "2,"
+         "\"low\":1},{\"mailers\":0,\"default\":0}],\"labels\":[],\"identity\":\"vm:26650:81a09758a87c\","
+         "\"version\":\"7.3.2\",\"embedded\":false}",
+         QUEUES_OF_8},
+        {"{\"hostname\":\"vm\",\"started_at\":1795747803.092788,\"pid\":14023,\"tag\":\"/\"," CAPSULES_OF_8
+         ",\"queues\":[\"critical\",\"default\",\"low\",\"mailers\"],\"weights\":[{\"critical\":3,"
+         "\"default\":2,"
+         "\"low\":1},{\"mailers\":0,\"default\":0}],\"labels\":[],\"identity\":\"vm:14023:66f6f4ef71d5\","
+         "\"version\":\"8.1.7\",\"embedded\":false}",
+         QUEUES_OF_8},
+        /* As 9.0 is announced. */
+        {"{\"pid\":14023," CAPSULES_OF_8 ",\"version\":\"9.0.0\",\"embedded\":false}", QUEUES_OF_8},
+        /* Other forms of what may be written one day, and duplicates. */
+        {"{\"queues\":[\"b\",\"a\",\"b\"],\"capsules\":{\"x\":{\"weights\":{\"c\":1,\"a\":1}}}}", "b a c "},
+        {"{\"capsules\":{\"x\":{\"weights\":[\"a\",\"b\",\"a\"]}}}", "a b "},
+        {"{\"capsules\":{\"x\":{\"weights\":[{\"a\":1},[\"b\",2],{\"a\":[{\"c\":1}]}]}}}", "a b "},
+        /* Wrong types, and names that are none. */
+        {"{\"queues\":7,\"capsules\":{\"x\":{\"weights\":7},\"y\":{\"weights\":null},\"z\":[\"a\"],\"u\":"
+         "\"b\"}}",
+         ""},
+        {"{\"capsules\":[{\"weights\":{\"a\":1}}],\"queues\":[1,null,true,\"\",\"b\"]}", "b "},
+        {"{\"capsules\":{\"x\":{\"weights\":{\"\":1,\"a\":{\"b\":1}}}}}", "a "},
+};
+
+TEST_LOOP(reads_the_queues_of_a_worker_each_once, ELEMENTSOF(served))
+{
+        struct field json = field(served[_i].json);
+        struct heartbeat_info *info;
+        char names[256] = "";
+
+        ck_assert_int_eq(sidekiq_info_decode(&json, &info), 0);
+        for (const char *name = info->queues; *name != '\0'; name += strlen(name) + 1)
+                sprintf(names + strlen(names), "%s ", name);
+        ck_assert_str_eq(names, served[_i].expect);
+        free(info);
+}
+
+/* Also of capsules that have no room of their own, in few steps for many names. */
+TEST(queues_have_a_bound_in_sum)
+{
+        _cleanup_free_ char *json = malloc(SIDEKIQ_INFO_MAX);
+        struct heartbeat_info *info;
+        size_t n = 0;
+
+        ck_assert_ptr_nonnull(json);
+        strcpy(json, "{\"capsules\":{");
+        for (unsigned i = 0; i < 1000; i++)
+                sprintf(json + strlen(json), "\"c%u\":{\"weights\":{\"same\":1,\"q%u\":1}},", i, i);
+        strcat(json, "\"last\":{}}}");
+        struct field text = field(json);
+        ck_assert_int_eq(sidekiq_info_decode(&text, &info), 0);
+        ck_assert_str_eq(info->queues, "same");
+        for (const char *name = info->queues; *name != '\0'; name += strlen(name) + 1) {
+                ck_assert_uint_lt((size_t)(name + strlen(name) + 1 - info->queues), HEARTBEAT_QUEUES_MAX);
+                n++;
+        }
+        /* 4,095 bytes: "same", 10 names of 3 bytes, 90 of 4, and as many of 5 as have room. */
+        ck_assert_uint_eq(n, 1 + 10 + 90 + (HEARTBEAT_QUEUES_MAX - 1 - 5 - 30 - 360) / 5);
+        free(info);
+}
+
 TEST(leaves_out_capsules_beyond_its_room)
 {
         char json[1024] = "{\"capsules\":{";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Decodes the data of Sidekiq 5 to 8 in Redis; see the header. */
+/* Decodes the data of Sidekiq 5 to 8, and what is announced for 9, in Redis; see the header. */
 #include "frameworks/sidekiq/format.h"
 #include "base/macro.h"
 #include "model/worker.h"
@@ -54,20 +54,50 @@ bool sidekiq_heartbeat_decode(const struct field fields[static _SIDEKIQ_FIELD_MA
         return true;
 }
 
-/* Returns the length of the names, including the final NUL. */
-static size_t take_queues(const json_t *list, char names[static HEARTBEAT_QUEUES_MAX])
+/* Adds the names in value to an object, in which each is found once at a cost that does not grow with their
+ * number: a text, the keys of an object, or a list of both. Returns 0 or -ENOMEM. */
+static int add_names(json_t *names, json_t *value)
 {
-        size_t i, used = 0;
-        json_t *name;
+        const char *name = json_string_value(value);
+        json_t *each;
+        size_t i;
+        int r = 0;
 
-        json_array_foreach(list, i, name)
+        if (json_is_string(value) && strlen(name) == json_string_length(value))
+                return json_object_set_new(names, name, json_true()) < 0 ? -ENOMEM : 0;
+        if (json_is_object(value))
+                return json_object_update_missing(names, value) < 0 ? -ENOMEM : 0;
+        json_array_foreach(value, i, each) if (r == 0) r = add_names(names, each);
+        return r;
+}
+
+/* Sidekiq 8 lists the queues as `queues`, as all before it, and as keys of the `weights` of each capsule. For
+ * 9.0 it is announced that `queues` goes. Returns 0 or -ENOMEM. */
+static int find_queues(const json_t *root, json_t *names)
+{
+        const char *capsule_name;
+        json_t *capsule;
+
+        int r = add_names(names, json_object_get(root, "queues"));
+        json_object_foreach(json_object_get(root, "capsules"), capsule_name, capsule) if (r == 0) r =
+                add_names(names, json_object_get(capsule, "weights"));
+        return r;
+}
+
+/* Returns the length of the names, including the final NUL. */
+static size_t take_queues(json_t *found, char names[static HEARTBEAT_QUEUES_MAX])
+{
+        size_t used = 0;
+        const char *name;
+        json_t *value;
+
+        json_object_foreach(found, name, value)
         {
-                size_t length = json_string_length(name);
+                size_t length = strlen(name);
 
-                if (length == 0 || strlen(json_string_value(name)) != length ||
-                    used + length + 2 > HEARTBEAT_QUEUES_MAX)
+                if (length == 0 || used + length + 2 > HEARTBEAT_QUEUES_MAX)
                         continue;
-                memcpy(names + used, json_string_value(name), length + 1);
+                memcpy(names + used, name, length + 1);
                 used += length + 1;
         }
         names[used++] = '\0';
@@ -78,17 +108,22 @@ int sidekiq_info_decode(const struct field *field, struct heartbeat_info **ret)
 {
         static const struct json_bounds bounds = {
                 .bytes = SIDEKIQ_INFO_MAX, .values = SIDEKIQ_INFO_MAX / 4, .depth = 16};
-        _cleanup_json_ json_t *root = NULL;
+        _cleanup_json_ json_t *root = NULL, *found = json_object();
         char queues[HEARTBEAT_QUEUES_MAX];
         const char *name;
         json_t *capsule;
 
+        if (!found)
+                return -ENOMEM;
         if (!field->text)
                 return -EINVAL;
         int r = json_load(&bounds, field->text, field->len, 0, &root);
         if (r != -EMSGSIZE && !json_is_object(root))
                 return r == -ENOMEM ? r : -EINVAL;
-        size_t length = take_queues(json_object_get(root, "queues"), queues);
+        r = find_queues(root, found);
+        if (r < 0)
+                return r;
+        size_t length = take_queues(found, queues);
         struct heartbeat_info *info = calloc(1, sizeof(*info) + length);
         if (!info)
                 return -ENOMEM;
