@@ -48,7 +48,7 @@ on() { # NAME COMMAND...
 
 # Prints the parameters of a reply, or name and parameters of an error.
 ask() { # NAME METHOD PARAMETERS
-        ruby -rjson -rsocket -e 'socket = UNIXSocket.new(ARGV[0])
+        ruby --disable-gems -rjson -rsocket -e 'socket = UNIXSocket.new(ARGV[0])
                 socket.write(JSON.generate(method: "org.sqmgr.Control.#{ARGV[1]}", parameters: JSON.parse(ARGV[2])) + "\0")
                 reply = JSON.parse(socket.gets("\0").chomp("\0"))
                 puts JSON.generate(reply["error"] ? reply : reply["parameters"])' "$folder/$1.sock" "$2" "$3"

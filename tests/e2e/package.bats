@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The Debian package on a machine with the real systemd: upgrades under load to working and broken packages, downgrade,
 # removal and purge. The earlier package is this one with the programs of the earlier build.
-# seconds: 140
+# seconds: 300
 # promises: P1 P4
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034
 load package
