@@ -340,19 +340,27 @@ static bool judge(struct fleet *fleet, struct scaling_reading *reading, usec_t n
         return put(fleet, wanted);
 }
 
+void autoscale_keep(struct fleet *fleet, struct queues *queues, usec_t now)
+{
+        if (autoscale_attach(fleet) < 0) {
+                queues_free(queues);
+                return;
+        }
+        queues_free(fleet->autoscale->queues);
+        fleet->autoscale->queues = queues;
+        fleet->autoscale->queues_at = now;
+}
+
 bool autoscale_observe(struct fleet *fleet, struct autoscale_reading *read, usec_t now)
 {
         const struct scaling_limits limits = limits_of(fleet);
         struct scaling_queue *list = NULL;
         unsigned count = fleet_current_count(fleet);
 
-        if (autoscale_attach(fleet) < 0) {
-                read->queues = queues_free(read->queues);
-                return false;
-        }
+        autoscale_keep(fleet, TAKE_PTR(read->queues), now);
         struct autoscale *autoscale = fleet->autoscale;
-        queues_free(autoscale->queues);
-        autoscale->queues = TAKE_PTR(read->queues);
+        if (!autoscale)
+                return false;
         autoscale->foreign_consumers = read->foreign_consumers;
         /* The fleet shall accept no jobs, so waiting jobs do not show a lack of workers. */
         if (fleet_target(fleet) == 0) {
