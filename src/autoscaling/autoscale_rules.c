@@ -6,6 +6,7 @@
 #include "base/printable.h"
 #include "model/counts.h"
 #include "model/fleet.h"
+#include "model/freshness.h"
 #include "model/memory.h"
 #include "model/queues.h"
 #include "model/world.h"
@@ -131,7 +132,7 @@ static bool scales_with(const struct fleet *fleet, const struct fleet *other)
 
 /* Threads of one fleet. */
 struct threads {
-        unsigned busy, all; /* all: of active workers; busy: of draining workers, too */
+        unsigned busy, all; /* all: of active workers that are not deaf; busy: of draining workers, too */
 };
 
 static struct threads count_threads(const struct fleet *fleet)
@@ -142,7 +143,9 @@ static struct threads count_threads(const struct fleet *fleet)
                 if (!worker->heartbeat.seen || worker->heartbeat.hung || worker->state == WORKER_GONE)
                         continue;
                 threads.busy += worker->heartbeat.busy;
-                threads.all += worker->state == WORKER_ACTIVE ? worker->heartbeat.concurrency : 0;
+                threads.all += worker->state == WORKER_ACTIVE && !worker_is_deaf(worker)
+                                       ? worker->heartbeat.concurrency
+                                       : 0;
         }
         return threads;
 }
