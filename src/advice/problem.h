@@ -168,6 +168,9 @@ struct worker;
         X(WORKER_SEVERAL, "worker-several", WARNING, \
           "the command of a worker has started another process, which accepts jobs, too", \
           "Let the command start one process in the foreground, and leave its restart to sqmgr", "sqmgrctl why WORKER") \
+        X(WORKER_DEAF, "worker-deaf", WARNING, \
+          "a worker sends heartbeats and runs no jobs, although jobs wait and other workers run such jobs", \
+          "Check its log and its connections; set hang_action = kill to have such workers replaced", "sqmgrctl why WORKER") \
         X(WORKER_STALE, "worker-stale", WARNING, \
           "the heartbeats of a worker have stopped; it is kept, and gets no signal", \
           "Check its log: the worker may hang", "sqmgrctl why WORKER")

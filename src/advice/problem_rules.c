@@ -5,6 +5,7 @@
 #include "model/counts.h"
 #include "model/crash.h"
 #include "model/describe.h"
+#include "model/freshness.h"
 #include "model/names.h"
 #include "model/preload.h"
 #include "model/worker_facts.h"
@@ -366,6 +367,8 @@ enum problem_code problem_of_worker(const struct worker *worker)
                 return PROBLEM_SIGNAL_REFUSED;
         if (worker->orders.succeeded || worker->evidence.sibling_reported)
                 return PROBLEM_WORKER_SEVERAL;
+        if (worker_is_deaf(worker))
+                return PROBLEM_WORKER_DEAF;
         return heartbeat->stale_reported ? PROBLEM_WORKER_STALE : PROBLEM_NONE;
 }
 
@@ -421,6 +424,13 @@ static const char *worker_text(const struct search *search, const struct worker 
                 snprintf(text, size, "command has started a second process of %s, which accepts jobs, too",
                          worker->fleet->settings->traits->title);
                 break;
+        case PROBLEM_WORKER_DEAF:
+                format_duration(usec_sub(search->now, worker->deaf.since), span, sizeof(span));
+                snprintf(text, size,
+                         "deaf: ran no job for %s, although jobs wait in a queue that it serves and other "
+                         "workers run such jobs",
+                         span);
+                break;
         default:
                 snprintf(text, size, "no heartbeat for %s; kept, no signal sent", span);
         }
@@ -433,6 +443,8 @@ static usec_t worker_since(const struct worker *worker, enum problem_code code)
         case PROBLEM_WORKER_HUNG:
         case PROBLEM_WORKER_STALE:
                 return worker->heartbeat.changed_at;
+        case PROBLEM_WORKER_DEAF:
+                return worker->deaf.since;
         case PROBLEM_WORKER_ELSEWHERE:
                 return worker->process.boot_seen_at ?: worker->spawned_at;
         default:

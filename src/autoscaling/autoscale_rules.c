@@ -6,6 +6,7 @@
 #include "base/printable.h"
 #include "model/counts.h"
 #include "model/fleet.h"
+#include "model/freshness.h"
 #include "model/memory.h"
 #include "model/queues.h"
 #include "model/world.h"
@@ -131,7 +132,7 @@ static bool scales_with(const struct fleet *fleet, const struct fleet *other)
 
 /* Threads of one fleet. */
 struct threads {
-        unsigned busy, all; /* all: of active workers; busy: of draining workers, too */
+        unsigned busy, all; /* all: of active workers that are not deaf; busy: of draining workers, too */
 };
 
 static struct threads count_threads(const struct fleet *fleet)
@@ -142,7 +143,9 @@ static struct threads count_threads(const struct fleet *fleet)
                 if (!worker->heartbeat.seen || worker->heartbeat.hung || worker->state == WORKER_GONE)
                         continue;
                 threads.busy += worker->heartbeat.busy;
-                threads.all += worker->state == WORKER_ACTIVE ? worker->heartbeat.concurrency : 0;
+                threads.all += worker->state == WORKER_ACTIVE && !worker_is_deaf(worker)
+                                       ? worker->heartbeat.concurrency
+                                       : 0;
         }
         return threads;
 }
@@ -340,19 +343,27 @@ static bool judge(struct fleet *fleet, struct scaling_reading *reading, usec_t n
         return put(fleet, wanted);
 }
 
+void autoscale_keep(struct fleet *fleet, struct queues *queues, usec_t now)
+{
+        if (autoscale_attach(fleet) < 0) {
+                queues_free(queues);
+                return;
+        }
+        queues_free(fleet->autoscale->queues);
+        fleet->autoscale->queues = queues;
+        fleet->autoscale->queues_at = now;
+}
+
 bool autoscale_observe(struct fleet *fleet, struct autoscale_reading *read, usec_t now)
 {
         const struct scaling_limits limits = limits_of(fleet);
         struct scaling_queue *list = NULL;
         unsigned count = fleet_current_count(fleet);
 
-        if (autoscale_attach(fleet) < 0) {
-                read->queues = queues_free(read->queues);
-                return false;
-        }
+        autoscale_keep(fleet, TAKE_PTR(read->queues), now);
         struct autoscale *autoscale = fleet->autoscale;
-        queues_free(autoscale->queues);
-        autoscale->queues = TAKE_PTR(read->queues);
+        if (!autoscale)
+                return false;
         autoscale->foreign_consumers = read->foreign_consumers;
         /* The fleet shall accept no jobs, so waiting jobs do not show a lack of workers. */
         if (fleet_target(fleet) == 0) {

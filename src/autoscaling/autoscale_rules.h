@@ -24,12 +24,13 @@ enum autoscale_source {
  * not read. */
 #define AUTOSCALE_QUEUES_MAX 64
 
-/* The autoscaling state of one fleet. */
+/* The autoscaling state of one fleet. A fleet with a fixed count has only served, queues and queues_at. */
 struct autoscale {
         usec_t read_at; /* time of the last verdict; 0: none */
         char *served;   /* owned: the queues that its workers serve, see queue_names_have(); NULL: unknown */
         struct queues *queues; /* owned: the served queues as last read; NULL: the last reading failed, or
                                 * none was made */
+        usec_t queues_at;      /* when they were read */
         unsigned concurrency;  /* threads of one worker, as last reported; 0: never reported */
         usec_t boot;           /* boot time of the newest worker, until it was active; 0: unknown */
         struct scaling rule;
@@ -73,6 +74,8 @@ void autoscale_serves(struct fleet *fleet, char *names);
 /* Returns the target of the queue: how long a job may wait there; 0: no target. */
 usec_t autoscale_target(const struct fleet *fleet, const char *queue);
 
+/* Keeps the queues that the fleet serves, as read now. Takes ownership of queues; NULL: not readable. */
+void autoscale_keep(struct fleet *fleet, struct queues *queues, usec_t now);
 /* Evaluates one reading and applies the resulting count, unless the operator has set one. Takes ownership
  * of reading->queues. Returns true if the applied count has changed. */
 bool autoscale_observe(struct fleet *fleet, struct autoscale_reading *reading, usec_t now);

@@ -11,6 +11,7 @@
 #include "io/log.h"
 #include "model/fleet.h"
 #include "model/world.h"
+#include "observe/observe_deaf.h"
 #include <string.h>
 
 #define NAMES_MAX 16384
@@ -48,18 +49,39 @@ static bool names_add_list(struct names *names, const char *list, const struct f
         return all;
 }
 
+/* Returns the queues that the worker has reported; NULL: unknown. */
+static const char *served_by(const struct worker *worker)
+{
+        const struct framework *framework = worker->fleet->link->framework;
+
+        return worker->handle && worker->handle->slot ? framework->queue_names(worker->handle->slot->info)
+                                                      : NULL;
+}
+
+/* The queues of a fleet with a fixed count are read only while one of its workers may be deaf. */
+static bool is_read(const struct fleet *fleet, usec_t now)
+{
+        return fleet_scales(fleet) || (!fleet->settings->removed && deaf_is_suspected(fleet, now));
+}
+
+static bool link_is_read(const struct link *link, usec_t now)
+{
+        WORLD_FOREACH_FLEET(link->links->world, fleet)
+                if (fleet->link == link && is_read(fleet, now))
+                        return true;
+        return false;
+}
+
 /* Determines the queues that the workers of a fleet serve, from what active workers reported. Returns
  * false if there are too many. */
 static bool poll_served(struct fleet *fleet)
 {
-        const struct framework *framework = fleet->link->framework;
         struct names names = {0};
         bool all = true;
 
         FLEET_FOREACH_WORKER(fleet, worker)
-                if (worker->state == WORKER_ACTIVE && worker->handle && worker->handle->slot)
-                        all &= names_add_list(&names, framework->queue_names(worker->handle->slot->info),
-                                              NULL);
+                if (worker->state == WORKER_ACTIVE)
+                        all &= names_add_list(&names, served_by(worker), NULL);
         if (names.n == 0)
                 return true;
         char *copy = malloc(names.used + 1);
@@ -111,7 +133,7 @@ static void on_demand(struct answer *answer, void *userdata)
 {
         struct scaled_link *scaled = userdata;
         const struct link *link = scaled->link;
-        bool failed = answer->status != ANSWER_OK;
+        bool failed = answer->status != ANSWER_OK && autoscale_reads(link->links->world, link);
 
         queues_free(scaled->demanded.queues);
         scaled->demanded = answer->queues;
@@ -155,8 +177,9 @@ static void poll_link(struct scaled_link *scaled, usec_t now)
 {
         struct link *link = scaled->link;
         const struct world *world = link->links->world;
+        bool scales = autoscale_reads(world, link);
         struct names names = {0};
-        int r = open_foreign(scaled);
+        int r = scales ? open_foreign(scaled) : 0;
 
         WORLD_FOREACH_FLEET(world, fleet) {
                 if (fleet->link != link || fleet->settings->removed)
@@ -168,11 +191,13 @@ static void poll_link(struct scaled_link *scaled, usec_t now)
         }
         /* Queues without a target are only shown, so they are added last. */
         WORLD_FOREACH_FLEET(world, fleet)
-                if (fleet->link == link && fleet_scales(fleet))
+                if (fleet->link == link && is_read(fleet, now))
                         names_add_list(&names, autoscale_of(fleet)->served, NULL);
-        scaling_share_poll(scaled, now);
+        if (scales)
+                scaling_share_poll(scaled, now);
         if (r >= 0) {
-                foreign_consumers_poll(scaled->foreign, now);
+                if (scales)
+                        foreign_consumers_poll(scaled->foreign, now);
                 if (!scaled->asked)
                         r = link_read_queues(link, names.text, on_demand, scaled);
                 scaled->asked |= r >= 0;
@@ -191,7 +216,7 @@ void scaler_poll(void *self, usec_t now)
         for (size_t i = 0; i < links->n; i++) {
                 struct link *link = links->list[i];
 
-                if (!link->framework->queue_names || !autoscale_reads(links->world, link))
+                if (!link->framework->queue_names || !link_is_read(link, now))
                         continue;
                 struct scaled_link *scaled = join_link(link);
 
@@ -225,13 +250,21 @@ static struct queues *pick(const struct queues *read, const char *served)
 
 static bool observe(const struct scaled_link *scaled, struct fleet *fleet, usec_t now)
 {
-        const char *served = autoscale_of(fleet)->served;
+        const struct autoscale *autoscale = autoscale_of(fleet);
         struct autoscale_reading reading = {
-                .queues = pick(scaled->demanded.queues, served),
+                .queues = pick(scaled->demanded.queues, autoscale->served),
                 .done_known = scaled->demanded.done_known,
                 .done = scaled->demanded.done,
         };
 
+        deaf_observe_queues(
+                fleet,
+                &(struct deaf_reading){autoscale->queues, autoscale->queues_at, reading.queues, served_by},
+                now);
+        if (!fleet_scales(fleet)) {
+                autoscale_keep(fleet, TAKE_PTR(reading.queues), now);
+                return false;
+        }
         if (reading.queues)
                 reading.service = queues_service(reading.queues);
         scaling_share_take(scaled, fleet, &reading, now);
@@ -250,7 +283,7 @@ void scaler_observe(void *self, usec_t now)
                         continue;
                 scaled->answered = false;
                 WORLD_FOREACH_FLEET(links->world, fleet)
-                        if (fleet->link == scaled->link && fleet_scales(fleet))
+                        if (fleet->link == scaled->link && !fleet->settings->removed)
                                 changed |= observe(scaled, fleet, now);
                 scaled->demanded.queues = queues_free(scaled->demanded.queues);
         }

@@ -128,7 +128,8 @@ static enum reason unwanted_for(const struct worker *worker, usec_t now)
                 return REASON_MEMORY;
         if (fleet->settings->max_age > 0 && usec_sub(now, worker->spawned_at) >= fleet->settings->max_age)
                 return REASON_AGE;
-        return REASON_NONE;
+        return worker_is_deaf(worker) && fleet->settings->hang_action == HANG_KILL ? REASON_DEAF
+                                                                                   : REASON_NONE;
 }
 
 /* An operator's order, memory_limit and memory pressure do not wait until other workers are ready. */
@@ -284,20 +285,19 @@ static unsigned allowance(struct round *round, enum reason *ret_reason)
         unsigned most = 0;
 
         FLEET_FOREACH_WORKER(round->fleet, worker) {
-                unsigned allowed = 0;
+                enum reason reason = worker->verdict.retire_reason;
+                unsigned allowed = reason == REASON_AGE || reason == REASON_DEAF;
 
                 if (worker->state > WORKER_ACTIVE || worker_hangs(worker))
                         continue;
-                if (worker->verdict.retire_reason == REASON_RESTART)
+                if (reason == REASON_RESTART)
                         allowed = round->surge;
-                else if (worker->verdict.retire_reason == REASON_AGE)
-                        allowed = 1;
-                else if (worker->verdict.retire_reason == REASON_MEMORY && !worker->memory.over_limit &&
+                else if (reason == REASON_MEMORY && !worker->memory.over_limit &&
                          !pressure_response_applies(worker))
                         allowed = round->now >= round->fleet->churn.next_at;
                 if (allowed > most) {
                         most = allowed;
-                        *ret_reason = worker->verdict.retire_reason;
+                        *ret_reason = reason;
                 }
         }
         return most;

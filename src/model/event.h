@@ -51,6 +51,9 @@ struct quoted; /* wire/quoted.h */
         X("0e75bf363e904e1b9e47b8a90bf13ab9", EVENT_STALE, "stale", WARNING, EVENT_BEATS_AGAIN) \
         X("bf6d729e74174e7998990725e3ff9a20", EVENT_HUNG, "hung", ERR, EVENT_BEATS_AGAIN) \
         X("4b8d8ba0514d4ca39b2528edc4204e34", EVENT_BEATS_AGAIN, "beats-again", INFO, EVENT_NONE) \
+        /* sends heartbeats and runs no jobs, though jobs wait and other workers run such jobs */ \
+        X("2d9b55c09471411fbcefbbdd15fe70d5", EVENT_DEAF, "deaf", WARNING, EVENT_RUNS_AGAIN) \
+        X("0cc422ceb107467aa676a6a3ff4213c8", EVENT_RUNS_AGAIN, "runs-again", INFO, EVENT_NONE) \
         X("74d57ea7dd82419f8338d88699287616", EVENT_MEMORY_OVER, "memory-over", INFO, EVENT_NONE) \
         X("2bfae3c2b48e4f74be20be2a41412e86", EVENT_MEMORY_CHURN, "memory-churn", WARNING, EVENT_NONE) \
         /* the workers of a generation seem to leak */ \
@@ -133,6 +136,7 @@ enum reason {
         REASON_CRASH,
         REASON_BOOT,
         REASON_HUNG,
+        REASON_DEAF,
         _REASON_MAX,
 };
 

@@ -46,6 +46,18 @@ bool worker_silent_too_long(const struct worker *worker, usec_t now)
         return hang_after > 0 && worker_silent_usec(worker, now) > MAX(hang_after, worker_stale_usec(worker));
 }
 
+bool worker_trusted_since(const struct worker *worker, usec_t at)
+{
+        const struct fleet *fleet = worker->fleet;
+
+        return at > fleet->world->doubt.since && at > fleet->redis_at && fleet->redis_up;
+}
+
+bool worker_is_deaf(const struct worker *worker)
+{
+        return worker->state == WORKER_ACTIVE && worker_trusted_since(worker, worker->deaf.found_at);
+}
+
 usec_t worker_ready_at(const struct worker *worker)
 {
         return usec_add(worker->active_at, worker->fleet->settings->ready_after);

@@ -42,3 +42,11 @@ usec_t worker_silent_usec(const struct worker *worker, usec_t now);
 
 /* Returns true if that is longer than hang_after. */
 bool worker_silent_too_long(const struct worker *worker, usec_t now);
+
+/* Returns true if everything since `at` can be evidence: neither a doubt about time nor an outage of Redis
+ * has come since. False for 0. */
+bool worker_trusted_since(const struct worker *worker, usec_t at);
+
+/* Returns true if the worker is active and was found deaf (observe/observe_deaf.h), and nothing
+ * has raised a doubt about that since. */
+bool worker_is_deaf(const struct worker *worker);

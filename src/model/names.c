@@ -19,7 +19,7 @@ static const char *const reason_names[] = {
         [REASON_NONE] = "none",         [REASON_MEMORY] = "memory",     [REASON_RESTART] = "restart",
         [REASON_OPERATOR] = "operator", [REASON_AGE] = "age",           [REASON_SCALE] = "scale",
         [REASON_EXTERNAL] = "external", [REASON_SHUTDOWN] = "shutdown", [REASON_CRASH] = "crash",
-        [REASON_BOOT] = "boot",         [REASON_HUNG] = "hung",
+        [REASON_BOOT] = "boot",         [REASON_HUNG] = "hung",         [REASON_DEAF] = "deaf",
 };
 DEFINE_ENUM_NAMES(reason_name, enum reason, _REASON_MAX, reason_names)
 
@@ -35,6 +35,7 @@ static const char *const reason_texts[] = {
         [REASON_CRASH] = "the worker crashed",
         [REASON_BOOT] = "did not boot within boot_timeout",
         [REASON_HUNG] = "no heartbeat for longer than hang_after",
+        [REASON_DEAF] = "runs no jobs although jobs wait",
 };
 DEFINE_ENUM_NAMES(reason_text, enum reason, _REASON_MAX, reason_texts)
 

@@ -71,6 +71,8 @@ struct heartbeat {
         int quiet_signal;   /* the signals named by the heartbeat; 0: the framework's */
         int stop_signal;
         usec_t asked_at; /* when sqmgr asked for the heartbeat, as an answer may be late; 0: just read */
+        bool processed_known;
+        uint64_t processed; /* number of jobs that the process has begun or done since its start */
 };
 
 /* Why the status file of a worker does not count. */
@@ -133,6 +135,17 @@ struct worker_heartbeat {
         bool ambiguous;           /* the heartbeats may be another process's: no action is based on them */
         int quiet_signal;         /* the signals named by the last heartbeat; 0: the framework's */
         int stop_signal;
+};
+
+/* Whether a worker runs no jobs while others of its fleet do (observe/observe_deaf.h). */
+struct worker_deafness {
+        bool processed_known; /* in the last heartbeat */
+        uint64_t processed;
+        usec_t took_at;  /* when the last heartbeat was read that shows a new job; 0: none */
+        usec_t since;    /* start of the readings in a row at which jobs waited for it; 0: none */
+        unsigned taken;  /* number of these readings before which others had taken jobs */
+        usec_t taken_at; /* the last of these */
+        usec_t found_at; /* when it was found deaf, see worker_is_deaf(); 0: it was not, or works again */
 };
 
 /* The jobs of a worker, as of the last reading of its work list. */
@@ -227,6 +240,7 @@ struct worker {
 
         struct worker_process process;
         struct worker_heartbeat heartbeat;
+        struct worker_deafness deaf;
         struct worker_jobs jobs;
         struct worker_evidence evidence;
         struct worker_memory memory;

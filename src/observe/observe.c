@@ -13,6 +13,7 @@
 #include "model/start_failure.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
+#include "observe/observe_deaf.h"
 #include "observe/observe_jobs.h"
 #include "observe/observe_memory.h"
 #include <stdio.h>
@@ -193,6 +194,7 @@ void observe_heartbeat_process(struct worker *worker, pid_t pid, uint64_t pid_st
                 worker->orders.stop_acknowledged = false;
                 worker->heartbeat.not_quiet_count = 0;
                 worker->memory.mark_at = 0;
+                worker->deaf = (struct worker_deafness){0};
                 worker->process.elsewhere = false;
         }
         worker->orders.finishes_job &= pid == 0;
@@ -372,6 +374,7 @@ void observe_heartbeat(struct worker *worker, const struct heartbeat *heartbeat,
         worker->heartbeat.newest_at = worker->heartbeat.read_at;
         if (older || heartbeat->busy > 0 || !heartbeat->quiet)
                 worker->heartbeat.idle_count = 0;
+        deaf_observe_heartbeat(worker, heartbeat, now);
         if (mark || older)
                 return;
         worker->heartbeat.after = read_before;

@@ -6,6 +6,8 @@
 
 /* No process has more jobs or threads. */
 #define COUNT_MAX 1000000
+/* No process begins more jobs in its life. */
+#define PROCESSED_MAX (UINT64_C(1) << 50)
 /* The largest number of a signal; SIGRTMAX is no constant. */
 #define SIGNAL_MAX 64
 /* More than any machine has. */
@@ -21,6 +23,8 @@ static const struct codec_field heartbeat_fields[] = {
         CODEC_RANGE(struct heartbeat, born_usec, 0, ANSWER_CLOCK_MAX_USEC),
         CODEC_RANGE(struct heartbeat, quiet_signal, 0, SIGNAL_MAX),
         CODEC_RANGE(struct heartbeat, stop_signal, 0, SIGNAL_MAX),
+        CODEC_FIELD(NUMBER, struct heartbeat, processed_known),
+        CODEC_RANGE(struct heartbeat, processed, 0, PROCESSED_MAX),
 };
 static const struct record heartbeat_record = RECORD(heartbeat_fields);
 

@@ -80,6 +80,7 @@ void shell_die(struct sim *sim)
         shell->search_at = USEC_INFINITY;
         for (size_t i = 0; shell->world && i < shell->world->n_fleets; i++)
                 autoscale_forget(shell->world->fleets[i]);
+        deaf_forget(sim);
         shell->world = world_free(shell->world);
         shell->running = shell->dying = false;
         shell->kill_in = shell->kill_forking = -1;

@@ -124,6 +124,7 @@ void behavior_give(const struct sim *sim, struct process *process)
                 process->titled = false;
         if (behavior->job_is_child && !process->titled)
                 process->leftover = process->detached = rng_chance(&rng, 200);
+        process->takes_none = rng_chance(&rng, 60);
         /* Without heartbeats, a leftover process cannot be distinguished from the worker. */
         if (fleet_is_bare(sim, process->fleet))
                 process->leftover = false;

@@ -230,6 +230,7 @@ void sim_open(struct sim *sim, const struct origin *origin)
         shell->start_at = sim->now;
         make_schedule(sim);
         scaling_open(sim);
+        deaf_open(sim);
         pressure_open(sim);
         templates_open(sim);
         clones_open(sim);
@@ -241,6 +242,7 @@ void sim_close(struct sim *sim)
         sim->shell.adoption = adoption_free(sim->shell.adoption);
         for (size_t i = 0; sim->shell.world && i < sim->shell.world->n_fleets; i++)
                 autoscale_forget(sim->shell.world->fleets[i]);
+        deaf_forget(sim);
         sim->shell.world = world_free(sim->shell.world);
         plan_free(&sim->shell.pass.plan);
         free(sim->shell.state);

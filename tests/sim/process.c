@@ -407,7 +407,7 @@ static void step_jobs(struct sim *sim, struct process *process)
         if (sim->now < process->job_at || process->job_at == USEC_INFINITY)
                 return;
         process->job_at = sim->now + 1 + rng_wait(&process->rng, process->release.job_gap);
-        if (process->quiet || process->fetched_until != 0 ||
+        if (process->quiet || process->takes_none || process->fetched_until != 0 ||
             process->n_jobs == process_behavior(sim, process)->jobs_max)
                 return;
         process_woken(sim, process);

@@ -134,6 +134,7 @@ static void hear(struct sim *sim, struct process *process, const struct record *
         evidence_complete(sim, process, &heartbeat);
         if (record->lie)
                 process->lied_at = sim->now;
+        deaf_hear(sim, process, heartbeat.busy > 0, record->written_at);
         check_reading(sim, process, &heartbeat, written_at);
         enum worker_state before = worker->state;
         observe_heartbeat(worker, &heartbeat, sim->now);
@@ -337,8 +338,10 @@ static void look(struct sim *sim, bool fast)
                 struct fleet *fleet = shell->world->fleets[i];
                 bool wanted = false;
 
-                if (!fast)
+                if (!fast) {
                         scaling_look(sim, i);
+                        deaf_look(sim, i);
+                }
                 template_looks(sim, fleet, fast);
                 for (size_t j = 0; j < fleet->n_workers; j++) {
                         struct worker *worker = fleet->workers[j];

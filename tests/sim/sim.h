@@ -147,6 +147,7 @@ struct process {
 
         usec_t spawned_at, boot_at, crash_at, hang_until;
         bool booted, frozen, elsewhere, deaf, native_thread;
+        bool takes_none;                               /* sends heartbeats, and begins no job */
         bool uncaught, bare, titleless, reports_start; /* from struct behavior */
         usec_t booted_at;
         unsigned host; /* the host's name at the time of the boot */
@@ -304,6 +305,26 @@ struct link {
         struct match match;
 };
 
+/* What a reading of a fleet's queue shows. */
+enum queue_view { QUEUE_TAKEN, QUEUE_EMPTY, QUEUE_PAUSED, QUEUE_UNREAD, QUEUE_LEFT, _QUEUE_VIEW_MAX };
+
+/* The queue of a fleet, in which deaf workers leave jobs. */
+struct deaf_sim {
+        struct rng rng;
+        bool judged; /* the queue is read */
+        enum queue_view view;
+        usec_t until;
+        uint64_t size;
+        struct queues *before; /* owned: as last read */
+        usec_t before_at;
+        usec_t broken_at; /* the last reading without jobs that wait and may be taken */
+        /* When two workers last wrote a heartbeat that was read and shows work. */
+        struct seen_busy {
+                unsigned serial;
+                usec_t at;
+        } seen[2];
+};
+
 /* A fleet of the world, and the facts about it from outside the core. */
 struct fleet_sim {
         struct fleet_settings settings[2]; /* the ini file, and what a reload would make of it */
@@ -329,6 +350,7 @@ struct fleet_sim {
         usec_t demand_until;
         unsigned waiting;
         bool head_unknown; /* the oldest job is too large to be read */
+        struct deaf_sim deaf;
         bool preloads;     /* by any of its settings */
         usec_t load_since; /* since when a template is due; 0: none is */
         usec_t slowest_fork;
@@ -476,6 +498,17 @@ void scaling_started(struct sim *sim);
 void scaling_look(struct sim *sim, unsigned number);
 /* Returns the current count without the operator's order. */
 unsigned scaling_count(const struct sim *sim, unsigned number);
+
+/* deaf.c */
+void deaf_open(struct sim *sim);
+/* sqmgr has died, or the world ends. */
+void deaf_forget(struct sim *sim);
+/* A heartbeat of the process was read. */
+void deaf_hear(struct sim *sim, const struct process *process, bool busy, usec_t written_at);
+/* Polls the queue of the fleet. */
+void deaf_look(struct sim *sim, unsigned number);
+/* Checks that the worker is to be quieted because it is deaf. */
+void deaf_check(struct sim *sim, const struct action *action, const struct process *process);
 
 /* process.c */
 struct process *process_spawn(struct sim *sim, const struct fleet *fleet, unsigned index);

@@ -93,7 +93,9 @@ static void make_heartbeat(void)
                               .start = UINT64_MAX,
                               .born_usec = ANSWER_CLOCK_MAX_USEC,
                               .quiet_signal = 64,
-                              .stop_signal = 64},
+                              .stop_signal = 64,
+                              .processed_known = true,
+                              .processed = UINT64_C(1) << 50},
                 .info = info,
         };
 }
@@ -116,13 +118,19 @@ TEST(a_heartbeat_has_bounds)
 {
         make_heartbeat();
         /* The start time, and the name of the capsule. */
-        expect_bounds(BIT(BODY + 7) | BIT(BODY + 14));
+        expect_bounds(BIT(BODY + 7) | BIT(BODY + 16));
 }
 
 static const struct heartbeat beyond[] = {
-        {.sent_usec = ANSWER_CLOCK_MAX_USEC + 1}, {.busy = 1000001},    {.concurrency = 1000001},
-        {.rss_bytes = (UINT64_C(1) << 50) + 1},   {.quiet_signal = 65}, {.stop_signal = 65},
-        {.born_usec = ANSWER_CLOCK_MAX_USEC + 1}, {.quiet_signal = -1},
+        {.sent_usec = ANSWER_CLOCK_MAX_USEC + 1},
+        {.busy = 1000001},
+        {.concurrency = 1000001},
+        {.rss_bytes = (UINT64_C(1) << 50) + 1},
+        {.quiet_signal = 65},
+        {.stop_signal = 65},
+        {.born_usec = ANSWER_CLOCK_MAX_USEC + 1},
+        {.quiet_signal = -1},
+        {.processed = (UINT64_C(1) << 50) + 1},
 };
 
 TEST_LOOP(a_heartbeat_beyond_a_bound_is_refused, ELEMENTSOF(beyond))

@@ -106,6 +106,15 @@ TEST(what_waits_doubles_the_count_once_for_each_boot)
         ck_assert_uint_eq(t.fleet->totals.scaled_up, 2);
 }
 
+TEST(threads_of_a_deaf_worker_do_not_count)
+{
+        begin();
+        ck_assert_double_eq_tol(autoscale_of(t.fleet)->threads, 10, 0.001);
+        test_worker(&t, 1)->deaf.found_at = t.now;
+        poll_for(1, 0, 0);
+        ck_assert_double_eq_tol(autoscale_of(t.fleet)->threads, 5, 0.001);
+}
+
 /* Workers leave one at a time, each drained before the next. The world checks that the fleet never falls
  * below its current count. */
 TEST(the_calm_takes_it_back_one_by_one)

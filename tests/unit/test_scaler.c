@@ -77,6 +77,42 @@ TEST(a_fleet_that_does_not_scale_costs_no_command)
         ck_assert_ptr_null(scaled_link_of(web()->link));
 }
 
+static void add_worker(unsigned index, bool works)
+{
+        usec_t now = clock_now(CLOCK_MONOTONIC);
+        const struct worker model = {
+                .index = index,
+                .state = WORKER_ACTIVE,
+                .active_at = 1,
+                .heartbeat = {.seen = true, .changed_at = now, .busy = works},
+                .deaf.took_at = works ? now : 0,
+        };
+
+        ck_assert_ptr_nonnull(fleet_add_worker(web(), &model));
+}
+
+TEST(a_fleet_with_a_fixed_count_is_read_while_a_worker_may_be_deaf)
+{
+        web_start("");
+        run_until(web_is_up());
+        serve("default\0", 9);
+        server_do("LPUSH queue:default x");
+        add_worker(1, true);
+        scaler_poll(&runtime.links, clock_now(CLOCK_MONOTONIC));
+        ck_assert_ptr_null(scaled_link_of(web()->link));
+        add_worker(2, false);
+        look();
+        ck_assert_ptr_nonnull(autoscale_of(web())->queues);
+        ck_assert_uint_eq(autoscale_of(web())->queues->n, 1);
+        ck_assert_uint_eq(autoscale_of(web())->queues->list[0].size, 1);
+        /* Who else serves the queue is of no interest. */
+        ck_assert_ptr_null(scaled_link_of(web()->link)->foreign);
+        ck_assert_uint_eq(autoscale_of(web())->read_at, 0);
+        /* The end of the runtime waits for others. */
+        FLEET_FOREACH_WORKER(web(), worker)
+                worker->state = WORKER_GONE;
+}
+
 static bool is_none(const char *host _unused_, const char *queues _unused_, void *userdata _unused_)
 {
         return false;

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: MIT */
+/* Workers that send heartbeats and run no jobs: when they are found, what is not enough for that, and how
+ * they are replaced. */
+/* promises: P1 P2 P5 P9 */
+#include "advice/problem_rules.h"
+#include "decide/command.h"
+#include "model/fleet.h"
+#include "model/freshness.h"
+#include "model/queues.h"
+#include "model/world.h"
+#include "observe/observe_deaf.h"
+#include "world.h"
+#include <string.h>
+
+#define TICK 5 /* seconds between two readings */
+
+/* The queues as read last, and before. */
+static struct queues *queues, *before;
+static usec_t before_at;
+static struct {
+        uint64_t size;
+        usec_t head_at; /* when the oldest job was enqueued */
+        bool paused, unread;
+        double rate; /* seconds by which the oldest job becomes younger in each second */
+        const char *name;
+} queue;
+static const char *served_1, *served_2; /* by worker 1, by the others */
+
+TEST_WORLD(2)
+{
+        t.fleet_settings.hang_after = 5 * USEC_PER_MIN;
+        queue.size = 100;
+        queue.rate = 1;
+        queue.paused = queue.unread = false;
+        queue.name = "default";
+        served_1 = served_2 = "default\0";
+        before = queues_free(before);
+}
+
+static const char *served(const struct worker *worker)
+{
+        return worker->index == 1 ? served_1 : served_2;
+}
+
+static struct queues *read_queues(void)
+{
+        if (queue.unread)
+                return NULL;
+        struct queues *read = calloc(1, sizeof(*read));
+        ck_assert_ptr_nonnull(read);
+        struct queue *added = queues_add(read, queue.name, strlen(queue.name));
+        ck_assert_ptr_nonnull(added);
+        added->size = queue.size;
+        added->paused = queue.paused;
+        added->latency_known = true;
+        added->latency = usec_sub(t.now, queue.head_at);
+        return read;
+}
+
+static void read_once(void)
+{
+        queues = read_queues();
+        deaf_observe_queues(t.fleet, &(struct deaf_reading){before, before_at, queues, served}, t.now);
+        queues_free(before);
+        before = queues;
+        before_at = t.now;
+}
+
+/* All workers but the first one are at work. */
+static void run(unsigned seconds)
+{
+        for (unsigned i = 0; i < seconds; i++) {
+                FLEET_FOREACH_WORKER(t.fleet, worker)
+                        if (worker->index != 1 && worker->state == WORKER_ACTIVE)
+                                test_process(worker)->busy = 2;
+                test_tick(&t, 1);
+                queue.head_at += (usec_t)(queue.rate * USEC_PER_SEC);
+                if (i % TICK == 0)
+                        read_once();
+        }
+}
+
+static struct worker *begin(void)
+{
+        test_settle(&t);
+        queue.head_at = t.now - 30 * USEC_PER_SEC;
+        return test_worker(&t, 1);
+}
+
+static bool is_deaf_after(unsigned seconds)
+{
+        run(seconds);
+        return worker_is_deaf(test_worker(&t, 1));
+}
+
+TEST(a_worker_that_takes_nothing_is_reported_once_and_kept)
+{
+        struct worker *worker = begin();
+
+        ck_assert(!is_deaf_after(299));
+        ck_assert(is_deaf_after(20));
+        ck_assert_uint_eq(test_events(&t, EVENT_DEAF), 1);
+        ck_assert_uint_eq(test_event(&t, EVENT_DEAF)->index, 1);
+        ck_assert_int_eq(problem_of_worker(worker), PROBLEM_WORKER_DEAF);
+        ck_assert(!worker_is_deaf(test_worker(&t, 2)));
+        run(600);
+        ck_assert_uint_eq(test_events(&t, EVENT_DEAF), 1);
+        ck_assert_int_eq(worker->state, WORKER_ACTIVE);
+        ck_assert_uint_eq(test_counts(&t).active, 2);
+        ck_assert_uint_eq(t.starts, 2);
+        ck_assert_uint_eq(t.quiets + t.stops + t.kills, 0);
+}
+
+/* The world checks each action against the promises. */
+TEST(with_hang_action_kill_it_is_replaced_first_and_stopped_once_idle)
+{
+        t.fleet_settings.hang_action = HANG_KILL;
+        struct worker *worker = begin();
+
+        run(300);
+        ck_assert_uint_eq(t.starts, 2);
+        ck_assert(is_deaf_after(10));
+        ck_assert_uint_eq(t.starts, 3);
+        ck_assert_uint_eq(t.quiets, 0);
+        ck_assert_int_eq(test_worker(&t, 3)->started_for, REASON_DEAF);
+        ck_assert_int_eq(worker->verdict.retire_reason, REASON_DEAF);
+        for (unsigned i = 0; i < 100 && t.quiets == 0; i++)
+                run(1);
+        ck_assert_int_eq(worker->state, WORKER_QUIET);
+        ck_assert_int_eq(worker->reason, REASON_DEAF);
+        ck_assert_int_eq(problem_of_worker(worker), PROBLEM_NONE);
+        run(120);
+        ck_assert_uint_eq(t.stops, 1);
+        ck_assert_uint_eq(t.kills, 0);
+        ck_assert_uint_eq(test_counts(&t).live, 2);
+        ck_assert_uint_eq(t.starts, 3);
+}
+
+TEST(one_that_works_again_is_not_deaf_any_more)
+{
+        t.fleet_settings.hang_action = HANG_KEEP;
+        struct worker *worker = begin();
+
+        ck_assert(is_deaf_after(310));
+        test_process(worker)->busy = 1;
+        ck_assert(!is_deaf_after(20));
+        ck_assert_uint_eq(test_events(&t, EVENT_RUNS_AGAIN), 1);
+        test_process(worker)->busy = 0;
+        ck_assert(!is_deaf_after(290));
+        ck_assert(is_deaf_after(30));
+}
+
+/* It may be replaced: its replacement may have emptied the queue. */
+TEST(one_that_was_found_deaf_remains_so_without_waiting_jobs)
+{
+        begin();
+        ck_assert(is_deaf_after(310));
+        queue.size = 0;
+        ck_assert(is_deaf_after(60));
+}
+
+static void none_waits(void)
+{
+        queue.size = 0;
+}
+static void none_is_taken(void)
+{
+        queue.rate = 0;
+}
+static void queue_is_paused(void)
+{
+        queue.paused = true;
+}
+static void queues_are_unread(void)
+{
+        queue.unread = true;
+}
+static void its_queues_are_unknown(void)
+{
+        served_1 = NULL;
+}
+static void it_serves_another_queue(void)
+{
+        served_1 = "mailers\0";
+}
+static void others_serve_another_queue(void)
+{
+        served_2 = "mailers\0";
+}
+static void never_hung(void)
+{
+        t.fleet_settings.hang_after = 0;
+}
+static void it_works(void)
+{
+        test_process(test_worker(&t, 1))->busy = 1;
+}
+static void it_is_quiet(void)
+{
+        test_process(test_worker(&t, 1))->native_thread = true;
+        command_quiet_worker(test_worker(&t, 1), NULL, t.now);
+}
+static void it_is_silent(void)
+{
+        test_process(test_worker(&t, 1))->hung = true;
+}
+static void it_is_ambiguous(void)
+{
+        test_worker(&t, 1)->heartbeat.ambiguous = true;
+}
+
+static void (*const lacks[])(void) = {
+        none_waits,
+        none_is_taken,
+        queue_is_paused,
+        queues_are_unread,
+        its_queues_are_unknown,
+        it_serves_another_queue,
+        others_serve_another_queue,
+        never_hung,
+        it_works,
+        it_is_quiet,
+        it_is_silent,
+        it_is_ambiguous,
+};
+
+TEST_LOOP(no_effect_unless_the_evidence_is_complete, ELEMENTSOF(lacks))
+{
+        begin();
+        run(100);
+        lacks[_i]();
+        run(800);
+        ck_assert_uint_eq(test_events(&t, EVENT_DEAF), 0);
+}
+
+TEST(without_another_worker_at_work_none_is_deaf)
+{
+        begin();
+        for (unsigned i = 0; i < 600; i++) {
+                test_tick(&t, 1);
+                queue.head_at += USEC_PER_SEC;
+                if (i % TICK == 0)
+                        read_once();
+        }
+        ck_assert_uint_eq(test_events(&t, EVENT_DEAF), 0);
+}
+
+/* Jobs without times: only the number of waiting jobs shows that some were taken. */
+TEST(a_queue_that_shrinks_shows_it_too)
+{
+        begin();
+        queue.rate = 0;
+        queue.size = 10000;
+        for (unsigned i = 0; i < 60; i++) {
+                queue.size -= i % 10 == 0;
+                run(TICK);
+        }
+        ck_assert(is_deaf_after(20));
+}
+
+TEST(a_deletion_by_hand_is_not_enough)
+{
+        begin();
+        queue.rate = 0;
+        run(100);
+        queue.size -= 50;
+        ck_assert(!is_deaf_after(800));
+}
+
+static void redis_goes(void)
+{
+        test_redis(&t, false);
+        test_run(&t, 10);
+        test_redis(&t, true);
+}
+static void host_sleeps(void)
+{
+        t.suspended_usec += USEC_PER_HOUR;
+}
+static void clock_steps(void)
+{
+        t.stepped_usec += 3600 * (int64_t)USEC_PER_SEC;
+}
+static void a_reading_fails(void)
+{
+        queue.unread = true;
+        run(TICK);
+        queue.unread = false;
+}
+static void readings_cease(void)
+{
+        test_run(&t, 60);
+}
+static void the_queue_is_empty_once(void)
+{
+        uint64_t size = queue.size;
+
+        queue.size = 0;
+        run(TICK);
+        queue.size = size;
+}
+
+static void (*const breaks[])(void) = {
+        redis_goes, host_sleeps, clock_steps, a_reading_fails, readings_cease, the_queue_is_empty_once,
+};
+
+TEST_LOOP(these_begin_the_observation_anew, ELEMENTSOF(breaks))
+{
+        begin();
+        run(200);
+        breaks[_i]();
+        ck_assert(!is_deaf_after(290));
+        ck_assert(is_deaf_after(60));
+}
+
+/* What was found out before is no reason to act on. */
+TEST(after_an_outage_or_a_clock_jump_a_deaf_worker_counts_as_any)
+{
+        t.fleet_settings.hang_action = HANG_KEEP;
+        begin();
+        ck_assert(is_deaf_after(310));
+        redis_goes();
+        ck_assert(!worker_is_deaf(test_worker(&t, 1)));
+        ck_assert(is_deaf_after(340));
+        host_sleeps();
+        test_tick(&t, 1);
+        ck_assert(!worker_is_deaf(test_worker(&t, 1)));
+}
+
+static void send(struct worker *worker, double at, unsigned busy, uint64_t processed)
+{
+        deaf_observe_heartbeat(worker,
+                               &(struct heartbeat){
+                                       .sent_usec = (uint64_t)(at * USEC_PER_SEC),
+                                       .busy = busy,
+                                       .processed_known = true,
+                                       .processed = processed,
+                               },
+                               t.now);
+}
+
+/* Where the format has a count, it shows jobs that begin and end between two heartbeats, and that a worker
+ * that runs one long job takes no others. */
+TEST(a_count_of_jobs_says_more_than_busy_threads)
+{
+        struct worker *worker = begin();
+
+        worker->deaf = (struct worker_deafness){.since = 1};
+        send(worker, 1, 0, 7);
+        send(worker, 2, 0, 7);
+        ck_assert_uint_eq(worker->deaf.took_at, 0);
+        ck_assert_uint_eq(worker->deaf.since, 1);
+        send(worker, 3, 0, 8);
+        ck_assert_uint_eq(worker->deaf.took_at, t.now);
+        ck_assert_uint_eq(worker->deaf.since, 0);
+        worker->deaf.took_at = 0;
+        worker->deaf.since = 1;
+        send(worker, 4, 1, 8);
+        ck_assert_uint_eq(worker->deaf.took_at, 0);
+        ck_assert_uint_eq(worker->deaf.since, 0);
+        /* Another process, or a counter that began anew. */
+        worker->deaf.since = 1;
+        send(worker, 5, 0, 2);
+        ck_assert_uint_eq(worker->deaf.took_at, 0);
+        ck_assert_uint_eq(worker->deaf.since, 1);
+}
+
+TEST(queues_are_wanted_while_one_shows_no_work_and_another_does)
+{
+        begin();
+        ck_assert(!deaf_is_suspected(t.fleet, t.now));
+        run(60);
+        ck_assert(deaf_is_suspected(t.fleet, t.now));
+        it_works();
+        run(60);
+        ck_assert(!deaf_is_suspected(t.fleet, t.now));
+        test_process(test_worker(&t, 1))->busy = 0;
+        run(60);
+        ck_assert(deaf_is_suspected(t.fleet, t.now));
+        never_hung();
+        ck_assert(!deaf_is_suspected(t.fleet, t.now));
+}
+
+TEST_MAIN("deaf", .each = {setup, teardown})
