@@ -25,6 +25,9 @@ struct traits {
         /* A stop signal that arrives while the worker takes a job costs that job. The worker is quieted only
          * while it runs a job, or after it has waited for one for a while. */
         bool quiet_when_idle;
+        /* No signal quiets the worker: the reader process asks it through its server. Heartbeats show whether
+         * the worker has complied, as after a signal. */
+        bool quiet_by_query;
         bool has_work_list; /* running jobs can be listed; an empty list is part of the proof that a worker is
                              * idle */
         bool can_rescue;    /* jobs left in the list of a dead worker can be requeued */
@@ -62,5 +65,9 @@ struct traits {
 
         const char *host_variable; /* environment variable that overrides the host name in heartbeats; NULL:
                                     * none */
+        /* The environment variable that names a worker, where the command names none, and what follows the
+         * names of fleet and worker in its value. sqmgr sets it, so that no two workers of a host have one
+         * name. NULL: none. */
+        const char *name_variable, *name_suffix;
         unsigned oldest_version;   /* oldest major version that supports the signals; 0: all do */
 };

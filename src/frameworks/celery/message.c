@@ -14,29 +14,6 @@
 /* No worker has more tasks, and no clock or counter of a worker that exists is larger. */
 #define COUNT_MAX ((double)((uint64_t)1 << 53))
 
-static bool is_utf8(const char *text, size_t len, bool printable)
-{
-        for (const char *end = text + len; text < end;) {
-                uint32_t character;
-                size_t n = printable_utf8(text, (size_t)(end - text), &character);
-
-                if (n == 0 || (printable && (character < 0x20 || (character >= 0x7f && character < 0xa0))))
-                        return false;
-                text += n;
-        }
-        return true;
-}
-
-const char *celery_node_host(const char *node)
-{
-        const char *at = strchr(node, '@');
-        size_t len = strlen(node);
-
-        if (!at || at == node || at[1] == '\0' || len > CELERY_NAME_MAX || !is_utf8(node, len, true))
-                return NULL;
-        return at + 1;
-}
-
 /* Returns the text of a value that is a name; NULL: it is none. */
 static const char *name_of(const json_t *value)
 {
@@ -171,7 +148,8 @@ static void take_version(const json_t *value, char version[static CELERY_VERSION
 {
         size_t len = json_string_length(value);
 
-        if (!name_of(value) || len > CELERY_VERSION_MAX || !is_utf8(json_string_value(value), len, true))
+        if (!name_of(value) || len > CELERY_VERSION_MAX ||
+            !celery_is_utf8(json_string_value(value), len, true))
                 return;
         memcpy(version, json_string_value(value), len + 1);
 }
@@ -294,7 +272,7 @@ static char *dump(const json_t *value)
 
 static bool is_sendable(const char *text)
 {
-        return !text || is_utf8(text, strlen(text), false);
+        return !text || celery_is_utf8(text, strlen(text), false);
 }
 
 int celery_request_encode(const struct celery_request *request, char **ret)

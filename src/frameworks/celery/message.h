@@ -10,21 +10,16 @@
 #pragma once
 
 #include "base/usec.h"
+#include "frameworks/celery/node_name.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
 /* Limits for foreign messages, in bytes. A reply contains the arguments of tasks. */
-#define CELERY_EVENT_MAX ((size_t)8 * 1024)
-#define CELERY_REPLY_MAX ((size_t)1024 * 1024)
-/* The longest name of a node, queue or task, and the longest id of a task. */
-#define CELERY_NAME_MAX    255
+#define CELERY_EVENT_MAX   ((size_t)8 * 1024)
+#define CELERY_REPLY_MAX   ((size_t)1024 * 1024)
 #define CELERY_QUEUES_MAX  256
 #define CELERY_VERSION_MAX 31
-
-/* The name of a worker is `NAME@HOST`, printable UTF-8; the host follows the first `@`, and the application
- * can choose it. Returns the host, which points into node; NULL if node is no such name. */
-const char *celery_node_host(const char *node);
 
 enum celery_event_type {
         CELERY_ONLINE, /* the worker has connected, and does not accept tasks yet */
