@@ -13,6 +13,14 @@ enum heartbeat_place {
         _HEARTBEAT_PLACE_MAX,
 };
 
+/* Options of a command with which a worker does not do what sqmgr needs of it. */
+struct command_flaw {
+        const char *options[3]; /* the command has each of them; up to the first NULL */
+        bool prevents;          /* workers cannot be supervised; otherwise they can, with a disadvantage */
+        const char *text;       /* the rest of a sentence that begins with the options */
+        const char *remedy;     /* for doctor */
+};
+
 struct traits {
         const char *name;  /* in the ini file */
         const char *title; /* in messages */
@@ -69,5 +77,6 @@ struct traits {
          * names of fleet and worker in its value. sqmgr sets it, so that no two workers of a host have one
          * name. NULL: none. */
         const char *name_variable, *name_suffix;
-        unsigned oldest_version;   /* oldest major version that supports the signals; 0: all do */
+        const struct command_flaw *command_flaws; /* a list that ends with a row without text; NULL: none */
+        unsigned oldest_version; /* oldest major version that supports the signals; 0: all do */
 };

@@ -3,6 +3,7 @@
 #include "frameworks/celery/celery.h"
 #include "base/macro.h"
 #include "base/usec.h"
+#include "frameworks/celery/command.h"
 #include "frameworks/celery/node_name.h"
 #include "frameworks/decode.h"
 #include "frameworks/framework.h"
@@ -24,6 +25,7 @@ const struct traits celery_traits = {
         .reports_queues = true,
         .sent_usec = 2 * USEC_PER_SEC,
         .stale_usec = 7 * USEC_PER_SEC,
+        .command_flaws = celery_command_flaws,
         .name_variable = "CELERY_WORKER_HOSTNAME",
         .name_suffix = "@%h",
         .oldest_version = 5,
