@@ -374,14 +374,15 @@ static void child_set_template(struct launch_child *child)
 }
 
 /* Reports if the environment names another Redis than redis_url. No part of a
- * URL leaves the child but the number of the database. REDIS_PROVIDER names the variable for Sidekiq. */
+ * URL leaves the child but the number of the database. REDIS_PROVIDER names the variable for Sidekiq. With
+ * another framework, REDIS_URL may be that of a cache. */
 static void child_compare_redis(const struct launch_child *child)
 {
         const char *provider = environment_get(&child->environment, "REDIS_PROVIDER");
         const char *url =
                 environment_get(&child->environment, provider && *provider ? provider : "REDIS_URL");
 
-        if (!url || !child->request->redis_url)
+        if (!url || !child->request->redis_url || child->fleet->traits->url_variable)
                 return;
         struct redis_comparison redis = redis_url_compare(url, child->request->redis_url);
         const struct launch_message message = {.kind = LAUNCH_MESSAGE_REDIS,

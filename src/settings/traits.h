@@ -77,6 +77,9 @@ struct traits {
          * names of fleet and worker in its value. sqmgr sets it, so that no two workers of a host have one
          * name. NULL: none. */
         const char *name_variable, *name_suffix;
+        /* A word that the command of a worker contains besides the name of the framework; NULL: none. */
+        const char *subcommand;
+        const char *url_variable; /* environment variable with the URL of the server; NULL: REDIS_URL */
         const struct command_flaw *command_flaws; /* a list that ends with a row without text; NULL: none */
         unsigned oldest_version; /* oldest major version that supports the signals; 0: all do */
 };

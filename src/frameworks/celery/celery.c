@@ -28,6 +28,8 @@ const struct traits celery_traits = {
         .command_flaws = celery_command_flaws,
         .name_variable = "CELERY_WORKER_HOSTNAME",
         .name_suffix = "@%h",
+        .subcommand = "worker",
+        .url_variable = "CELERY_BROKER_URL",
         .oldest_version = 5,
 };
 
