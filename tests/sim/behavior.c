@@ -134,7 +134,7 @@ void behavior_give(const struct sim *sim, struct process *process)
         process->titleless = rng_chance(&rng, behavior->titleless * 10);
         process->reports_start = behavior->reports_start && rng_chance(&rng, 500);
         /* A worker that ignores its only signal would drain forever. */
-        if (process->uncaught)
+        if (process->uncaught || process->unheard)
                 process->deaf = false;
         if (!behavior->shows_boot || process->titleless)
                 process->titled = false;
