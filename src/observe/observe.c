@@ -514,6 +514,8 @@ void observe_quieted(struct worker *worker, enum reason reason, int error, usec_
         }
         if (error == ENOTSUP && fleet->settings->traits->uncaught_is_stop) {
                 worker_observe_uncaught(worker);
+                /* Something has changed, which is to be saved. */
+                worker->orders.signal_error = 0;
                 /* The request was sent, and refused later: the next one is a signal. */
                 if (worker->state == WORKER_QUIET) {
                         worker->orders.quiet_at = 0;
