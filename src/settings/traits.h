@@ -36,6 +36,9 @@ struct traits {
         /* No signal quiets the worker: the reader process asks it through its server. Heartbeats show whether
          * the worker has complied, as after a signal. */
         bool quiet_by_query;
+        /* The worker sends no heartbeat after its stop signal, though jobs may still run: it does not hang.
+         */
+        bool silent_at_stop;
         bool has_work_list; /* running jobs can be listed; an empty list is part of the proof that a worker is
                              * idle */
         bool can_rescue;    /* jobs left in the list of a dead worker can be requeued */
