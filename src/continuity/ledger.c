@@ -261,6 +261,10 @@ void ledger_ask(struct ledger *ledger, unsigned number, const struct action *act
         enum ledger_order order = order_of(action);
         const struct worker *worker = action->worker;
 
+        /* A stop signal follows a request to be quiet that was refused later. */
+        bool stops = order == LEDGER_QUIET && action_signal(action) == ACTION_SIGNAL_STOP;
+        if (slot && stops && atomic_load(&slot->quiet_stops) == 0)
+                atomic_fetch_and(&slot->sent, ~(1U << order));
         /* The time of the first signal counts, but not of one that an earlier sqmgr has not sent. */
         if (!slot || is_sent(slot, order))
                 return;
@@ -271,7 +275,7 @@ void ledger_ask(struct ledger *ledger, unsigned number, const struct action *act
         }
         atomic_store(&slot->reason, action->reason);
         if (order == LEDGER_QUIET)
-                atomic_store(&slot->quiet_stops, action_signal(action) == ACTION_SIGNAL_STOP);
+                atomic_store(&slot->quiet_stops, stops);
         atomic_store(&slot->asked_at[order], now);
 }
 

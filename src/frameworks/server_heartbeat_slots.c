@@ -2,6 +2,7 @@
 /* Identities of the workers whose heartbeats are on a server, and requests for them. */
 #include "frameworks/server_heartbeat_slots.h"
 #include "io/clock.h"
+#include "io/reader.h"
 #include "model/poll_schedule.h"
 #include <string.h>
 
@@ -82,4 +83,30 @@ char *server_heartbeats_take_another(struct heartbeat_slot *base, pid_t *ret_pid
 bool server_heartbeats_contended(const struct heartbeats *heartbeats)
 {
         return scan_permit_is_contended(&((const struct server_heartbeats *)heartbeats)->scan_permit);
+}
+
+static void on_quiet(struct answer *answer, void *userdata)
+{
+        struct server_slot *slot = userdata;
+
+        if (answer->status != ANSWER_LOST)
+                slot->quiet_refused = answer->status == ANSWER_REFUSED;
+        server_heartbeats_leave(heartbeats_of(slot));
+}
+
+int server_heartbeats_quiet(struct heartbeat_slot *base)
+{
+        struct server_slot *slot = own_slot(base);
+        struct server_heartbeats *heartbeats = heartbeats_of(slot);
+
+        if (!base->identity)
+                return -ESRCH;
+        if (slot->quiet_refused)
+                return -ENOTSUP;
+        const struct field texts[] = {QUERY_TEXT(base->identity)};
+        const struct query query = {.kind = QUERY_QUIET, .texts = texts, .n_texts = 1};
+        int r = reader_ask(heartbeats->reader, &query, on_quiet, slot);
+        if (r >= 0)
+                server_heartbeats_enter(heartbeats);
+        return r;
 }

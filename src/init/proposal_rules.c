@@ -5,6 +5,7 @@
 #include "base/printable.h"
 #include "settings/draft.h"
 #include "settings/operations.h"
+#include "settings/presets.h"
 #include "settings/settings.h"
 #include <stdarg.h>
 #include <string.h>
@@ -137,18 +138,20 @@ static void recognize_framework(struct proposal *proposal)
 
         for (const struct traits *const *traits = proposal->surroundings->frameworks; *traits; traits++)
                 if ((*traits)->heartbeat == HEARTBEAT_REDIS &&
-                    proposal_find_program(command, (*traits)->name)) {
+                    proposal_find_program(command, (*traits)->name) &&
+                    (!(*traits)->subcommand || proposal_find_program(command, (*traits)->subcommand))) {
                         store(proposal, "framework", (*traits)->name);
                         return;
                 }
         store(proposal, "framework", "plain");
         for (; preset->name; preset++)
-                if (proposal_find_program(command, preset->name)) {
+                /* Superseded by a framework. */
+                if (preset->value != PRESET_CELERY && proposal_find_program(command, preset->name)) {
                         store(proposal, "preset", preset->name);
                         return;
                 }
         proposal_note(proposal, "command: the framework is not recognized, 'plain' is set: if the command "
-                                "starts Sidekiq, Resque or RQ, set 'framework'");
+                                "starts Sidekiq, Resque, RQ or Celery, set 'framework'");
 }
 
 int proposal_get_variables(struct proposal *proposal, struct environment *variables)
@@ -164,15 +167,20 @@ int proposal_get_variables(struct proposal *proposal, struct environment *variab
 }
 
 /* The heartbeats are in the Redis that the workers use. */
-static void add_redis_url(struct proposal *proposal)
+static void add_redis_url(struct proposal *proposal, const char *framework)
 {
+        const struct traits *const *traits = proposal->surroundings->frameworks;
+        const char *variable;
         _cleanup_environment_ struct environment variables = {0};
         const char *url = NULL;
 
+        while (*traits && strcmp((*traits)->name, framework) != 0)
+                traits++;
+        variable = *traits && (*traits)->url_variable ? (*traits)->url_variable : "REDIS_URL";
         if (proposal_get_variables(proposal, &variables) == 0)
-                url = environment_get(&variables, "REDIS_URL");
+                url = environment_get(&variables, variable);
         if (url)
-                proposal_set(proposal, "REDIS_URL", "redis_url", url);
+                proposal_set(proposal, variable, "redis_url", url);
 }
 
 int proposal_finish(struct proposal *proposal)
@@ -190,7 +198,7 @@ int proposal_finish(struct proposal *proposal)
                 store(proposal, "active_process_count", "1");
         const char *framework = proposal_get(proposal, "framework");
         if (framework && strcmp(framework, "plain") != 0 && strcmp(framework, "native") != 0)
-                add_redis_url(proposal);
+                add_redis_url(proposal, framework);
         for (size_t i = 0; framework && i < ELEMENTSOF(of_plain); i++) {
                 if (strcmp(framework, "plain") == 0 || !proposal_get(proposal, of_plain[i]))
                         continue;
@@ -204,7 +212,8 @@ static const struct {
         const char *key, *comment;
 } comments[] = {
         {"command", "Starts one worker, in the foreground. No shell, unless it is named here."},
-        {"framework", "How sqmgr knows what a worker is doing: sidekiq, resque, rq, native or plain."},
+        {"framework",
+         "How sqmgr knows what a worker is doing: sidekiq, resque, rq, celery, native or plain."},
         {"active_process_count", "The number of workers."},
         {"memory_threshold", "A worker above this is replaced. Its running jobs finish first."},
 };

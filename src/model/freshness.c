@@ -2,6 +2,7 @@
 /* Whether a heartbeat is recent enough to act on; see the header. */
 #include "model/freshness.h"
 #include "model/fleet.h"
+#include "model/worker_facts.h"
 #include "model/world.h"
 
 usec_t worker_stale_usec(const struct worker *worker)
@@ -34,6 +35,8 @@ usec_t worker_silent_usec(const struct worker *worker, usec_t now)
         const struct fleet *fleet = worker->fleet;
 
         if (!fleet->redis_up || !worker->heartbeat.seen)
+                return 0;
+        if (fleet->settings->traits->silent_at_stop && worker_is_asked_to_exit(worker))
                 return 0;
         return usec_sub(now,
                         MAX(worker->heartbeat.changed_at, MAX(fleet->redis_at, fleet->world->doubt.since)));

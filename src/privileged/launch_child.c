@@ -374,14 +374,15 @@ static void child_set_template(struct launch_child *child)
 }
 
 /* Reports if the environment names another Redis than redis_url. No part of a
- * URL leaves the child but the number of the database. REDIS_PROVIDER names the variable for Sidekiq. */
+ * URL leaves the child but the number of the database. REDIS_PROVIDER names the variable for Sidekiq. With
+ * another framework, REDIS_URL may be that of a cache. */
 static void child_compare_redis(const struct launch_child *child)
 {
         const char *provider = environment_get(&child->environment, "REDIS_PROVIDER");
         const char *url =
                 environment_get(&child->environment, provider && *provider ? provider : "REDIS_URL");
 
-        if (!url || !child->request->redis_url)
+        if (!url || !child->request->redis_url || child->fleet->traits->url_variable)
                 return;
         struct redis_comparison redis = redis_url_compare(url, child->request->redis_url);
         const struct launch_message message = {.kind = LAUNCH_MESSAGE_REDIS,
@@ -400,8 +401,14 @@ static void child_build_environment(struct launch_child *child, const struct pas
         const struct launch_request *request = child->request;
         const struct fleet_settings *fleet = child->fleet;
         struct environment *environment = &child->environment;
+        const char *variable = fleet->traits->name_variable;
+        char name[WORKER_ID_MAX + 16];
 
         child_set_identity(child);
+        /* The environment of the fleet may replace the name. */
+        snprintf(name, sizeof(name), "%s-%u%s", fleet->name, request->index, fleet->traits->name_suffix);
+        if (variable && environment_set(environment, variable, name) < 0)
+                child_fail_memory(child);
         int r = environment_put_inherited(environment, request->base_environment);
         if (user && r == 0 &&
             (environment_set(environment, "HOME", user->pw_dir) < 0 ||

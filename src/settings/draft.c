@@ -373,6 +373,16 @@ static void check_framework(const struct settings_draft *draft, const struct dra
                                      keys[i].name, keys[i].by, s->traits->name);
 }
 
+/* A preset that a framework has superseded still works. */
+static void check_preset(const struct settings_draft *draft, const struct draft_fleet *fleet)
+{
+        if (fleet->settings->preset == PRESET_CELERY && is_own(draft, fleet, "preset"))
+                settings_errors_add(draft->warnings, given_line(fleet, "preset"),
+                                    "preset = celery: superseded; if the broker is Redis, replace it and "
+                                    "'framework = plain' by 'framework = celery'; for another broker remove "
+                                    "the line: TERM is the default");
+}
+
 static void check_counts(const struct settings_draft *draft, const struct draft_fleet *fleet)
 {
         const struct fleet_settings *s = fleet->settings;
@@ -477,6 +487,7 @@ static void check_fleet(const struct settings_draft *draft, const struct draft_f
                              "absolute path or set 'directory'",
                              s->environment_file);
         check_framework(draft, fleet);
+        check_preset(draft, fleet);
         check_group(draft, fleet);
         check_counts(draft, fleet);
         check_scaling(draft, fleet);

@@ -114,7 +114,7 @@ END
 @test "sqmgr init: options alone" {
         sqmgr init --command 'celery -A app worker' --count 2 --user "$(id -un)" --group "$(id -gn)" --directory "$folder" \
                 --memory 25% --name mail -o "$folder/mail.ini"
-        becomes "$folder/mail.ini" '[fleet:mail]' 'framework = plain' 'preset = celery' 'active_process_count = 2' \
+        becomes "$folder/mail.ini" '[fleet:mail]' 'framework = celery' 'active_process_count = 2' \
                 "directory = $folder" 'memory_threshold = 25%'
         run -0 sqmgr init --help
         [[ $output == 'Usage: sqmgr init '* ]]

@@ -70,6 +70,21 @@ static const struct behavior rows[] = {
                 .title_may_lack = true,
         },
         {
+                .framework = "celery",
+                .weight = 150,
+                .quiet_signal = SIGTSTP,
+                .quiet_by_query = true,
+                .unheard = 10,
+                .stop_signal = SIGTERM,
+                .stop_waits = true,
+                .silent_at_stop = true,
+                .lists_fetches = true,
+                .jobs_max = JOBS_MAX,
+                .heartbeat_idle = 2 * SEC,
+                .heartbeat_busy = 2 * SEC,
+                .record_expiry = 60 * SEC,
+        },
+        {
                 .framework = "plain",
                 .weight = 150,
                 .stop_signal = SIGTERM,
@@ -114,11 +129,12 @@ void behavior_give(const struct sim *sim, struct process *process)
         struct rng rng = rng_fork(sim->seed, 3000000 + process->serial);
 
         process->uncaught = rng_chance(&rng, behavior->uncaught * 10);
+        process->unheard = behavior->unheard > 0 && rng_chance(&rng, behavior->unheard * 10);
         process->bare = rng_chance(&rng, behavior->bare * 10);
         process->titleless = rng_chance(&rng, behavior->titleless * 10);
         process->reports_start = behavior->reports_start && rng_chance(&rng, 500);
         /* A worker that ignores its only signal would drain forever. */
-        if (process->uncaught)
+        if (process->uncaught || process->unheard)
                 process->deaf = false;
         if (!behavior->shows_boot || process->titleless)
                 process->titled = false;
@@ -162,6 +178,9 @@ void behavior_stop(struct sim *sim, struct process *process)
 /* Delivers a signal to a worker that has set no handler yet. */
 static void signal_booting(const struct behavior *behavior, struct process *process, int signo, usec_t soon)
 {
+        /* Before the worker has booted, a request reaches nobody. */
+        if (signo == SIGTSTP && behavior->quiet_by_query)
+                return;
         if (signo == SIGTSTP) {
                 process->frozen = true;
                 return;

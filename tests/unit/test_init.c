@@ -165,8 +165,12 @@ TEST(services_of_systemd)
                     "EnvironmentFile=/b\nTimeoutStopSec=90\nWorkingDirectory=%h/app\nMemoryMax=2G\n"
                     "MemoryHigh=lots\nExecStart=/usr/bin/second");
         add_systemd("variables", "ExecStart=/usr/bin/bundle exec sidekiq -q ${QUEUE}");
-        add_systemd("plain",
-                    "ExecStart=+/usr/bin/celery -A app worker\nKillSignal=SIGTERM\nTimeoutStopSec=5min");
+        add_systemd("plain", "ExecStart=+/usr/bin/dramatiq app\nKillSignal=SIGTERM\nTimeoutStopSec=5min");
+        add_systemd("celery beat", "ExecStart=/usr/bin/celery -A app beat");
+        add_systemd("broker", "ExecStart=/usr/bin/celery -A app worker\n"
+                              "Environment=CELERY_BROKER_URL=redis://r/1 REDIS_URL=redis://cache/2");
+        add_systemd("other broker", "ExecStart=/usr/bin/celery -A app worker\n"
+                                    "Environment=CELERY_BROKER_URL=amqp://rabbit");
         add_systemd("unknown", "ExecStart=/srv/app/bin/consumer 100%%");
         add_systemd("no variable", "ExecStart=/bin/bash -lc 'A=1; cd $$HOME && exec sidekiq -c $A'");
         add_systemd("quoted variable", "ExecStart=/usr/bin/sidekiq -q \"$QUEUE\"");
@@ -180,7 +184,7 @@ TEST(services_of_systemd)
         add_systemd("several", "ExecStart=sidekiq\nExecStartPre=-/bin/a $$x\nExecStartPre=/bin/b\n"
                                "CPUAffinity=0 1\nCPUAffinity=3\nType=forking");
         add_systemd("variable before", "ExecStart=sidekiq\nExecStartPre=/bin/a $X");
-        add_systemd("timeout", "ExecStart=/usr/bin/celery worker\nTimeoutSec=600");
+        add_systemd("timeout", "ExecStart=/usr/bin/dramatiq app\nTimeoutSec=600");
         add_systemd("unknown user", "ExecStart=sidekiq\nUser=app\nUser=%i");
         add_systemd("no user yet", "ExecStart=sidekiq\nDynamicUser=yes");
         add_systemd("control character", "ExecStart=sidekiq\nEnvironment=A=\033c");

@@ -271,7 +271,7 @@ static const struct line_case line_cases[] = {
         {"fleet:a", "restart_surge=10001"},
         {"fleet:a", "restart_surge=1111111111111111111111111%"},
         {"fleet:a", "log=journald"},
-        {"fleet:a", "framework=celery"},
+        {"fleet:a", "framework=cron"},
         {"fleet:a", "stop_signal=TERM"},
         {"fleet:a", "preset=puma"},
         {"fleet:a", "heartbeat=redis"},
@@ -461,6 +461,28 @@ TEST(takes_defaults_from_its_surroundings)
         add_refused_settings(&bare, "[sqmgr]\nsocket=s\n[fleet:a]\ncommand=run", "socket=s");
         add_refused_settings(&bad, "[fleet:a]\ncommand=run", "a bad REDIS_URL in the environment");
         golden_end("settings-errors", "surroundings");
+}
+
+TEST(warns_of_a_preset_that_a_framework_supersedes)
+{
+        static const char *const presets[] = {"celery", "dramatiq"};
+
+        golden_begin();
+
+        for (size_t i = 0; i < ELEMENTSOF(presets); i++) {
+                _cleanup_settings_errors_ struct settings_errors errors = {0}, warnings = {0};
+                _cleanup_settings_draft_ struct settings_draft *draft = NULL;
+
+                ck_assert_int_eq(settings_draft_new(&root_surroundings, &errors, &warnings, &draft), 0);
+                ck_assert_int_eq(settings_draft_section(draft, "fleet:a", 1), 0);
+                ck_assert_int_eq(settings_draft_set(draft, "command", "run", 2), 0);
+                ck_assert_int_eq(settings_draft_set(draft, "framework", "plain", 3), 0);
+                ck_assert_int_eq(settings_draft_set(draft, "preset", presets[i], 4), 0);
+                ck_assert_int_eq(settings_draft_finish(draft), 0);
+                _cleanup_free_ char *text = settings_errors_text(&warnings, "f");
+                golden_add(presets[i], *text ? text : "none\n");
+        }
+        golden_end("settings-errors", "presets");
 }
 
 TEST(knows_the_lines_of_keys)

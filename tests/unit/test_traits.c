@@ -25,6 +25,14 @@ static const struct traits quiet_when_idle = {.name = "quiet-at-rest",
 static const struct traits heartbeats_alone = {
         .name = "beats-alone", .reports_busy = true, .stale_usec = 30 * USEC_PER_SEC};
 
+/* As Celery: no signal quiets the worker. */
+static const struct traits quiet_by_query = {.name = "quiet-by-query",
+                                             .quiet_by_query = true,
+                                             .uncaught_is_stop = true,
+                                             .has_work_list = true,
+                                             .reports_busy = true,
+                                             .stale_usec = 7 * USEC_PER_SEC};
+
 static const struct traits title_completes = {.name = "title-completes",
                                               .has_work_list = true,
                                               .jobs_outlive_it = true,
@@ -87,6 +95,55 @@ TEST(to_quiet_one_is_to_stop_it)
         expect(ACTION_QUIET, ACTION_SIGNAL_STOP);
         t.fleet_settings.traits = &heartbeats_alone;
         expect(ACTION_QUIET, ACTION_SIGNAL_QUIET);
+}
+
+/* A request through a server may be lost, or be undone by others: heartbeats decide. */
+TEST(a_request_is_repeated_until_heartbeats_show_that_it_was_heeded)
+{
+        t.fleet_settings.traits = &quiet_by_query;
+        quiet();
+        for (unsigned i = 0; i < 3; i++) {
+                ck_assert_ptr_null(planned());
+                send_heartbeat(0, false);
+        }
+        expect(ACTION_QUIET, ACTION_SIGNAL_QUIET);
+        test_execute(&t);
+        send_heartbeat(0, true);
+        send_heartbeat(0, true);
+        ck_assert_ptr_null(planned());
+        ck_assert_int_eq(worker->verdict.waits_for, WAIT_HEARTBEATS);
+        /* The tasks that wait in the worker have run, too. */
+        const struct heartbeat idle = {.sent_usec = (uint64_t)(clock_of_heartbeats * 1e6),
+                                       .quiet = true,
+                                       .work_list_known = true,
+                                       .work_list_empty = true};
+        observe_heartbeat(worker, &idle, t.now);
+        expect(ACTION_STOP, ACTION_SIGNAL_STOP);
+}
+
+/* It hears no request any more: its stop signal lets it finish its jobs, and is sent once. */
+TEST(one_that_refuses_a_request_later_is_stopped_instead)
+{
+        t.fleet_settings.traits = &quiet_by_query;
+        send_heartbeat(1, false);
+        quiet();
+        for (unsigned i = 0; i < 3; i++)
+                send_heartbeat(1, false);
+        expect(ACTION_QUIET, ACTION_SIGNAL_QUIET);
+        t.quiet_error = ENOTSUP;
+        test_execute(&t);
+        ck_assert_int_eq(worker->state, WORKER_ACTIVE);
+        ck_assert_uint_eq(test_events(&t, EVENT_QUIET_UNCAUGHT), 1);
+        t.quiet_error = 0;
+        expect(ACTION_QUIET, ACTION_SIGNAL_STOP);
+        test_execute(&t);
+        ck_assert_int_eq(worker->state, WORKER_QUIET);
+        for (unsigned i = 0; i < 10; i++) {
+                send_heartbeat(1, false);
+                ck_assert_ptr_null(planned());
+        }
+        test_exit(&t, worker, 0);
+        ck_assert_uint_eq(test_events(&t, EVENT_CRASHED), 0);
 }
 
 /* Tries to quiet it, which its taking jobs forbids. */

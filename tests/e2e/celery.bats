@@ -1,0 +1,239 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# Framework celery with real Celery workers over Redis, whose application knows nothing of sqmgr. With SQMGR_LONG=1: a
+# memory replacement, a killed worker, a hostile writer, a failover by Sentinels, and 100 tasks of up to 20 s.
+# seconds: 75
+# promises: P1 P2 P4 P5
+# shellcheck disable=SC1091,SC2030,SC2031
+load helpers
+. "$BATS_TEST_DIRNAME/sentinel.bash"
+
+# `concurrency`: processes of a worker; `celery_options`: further options.
+celery_command() { echo "/usr/bin/python3 -B -m celery -A celery_tasks worker -c ${concurrency-2} --without-mingle ${celery_options-}"; }
+celery_configure() { # COUNT LINE...: further settings
+        broker=${broker-redis+socket://$folder/redis.sock}
+        mkdir -p "$folder/records"
+        printf '%s\n' "PYTHONPATH=$e2e/celery" C_FORCE_ROOT=1 "RECORDS=$folder/records" "BROKER_URL=$broker" \
+                ${celery_environment-} >"$folder/worker.env"
+        configure < <(printf '%s\n' 'framework = celery' "command = $(celery_command)" "environment_file = $folder/worker.env" \
+                "active_process_count = $1" "${@:2}")
+}
+celery_fleet() { # COUNT LINE...
+        start_workers "$1" celery_configure "$@"
+}
+celery_send() { # COUNT TASK ARGUMENT...
+        env PYTHONPATH="$e2e/celery" RECORDS="$folder/records" BROKER_URL="$broker" ${celery_environment-} \
+                /usr/bin/python3 -B "$e2e/celery/celery_tasks.py" "$@"
+}
+
+# What sqmgr.ini(5) says that sqmgr's user of Redis needs.
+celery_acl() { echo '&/0.celeryev/worker.*' '&/0.celery.pidbox' '~sqmgr.*' +ping +select +exists +psubscribe +publish +rpush +expire +rename +lrange +del +info '+config|get'; }
+
+records() { cat "$folder/records/$1" 2>/dev/null; } # sent|started|done
+recorded() { [ "$(records "$1" | wc -l)" -ge "$2" ]; } # sent|started|done COUNT
+same_records() { [ "$(records "$1" | sort)" = "$(records "$2" | sort)" ]; } # NAME NAME
+# Each task that was sent has begun once and ended once.
+nothing_lost() { # COUNT
+        [ "$(records sent | wc -l)" = "$1" ]
+        wait_until 60 recorded "done" "$1"
+        same_records sent started
+        same_records sent "done"
+}
+worker_is() { fleet_is "any(.workers[]; .pid == $1 and ($2))"; } # PID CONDITION
+running_jobs_are() { # CONDITION
+        local jobs_json
+        jobs_json=$(sqmgrctl jobs --json) && jq -e ".jobs | $1" <<<"$jobs_json" >/dev/null
+}
+has_finding() { sqmgrctl doctor --json | jq -e "any(.findings[]; $1)"; } # CONDITION
+no_reply_lists() { [ -z "$(redis keys '*sqmgr*')" ]; }
+
+@test "celery: workers are found, tasks and queues are shown, and the ACL of the manual suffices" {
+        start_redis
+        redis acl setuser watcher reset on '>secret' $(celery_acl)
+        (umask 077 && echo secret >"$folder/password")
+        redis_lines="username = watcher
+password_file = $folder/password"
+        celery_configure 2
+        start_sqmgr
+        wait_until 60 ready 2
+        fleet_is '.framework == "celery" and all(.workers[]; .state == "active" and .busy == 0)'
+        celery_send 3 hold "$folder/release"
+        wait_until 20 fleet_is '[.workers[].busy] | add == 3'
+        wait_until 20 running_jobs_are 'length == 3 and all(.[]; .class == "celery_tasks.hold" and .queue == "celery" and .started_at > 1e9)'
+        # Arguments are not shown.
+        sqmgrctl jobs --json | not grep -F "$folder/release"
+        run -0 sqmgrctl why default/1
+        [[ $output == *active* ]]
+        sqmgrctl doctor --json | jq -e 'all(.findings[]; .text | contains("refuses") | not)'
+        touch "$folder/release"
+        wait_until 20 recorded "done" 3
+        wait_until 20 fleet_is 'all(.workers[]; .busy == 0)'
+        redis acl log | not grep -q watcher
+        # Replies do not stay in Redis.
+        kill "$sqmgr_pid"
+        wait_until 20 gone "$sqmgr_pid"
+        wait_until 20 no_reply_lists
+}
+
+@test "celery: scale up, a restart with 30 running tasks, prefetched ones and a countdown, scale down: nothing is lost" {
+        concurrency=15 celery_fleet 1
+        sqmgrctl scale default 2
+        wait_until 30 ready 2
+        old=$(worker_pids)
+        COUNTDOWN=5 celery_send 4 nap 0.1
+        celery_send 30 nap 3
+        celery_send 20 nap 0.1
+        wait_until 20 fleet_is '[.workers[].busy] | add == 30'
+        run -0 sqmgrctl restart --wait=drained --timeout 120s
+        gone "$old"
+        fleet_is '.generation == 2 and .rollout.state == "done" and .active == 2 and .crash.count == 0'
+        celery_send 6 nap 2
+        sqmgrctl scale default 1
+        wait_until 30 fleet_is '.active == 1 and (.workers | length) == 1'
+        nothing_lost 60
+        not grep -qE 'SIGKILL|exited with status [1-9]' "$folder/sqmgr.log"
+        not grep -q 'Cold shutdown' "$folder/workers.log"
+}
+
+@test "celery: a worker whose tasks exceed the memory threshold is replaced, and its task ends" {
+        [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes 20 s'
+        celery_fleet 1 'memory_threshold = 250M'
+        worker=$(worker_pids)
+        celery_send 1 leak 300 "$folder/release"
+        wait_until 60 worker_is "$worker" '.state == "quiet" and .reason == "memory" and .busy == 1'
+        wait_until 30 ready 1
+        # The quieted worker runs nothing new.
+        celery_send 4 nap 0.1
+        wait_until 20 recorded "done" 4
+        not grep " $worker\$" <(records processes | tail -n 4)
+        touch "$folder/release"
+        wait_until 60 gone "$worker"
+        nothing_lost 5
+}
+
+# After kill -9 of the main process its pool dies. What Celery has acknowledged is lost; the rest is delivered again after
+# the visibility timeout, by any worker.
+@test "celery: kill -9 of a worker: a task with acks_late runs again, one without is lost, a prefetched one is run" {
+        [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes 25 s'
+        celery_environment=VISIBILITY=10 celery_fleet 1
+        worker=$(worker_pids)
+        celery_send 1 hold "$folder/never"
+        celery_send 1 hold_late "$folder/release"
+        wait_until 20 recorded started 2
+        celery_send 1 nap 0.1
+        wait_until 20 fleet_is '.workers[0].busy == 2'
+        children=$(pgrep -P "$worker" | tr '\n' ' ')
+        kill -KILL "$worker"
+        wait_until 20 gone "$children"
+        wait_until 30 fleet_is ".active == 1 and all(.workers[]; .pid != $worker)"
+        touch "$folder/release"
+        wait_until 60 recorded "done" 2
+        [ "$(records started | sort | uniq -d | wc -l)" = 1 ]
+        [ "$(comm -13 <(records "done" | sort -u) <(records sent | sort) | wc -l)" = 1 ]
+        fleet_is '.crash.count == 1'
+}
+
+@test "celery: Redis restarts, sqmgr is killed and re-executed during a restart: quieted workers stay quieted, nothing is lost" {
+        celery_fleet 2
+        celery_send 4 hold "$folder/release"
+        wait_until 20 fleet_is '[.workers[].busy] | add == 4'
+        sqmgrctl restart
+        wait_until 30 fleet_is '.quiet == 2 and .active == 2'
+        all=$(worker_pids)
+        record "$all"
+        # The pools of workers that outlive sqmgr end with the test, too.
+        for pid in $all; do record "$(pgrep -P "$pid" | tr '\n' ' ')"; done
+        kill -KILL "$redis_pid"
+        start_redis
+        wait_until 30 ready 2
+        [ "$(worker_pids)" = "$all" ]
+        celery_send 6 nap 0.1
+        wait_until 30 recorded "done" 6
+        fleet_is '.quiet == 2 and .active == 2'
+
+        kill_sqmgr
+        start_sqmgr
+        wait_until 20 ready 2
+        [ "$(worker_pids)" = "$all" ]
+        sqmgrctl reexec
+        wait_until 20 ready 2
+        [ "$(worker_pids)" = "$all" ]
+        fleet_is '.quiet == 2 and .generation == 2'
+        [ "$(records "done" | wc -l)" = 6 ]
+        touch "$folder/release"
+        wait_until 30 fleet_is '.active == 2 and (.workers | length) == 2'
+        nothing_lost 10
+        fleet_is '.crash.count == 0'
+}
+
+@test "celery: events and replies of a hostile writer change nothing, and without heartbeats doctor says why" {
+        [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes 40 s'
+        celery_fleet 1
+        old=$(worker_pids)
+        celery_send 2 hold "$folder/release"
+        RECORDS=$folder/records launch hostile /usr/bin/python3 -B "$e2e/celery/hostile.py"
+        hostile=$!
+        wait_until 30 recorded forged 5
+        wait_ticks 4
+        fleet_is '.active == 1 and (.workers | length) == 1 and .crash.count == 0'
+        sqmgrctl status --json | not grep -q 'forged@'
+        sqmgrctl restart
+        wait_until 60 fleet_is '.active == 1 and .generation == 2'
+        alive "$old"
+        touch "$folder/release"
+        wait_until 60 gone "$old"
+        kill "$hostile"
+        nothing_lost 2
+        not grep -qE 'secret|SIGKILL' "$folder/sqmgr.log"
+
+        # The next worker sends no heartbeat.
+        celery_options='--without-heartbeat --without-gossip' celery_configure 1 'boot_timeout = 4s'
+        sqmgrctl reload
+        sqmgrctl restart
+        wait_until 30 has_finding '.text | contains("--without-heartbeat")'
+}
+
+@test "celery: a failover by Sentinels during a restart" {
+        [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes a minute'
+        start_cluster
+        broker="sentinel://$net.11:26379;sentinel://$net.12:26379;sentinel://$net.13:26379"
+        celery_environment=MASTER=mymaster
+        celery_configure 2
+        start_sqmgr
+        wait_until 60 ready 2
+        celery_send 4 hold "$folder/release"
+        wait_until 20 fleet_is '[.workers[].busy] | add == 4'
+        old=$(worker_pids)
+        sqmgrctl restart
+        wait_until 30 fleet_is '.quiet == 2 and .active == 2'
+        wait_until 30 sentinel_fails_over
+        wait_until 30 node_is a slave
+        wait_until 60 ready 2
+        alive "$old"
+        celery_send 6 nap 0.1
+        wait_until 60 recorded "done" 6
+        touch "$folder/release"
+        wait_until 60 gone "$old"
+        nothing_lost 10
+}
+
+@test "celery: 100 tasks of 2 to 20 seconds through two restarts, a memory replacement and a changed count" {
+        [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes two minutes'
+        celery_environment='KEY_PREFIX=shop:' concurrency=4 celery_fleet 3 'memory_threshold = 400M'
+        celery_send 99 nap 2-20
+        celery_send 1 leak 450 "$folder/release"
+        for _ in 1 2; do
+                wait_until 20 fleet_is '[.workers[].busy] | add > 6'
+                sqmgrctl restart --wait --timeout 120s
+        done
+        replaced() { any_event '.event == "quiet" and .reason == "memory"'; }
+        wait_until 120 replaced
+        sqmgrctl scale default 5
+        wait_until 60 fleet_is '.active == 5'
+        sqmgrctl scale default 2
+        touch "$folder/release"
+        wait_until 240 recorded "done" 100
+        wait_until 60 fleet_is '.active == 2 and (.workers | length) == 2'
+        nothing_lost 100
+        not grep -qE 'SIGKILL|exited with status [1-9]' "$folder/sqmgr.log"
+}
