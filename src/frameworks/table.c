@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of frameworks; each entry is defined in the framework's own folder. */
 #include "frameworks/table.h"
+#include "frameworks/bullmq/bullmq.h"
 #include "frameworks/native/native.h"
 #include "frameworks/plain/plain.h"
 #include "frameworks/resque/resque.h"
@@ -8,11 +9,11 @@
 #include "frameworks/sidekiq/format.h"
 
 static const struct framework *const frameworks[] = {
-        &sidekiq_framework, &native_framework, &rq_framework, &resque_framework, &plain_framework,
+        &sidekiq_framework, &native_framework, &rq_framework, &resque_framework, &bullmq_framework, &plain_framework,
 };
 
 const struct traits *const framework_traits[ELEMENTSOF(frameworks) + 1] = {
-        &sidekiq_traits, &native_traits, &rq_traits, &resque_traits, &plain_traits,
+        &sidekiq_traits, &native_traits, &rq_traits, &resque_traits, &bullmq_traits, &plain_traits,
 };
 
 const struct traits *framework_traits_find(unsigned id)

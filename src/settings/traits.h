@@ -41,6 +41,9 @@ struct traits {
         /* Heartbeats are too rare to be awaited: a live process with an existing record counts as a
          * heartbeat. */
         bool process_is_heartbeat;
+        /* Heartbeats cannot show whether a worker was quieted or is silent for another reason: they count as
+         * quiet only once the worker was asked. It then runs no job, and being connected is its heartbeat. */
+        bool quiet_is_silent;
         bool title_completes; /* heartbeats show neither quiet nor the number of jobs; the title does */
         /* The fleet's settings choose the stop signal. A stop_timeout in them bounds the time from that
          * signal to the exit. */
