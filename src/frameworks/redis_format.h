@@ -8,12 +8,16 @@ struct heartbeat_format;    /* frameworks/heartbeat_format.h */
 struct running_jobs_format; /* frameworks/redis_running_jobs.h */
 struct queues_format;       /* frameworks/queue_reader.h */
 struct requeue_format;      /* frameworks/requeue.h */
+struct live_format;         /* frameworks/live_format.h */
 struct traits;
 
 struct redis_format {
         const struct traits *traits;
-        const struct heartbeat_format *heartbeats;
-        const struct running_jobs_format *running_jobs; /* NULL if the traits have no work list */
+        /* Either heartbeats or live is set. */
+        const struct heartbeat_format *heartbeats; /* the workers write records */
+        const struct live_format *live;            /* the reader observes the workers */
+        const struct running_jobs_format *running_jobs; /* NULL if the traits have no work list, or
+                                                           * if live answers QUERY_JOBS */
         const struct queues_format *queues;             /* NULL: queues are unknown */
         const struct requeue_format *requeue;           /* NULL if the traits have no rescue */
 };

@@ -8,7 +8,7 @@
 #include "queries/texts.h"
 
 /* Changes with each change of what is sent. A reader of another version refuses to be configured. */
-#define QUERY_VERSION 2
+#define QUERY_VERSION 3
 
 enum query_kind {
         QUERY_PING,      /* answered at once, whatever the server does */
@@ -45,6 +45,9 @@ enum query_kind {
         /* Runs the script of rollouts. texts: the group; the arguments of the script. */
         QUERY_ROLLOUT,
         QUERY_GLANCE,    /* number, id and state of the rollout of a group. texts: the group */
+        /* Has a process accept no more jobs, for a framework that is quieted through its server. texts: the
+         * identity. The answer ANSWER_OK says that the request was sent; heartbeats show what it led to. */
+        QUERY_QUIET,
         QUERY_DIAGNOSIS, /* facts for doctor. numbers[0]: 1: a rollout_group keeps its state there */
         _QUERY_KIND_MAX,
 };

@@ -3,6 +3,7 @@
  * redis/redis.h ends it. */
 #pragma once
 
+#include "frameworks/live_format.h"
 #include "frameworks/redis_format.h"
 #include "queries/answer.h"
 #include "redis/redis.h"
@@ -15,6 +16,7 @@ struct ask {
         struct reader_server *server;
         struct query_read read;
         struct answer answer; /* filled in by the functions of its kind */
+        struct live_ask live; /* of a query that the live object of the server answers */
         void *work;           /* of the functions of its kind */
         struct ask *next;     /* see ask_keep() */
         void (*cancel)(struct ask *ask);

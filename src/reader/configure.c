@@ -3,6 +3,7 @@
 #include "reader/configure.h"
 #include "base/fd.h"
 #include "frameworks/heartbeat_format.h"
+#include "frameworks/live_format.h"
 #include "frameworks/redis_format.h"
 #include "redis/tls.h"
 #include "settings/redis_url.h"
@@ -60,11 +61,12 @@ static int load_tls(const struct reader_configuration *configuration, struct tls
         return r;
 }
 
-/* Probes the key that is read first: the set of identities. */
+/* Probes the key that is read first: for records, the set of identities. */
 static int probe(struct redis *redis, const struct redis_format *format, const char *namespace)
 {
         const struct heartbeat_format *heartbeats = format->heartbeats;
-        _cleanup_free_ char *key = heartbeats->key(namespace, heartbeats->set, NULL);
+        _cleanup_free_ char *key = format->live ? format->live->probe_key(namespace)
+                                                : heartbeats->key(namespace, heartbeats->set, NULL);
 
         return key ? redis_probe(redis, key) : -ENOMEM;
 }

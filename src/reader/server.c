@@ -7,6 +7,7 @@
 #include "queries/configuration.h"
 #include "reader/ask.h"
 #include "reader/configure.h"
+#include "reader/live.h"
 #include "redis/connection.h"
 #include <stdio.h>
 #include <string.h>
@@ -15,20 +16,28 @@
 /* Limit of answers that sqmgr has not read yet, in bytes. sqmgr reads continuously, so more is a fault. */
 #define SEND_MAX (2 * ANSWER_BYTES_MAX)
 
+/* Has sqmgr connect a Unix socket for one connection. */
+struct unix_connector {
+        struct connector connector;
+        struct reader_server *server;
+        void (*connected)(int fd, void *userdata); /* NULL: no request is pending */
+        void *userdata;
+};
+
 struct reader_server {
         sd_event *event;
         struct message_socket *message_socket;
         const struct reader_server_ops *ops;
         void *userdata;
 
-        struct connector connector; /* has sqmgr connect Unix sockets */
+        struct unix_connector connectors[2]; /* for commands, and for the subscription of the live object */
+        struct unix_connector *connecting;   /* sqmgr was asked on its behalf; NULL: none */
         int connections_fd;
         sd_event_source *connections_io;
-        void (*connected)(int fd, void *userdata); /* NULL: no request is pending */
-        void *connected_userdata;
 
         struct reader_configuration configuration;
         struct redis *redis; /* NULL: not configured yet */
+        struct reader_live live;
         struct queue_reading queue_readings[2];
         struct ask *kept; /* see ask_keep() */
         bool failed;      /* sqmgr cannot be reached */
@@ -180,25 +189,39 @@ static void on_redis_state(struct redis *redis, enum redis_state state, const st
         end_if_failed(server);
 }
 
-static void connector_request(struct connector *connector, void (*done)(int fd, void *userdata),
-                              void *userdata)
+/* sqmgr makes one connection at a time. */
+static void connect_next(struct reader_server *server)
 {
-        struct reader_server *server =
-                (struct reader_server *)((char *)connector - offsetof(struct reader_server, connector));
-        struct codec_writer writer = {0};
+        FOREACH_ELEMENT(connector, server->connectors) {
+                struct codec_writer writer = {0};
 
-        server->connected = done;
-        server->connected_userdata = userdata;
-        codec_write_number(&writer, READER_CONNECT);
-        send_message(server, &writer);
+                if (server->connecting || !connector->connected)
+                        continue;
+                server->connecting = connector;
+                codec_write_number(&writer, READER_CONNECT);
+                send_message(server, &writer);
+        }
 }
 
-static void connector_cancel(struct connector *connector)
+static void connector_request(struct connector *base, void (*done)(int fd, void *userdata), void *userdata)
 {
-        struct reader_server *server =
-                (struct reader_server *)((char *)connector - offsetof(struct reader_server, connector));
+        struct unix_connector *connector = (struct unix_connector *)base;
 
-        server->connected = NULL;
+        connector->connected = done;
+        connector->userdata = userdata;
+        if (connector->server->connecting == connector)
+                connector->server->connecting = NULL;
+        connect_next(connector->server);
+}
+
+static void connector_cancel(struct connector *base)
+{
+        struct unix_connector *connector = (struct unix_connector *)base;
+
+        connector->connected = NULL;
+        if (connector->server->connecting == connector)
+                connector->server->connecting = NULL;
+        connect_next(connector->server);
 }
 
 /* A datagram is -errno, or 0 with a socket attached. One that answers an earlier request does no harm: it is
@@ -228,12 +251,14 @@ static int on_connection(sd_event_source *source, int fd, uint32_t events _unuse
         if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
             header->cmsg_len == CMSG_LEN(sizeof(int)))
                 memcpy(&connection, CMSG_DATA(header), sizeof(int));
-        void (*connected)(int fd, void *userdata) = TAKE_PTR(server->connected);
+        struct unix_connector *connector = TAKE_PTR(server->connecting);
+        void (*connected)(int fd, void *userdata) = connector ? TAKE_PTR(connector->connected) : NULL;
+        connect_next(server);
         if (connected)
                 connected(connection >= 0 ? TAKE_FD(connection)
                           : error < 0     ? error
                                           : -EBADMSG,
-                          server->connected_userdata);
+                          connector->userdata);
         return 0;
 }
 
@@ -247,10 +272,13 @@ static void configure(struct ask *ask)
         if (r >= 0)
                 r = configure_redis(server->event, &server->configuration, on_redis_state, server,
                                     &server->redis, &refusal);
+        if (r >= 0 && server->redis && server->connections_fd >= 0)
+                redis_connect_by(server->redis, &server->connectors[0].connector);
+        if (r >= 0 && server->redis)
+                r = reader_live_begin(&server->live, server->event, &server->configuration, server->redis,
+                                      server->connections_fd >= 0 ? &server->connectors[1].connector : NULL);
         if (r >= 0 && server->ops->on_configured)
                 r = server->ops->on_configured(server->userdata);
-        if (r >= 0 && server->redis && server->connections_fd >= 0)
-                redis_connect_by(server->redis, &server->connector);
         ask->answer.configure.refused = refusal.file;
         error_report_set(&ask->answer.error, "%s", refusal.why);
         if (r >= 0 || (server->configuration.check && refusal.file != _SETTINGS_TLS_MAX))
@@ -260,6 +288,11 @@ static void configure(struct ask *ask)
         else
                 ask_fail(ask, ANSWER_REFUSED, "%s",
                          r == -EPROTO ? "sqmgr-reader is of another version" : strerror(-r));
+}
+
+static void on_live_done(struct live_ask *live)
+{
+        ask_done((struct ask *)((char *)live - offsetof(struct ask, live)));
 }
 
 static void on_message(const uint8_t *bytes, size_t n, void *userdata)
@@ -275,10 +308,13 @@ static void on_message(const uint8_t *bytes, size_t n, void *userdata)
         }
         ask->server = server;
         ask->answer.kind = ask->read.query.kind;
+        ask->live = (struct live_ask){.query = ask_query(ask), .answer = &ask->answer, .done = on_live_done};
         if (ask->answer.kind == QUERY_PING)
                 ask_done(ask);
         else if (ask->answer.kind == QUERY_CONFIGURE)
                 configure(ask);
+        else if (server->redis && reader_live_ask(&server->live, &ask->live))
+                ;
         else if (!server->redis || !server->ops->asks[ask->answer.kind])
                 ask_fail(ask, ANSWER_REFUSED, "sqmgr-reader does not know this query");
         else
@@ -309,9 +345,13 @@ int reader_server_new(sd_event *event, int fd, int connections_fd, const struct 
                 .event = sd_event_ref(event),
                 .ops = ops,
                 .userdata = userdata,
-                .connector = {.request = connector_request, .cancel = connector_cancel},
                 .connections_fd = connections_fd,
         };
+        FOREACH_ELEMENT(connector, server->connectors)
+                *connector = (struct unix_connector){
+                        .connector = {.request = connector_request, .cancel = connector_cancel},
+                        .server = server,
+                };
         int r = message_socket_new(event, fd, &limits, &socket_ops, server, &server->message_socket);
         if (r >= 0 && connections_fd >= 0)
                 r = sd_event_add_io(event, &server->connections_io, connections_fd, EPOLLIN, on_connection,
@@ -335,6 +375,7 @@ struct reader_server *reader_server_free(struct reader_server *server)
                 ask_fail_errno(ask, -ENOTCONN);
         }
         redis_free(server->redis);
+        reader_live_end(&server->live);
         FOREACH_ELEMENT(reading, server->queue_readings)
                 queue_reader_free(reading->queue_reader);
         message_socket_free(server->message_socket);

@@ -355,15 +355,15 @@ static void socket_connected(struct connection *connection, int fd)
         connection->ops->on_up(connection, connection->userdata);
 }
 
-/* Returns true for `message CHANNEL TEXT`. */
+/* Returns true for `message CHANNEL TEXT` and `pmessage PATTERN CHANNEL TEXT`. */
 static bool is_message(const redisReply *reply)
 {
-        if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 3)
+        if (reply->type != REDIS_REPLY_ARRAY || (reply->elements != 3 && reply->elements != 4))
                 return false;
         for (size_t i = 0; i < reply->elements; i++)
                 if (reply->element[i]->type != REDIS_REPLY_STRING)
                         return false;
-        return strcmp(reply->element[0]->str, "message") == 0;
+        return strcmp(reply->element[0]->str, reply->elements == 3 ? "message" : "pmessage") == 0;
 }
 
 static void take_reply(struct connection *connection, const redisReply *reply)
@@ -574,6 +574,11 @@ int connection_new(sd_event *event, const struct connection_ops *ops, usec_t con
         }
         *ret = connection;
         return 0;
+}
+
+void connection_set_ops(struct connection *connection, const struct connection_ops *ops)
+{
+        connection->ops = ops;
 }
 
 struct connection *connection_free(struct connection *connection)

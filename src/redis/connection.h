@@ -47,8 +47,9 @@ struct connection_ops {
         void (*on_reply)(struct connection *connection, const struct redisReply *reply, void *userdata);
         /* No command was sent for a while. Send one, so that a silently dead connection is noticed. */
         void (*on_idle)(struct connection *connection, void *userdata);
-        /* A message of a subscribed channel. NULL: no messages are expected, and an unexpected message or
-         * reply ends the connection. */
+        /* A message of a subscribed channel, `message CHANNEL TEXT`, or of a pattern, `pmessage PATTERN
+         * CHANNEL TEXT`. NULL: no messages are expected, and an unexpected message or reply ends the
+         * connection. */
         void (*on_message)(struct connection *connection, const struct redisReply *reply, void *userdata);
 };
 
@@ -59,6 +60,9 @@ int connection_new(sd_event *event, const struct connection_ops *ops, usec_t con
                    usec_t command_timeout, void *userdata, struct connection **ret);
 /* Returns NULL. */
 struct connection *connection_free(struct connection *connection);
+
+/* Replaces the callbacks of a closed connection. ops must stay valid. */
+void connection_set_ops(struct connection *connection, const struct connection_ops *ops);
 
 /* Closes the connection if open, then starts connecting. on_up() or on_lost() follows. */
 void connection_open(struct connection *connection, const struct endpoint *endpoint);

@@ -48,7 +48,10 @@ struct redis {
 
         struct redis_url url; /* with the user and password of the settings if the URL has no password */
         char *url_text;
-        char *probe_key;           /* NULL: the key with the empty name */
+        char *probe_key; /* NULL: the key with the empty name */
+        char *pattern;   /* subscribed to; NULL: commands are sent */
+        redis_message_fn on_message;
+        void *message_userdata;
         struct tls *tls;           /* NULL: no TLS */
         struct sentinel *sentinel; /* NULL: the URL has the server's address */
         char master[NI_MAXHOST];   /* as named by the Sentinels */
@@ -89,6 +92,7 @@ static void redis_destroy(struct redis *redis)
         redis_url_clear(&redis->url);
         free(redis->url_text);
         free(redis->probe_key);
+        free(redis->pattern);
         free(redis);
 }
 
@@ -239,7 +243,34 @@ static int command_queue(struct redis *redis, redis_reply_fn callback, void *use
         return 0;
 }
 
-/* The probe reads a key, as polls do. The probe's reply is the last of the login. */
+static void set_up(struct redis *redis)
+{
+        redis->phase = PHASE_UP;
+        redis->up_at = clock_now(CLOCK_MONOTONIC);
+        redis->connection_count++;
+        set_state(redis, REDIS_STATE_CONNECTED, &(struct error_report){0});
+}
+
+static void on_subscribed(struct redis *redis, const redisReply *reply, _unused_ void *userdata)
+{
+        if (!reply || redis->phase != PHASE_LOGIN)
+                return;
+        if (reply->type == REDIS_REPLY_ERROR)
+                attempt_refused(redis, reply->str,
+                                "events cannot be read: Redis refuses the command PSUBSCRIBE");
+        else
+                set_up(redis);
+}
+
+static void subscribe(struct redis *redis)
+{
+        const char *const argv[] = {"PSUBSCRIBE", redis->pattern};
+
+        if (command_queue(redis, on_subscribed, NULL, ELEMENTSOF(argv), argv, NULL) < 0)
+                attempt_failed(redis, "cannot log in: out of memory");
+}
+
+/* The probe reads a key, as polls do. The probe's reply is the last of the login, but for a subscription. */
 static void on_probe(struct redis *redis, const redisReply *reply, _unused_ void *userdata)
 {
         if (!reply || redis->phase != PHASE_LOGIN)
@@ -252,10 +283,10 @@ static void on_probe(struct redis *redis, const redisReply *reply, _unused_ void
                 attempt_failed(redis, "the server is not a Redis. Check url");
                 return;
         }
-        redis->phase = PHASE_UP;
-        redis->up_at = clock_now(CLOCK_MONOTONIC);
-        redis->connection_count++;
-        set_state(redis, REDIS_STATE_CONNECTED, &(struct error_report){0});
+        if (redis->pattern)
+                subscribe(redis);
+        else
+                set_up(redis);
 }
 
 static void on_select(struct redis *redis, const redisReply *reply, _unused_ void *userdata)
@@ -449,8 +480,11 @@ static void on_idle(_unused_ struct connection *connection, void *userdata)
 {
         struct redis *redis = userdata;
         static const char *const ping[] = {"PING"};
-        int r = redis->sentinel ? ask_role(redis)
-                                : command_queue(redis, NULL, NULL, ELEMENTSOF(ping), ping, NULL);
+        /* ROLE is not allowed on a subscribed connection. A Sentinel that promotes another master announces
+         * it, and closes the connections to the old one. */
+        int r = redis->sentinel && !redis->pattern
+                        ? ask_role(redis)
+                        : command_queue(redis, NULL, NULL, ELEMENTSOF(ping), ping, NULL);
 
         if (r < 0)
                 attempt_failed(redis, "cannot send a command: out of memory");
@@ -462,6 +496,28 @@ static const struct connection_ops connection_ops = {
         .on_oversized = on_oversized,
         .on_reply = on_reply,
         .on_idle = on_idle,
+};
+
+static void on_message(_unused_ struct connection *connection, const redisReply *reply, void *userdata)
+{
+        struct redis *redis = userdata;
+        const size_t last = reply->elements - 1;
+        const struct field channel = {reply->element[last - 1]->str, reply->element[last - 1]->len};
+        const struct field text = {reply->element[last]->str, reply->element[last]->len};
+
+        if (redis->phase != PHASE_UP)
+                return;
+        redis_enter(redis);
+        redis->on_message(redis, &channel, &text, redis->message_userdata);
+        redis_leave(redis);
+}
+
+static const struct connection_ops subscriber_ops = {
+        .on_up = on_up,
+        .on_lost = on_lost,
+        .on_reply = on_reply,
+        .on_idle = on_idle,
+        .on_message = on_message,
 };
 
 /* Adds the password of the settings, and their user, if the URL has no password. */
@@ -535,6 +591,20 @@ int redis_probe(struct redis *redis, const char *key)
         return 0;
 }
 
+int redis_subscribe(struct redis *redis, const char *pattern, redis_message_fn on_message_fn, void *userdata)
+{
+        char *copy = strdup(pattern);
+
+        if (!copy)
+                return -ENOMEM;
+        free(redis->pattern);
+        redis->pattern = copy;
+        redis->on_message = on_message_fn;
+        redis->message_userdata = userdata;
+        connection_set_ops(redis->connection, &subscriber_ops);
+        return 0;
+}
+
 void redis_connect_by(struct redis *redis, struct connector *connector)
 {
         redis->endpoint.connector = connector;
@@ -568,7 +638,7 @@ static bool is_oversized(struct redis *redis, const struct question *question)
 int redis_command(struct redis *redis, redis_reply_fn callback, void *userdata, int argc,
                   const char *const argv[], const size_t argvlen[])
 {
-        if (redis->phase != PHASE_UP)
+        if (redis->phase != PHASE_UP || redis->pattern)
                 return -ENOTCONN;
         if (redis->sentinel && usec_sub(clock_now(CLOCK_MONOTONIC), redis->role_at) >= ROLE_USEC) {
                 int r = ask_role(redis);
@@ -616,6 +686,11 @@ const char *redis_url_text(const struct redis *redis)
 const char *redis_server_text(const struct redis *redis)
 {
         return redis->sentinel && redis->phase == PHASE_UP ? redis->server_text : NULL;
+}
+
+unsigned redis_database(const struct redis *redis)
+{
+        return redis->url.db;
 }
 
 usec_t redis_rtt_usec(const struct redis *redis)

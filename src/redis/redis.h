@@ -4,6 +4,7 @@
  * The process must ignore SIGPIPE: hiredis writes without MSG_NOSIGNAL. */
 #pragma once
 
+#include "base/field.h"
 #include "base/usec.h"
 #include "wire/quoted.h"
 #include <stddef.h>
@@ -51,6 +52,14 @@ int redis_new(sd_event *event, const struct redis_settings *settings, struct tls
  * forbids other keys. Call before the loop runs. Returns 0 or -ENOMEM. */
 int redis_probe(struct redis *redis, const char *key);
 
+/* Has each connection subscribe to a pattern of channels: it counts as up once the server has confirmed that.
+ * on_message() is called from the loop for each message; channel and text are valid during the call, and the
+ * callback may do anything, including redis_free(). Such a connection takes no commands. Call before the loop
+ * runs. Returns 0 or -ENOMEM. */
+typedef void (*redis_message_fn)(struct redis *redis, const struct field *channel, const struct field *text,
+                                 void *userdata);
+int redis_subscribe(struct redis *redis, const char *pattern, redis_message_fn on_message, void *userdata);
+
 /* Has the Unix socket of the URL opened by the connector, which must outlive the object. Call before the loop
  * runs. */
 void redis_connect_by(struct redis *redis, struct connector *connector);
@@ -82,6 +91,8 @@ const struct error_report *redis_error(const struct redis *redis);
 const char *redis_url_text(const struct redis *redis);
 /* With Sentinels, while connected: returns `host:port` of the current master. Otherwise NULL. */
 const char *redis_server_text(const struct redis *redis);
+/* Returns the number of the database. */
+unsigned redis_database(const struct redis *redis);
 /* Returns the duration of the last command; 0: unknown. */
 usec_t redis_rtt_usec(const struct redis *redis);
 /* Returns the number of successful connections. If the number changed, earlier replies may come from another

@@ -200,8 +200,9 @@ static void on_message(_unused_ struct connection *connection, const redisReply 
         const char *text = reply->element[2]->str;
         size_t len = strlen(sentinel->master_name);
 
-        if (sentinel->step != STEP_LISTENING || strcmp(reply->element[1]->str, CHANNEL) != 0 ||
-            strncmp(text, sentinel->master_name, len) != 0 || text[len] != ' ')
+        if (sentinel->step != STEP_LISTENING || reply->elements != 3 ||
+            strcmp(reply->element[1]->str, CHANNEL) != 0 || strncmp(text, sentinel->master_name, len) != 0 ||
+            text[len] != ' ')
                 return;
         text += len;
         for (unsigned word = 0; word < 2; word++) {

@@ -623,6 +623,70 @@ TEST(reports_addresses_from_names)
         ck_assert(!resolve_is_numeric("localhost"));
 }
 
+static unsigned n_messages;
+static char last_message[128];
+
+static void on_message(struct redis *r, const struct field *channel, const struct field *text, void *userdata)
+{
+        ck_assert_ptr_nonnull(r);
+        ck_assert_ptr_eq(userdata, &n_messages);
+        n_messages++;
+        snprintf(last_message, sizeof(last_message), "%.*s %.*s", (int)channel->len, channel->text,
+                 (int)text->len, text->text);
+        if (free_at_reply)
+                redis = redis_free(redis);
+}
+
+static void start_subscribed(const char *pattern)
+{
+        start();
+        ck_assert_int_eq(redis_subscribe(redis, pattern, on_message, &n_messages), 0);
+        run_until(is_up());
+}
+
+TEST(receives_the_messages_of_a_pattern)
+{
+        server_start(0, NULL, NULL);
+        start_subscribed("/*.celeryev/worker.*");
+        ck_assert_int_eq(ask(), -ENOTCONN);
+        server_do("PUBLISH %s %s", "/0.other/worker.online", "unseen");
+        server_do("PUBLISH %s %s", "/0.celeryev/worker.online", "seen");
+        run_until(n_messages == 1);
+        ck_assert_str_eq(last_message, "/0.celeryev/worker.online seen");
+
+        server_kill();
+        run_until(is_down());
+        server_start(0, NULL, NULL);
+        run_until(is_up());
+        server_do("PUBLISH %s %s", "/1.celeryev/worker.offline", "again");
+        run_until(n_messages == 2);
+        ck_assert_str_eq(last_message, "/1.celeryev/worker.offline again");
+}
+
+/* A subscribed connection sends PING, whose reply has another form. */
+TEST(notices_a_frozen_server_while_no_message_arrives)
+{
+        hurry();
+        server_start(0, NULL, NULL);
+        start_subscribed("*");
+        run_until(server_calls("ping") >= 3);
+        ck_assert(is_up());
+        ck_assert_uint_eq(redis_connection_count(redis), 1);
+        ck_assert_int_eq(kill(server_pid, SIGSTOP), 0);
+        run_until(is_down());
+        assert_error("no reply");
+}
+
+TEST(frees_itself_at_a_message)
+{
+        server_start(0, NULL, NULL);
+        start_subscribed("*");
+        free_at_reply = true;
+        server_do("PUBLISH %s %s", "x", "y");
+        run_until(n_messages == 1);
+        ck_assert_ptr_null(redis);
+}
+
 TEST(names_its_states)
 {
         ck_assert_str_eq(redis_state_name(REDIS_STATE_CONNECTING), "connecting");

@@ -36,6 +36,7 @@ struct reader_process {
 struct connecting {
         struct child child;
         struct reader_process *process; /* NULL: the reader process is gone */
+        const char *again;              /* the path of one more connection that was asked for; NULL: none */
 };
 
 static void process_free(struct reader_process *process)
@@ -126,21 +127,29 @@ static void stop(struct reader_process *process)
         (void)signal_child(process->child.pid, SIGKILL);
 }
 
+static void connect_socket(struct reader_process *process, const char *path);
+
 static void on_connecting_exited(struct child *child, const siginfo_t *info _unused_)
 {
         struct connecting *connecting = (struct connecting *)child;
+        struct reader_process *process = connecting->process;
 
-        if (connecting->process)
-                connecting->process->connecting = NULL;
+        if (process)
+                process->connecting = NULL;
+        if (process && process->connections_fd >= 0 && connecting->again)
+                connect_socket(process, connecting->again);
         free(connecting);
 }
 
-/* Makes one connection at a time; io/reader.c bounds how often. Without a connection, the reader's attempt
- * fails after connect_timeout and is repeated. */
+/* Makes one connection at a time, and then one more if asked meanwhile; io/reader.c bounds how often. Without
+ * a connection, the reader's attempt fails after connect_timeout and is repeated. path must stay valid while
+ * the process runs. */
 static void connect_socket(struct reader_process *process, const char *path)
 {
         struct connecting *connecting = process->connecting ? NULL : calloc(1, sizeof(*connecting));
 
+        if (process->connecting)
+                process->connecting->again = path;
         if (!connecting)
                 return;
         pid_t pid;

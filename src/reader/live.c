@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* Hands queries to the live object of a reader; see the header. */
+#include "reader/live.h"
+#include "frameworks/redis_format.h"
+#include "reader/configure.h"
+
+int reader_live_begin(struct reader_live *live, sd_event *event,
+                      const struct reader_configuration *configuration, struct redis *redis,
+                      struct connector *connector)
+{
+        const struct live_format *format = redis_format_of(configuration->framework)->live;
+        struct settings_tls_refusal refusal;
+        int r = 0;
+
+        if (!format)
+                return 0;
+        live->server = (struct live_server){
+                .event = event,
+                .redis = redis,
+                .namespace = configuration->namespace,
+                .database = redis_database(redis),
+        };
+        if (format->subscribes)
+                r = configure_redis(event, configuration, NULL, NULL, &live->server.subscriber, &refusal);
+        if (r >= 0 && format->subscribes && connector)
+                redis_connect_by(live->server.subscriber, connector);
+        if (r >= 0)
+                r = format->begin(&live->server, &live->live);
+        if (r >= 0)
+                live->format = format;
+        return r;
+}
+
+void reader_live_end(struct reader_live *live)
+{
+        redis_free(live->server.subscriber);
+        if (live->format)
+                live->format->end(live->live);
+        *live = (struct reader_live){0};
+}
+
+bool reader_live_ask(struct reader_live *live, struct live_ask *ask)
+{
+        enum query_kind kind = ask->answer->kind;
+
+        if (!live->format)
+                return false;
+        /* A scan costs the server nothing, so all hosts may scan at once. */
+        if (kind == QUERY_SCANNERS || kind == QUERY_SCAN_LEAVE) {
+                ask->answer->scanners.blind = kind == QUERY_SCANNERS;
+                ask->done(ask);
+                return true;
+        }
+        if (!live->format->asks[kind])
+                return false;
+        live->format->asks[kind](live->live, ask);
+        return true;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* The live object of a reader, for a framework that has one (frameworks/live_format.h). */
+#pragma once
+
+#include "frameworks/live_format.h"
+#include "queries/configuration.h"
+
+struct connector; /* redis/connection.h */
+
+/* All zeros: the framework keeps records. */
+struct reader_live {
+        const struct live_format *format;
+        struct live_server server;
+        struct live *live;
+};
+
+/* Makes the object, and its connection if it subscribes. redis: for commands. connector: opens Unix sockets;
+ * NULL: the connection does so itself. Call before the loop runs the connections. Returns 0 or -errno; call
+ * reader_live_end() in both cases. */
+int reader_live_begin(struct reader_live *live, sd_event *event,
+                      const struct reader_configuration *configuration, struct redis *redis,
+                      struct connector *connector);
+/* Call after redis was freed. Ends the asks that the object holds. */
+void reader_live_end(struct reader_live *live);
+
+/* Returns true if the object answers this query. Then the query is answered within this call, or later. */
+bool reader_live_ask(struct reader_live *live, struct live_ask *ask);
