@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* BullMQ's queues and jobs in Redis. A queue is a list of the ids of jobs that wait, with the oldest at its
- * end, and further lists and sets beside it; a job is a hash. BullMQ keeps no list of all queues: those with a
- * worker are in the names of connections. */
+ * end, and further lists and sets beside it; a job is a hash. BullMQ keeps no list of all queues: those with
+ * a worker are in the names of connections. */
 #include "frameworks/bullmq/clients.h"
 #include "frameworks/decode.h"
 #include "frameworks/decode_job.h"
@@ -9,6 +9,7 @@
 #include "frameworks/redis_format.h"
 #include "model/job.h"
 #include "redis/redis_command.h"
+#include "wire/json.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -58,11 +58,11 @@ struct process {
         bool waits;
 
         /* Kept from round to round: */
-        usec_t sent;           /* the last sign of life, CLOCK_MONOTONIC */
-        uint64_t jobs;         /* a sum over its running jobs */
-        char *lock;            /* owned: the key of the lock of a running job; NULL: none */
-        usec_t lock_expires;   /* 0: not known */
-        bool jobs_known;       /* jobs and lock are known */
+        usec_t sent;         /* the last sign of life, CLOCK_MONOTONIC */
+        uint64_t jobs;       /* a sum over its running jobs */
+        char *lock;          /* owned: the key of the lock of a running job; NULL: none */
+        usec_t lock_expires; /* 0: not known */
+        bool jobs_known;     /* jobs and lock are known */
 
         /* Of the current round, if asked: */
         bool asked;
@@ -77,8 +77,8 @@ struct process {
 
 /* A queue that a process serves which sqmgr has asked for. */
 struct served {
-        char *name;    /* owned */
-        unsigned peak; /* the most jobs that one process was seen to run at once */
+        char *name;                               /* owned */
+        unsigned peak;                            /* the most jobs that one process was seen to run at once */
         bool asked, failed, limit_asked, limited; /* of the current round */
 };
 
@@ -154,9 +154,9 @@ static int compare_name(const void *name, const void *queue)
 
 static struct served *find_queue(const struct live *live, const char *name)
 {
-        return live->n_queues == 0 ? NULL
-                                   : bsearch(name, live->queues, live->n_queues, sizeof(*live->queues),
-                                             compare_name);
+        return live->n_queues == 0
+                       ? NULL
+                       : bsearch(name, live->queues, live->n_queues, sizeof(*live->queues), compare_name);
 }
 
 /* Returns the queue, or NULL if there are too many or memory is short. Moves other queues. */
@@ -260,7 +260,8 @@ static void judge_links(struct process *process, bool is_new, usec_t began_at, u
                 process->sent = MAX(process->sent, usec_sub(now, idle));
 }
 
-/* Makes the processes of the sorted links, and keeps what was known of them. Returns false if memory is short.
+/* Makes the processes of the sorted links, and keeps what was known of them. Returns false if memory is
+ * short.
  */
 static bool make_processes(struct live *live, struct process *old, size_t n_old)
 {
@@ -381,8 +382,8 @@ static bool take_job(struct live *live, size_t index, const struct field *job)
 {
         struct served *queue = &live->queues[index];
         const struct field name = {queue->name, strlen(queue->name)};
-        _cleanup_free_ char *worker = job[JOB_WORKER].text ? strndup(job[JOB_WORKER].text, job[JOB_WORKER].len)
-                                                           : NULL;
+        _cleanup_free_ char *worker =
+                job[JOB_WORKER].text ? strndup(job[JOB_WORKER].text, job[JOB_WORKER].len) : NULL;
         struct process *process = worker ? find_process(live, worker) : NULL;
 
         if (!process || !process->asked)
@@ -439,8 +440,8 @@ static void ask_active(struct live *live)
                         live->lost = true;
                         return;
                 }
-                const char *const argv[] = {"SORT", key, "BY",  "nosort", "GET", "#", "GET", worker,
-                                            "GET",  name, "GET", start};
+                const char *const argv[] = {"SORT", key,    "BY",  "nosort", "GET", "#",
+                                            "GET",  worker, "GET", name,     "GET", start};
                 send_command(live, take_active, i, live->with_jobs ? ELEMENTSOF(argv) : 8, argv);
         }
 }
@@ -519,8 +520,8 @@ static void judge_limits(struct live *live)
         for (size_t i = 0; i < live->n_processes; i++) {
                 struct process *process = &live->processes[i];
 
-                for (size_t n = 0; n < process->n_links && process->asked && process->busy == 0 && !process->waits;
-                     n++) {
+                for (size_t n = 0;
+                     n < process->n_links && process->asked && process->busy == 0 && !process->waits; n++) {
                         const struct served *queue = find_queue(live, process->links[n].queue);
 
                         if (queue && queue->limited)
@@ -730,7 +731,7 @@ static char *probe_key(const char *namespace)
         return decode_key(bullmq_prefix(namespace), "sqmgr", NULL);
 }
 
-static void live_free(struct live *live)
+static void live_end(struct live *live)
 {
         if (!live)
                 return;
@@ -745,7 +746,7 @@ static void live_free(struct live *live)
         free(live);
 }
 
-static int live_new(const struct live_server *server, struct live **ret)
+static int live_begin(const struct live_server *server, struct live **ret)
 {
         struct live *live = calloc(1, sizeof(*live));
 
@@ -758,7 +759,7 @@ static int live_new(const struct live_server *server, struct live **ret)
         if (r >= 0)
                 r = sd_event_source_set_priority(live->begin, PRIORITY);
         if (r < 0) {
-                live_free(live);
+                live_end(live);
                 return r;
         }
         *ret = live;
@@ -767,12 +768,13 @@ static int live_new(const struct live_server *server, struct live **ret)
 
 const struct live_format bullmq_live_format = {
         .probe_key = probe_key,
-        .new = live_new,
-        .free = live_free,
-        .asks = {
-                [QUERY_HEARTBEAT] = ask,
-                [QUERY_WORK_LIST] = ask,
-                [QUERY_SCAN] = ask,
-                [QUERY_JOBS] = ask,
-        },
+        .begin = live_begin,
+        .end = live_end,
+        .asks =
+                {
+                        [QUERY_HEARTBEAT] = ask,
+                        [QUERY_WORK_LIST] = ask,
+                        [QUERY_SCAN] = ask,
+                        [QUERY_JOBS] = ask,
+                },
 };
