@@ -26,7 +26,7 @@ struct queues_found {
         usec_t realtime;     /* wall clock at the start of the reading */
         const char *namespace;
         unsigned database;
-        bool done_known;     /* `done` is valid: the total of jobs ever done in this Redis */
+        bool done_known; /* `done` is valid: the total of jobs ever done in this Redis */
         uint64_t done;
         void *measures; /* the framework's data that persists between readings; NULL: all queues are read */
 };

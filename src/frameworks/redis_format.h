@@ -10,16 +10,20 @@ struct queues_format;       /* frameworks/queue_reader.h */
 struct requeue_format;      /* frameworks/requeue.h */
 struct live_format;         /* frameworks/live_format.h */
 struct traits;
+struct field; /* base/field.h */
 
 struct redis_format {
         const struct traits *traits;
         /* Either heartbeats or live is set. */
-        const struct heartbeat_format *heartbeats; /* the workers write records */
-        const struct live_format *live;            /* the reader observes the workers */
+        const struct heartbeat_format *heartbeats;      /* the workers write records */
+        const struct live_format *live;                 /* the reader observes the workers */
         const struct running_jobs_format *running_jobs; /* NULL if the traits have no work list, or
-                                                           * if live answers QUERY_JOBS */
+                                                         * if live answers QUERY_JOBS */
         const struct queues_format *queues;             /* NULL: queues are unknown */
         const struct requeue_format *requeue;           /* NULL if the traits have no rescue */
+        /* Counts, in the reply to CLIENT LIST, the connections of workers whose name does not show their
+         * process. NULL: the names of connections mean nothing. */
+        size_t (*count_nameless)(const struct field *clients, const char *namespace, unsigned database);
 };
 
 extern const struct redis_format sidekiq_redis_format, native_redis_format, rq_redis_format,

@@ -50,6 +50,7 @@ struct traits {
         bool stop_chosen;
         bool jobs_outlive_it;  /* each job runs in a child process that continues if the worker is killed */
         bool uncaught_is_stop; /* a worker that does not catch the quiet signal is stopped instead */
+        bool app_catches;      /* the library reacts to no signals: the application has to catch them */
         bool can_preload;      /* workers can be forked from a process that has the application loaded */
         bool reports_queues;   /* workers report their queues, and the waiting jobs can be read */
 

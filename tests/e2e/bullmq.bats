@@ -130,3 +130,52 @@ calls() { redis info commandstats | sed -n "s/^cmdstat_$1:calls=\([0-9]*\),.*/\1
         wait_until 30 gone "$old"
         nothing_lost 2
 }
+
+doctor_finds() { sqmgrctl doctor --json | jq -e "any(.findings[]; $1)"; } # CONDITION
+
+@test "bullmq: an application without a handler for TSTP gets TERM at once and ends its jobs; doctor names what is missing" {
+        bullmq_fleet without-quiet
+        forge bull:bWFpbHM=
+        wait_until 10 forged 1
+        wait_until 10 doctor_finds '.level == "warning" and (.text | test("SIGTSTP"))'
+        wait_until 10 doctor_finds '.level == "warning" and (.text | test("without a name of that form: 1"))'
+        bullmq add mails 2 "{\"hold\":\"$folder/release\"}"
+        wait_until 20 busy_is 2
+        old=$(worker_pids)
+        sqmgrctl restart
+        wait_until 30 event_count_is quiet-uncaught 1
+        wait_until 30 fleet_is '.active == 2 and .generation == 2'
+        [ "$(jobs_done)" = 0 ]
+        touch "$folder/release"
+        wait_until 30 gone "$old"
+        nothing_lost 2
+        fleet_is '.crash.count == 0'
+}
+
+@test "bullmq: 100 jobs of 2 to 20 seconds through restarts, a replacement for memory, scaling and a restart of Redis" {
+        [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes three minutes'
+        drain_delay=5
+        bullmq_fleet '' 'memory_threshold = 400M' 'max_processes = 12'
+        sqmgrctl scale default 3
+        bullmq add mails 99 '{"ms":2000,"most":20000}'
+        bullmq add reports 1 "{\"ms\":15000,\"leak\":500}"
+        wait_until 30 busy_is 7
+        wait_until 30 fleet_is 'any(.workers[]; .state == "quiet" and .reason == "memory")'
+        run -0 sqmgrctl restart --wait=drained --timeout 240s
+        sqmgrctl scale default 5
+        wait_until 60 busy_is 10
+        old=$(worker_pids)
+        sqmgrctl restart
+        wait_until 60 fleet_is '.quiet == 5 and .active == 5'
+        redis save
+        kill -KILL "$redis_pid"
+        wait_until 20 redis_state_is down
+        start_redis
+        wait_until 20 redis_state_is connected
+        wait_until 120 gone "$old"
+        sqmgrctl scale default 1
+        wait_until 120 fleet_is '(.workers | length) == 1'
+        wait_until 300 has_done 100
+        nothing_lost 100
+        fleet_is '.crash.count == 0 and .generation == 3'
+}

@@ -16,6 +16,7 @@ const struct traits bullmq_traits = {
         .reports_busy = true,
         .reports_queues = true,
         .quiet_is_silent = true,
+        .app_catches = true,
         /* BullMQ reacts to no signal. The application quiets its workers if it catches the signal. */
         .uncaught_is_stop = true,
         /* A worker that waits asks Redis again each drainDelay, by default 5 s, at most 10 s later while jobs

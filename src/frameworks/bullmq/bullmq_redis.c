@@ -13,6 +13,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* BullMQ has times in milliseconds. */
+#define TIME_MAX_MSEC (UINT64_MAX / 4 / USEC_PER_MSEC)
+
 const char *bullmq_prefix(const char *namespace)
 {
         return namespace && *namespace ? namespace : BULLMQ_PREFIX;
@@ -67,7 +70,7 @@ int bullmq_job_decode(struct job *job)
         }
         if (at != end + 1 || texts[1][0] == '\0')
                 return -EINVAL;
-        if (decode_count(texts[3], strlen(texts[3]), UINT64_MAX / 2 / USEC_PER_MSEC, &ms))
+        if (decode_count(texts[3], strlen(texts[3]), TIME_MAX_MSEC, &ms))
                 job->started_usec = ms * USEC_PER_MSEC;
         job->queue = strdup(texts[0]);
         job->jid = strdup(texts[1]);
@@ -124,8 +127,8 @@ static bool add_delay(struct queues_found *found, const struct field *options, u
                 return true;
         if (!queues_may_decode(found, options->len) || decode_job(options->text, options->len, &root) < 0)
                 return false;
-        json_int_t delay = json_integer_value(json_object_get(root, "delay"));
-        if (delay > 0 && (uint64_t)delay < UINT64_MAX / 2 / USEC_PER_MSEC)
+        double delay = json_number_value(json_object_get(root, "delay"));
+        if (delay > 0 && delay < (double)TIME_MAX_MSEC)
                 *since += (usec_t)delay * USEC_PER_MSEC;
         return true;
 }
@@ -142,7 +145,7 @@ static int take_oldest(const redisReply *reply, struct queues_found *found)
         if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 0)
                 queue->latency_known |= queue->size == 0;
         if (!created.text || reply_element(reply, 2).text ||
-            !decode_count(created.text, created.len, UINT64_MAX / 2 / USEC_PER_MSEC, &ms))
+            !decode_count(created.text, created.len, TIME_MAX_MSEC, &ms))
                 return 0;
         since = ms * USEC_PER_MSEC;
         usec_t known = queue->latency_known ? queue->latency : 0;
@@ -197,8 +200,21 @@ const struct queues_format bullmq_queues = {
         .take_service = take_service,
 };
 
+static size_t count_nameless(const struct field *clients, const char *namespace, unsigned database)
+{
+        struct field text = *clients, line;
+        struct bullmq_client client;
+        size_t n = 0;
+
+        while (bullmq_next_line(&text, &line))
+                n += bullmq_client_parse(&line, bullmq_prefix(namespace), database, &client) &&
+                     !client.identity.text;
+        return n;
+}
+
 const struct redis_format bullmq_redis_format = {
         .traits = &bullmq_traits,
         .live = &bullmq_live_format,
         .queues = &bullmq_queues,
+        .count_nameless = count_nameless,
 };
