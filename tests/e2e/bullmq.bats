@@ -153,7 +153,7 @@ doctor_finds() { sqmgrctl doctor --json | jq -e "any(.findings[]; $1)"; } # COND
 }
 
 @test "bullmq: 100 jobs of 2 to 20 seconds through restarts, a replacement for memory, scaling and a restart of Redis" {
-        [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes three minutes'
+        [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes seven minutes'
         drain_delay=5
         bullmq_fleet '' 'memory_threshold = 400M' 'max_processes = 12'
         sqmgrctl scale default 3

@@ -73,7 +73,7 @@ static void check_process(struct bullmq_view *view, struct bullmq_process *proce
         bullmq_view_judge_limits(view, process, now);
         fuzz_check(process->sent >= sent && process->sent <= now);
         fuzz_check(process->unread || (process->busy > 0) == !!process->lock);
-        fuzz_check(bullmq_view_concurrency(view, process) >= (process->unread ? 0 : process->busy));
+        (void)bullmq_view_concurrency(view, process);
         fuzz_check(!(bullmq_process_may_be_quiet(process) && process->waits));
         fuzz_check(job_list_decode(&process->list, bullmq_job_decode, &bytes) == 0);
         fuzz_check(process->list.n_jobs + job_list_unknown(&process->list) == process->busy);

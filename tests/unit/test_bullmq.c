@@ -283,6 +283,18 @@ TEST(a_queue_that_could_not_be_read_leaves_the_process_unread)
         ck_assert(!process->unread);
 }
 
+/* The connection of one worker is made anew while the worker runs a job. */
+TEST(a_job_counts_though_the_connection_of_its_worker_is_lost)
+{
+        see(MAILS "age=99 idle=9 flags=N db=0\n" MORE "age=99 idle=9 flags=N db=0\n");
+        struct bullmq_process *process = see(MORE "age=99 idle=9 flags=N db=0\n");
+
+        job("mails", "1", "vm:7");
+        judged(process);
+        ck_assert(!process->unread);
+        ck_assert_uint_eq(process->busy, 1);
+}
+
 TEST(too_many_forged_queues_leave_the_process_unread)
 {
         char text[BULLMQ_QUEUES_OF_PROCESS_MAX * 80 + 80] = MAILS "age=99 idle=9 flags=N db=0\n";
@@ -294,6 +306,9 @@ TEST(too_many_forged_queues_leave_the_process_unread)
         judged(process);
         ck_assert(process->unread);
         ck_assert_uint_eq(view.n_queues, 0);
+        process = see(MAILS "age=99 idle=9 flags=N db=0\n");
+        judged(process);
+        ck_assert(!process->unread);
 }
 
 TEST(counts_what_a_process_can_run_at_once)

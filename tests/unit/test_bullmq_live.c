@@ -203,7 +203,7 @@ TEST(a_lost_connection_ends_all_queries)
         ck_assert_int_eq(answered.status, ANSWER_LOST);
 }
 
-/* Without this command nothing is known of any worker, so the operator is told why. */
+/* Without this command nothing is known of any worker, so the connection counts as down. */
 TEST(a_server_that_forbids_the_list_counts_as_down)
 {
         server_do("ACL SETUSER default -client|list");

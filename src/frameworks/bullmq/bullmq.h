@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The external interfaces of a process that runs workers of BullMQ, versions 5 and 6.
  *
- * BullMQ keeps no record of its workers. What Redis shows of them is the names of their connections, and the
+ * BullMQ keeps no record of its workers. Redis shows the names of their connections, and the
  * lists of active jobs. Each Worker has a connection of its own to wait for jobs, which BullMQ names
  * `PREFIX:BASE64(QUEUE):w:NAME`. The application gives the same NAME to all workers of a process:
  * `HOST:PID`, which is the identity. BullMQ also writes NAME into each job that a worker takes. */
@@ -22,6 +22,9 @@ extern const struct queues_format bullmq_queues;
 
 /* BullMQ's prefix of names and keys unless the application sets another. */
 #define BULLMQ_PREFIX "bull"
+
+/* The limit of BullMQ's times, which are in milliseconds. */
+#define BULLMQ_TIME_MAX_MSEC (UINT64_MAX / 4 / 1000)
 
 /* Returns the prefix: the namespace if there is one. */
 const char *bullmq_prefix(const char *namespace);

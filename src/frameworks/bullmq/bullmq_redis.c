@@ -13,71 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* BullMQ has times in milliseconds. */
-#define TIME_MAX_MSEC (UINT64_MAX / 4 / USEC_PER_MSEC)
-
-const char *bullmq_prefix(const char *namespace)
-{
-        return namespace && *namespace ? namespace : BULLMQ_PREFIX;
-}
-
-char *bullmq_key(const char *namespace, const char *name, const char *queue)
-{
-        char *key;
-
-        if (!queue)
-                return strdup(name);
-        return asprintf(&key, "%s:%s:%s", bullmq_prefix(namespace), queue, name) < 0 ? NULL : key;
-}
-
-/* Appends a text and a NUL. A missing text is empty, and so is one with a NUL: no name of BullMQ has one. */
-static char *append(char *at, const struct field *text)
-{
-        bool usable = text->text && !memchr(text->text, '\0', text->len);
-
-        if (usable)
-                memcpy(at, text->text, text->len);
-        at += usable ? text->len : 0;
-        *at = '\0';
-        return at + 1;
-}
-
-char *bullmq_job_entry(const char *queue, const struct field texts[static 3], size_t *ret_len)
-{
-        const struct field first = {queue, strlen(queue)};
-        char *entry = malloc(first.len + texts[0].len + texts[1].len + texts[2].len + 4), *at = entry;
-
-        if (!entry)
-                return NULL;
-        at = append(at, &first);
-        for (size_t i = 0; i < 3; i++)
-                at = append(at, &texts[i]);
-        *ret_len = (size_t)(at - entry) - 1;
-        return entry;
-}
-
-int bullmq_job_decode(struct job *job)
-{
-        const char *at = job->entry, *end = job->entry + job->entry_len;
-        const char *texts[4];
-        unsigned long long ms;
-
-        for (size_t i = 0; i < ELEMENTSOF(texts); i++) {
-                if (at > end)
-                        return -EINVAL;
-                texts[i] = at;
-                at += strlen(at) + 1;
-        }
-        if (at != end + 1 || texts[1][0] == '\0')
-                return -EINVAL;
-        if (decode_count(texts[3], strlen(texts[3]), TIME_MAX_MSEC, &ms))
-                job->started_usec = ms * USEC_PER_MSEC;
-        job->queue = strdup(texts[0]);
-        job->jid = strdup(texts[1]);
-        job->class = strdup(texts[2]);
-        return job->queue && job->jid && job->class ? 0 : -ENOMEM;
-}
-
 static int add_once(struct queues *queues, const char *name)
 {
         for (size_t i = 0; i < queues->n; i++)
@@ -128,7 +63,7 @@ static bool add_delay(struct queues_found *found, const struct field *options, u
         if (!queues_may_decode(found, options->len) || decode_job(options->text, options->len, &root) < 0)
                 return false;
         double delay = json_number_value(json_object_get(root, "delay"));
-        if (delay > 0 && delay < (double)TIME_MAX_MSEC)
+        if (delay > 0 && delay < (double)BULLMQ_TIME_MAX_MSEC)
                 *since += (usec_t)delay * USEC_PER_MSEC;
         return true;
 }
@@ -145,7 +80,7 @@ static int take_oldest(const redisReply *reply, struct queues_found *found)
         if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 0)
                 queue->latency_known |= queue->size == 0;
         if (!created.text || reply_element(reply, 2).text ||
-            !decode_count(created.text, created.len, TIME_MAX_MSEC, &ms))
+            !decode_count(created.text, created.len, BULLMQ_TIME_MAX_MSEC, &ms))
                 return 0;
         since = ms * USEC_PER_MSEC;
         usec_t known = queue->latency_known ? queue->latency : 0;

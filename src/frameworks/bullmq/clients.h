@@ -12,7 +12,7 @@
 /* More processes than one Redis serves, by their named connections. Further connections are ignored. */
 #define BULLMQ_CLIENTS_MAX 32768
 
-/* One connection. */
+/* A connection. */
 struct bullmq_client {
         char queue[QUEUE_NAME_MAX + 1];
         struct field identity; /* points into the line; absent: the worker has no name, or not `HOST:PID` */

@@ -10,8 +10,18 @@
 /* A lock that expires later than before was renewed. The two times differ by the duration of commands. */
 #define RENEWED_USEC USEC_PER_SEC
 
+static void forget_queues(struct bullmq_process *process)
+{
+        for (size_t i = 0; i < process->n_queues; i++)
+                free(process->queues[i]);
+        free(process->queues);
+        process->queues = NULL;
+        process->n_queues = 0;
+}
+
 static void process_clear(struct bullmq_process *process)
 {
+        forget_queues(process);
         free(process->lock);
         free(process->new_lock);
         job_list_clear(&process->list);
@@ -130,12 +140,29 @@ static bool take_links(struct bullmq_view *view, struct field text)
         return true;
 }
 
-static void add_to_process(struct bullmq_process *process, const struct bullmq_link *link)
+/* Adds the queue unless the process has it, or more than are read. Returns false if memory is short. */
+static bool serve(struct bullmq_process *process, const char *queue)
+{
+        for (size_t i = 0; i < process->n_queues; i++)
+                if (strcmp(process->queues[i], queue) == 0)
+                        return true;
+        if (process->n_queues > BULLMQ_QUEUES_OF_PROCESS_MAX)
+                return true;
+        char **queues = reallocarray(process->queues, process->n_queues + 1, sizeof(*queues));
+        if (!queues)
+                return false;
+        process->queues = queues;
+        queues[process->n_queues] = strdup(queue);
+        return queues[process->n_queues] && ++process->n_queues;
+}
+
+static bool add_to_process(struct bullmq_process *process, const struct bullmq_link *link)
 {
         process->n_links++;
         process->age = MIN(process->age, link->age);
         process->idle = MIN(process->idle, link->idle);
         process->waits |= link->waits;
+        return serve(process, link->queue);
 }
 
 /* Takes over what is kept of the same process in `old`, which is sorted too. */
@@ -148,6 +175,12 @@ static void begin_process(struct bullmq_process *process, const struct bullmq_li
         if (*at == old->n_processes || strcmp(old->processes[*at].links->identity, link->identity) != 0)
                 return;
         struct bullmq_process *before = &old->processes[*at];
+        /* Forged names that have gone must not keep the process unread. */
+        if (before->n_queues > BULLMQ_QUEUES_OF_PROCESS_MAX)
+                forget_queues(before);
+        process->queues = TAKE_PTR(before->queues);
+        process->n_queues = before->n_queues;
+        before->n_queues = 0;
         process->sent = before->sent;
         process->jobs = before->jobs;
         process->lock = TAKE_PTR(before->lock);
@@ -165,7 +198,8 @@ static bool make_processes(struct bullmq_view *view, struct bullmq_view *old)
 
                 if (i == 0 || strcmp(link->identity, link[-1].identity) != 0)
                         begin_process(&view->processes[view->n_processes++], link, old, &at);
-                add_to_process(&view->processes[view->n_processes - 1], link);
+                if (!add_to_process(&view->processes[view->n_processes - 1], link))
+                        return false;
         }
         return view->processes;
 }
@@ -216,9 +250,9 @@ void bullmq_view_ask(struct bullmq_view *view, const char *identity)
                 return;
         process->asked = true;
         process->counted_queue = SIZE_MAX;
-        process->unread = process->n_links > BULLMQ_QUEUES_OF_PROCESS_MAX;
-        for (size_t i = 0; i < process->n_links && !process->unread; i++) {
-                struct bullmq_queue *queue = add_queue(view, process->links[i].queue);
+        process->unread = process->n_queues > BULLMQ_QUEUES_OF_PROCESS_MAX;
+        for (size_t i = 0; i < process->n_queues && !process->unread; i++) {
+                struct bullmq_queue *queue = add_queue(view, process->queues[i]);
 
                 process->unread = !queue;
                 if (queue)
@@ -276,8 +310,8 @@ int bullmq_view_take_job(struct bullmq_view *view, size_t index, bool list,
 
 void bullmq_view_judge_jobs(const struct bullmq_view *view, struct bullmq_process *process, usec_t asked_at)
 {
-        for (size_t i = 0; i < process->n_links && !process->unread; i++) {
-                const struct bullmq_queue *queue = bullmq_view_find_queue(view, process->links[i].queue);
+        for (size_t i = 0; i < process->n_queues && !process->unread; i++) {
+                const struct bullmq_queue *queue = bullmq_view_find_queue(view, process->queues[i]);
 
                 process->unread = !queue || queue->failed;
         }
@@ -304,8 +338,8 @@ void bullmq_process_take_lock(struct bullmq_process *process, usec_t left, usec_
 
 void bullmq_view_judge_limits(const struct bullmq_view *view, struct bullmq_process *process, usec_t asked_at)
 {
-        for (size_t i = 0; i < process->n_links && process->busy == 0 && !process->waits; i++) {
-                const struct bullmq_queue *queue = bullmq_view_find_queue(view, process->links[i].queue);
+        for (size_t i = 0; i < process->n_queues && process->busy == 0 && !process->waits; i++) {
+                const struct bullmq_queue *queue = bullmq_view_find_queue(view, process->queues[i]);
 
                 if (queue && queue->limited)
                         process->sent = asked_at;
@@ -317,20 +351,14 @@ bool bullmq_process_may_be_quiet(const struct bullmq_process *process)
         return !process->waits && process->age >= BULLMQ_SETTLED_SECONDS;
 }
 
-/* Two workers of a process may serve the same queue. */
-static bool is_first(const struct bullmq_process *process, size_t link)
-{
-        return link == 0 || strcmp(process->links[link].queue, process->links[link - 1].queue) != 0;
-}
-
 unsigned bullmq_view_concurrency(const struct bullmq_view *view, const struct bullmq_process *process)
 {
         unsigned sum = 0;
 
-        for (size_t i = 0; i < process->n_links; i++) {
-                const struct bullmq_queue *queue = bullmq_view_find_queue(view, process->links[i].queue);
+        for (size_t i = 0; i < process->n_queues; i++) {
+                const struct bullmq_queue *queue = bullmq_view_find_queue(view, process->queues[i]);
 
-                sum += queue && is_first(process, i) ? queue->peak : 0;
+                sum += queue ? queue->peak : 0;
         }
         return sum;
 }
@@ -342,12 +370,12 @@ struct heartbeat_info *bullmq_process_info(const struct bullmq_process *process)
                                               : calloc(1, sizeof(*info) + HEARTBEAT_QUEUES_MAX + 1);
         size_t used = 0;
 
-        for (size_t i = 0; i < process->n_links && info; i++) {
-                size_t size = strlen(process->links[i].queue) + 1;
+        for (size_t i = 0; i < process->n_queues && info; i++) {
+                size_t size = strlen(process->queues[i]) + 1;
 
-                if (!is_first(process, i) || used + size > HEARTBEAT_QUEUES_MAX)
+                if (used + size > HEARTBEAT_QUEUES_MAX)
                         continue;
-                memcpy(info->queues + used, process->links[i].queue, size);
+                memcpy(info->queues + used, process->queues[i], size);
                 used += size;
         }
         return info;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is known of the processes that run workers of BullMQ on one server, and how it is judged. Pure: the
- * replies and the times are handed in.
+/* The processes that run workers of BullMQ on one server, as Redis shows them, and the judgement of that.
+ * Pure: the replies and the times are handed in.
  *
  * BullMQ writes no heartbeat, and a frozen process keeps its connections. So a connection that exists is no
  * sign of life. The following are; the time of the last one is the time of the heartbeat:
@@ -41,12 +41,15 @@ struct bullmq_link {
 };
 
 struct bullmq_process {
-        const struct bullmq_link *links; /* one or more, sorted by queue */
+        const struct bullmq_link *links; /* at least one */
         size_t n_links;
         uint64_t age, idle; /* the least of its links */
         bool waits;
 
         /* Kept from round to round: */
+        char **queues; /* owned, as its elements: all queues that were seen, as one connection may be lost
+                        * while a job of its worker runs */
+        size_t n_queues;
         usec_t sent;         /* the last sign of life, CLOCK_MONOTONIC */
         uint64_t jobs;       /* a sum over its running jobs */
         char *lock;          /* owned: the key of the lock of a running job; NULL: none */

@@ -159,8 +159,8 @@ static void take_limit(struct live *live, size_t index, const redisReply *reply)
 
 static void ask_limits(struct live *live, const struct bullmq_process *process)
 {
-        for (size_t i = 0; i < process->n_links; i++) {
-                struct bullmq_queue *queue = bullmq_view_find_queue(&live->view, process->links[i].queue);
+        for (size_t i = 0; i < process->n_queues; i++) {
+                struct bullmq_queue *queue = bullmq_view_find_queue(&live->view, process->queues[i]);
 
                 if (!queue || queue->limit_asked)
                         continue;
