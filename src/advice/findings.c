@@ -317,6 +317,38 @@ static void check_signals(struct findings *findings, const struct doctor_worker 
         }
 }
 
+/* True if a word of the command is this option, with or without `=VALUE`. A shell has several words in one
+ * argument. */
+static bool command_has(char *const *argv, const char *option)
+{
+        size_t length = strlen(option);
+
+        for (; *argv; argv++)
+                for (const char *at = *argv; (at = strstr(at, option)); at += length)
+                        if ((at == *argv || strchr(" \t'\"", at[-1])) && strchr(" \t'\"=", at[length]))
+                                return true;
+        return false;
+}
+
+/* Checks the options of the command. */
+static void check_command(struct findings *findings, const struct fleet *fleet, const char *about)
+{
+        const struct command_flaw *flaw = fleet->settings->traits->command_flaws;
+
+        for (; flaw && flaw->text; flaw++) {
+                const char *const *options = flaw->options;
+                size_t n = 0;
+
+                while (n < ELEMENTSOF(flaw->options) && options[n] &&
+                       command_has(fleet->settings->argv, options[n]))
+                        n++;
+                if (n == ELEMENTSOF(flaw->options) || !options[n])
+                        findings_add(findings, flaw->prevents ? FINDING_PROBLEM : FINDING_WARNING, about,
+                                     flaw->remedy, "'command' has %s%s%s%s", options[0], n > 1 ? " " : "",
+                                     n > 1 ? options[1] : "", flaw->text);
+        }
+}
+
 void doctor_fleet(struct findings *findings, const struct problems *problems,
                   const struct doctor_fleet *facts)
 {
@@ -325,9 +357,10 @@ void doctor_fleet(struct findings *findings, const struct problems *problems,
         char about[PROBLEM_ABOUT_MAX];
 
         add_problems(findings, problems, fleet);
+        problem_about(&(struct problem){.fleet = fleet}, about);
+        check_command(findings, fleet, about);
         if (facts->start_error) {
-                findings_add(findings, FINDING_PROBLEM,
-                             problem_about(&(struct problem){.fleet = fleet}, about),
+                findings_add(findings, FINDING_PROBLEM, about,
                              "Fix the reason before the next worker has to start", "workers cannot start: %s",
                              facts->start_error->text);
                 findings_quote(findings, &facts->start_error->quoted);
@@ -337,7 +370,6 @@ void doctor_fleet(struct findings *findings, const struct problems *problems,
                 check_signals(findings, &facts->workers[i]);
         }
         if (findings->n == before)
-                findings_add(findings, FINDING_OK, problem_about(&(struct problem){.fleet = fleet}, about),
-                             NULL, "settings and %zu worker%s checked", facts->n_workers,
-                             facts->n_workers == 1 ? "" : "s");
+                findings_add(findings, FINDING_OK, about, NULL, "settings and %zu worker%s checked",
+                             facts->n_workers, facts->n_workers == 1 ? "" : "s");
 }

@@ -15,7 +15,8 @@ struct redis;
 
 struct framework {
         const struct traits *traits;
-        int quiet_signal; /* 0: quieting is stopping; stop_signal is sent once */
+        int quiet_signal; /* 0: quieting is stopping; stop_signal is sent once. Or see traits.quiet_by_query
+                           */
         int stop_signal;
         int cut_off_signal; /* replaces stop_signal once sqmgr no longer waits for the jobs that the worker
                                may run; 0: stop_signal */

@@ -2,6 +2,7 @@
 /* Dispatches each call to the heartbeat source. */
 #include "frameworks/heartbeats.h"
 #include "io/clock.h"
+#include <errno.h>
 
 struct heartbeats *heartbeats_free(struct heartbeats *heartbeats)
 {
@@ -69,6 +70,11 @@ char *heartbeats_take_another(struct heartbeat_slot *slot, pid_t *ret_pid)
 {
         return slot->heartbeats->kind->take_another ? slot->heartbeats->kind->take_another(slot, ret_pid)
                                                     : NULL;
+}
+
+int heartbeats_quiet(struct heartbeat_slot *slot)
+{
+        return slot->heartbeats->kind->quiet ? slot->heartbeats->kind->quiet(slot) : -ESRCH;
 }
 
 void heartbeats_want(struct heartbeat_slot *slot, unsigned poll_items)

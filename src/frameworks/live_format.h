@@ -25,6 +25,7 @@ struct live_ask {
          * later. */
         void (*done)(struct live_ask *ask);
         struct live_ask *next; /* for lists of the live object: live_ask_add() */
+        uint64_t number;       /* for the live object */
 };
 
 typedef void (*live_ask_fn)(struct live *live, struct live_ask *ask);

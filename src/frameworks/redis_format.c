@@ -5,11 +5,8 @@
 #include "settings/traits.h"
 
 static const struct redis_format *const formats[] = {
-        &sidekiq_redis_format,
-        &native_redis_format,
-        &rq_redis_format,
-        &resque_redis_format,
-        &bullmq_redis_format,
+        &sidekiq_redis_format, &native_redis_format, &rq_redis_format,
+        &resque_redis_format,  &celery_redis_format, &bullmq_redis_format,
 };
 
 const struct redis_format *redis_format_of(unsigned id)

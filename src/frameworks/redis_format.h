@@ -27,7 +27,7 @@ struct redis_format {
 };
 
 extern const struct redis_format sidekiq_redis_format, native_redis_format, rq_redis_format,
-        resque_redis_format, bullmq_redis_format;
+        resque_redis_format, celery_redis_format, bullmq_redis_format;
 
 /* Returns the format of the framework with this id (struct traits); NULL: it has none. */
 const struct redis_format *redis_format_of(unsigned id);

@@ -2,6 +2,7 @@
 /* Identities of the workers whose heartbeats are on a server, and requests for them. */
 #include "frameworks/server_heartbeat_slots.h"
 #include "io/clock.h"
+#include "io/reader.h"
 #include "model/fleet.h"
 #include "model/poll_schedule.h"
 #include "model/worker_facts.h"
@@ -96,4 +97,15 @@ char *server_heartbeats_take_another(struct heartbeat_slot *base, pid_t *ret_pid
 bool server_heartbeats_contended(const struct heartbeats *heartbeats)
 {
         return scan_permit_is_contended(&((const struct server_heartbeats *)heartbeats)->scan_permit);
+}
+
+int server_heartbeats_quiet(const struct heartbeat_slot *slot)
+{
+        const struct server_heartbeats *heartbeats = own(slot->heartbeats);
+
+        if (!slot->identity)
+                return -ESRCH;
+        const struct field texts[] = {QUERY_TEXT(slot->identity)};
+        const struct query query = {.kind = QUERY_QUIET, .texts = texts, .n_texts = 1};
+        return reader_ask(heartbeats->reader, &query, NULL, NULL);
 }

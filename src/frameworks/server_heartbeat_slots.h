@@ -111,3 +111,4 @@ void server_heartbeats_forget_hosts(struct server_heartbeats *heartbeats);
 void server_heartbeats_want(struct heartbeat_slot *slot, unsigned poll_items);
 bool server_heartbeats_contended(const struct heartbeats *heartbeats);
 char *server_heartbeats_take_another(struct heartbeat_slot *base, pid_t *ret_pid);
+int server_heartbeats_quiet(const struct heartbeat_slot *slot);

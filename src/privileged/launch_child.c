@@ -400,8 +400,14 @@ static void child_build_environment(struct launch_child *child, const struct pas
         const struct launch_request *request = child->request;
         const struct fleet_settings *fleet = child->fleet;
         struct environment *environment = &child->environment;
+        const char *variable = fleet->traits->name_variable;
+        char name[WORKER_ID_MAX + 16];
 
         child_set_identity(child);
+        /* The environment of the fleet may replace the name. */
+        snprintf(name, sizeof(name), "%s-%u%s", fleet->name, request->index, fleet->traits->name_suffix);
+        if (variable && environment_set(environment, variable, name) < 0)
+                child_fail_memory(child);
         int r = environment_put_inherited(environment, request->base_environment);
         if (user && r == 0 &&
             (environment_set(environment, "HOME", user->pw_dir) < 0 ||

@@ -4,10 +4,9 @@
 #include "frameworks/redis_format.h"
 #include "reader/configure.h"
 
-int reader_live_begin(struct reader_live *live, sd_event *event,
-                      const struct reader_configuration *configuration, struct redis *redis,
-                      struct connector *connector)
+int reader_live_begin(struct reader_live *live, const struct reader_live_request *request)
 {
+        const struct reader_configuration *configuration = request->configuration;
         const struct live_format *format = redis_format_of(configuration->framework)->live;
         struct settings_tls_refusal refusal;
         int r = 0;
@@ -15,15 +14,16 @@ int reader_live_begin(struct reader_live *live, sd_event *event,
         if (!format)
                 return 0;
         live->server = (struct live_server){
-                .event = event,
-                .redis = redis,
+                .event = request->event,
+                .redis = request->redis,
                 .namespace = configuration->namespace,
-                .database = redis_database(redis),
+                .database = redis_database(request->redis),
         };
         if (format->subscribes)
-                r = configure_redis(event, configuration, NULL, NULL, &live->server.subscriber, &refusal);
-        if (r >= 0 && format->subscribes && connector)
-                redis_connect_by(live->server.subscriber, connector);
+                r = configure_redis(request->event, configuration, request->on_state, request->userdata,
+                                    &live->server.subscriber, &refusal);
+        if (r >= 0 && format->subscribes && request->connector)
+                redis_connect_by(live->server.subscriber, request->connector);
         if (r >= 0)
                 r = format->begin(&live->server, &live->live);
         if (r >= 0)

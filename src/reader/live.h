@@ -4,6 +4,7 @@
 
 #include "frameworks/live_format.h"
 #include "queries/configuration.h"
+#include "redis/redis.h"
 
 struct connector; /* redis/connection.h */
 
@@ -14,12 +15,18 @@ struct reader_live {
         struct live *live;
 };
 
-/* Makes the object, and its connection if it subscribes. redis: for commands. connector: opens Unix sockets;
- * NULL: the connection does so itself. Call before the loop runs the connections. Returns 0 or -errno; call
- * reader_live_end() in both cases. */
-int reader_live_begin(struct reader_live *live, sd_event *event,
-                      const struct reader_configuration *configuration, struct redis *redis,
-                      struct connector *connector);
+struct reader_live_request {
+        sd_event *event;
+        const struct reader_configuration *configuration;
+        struct redis *redis;         /* for commands */
+        struct connector *connector; /* opens Unix sockets; NULL: the connection does so itself */
+        redis_state_fn on_state;     /* of the connection that subscribes */
+        void *userdata;
+};
+
+/* Makes the object, and its connection if it subscribes. Call before the loop runs the connections. Returns 0
+ * or -errno; call reader_live_end() in both cases. */
+int reader_live_begin(struct reader_live *live, const struct reader_live_request *request);
 /* Call after redis was freed. Ends the asks that the object holds. */
 void reader_live_end(struct reader_live *live);
 

@@ -168,8 +168,8 @@ sd_event *ask_event(const struct ask *ask)
         return ask->server->event;
 }
 
-static void on_redis_state(struct redis *redis, enum redis_state state, const struct error_report *error,
-                           void *userdata)
+static void on_redis_state(struct redis *redis _unused_, enum redis_state state,
+                           const struct error_report *error, void *userdata)
 {
         static const enum reader_state states[] = {
                 [REDIS_STATE_CONNECTING] = READER_STATE_CONNECTING,
@@ -177,13 +177,26 @@ static void on_redis_state(struct redis *redis, enum redis_state state, const st
                 [REDIS_STATE_DOWN] = READER_STATE_DOWN,
         };
         struct reader_server *server = userdata;
-        struct reader_report report = {.state = states[state], .connections = redis_connection_count(redis)};
+        /* With a subscription, both connections must be up. */
+        const struct redis *subscriber = server->live.server.subscriber;
+        struct reader_report report = {.connections = redis_connection_count(server->redis)};
         struct codec_writer writer = {0};
+
+        if (subscriber)
+                report.connections += redis_connection_count(subscriber);
+        if (subscriber && redis_state(server->redis) == REDIS_STATE_CONNECTED) {
+                state = redis_state(subscriber);
+                error = redis_error(subscriber);
+        } else if (subscriber) {
+                state = redis_state(server->redis);
+                error = redis_error(server->redis);
+        }
+        report.state = states[state];
 
         static_assert(ELEMENTSOF(states) == _REDIS_STATE_MAX, "a state for each");
         if (error)
                 report.error = *error;
-        snprintf(report.server, sizeof(report.server), "%s", redis_server_text(redis) ?: "");
+        snprintf(report.server, sizeof(report.server), "%s", redis_server_text(server->redis) ?: "");
         reader_report_write(&writer, &report);
         send_message(server, &writer);
         end_if_failed(server);
@@ -262,6 +275,20 @@ static int on_connection(sd_event_source *source, int fd, uint32_t events _unuse
         return 0;
 }
 
+static int begin_live(struct reader_server *server)
+{
+        const struct reader_live_request request = {
+                .event = server->event,
+                .configuration = &server->configuration,
+                .redis = server->redis,
+                .connector = server->connections_fd >= 0 ? &server->connectors[1].connector : NULL,
+                .on_state = on_redis_state,
+                .userdata = server,
+        };
+
+        return reader_live_begin(&server->live, &request);
+}
+
 /* Answers QUERY_CONFIGURE. */
 static void configure(struct ask *ask)
 {
@@ -275,8 +302,7 @@ static void configure(struct ask *ask)
         if (r >= 0 && server->redis && server->connections_fd >= 0)
                 redis_connect_by(server->redis, &server->connectors[0].connector);
         if (r >= 0 && server->redis)
-                r = reader_live_begin(&server->live, server->event, &server->configuration, server->redis,
-                                      server->connections_fd >= 0 ? &server->connectors[1].connector : NULL);
+                r = begin_live(server);
         if (r >= 0 && server->ops->on_configured)
                 r = server->ops->on_configured(server->userdata);
         ask->answer.configure.refused = refusal.file;

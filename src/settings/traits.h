@@ -13,6 +13,14 @@ enum heartbeat_place {
         _HEARTBEAT_PLACE_MAX,
 };
 
+/* Options of a command with which a worker does not do what sqmgr needs of it. */
+struct command_flaw {
+        const char *options[3]; /* the command has each of them; up to the first NULL */
+        bool prevents;          /* workers cannot be supervised; otherwise they can, with a disadvantage */
+        const char *text;       /* the rest of a sentence that begins with the options */
+        const char *remedy;     /* for doctor */
+};
+
 struct traits {
         const char *name;  /* in the ini file */
         const char *title; /* in messages */
@@ -25,6 +33,9 @@ struct traits {
         /* A stop signal that arrives while the worker takes a job costs that job. The worker is quieted only
          * while it runs a job, or after it has waited for one for a while. */
         bool quiet_when_idle;
+        /* No signal quiets the worker: the reader process asks it through its server. Heartbeats show whether
+         * the worker has complied, as after a signal. */
+        bool quiet_by_query;
         bool has_work_list; /* running jobs can be listed; an empty list is part of the proof that a worker is
                              * idle */
         bool can_rescue;    /* jobs left in the list of a dead worker can be requeued */
@@ -66,5 +77,10 @@ struct traits {
 
         const char *host_variable; /* environment variable that overrides the host name in heartbeats; NULL:
                                     * none */
-        unsigned oldest_version;   /* oldest major version that supports the signals; 0: all do */
+        /* The environment variable that names a worker, where the command names none, and what follows the
+         * names of fleet and worker in its value. sqmgr sets it, so that no two workers of a host have one
+         * name. NULL: none. */
+        const char *name_variable, *name_suffix;
+        const struct command_flaw *command_flaws; /* a list that ends with a row without text; NULL: none */
+        unsigned oldest_version; /* oldest major version that supports the signals; 0: all do */
 };

@@ -70,6 +70,20 @@ static const struct behavior rows[] = {
                 .title_may_lack = true,
         },
         {
+                .framework = "celery",
+                .weight = 150,
+                .quiet_signal = SIGTSTP,
+                .quiet_by_query = true,
+                .stop_signal = SIGTERM,
+                .stop_waits = true,
+                .silent_at_stop = true,
+                .lists_fetches = true,
+                .jobs_max = JOBS_MAX,
+                .heartbeat_idle = 2 * SEC,
+                .heartbeat_busy = 2 * SEC,
+                .record_expiry = 60 * SEC,
+        },
+        {
                 /* The reader's view of connections and active jobs: a job counts as it is taken, and a worker
                  * that waits for jobs speaks every few seconds. */
                 .framework = "bullmq",
@@ -178,6 +192,9 @@ void behavior_stop(struct sim *sim, struct process *process)
 /* Delivers a signal to a worker that has set no handler yet. */
 static void signal_booting(const struct behavior *behavior, struct process *process, int signo, usec_t soon)
 {
+        /* Before the worker has booted, a request reaches nobody. */
+        if (signo == SIGTSTP && behavior->quiet_by_query)
+                return;
         if (signo == SIGTSTP) {
                 process->frozen = true;
                 return;

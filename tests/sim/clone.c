@@ -10,8 +10,12 @@
 #define CLONE_SERIAL 0x80000000U
 /* A booting worker is polled more often than this. */
 #define POLL_USEC (500 * USEC_PER_MSEC)
-/* A heartbeat of the worker counts as recent for this long. */
-#define HEARD_USEC (20 * SEC)
+/* A heartbeat of the worker counts as recent for this long: less than the time after which its identity is
+ * searched for anew. */
+static usec_t heard_usec(const struct sim *sim, const struct process *process)
+{
+        return MIN(20 * SEC, process_traits(sim, process)->stale_usec * 2 / 3);
+}
 
 static void clone_add(struct sim *sim, struct rng *rng, unsigned fleet, pid_t pid, usec_t at)
 {
@@ -84,11 +88,12 @@ static bool is_alone(const struct sim *sim, const struct clone *clone)
                 if (!process->booted && evidence_denies_boot(sim, process) &&
                     (boot_at == USEC_INFINITY ||
                      (boot_at > usec_add(sim->now, POLL_USEC) &&
-                      (clone->listed || is_undisturbed(sim, usec_add(boot_at, HEARD_USEC))))))
+                      (clone->listed || is_undisturbed(sim, usec_add(boot_at, heard_usec(sim, process)))))))
                         continue;
                 if (process->booted && !(sim->shell.hosts >> process->host & 1))
                         return true;
-                if (!process->listed || last->written_at == 0 || heard > last->written_at + HEARD_USEC)
+                if (!process->listed || last->written_at == 0 ||
+                    heard > last->written_at + heard_usec(sim, process))
                         return true;
         }
         return false;

@@ -463,6 +463,10 @@ static void step_heartbeat(struct sim *sim, struct process *process)
         const struct behavior *behavior = process_behavior(sim, process);
         struct rng *rng = &process->rng;
 
+        if (process->stopping && behavior->silent_at_stop) {
+                process->write_at = process->heartbeat_at = USEC_INFINITY;
+                return;
+        }
         if (process->write_at == USEC_INFINITY &&
             (sim->now >= process->heartbeat_at || work_changed(behavior, process))) {
                 process->copied_busy = process->title_busy = reported_jobs(behavior, process);
@@ -480,7 +484,8 @@ static void step_heartbeat(struct sim *sim, struct process *process)
                 .concurrency = behavior->jobs_max,
                 .quiet = behavior->quiet_read_late ? process->quiet : process->copied_quiet,
                 .work_list_known = process_traits(sim, process)->has_work_list,
-                .work_list_empty = process->copied_busy == 0,
+                .work_list_empty = process->copied_busy == 0 &&
+                                   !(behavior->lists_fetches && process->fetched_until != 0),
                 .start = process->reports_start ? process->runner_start : 0,
         };
         if (behavior->reports_birth)

@@ -410,6 +410,14 @@ static int signal_worker(struct sim *sim, const struct worker *worker, int signo
             (!process->runner_alive || worker->process.heartbeat_start != process->runner_start))
                 return ESRCH;
         bool quiets = signo == process_behavior(sim, process)->quiet_signal;
+        if (quiets && process_behavior(sim, process)->quiet_by_query) {
+                /* The reader may end, or the server fail over, before the worker gets the request. */
+                bool lost = !redis_answers(sim) || process->elsewhere || rng_chance(&sim->rng, 50);
+
+                return worker->process.heartbeat_pid == 0 ? ESRCH
+                       : lost                             ? 0
+                                                          : process_signal(sim, process, signo, false);
+        }
         process->refused |= quiets && process->uncaught;
         if (quiets && (worker->process.heartbeat_pid == 0 || !evidence_catches(process)))
                 return worker->process.heartbeat_pid == 0 ? ESRCH : ENOTSUP;

@@ -39,13 +39,16 @@ struct behavior {
 
         int quiet_signal; /* 0: none */
         int stop_signal;
-        int cut_off_signal; /* stop signal of a worker that is not known to be idle; 0: stop_signal */
-        bool wakes;         /* a frozen worker is woken to be stopped */
-        bool stop_waits;    /* after TERM, jobs have unlimited time, and are not put back */
-        bool second_kills;  /* a second stop signal ends the running jobs */
-        bool fetch_is_lost; /* the first stop signal loses a job that is being fetched */
-        unsigned uncaught;  /* share without a handler for the quiet signal */
-        unsigned bare;      /* share without a handler for the stop signal either */
+        int cut_off_signal;  /* stop signal of a worker that is not known to be idle; 0: stop_signal */
+        bool wakes;          /* a frozen worker is woken to be stopped */
+        bool quiet_by_query; /* quiet_signal stands for a request through Redis */
+        bool silent_at_stop; /* sends no heartbeat any more once it has handled its stop signal */
+        bool lists_fetches;  /* a job that is being fetched is on the work list */
+        bool stop_waits;     /* after TERM, jobs have unlimited time, and are not put back */
+        bool second_kills;   /* a second stop signal ends the running jobs */
+        bool fetch_is_lost;  /* the first stop signal loses a job that is being fetched */
+        unsigned uncaught;   /* share without a handler for the quiet signal */
+        unsigned bare;       /* share without a handler for the stop signal either */
 
         unsigned jobs_max;
         bool job_is_child;         /* a job may outlive the worker, with the worker's environment */

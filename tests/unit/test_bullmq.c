@@ -371,7 +371,7 @@ TEST(a_job_of_a_list_is_decoded)
 
 TEST(has_a_row_of_its_own)
 {
-        const struct framework *row = framework_of(framework_traits_find(6));
+        const struct framework *row = framework_of(framework_traits_find(7));
 
         ck_assert_str_eq(row->traits->name, "bullmq");
         ck_assert(row->traits->has_work_list && row->traits->uncaught_is_stop &&

@@ -2,6 +2,7 @@
 /* Tests of advice/findings.h: what is found, and how grave it is. */
 #include "advice/findings.h"
 #include "advice/problem_rules.h"
+#include "frameworks/celery/command.h"
 #include "frameworks/resque/resque.h"
 #include "frameworks/sidekiq/format.h"
 #include "golden.h"
@@ -146,6 +147,30 @@ static void diagnose(bool is_root)
 {
         facts = (struct problem_facts){.is_root = is_root, .memory_bytes = UINT64_C(4) << 30};
         diagnose_workers(NULL, 0);
+}
+
+TEST(options_of_a_command_that_prevent_supervision_are_found)
+{
+        static const struct traits traits = {
+                .name = "celery", .title = "Celery", .command_flaws = celery_command_flaws};
+        static char *const
+                good[] = {(char *)"celery",           (char *)"-A", (char *)"app-n",   (char *)"worker",
+                          (char *)"--without-gossip", (char *)"-P", (char *)"threads", NULL},
+                *const bad[] = {(char *)"/bin/sh", (char *)"-c",
+                                (char *)"exec celery worker -P solo --autoscale=5,2 '--pidfile' x", NULL},
+                *const mute[] = {(char *)"celery", (char *)"--without-heartbeat", (char *)"-n",
+                                 (char *)"one@%h", (char *)"--pool=solo",         NULL};
+
+        fleet_settings.traits = &traits;
+        fleet_settings.argv = (char **)good;
+        diagnose(false);
+        expect("options 1");
+        fleet_settings.argv = (char **)bad;
+        diagnose(false);
+        expect("options 2");
+        fleet_settings.argv = (char **)mute;
+        diagnose(false);
+        expect("options 3");
 }
 
 TEST(memory_pressure_is_judged_where_it_is_watched)

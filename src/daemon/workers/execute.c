@@ -8,6 +8,7 @@
 #include "daemon/workers/process.h"
 #include "daemon/workers/sibling.h"
 #include "daemon/workers/templates.h"
+#include "frameworks/heartbeats.h"
 #include "frameworks/table.h"
 #include "io/log.h"
 #include "model/deadlines.h"
@@ -122,6 +123,9 @@ static int quiet(const struct worker *worker, int signo)
 
         if (!beating)
                 return ESRCH;
+        /* The result is observed in heartbeats: if they contradict, the worker is quieted again. */
+        if (worker->fleet->settings->traits->quiet_by_query)
+                return -heartbeats_quiet(worker->handle->slot);
         /* A signal that is not caught would kill or stop the process. */
         int r = proc_catches_signal(beating, signo);
         if (r <= 0)

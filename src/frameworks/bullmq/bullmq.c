@@ -10,7 +10,7 @@
 const struct traits bullmq_traits = {
         .name = "bullmq",
         .title = "BullMQ",
-        .id = 6,
+        .id = 7,
         .has_work_list = true,
         .memory_of_tree = true,
         .reports_busy = true,

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/* Messages that Celery 5.2.6 with kombu 5.2.4 wrote to Redis; recorded by MONITOR. Only the tickets of
+ * replies to `celery inspect` are changed to those of sqmgr. */
+#pragma once
+
+#define CELERY_EVENT_ONLINE                                                                                  \
+        "{\"body\": "                                                                                        \
+        "\"eyJob3N0bmFtZSI6ICJvbmVAdm0iLCAidXRjb2Zmc2V0IjogMCwgInBpZCI6IDMxMTUyLCAiY2xvY2siOiAxLC"           \
+        "AiZnJlcSI6IDIuMCwgImFjdGl2ZSI6IDAsICJwcm9jZXNzZWQiOiAwLCAibG9hZGF2ZyI6IFszLjc3LCAxLjUxLCAwLjZdLC"   \
+        "Aic3dfaWRlbnQiOiAicHktY2VsZXJ5IiwgInN3X3ZlciI6ICI1LjIuNiIsICJzd19zeXMiOiAiTGludXgiLCAidGltZXN0YW"   \
+        "1wIjogMTc5NTc0Nzc1Ni4xNzkyNTMsICJ0eXBlIjogIndvcmtlci1vbmxpbmUifQ==\", \"content-encoding\": "       \
+        "\"utf-8\""                                                                                          \
+        ", \"content-type\": \"application/json\", \"headers\": {\"hostname\": \"one@vm\"}, "                \
+        "\"properties\": {\"deliver"                                                                         \
+        "y_mode\": 1, \"delivery_info\": {\"exchange\": \"celeryev\", \"routing_key\": \"worker.online\"}, " \
+        "\"priority"                                                                                         \
+        "\": 0, \"body_encoding\": \"base64\", \"delivery_tag\": \"385979a2-91ee-4ff3-9347-a43e8d8b095e\"}}"
+
+#define CELERY_EVENT_HEARTBEAT                                                                               \
+        "{\"body\": "                                                                                        \
+        "\"eyJob3N0bmFtZSI6ICJvbmVAdm0iLCAidXRjb2Zmc2V0IjogMCwgInBpZCI6IDMxMTUyLCAiY2xvY2siOiAyMC"           \
+        "wgImZyZXEiOiAyLjAsICJhY3RpdmUiOiAyLCAicHJvY2Vzc2VkIjogMiwgImxvYWRhdmciOiBbNC4wMywgMS43MiwgMC42OV"   \
+        "0sICJzd19pZGVudCI6ICJweS1jZWxlcnkiLCAic3dfdmVyIjogIjUuMi42IiwgInN3X3N5cyI6ICJMaW51eCIsICJ0aW1lc3"   \
+        "RhbXAiOiAxNzk1NzQ3Nzc2LjIwODI3OTgsICJ0eXBlIjogIndvcmtlci1oZWFydGJlYXQifQ==\", "                     \
+        "\"content-encoding\":"                                                                              \
+        " \"utf-8\", \"content-type\": \"application/json\", \"headers\": {\"hostname\": \"one@vm\"}, "      \
+        "\"properties\": {"                                                                                  \
+        "\"delivery_mode\": 1, \"delivery_info\": {\"exchange\": \"celeryev\", \"routing_key\": "            \
+        "\"worker.heartbeat\"}"                                                                              \
+        ", \"priority\": 0, \"body_encoding\": \"base64\", \"delivery_tag\": "                               \
+        "\"65ec078a-ec61-44e1-93f5-db8f8fbaf6a"                                                              \
+        "5\"}}"
+
+#define CELERY_REPLY_ACTIVE                                                                                  \
+        "{\"body\": "                                                                                        \
+        "\"eyJvbmVAdm0iOiBbeyJpZCI6ICI1ZDgzNGFmNS1iOTliLTQ5NzgtYjZiMi00OGZjNjkzZjM4ZTkiLCAibmFtZS"           \
+        "I6ICJjYXBwLnNsb3ciLCAiYXJncyI6IFs4XSwgImt3YXJncyI6IHt9LCAidHlwZSI6ICJjYXBwLnNsb3ciLCAiaG9zdG5hbW"   \
+        "UiOiAib25lQHZtIiwgInRpbWVfc3RhcnQiOiAxNzk1NzQ3Nzc1LjI5Njk1OTksICJhY2tub3dsZWRnZWQiOiB0cnVlLCAiZG"   \
+        "VsaXZlcnlfaW5mbyI6IHsiZXhjaGFuZ2UiOiAiIiwgInJvdXRpbmdfa2V5IjogImNlbGVyeSIsICJwcmlvcml0eSI6IDAsIC"   \
+        "JyZWRlbGl2ZXJlZCI6IG51bGx9LCAid29ya2VyX3BpZCI6IDMxNzM0fSwgeyJpZCI6ICI5YmZlMDRjZi1lNDU4LTQzNjAtOG"   \
+        "IxMi00MTIzMTdmYzQyZDgiLCAibmFtZSI6ICJjYXBwLnNsb3ciLCAiYXJncyI6IFs4XSwgImt3YXJncyI6IHt9LCAidHlwZS"   \
+        "I6ICJjYXBwLnNsb3ciLCAiaG9zdG5hbWUiOiAib25lQHZtIiwgInRpbWVfc3RhcnQiOiAxNzk1NzQ3Nzc1LjI5Njg0NDIsIC"   \
+        "JhY2tub3dsZWRnZWQiOiB0cnVlLCAiZGVsaXZlcnlfaW5mbyI6IHsiZXhjaGFuZ2UiOiAiIiwgInJvdXRpbmdfa2V5IjogIm"   \
+        "NlbGVyeSIsICJwcmlvcml0eSI6IDAsICJyZWRlbGl2ZXJlZCI6IG51bGx9LCAid29ya2VyX3BpZCI6IDMxNzg3fV19\", \"co" \
+        "ntent-encoding\": \"utf-8\", \"content-type\": \"application/json\", \"headers\": {\"ticket\": "    \
+        "\"active-12\","                                                                                     \
+        " \"clock\": 3}, \"properties\": {\"delivery_mode\": 1, \"delivery_info\": {\"exchange\": "          \
+        "\"reply.celery.pid"                                                                                 \
+        "box\", \"routing_key\": \"a5693675-fb6f-3c4a-af6c-237c28757d58\"}, \"priority\": 0, "               \
+        "\"body_encoding\": \"b"                                                                             \
+        "ase64\", \"delivery_tag\": \"01016433-ae30-41e5-b2e3-fd67e0e08fc8\"}}"
+
+#define CELERY_REPLY_RESERVED                                                                                \
+        "{\"body\": "                                                                                        \
+        "\"eyJvbmVAdm0iOiBbeyJpZCI6ICIyODkxNmE2Ny1kYmQ1LTRkNGQtYThlYy1iOGUzYTkyOGI2NzkiLCAibmFtZS"           \
+        "I6ICJjYXBwLnNsb3ciLCAiYXJncyI6IFs4XSwgImt3YXJncyI6IHt9LCAidHlwZSI6ICJjYXBwLnNsb3ciLCAiaG9zdG5hbW"   \
+        "UiOiAib25lQHZtIiwgInRpbWVfc3RhcnQiOiBudWxsLCAiYWNrbm93bGVkZ2VkIjogZmFsc2UsICJkZWxpdmVyeV9pbmZvIj"   \
+        "ogeyJleGNoYW5nZSI6ICIiLCAicm91dGluZ19rZXkiOiAiY2VsZXJ5IiwgInByaW9yaXR5IjogMCwgInJlZGVsaXZlcmVkIj"   \
+        "ogbnVsbH0sICJ3b3JrZXJfcGlkIjogbnVsbH0sIHsiaWQiOiAiNzEzZmUyN2EtODU1ZS00OGQ1LTg3YWMtNDAzNzFlMzZjMz"   \
+        "E5IiwgIm5hbWUiOiAiY2FwcC5zbG93IiwgImFyZ3MiOiBbOF0sICJrd2FyZ3MiOiB7fSwgInR5cGUiOiAiY2FwcC5zbG93Ii"   \
+        "wgImhvc3RuYW1lIjogIm9uZUB2bSIsICJ0aW1lX3N0YXJ0IjogbnVsbCwgImFja25vd2xlZGdlZCI6IGZhbHNlLCAiZGVsaX"   \
+        "ZlcnlfaW5mbyI6IHsiZXhjaGFuZ2UiOiAiIiwgInJvdXRpbmdfa2V5IjogImNlbGVyeSIsICJwcmlvcml0eSI6IDAsICJyZW"   \
+        "RlbGl2ZXJlZCI6IG51bGx9LCAid29ya2VyX3BpZCI6IG51bGx9LCB7ImlkIjogImQxYTYwNWYzLTc4MjItNDkzMC1hNzAwLT"   \
+        "I1MGI0N2E4YjRiZiIsICJuYW1lIjogImNhcHAubGF0ZSIsICJhcmdzIjogWzNdLCAia3dhcmdzIjoge30sICJ0eXBlIjogIm"   \
+        "NhcHAubGF0ZSIsICJob3N0bmFtZSI6ICJvbmVAdm0iLCAidGltZV9zdGFydCI6IG51bGwsICJhY2tub3dsZWRnZWQiOiBmYW"   \
+        "xzZSwgImRlbGl2ZXJ5X2luZm8iOiB7ImV4Y2hhbmdlIjogIiIsICJyb3V0aW5nX2tleSI6ICJjZWxlcnkiLCAicHJpb3JpdH"   \
+        "kiOiAwLCAicmVkZWxpdmVyZWQiOiBudWxsfSwgIndvcmtlcl9waWQiOiBudWxsfV19\", \"content-encoding\": "       \
+        "\"utf-8\""                                                                                          \
+        ", \"content-type\": \"application/json\", \"headers\": {\"ticket\": \"reserved-13\", \"clock\": "   \
+        "5}, \"propert"                                                                                      \
+        "ies\": {\"delivery_mode\": 1, \"delivery_info\": {\"exchange\": \"reply.celery.pidbox\", "          \
+        "\"routing_key\": \""                                                                                \
+        "b98dd246-22fd-38ae-bf5a-1f498ecccd1f\"}, \"priority\": 0, \"body_encoding\": \"base64\", "          \
+        "\"delivery_tag\""                                                                                   \
+        ": \"252a4c1a-a44e-46ea-9be4-0982783a1b26\"}}"
+
+#define CELERY_REPLY_QUEUES                                                                                  \
+        "{\"body\": "                                                                                        \
+        "\"eyJvbmVAdm0iOiBbeyJuYW1lIjogImNlbGVyeSIsICJleGNoYW5nZSI6IHsibmFtZSI6ICJjZWxlcnkiLCAidH"           \
+        "lwZSI6ICJkaXJlY3QiLCAiYXJndW1lbnRzIjogbnVsbCwgImR1cmFibGUiOiB0cnVlLCAicGFzc2l2ZSI6IGZhbHNlLCAiYX"   \
+        "V0b19kZWxldGUiOiBmYWxzZSwgImRlbGl2ZXJ5X21vZGUiOiBudWxsLCAibm9fZGVjbGFyZSI6IGZhbHNlfSwgInJvdXRpbm"   \
+        "dfa2V5IjogImNlbGVyeSIsICJxdWV1ZV9hcmd1bWVudHMiOiBudWxsLCAiYmluZGluZ19hcmd1bWVudHMiOiBudWxsLCAiY2"   \
+        "9uc3VtZXJfYXJndW1lbnRzIjogbnVsbCwgImR1cmFibGUiOiB0cnVlLCAiZXhjbHVzaXZlIjogZmFsc2UsICJhdXRvX2RlbG"   \
+        "V0ZSI6IGZhbHNlLCAibm9fYWNrIjogZmFsc2UsICJhbGlhcyI6IG51bGwsICJiaW5kaW5ncyI6IFtdLCAibm9fZGVjbGFyZS"   \
+        "I6IG51bGwsICJleHBpcmVzIjogbnVsbCwgIm1lc3NhZ2VfdHRsIjogbnVsbCwgIm1heF9sZW5ndGgiOiBudWxsLCAibWF4X2"   \
+        "xlbmd0aF9ieXRlcyI6IG51bGwsICJtYXhfcHJpb3JpdHkiOiBudWxsfV19\", \"content-encoding\": \"utf-8\", "    \
+        "\"conte"                                                                                            \
+        "nt-type\": \"application/json\", \"headers\": {\"ticket\": \"active_queues-7\", \"clock\": 14}, "   \
+        "\"properties"                                                                                       \
+        "\": {\"delivery_mode\": 1, \"delivery_info\": {\"exchange\": \"\", \"routing_key\": "               \
+        "\"sqmgr:reply:x\"}, \"prio"                                                                         \
+        "rity\": 0, \"body_encoding\": \"base64\", \"delivery_tag\": "                                       \
+        "\"a28149e5-733e-4715-bba4-2858f80db634\"}}"
+
+#define CELERY_REPLY_CANCELLED                                                                               \
+        "{\"body\": \"eyJvbmVAdm0iOiB7Im9rIjogIm5vIGxvbmdlciBjb25zdW1pbmcgZnJvbSBjZWxlcnkifX0=\", "          \
+        "\"content-en"                                                                                       \
+        "coding\": \"utf-8\", \"content-type\": \"application/json\", \"headers\": {\"ticket\": "            \
+        "\"cancel_consumer-8\","                                                                             \
+        " \"clock\": 16}, \"properties\": {\"delivery_mode\": 1, \"delivery_info\": {\"exchange\": \"\", "   \
+        "\"routing_key"                                                                                      \
+        "\": \"sqmgr:reply:x\"}, \"priority\": 0, \"body_encoding\": \"base64\", \"delivery_tag\": "         \
+        "\"064cc38f-0c03-46"                                                                                 \
+        "e2-b8eb-5f8599f2df5d\"}}"
+
+#define CELERY_REPLY_ERROR                                                                                   \
+        "{\"body\": \"eyJvbmVAdm0iOiB7ImVycm9yIjogIktleUVycm9yKCdub3N1Y2gnKSJ9fQ==\", "                      \
+        "\"content-encoding\": \"ut"                                                                         \
+        "f-8\", \"content-type\": \"application/json\", \"headers\": {\"ticket\": \"active-9\", \"clock\": " \
+        "20}, \"prope"                                                                                       \
+        "rties\": {\"delivery_mode\": 1, \"delivery_info\": {\"exchange\": \"\", \"routing_key\": "          \
+        "\"sqmgr:reply:x\"}, "                                                                               \
+        "\"priority\": 0, \"body_encoding\": \"base64\", \"delivery_tag\": "                                 \
+        "\"25377421-b4fe-460f-b1f3-0aacdc99445c\""                                                           \
+        "}}"
+
+#define CELERY_EVENT_OFFLINE                                                                                 \
+        "{\"body\": "                                                                                        \
+        "\"eyJob3N0bmFtZSI6ICJvbmVAdm0iLCAidXRjb2Zmc2V0IjogMCwgInBpZCI6IDMxMTUyLCAiY2xvY2siOiAzNz"           \
+        "gsICJmcmVxIjogMi4wLCAiYWN0aXZlIjogMCwgInByb2Nlc3NlZCI6IDYsICJsb2FkYXZnIjogWzQuMzIsIDMuMjQsIDEuNj"   \
+        "ZdLCAic3dfaWRlbnQiOiAicHktY2VsZXJ5IiwgInN3X3ZlciI6ICI1LjIuNiIsICJzd19zeXMiOiAiTGludXgiLCAidGltZX"   \
+        "N0YW1wIjogMTc5NTc0ODEyMS41MTk3NzEzLCAidHlwZSI6ICJ3b3JrZXItb2ZmbGluZSJ9\", \"content-encoding\": "   \
+        "\"ut"                                                                                               \
+        "f-8\", \"content-type\": \"application/json\", \"headers\": {\"hostname\": \"one@vm\"}, "           \
+        "\"properties\": {\"del"                                                                             \
+        "ivery_mode\": 1, \"delivery_info\": {\"exchange\": \"celeryev\", \"routing_key\": "                 \
+        "\"worker.offline\"}, \"pri"                                                                         \
+        "ority\": 0, \"body_encoding\": \"base64\", \"delivery_tag\": "                                      \
+        "\"6078488b-58a2-4c76-a5d6-09a4b350c83b\"}}"

@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: MIT */
+/* Does a reader see Celery workers by their events and replies, and quiet them? Run against a real
+ * redis-server, with workers of the test that speak as Celery does. */
+/* promises: P1 P5 */
+#include "frameworks/celery/celery.h"
+#include "frameworks/celery/message.h"
+#include "local_reader.h"
+#include "redis_server.h"
+#include <jansson.h>
+#include <nettle/base64.h>
+
+#define ONE "vm:7:one@vm"
+#define TWO "vm:8:two@vm"
+
+/* A worker of the test. */
+struct fake {
+        const char *name;
+        pid_t pid;
+        unsigned active, reserved;
+        unsigned n_queues; /* of queue-1, queue-2, ... that it consumes */
+        bool ignores_cancel, silent;
+        unsigned n_cancelled, n_asked;
+};
+
+static struct redis_settings settings;
+static struct reader *reader;
+static struct redis *mailbox; /* on which the workers hear requests */
+static struct fake fakes[2];
+static double clock_seconds;
+static unsigned answers;
+static enum answer_status status;
+static struct heartbeat heartbeat;
+static bool found, known, empty;
+static char queues[64], jobs[128], refused[512];
+static size_t n_identities;
+
+static void fake_reply(const struct fake *fake, const json_t *body)
+{
+        const char *method = json_string_value(json_object_get(body, "method"));
+        const char *list =
+                json_string_value(json_object_get(json_object_get(body, "reply_to"), "routing_key"));
+        json_t *items = json_array();
+
+        if (strcmp(method, "active_queues") == 0)
+                for (unsigned i = 1; i <= fake->n_queues; i++)
+                        json_array_append_new(items, json_pack("{s:o}", "name", json_sprintf("queue-%u", i)));
+        for (unsigned i = 0; i < (strcmp(method, "active") == 0 ? fake->active : 0); i++)
+                json_array_append_new(items,
+                                      json_pack("{s:o, s:s, s:s, s:f, s:i, s:{s:s}, s:b}", "id",
+                                                json_sprintf("id-%u", i), "name", "app.task", "args",
+                                                "secret", "time_start", 1000.5, "worker_pid", 70 + (int)i,
+                                                "delivery_info", "routing_key", "low", "acknowledged", 1));
+        for (unsigned i = 0; i < (strcmp(method, "reserved") == 0 ? fake->reserved : 0); i++)
+                json_array_append_new(
+                        items, json_pack("{s:s, s:s, s:n}", "id", "x", "name", "app.task", "time_start"));
+        json_t *said = json_pack("{s:o}", fake->name, items);
+        char *text = json_dumps(said, 0);
+        json_t *message = json_pack("{s:s, s:s, s:s, s:{s:O, s:i}, s:{}}", "body", text, "content-encoding",
+                                    "utf-8", "content-type", "application/json", "headers", "ticket",
+                                    json_object_get(body, "ticket"), "clock", 3, "properties");
+        char *whole = json_dumps(message, 0);
+        server_do("LPUSH %s %s", list, whole);
+        json_decref(said);
+        json_decref(message);
+        free(text);
+        free(whole);
+}
+
+static bool is_addressed(const struct fake *fake, const json_t *body)
+{
+        json_t *nodes = json_object_get(body, "destination"), *node;
+        size_t i;
+
+        if (fake->silent || !fake->name)
+                return false;
+        json_array_foreach(nodes, i, node)
+        {
+                if (strcmp(json_string_value(node), fake->name) == 0)
+                        return true;
+        }
+        return !json_is_array(nodes);
+}
+
+static void on_request(struct redis *redis _unused_, const struct field *channel, const struct field *text,
+                       void *userdata _unused_)
+{
+        char bytes[4096];
+        size_t n = sizeof(bytes);
+        struct base64_decode_ctx decoder;
+
+        ck_assert(channel->len > 0);
+        json_t *message = json_loadb(text->text, text->len, 0, NULL);
+        const char *encoded = json_string_value(json_object_get(message, "body"));
+        base64_decode_init(&decoder);
+        ck_assert(base64_decode_update(&decoder, &n, (uint8_t *)bytes, strlen(encoded), encoded));
+        json_t *body = json_loadb(bytes, n, 0, NULL);
+        FOREACH_ELEMENT(fake, fakes) {
+                if (!is_addressed(fake, body))
+                        continue;
+                if (strcmp(json_string_value(json_object_get(body, "method")), "cancel_consumer") == 0) {
+                        fake->n_cancelled++;
+                        fake->n_queues -= !fake->ignores_cancel;
+                        continue;
+                }
+                fake->n_asked++;
+                fake_reply(fake, body);
+        }
+        json_decref(body);
+        json_decref(message);
+}
+
+static void publish(const struct fake *fake, const char *type)
+{
+        json_t *said = json_pack("{s:s, s:i, s:i, s:i, s:f, s:f, s:i, s:s, s:o}", "hostname", fake->name,
+                                 "pid", (int)fake->pid, "active", (int)fake->active, "processed", 5,
+                                 "timestamp", clock_seconds += 2, "freq", 2.0, "clock", 1, "sw_ver", "5.2.6",
+                                 "type", json_sprintf("worker-%s", type));
+        char *text = json_dumps(said, 0);
+        json_t *message = json_pack("{s:s, s:s, s:s, s:{}, s:{}}", "body", text, "content-encoding", "utf-8",
+                                    "content-type", "application/json", "headers", "properties");
+        char *whole = json_dumps(message, 0);
+        server_do("PUBLISH /0.celeryev/worker.%s %s", type, whole);
+        json_decref(said);
+        json_decref(message);
+        free(text);
+        free(whole);
+}
+
+static void take(struct answer *answer, void *userdata _unused_)
+{
+        status = answer->status;
+        snprintf(refused, sizeof(refused), "%s", answer->error.text);
+        if (answer->status == ANSWER_OK && answer->kind == QUERY_HEARTBEAT) {
+                found = answer->heartbeat.found;
+                heartbeat = answer->heartbeat.heartbeat;
+                snprintf(queues, sizeof(queues), "%s",
+                         answer->heartbeat.info ? answer->heartbeat.info->queues : "");
+        } else if (answer->status == ANSWER_OK && answer->kind == QUERY_WORK_LIST) {
+                known = answer->work_list.known;
+                empty = answer->work_list.empty;
+        } else if (answer->status == ANSWER_OK && answer->kind == QUERY_SCAN) {
+                n_identities = answer->scan.n;
+        } else if (answer->status == ANSWER_OK && answer->kind == QUERY_JOBS) {
+                const struct job_list *list = &answer->jobs.lists[0];
+
+                jobs[0] = '\0';
+                if (list->n_jobs > 0)
+                        snprintf(jobs, sizeof(jobs), "%zu: %s %s %s %s %ju", list->n_jobs, list->jobs[0].jid,
+                                 list->jobs[0].class, list->jobs[0].queue, list->jobs[0].thread,
+                                 (uintmax_t)list->jobs[0].started_usec);
+        }
+        answers++;
+}
+
+static void ask(enum query_kind kind, const char *first, const char *second, bool with_info)
+{
+        const struct field texts[] = {{first, strlen(first)}, {second, second ? strlen(second) : 0}};
+        const struct query query = {
+                .kind = kind, .numbers = {with_info}, .texts = texts, .n_texts = second ? 2 : 1};
+        unsigned before = answers;
+
+        ck_assert_int_eq(reader_ask(reader, &query, take, NULL), 0);
+        run_until(answers > before);
+}
+
+static bool hears(const char *identity)
+{
+        ask(QUERY_HEARTBEAT, identity, NULL, true);
+        return found;
+}
+
+/* Another heartbeat has arrived. */
+static void beat(const struct fake *fake, const char *identity)
+{
+        publish(fake, "heartbeat");
+        run_until(hears(identity) && heartbeat.sent_usec == (uint64_t)(clock_seconds * USEC_PER_SEC));
+}
+
+static bool work_list_known(const char *identity)
+{
+        ask(QUERY_WORK_LIST, identity, NULL, false);
+        return status == ANSWER_OK && known;
+}
+
+static void start_reader(void)
+{
+        reader = local_reader_up(&settings, celery_traits.id);
+}
+
+static void setup(void)
+{
+        loop_start();
+        server_start(0, NULL, NULL);
+        server_wait();
+        settings = (struct redis_settings){
+                .url = server_url,
+                .connect_timeout = SERVER_PATIENCE,
+                .command_timeout = SERVER_PATIENCE,
+        };
+        clock_seconds = 1000;
+        answers = 0;
+        fakes[0] = (struct fake){.name = "one@vm", .pid = 7, .n_queues = 2};
+        fakes[1] = (struct fake){.name = NULL};
+        ck_assert_int_eq(redis_new(event, &settings, NULL, NULL, NULL, &mailbox), 0);
+        ck_assert_int_eq(redis_subscribe(mailbox, "/0.celery.pidbox", on_request, NULL), 0);
+        run_until(redis_state(mailbox) == REDIS_STATE_CONNECTED);
+        start_reader();
+}
+
+static void teardown(void)
+{
+        reader = reader_free(reader);
+        mailbox = redis_free(mailbox);
+        ck_assert_uint_eq(local_readers, 0);
+        server_kill();
+        loop_end();
+}
+
+TEST(a_worker_is_found_by_its_heartbeats)
+{
+        ck_assert(!hears(ONE));
+        ask(QUERY_SCAN, "", "vm", false);
+        ck_assert_uint_eq(n_identities, 0);
+        publish(&fakes[0], "online");
+        ck_assert(!hears(ONE));
+        fakes[0].active = 3;
+        beat(&fakes[0], ONE);
+        ck_assert_uint_eq(heartbeat.busy, 3);
+        ck_assert(!heartbeat.quiet);
+        ask(QUERY_SCAN, "", "vm", false);
+        ck_assert_uint_eq(n_identities, 1);
+        ask(QUERY_SCAN, "", "other", false);
+        ck_assert_uint_eq(n_identities, 0);
+        ask(QUERY_SCANNERS, "", NULL, false);
+        ck_assert_int_eq(status, ANSWER_OK);
+        /* What it serves is known once it has replied. */
+        run_until(hears(ONE) && queues[0] != '\0');
+        ck_assert_str_eq(queues, "queue-1");
+}
+
+TEST(what_is_no_event_is_ignored)
+{
+        server_do("PUBLISH /0.celeryev/worker.heartbeat garbage");
+        server_do("PUBLISH /0.celeryev/worker.heartbeat \xff\xfe");
+        server_do("PUBLISH /1.celeryev/worker.heartbeat x");
+        beat(&fakes[0], ONE);
+        ck_assert_int_eq(reader_state(reader), READER_STATE_CONNECTED);
+}
+
+static bool is_quiet(void)
+{
+        beat(&fakes[0], ONE);
+        return heartbeat.quiet;
+}
+
+TEST(a_worker_is_quieted_queue_by_queue_and_says_so_itself)
+{
+        beat(&fakes[0], ONE);
+        ask(QUERY_QUIET, ONE, NULL, false);
+        ck_assert_int_eq(status, ANSWER_OK);
+        run_until(is_quiet());
+        ck_assert_uint_eq(fakes[0].n_cancelled, 2);
+        /* It has connected again, and consumes again. */
+        fakes[0].n_queues = 1;
+        publish(&fakes[0], "offline");
+        publish(&fakes[0], "online");
+        beat(&fakes[0], ONE);
+        ck_assert(!heartbeat.quiet);
+        ask(QUERY_QUIET, ONE, NULL, false);
+        run_until(is_quiet());
+        ck_assert_uint_eq(fakes[0].n_cancelled, 3);
+}
+
+TEST(a_worker_that_does_not_comply_is_not_quiet)
+{
+        fakes[0].ignores_cancel = true;
+        beat(&fakes[0], ONE);
+        ask(QUERY_QUIET, ONE, NULL, false);
+        run_until(fakes[0].n_cancelled == 2);
+        unsigned asked = fakes[0].n_asked;
+        run_until(hears(ONE) && fakes[0].n_asked > asked);
+        ck_assert(!is_quiet());
+}
+
+TEST(a_worker_that_does_not_reply_is_not_quiet)
+{
+        fakes[0].silent = true;
+        beat(&fakes[0], ONE);
+        ask(QUERY_QUIET, ONE, NULL, false);
+        ck_assert(!is_quiet());
+        ck_assert(!work_list_known(ONE));
+        ask(QUERY_JOBS, ONE, NULL, false);
+        ck_assert_int_eq(status, ANSWER_OK);
+        ck_assert_str_eq(refused, "a worker did not reply");
+}
+
+TEST(a_work_list_is_as_new_as_the_heartbeat)
+{
+        fakes[0].reserved = 1;
+        beat(&fakes[0], ONE);
+        ck_assert(!work_list_known(ONE));
+        run_until(work_list_known(ONE));
+        ck_assert(!empty);
+        fakes[0].reserved = 0;
+        fakes[0].active = 1;
+        beat(&fakes[0], ONE);
+        ck_assert(!work_list_known(ONE));
+        run_until(work_list_known(ONE));
+        ck_assert(!empty);
+        fakes[0].active = 0;
+        beat(&fakes[0], ONE);
+        run_until(work_list_known(ONE));
+        ck_assert(empty);
+}
+
+TEST(running_tasks_are_listed_without_their_arguments)
+{
+        fakes[0].active = 2;
+        beat(&fakes[0], ONE);
+        ask(QUERY_JOBS, ONE, NULL, false);
+        ck_assert_str_eq(refused, "");
+        ck_assert_str_eq(jobs, "2: id-0 app.task low 70 1000500000");
+        ask(QUERY_JOBS, "vm:9:nine@vm", NULL, false);
+        ck_assert_str_eq(refused, "a worker did not reply");
+}
+
+/* One round, however many workers are asked. */
+TEST(all_workers_are_asked_by_one_request)
+{
+        fakes[1] = (struct fake){.name = "two@vm", .pid = 8, .n_queues = 1};
+        beat(&fakes[0], ONE);
+        beat(&fakes[1], TWO);
+        run_until(hears(ONE) && queues[0] != '\0' && hears(TWO) && queues[0] != '\0');
+        long long before = server_calls("publish");
+        const struct field one[] = {QUERY_TEXT(ONE)}, two[] = {QUERY_TEXT(TWO)};
+        const struct query queries[] = {{.kind = QUERY_WORK_LIST, .texts = one, .n_texts = 1},
+                                        {.kind = QUERY_WORK_LIST, .texts = two, .n_texts = 1}};
+        unsigned asked = fakes[0].n_asked + fakes[1].n_asked;
+
+        for (size_t i = 0; i < ELEMENTSOF(queries); i++)
+                ck_assert_int_eq(reader_ask(reader, &queries[i], take, NULL), 0);
+        run_until(fakes[0].n_asked + fakes[1].n_asked == asked + 6);
+        ck_assert_int_eq(server_calls("publish") - before, 3);
+}
+
+TEST(two_workers_of_one_name_are_not_quieted)
+{
+        fakes[1] = (struct fake){.name = "one@vm", .pid = 8, .n_queues = 1};
+        beat(&fakes[0], ONE);
+        beat(&fakes[1], "vm:8:one@vm");
+        ask(QUERY_QUIET, ONE, NULL, false);
+        ck_assert_int_eq(status, ANSWER_REFUSED);
+        ck_assert_str_eq(refused, "several workers have the same name");
+        ask(QUERY_QUIET, "vm:9:nine@vm", NULL, false);
+        ck_assert_int_eq(status, ANSWER_REFUSED);
+}
+
+static long long list_ttl(void)
+{
+        redisReply *keys = server_ask("KEYS sqmgr.*");
+        long long ttl = -3;
+
+        if (keys->elements == 1) {
+                redisReply *reply = server_ask("TTL %s", keys->element[0]->str);
+                ttl = reply->integer;
+                freeReplyObject(reply);
+        }
+        freeReplyObject(keys);
+        return ttl;
+}
+
+/* Nothing remains in Redis if the reader is killed. */
+TEST(the_list_of_replies_expires)
+{
+        beat(&fakes[0], ONE);
+        run_until(hears(ONE) && queues[0] != '\0');
+        run_until(list_ttl() > 0);
+        ck_assert_int_le(list_ttl(), 60);
+}
+
+TEST(strangers_in_the_list_of_replies_do_no_harm)
+{
+        beat(&fakes[0], ONE);
+        run_until(hears(ONE) && queues[0] != '\0');
+        redisReply *keys = server_ask("KEYS sqmgr.*");
+        ck_assert_uint_eq(keys->elements, 1);
+        server_do("LPUSH %s garbage {} [] \xff\xfe", keys->element[0]->str);
+        freeReplyObject(keys);
+        run_until(work_list_known(ONE));
+        ck_assert(empty);
+}
+
+TEST(what_the_server_refuses_is_reported)
+{
+        server_do("ACL SETUSER default -publish");
+        server_do("ACL SETUSER admin on nopass ~* &* +@all");
+        fakes[0].silent = true;
+        ck_assert(!hears(ONE));
+        /* The event must come from a user who may publish. */
+        server_do("ACL SETUSER default +publish");
+        beat(&fakes[0], ONE);
+        server_do("ACL SETUSER default -publish");
+        ask(QUERY_JOBS, ONE, NULL, false);
+        ask(QUERY_WORK_LIST, ONE, NULL, false);
+        ck_assert_int_eq(status, ANSWER_REFUSED);
+        ck_assert_str_eq(refused, "command refused");
+        ck_assert(hears(ONE));
+}
+
+TEST(a_reader_without_events_is_not_connected)
+{
+        server_do("ACL SETUSER default -psubscribe");
+        redisReply *killed = server_ask("CLIENT KILL TYPE pubsub");
+        freeReplyObject(killed);
+        run_until(reader_state(reader) == READER_STATE_DOWN);
+        server_do("ACL SETUSER default +psubscribe");
+        run_until(reader_state(reader) == READER_STATE_CONNECTED);
+        run_until(redis_state(mailbox) == REDIS_STATE_CONNECTED);
+        beat(&fakes[0], ONE);
+}
+
+TEST(a_reader_that_ends_while_jobs_are_awaited_leaves_nothing)
+{
+        const struct field one[] = {QUERY_TEXT(ONE)};
+        const struct query query = {.kind = QUERY_JOBS, .texts = one, .n_texts = 1};
+
+        fakes[0].silent = true;
+        beat(&fakes[0], ONE);
+        ck_assert_int_eq(reader_ask(reader, &query, take, NULL), 0);
+        ck_assert_int_ge(sd_event_run(event, 20 * USEC_PER_MSEC), 0);
+        reader = reader_free(reader);
+}
+
+TEST_MAIN("celery_live", .each = {setup, teardown}, .once = {server_directory_make, server_directory_remove},
+          .is_missing = server_is_missing)
