@@ -107,7 +107,7 @@ calls() { redis info commandstats | sed -n "s/^cmdstat_$1:calls=\([0-9]*\),.*/\1
         [ "$(jobs_run_twice)" = 2 ]
 }
 
-@test "bullmq: forged names of connections, and an application without names or without a handler" {
+@test "bullmq: forged names of connections hide no job, and have no worker signaled" {
         bullmq_fleet ''
         worker=$(fleet '.workers[0].pid') host=$(hostname)
         # Names that no worker has, those of other processes, and that of a worker.

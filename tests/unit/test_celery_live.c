@@ -133,13 +133,19 @@ static void take(struct answer *answer, void *userdata _unused_)
         if (answer->status == ANSWER_OK && answer->kind == QUERY_HEARTBEAT) {
                 found = answer->heartbeat.found;
                 heartbeat = answer->heartbeat.heartbeat;
-                snprintf(queues, sizeof(queues), "%s",
-                         answer->heartbeat.info ? answer->heartbeat.info->queues : "");
         } else if (answer->status == ANSWER_OK && answer->kind == QUERY_WORK_LIST) {
                 known = answer->work_list.known;
                 empty = answer->work_list.empty;
         } else if (answer->status == ANSWER_OK && answer->kind == QUERY_SCAN) {
                 n_identities = answer->scan.n;
+        } else if (answer->status == ANSWER_OK && answer->kind == QUERY_QUEUES) {
+                const struct queues *list = answer->queues.queues;
+
+                queues[0] = '\0';
+                for (size_t i = 0; i < list->n; i++)
+                        snprintf(queues + strlen(queues), sizeof(queues) - strlen(queues), "%s %ju%s ",
+                                 list->list[i].name, (uintmax_t)list->list[i].size,
+                                 list->list[i].latency_known ? " late" : "");
         } else if (answer->status == ANSWER_OK && answer->kind == QUERY_JOBS) {
                 const struct job_list *list = &answer->jobs.lists[0];
 
@@ -155,8 +161,12 @@ static void take(struct answer *answer, void *userdata _unused_)
 static void ask(enum query_kind kind, const char *first, const char *second, bool with_info)
 {
         const struct field texts[] = {{first, strlen(first)}, {second, second ? strlen(second) : 0}};
-        const struct query query = {
-                .kind = kind, .numbers = {with_info}, .texts = texts, .n_texts = second ? 2 : 1};
+        const struct query query = {.kind = kind,
+                                    .numbers = {with_info},
+                                    .texts = texts,
+                                    .n_texts = kind == QUERY_QUEUES ? 0
+                                               : second             ? 2
+                                                                    : 1};
         unsigned before = answers;
 
         ck_assert_int_eq(reader_ask(reader, &query, take, NULL), 0);
@@ -180,6 +190,13 @@ static bool work_list_known(const char *identity)
 {
         ask(QUERY_WORK_LIST, identity, NULL, false);
         return status == ANSWER_OK && known;
+}
+
+/* All requests that were published have been replied to, and the replies were read. */
+static bool rests(void)
+{
+        ask(QUERY_QUEUES, "", NULL, false);
+        return status == ANSWER_OK;
 }
 
 static void start_reader(void)
@@ -233,9 +250,6 @@ TEST(a_worker_is_found_by_its_heartbeats)
         ck_assert_uint_eq(n_identities, 0);
         ask(QUERY_SCANNERS, "", NULL, false);
         ck_assert_int_eq(status, ANSWER_OK);
-        /* What it serves is known once it has replied. */
-        run_until(hears(ONE) && queues[0] != '\0');
-        ck_assert_str_eq(queues, "queue-1");
 }
 
 TEST(what_is_no_event_is_ignored)
@@ -324,13 +338,36 @@ TEST(running_tasks_are_listed_without_their_arguments)
         ck_assert_str_eq(refused, "a worker did not reply");
 }
 
+/* Of all priorities; a key that is no list holds none. */
+TEST(the_queues_that_workers_consume_are_read)
+{
+        fakes[1] = (struct fake){.name = "two@vm", .pid = 8, .n_queues = 3};
+        beat(&fakes[0], ONE);
+        beat(&fakes[1], TWO);
+        server_do("LPUSH queue-1 a b c");
+        server_do("LPUSH queue-1\x06\x16"
+                  "9 d");
+        server_do("LPUSH queue-4 a");
+        server_do("SET queue-3 text");
+        ask(QUERY_QUEUES, "", NULL, false);
+        ck_assert_int_eq(status, ANSWER_OK);
+        ck_assert_str_eq(queues, "queue-1 4 queue-2 0 queue-3 0 ");
+}
+
+TEST(without_workers_no_queue_is_known)
+{
+        ask(QUERY_QUEUES, "", NULL, false);
+        ck_assert_int_eq(status, ANSWER_OK);
+        ck_assert_str_eq(queues, "");
+}
+
 /* One round, however many workers are asked. */
 TEST(all_workers_are_asked_by_one_request)
 {
         fakes[1] = (struct fake){.name = "two@vm", .pid = 8, .n_queues = 1};
         beat(&fakes[0], ONE);
         beat(&fakes[1], TWO);
-        run_until(hears(ONE) && queues[0] != '\0' && hears(TWO) && queues[0] != '\0');
+        run_until(hears(ONE) && hears(TWO) && fakes[0].n_asked > 0 && fakes[1].n_asked > 0 && rests());
         long long before = server_calls("publish");
         const struct field one[] = {QUERY_TEXT(ONE)}, two[] = {QUERY_TEXT(TWO)};
         const struct query queries[] = {{.kind = QUERY_WORK_LIST, .texts = one, .n_texts = 1},
@@ -373,7 +410,7 @@ static long long list_ttl(void)
 TEST(the_list_of_replies_expires)
 {
         beat(&fakes[0], ONE);
-        run_until(hears(ONE) && queues[0] != '\0');
+        run_until(hears(ONE) && fakes[0].n_asked > 0 && rests());
         run_until(list_ttl() > 0);
         ck_assert_int_le(list_ttl(), 60);
 }
@@ -381,7 +418,7 @@ TEST(the_list_of_replies_expires)
 TEST(strangers_in_the_list_of_replies_do_no_harm)
 {
         beat(&fakes[0], ONE);
-        run_until(hears(ONE) && queues[0] != '\0');
+        run_until(hears(ONE) && fakes[0].n_asked > 0 && rests());
         redisReply *keys = server_ask("KEYS sqmgr.*");
         ck_assert_uint_eq(keys->elements, 1);
         server_do("LPUSH %s garbage {} [] \xff\xfe", keys->element[0]->str);

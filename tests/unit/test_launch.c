@@ -9,6 +9,7 @@
 #include "privileged/proc_inspect.h"
 #include "quoting.h"
 #include "settings/settings.h"
+#include "settings/traits.h"
 #include "unit.h"
 
 #include <fcntl.h>
@@ -19,6 +20,9 @@
 #include <sys/wait.h>
 
 /* A fleet with a folder of its own, and how its last launch went. */
+static const struct traits traits = {.name = "any"};
+static const struct traits named = {.name = "named", .name_variable = "WORKER_NAME", .name_suffix = "@%h"};
+
 struct bench {
         char dir[64];
         char log[128];
@@ -49,6 +53,7 @@ static void bench_open(struct bench *bench)
         snprintf(bench->log, sizeof(bench->log), "%s/log", bench->dir);
         bench->fleet = (struct fleet_settings){
                 .name = (char *)"mail",
+                .traits = &traits,
                 .argv = bench->argv,
                 .umask = SETTINGS_UMASK_UNSET,
                 .nice = SETTINGS_NICE_UNSET,
@@ -261,6 +266,17 @@ TEST(builds_the_environment_so_that_the_later_source_wins)
                          "A=base\nB=list\nC=of the file\nINVOCATION_ID=abc\nPATH=/usr/bin:/bin\n"
                          "SQMGR_FLEET=mail\nSQMGR_GENERATION=12\nSQMGR_INDEX=3\n"
                          "SQMGR_INSTANCE=0123abcd\nSQMGR_START=77\nSQMGR_WORKER=mail/3\n");
+}
+
+/* No two workers of a host have one name, unless the fleet's own settings say so. */
+TEST(names_the_worker_in_its_environment)
+{
+        ck_assert_str_eq(bench_run_script(&bench, "echo \"<$WORKER_NAME>\""), "<>\n");
+        bench.fleet.traits = &named;
+        ck_assert_str_eq(bench_run_script(&bench, "echo \"<$WORKER_NAME>\""), "<>\n<mail-3@%h>\n");
+        bench.environment_list[0] = (char *)"WORKER_NAME=mine@%h";
+        bench.fleet.environment_list = bench.environment_list;
+        ck_assert_str_eq(bench_run_script(&bench, "echo \"<$WORKER_NAME>\""), "<>\n<mail-3@%h>\n<mine@%h>\n");
 }
 
 TEST(says_what_is_wrong_with_the_environment_file)

@@ -25,6 +25,13 @@ static const struct traits quiet_when_idle = {.name = "quiet-at-rest",
 static const struct traits heartbeats_alone = {
         .name = "beats-alone", .reports_busy = true, .stale_usec = 30 * USEC_PER_SEC};
 
+/* As Celery: no signal quiets the worker. */
+static const struct traits quiet_by_query = {.name = "quiet-by-query",
+                                             .quiet_by_query = true,
+                                             .has_work_list = true,
+                                             .reports_busy = true,
+                                             .stale_usec = 7 * USEC_PER_SEC};
+
 static const struct traits title_completes = {.name = "title-completes",
                                               .has_work_list = true,
                                               .jobs_outlive_it = true,
@@ -87,6 +94,30 @@ TEST(to_quiet_one_is_to_stop_it)
         expect(ACTION_QUIET, ACTION_SIGNAL_STOP);
         t.fleet_settings.traits = &heartbeats_alone;
         expect(ACTION_QUIET, ACTION_SIGNAL_QUIET);
+}
+
+/* A request through a server may be lost, or be undone by others: heartbeats decide. */
+TEST(a_request_is_repeated_until_heartbeats_show_that_it_was_heeded)
+{
+        t.fleet_settings.traits = &quiet_by_query;
+        quiet();
+        for (unsigned i = 0; i < 3; i++) {
+                ck_assert_ptr_null(planned());
+                send_heartbeat(0, false);
+        }
+        expect(ACTION_QUIET, ACTION_SIGNAL_QUIET);
+        test_execute(&t);
+        send_heartbeat(0, true);
+        send_heartbeat(0, true);
+        ck_assert_ptr_null(planned());
+        ck_assert_int_eq(worker->verdict.waits_for, WAIT_HEARTBEATS);
+        /* The tasks that wait in the worker have run, too. */
+        const struct heartbeat idle = {.sent_usec = (uint64_t)(clock_of_heartbeats * 1e6),
+                                       .quiet = true,
+                                       .work_list_known = true,
+                                       .work_list_empty = true};
+        observe_heartbeat(worker, &idle, t.now);
+        expect(ACTION_STOP, ACTION_SIGNAL_STOP);
 }
 
 /* Tries to quiet it, which its taking jobs forbids. */

@@ -7,7 +7,6 @@
 #include "frameworks/celery/node_name.h"
 #include "frameworks/decode.h"
 #include "frameworks/framework.h"
-#include "model/heartbeat_info.h"
 #include "settings/traits.h"
 #include <errno.h>
 #include <signal.h>
@@ -22,7 +21,6 @@ const struct traits celery_traits = {
         .has_work_list = true,
         .memory_of_tree = true,
         .reports_busy = true,
-        .reports_queues = true,
         .sent_usec = 2 * USEC_PER_SEC,
         .stale_usec = 7 * USEC_PER_SEC,
         .command_flaws = celery_command_flaws,
@@ -68,15 +66,9 @@ bool celery_identity_parse(const char *text, size_t len, size_t *ret_host_len, p
         return true;
 }
 
-static const char *queue_names(const struct heartbeat_info *info)
-{
-        return info->queues[0] != '\0' ? info->queues : NULL;
-}
-
 const struct framework celery_framework = {
         .traits = &celery_traits,
         .stop_signal = SIGTERM,
         .identity_parse = celery_identity_parse,
         .has_queues = true,
-        .queue_names = queue_names,
 };

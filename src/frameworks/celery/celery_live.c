@@ -11,6 +11,7 @@
 #include "frameworks/celery/celery_redis.h"
 #include "frameworks/celery/nodes.h"
 #include "frameworks/celery/pidbox.h"
+#include "frameworks/celery/queues.h"
 #include "io/clock.h"
 #include "redis/redis.h"
 #include <stdio.h>
@@ -40,11 +41,12 @@ struct live {
         struct celery_names names;
         struct celery_nodes nodes;
         struct pidbox *pidbox;
-        sd_event_source *gather; /* begins the next round */
-        uint64_t subscriptions;  /* connections of the subscriber whose events were heard */
-        uint64_t round;          /* number of the last round that has begun */
-        usec_t round_at;         /* when it began */
-        struct live_ask *asks;   /* await the end of a round, oldest first */
+        sd_event_source *gather;      /* begins the next round */
+        uint64_t subscriptions;       /* connections of the subscriber whose events were heard */
+        uint64_t round;               /* number of the last round that has begun */
+        usec_t round_at;              /* when it began */
+        struct live_ask *asks;        /* await the end of a round, oldest first */
+        struct celery_queues *queues; /* a reading in progress; NULL: none */
 };
 
 static void names_of(const char *namespace, unsigned database, struct celery_names *ret)
@@ -135,6 +137,22 @@ static void answer_jobs(struct live *live, struct live_ask *ask)
         ask->done(ask);
 }
 
+static void on_queues(void *userdata)
+{
+        struct live *live = userdata;
+
+        live->queues = NULL;
+}
+
+static void answer_queues(struct live *live, struct live_ask *ask)
+{
+        if (live->queues)
+                live_ask_fail(ask, ANSWER_REFUSED, "the queues are being read already");
+        else
+                live->queues = celery_queues_read(live->server->redis, &live->names, &live->nodes, ask,
+                                                  on_queues, live);
+}
+
 static void drop_jobs(struct live *live)
 {
         CELERY_NODES_FOREACH(&live->nodes, node)
@@ -155,7 +173,10 @@ static void on_end(void *userdata)
                 struct live_ask *ask = live->asks;
 
                 live->asks = ask->next;
-                answer_jobs(live, ask);
+                if (ask->query->kind == QUERY_QUEUES)
+                        answer_queues(live, ask);
+                else
+                        answer_jobs(live, ask);
         }
         drop_jobs(live);
         CELERY_NODES_FOREACH(&live->nodes, node)
@@ -243,19 +264,6 @@ static bool is_refused(struct live *live, struct live_ask *ask)
         return true;
 }
 
-static int make_info(const struct celery_node *node, struct heartbeat_info **ret)
-{
-        size_t length = 0;
-
-        while (node->queues[length] != '\0')
-                length += strlen(node->queues + length) + 1;
-        *ret = calloc(1, sizeof(**ret) + length + 1);
-        if (!*ret)
-                return -ENOMEM;
-        memcpy((*ret)->queues, node->queues, length);
-        return 0;
-}
-
 static void ask_heartbeat(struct live *live, struct live_ask *ask)
 {
         struct answer_heartbeat *answer = &ask->answer->heartbeat;
@@ -277,10 +285,7 @@ static void ask_heartbeat(struct live *live, struct live_ask *ask)
                 .busy = (unsigned)MIN(node->active, (uint64_t)COUNT_MAX),
                 .quiet = quiet && node->was_quiet && !celery_node_is_shared(&live->nodes, node, now),
         };
-        if (ask->query->numbers[0] != 0 && node->queues && make_info(node, &answer->info) < 0)
-                live_ask_fail(ask, ANSWER_LOST, "out of memory");
-        else
-                ask->done(ask);
+        ask->done(ask);
 }
 
 /* Only a reply that is as new as the last heartbeat counts. If there is none yet, the next poll finds it. */
@@ -332,6 +337,23 @@ static void ask_jobs(struct live *live, struct live_ask *ask)
         gather(live);
 }
 
+/* Workers are asked for their queues first, unless these are known from lately. */
+static void ask_queues(struct live *live, struct live_ask *ask)
+{
+        usec_t now = clock_now(CLOCK_MONOTONIC);
+
+        if (ask->query->n_texts > 0) {
+                live_ask_fail(ask, ANSWER_REFUSED, "the framework does not report how long jobs take");
+                return;
+        }
+        CELERY_NODES_FOREACH(&live->nodes, node)
+        if (node->queues_at == 0 || usec_sub(now, node->queues_at) >= QUEUES_USEC)
+                want(live, node, WANT_QUEUES);
+        ask->number = live->round + 1;
+        live_ask_add(&live->asks, ask);
+        gather(live);
+}
+
 static void ask_quiet(struct live *live, struct live_ask *ask)
 {
         struct celery_node *node = celery_nodes_find(&live->nodes, query_text(ask->query, 0));
@@ -352,6 +374,7 @@ static void ask_quiet(struct live *live, struct live_ask *ask)
 static void live_end(struct live *live)
 {
         live_asks_end(&live->asks);
+        celery_queues_free(live->queues);
         pidbox_free(live->pidbox);
         sd_event_source_disable_unref(live->gather);
         celery_nodes_clear(&live->nodes);
@@ -393,6 +416,7 @@ const struct live_format celery_live_format = {
                         [QUERY_WORK_LIST] = ask_work_list,
                         [QUERY_SCAN] = ask_scan,
                         [QUERY_JOBS] = ask_jobs,
+                        [QUERY_QUEUES] = ask_queues,
                         [QUERY_QUIET] = ask_quiet,
                 },
 };

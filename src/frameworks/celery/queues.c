@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads the queues of Celery; see the header. */
+#include "frameworks/celery/queues.h"
+#include "frameworks/queue_reader.h"
+#include "redis/redis_batch.h"
+#include <hiredis/hiredis.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Kombu's lists of a queue, by priority. */
+static const unsigned priorities[] = {0, 3, 6, 9};
+
+struct celery_queues {
+        struct live_ask *ask;
+        struct queues *queues;
+        struct redis_batch
+                *batch; /* tag: index of the queue times the priorities, plus index of the priority */
+        struct error_report error;
+        celery_queues_fn done;
+        void *userdata;
+};
+
+static void reading_free(struct celery_queues *reading)
+{
+        redis_batch_free(reading->batch);
+        queues_free(reading->queues);
+        free(reading);
+}
+
+struct celery_queues *celery_queues_free(struct celery_queues *reading)
+{
+        if (!reading)
+                return NULL;
+        live_ask_fail(reading->ask, ANSWER_LOST, "connection lost");
+        reading_free(reading);
+        return NULL;
+}
+
+static bool has_queue(const struct queues *queues, const char *name)
+{
+        for (size_t i = 0; i < queues->n; i++)
+                if (strcmp(queues->list[i].name, name) == 0)
+                        return true;
+        return false;
+}
+
+static int gather_names(struct queues *queues, const struct celery_nodes *nodes)
+{
+        CELERY_NODES_FOREACH(nodes, node)
+        for (const char *name = node->queues; name && *name != '\0'; name += strlen(name) + 1) {
+                if (strlen(name) > QUEUE_NAME_MAX || has_queue(queues, name))
+                        continue;
+                if (queues->n == QUEUES_READ_MAX)
+                        queues->left_out++;
+                else if (!queues_add(queues, name, strlen(name)))
+                        return -ENOMEM;
+        }
+        return 0;
+}
+
+static void on_length(const redisReply *reply, size_t tag, void *userdata)
+{
+        struct celery_queues *reading = userdata;
+        struct queue *queue = &reading->queues->list[tag / ELEMENTSOF(priorities)];
+
+        if (!reply)
+                error_report_set(&reading->error, "connection to Redis lost, or no reply in time");
+        else if (reply->type != REDIS_REPLY_ERROR)
+                queue->size = MIN(queue->size + queues_number(reply), QUEUE_JOBS_MAX);
+        /* A key of another type holds no tasks. */
+        else if (strncmp(reply->str, "WRONGTYPE", 9) != 0)
+                error_report_quote(&reading->error, reply->str, "command refused");
+}
+
+static void answer(struct celery_queues *reading)
+{
+        struct live_ask *ask = reading->ask;
+
+        if (reading->error.text[0] != '\0') {
+                ask->answer->status = ANSWER_REFUSED;
+                ask->answer->error = reading->error;
+        } else {
+                queues_sort(reading->queues);
+                ask->answer->queues = (struct queues_reading){.queues = TAKE_PTR(reading->queues)};
+        }
+        ask->done(ask);
+}
+
+static void on_lengths(void *userdata)
+{
+        struct celery_queues *reading = userdata;
+
+        answer(reading);
+        reading->done(reading->userdata);
+        reading_free(reading);
+}
+
+static int ask_lengths(struct celery_queues *reading, struct redis *redis, const struct celery_names *names)
+{
+        int r = 0;
+
+        for (size_t tag = 0; tag < reading->queues->n * ELEMENTSOF(priorities) && r >= 0; tag++) {
+                const char *name = reading->queues->list[tag / ELEMENTSOF(priorities)].name;
+                _cleanup_free_ char *key =
+                        celery_queue_key(names, name, priorities[tag % ELEMENTSOF(priorities)]);
+                const char *const argv[] = {"LLEN", key};
+
+                r = key ? redis_batch_add(reading->batch, redis, tag, ELEMENTSOF(argv), argv, NULL) : -ENOMEM;
+        }
+        return r;
+}
+
+struct celery_queues *celery_queues_read(struct redis *redis, const struct celery_names *names,
+                                         const struct celery_nodes *nodes, struct live_ask *ask,
+                                         celery_queues_fn done, void *userdata)
+{
+        static const struct redis_batch_ops ops = {.reply = on_length, .done = on_lengths};
+        struct celery_queues *reading = calloc(1, sizeof(*reading));
+
+        if (!reading) {
+                live_ask_fail(ask, ANSWER_LOST, "out of memory");
+                return NULL;
+        }
+        *reading = (struct celery_queues){.ask = ask,
+                                          .queues = calloc(1, sizeof(*reading->queues)),
+                                          .done = done,
+                                          .userdata = userdata};
+        int r = reading->queues ? redis_batch_new(&ops, reading, &reading->batch) : -ENOMEM;
+        if (r >= 0)
+                r = gather_names(reading->queues, nodes);
+        if (r >= 0)
+                r = ask_lengths(reading, redis, names);
+        if (r >= 0 && redis_batch_pending(reading->batch) > 0)
+                return reading;
+        /* No queue is consumed, or not all lengths could be asked for. */
+        if (r < 0)
+                error_report_set(&reading->error,
+                                 r == -ENOMEM ? "out of memory" : "connection to Redis lost");
+        answer(reading);
+        reading_free(reading);
+        return NULL;
+}
