@@ -4,7 +4,10 @@
 #include "frameworks/bullmq/view.h"
 #include "frameworks/decode.h"
 #include "frameworks/framework.h"
+#include "frameworks/server_heartbeat_slots.h"
 #include "frameworks/table.h"
+#include "io/clock.h"
+#include "model/fleet.h"
 #include "model/heartbeat_info.h"
 #include "unit.h"
 #include <signal.h>
@@ -367,6 +370,38 @@ TEST(a_job_of_a_list_is_decoded)
                 memcpy(copy, odd[i].text, odd[i].len);
                 ck_assert_int_eq(bullmq_job_decode(&none), -EINVAL);
         }
+}
+
+/* A worker that waits for its rate limit looks the same as one that was quieted. */
+TEST(only_a_worker_that_was_asked_is_quiet)
+{
+        struct fleet_settings settings = {.traits = &bullmq_traits};
+        struct fleet fleet = {.settings = &settings};
+        struct worker worker = {.fleet = &fleet, .state = WORKER_ACTIVE};
+        struct server_slot slot = {.base.worker = &worker};
+        struct heartbeat heartbeat = {.sent_usec = 1, .quiet = true};
+
+        server_heartbeats_amend(&slot, &heartbeat);
+        ck_assert(!heartbeat.quiet);
+        ck_assert_uint_eq(heartbeat.sent_usec, 1);
+
+        worker.state = WORKER_QUIET;
+        server_heartbeats_amend(&slot, &heartbeat);
+        ck_assert(!heartbeat.quiet);
+        ck_assert_uint_eq(heartbeat.sent_usec, 1);
+
+        heartbeat = (struct heartbeat){.sent_usec = 1, .quiet = true, .busy = 1};
+        server_heartbeats_amend(&slot, &heartbeat);
+        ck_assert(heartbeat.quiet);
+        ck_assert_uint_eq(heartbeat.sent_usec, 1);
+
+        /* Once quieted and without a job, the process gives no other sign of life. */
+        heartbeat.busy = 0;
+        usec_t from = clock_now(CLOCK_MONOTONIC);
+        server_heartbeats_amend(&slot, &heartbeat);
+        ck_assert(heartbeat.quiet);
+        ck_assert_uint_ge(heartbeat.sent_usec, from);
+        ck_assert_uint_eq(slot.changed_at, heartbeat.sent_usec);
 }
 
 TEST(has_a_row_of_its_own)

@@ -13,7 +13,7 @@ static struct redis_settings settings;
 static struct reader *reader;
 static struct answer answered; /* cleared by the next one */
 static unsigned answers;
-static redisContext *clients[8];
+static redisContext *clients[100];
 static size_t n_clients;
 
 static void setup(void)
@@ -131,20 +131,32 @@ TEST(lists_processes_and_jobs)
         ck_assert_uint_eq(answered.diagnosis.nameless, 1);
 }
 
-/* The cost of a poll does not grow with the number of workers. */
+/* The cost of a poll does not grow with the number of workers. The queries arrive while a round is under way,
+ * so there may be a second one. */
 TEST(one_list_answers_all_queries_of_a_poll)
 {
-        connect_worker("bull:bWFpbHM=:w:vm:7", false);
-        for (unsigned i = 0; i < 100; i++) {
-                send_query(QUERY_HEARTBEAT, "vm:7", 0);
-                send_query(QUERY_WORK_LIST, "vm:7", 0);
+        char name[64];
+
+        for (unsigned i = 1; i <= 100; i++) {
+                snprintf(name, sizeof(name), "bull:bWFpbHM=:w:vm:%u", i);
+                connect_worker(name, false);
         }
+        for (unsigned i = 1; i <= 100; i++) {
+                snprintf(name, sizeof(name), "vm:%u", i);
+                send_query(QUERY_HEARTBEAT, name, 0);
+                send_query(QUERY_WORK_LIST, name, 0);
+        }
+        run_until(answers == 200);
+        ck_assert_int_eq(answered.status, ANSWER_OK);
+        ck_assert(answered.work_list.known);
+        ck_assert_int_le(server_calls("client|list"), 2);
+        ck_assert_int_le(server_calls("sort"), 2);
+        ck_assert_int_eq(server_calls("pttl"), 0);
+        /* A list of jobs is handed out once. */
         send_query(QUERY_JOBS, "vm:7", 0);
         send_query(QUERY_JOBS, "vm:7", 0);
         run_until(answers == 202);
         ck_assert_int_eq(answered.status, ANSWER_OK);
-        ck_assert_int_le(server_calls("client|list"), 3);
-        ck_assert_int_le(server_calls("sort"), 3);
 }
 
 TEST(a_list_of_another_type_shows_no_heartbeat)
