@@ -99,7 +99,8 @@ int queue_reader_new(struct redis *redis, const struct queues_format *format, co
                      queues_reading_fn callback, void *userdata, struct queue_reader **ret);
 /* Starts a reading; copies names. names: each name ends with a NUL, the list with two. NULL reads all queues
  * and sorts them by name. realtime: wall clock. Returns 0: the callback follows; -EBUSY: the previous reading
- * is still running; -ENOTCONN or -ENOMEM. */
+ * is still running; -ENODATA: no queue is named, and the format asks for nothing else; -ENOTCONN or -ENOMEM.
+ */
 int queue_reader_read(struct queue_reader *reader, const char *names, usec_t realtime);
 /* Afterwards the callback is not called. Takes NULL. Returns NULL. */
 struct queue_reader *queue_reader_free(struct queue_reader *reader);

@@ -17,8 +17,8 @@ static const struct codec_field facts_fields[] = {
         CODEC_FIELD(NUMBER, struct redis_facts, has_save),
         CODEC_FIELD(ARRAY, struct redis_facts, save),
         CODEC_FIELD(ARRAY, struct redis_facts, config_error.quoted_bytes),
-        CODEC_FIELD(ARRAY, struct redis_facts, min_replicas),
         CODEC_FIELD(NUMBER, struct redis_facts, nameless),
+        CODEC_FIELD(ARRAY, struct redis_facts, min_replicas),
 };
 static const struct record facts_record = RECORD(facts_fields);
 

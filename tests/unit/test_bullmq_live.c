@@ -204,6 +204,18 @@ TEST(queues_are_those_of_the_workers)
         ck_assert(!answered.queues.queues->list[0].latency_known);
 }
 
+TEST(no_named_queue_is_an_empty_reading)
+{
+        static const char names[] = "mails\0";
+
+        ask(QUERY_QUEUES, "", 0);
+        ck_assert_int_eq(answered.status, ANSWER_OK);
+        ck_assert_uint_eq(answered.queues.queues->n, 0);
+        ask(QUERY_QUEUES, names, 0);
+        ck_assert_int_eq(answered.status, ANSWER_OK);
+        ck_assert_uint_eq(answered.queues.queues->n, 1);
+}
+
 TEST(a_lost_connection_ends_all_queries)
 {
         connect_worker("bull:bWFpbHM=:w:vm:7", false);
