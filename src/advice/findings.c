@@ -141,8 +141,8 @@ void doctor_redis(struct findings *findings, const struct doctor_redis *redis)
         if (redis->facts->nameless > 0)
                 findings_add(findings, FINDING_WARNING, about,
                              "Give each Worker of BullMQ the option name: `${os.hostname()}:${process.pid}`",
-                             "connections of workers of BullMQ without a name of that form: %llu; sqmgr does "
-                             "not see these workers",
+                             "connections of workers of BullMQ whose name does not show host and pid: %llu; "
+                             "sqmgr does not see these workers",
                              (unsigned long long)redis->facts->nameless);
         if (!redis->facts->has_info) {
                 findings_add(findings, FINDING_WARNING, about,

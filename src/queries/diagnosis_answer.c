@@ -12,12 +12,12 @@ static const struct codec_field facts_fields[] = {
         CODEC_FIELD(NUMBER, struct redis_facts, is_cluster),
         CODEC_FIELD(NUMBER, struct redis_facts, evicted),
         CODEC_FIELD(NUMBER, struct redis_facts, replicas),
+        CODEC_FIELD(NUMBER, struct redis_facts, nameless),
         CODEC_FIELD(ARRAY, struct redis_facts, policy),
         CODEC_FIELD(ARRAY, struct redis_facts, info_error.quoted_bytes),
         CODEC_FIELD(NUMBER, struct redis_facts, has_save),
         CODEC_FIELD(ARRAY, struct redis_facts, save),
         CODEC_FIELD(ARRAY, struct redis_facts, config_error.quoted_bytes),
-        CODEC_FIELD(NUMBER, struct redis_facts, nameless),
         CODEC_FIELD(ARRAY, struct redis_facts, min_replicas),
 };
 static const struct record facts_record = RECORD(facts_fields);

@@ -138,7 +138,7 @@ doctor_finds() { sqmgrctl doctor --json | jq -e "any(.findings[]; $1)"; } # COND
         forge bull:bWFpbHM=
         wait_until 10 forged 1
         wait_until 10 doctor_finds '.level == "warning" and (.text | test("SIGTSTP"))'
-        wait_until 10 doctor_finds '.level == "warning" and (.text | test("without a name of that form: 1"))'
+        wait_until 10 doctor_finds '.level == "warning" and (.text | test("does not show host and pid: 1"))'
         bullmq add mails 2 "{\"hold\":\"$folder/release\"}"
         wait_until 20 busy_is 2
         old=$(worker_pids)
