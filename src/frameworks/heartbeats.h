@@ -111,8 +111,8 @@ int heartbeats_poll(struct heartbeats *heartbeats);
 void heartbeats_resume(struct heartbeats *heartbeats);
 
 /* Has the server ask the worker to accept no more jobs, for a framework with traits.quiet_by_query.
- * Heartbeats show what came of it. Returns 0; -ESRCH: the worker's identity is unknown; -ENOTCONN; or
- * -ENOMEM. */
+ * Heartbeats show what came of it. Returns 0; -ENOTSUP: the last request was refused; -ESRCH: the worker's
+ * identity is unknown; -ENOTCONN; or -ENOMEM. */
 int heartbeats_quiet(struct heartbeat_slot *slot);
 
 /* For implementations of a heartbeat source: a server (server_heartbeats.c) or the processes of this machine
@@ -129,7 +129,7 @@ struct heartbeat_source {
         bool (*contended)(const struct heartbeats *heartbeats); /* many hosts want to scan */
         int (*know)(struct heartbeat_slot *slot, const char *identity);
         char *(*take_another)(struct heartbeat_slot *slot, pid_t *ret_pid);
-        int (*quiet)(const struct heartbeat_slot *slot);
+        int (*quiet)(struct heartbeat_slot *slot);
 };
 
 /* The first member of each source's own struct. */

@@ -99,13 +99,28 @@ bool server_heartbeats_contended(const struct heartbeats *heartbeats)
         return scan_permit_is_contended(&((const struct server_heartbeats *)heartbeats)->scan_permit);
 }
 
-int server_heartbeats_quiet(const struct heartbeat_slot *slot)
+static void on_quiet(struct answer *answer, void *userdata)
 {
-        const struct server_heartbeats *heartbeats = own(slot->heartbeats);
+        struct server_slot *slot = userdata;
 
-        if (!slot->identity)
+        if (answer->status != ANSWER_LOST)
+                slot->quiet_refused = answer->status == ANSWER_REFUSED;
+        server_heartbeats_leave(heartbeats_of(slot));
+}
+
+int server_heartbeats_quiet(struct heartbeat_slot *base)
+{
+        struct server_slot *slot = own_slot(base);
+        struct server_heartbeats *heartbeats = heartbeats_of(slot);
+
+        if (!base->identity)
                 return -ESRCH;
-        const struct field texts[] = {QUERY_TEXT(slot->identity)};
+        if (slot->quiet_refused)
+                return -ENOTSUP;
+        const struct field texts[] = {QUERY_TEXT(base->identity)};
         const struct query query = {.kind = QUERY_QUIET, .texts = texts, .n_texts = 1};
-        return reader_ask(heartbeats->reader, &query, NULL, NULL);
+        int r = reader_ask(heartbeats->reader, &query, on_quiet, slot);
+        if (r >= 0)
+                server_heartbeats_enter(heartbeats);
+        return r;
 }

@@ -58,12 +58,12 @@ static void sweep_slots(struct server_heartbeats *heartbeats)
         }
 }
 
-static void heartbeats_enter(struct server_heartbeats *heartbeats)
+void server_heartbeats_enter(struct server_heartbeats *heartbeats)
 {
         heartbeats->entered++;
 }
 
-static void heartbeats_leave(struct server_heartbeats *heartbeats)
+void server_heartbeats_leave(struct server_heartbeats *heartbeats)
 {
         if (--heartbeats->entered > 0)
                 return;
@@ -173,7 +173,7 @@ static bool poll_ask(struct server_heartbeats *heartbeats, const struct query *q
                 return false;
         }
         heartbeats->pending++;
-        heartbeats_enter(heartbeats);
+        server_heartbeats_enter(heartbeats);
         if (ask.slot) {
                 ask.slot->pending++;
                 ask.slot->queries++;
@@ -207,7 +207,7 @@ static void poll_answer_done(struct server_heartbeats *heartbeats)
 {
         if (!heartbeats->freed)
                 poll_advance(heartbeats);
-        heartbeats_leave(heartbeats);
+        server_heartbeats_leave(heartbeats);
 }
 
 static void report_heartbeat(struct server_slot *slot, const struct heartbeat *heartbeat)
@@ -507,7 +507,7 @@ static void request_scan_permit(struct server_heartbeats *heartbeats, usec_t now
                 scan_begin(heartbeats, now);
         } else {
                 heartbeats->pending++;
-                heartbeats_enter(heartbeats);
+                server_heartbeats_enter(heartbeats);
         }
 }
 
@@ -613,7 +613,7 @@ static void poll_advance(struct server_heartbeats *heartbeats)
 {
         if (!heartbeats->looking || heartbeats->pending > 0)
                 return;
-        heartbeats_enter(heartbeats);
+        server_heartbeats_enter(heartbeats);
         heartbeats->base.decides_at = clock_now(CLOCK_MONOTONIC);
         if (!heartbeats->failed)
                 poll_decide(heartbeats);
@@ -625,7 +625,7 @@ static void poll_advance(struct server_heartbeats *heartbeats)
         /* An error is ignored: the next tick requests a poll anyway. */
         if (!heartbeats->freed && heartbeats->again)
                 (void)server_heartbeats_poll(&heartbeats->base);
-        heartbeats_leave(heartbeats);
+        server_heartbeats_leave(heartbeats);
 }
 
 static void decide_births(struct server_heartbeats *heartbeats)
@@ -649,7 +649,7 @@ static void server_heartbeats_resume(struct heartbeats *base)
         if (!heartbeats->undecided)
                 return;
         heartbeats->undecided = false;
-        heartbeats_enter(heartbeats);
+        server_heartbeats_enter(heartbeats);
         for (struct server_slot *slot = heartbeats->slots; slot && !heartbeats->freed; slot = slot->next) {
                 if (!slot->deferred)
                         continue;
@@ -663,7 +663,7 @@ static void server_heartbeats_resume(struct heartbeats *base)
                 poll_decide(heartbeats);
         if (!heartbeats->freed)
                 heartbeats->base.ops->on_done(base, base->userdata);
-        heartbeats_leave(heartbeats);
+        server_heartbeats_leave(heartbeats);
 }
 
 /* Moves the requests to the current poll. Returns true if there are any. */
@@ -757,7 +757,7 @@ static int server_heartbeats_poll(struct heartbeats *base)
                 scan_permit_connected(&heartbeats->scan_permit);
         }
 
-        heartbeats_enter(heartbeats);
+        server_heartbeats_enter(heartbeats);
         heartbeats->looking = true;
         heartbeats->polled_at = now;
         heartbeats->failed = false;
@@ -778,7 +778,7 @@ static int server_heartbeats_poll(struct heartbeats *base)
                 heartbeats->looking = false;
                 r = heartbeats->failed ? -ENOMEM : HEARTBEATS_NOTHING;
         }
-        heartbeats_leave(heartbeats);
+        server_heartbeats_leave(heartbeats);
         return r;
 }
 

@@ -491,10 +491,14 @@ static void worker_observe_uncaught(struct worker *worker)
         if (fleet->uncaught_reported)
                 return;
         fleet->uncaught_reported = true;
-        worker_event(
-                worker, EVENT_QUIET_UNCAUGHT,
-                " does not catch the quiet signal; gets the stop signal instead. The worker alone decides "
-                "what happens to its running jobs");
+        worker_event(worker, EVENT_QUIET_UNCAUGHT,
+                     fleet->settings->traits->quiet_by_query
+                             ? " does not accept the request to be quiet; gets the stop signal instead. The "
+                               "worker alone "
+                               "decides what happens to its running jobs"
+                             : " does not catch the quiet signal; gets the stop signal instead. The worker "
+                               "alone decides "
+                               "what happens to its running jobs");
 }
 
 void observe_quieted(struct worker *worker, enum reason reason, int error, usec_t now)
@@ -510,6 +514,13 @@ void observe_quieted(struct worker *worker, enum reason reason, int error, usec_
         }
         if (error == ENOTSUP && fleet->settings->traits->uncaught_is_stop) {
                 worker_observe_uncaught(worker);
+                /* Something has changed, which is to be saved. */
+                worker->orders.signal_error = 0;
+                /* The request was sent, and refused later: the next one is a signal. */
+                if (worker->state == WORKER_QUIET) {
+                        worker->orders.quiet_at = 0;
+                        worker_set_state(worker, WORKER_ACTIVE, REASON_NONE, now);
+                }
                 return;
         }
         if (!worker_observe_signal(worker, "quieted", error))

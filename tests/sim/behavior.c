@@ -74,6 +74,7 @@ static const struct behavior rows[] = {
                 .weight = 150,
                 .quiet_signal = SIGTSTP,
                 .quiet_by_query = true,
+                .unheard = 10,
                 .stop_signal = SIGTERM,
                 .stop_waits = true,
                 .silent_at_stop = true,
@@ -145,11 +146,12 @@ void behavior_give(const struct sim *sim, struct process *process)
         struct rng rng = rng_fork(sim->seed, 3000000 + process->serial);
 
         process->uncaught = rng_chance(&rng, behavior->uncaught * 10);
+        process->unheard = behavior->unheard > 0 && rng_chance(&rng, behavior->unheard * 10);
         process->bare = rng_chance(&rng, behavior->bare * 10);
         process->titleless = rng_chance(&rng, behavior->titleless * 10);
         process->reports_start = behavior->reports_start && rng_chance(&rng, 500);
         /* A worker that ignores its only signal would drain forever. */
-        if (process->uncaught)
+        if (process->uncaught || process->unheard)
                 process->deaf = false;
         if (!behavior->shows_boot || process->titleless)
                 process->titled = false;

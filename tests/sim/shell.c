@@ -412,9 +412,13 @@ static int signal_worker(struct sim *sim, const struct worker *worker, int signo
         bool quiets = signo == process_behavior(sim, process)->quiet_signal;
         if (quiets && process_behavior(sim, process)->quiet_by_query) {
                 /* The reader may end, or the server fail over, before the worker gets the request. */
-                bool lost = !redis_answers(sim) || process->elsewhere || rng_chance(&sim->rng, 50);
+                process->refused |= process->unheard && process->was_asked;
+                process->was_asked = true;
+                bool lost = process->unheard || !redis_answers(sim) || process->elsewhere ||
+                            rng_chance(&sim->rng, 50);
 
                 return worker->process.heartbeat_pid == 0 ? ESRCH
+                       : process->refused                 ? ENOTSUP
                        : lost                             ? 0
                                                           : process_signal(sim, process, signo, false);
         }

@@ -41,6 +41,7 @@ struct behavior {
         int stop_signal;
         int cut_off_signal;  /* stop signal of a worker that is not known to be idle; 0: stop_signal */
         bool wakes;          /* a frozen worker is woken to be stopped */
+        unsigned unheard;    /* share that hears no request */
         bool quiet_by_query; /* quiet_signal stands for a request through Redis */
         bool silent_at_stop; /* sends no heartbeat any more once it has handled its stop signal */
         bool lists_fetches;  /* a job that is being fetched is on the work list */
@@ -216,6 +217,8 @@ struct process {
         unsigned reported_to_exit; /* how often the runner was asked to exit */
         usec_t term_at, kill_at;
         usec_t cut_at;           /* when the drain was given up */
+        bool unheard;            /* hears no request */
+        bool was_asked;          /* a request was sent to it */
         bool refused;            /* was seen to catch no quiet signal */
         bool drains;             /* got the stop signal when it was quieted */
         usec_t tried_at, try_at; /* first and last time in a row: to be quieted, and not idle */

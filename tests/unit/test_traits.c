@@ -28,6 +28,7 @@ static const struct traits heartbeats_alone = {
 /* As Celery: no signal quiets the worker. */
 static const struct traits quiet_by_query = {.name = "quiet-by-query",
                                              .quiet_by_query = true,
+                                             .uncaught_is_stop = true,
                                              .has_work_list = true,
                                              .reports_busy = true,
                                              .stale_usec = 7 * USEC_PER_SEC};
@@ -118,6 +119,31 @@ TEST(a_request_is_repeated_until_heartbeats_show_that_it_was_heeded)
                                        .work_list_empty = true};
         observe_heartbeat(worker, &idle, t.now);
         expect(ACTION_STOP, ACTION_SIGNAL_STOP);
+}
+
+/* It hears no request any more: its stop signal lets it finish its jobs, and is sent once. */
+TEST(one_that_refuses_a_request_later_is_stopped_instead)
+{
+        t.fleet_settings.traits = &quiet_by_query;
+        send_heartbeat(1, false);
+        quiet();
+        for (unsigned i = 0; i < 3; i++)
+                send_heartbeat(1, false);
+        expect(ACTION_QUIET, ACTION_SIGNAL_QUIET);
+        t.quiet_error = ENOTSUP;
+        test_execute(&t);
+        ck_assert_int_eq(worker->state, WORKER_ACTIVE);
+        ck_assert_uint_eq(test_events(&t, EVENT_QUIET_UNCAUGHT), 1);
+        t.quiet_error = 0;
+        expect(ACTION_QUIET, ACTION_SIGNAL_STOP);
+        test_execute(&t);
+        ck_assert_int_eq(worker->state, WORKER_QUIET);
+        for (unsigned i = 0; i < 10; i++) {
+                send_heartbeat(1, false);
+                ck_assert_ptr_null(planned());
+        }
+        test_exit(&t, worker, 0);
+        ck_assert_uint_eq(test_events(&t, EVENT_CRASHED), 0);
 }
 
 /* Tries to quiet it, which its taking jobs forbids. */

@@ -18,6 +18,7 @@ const struct traits celery_traits = {
         .title = "Celery",
         .id = 6,
         .quiet_by_query = true,
+        .uncaught_is_stop = true,
         .has_work_list = true,
         .memory_of_tree = true,
         .reports_busy = true,

@@ -32,6 +32,10 @@ enum {
 /* Workers that one round asks. The others follow in the next one. */
 #define ROUND_NODES_MAX 1024
 
+/* A worker that has replied to nothing for this long will not: some versions of Celery do not listen any more
+ * after they have connected again. */
+#define DEAF_USEC (20 * USEC_PER_SEC)
+
 #define PROBE_KEY "sqmgr.probe"
 /* The bounds of answers. */
 #define COUNT_MAX 1000000
@@ -104,6 +108,8 @@ static void on_reply(struct celery_reply *reply, bool readable, usec_t asked_at,
         struct celery_node *node =
                 celery_nodes_reply(&live->nodes, reply, readable, asked_at, clock_now(CLOCK_MONOTONIC));
 
+        if (node)
+                node->waits_since = 0;
         if (node && method == CELERY_ACTIVE_QUEUES && node->is_to_quiet)
                 cancel_queues(live, node);
 }
@@ -212,6 +218,7 @@ static int on_gather(sd_event_source *source _unused_, uint64_t due _unused_, vo
                         continue;
                 wants |= node->wants;
                 node->wants = 0;
+                node->waits_since = node->waits_since ?: clock_now(CLOCK_MONOTONIC);
                 names[n++] = node->name;
         }
         const struct pidbox_round round = {
@@ -364,6 +371,9 @@ static void ask_quiet(struct live *live, struct live_ask *ask)
                 live_ask_fail(ask, ANSWER_REFUSED, "the worker sends no events");
         } else if (celery_node_is_shared(&live->nodes, node, clock_now(CLOCK_MONOTONIC))) {
                 live_ask_fail(ask, ANSWER_REFUSED, "several workers have the same name");
+        } else if (node->waits_since != 0 &&
+                   usec_sub(clock_now(CLOCK_MONOTONIC), node->waits_since) >= DEAF_USEC) {
+                live_ask_fail(ask, ANSWER_REFUSED, "the worker does not reply");
         } else {
                 node->is_to_quiet = true;
                 want(live, node, WANT_QUEUES);

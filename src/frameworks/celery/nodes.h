@@ -38,9 +38,10 @@ struct celery_node {
         struct job_list jobs; /* the running tasks, if keeps_jobs */
         bool keeps_jobs;
 
-        unsigned wants;    /* requests that are to be sent to it; of the owner */
-        bool is_to_quiet;  /* cancel the queues that it consumes; of the owner */
-        usec_t doubled_at; /* when one request was replied to twice; 0: never */
+        usec_t waits_since; /* when the first request without a reply was sent; 0: none; of the owner */
+        unsigned wants;     /* requests that are to be sent to it; of the owner */
+        bool is_to_quiet;   /* cancel the queues that it consumes; of the owner */
+        usec_t doubled_at;  /* when one request was replied to twice; 0: never */
 };
 
 struct celery_nodes {
