@@ -6,6 +6,7 @@
 #include "model/names.h"
 #include "model/redis_facts.h"
 #include "model/world.h"
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -137,6 +138,12 @@ void doctor_redis(struct findings *findings, const struct doctor_redis *redis)
                 findings_quote(findings, &redis->error->quoted);
                 return;
         }
+        if (redis->facts->nameless > 0)
+                findings_add(findings, FINDING_WARNING, about,
+                             "Give each Worker of BullMQ the option name: `${os.hostname()}:${process.pid}`",
+                             "connections of workers of BullMQ whose name does not show host and pid: %llu; "
+                             "sqmgr does not see these workers",
+                             (unsigned long long)redis->facts->nameless);
         if (!redis->facts->has_info) {
                 findings_add(findings, FINDING_WARNING, about,
                              "Allow INFO for this user, or check the settings of Redis yourself",
@@ -291,6 +298,25 @@ static void check_worker(struct findings *findings, const struct doctor_worker *
         }
 }
 
+static void check_signals(struct findings *findings, const struct doctor_worker *facts)
+{
+        const char *title = facts->worker->fleet->settings->traits->title;
+        char remedy[256];
+
+        if (facts->uncaught == SIGTERM) {
+                snprintf(remedy, sizeof(remedy), "Have the application close its workers of %s on SIGTERM",
+                         title);
+                findings_add(findings, FINDING_PROBLEM, WORKER_ID(facts->worker), remedy,
+                             "does not catch SIGTERM: its running jobs are cut off when it is stopped");
+        } else if (facts->uncaught != 0) {
+                snprintf(remedy, sizeof(remedy), "Have the application pause its workers of %s on SIG%s",
+                         title, sigabbrev_np(facts->uncaught));
+                findings_add(findings, FINDING_WARNING, WORKER_ID(facts->worker), remedy,
+                             "does not catch SIG%s, so it cannot be quieted: it gets SIGTERM at once",
+                             sigabbrev_np(facts->uncaught));
+        }
+}
+
 /* True if a word of the command is this option, with or without `=VALUE`. A shell has several words in one
  * argument. */
 static bool command_has(char *const *argv, const char *option)
@@ -339,8 +365,10 @@ void doctor_fleet(struct findings *findings, const struct problems *problems,
                              facts->start_error->text);
                 findings_quote(findings, &facts->start_error->quoted);
         }
-        for (size_t i = 0; i < facts->n_workers; i++)
+        for (size_t i = 0; i < facts->n_workers; i++) {
                 check_worker(findings, &facts->workers[i]);
+                check_signals(findings, &facts->workers[i]);
+        }
         if (findings->n == before)
                 findings_add(findings, FINDING_OK, about, NULL, "settings and %zu worker%s checked",
                              facts->n_workers, facts->n_workers == 1 ? "" : "s");

@@ -57,6 +57,9 @@ static int ask_question(struct queue_reader *reader, const struct queues_questio
         assert(question->key || question->minute_key);
         const char *name = question->key ?: question->minute_key(realtime, text);
         int r = command_make(&command, reader->format->key(reader->namespace, name, queue), question->words);
+        for (size_t i = 0; i < QUEUE_GETS_MAX && r >= 0 && question->get[i]; i++)
+                r = command_add_get(&command,
+                                    reader->format->key(reader->namespace, question->get[i], queue));
         if (r < 0)
                 return r;
         r = redis_batch_add(reader->redis_batch, reader->redis, tag, command.argc, command.argv, NULL);
@@ -246,6 +249,8 @@ static int begin(struct queue_reader *reader, const char *names, usec_t realtime
                 .format = format,
                 .queues = calloc(1, sizeof(*found->queues)),
                 .realtime = realtime,
+                .namespace = reader->namespace,
+                .database = redis_database(reader->redis),
                 .measures = found->measures,
         };
         if (!found->queues)
@@ -271,5 +276,7 @@ int queue_reader_read(struct queue_reader *reader, const char *names, usec_t rea
         ask(reader, names ? QUEUES_NAMED : QUEUES_ALL);
         if (names)
                 ask(reader, QUEUES_EACH);
-        return redis_batch_pending(reader->redis_batch) > 0 ? 0 : -ENOMEM;
+        if (redis_batch_pending(reader->redis_batch) > 0)
+                return 0;
+        return reader->error.text[0] == '\0' ? -ENODATA : -ENOMEM;
 }

@@ -24,7 +24,9 @@ struct queues_found {
         struct queue *queue; /* the queue of the current reply; NULL: the reply is for no queue */
         size_t head_bytes;   /* of the oldest jobs that were decoded */
         usec_t realtime;     /* wall clock at the start of the reading */
-        bool done_known;     /* `done` is valid: the total of jobs ever done in this Redis */
+        const char *namespace;
+        unsigned database;
+        bool done_known; /* `done` is valid: the total of jobs ever done in this Redis */
         uint64_t done;
         void *measures; /* the framework's data that persists between readings; NULL: all queues are read */
 };
@@ -37,12 +39,15 @@ enum {
 };
 
 #define QUEUE_WORDS_MAX 9
+#define QUEUE_GETS_MAX  3
 #define QUEUE_KEY_MAX   40
 
 struct queues_question {
         unsigned asked;                     /* bits of the enum above */
         const char *words[QUEUE_WORDS_MAX]; /* the command and the arguments after its key; NULL-terminated */
         const char *key; /* without the namespace; with QUEUES_EACH the queue's name is appended */
+        /* For SORT with QUEUES_EACH: patterns that follow the words, each after GET; made like the key. */
+        const char *get[QUEUE_GETS_MAX];
         /* Makes the key if key is NULL. The question is sent at most once per minute. */
         const char *(*minute_key)(usec_t realtime, char text[static QUEUE_KEY_MAX]);
         /* Stores the reply, which is never an error reply. Returns 0 or -ENOMEM. */
@@ -94,7 +99,8 @@ int queue_reader_new(struct redis *redis, const struct queues_format *format, co
                      queues_reading_fn callback, void *userdata, struct queue_reader **ret);
 /* Starts a reading; copies names. names: each name ends with a NUL, the list with two. NULL reads all queues
  * and sorts them by name. realtime: wall clock. Returns 0: the callback follows; -EBUSY: the previous reading
- * is still running; -ENOTCONN or -ENOMEM. */
+ * is still running; -ENODATA: no queue is named, and the format asks for nothing else; -ENOTCONN or -ENOMEM.
+ */
 int queue_reader_read(struct queue_reader *reader, const char *names, usec_t realtime);
 /* Afterwards the callback is not called. Takes NULL. Returns NULL. */
 struct queue_reader *queue_reader_free(struct queue_reader *reader);

@@ -6,7 +6,7 @@
 
 static const struct redis_format *const formats[] = {
         &sidekiq_redis_format, &native_redis_format, &rq_redis_format,
-        &resque_redis_format,  &celery_redis_format,
+        &resque_redis_format,  &celery_redis_format, &bullmq_redis_format,
 };
 
 const struct redis_format *redis_format_of(unsigned id)

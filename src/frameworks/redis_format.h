@@ -10,6 +10,7 @@ struct queues_format;       /* frameworks/queue_reader.h */
 struct requeue_format;      /* frameworks/requeue.h */
 struct live_format;         /* frameworks/live_format.h */
 struct traits;
+struct field; /* base/field.h */
 
 struct redis_format {
         const struct traits *traits;
@@ -20,10 +21,13 @@ struct redis_format {
                                                          * if live answers QUERY_JOBS */
         const struct queues_format *queues;             /* NULL: queues are unknown */
         const struct requeue_format *requeue;           /* NULL if the traits have no rescue */
+        /* Counts, in the reply to CLIENT LIST, the connections of workers whose name does not show their
+         * process. NULL: the names of connections mean nothing. */
+        size_t (*count_nameless)(const struct field *clients, const char *namespace, unsigned database);
 };
 
 extern const struct redis_format sidekiq_redis_format, native_redis_format, rq_redis_format,
-        resque_redis_format, celery_redis_format;
+        resque_redis_format, celery_redis_format, bullmq_redis_format;
 
 /* Returns the format of the framework with this id (struct traits); NULL: it has none. */
 const struct redis_format *redis_format_of(unsigned id);

@@ -3,7 +3,9 @@
 #include "frameworks/server_heartbeat_slots.h"
 #include "io/clock.h"
 #include "io/reader.h"
+#include "model/fleet.h"
 #include "model/poll_schedule.h"
+#include "model/worker_facts.h"
 #include <string.h>
 
 int server_heartbeats_know(struct heartbeat_slot *base, const char *identity)
@@ -35,6 +37,18 @@ void server_heartbeats_forget(struct heartbeat_slot *base)
                 return;
         match_distrust(&heartbeats_of(slot)->match, slot->base.identity);
         slot_lose_identity(slot);
+}
+
+void server_heartbeats_amend(struct server_slot *slot, struct heartbeat *heartbeat)
+{
+        const struct worker *worker = slot->base.worker;
+        const struct traits *traits = worker->fleet->settings->traits;
+
+        if (traits->quiet_is_silent)
+                heartbeat->quiet &= worker_is_retiring(worker);
+        if (traits->process_is_heartbeat ||
+            (traits->quiet_is_silent && heartbeat->quiet && heartbeat->busy == 0))
+                heartbeat->sent_usec = slot->changed_at = clock_now(CLOCK_MONOTONIC);
 }
 
 void server_heartbeats_want(struct heartbeat_slot *slot, unsigned poll_items)

@@ -106,6 +106,9 @@ void server_heartbeats_leave(struct server_heartbeats *heartbeats);
 /* For the heartbeat source; see the functions of the same purpose in heartbeats.h. */
 int server_heartbeats_know(struct heartbeat_slot *base, const char *identity);
 void server_heartbeats_forget(struct heartbeat_slot *base);
+/* Adds to a heartbeat what its framework leaves to sqmgr: see process_is_heartbeat and quiet_is_silent in
+ * struct traits. */
+void server_heartbeats_amend(struct server_slot *slot, struct heartbeat *heartbeat);
 /* Counts the other candidates of each slot. A slot without others needs no search through all candidates. */
 void server_heartbeats_count_others(struct server_heartbeats *heartbeats);
 /* Drops host names under which no live worker can have started. */

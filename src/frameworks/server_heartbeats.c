@@ -217,8 +217,7 @@ static void report_heartbeat(struct server_slot *slot, const struct heartbeat *h
 
         if (!slot->base.worker || heartbeats->freed)
                 return;
-        if (slot->base.worker->fleet->settings->traits->process_is_heartbeat)
-                reported.sent_usec = slot->changed_at = clock_now(CLOCK_MONOTONIC);
+        server_heartbeats_amend(slot, &reported);
         heartbeats->base.deferred = false;
         heartbeats->base.ops->on_heartbeat(slot->base.worker, &reported, heartbeats->base.userdata);
         if (heartbeats->freed || !heartbeats->base.deferred)

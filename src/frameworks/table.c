@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of frameworks; each entry is defined in the framework's own folder. */
 #include "frameworks/table.h"
+#include "frameworks/bullmq/bullmq.h"
 #include "frameworks/celery/celery.h"
 #include "frameworks/native/native.h"
 #include "frameworks/plain/plain.h"
@@ -9,12 +10,13 @@
 #include "frameworks/sidekiq/format.h"
 
 static const struct framework *const frameworks[] = {
-        &sidekiq_framework, &native_framework, &rq_framework,
-        &resque_framework,  &celery_framework, &plain_framework,
+        &sidekiq_framework, &native_framework, &rq_framework,    &resque_framework,
+        &celery_framework,  &bullmq_framework, &plain_framework,
 };
 
 const struct traits *const framework_traits[ELEMENTSOF(frameworks) + 1] = {
-        &sidekiq_traits, &native_traits, &rq_traits, &resque_traits, &celery_traits, &plain_traits,
+        &sidekiq_traits, &native_traits, &rq_traits,    &resque_traits,
+        &celery_traits,  &bullmq_traits, &plain_traits,
 };
 
 const struct traits *framework_traits_find(unsigned id)

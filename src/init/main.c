@@ -62,7 +62,7 @@ static void print_help(void)
                "      --count N                number of workers\n"
                "      --directory DIRECTORY    where they run\n"
                "      --environment-file FILE  their environment\n"
-               "      --framework NAME         sidekiq, resque, rq, celery, native or plain\n"
+               "      --framework NAME         sidekiq, resque, rq, celery, bullmq, native or plain\n"
                "      --group GROUP            their group\n"
                "      --memory SIZE            replace a worker above this: 1G\n"
                "      --user USER              their user\n"

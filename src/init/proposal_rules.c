@@ -151,7 +151,7 @@ static void recognize_framework(struct proposal *proposal)
                         return;
                 }
         proposal_note(proposal, "command: the framework is not recognized, 'plain' is set: if the command "
-                                "starts Sidekiq, Resque, RQ or Celery, set 'framework'");
+                                "starts Sidekiq, Resque, RQ, Celery or BullMQ, set 'framework'");
 }
 
 int proposal_get_variables(struct proposal *proposal, struct environment *variables)
@@ -213,7 +213,7 @@ static const struct {
 } comments[] = {
         {"command", "Starts one worker, in the foreground. No shell, unless it is named here."},
         {"framework",
-         "How sqmgr knows what a worker is doing: sidekiq, resque, rq, celery, native or plain."},
+         "How sqmgr knows what a worker is doing: sidekiq, resque, rq, celery, bullmq, native or plain."},
         {"active_process_count", "The number of workers."},
         {"memory_threshold", "A worker above this is replaced. Its running jobs finish first."},
 };

@@ -20,4 +20,6 @@ struct redis_facts {
         char save[256];             /* when it writes snapshots; "": never */
         struct quoted config_error; /* why CONFIG was refused */
         char min_replicas[32];      /* min-replicas-to-write; "": not known */
+        uint64_t nameless; /* connections of workers whose name does not show their process; 0 also if the
+                            * framework has no such names */
 };

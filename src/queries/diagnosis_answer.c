@@ -12,6 +12,7 @@ static const struct codec_field facts_fields[] = {
         CODEC_FIELD(NUMBER, struct redis_facts, is_cluster),
         CODEC_FIELD(NUMBER, struct redis_facts, evicted),
         CODEC_FIELD(NUMBER, struct redis_facts, replicas),
+        CODEC_FIELD(NUMBER, struct redis_facts, nameless),
         CODEC_FIELD(ARRAY, struct redis_facts, policy),
         CODEC_FIELD(ARRAY, struct redis_facts, info_error.quoted_bytes),
         CODEC_FIELD(NUMBER, struct redis_facts, has_save),

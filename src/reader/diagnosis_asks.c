@@ -6,14 +6,15 @@
 #include <hiredis/hiredis.h>
 #include <stdio.h>
 
-enum question { QUESTION_INFO, QUESTION_SAVE, QUESTION_REPLICAS, QUESTIONS };
+enum question { QUESTION_INFO, QUESTION_SAVE, QUESTION_REPLICAS, QUESTION_CLIENTS, QUESTIONS };
 static const struct {
         int argc;
-        const char *argv[3];
+        const char *argv[4];
 } questions[] = {
         [QUESTION_INFO] = {1, {"INFO"}},
         [QUESTION_SAVE] = {3, {"CONFIG", "GET", "save"}},
         [QUESTION_REPLICAS] = {3, {"CONFIG", "GET", "min-replicas-to-write"}},
+        [QUESTION_CLIENTS] = {4, {"CLIENT", "LIST", "TYPE", "normal"}},
 };
 
 /* Returns the value from a reply to CONFIG GET, or NULL: an error, or an older Redis without the setting. */
@@ -41,6 +42,11 @@ static void on_reply(const redisReply *reply, size_t question, void *userdata)
                         redis_info_take(reply->str, facts);
                 else
                         quoted_set(&facts->info_error, error ?: "the reply has no text");
+        } else if (question == QUESTION_CLIENTS) {
+                const struct field clients = reply_text(reply);
+
+                facts->nameless = ask_format(ask)->count_nameless(&clients, ask_namespace(ask),
+                                                                  redis_database(ask_redis(ask)));
         } else if (question == QUESTION_SAVE) {
                 facts->has_save = setting;
                 SET(facts->save, setting ?: "");
@@ -65,7 +71,12 @@ static void on_replies(void *userdata)
 void ask_diagnosis(struct ask *ask)
 {
         static const struct redis_batch_ops ops = {.reply = on_reply, .done = on_replies};
-        size_t n = ask_query(ask)->numbers[0] != 0 ? QUESTIONS : QUESTION_REPLICAS;
+        const bool asked[] = {
+                [QUESTION_INFO] = true,
+                [QUESTION_SAVE] = true,
+                [QUESTION_REPLICAS] = ask_query(ask)->numbers[0] != 0,
+                [QUESTION_CLIENTS] = ask_format(ask)->count_nameless,
+        };
         struct redis_batch *batch;
         int r = redis_batch_new(&ops, ask, &batch);
 
@@ -74,8 +85,11 @@ void ask_diagnosis(struct ask *ask)
                 return;
         }
         ask->work = batch;
-        for (size_t i = 0; i < n && r == 0; i++)
-                r = redis_batch_add(batch, ask_redis(ask), i, questions[i].argc, questions[i].argv, NULL);
+        static_assert(ELEMENTSOF(asked) == QUESTIONS, "an entry for each");
+        for (size_t i = 0; i < QUESTIONS && r == 0; i++)
+                r = !asked[i] ? 0
+                              : redis_batch_add(batch, ask_redis(ask), i, questions[i].argc,
+                                                questions[i].argv, NULL);
         if (r < 0)
                 on_reply(NULL, 0, ask);
         if (redis_batch_pending(batch) == 0) {

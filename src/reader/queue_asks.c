@@ -40,7 +40,9 @@ void ask_queues(struct ask *ask)
         if (r >= 0)
                 r = queue_reader_read(reading->queue_reader, named ? query_text(ask_query(ask), 0) : NULL,
                                       clock_now(CLOCK_REALTIME));
-        if (r < 0)
+        if (r == -ENODATA && (ask->answer.queues.queues = calloc(1, sizeof(struct queues))))
+                ask_done(ask);
+        else if (r < 0)
                 ask_fail_errno(ask, r);
         else
                 reading->ask = ask;

@@ -31,6 +31,22 @@ int command_make_pair(struct redis_command *ret, const char *command, char *key,
         return -ENOMEM;
 }
 
+int command_add_get(struct redis_command *command, char *pattern)
+{
+        size_t i = 0;
+
+        if (!pattern) {
+                command_clear(command);
+                return -ENOMEM;
+        }
+        while (command->keys[i])
+                i++;
+        command->keys[i] = pattern;
+        command->argv[command->argc++] = "GET";
+        command->argv[command->argc++] = pattern;
+        return 0;
+}
+
 bool reply_is_wrong_type(const redisReply *reply)
 {
         return strncmp(reply->str, "WRONGTYPE ", strlen("WRONGTYPE ")) == 0;

@@ -6,13 +6,13 @@
 #include <hiredis/hiredis.h>
 #include <stdbool.h>
 
-#define REDIS_COMMAND_WORDS_MAX 12
+#define REDIS_COMMAND_WORDS_MAX 16
 
 /* A Redis command. keys: the owned elements of argv. */
 struct redis_command {
         const char *argv[REDIS_COMMAND_WORDS_MAX];
         int argc;
-        char *keys[2];
+        char *keys[4];
 };
 
 /* An argument list for command_make(): the command and the arguments after its key. */
@@ -28,6 +28,8 @@ struct redis_command {
 int command_make(struct redis_command *ret, char *key, const char *const words[]);
 /* Like command_make(), with a second owned argument: another key, or a field of key. Frees both on error. */
 int command_make_pair(struct redis_command *ret, const char *command, char *key, char *second);
+/* Appends `GET` and an owned pattern. Returns 0; or -ENOMEM, with command cleared, if pattern is NULL. */
+int command_add_get(struct redis_command *command, char *pattern);
 /* Frees the keys. */
 void command_clear(struct redis_command *command);
 

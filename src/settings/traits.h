@@ -55,12 +55,16 @@ struct traits {
         /* Heartbeats are too rare to be awaited: a live process with an existing record counts as a
          * heartbeat. */
         bool process_is_heartbeat;
+        /* Heartbeats cannot show whether a worker was quieted or is silent for another reason: they count as
+         * quiet only once the worker was asked. It then runs no job, and being connected is its heartbeat. */
+        bool quiet_is_silent;
         bool title_completes; /* heartbeats show neither quiet nor the number of jobs; the title does */
         /* The fleet's settings choose the stop signal. A stop_timeout in them bounds the time from that
          * signal to the exit. */
         bool stop_chosen;
         bool jobs_outlive_it;  /* each job runs in a child process that continues if the worker is killed */
         bool uncaught_is_stop; /* a worker that does not catch the quiet signal is stopped instead */
+        bool app_catches;      /* the library reacts to no signals: the application has to catch them */
         bool can_preload;      /* workers can be forked from a process that has the application loaded */
         bool reports_queues;   /* workers report their queues, and the waiting jobs can be read */
 

@@ -85,6 +85,23 @@ static const struct behavior rows[] = {
                 .record_expiry = 60 * SEC,
         },
         {
+                /* The reader's view of connections and active jobs: a job counts as it is taken, and a worker
+                 * that waits for jobs speaks every few seconds. */
+                .framework = "bullmq",
+                .weight = 100,
+                .quiet_signal = SIGTSTP,
+                .stop_signal = SIGTERM,
+                .wakes = true,
+                .stop_waits = true,
+                .uncaught = 25,
+                .jobs_max = JOBS_MAX,
+                .heartbeats_at_change = true,
+                .counts_fetches = true,
+                .heartbeat_idle = 5 * SEC,
+                .heartbeat_busy = 15 * SEC,
+                .record_expiry = 60 * SEC,
+        },
+        {
                 .framework = "plain",
                 .weight = 150,
                 .stop_signal = SIGTERM,

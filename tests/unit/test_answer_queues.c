@@ -118,6 +118,7 @@ TEST(what_a_server_told_of_itself_arrives)
                 .save = "3600 1",
                 .config_error.quoted_bytes = "a\033b",
                 .min_replicas = "0",
+                .nameless = 3,
         };
         const struct answer told = {.kind = QUERY_DIAGNOSIS, .diagnosis = facts};
         struct answer read;
@@ -132,6 +133,7 @@ TEST(what_a_server_told_of_itself_arrives)
         ck_assert(read.diagnosis.has_save);
         ck_assert_str_eq(read.diagnosis.save, "3600 1");
         ck_assert_str_eq(read.diagnosis.min_replicas, "0");
+        ck_assert_uint_eq(read.diagnosis.nameless, 3);
         /* People see it. */
         ck_assert_str_eq(quoted_reveal(&read.diagnosis.config_error), "a?b");
         answer_expect_whole(&told);

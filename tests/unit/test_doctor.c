@@ -2,6 +2,7 @@
 /* Tests of advice/findings.h: what is found, and how grave it is. */
 #include "advice/findings.h"
 #include "advice/problem_rules.h"
+#include "frameworks/bullmq/bullmq.h"
 #include "frameworks/celery/command.h"
 #include "frameworks/resque/resque.h"
 #include "frameworks/sidekiq/format.h"
@@ -11,6 +12,7 @@
 #include "quoting.h"
 #include "redis/redis_info.h"
 #include "unit.h"
+#include <signal.h>
 
 #define T0 (10000 * USEC_PER_SEC)
 
@@ -83,6 +85,7 @@ static const struct {
          .info = "maxmemory:1024\nmaxmemory_policy:allkeys-lru\nevicted_keys:7\naof_enabled:1\n"},
         {.redis.url = "r", .info = "maxmemory:0\nmaxmemory_policy:volatile-ttl\naof_enabled:1\n"},
         {.redis.url = "r", .info = "aof_enabled:1\n"},
+        {.redis.url = "r", .info = GOOD "aof_enabled:1\r\n", .facts.nameless = 2},
 };
 
 TEST_LOOP(what_redis_reports_is_judged_and_what_it_refuses_is_said, ELEMENTSOF(redis_cases))
@@ -171,6 +174,17 @@ TEST(options_of_a_command_that_prevent_supervision_are_found)
         fleet_settings.argv = (char **)mute;
         diagnose(false);
         expect("options 3");
+}
+
+TEST(a_signal_that_the_application_has_to_catch_is_missed)
+{
+        struct worker worker = {.fleet = &fleet, .index = 1};
+        const struct doctor_worker uncaught[] = {{.worker = &worker, .uncaught = SIGTERM},
+                                                 {.worker = &worker, .uncaught = SIGTSTP}};
+
+        fleet_settings.traits = &bullmq_traits;
+        diagnose_workers(uncaught, ELEMENTSOF(uncaught));
+        expect("uncaught signals");
 }
 
 TEST(memory_pressure_is_judged_where_it_is_watched)

@@ -119,6 +119,16 @@ static int is_elsewhere(pid_t pid, void *userdata _unused_)
         return proc_open(pid, &proc) == 0 && proc_is_elsewhere(proc) > 0;
 }
 
+/* Returns a signal that the application has to catch, and does not; 0: none, or not known. */
+static int uncaught_signal(const struct proc *proc, const struct framework *framework)
+{
+        if (!framework->traits->app_catches)
+                return 0;
+        if (proc_catches_signal(proc, framework->stop_signal) == 0)
+                return framework->stop_signal;
+        return proc_catches_signal(proc, framework->quiet_signal) == 0 ? framework->quiet_signal : 0;
+}
+
 static struct doctor_worker poll_worker_at(const struct worker *worker)
 {
         struct doctor_worker facts = {.worker = worker};
@@ -129,6 +139,8 @@ static struct doctor_worker poll_worker_at(const struct worker *worker)
         if (proc && proc_evidence_read_title(process->runtime->proc_facts, proc, process_user(worker),
                                              framework_of(worker->fleet->settings->traits), &title) > 0)
                 snprintf(facts.version, sizeof(facts.version), "%s", title.version);
+        if (proc)
+                facts.uncaught = uncaught_signal(proc, framework_of(worker->fleet->settings->traits));
         facts.other_namespace = proc_tree_each(worker->process.pid, is_elsewhere, NULL) > 0;
         return facts;
 }
