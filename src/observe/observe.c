@@ -495,13 +495,10 @@ static void worker_observe_uncaught(struct worker *worker)
                 return;
         fleet->uncaught_reported = true;
         worker_event(worker, EVENT_QUIET_UNCAUGHT,
-                     fleet->settings->traits->quiet_by_query
-                             ? " does not accept the request to be quiet; gets the stop signal instead. The "
-                               "worker alone "
-                               "decides what happens to its running jobs"
-                             : " does not catch the quiet signal; gets the stop signal instead. The worker "
-                               "alone decides "
-                               "what happens to its running jobs");
+                     " does not %s; gets the stop signal instead. The worker alone decides what happens to its "
+                     "running jobs",
+                     fleet->settings->traits->quiet_by_query ? "accept the request to be quiet"
+                                                             : "catch the quiet signal");
 }
 
 void observe_quieted(struct worker *worker, enum reason reason, int error, usec_t now)
