@@ -119,8 +119,8 @@ static int is_elsewhere(pid_t pid, void *userdata _unused_)
         return proc_open(pid, &proc) == 0 && proc_is_elsewhere(proc) > 0;
 }
 
-/* Returns the quiet signal if the application has to catch it, and does not; 0: it does, or that is not known.
- * Of the stop signal nothing can be seen: Node.js itself catches SIGTERM, and exits. */
+/* Returns the quiet signal if the application has to catch it, and does not; 0: it does, or that is not
+ * known. Of the stop signal nothing can be seen: Node.js itself catches SIGTERM, and exits. */
 static int uncaught_signal(const struct proc *proc, const struct framework *framework)
 {
         return framework->traits->app_catches && proc_catches_signal(proc, framework->quiet_signal) == 0
