@@ -168,7 +168,7 @@ static void worker_observe_silent(struct worker *worker, usec_t now)
 /* The process that sent heartbeats is gone: nothing is known about the leftover process. */
 static void worker_forget_heartbeat(struct worker *worker)
 {
-        worker->heartbeat.seen = worker->heartbeat.hung = false;
+        worker->heartbeat.seen = worker->heartbeat.hung = worker->heartbeat.stopping = false;
         worker->heartbeat.busy = 0;
         worker->process.booted = worker->process.elsewhere = false;
         worker->process.boot_polled_at = worker->process.boot_seen_at = 0;
@@ -301,6 +301,7 @@ static void worker_observe_fresh_heartbeat(struct worker *worker, const struct h
 {
         worker->heartbeat.changed_at = worker->heartbeat.read_at;
         worker->heartbeat.busy = heartbeat->busy;
+        worker->heartbeat.stopping = heartbeat->stopping;
         worker->heartbeat.idle_count =
                 heartbeat->quiet && heartbeat->busy == 0 ? worker->heartbeat.idle_count + 1 : 0;
         /* A memory sample may include a job that began after the heartbeat. The size in the heartbeat itself
@@ -522,7 +523,7 @@ void observe_quieted(struct worker *worker, enum reason reason, int error, usec_
                 /* The request was sent, and refused later: the next one is a signal. */
                 if (worker->state == WORKER_QUIET) {
                         worker->orders.quiet_at = 0;
-                        worker_set_state(worker, WORKER_ACTIVE, REASON_NONE, now);
+                        worker_set_state(worker, WORKER_ACTIVE, worker->reason, now);
                 }
                 return;
         }
