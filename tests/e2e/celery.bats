@@ -79,21 +79,26 @@ password_file = $folder/password"
 }
 
 @test "celery: scale up, a restart with 30 running tasks, prefetched ones and a countdown, scale down: nothing is lost" {
-        concurrency=15 celery_fleet 1
+        # Each worker runs 15 tasks and holds 15 more: neither can take those of the other one.
+        concurrency=15
+        celery_options=--prefetch-multiplier=1 celery_fleet 1
         sqmgrctl scale default 2
         wait_until 30 ready 2
         old=$(worker_pids)
-        COUNTDOWN=5 celery_send 4 nap 0.1
-        celery_send 30 nap 3
-        celery_send 20 nap 0.1
+        COUNTDOWN=10 celery_send 4 nap 0.1
+        celery_send 60 hold "$folder/release"
         wait_until 20 fleet_is '[.workers[].busy] | add == 30'
-        run -0 sqmgrctl restart --wait=drained --timeout 120s
-        gone "$old"
+        run -0 sqmgrctl restart --wait --timeout 120s
+        celery_send 20 nap 0.1
+        wait_until 30 recorded "done" 20
+        alive "$old"
+        touch "$folder/release"
+        wait_until 60 gone "$old"
         fleet_is '.generation == 2 and .rollout.state == "done" and .active == 2 and .crash.count == 0'
         celery_send 6 nap 2
         sqmgrctl scale default 1
         wait_until 30 fleet_is '.active == 1 and (.workers | length) == 1'
-        nothing_lost 60
+        nothing_lost 90
         not grep -qE 'SIGKILL|exited with status [1-9]' "$folder/sqmgr.log"
         not grep -q 'Cold shutdown' "$folder/workers.log"
 }
