@@ -4,7 +4,7 @@
 # memory replacement, a killed worker, a hostile writer, a failover by Sentinels, and 100 tasks of up to 20 s.
 # seconds: 75
 # promises: P1 P2 P4 P5
-# shellcheck disable=SC1091,SC2030,SC2031
+# shellcheck disable=SC1091,SC2030,SC2031,SC2034,SC2046,SC2086
 load helpers
 . "$BATS_TEST_DIRNAME/sentinel.bash"
 
@@ -45,6 +45,20 @@ running_jobs_are() { # CONDITION
         jobs_json=$(sqmgrctl jobs --json) && jq -e ".jobs | $1" <<<"$jobs_json" >/dev/null
 }
 has_finding() { sqmgrctl doctor --json | jq -e "any(.findings[]; $1)"; } # CONDITION
+# Celery 5.3 to 5.6.2 list a task that ran while the connection was lost for good, and do not end (docs/celery.md).
+lists_ended_tasks() {
+        /usr/bin/python3 -c 'import celery; exit(not (5, 3) <= tuple(map(int, celery.__version__.split(".")[:3])) < (5, 6, 3))'
+}
+# Quieted workers that have ended their tasks, which ran while the connection was lost, exit.
+exit_after_loss() { # COUNT PID...: celery_configure's COUNT
+        if lists_ended_tasks; then
+                wait_ticks 4
+                alive "${*:2}"
+                celery_configure "$1" 'drain_timeout = 1s' 'stop_timeout = 5s'
+                sqmgrctl reload
+        fi
+        wait_until 60 gone "${*:2}"
+}
 no_reply_lists() { [ -z "$(redis keys '*sqmgr*')" ]; }
 
 @test "celery: workers are found, tasks and queues are shown, and the ACL of the manual suffices" {
@@ -80,17 +94,19 @@ password_file = $folder/password"
         sqmgrctl scale default 2
         wait_until 30 ready 2
         old=$(worker_pids)
-        COUNTDOWN=5 celery_send 4 nap 0.1
-        celery_send 30 nap 3
-        celery_send 20 nap 0.1
+        COUNTDOWN=15 celery_send 4 nap 0.1
+        # One worker may take 15 to run, 60 to wait, and one more for each countdown: the other takes the rest.
+        celery_send 100 hold "$folder/release"
         wait_until 20 fleet_is '[.workers[].busy] | add == 30'
-        run -0 sqmgrctl restart --wait=drained --timeout 120s
-        gone "$old"
+        sqmgrctl restart
+        wait_until 30 fleet_is '.quiet == 2 and .active == 2'
+        touch "$folder/release"
+        wait_until 60 gone "$old"
         fleet_is '.generation == 2 and .rollout.state == "done" and .active == 2 and .crash.count == 0'
         celery_send 6 nap 2
         sqmgrctl scale default 1
         wait_until 30 fleet_is '.active == 1 and (.workers | length) == 1'
-        nothing_lost 60
+        nothing_lost 110
         not grep -qE 'SIGKILL|exited with status [1-9]' "$folder/sqmgr.log"
         not grep -q 'Cold shutdown' "$folder/workers.log"
 }
@@ -137,6 +153,7 @@ password_file = $folder/password"
         celery_fleet 2
         celery_send 4 hold "$folder/release"
         wait_until 20 fleet_is '[.workers[].busy] | add == 4'
+        old=$(worker_pids)
         sqmgrctl restart
         wait_until 30 fleet_is '.quiet == 2 and .active == 2'
         all=$(worker_pids)
@@ -161,6 +178,8 @@ password_file = $folder/password"
         fleet_is '.quiet == 2 and .generation == 2'
         [ "$(records "done" | wc -l)" = 6 ]
         touch "$folder/release"
+        wait_until 30 recorded "done" 10
+        exit_after_loss 2 $old
         wait_until 30 fleet_is '.active == 2 and (.workers | length) == 2'
         nothing_lost 10
         fleet_is '.crash.count == 0'
@@ -213,7 +232,8 @@ password_file = $folder/password"
         celery_send 6 nap 0.1
         wait_until 60 recorded "done" 6
         touch "$folder/release"
-        wait_until 60 gone "$old"
+        wait_until 60 recorded "done" 10
+        exit_after_loss 2 $old
         nothing_lost 10
 }
 
