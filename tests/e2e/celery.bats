@@ -90,7 +90,7 @@ password_file = $folder/password"
 }
 
 @test "celery: scale up, a restart with 30 running tasks, prefetched ones and a countdown, scale down: nothing is lost" {
-        concurrency=15 celery_fleet 1
+        concurrency=15 celery_fleet 1 'max_processes = 4'
         sqmgrctl scale default 2
         wait_until 30 ready 2
         old=$(worker_pids)
