@@ -427,6 +427,24 @@ TEST(strangers_in_the_list_of_replies_do_no_harm)
         ck_assert(empty);
 }
 
+/* A question during a round that asks nobody is answered, though nothing else begins a round. */
+TEST(a_question_about_nobody_is_answered)
+{
+        const struct field one[] = {QUERY_TEXT(ONE)}, nine[] = {QUERY_TEXT("vm:9:nine@vm")};
+        const struct query queries[] = {{.kind = QUERY_JOBS, .texts = one, .n_texts = 1},
+                                        {.kind = QUERY_JOBS, .texts = nine, .n_texts = 1}};
+
+        beat(&fakes[0], ONE);
+        run_until(fakes[0].n_asked > 0 && rests());
+        fakes[0].silent = true;
+        long long before = server_calls("publish");
+        unsigned answered = answers;
+        ck_assert_int_eq(reader_ask(reader, &queries[0], take, NULL), 0);
+        run_until(server_calls("publish") > before);
+        ck_assert_int_eq(reader_ask(reader, &queries[1], take, NULL), 0);
+        run_until(answers == answered + 2);
+}
+
 TEST(what_the_server_refuses_is_reported)
 {
         server_do("ACL SETUSER default -publish");

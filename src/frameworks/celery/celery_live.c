@@ -173,7 +173,6 @@ static void drop_jobs(struct live *live)
 static void on_end(void *userdata)
 {
         struct live *live = userdata;
-        bool more = false;
 
         while (live->asks && live->asks->number <= live->round) {
                 struct live_ask *ask = live->asks;
@@ -185,6 +184,8 @@ static void on_end(void *userdata)
                         answer_jobs(live, ask);
         }
         drop_jobs(live);
+        /* An ask that came during the round awaits the next one, even if no worker is to be asked. */
+        bool more = live->asks;
         CELERY_NODES_FOREACH(&live->nodes, node)
         more |= node->wants != 0;
         if (more)
