@@ -45,7 +45,7 @@ running_jobs_are() { # CONDITION
         jobs_json=$(sqmgrctl jobs --json) && jq -e ".jobs | $1" <<<"$jobs_json" >/dev/null
 }
 has_finding() { sqmgrctl doctor --json | jq -e "any(.findings[]; $1)"; } # CONDITION
-# Celery 5.3 to 5.6.2 list a task that ran while the connection was lost for good, and do not end (docs/celery.md).
+# Celery 5.3 to 5.6.2 list a task that ran while the connection was lost as running forever, and do not end after TERM.
 lists_ended_tasks() {
         /usr/bin/python3 -c 'import celery; exit(not (5, 3) <= tuple(map(int, celery.__version__.split(".")[:3])) < (5, 6, 3))'
 }
