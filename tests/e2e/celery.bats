@@ -46,6 +46,20 @@ running_jobs_are() { # CONDITION
 }
 queue_is() { sqmgrctl queues --json | jq -e "any(.redis[].queues[]; .name == \"$1\" and ($2))" >/dev/null; } # NAME CONDITION
 has_finding() { sqmgrctl doctor --json | jq -e "any(.findings[]; $1)"; } # CONDITION
+# Celery 5.3 to 5.6.2 list a task that ran while the connection was lost as running forever, and do not end after TERM.
+lists_ended_tasks() {
+        /usr/bin/python3 -c 'import celery; exit(not (5, 3) <= tuple(map(int, celery.__version__.split(".")[:3])) < (5, 6, 3))'
+}
+# Quieted workers that have ended their tasks, which ran while the connection was lost, exit.
+exit_after_loss() { # COUNT PID...: celery_configure's COUNT
+        if lists_ended_tasks; then
+                wait_ticks 4
+                alive "${*:2}"
+                celery_configure "$1" 'drain_timeout = 1s' 'stop_timeout = 5s'
+                sqmgrctl reload
+        fi
+        wait_until 60 gone "${*:2}"
+}
 no_reply_lists() { [ -z "$(redis keys '*sqmgr*')" ]; }
 
 @test "celery: workers are found, tasks and queues are shown, and the ACL of the manual suffices" {
@@ -81,7 +95,7 @@ password_file = $folder/password"
 @test "celery: scale up, a restart with 30 running tasks, prefetched ones and a countdown, scale down: nothing is lost" {
         # Each worker runs 15 tasks and holds 15 more: neither can take those of the other one.
         concurrency=15
-        celery_options=--prefetch-multiplier=1 celery_fleet 1
+        celery_options=--prefetch-multiplier=1 celery_fleet 1 'max_processes = 4'
         sqmgrctl scale default 2
         wait_until 30 ready 2
         old=$(worker_pids)
@@ -146,7 +160,7 @@ password_file = $folder/password"
 # After kill -9 of the main process its pool dies. What Celery has acknowledged is lost; the rest is delivered again after
 # the visibility timeout, by any worker.
 @test "celery: kill -9 of a worker: a task with acks_late runs again, one without is lost, a prefetched one is run" {
-        [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes 25 s'
+        [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes two minutes'
         celery_environment=VISIBILITY=10 celery_fleet 1
         worker=$(worker_pids)
         celery_send 1 hold "$folder/never"
@@ -157,18 +171,19 @@ password_file = $folder/password"
         children=$(pgrep -P "$worker" | tr '\n' ' ')
         kill -KILL "$worker"
         wait_until 20 gone "$children"
-        wait_until 30 fleet_is ".active == 1 and all(.workers[]; .pid != $worker)"
+        wait_until 30 fleet_is ".active == 1 and .crash.count == 1 and all(.workers[]; .pid != $worker)"
         touch "$folder/release"
+        # Celery looks for such tasks when a worker starts, and then each 100 s.
         wait_until 60 recorded "done" 2
         [ "$(records started | sort | uniq -d | wc -l)" = 1 ]
         [ "$(comm -13 <(records "done" | sort -u) <(records sent | sort) | wc -l)" = 1 ]
-        fleet_is '.crash.count == 1'
 }
 
 @test "celery: Redis restarts, sqmgr is killed and re-executed during a restart: quieted workers stay quieted, nothing is lost" {
         celery_fleet 2
         celery_send 4 hold "$folder/release"
         wait_until 20 fleet_is '[.workers[].busy] | add == 4'
+        old=$(worker_pids)
         sqmgrctl restart
         wait_until 30 fleet_is '.quiet == 2 and .active == 2'
         all=$(worker_pids)
@@ -193,6 +208,8 @@ password_file = $folder/password"
         fleet_is '.quiet == 2 and .generation == 2'
         [ "$(records "done" | wc -l)" = 6 ]
         touch "$folder/release"
+        wait_until 30 recorded "done" 10
+        exit_after_loss 2 $old
         wait_until 30 fleet_is '.active == 2 and (.workers | length) == 2'
         nothing_lost 10
         fleet_is '.crash.count == 0'
@@ -245,7 +262,8 @@ password_file = $folder/password"
         celery_send 6 nap 0.1
         wait_until 60 recorded "done" 6
         touch "$folder/release"
-        wait_until 60 gone "$old"
+        wait_until 60 recorded "done" 10
+        exit_after_loss 2 $old
         nothing_lost 10
 }
 
