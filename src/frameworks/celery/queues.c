@@ -36,23 +36,11 @@ struct celery_queues *celery_queues_free(struct celery_queues *reading)
         return NULL;
 }
 
-static bool has_queue(const struct queues *queues, const char *name)
-{
-        for (size_t i = 0; i < queues->n; i++)
-                if (strcmp(queues->list[i].name, name) == 0)
-                        return true;
-        return false;
-}
-
 static int gather_names(struct queues *queues, const struct celery_nodes *nodes)
 {
         CELERY_NODES_FOREACH(nodes, node)
         for (const char *name = node->queues; name && *name != '\0'; name += strlen(name) + 1) {
-                if (strlen(name) > QUEUE_NAME_MAX || has_queue(queues, name))
-                        continue;
-                if (queues->n == QUEUES_READ_MAX)
-                        queues->left_out++;
-                else if (!queues_add(queues, name, strlen(name)))
+                if (strlen(name) <= QUEUE_NAME_MAX && queues_add_once(queues, name) < 0)
                         return -ENOMEM;
         }
         return 0;
