@@ -6,7 +6,6 @@
 #include "model/names.h"
 #include "model/redis_facts.h"
 #include "model/world.h"
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -300,21 +299,15 @@ static void check_worker(struct findings *findings, const struct doctor_worker *
 
 static void check_signals(struct findings *findings, const struct doctor_worker *facts)
 {
-        const char *title = facts->worker->fleet->settings->traits->title;
         char remedy[256];
 
-        if (facts->uncaught == SIGTERM) {
-                snprintf(remedy, sizeof(remedy), "Have the application close its workers of %s on SIGTERM",
-                         title);
-                findings_add(findings, FINDING_PROBLEM, WORKER_ID(facts->worker), remedy,
-                             "does not catch SIGTERM: its running jobs are cut off when it is stopped");
-        } else if (facts->uncaught != 0) {
-                snprintf(remedy, sizeof(remedy), "Have the application pause its workers of %s on SIG%s",
-                         title, sigabbrev_np(facts->uncaught));
-                findings_add(findings, FINDING_WARNING, WORKER_ID(facts->worker), remedy,
-                             "does not catch SIG%s, so it cannot be quieted: it gets SIGTERM at once",
-                             sigabbrev_np(facts->uncaught));
-        }
+        if (facts->uncaught == 0)
+                return;
+        snprintf(remedy, sizeof(remedy), "Have the application pause its workers of %s on SIG%s",
+                 facts->worker->fleet->settings->traits->title, sigabbrev_np(facts->uncaught));
+        findings_add(findings, FINDING_WARNING, WORKER_ID(facts->worker), remedy,
+                     "does not catch SIG%s, so it cannot be quieted: it gets SIGTERM at once",
+                     sigabbrev_np(facts->uncaught));
 }
 
 /* True if a word of the command is this option, with or without `=VALUE`. A shell has several words in one

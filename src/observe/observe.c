@@ -237,6 +237,8 @@ static void worker_observe_successor(struct worker *worker, const struct heartbe
 
 static void worker_observe_quieted_by_other(struct worker *worker, usec_t now)
 {
+        /* The worker has not got its stop signal in place of the quiet signal. */
+        worker->orders.quiet_uncaught = false;
         worker->orders.quiet_at = now;
         worker_set_state(worker, WORKER_QUIET, REASON_EXTERNAL, now);
         worker_event(worker, EVENT_QUIET, " quieted from outside sqmgr (reason: external)");
@@ -276,6 +278,17 @@ static void worker_observe_first_heartbeat(struct worker *worker, const struct h
         worker_event(worker, EVENT_ACTIVE, worker_sends_heartbeats(worker) ? " active" : " running");
 }
 
+/* The worker was to be quiet, and never got the signal. */
+static void worker_observe_not_asked(struct worker *worker, usec_t now)
+{
+        const struct fleet *fleet = worker->fleet;
+
+        /* A restart that is done counts the worker as replaced. */
+        worker->orders.quiet |= worker_outdated(worker) && fleet->rollout.state == ROLLOUT_DONE;
+        worker->orders.quiet_at = 0;
+        worker_set_state(worker, WORKER_ACTIVE, REASON_NONE, now);
+}
+
 /* Heartbeats show whether the worker has received the stop signal that sqmgr may not have sent. A framework
  * that is stopped by quieting and sends heartbeats writes the request into them. */
 static void worker_observe_confirmation(struct worker *worker, const struct heartbeat *heartbeat, usec_t now)
@@ -287,9 +300,8 @@ static void worker_observe_confirmation(struct worker *worker, const struct hear
                 worker->orders.unconfirmed = false;
         } else if (worker->heartbeat.not_quiet_count >= WORKER_NOT_QUIET_HEARTBEATS) {
                 worker->orders.unconfirmed = false;
-                worker->orders.quiet_at = 0;
                 worker->active_at = now;
-                worker_set_state(worker, WORKER_ACTIVE, REASON_NONE, now);
+                worker_observe_not_asked(worker, now);
                 worker_event(worker, EVENT_ACTIVE, " active: never received its stop signal");
         }
 }
@@ -325,12 +337,17 @@ static void worker_observe_fresh_heartbeat(struct worker *worker, const struct h
 
 /* Returns true if a heartbeat that is older than the newest one was answered before, or comes from a replica
  * that took over. Returns false if the worker's clock went back: sqmgr has observed a step back recently, or
- * has read nothing newer for longer than an answer can be late. */
-static bool worker_is_repeated(const struct worker *worker)
+ * has read nothing newer for longer than an answer can be late. Also if the newest heartbeat is from the
+ * future: the clock, which the worker shares, went back while no sqmgr ran, and no later one saw it. */
+static bool worker_is_repeated(const struct worker *worker, usec_t now)
 {
-        usec_t stepped_at = worker->fleet->world->doubt.stepped_back_at;
+        const struct doubt *doubt = &worker->fleet->world->doubt;
+        usec_t stepped_at = doubt->stepped_back_at;
         usec_t latest = worker_stale_usec(worker) + LATE_USEC;
 
+        if (doubt->due != 0 &&
+            (int64_t)(worker->heartbeat.written_usec - now) > doubt->real_lag + CLOCK_STEP_USEC)
+                return false;
         /* For this time after the step, an answer may be from before the step and carry a later time. */
         return worker->heartbeat.newest_at > (stepped_at == 0 ? 0 : usec_add(stepped_at, latest)) &&
                usec_sub(worker->heartbeat.read_at, worker->heartbeat.newest_at) <= latest;
@@ -366,8 +383,9 @@ void observe_heartbeat(struct worker *worker, const struct heartbeat *heartbeat,
         if (heartbeat->sent_usec == worker->heartbeat.written_usec)
                 return;
         bool older = heartbeat->sent_usec < worker->heartbeat.written_usec;
-        if (older && worker_is_repeated(worker)) {
+        if (older && worker_is_repeated(worker, now)) {
                 worker->heartbeat.idle_count = 0;
+                deaf_observe_repeated(worker, heartbeat);
                 return;
         }
         worker->heartbeat.written_usec = heartbeat->sent_usec;
@@ -494,14 +512,12 @@ static void worker_observe_uncaught(struct worker *worker)
         if (fleet->uncaught_reported)
                 return;
         fleet->uncaught_reported = true;
-        worker_event(worker, EVENT_QUIET_UNCAUGHT,
-                     fleet->settings->traits->quiet_by_query
-                             ? " does not accept the request to be quiet; gets the stop signal instead. The "
-                               "worker alone "
-                               "decides what happens to its running jobs"
-                             : " does not catch the quiet signal; gets the stop signal instead. The worker "
-                               "alone decides "
-                               "what happens to its running jobs");
+        worker_event(
+                worker, EVENT_QUIET_UNCAUGHT,
+                " does not %s; gets the stop signal instead. The worker alone decides what happens to its "
+                "running jobs",
+                fleet->settings->traits->quiet_by_query ? "accept the request to be quiet"
+                                                        : "catch the quiet signal");
 }
 
 void observe_quieted(struct worker *worker, enum reason reason, int error, usec_t now)
@@ -520,10 +536,8 @@ void observe_quieted(struct worker *worker, enum reason reason, int error, usec_
                 /* Something has changed, which is to be saved. */
                 worker->orders.signal_error = 0;
                 /* The request was sent, and refused later: the next one is a signal. */
-                if (worker->state == WORKER_QUIET) {
-                        worker->orders.quiet_at = 0;
-                        worker_set_state(worker, WORKER_ACTIVE, REASON_NONE, now);
-                }
+                if (worker->state == WORKER_QUIET)
+                        worker_observe_not_asked(worker, now);
                 return;
         }
         if (!worker_observe_signal(worker, "quieted", error))

@@ -38,6 +38,12 @@ void deaf_observe_heartbeat(struct worker *worker, const struct heartbeat *heart
         deaf->since = deaf->found_at = 0;
 }
 
+void deaf_observe_repeated(struct worker *worker, const struct heartbeat *heartbeat)
+{
+        if (heartbeat->busy > 0 && !worker_is_deaf(worker))
+                worker->deaf.since = 0;
+}
+
 static bool is_heard(const struct worker *worker, usec_t now)
 {
         return worker->state == WORKER_ACTIVE && worker_fresh(worker, now) && !worker->heartbeat.ambiguous;

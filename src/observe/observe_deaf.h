@@ -22,6 +22,10 @@ struct worker;
 /* Records what a new heartbeat shows of the worker's work. */
 void deaf_observe_heartbeat(struct worker *worker, const struct heartbeat *heartbeat, usec_t now);
 
+/* An older heartbeat was answered again, or read late: one that shows work still contradicts that the worker
+ * is deaf. */
+void deaf_observe_repeated(struct worker *worker, const struct heartbeat *heartbeat);
+
 /* Two readings in a row of the queues that a fleet serves. Borrowed for the call. */
 struct deaf_reading {
         const struct queues *before; /* NULL: none */

@@ -4,7 +4,7 @@
 # memory replacement, a killed worker, a hostile writer, a failover by Sentinels, and 100 tasks of up to 20 s.
 # seconds: 75
 # promises: P1 P2 P4 P5
-# shellcheck disable=SC1091,SC2030,SC2031
+# shellcheck disable=SC1091,SC2030,SC2031,SC2034,SC2046,SC2086
 load helpers
 . "$BATS_TEST_DIRNAME/sentinel.bash"
 
@@ -80,17 +80,19 @@ password_file = $folder/password"
         sqmgrctl scale default 2
         wait_until 30 ready 2
         old=$(worker_pids)
-        COUNTDOWN=5 celery_send 4 nap 0.1
-        celery_send 30 nap 3
-        celery_send 20 nap 0.1
+        COUNTDOWN=15 celery_send 4 nap 0.1
+        # One worker may take 15 to run, 60 to wait, and one more for each countdown: the other takes the rest.
+        celery_send 100 hold "$folder/release"
         wait_until 20 fleet_is '[.workers[].busy] | add == 30'
-        run -0 sqmgrctl restart --wait=drained --timeout 120s
-        gone "$old"
+        sqmgrctl restart
+        wait_until 30 fleet_is '.quiet == 2 and .active == 2'
+        touch "$folder/release"
+        wait_until 60 gone "$old"
         fleet_is '.generation == 2 and .rollout.state == "done" and .active == 2 and .crash.count == 0'
         celery_send 6 nap 2
         sqmgrctl scale default 1
         wait_until 30 fleet_is '.active == 1 and (.workers | length) == 1'
-        nothing_lost 60
+        nothing_lost 110
         not grep -qE 'SIGKILL|exited with status [1-9]' "$folder/sqmgr.log"
         not grep -q 'Cold shutdown' "$folder/workers.log"
 }

@@ -8,6 +8,7 @@
 #include "model/freshness.h"
 #include "model/queues.h"
 #include "model/world.h"
+#include "observe/observe.h"
 #include "observe/observe_deaf.h"
 #include "world.h"
 #include <string.h>
@@ -363,6 +364,24 @@ TEST(a_count_of_jobs_says_more_than_busy_threads)
         send(worker, 5, 0, 2);
         ck_assert_uint_eq(worker->deaf.took_at, 0);
         ck_assert_uint_eq(worker->deaf.since, 1);
+}
+
+/* A reader may answer late, after a newer heartbeat without work. */
+TEST(a_repeated_heartbeat_that_shows_work_begins_the_observation_anew)
+{
+        struct worker *worker = begin();
+        const struct heartbeat idle = {.sent_usec = 1}, busy = {.sent_usec = 1, .busy = 1};
+
+        run(200);
+        usec_t since = worker->deaf.since;
+        ck_assert_uint_ne(since, 0);
+        observe_heartbeat(worker, &idle, t.now);
+        ck_assert_uint_eq(worker->deaf.since, since);
+        observe_heartbeat(worker, &busy, t.now);
+        ck_assert(!is_deaf_after(299));
+        ck_assert(is_deaf_after(20));
+        observe_heartbeat(worker, &busy, t.now);
+        ck_assert(worker_is_deaf(worker));
 }
 
 TEST(queues_are_wanted_while_one_shows_no_work_and_another_does)

@@ -177,6 +177,26 @@ TEST(after_a_clock_step_a_record_from_before_it_does_not_outdate_new_ones)
         ck_assert_uint_eq(worker->heartbeat.changed_at, t.now);
 }
 
+/* The step was while no sqmgr ran. The first heartbeat that is read is from before it, as a replica lags. */
+TEST(a_heartbeat_from_the_future_does_not_outdate_those_after_a_clock_step)
+{
+        struct worker *worker = test_spawn_ready(&t);
+        double now = (double)t.now / 1e6;
+
+        t.world->doubt.due = t.now + USEC_PER_SEC;
+        test_heartbeat(&t, worker, now + 3600, 0, false);
+        t.now += 5 * USEC_PER_SEC;
+        test_heartbeat(&t, worker, now + 5, 0, false);
+        t.now += 5 * USEC_PER_SEC;
+        test_heartbeat(&t, worker, now + 10, 0, false);
+        ck_assert_uint_eq(worker->heartbeat.changed_at, t.now);
+        /* An older one is old again. */
+        t.now += 5 * USEC_PER_SEC;
+        test_heartbeat(&t, worker, now + 5, 0, false);
+        test_heartbeat(&t, worker, now + 10, 0, false);
+        ck_assert_uint_ne(worker->heartbeat.changed_at, t.now);
+}
+
 TEST(a_late_answer_is_as_old_as_its_question)
 {
         struct worker *worker = test_spawn_ready(&t);

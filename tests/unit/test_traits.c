@@ -5,6 +5,7 @@
 #include "model/exit_status.h"
 #include "model/idle_proof.h"
 #include "model/poll_schedule.h"
+#include "model/worker_facts.h"
 #include "observe/culprits.h"
 #include "observe/observe.h"
 #include "observe/observe_identity.h"
@@ -144,6 +145,41 @@ TEST(one_that_refuses_a_request_later_is_stopped_instead)
         }
         test_exit(&t, worker, 0);
         ck_assert_uint_eq(test_events(&t, EVENT_CRASHED), 0);
+}
+
+/* Somebody else has quieted the worker later: no stop signal was sent, so its jobs end before that signal. */
+TEST(one_that_refused_a_request_and_is_quieted_from_outside_is_stopped_once_idle)
+{
+        t.fleet_settings.traits = &quiet_by_query;
+        quiet();
+        t.quiet_error = ENOTSUP;
+        for (unsigned i = 0; i < 3; i++)
+                send_heartbeat(1, false);
+        expect(ACTION_QUIET, ACTION_SIGNAL_QUIET);
+        test_execute(&t);
+        ck_assert_int_eq(worker->state, WORKER_ACTIVE);
+        send_heartbeat(1, true);
+        ck_assert_int_eq(worker->state, WORKER_QUIET);
+        ck_assert_int_eq(worker->reason, REASON_EXTERNAL);
+        ck_assert(!worker_is_asked_to_exit(worker));
+        t.fleet_settings.drain_timeout = USEC_PER_MIN;
+        t.now += USEC_PER_MIN;
+        send_heartbeat(1, true);
+        expect(ACTION_STOP, ACTION_SIGNAL_STOP);
+}
+
+/* The restart has counted it as replaced, and is done. */
+TEST(one_that_refuses_a_request_after_the_restart_is_still_replaced)
+{
+        t.fleet_settings.traits = &quiet_by_query;
+        t.fleet->rollout.state = ROLLOUT_RUNNING;
+        t.fleet->generation = ++t.fleet->newest_generation;
+        observe_quieted(worker, REASON_RESTART, 0, t.now);
+        t.fleet->rollout.state = ROLLOUT_DONE;
+        observe_quieted(worker, REASON_RESTART, ENOTSUP, t.now);
+        ck_assert_int_eq(worker->state, WORKER_ACTIVE);
+        send_heartbeat(1, false);
+        expect(ACTION_QUIET, ACTION_SIGNAL_STOP);
 }
 
 /* Tries to quiet it, which its taking jobs forbids. */

@@ -104,8 +104,9 @@ struct bullmq_queue *bullmq_view_find_queue(const struct bullmq_view *view, cons
 /* Asks for a process in this round: marks its queues as asked. An unknown identity is ignored. */
 void bullmq_view_ask(struct bullmq_view *view, const char *identity);
 
-/* Counts an active job of the queue. list: adds it to the list of its process, too. Returns 0 or -ENOMEM. */
-int bullmq_view_take_job(struct bullmq_view *view, size_t queue, bool list,
+/* Counts an active job of the queue with this index in view->queues. list: adds it to the list of its
+ * process, too. Returns 0 or -ENOMEM. */
+int bullmq_view_take_job(struct bullmq_view *view, size_t index, bool list,
                          const struct field job[static _BULLMQ_JOB_MAX]);
 /* Call once for each asked process, after the jobs of all its queues. */
 void bullmq_view_judge_jobs(const struct bullmq_view *view, struct bullmq_process *process, usec_t asked_at);

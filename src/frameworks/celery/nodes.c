@@ -210,13 +210,11 @@ static void take_job(struct celery_node *node, struct celery_task *task)
         list->jobs = jobs;
         if (task->pid != 0 && asprintf(&thread, "%d", (int)task->pid) < 0)
                 thread = NULL;
-        list->jobs[list->n_jobs++] = (struct job){
-                .thread = thread,
-                .queue = TAKE_PTR(task->routing_key),
-                .class = TAKE_PTR(task->name),
-                .jid = TAKE_PTR(task->id),
-                .started_usec = task->started_usec,
-        };
+        struct job *job = &list->jobs[list->n_jobs++];
+        *job = (struct job){.thread = thread, .started_usec = task->started_usec};
+        job->queue = TAKE_PTR(task->routing_key);
+        job->class = TAKE_PTR(task->name);
+        job->jid = TAKE_PTR(task->id);
         list->next = list->n_entries = list->allocated = list->n_jobs;
 }
 

@@ -69,7 +69,7 @@ static void answer(struct celery_queues *reading)
                 ask->answer->error = reading->error;
         } else {
                 queues_sort(reading->queues);
-                ask->answer->queues = (struct queues_reading){.queues = TAKE_PTR(reading->queues)};
+                ask->answer->queues.queues = TAKE_PTR(reading->queues);
         }
         ask->done(ask);
 }
