@@ -24,6 +24,10 @@ struct heartbeat_info; /* model/heartbeat_info.h */
 #define BULLMQ_QUEUES_OF_PROCESS_MAX 64
 #define BULLMQ_QUEUES_MAX            1000
 
+/* More jobs of one process are not counted. Whoever can write can repeat an id in a list of active jobs. All
+ * queues of a process together stay within the bounds of an answer. */
+#define BULLMQ_JOBS_MAX 8192
+
 /* After a loss, the connections of a worker are made anew one after another. A younger connection does not
  * show that the worker was quieted, as the other one may still have to send that it takes a job. */
 #define BULLMQ_SETTLED_SECONDS 5

@@ -130,7 +130,11 @@ static void forget_queues(struct celery_node *node)
 void celery_nodes_missed(struct celery_nodes *nodes)
 {
         CELERY_NODES_FOREACH(nodes, node)
-        forget_queues(node);
+        {
+                forget_queues(node);
+                /* Nor could it reply. */
+                node->waits_since = 0;
+        }
 }
 
 int celery_nodes_hear(struct celery_nodes *nodes, const struct celery_event *event, usec_t now)

@@ -59,7 +59,8 @@ void celery_nodes_clear(struct celery_nodes *nodes);
 int celery_nodes_hear(struct celery_nodes *nodes, const struct celery_event *event, usec_t now);
 /* Forgets the nodes that are silent. */
 void celery_nodes_expire(struct celery_nodes *nodes, usec_t now);
-/* Events may have been missed: forgets which queues the nodes consume. */
+/* Events and replies may have been missed: forgets which queues the nodes consume, and since when they have
+ * not replied. */
 void celery_nodes_missed(struct celery_nodes *nodes);
 
 /* Folds a reply to a request that was sent at asked_at. readable: false if the lists of the reply cannot be
