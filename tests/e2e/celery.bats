@@ -4,7 +4,7 @@
 # memory replacement, a killed worker, a hostile writer, a failover by Sentinels, and 100 tasks of up to 20 s.
 # seconds: 75
 # promises: P1 P2 P4 P5
-# shellcheck disable=SC1091,SC2030,SC2031
+# shellcheck disable=SC1091,SC2030,SC2031,SC2034,SC2046,SC2086
 load helpers
 . "$BATS_TEST_DIRNAME/sentinel.bash"
 
