@@ -517,8 +517,9 @@ static void worker_observe_uncaught(struct worker *worker)
                 worker, EVENT_QUIET_UNCAUGHT,
                 " does not %s; gets the stop signal instead. The worker alone decides what happens to its "
                 "running jobs",
-                fleet->settings->traits->quiet_by_query ? "accept the request to be quiet"
-                                                        : "catch the quiet signal");
+                fleet->settings->traits->quiet_by_query
+                        ? "accept the quiet request (no reply, or another worker has its name)"
+                        : "catch the quiet signal");
 }
 
 void observe_quieted(struct worker *worker, enum reason reason, int error, usec_t now)

@@ -311,7 +311,7 @@ TEST(a_worker_that_does_not_reply_is_not_quiet)
         ck_assert(!work_list_known(ONE));
         ask(QUERY_JOBS, ONE, NULL, false);
         ck_assert_int_eq(status, ANSWER_OK);
-        ck_assert_str_eq(refused, "a worker did not reply");
+        ck_assert_str_eq(refused, "a worker did not reply; Celery's task_serializer must be 'json'");
 }
 
 TEST(a_work_list_is_as_new_as_the_heartbeat)
@@ -341,7 +341,7 @@ TEST(running_tasks_are_listed_without_their_arguments)
         ck_assert_str_eq(refused, "");
         ck_assert_str_eq(jobs, "2: id-0 app.task low 70 1000500000");
         ask(QUERY_JOBS, "vm:9:nine@vm", NULL, false);
-        ck_assert_str_eq(refused, "a worker did not reply");
+        ck_assert_str_eq(refused, "a worker did not reply; Celery's task_serializer must be 'json'");
 }
 
 /* Of all priorities; a key that is no list holds none. */

@@ -35,7 +35,7 @@ enum {
 
 /* A worker that has replied to nothing for this long will not: some versions of Celery do not listen any more
  * after they have connected again. */
-#define DEAF_USEC (20 * USEC_PER_SEC)
+#define NO_REPLY_USEC (20 * USEC_PER_SEC)
 
 #define PROBE_KEY "sqmgr.probe"
 /* The bounds of answers. */
@@ -142,7 +142,8 @@ static void answer_jobs(struct live *live, struct live_ask *ask)
         answer->n = ask->query->n_texts;
         for (size_t i = 0; i < answer->n; i++)
                 if (!answer_list(live, query_text(ask->query, i), &answer->lists[i]))
-                        error_report_set(&ask->answer->error, "a worker did not reply");
+                        error_report_set(&ask->answer->error,
+                                         "a worker did not reply; Celery's task_serializer must be 'json'");
         ask->done(ask);
 }
 
@@ -415,7 +416,7 @@ static void ask_quiet(struct live *live, struct live_ask *ask)
         } else if (celery_node_is_shared(&live->nodes, node, clock_now(CLOCK_MONOTONIC))) {
                 live_ask_fail(ask, ANSWER_REFUSED, "several workers have the same name");
         } else if (node->waits_since != 0 &&
-                   usec_sub(clock_now(CLOCK_MONOTONIC), node->waits_since) >= DEAF_USEC) {
+                   usec_sub(clock_now(CLOCK_MONOTONIC), node->waits_since) >= NO_REPLY_USEC) {
                 live_ask_fail(ask, ANSWER_REFUSED, "the worker does not reply");
         } else {
                 node->is_to_quiet = true;
