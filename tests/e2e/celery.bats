@@ -127,6 +127,21 @@ password_file = $folder/password"
         fleet_is '.crash.count == 0 and .active == 1'
 }
 
+# In Celery 5.2 a worker can connect again and consume nothing. Here its queue is taken from it by hand.
+@test "celery: a worker that consumes nothing while another one runs tasks is deaf" {
+        [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes a minute'
+        celery_options='--prefetch-multiplier=1 -Q celery,low' celery_fleet 2 'hang_after = 10s'
+        deaf=$(fleet '.workers[] | select(.name == "default/1").pid')
+        celery_send 2 nap 0.1
+        wait_until 20 queue_is celery '.size == 0'
+        env PYTHONPATH="$e2e/celery" RECORDS="$folder/records" BROKER_URL="$broker" /usr/bin/python3 -B -m celery \
+                -A celery_tasks control -d "default-1@$(hostname)" cancel_consumer celery
+        celery_send 120 nap 1
+        wait_until 90 any_event '.event == "deaf" and .pid == '"$deaf"
+        alive "$deaf"
+        not any_event '.event == "deaf" and .pid != '"$deaf"
+}
+
 @test "celery: a worker whose tasks exceed the memory threshold is replaced, and its task ends" {
         [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes 20 s'
         celery_fleet 1 'memory_threshold = 250M'
@@ -162,7 +177,7 @@ password_file = $folder/password"
         wait_until 60 recorded "done" 2
         [ "$(records started | sort | uniq -d | wc -l)" = 1 ]
         [ "$(comm -13 <(records "done" | sort -u) <(records sent | sort) | wc -l)" = 1 ]
-        fleet_is '.crash.count == 1'
+        any_event '.event == "crashed" and .pid == '"$worker"
 }
 
 @test "celery: Redis restarts, sqmgr is killed and re-executed during a restart: quieted workers stay quieted, nothing is lost" {
