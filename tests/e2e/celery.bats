@@ -81,7 +81,7 @@ password_file = $folder/password"
 @test "celery: scale up, a restart with 30 running tasks, prefetched ones and a countdown, scale down: nothing is lost" {
         # Each worker runs 15 tasks and holds 15 more: neither can take those of the other one.
         concurrency=15
-        celery_options=--prefetch-multiplier=1 celery_fleet 1
+        celery_options=--prefetch-multiplier=1 celery_fleet 1 'max_processes = 4'
         sqmgrctl scale default 2
         wait_until 30 ready 2
         old=$(worker_pids)
@@ -215,7 +215,8 @@ password_file = $folder/password"
 
 @test "celery: events and replies of a hostile writer change nothing, and without heartbeats doctor says why" {
         [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes 40 s'
-        celery_fleet 1
+        # Some of these events end a Celery worker that listens to them.
+        celery_options=--without-gossip celery_fleet 1
         old=$(worker_pids)
         celery_send 2 hold "$folder/release"
         RECORDS=$folder/records launch hostile /usr/bin/python3 -B "$e2e/celery/hostile.py"
