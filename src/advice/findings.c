@@ -342,6 +342,33 @@ static void check_command(struct findings *findings, const struct fleet *fleet, 
         }
 }
 
+/* Returns what follows host and pid in an identity; "": nothing. */
+static const char *name_in(const char *identity)
+{
+        const char *pid = identity ? strchr(identity, ':') : NULL, *name = pid ? strchr(pid + 1, ':') : NULL;
+
+        return name ?: "";
+}
+
+/* Finds workers of one name, where the framework sends requests by name. */
+static void check_names(struct findings *findings, const struct doctor_fleet *facts, const char *about)
+{
+        if (!facts->fleet->settings->traits->name_variable)
+                return;
+        for (size_t i = 0; i < facts->n_workers; i++)
+                for (size_t j = 0; j < i; j++) {
+                        const char *name = name_in(facts->workers[i].identity);
+
+                        if (name[0] == '\0' || strcmp(name, name_in(facts->workers[j].identity)) != 0)
+                                continue;
+                        findings_add(
+                                findings, FINDING_PROBLEM, about,
+                                "Let the command give no name: sqmgr names workers",
+                                "workers share one name, so requests reach them all, and none is quieted");
+                        return;
+                }
+}
+
 /* After a failed start: until then, a worker may still be loading its application. */
 static void check_heard(struct findings *findings, const struct fleet *fleet, const char *about)
 {
@@ -369,6 +396,7 @@ void doctor_fleet(struct findings *findings, const struct problems *problems,
         problem_about(&(struct problem){.fleet = fleet}, about);
         check_command(findings, fleet, about);
         check_heard(findings, fleet, about);
+        check_names(findings, facts, about);
         if (facts->start_error) {
                 findings_add(findings, FINDING_PROBLEM, about,
                              "Fix the reason before the next worker has to start", "workers cannot start: %s",

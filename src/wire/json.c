@@ -55,3 +55,14 @@ int json_load(const struct json_bounds *bounds, const char *text, size_t size, s
         *ret = json;
         return json ? 0 : -EINVAL;
 }
+
+char *json_text(const json_t *value, size_t flags)
+{
+        errno = 0;
+        char *text = value ? json_dumps(value, flags) : NULL;
+
+        if (!text || errno != ENOMEM)
+                return text;
+        free(text);
+        return NULL;
+}

@@ -22,6 +22,10 @@ struct json_bounds {
  * this. */
 int json_load(const struct json_bounds *bounds, const char *text, size_t size, size_t flags, json_t **ret);
 
+/* Encodes value. Returns the text, which the caller frees; NULL: value is NULL, or out of memory. jansson
+ * drops what it has no memory for, and only errno shows this. */
+char *json_text(const json_t *value, size_t flags);
+
 DEFINE_CLEANUP(json_t *, json_decref)
 #define _cleanup_json_ _cleanup_(json_decref_pointer)
 

@@ -180,7 +180,7 @@ static int encode(json_t *message, char **ret, size_t *ret_size)
 {
         if (!message)
                 return -ENOMEM;
-        char *text = json_dumps(message, JSON_COMPACT | JSON_REAL_PRECISION(15));
+        char *text = json_text(message, JSON_COMPACT | JSON_REAL_PRECISION(15));
         json_decref(message);
         if (!text)
                 return -ENOMEM;

@@ -141,6 +141,21 @@ password_file = $folder/password"
         fleet_is '.crash.count == 0 and .active == 1'
 }
 
+# In Celery 5.2 a worker can connect again and consume nothing. Here its queue is taken from it by hand.
+@test "celery: a worker that consumes nothing while another one runs tasks is deaf" {
+        [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes a minute'
+        celery_options='--prefetch-multiplier=1 -Q celery,low' celery_fleet 2 'hang_after = 10s'
+        deaf=$(fleet '.workers[0].pid')
+        celery_send 2 nap 0.1
+        wait_until 20 queue_is celery '.size == 0'
+        env PYTHONPATH="$e2e/celery" RECORDS="$folder/records" BROKER_URL="$broker" /usr/bin/python3 -B -m celery \
+                -A celery_tasks control -d "default-1@$(hostname)" cancel_consumer celery
+        celery_send 120 nap 1
+        wait_until 90 any_event '.event == "deaf" and .pid == '"$deaf"
+        alive "$deaf"
+        not any_event '.event == "deaf" and .pid != '"$deaf"
+}
+
 @test "celery: a worker whose tasks exceed the memory threshold is replaced, and its task ends" {
         [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes 20 s'
         celery_fleet 1 'memory_threshold = 250M'
@@ -217,12 +232,14 @@ password_file = $folder/password"
 
 @test "celery: events and replies of a hostile writer change nothing, and without heartbeats doctor says why" {
         [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes 40 s'
-        celery_fleet 1
+        # Some of these events end a Celery worker that listens to them.
+        celery_options=--without-gossip celery_fleet 1
         old=$(worker_pids)
         celery_send 2 hold "$folder/release"
         RECORDS=$folder/records launch hostile /usr/bin/python3 -B "$e2e/celery/hostile.py"
         hostile=$!
-        wait_until 30 recorded forged 5
+        # An active worker is asked every 30 s; the restart below asks more often.
+        wait_until 60 recorded forged 1
         wait_ticks 4
         fleet_is '.active == 1 and (.workers | length) == 1 and .crash.count == 0'
         sqmgrctl status --json | not grep -q 'forged@'

@@ -3,6 +3,7 @@
 #include "advice/findings.h"
 #include "advice/problem_rules.h"
 #include "frameworks/bullmq/bullmq.h"
+#include "frameworks/celery/celery.h"
 #include "frameworks/celery/command.h"
 #include "frameworks/resque/resque.h"
 #include "frameworks/sidekiq/format.h"
@@ -174,6 +175,34 @@ TEST(options_of_a_command_that_prevent_supervision_are_found)
         fleet_settings.argv = (char **)mute;
         diagnose(false);
         expect("options 3");
+}
+
+TEST(a_fleet_that_is_not_heard_and_workers_of_one_name_are_found)
+{
+        struct worker workers[2] = {{.fleet = &fleet, .index = 1}, {.fleet = &fleet, .index = 2}},
+                      *list[] = {&workers[0], &workers[1]};
+        struct doctor_worker of[2] = {{.worker = &workers[0]}, {.worker = &workers[1]}};
+
+        fleet_settings.traits = &celery_traits;
+        fleet_settings.argv = (char *[]){NULL};
+        fleet.workers = list;
+        fleet.n_workers = 2;
+        fleet.redis_up = true;
+        diagnose_workers(of, 2);
+        expect("unheard 1");
+        fleet.crash.count = 2;
+        diagnose_workers(of, 2);
+        expect_last("unheard 2");
+        workers[1].heartbeat.seen = true;
+        fleet.crash.count = 0;
+        of[0].identity = "vm:7:one@vm";
+        of[1].identity = "vm:8:one@vm";
+        diagnose_workers(of, 2);
+        expect_last("names 1");
+        of[1].identity = "vm:8:two@vm";
+        diagnose_workers(of, 2);
+        expect_last("names 2");
+        fleet.n_workers = 0;
 }
 
 TEST(a_quiet_signal_that_the_application_does_not_catch)

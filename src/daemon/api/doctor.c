@@ -130,7 +130,7 @@ static int uncaught_signal(const struct proc *proc, const struct framework *fram
 
 static struct doctor_worker poll_worker_at(const struct worker *worker)
 {
-        struct doctor_worker facts = {.worker = worker};
+        struct doctor_worker facts = {.worker = worker, .identity = process_identity(worker->handle)};
         const struct process *process = worker->handle;
         const struct proc *proc = process ? process_beating(process) : NULL;
         struct title title;

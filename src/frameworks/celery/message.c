@@ -259,17 +259,6 @@ static char *encode_base64(const char *text)
         return encoded;
 }
 
-/* Returns the text, which the caller frees; NULL: out of memory. jansson leaves out what it has no memory
- * for, and only errno shows that. */
-static char *dump(const json_t *value)
-{
-        if (!value)
-                return NULL;
-        errno = 0;
-        _cleanup_free_ char *text = json_dumps(value, JSON_COMPACT);
-        return errno == ENOMEM ? NULL : TAKE_PTR(text);
-}
-
 static bool is_sendable(const char *text)
 {
         return !text || celery_is_utf8(text, strlen(text), false);
@@ -289,7 +278,7 @@ int celery_request_encode(const struct celery_request *request, char **ret)
                 if (!is_sendable(request->nodes[i]))
                         return -EINVAL;
         body = make_body(request);
-        text = dump(body);
+        text = json_text(body, JSON_COMPACT);
         encoded = text ? encode_base64(text) : NULL;
         if (!encoded)
                 return -ENOMEM;
@@ -299,7 +288,7 @@ int celery_request_encode(const struct celery_request *request, char **ret)
                             "headers", "clock", 0, "expires", 0, "properties", "delivery_mode", 1,
                             "delivery_info", "exchange", "celery.pidbox", "routing_key", "", "priority", 0,
                             "body_encoding", "base64", "delivery_tag", "sqmgr");
-        *ret = dump(message);
+        *ret = json_text(message, JSON_COMPACT);
         return *ret ? 0 : -ENOMEM;
 }
 
