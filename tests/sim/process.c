@@ -460,8 +460,8 @@ static usec_t next_heartbeat(const struct sim *sim, struct process *process, con
         return sim->now + span;
 }
 
-/* Connections come and go, and a quiet worker without jobs says nothing. Returns true if the process shows no
- * sign of life. */
+/* Connections are lost at times, and a quiet worker without jobs sends nothing. Returns true if the process
+ * shows no sign of life. */
 static bool is_silent(const struct sim *sim, struct process *process)
 {
         struct rng *rng = &process->rng;
