@@ -21,7 +21,7 @@ _sqmgr() {
                 return
                 ;;
         --framework)
-                mapfile -t COMPREPLY < <(compgen -W 'sidekiq resque rq native plain' -- "$2")
+                mapfile -t COMPREPLY < <(compgen -W 'sidekiq resque rq celery bullmq native plain' -- "$2")
                 return
                 ;;
         --user | --group)

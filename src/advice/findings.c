@@ -6,7 +6,6 @@
 #include "model/names.h"
 #include "model/redis_facts.h"
 #include "model/world.h"
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -300,21 +299,15 @@ static void check_worker(struct findings *findings, const struct doctor_worker *
 
 static void check_signals(struct findings *findings, const struct doctor_worker *facts)
 {
-        const char *title = facts->worker->fleet->settings->traits->title;
         char remedy[256];
 
-        if (facts->uncaught == SIGTERM) {
-                snprintf(remedy, sizeof(remedy), "Have the application close its workers of %s on SIGTERM",
-                         title);
-                findings_add(findings, FINDING_PROBLEM, WORKER_ID(facts->worker), remedy,
-                             "does not catch SIGTERM: its running jobs are cut off when it is stopped");
-        } else if (facts->uncaught != 0) {
-                snprintf(remedy, sizeof(remedy), "Have the application pause its workers of %s on SIG%s",
-                         title, sigabbrev_np(facts->uncaught));
-                findings_add(findings, FINDING_WARNING, WORKER_ID(facts->worker), remedy,
-                             "does not catch SIG%s, so it cannot be quieted: it gets SIGTERM at once",
-                             sigabbrev_np(facts->uncaught));
-        }
+        if (facts->uncaught == 0)
+                return;
+        snprintf(remedy, sizeof(remedy), "Have the application pause its workers of %s on SIG%s",
+                 facts->worker->fleet->settings->traits->title, sigabbrev_np(facts->uncaught));
+        findings_add(findings, FINDING_WARNING, WORKER_ID(facts->worker), remedy,
+                     "does not catch SIG%s, so it cannot be quieted: it gets SIGTERM at once",
+                     sigabbrev_np(facts->uncaught));
 }
 
 /* True if a word of the command is this option, with or without `=VALUE`. A shell has several words in one
@@ -349,6 +342,22 @@ static void check_command(struct findings *findings, const struct fleet *fleet, 
         }
 }
 
+/* After a failed start: until then, a worker may still be loading its application. */
+static void check_heard(struct findings *findings, const struct fleet *fleet, const char *about)
+{
+        const char *remedy = fleet->settings->traits->unheard_remedy;
+        unsigned n = 0;
+
+        FLEET_FOREACH_WORKER(fleet, worker) {
+                if (worker->heartbeat.seen)
+                        return;
+                n += worker->state == WORKER_STARTING;
+        }
+        if (remedy && fleet->redis_up && n > 0 && fleet->crash.count > 0)
+                findings_add(findings, FINDING_PROBLEM, about, remedy,
+                             "workers run, but no heartbeat of them is heard in Redis");
+}
+
 void doctor_fleet(struct findings *findings, const struct problems *problems,
                   const struct doctor_fleet *facts)
 {
@@ -359,6 +368,7 @@ void doctor_fleet(struct findings *findings, const struct problems *problems,
         add_problems(findings, problems, fleet);
         problem_about(&(struct problem){.fleet = fleet}, about);
         check_command(findings, fleet, about);
+        check_heard(findings, fleet, about);
         if (facts->start_error) {
                 findings_add(findings, FINDING_PROBLEM, about,
                              "Fix the reason before the next worker has to start", "workers cannot start: %s",

@@ -67,8 +67,7 @@ struct doctor_worker {
         const struct worker *worker;
         char version[32];     /* "": not known */
         bool other_namespace; /* the worker runs in another pid namespace than sqmgr */
-        int uncaught; /* a signal that the application of this framework has to catch, and does not; 0: none
-                       */
+        int uncaught; /* the quiet signal, if the application has to catch it, and does not; otherwise 0 */
 };
 struct doctor_group {
         bool takes_part; /* false: a problem says why */

@@ -489,8 +489,8 @@ static void service_line(const struct autoscale *autoscale, char *text)
         else
                 n = snprintf(text, AUTOSCALE_TEXT_MAX, "duration of a job is unknown");
         if (autoscale->concurrency > 0)
-                n += snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n, "; a worker runs %u jobs at once",
-                              autoscale->concurrency);
+                n += snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n, "; a worker runs %u job%s at once",
+                              autoscale->concurrency, autoscale->concurrency == 1 ? "" : "s");
         if (autoscale->concurrency > 0 && autoscale->boot > 0)
                 snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n, " and boots in %s",
                          format_duration(autoscale->boot, boot, sizeof(boot)));

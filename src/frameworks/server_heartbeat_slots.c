@@ -8,6 +8,49 @@
 #include "observe/observe_identity.h"
 #include <string.h>
 
+static void heartbeats_destroy(struct server_heartbeats *heartbeats)
+{
+        for (struct server_slot *slot = heartbeats->slots, *next; slot; slot = next) {
+                next = slot->next;
+                slot_free(slot);
+        }
+        match_clear(&heartbeats->match);
+        free(heartbeats->scan_host);
+        free(heartbeats);
+}
+
+/* Removed slots stay linked while a pending query or a function on the stack may refer to them. */
+static void sweep_slots(struct server_heartbeats *heartbeats)
+{
+        heartbeats->end = &heartbeats->slots;
+        while (*heartbeats->end) {
+                struct server_slot *slot = *heartbeats->end;
+
+                if (slot->base.worker) {
+                        heartbeats->end = &slot->next;
+                        continue;
+                }
+                *heartbeats->end = slot->next;
+                slot_free(slot);
+                heartbeats->n_slots--;
+        }
+}
+
+void server_heartbeats_enter(struct server_heartbeats *heartbeats)
+{
+        heartbeats->entered++;
+}
+
+void server_heartbeats_leave(struct server_heartbeats *heartbeats)
+{
+        if (--heartbeats->entered > 0)
+                return;
+        if (heartbeats->freed)
+                heartbeats_destroy(heartbeats);
+        else
+                sweep_slots(heartbeats);
+}
+
 int server_heartbeats_know(struct heartbeat_slot *base, const char *identity)
 {
         struct server_slot *slot = own_slot(base);

@@ -30,49 +30,6 @@
 /* How often to search for a heartbeat that is missing or stale, and for siblings of its worker. */
 #define RESCAN_USEC (30 * USEC_PER_SEC)
 
-static void heartbeats_destroy(struct server_heartbeats *heartbeats)
-{
-        for (struct server_slot *slot = heartbeats->slots, *next; slot; slot = next) {
-                next = slot->next;
-                slot_free(slot);
-        }
-        match_clear(&heartbeats->match);
-        free(heartbeats->scan_host);
-        free(heartbeats);
-}
-
-/* Removed slots stay linked while a pending query or a function on the stack may refer to them. */
-static void sweep_slots(struct server_heartbeats *heartbeats)
-{
-        heartbeats->end = &heartbeats->slots;
-        while (*heartbeats->end) {
-                struct server_slot *slot = *heartbeats->end;
-
-                if (slot->base.worker) {
-                        heartbeats->end = &slot->next;
-                        continue;
-                }
-                *heartbeats->end = slot->next;
-                slot_free(slot);
-                heartbeats->n_slots--;
-        }
-}
-
-void server_heartbeats_enter(struct server_heartbeats *heartbeats)
-{
-        heartbeats->entered++;
-}
-
-void server_heartbeats_leave(struct server_heartbeats *heartbeats)
-{
-        if (--heartbeats->entered > 0)
-                return;
-        if (heartbeats->freed)
-                heartbeats_destroy(heartbeats);
-        else
-                sweep_slots(heartbeats);
-}
-
 static const struct heartbeat_source server_kind;
 static void on_scan_permit(bool open, void *userdata);
 
@@ -102,8 +59,8 @@ static void server_heartbeats_free(struct heartbeats *base)
         heartbeats->freed = true;
         for (struct server_slot *slot = heartbeats->slots; slot; slot = slot->next)
                 slot->base.worker = NULL;
-        if (heartbeats->entered == 0)
-                heartbeats_destroy(heartbeats);
+        server_heartbeats_enter(heartbeats);
+        server_heartbeats_leave(heartbeats);
 }
 
 /* Returns 0 or -ENOMEM. */
@@ -142,8 +99,8 @@ static void server_heartbeats_remove(struct heartbeat_slot *base)
 
         slot->base.worker = NULL;
         match_owner_removed(&heartbeats->match, slot);
-        if (heartbeats->entered == 0)
-                sweep_slots(heartbeats);
+        server_heartbeats_enter(heartbeats);
+        server_heartbeats_leave(heartbeats);
 }
 
 /* Returns true if the heartbeat of the known identity is missing or stale: the worker may now use another

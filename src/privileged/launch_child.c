@@ -406,7 +406,9 @@ static void child_build_environment(struct launch_child *child, const struct pas
 
         child_set_identity(child);
         /* The environment of the fleet may replace the name. */
-        snprintf(name, sizeof(name), "%s-%u%s", fleet->name, request->index, fleet->traits->name_suffix);
+        if (variable)
+                snprintf(name, sizeof(name), "%s-%u%s", fleet->name, request->index,
+                         fleet->traits->name_suffix);
         if (variable && environment_set(environment, variable, name) < 0)
                 child_fail_memory(child);
         int r = environment_put_inherited(environment, request->base_environment);

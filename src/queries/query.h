@@ -44,7 +44,7 @@ enum query_kind {
         QUERY_SHARE,
         /* Runs the script of rollouts. texts: the group; the arguments of the script. */
         QUERY_ROLLOUT,
-        QUERY_GLANCE,    /* number, id and state of the rollout of a group. texts: the group */
+        QUERY_GLANCE, /* number, id and state of the rollout of a group. texts: the group */
         /* Has a process accept no more jobs, for a framework that is quieted through its server. texts: the
          * identity. The answer ANSWER_OK says that the request was sent; heartbeats show what it led to. */
         QUERY_QUIET,

@@ -6,8 +6,6 @@
 # promises: P1 P5
 load helpers
 
-setup_file() { unshare --pid --fork --mount-proc true 2>/dev/null || skip 'this machine lets nobody have a pid namespace'; }
-
 # The worker boots once the file NAME.boot exists. Each container has its own queues.
 container() { # NAME
         cat >"$folder/$1.ini" <<END
@@ -45,6 +43,7 @@ enqueue_for() { # QUEUE CLASS ARGUMENT...
 }
 
 @test "same host name, same pid: the heartbeat of another container is never attributed to our worker" {
+        unshare --pid --fork --mount-proc true 2>/dev/null || skip 'this machine lets nobody have a pid namespace'
         start_redis
         touch "$folder/a.boot"
         container a

@@ -127,3 +127,46 @@
         "\"worker.offline\"}, \"pri"                                                                         \
         "ority\": 0, \"body_encoding\": \"base64\", \"delivery_tag\": "                                      \
         "\"6078488b-58a2-4c76-a5d6-09a4b350c83b\"}}"
+
+/* What Celery 5.5.2 with kombu 5.5.3 writes differently: the version, and `redelivered` is a boolean. */
+#define CELERY_55_EVENT_HEARTBEAT                                                                            \
+        "{\"body\": \"eyJob3N0bmFtZSI6ICJjZWxlcnlAdm0iLCAidXRjb2Zmc2V0IjogMCwgInBpZCI6IDE4MzY5LCAiY2xvY2s"   \
+        "iOiAyLCAiZnJlcSI6IDIuMCwgImFjdGl2ZSI6IDIsICJwcm9jZXNzZWQiOiAyLCAibG9hZGF2ZyI6IFsxMi43LCA3LjMyLCA"   \
+        "zLjY1XSwgInN3X2lkZW50IjogInB5LWNlbGVyeSIsICJzd192ZXIiOiAiNS41LjIiLCAic3dfc3lzIjogIkxpbnV4IiwgInR"   \
+        "pbWVzdGFtcCI6IDE3OTU3NDg0MDQuMDE3MjMyNywgInR5cGUiOiAid29ya2VyLWhlYXJ0YmVhdCJ9\", \"content-encod"   \
+        "ing\": \"utf-8\", \"content-type\": \"application/json\", \"headers\": {\"hostname\": \"celery@v"   \
+        "m\"}, \"properties\": {\"delivery_mode\": 1, \"delivery_info\": {\"exchange\": \"celeryev\", \"r"   \
+        "outing_key\": \"worker.heartbeat\"}, \"priority\": 0, \"body_encoding\": \"base64\", \"delivery_"   \
+        "tag\": \"ea93c42e-7fac-4bb2-8d47-1f364f1579e0\"}}"
+
+#define CELERY_55_REPLY_ACTIVE                                                                               \
+        "{\"body\": \"eyJjZWxlcnlAdm0iOiBbeyJpZCI6ICIwODNjYjYyZS1lODkzLTRiMjItODI4Ny01NmQ4NWMzNjhhZDgiLCA"   \
+        "ibmFtZSI6ICJ0YXNrcy5zbG93IiwgImFyZ3MiOiBbNl0sICJrd2FyZ3MiOiB7InNlY3JldCI6ICJ4In0sICJ0eXBlIjogInR"   \
+        "hc2tzLnNsb3ciLCAiaG9zdG5hbWUiOiAiY2VsZXJ5QHZtIiwgInRpbWVfc3RhcnQiOiAxNzk1NzQ4NDAyLjQzNTkyOSwgImF"   \
+        "ja25vd2xlZGdlZCI6IHRydWUsICJkZWxpdmVyeV9pbmZvIjogeyJleGNoYW5nZSI6ICIiLCAicm91dGluZ19rZXkiOiAiY2V"   \
+        "sZXJ5IiwgInByaW9yaXR5IjogMCwgInJlZGVsaXZlcmVkIjogZmFsc2V9LCAid29ya2VyX3BpZCI6IDE4NTY5fSwgeyJpZCI"   \
+        "6ICIzYTZlNzY2Yi1jYmM4LTRhNTgtYmNjYS00ZjMzNTVlNjc1NmEiLCAibmFtZSI6ICJ0YXNrcy5zbG93IiwgImFyZ3MiOiB"   \
+        "bNl0sICJrd2FyZ3MiOiB7InNlY3JldCI6ICJ4In0sICJ0eXBlIjogInRhc2tzLnNsb3ciLCAiaG9zdG5hbWUiOiAiY2VsZXJ"   \
+        "5QHZtIiwgInRpbWVfc3RhcnQiOiAxNzk1NzQ4NDAyLjQzNTQ1MjIsICJhY2tub3dsZWRnZWQiOiB0cnVlLCAiZGVsaXZlcnl"   \
+        "faW5mbyI6IHsiZXhjaGFuZ2UiOiAiIiwgInJvdXRpbmdfa2V5IjogImNlbGVyeSIsICJwcmlvcml0eSI6IDAsICJyZWRlbGl"   \
+        "2ZXJlZCI6IGZhbHNlfSwgIndvcmtlcl9waWQiOiAxODU1Mn1dfQ==\", \"content-encoding\": \"utf-8\", \"cont"   \
+        "ent-type\": \"application/json\", \"headers\": {\"ticket\": \"active-12\", \"clock\": 3}, \"prop"   \
+        "erties\": {\"delivery_mode\": 1, \"delivery_info\": {\"exchange\": \"reply.celery.pidbox\", \"ro"   \
+        "uting_key\": \"fbd4ef7e-26dc-33a8-a609-c0bf4bb893d8\"}, \"priority\": 0, \"body_encoding\": \"ba"   \
+        "se64\", \"delivery_tag\": \"8390e74a-f607-4ea3-9943-3659f54e33e4\"}}"
+
+#define CELERY_55_REPLY_RESERVED                                                                             \
+        "{\"body\": \"eyJjZWxlcnlAdm0iOiBbeyJpZCI6ICIyNDIzYjdhYS00NWM4LTQ5NGMtYTZlZS1mMzE5YjA2YjRmY2IiLCA"   \
+        "ibmFtZSI6ICJ0YXNrcy5zbG93IiwgImFyZ3MiOiBbNl0sICJrd2FyZ3MiOiB7InNlY3JldCI6ICJ4In0sICJ0eXBlIjogInR"   \
+        "hc2tzLnNsb3ciLCAiaG9zdG5hbWUiOiAiY2VsZXJ5QHZtIiwgInRpbWVfc3RhcnQiOiBudWxsLCAiYWNrbm93bGVkZ2VkIjo"   \
+        "gZmFsc2UsICJkZWxpdmVyeV9pbmZvIjogeyJleGNoYW5nZSI6ICIiLCAicm91dGluZ19rZXkiOiAiY2VsZXJ5IiwgInByaW9"   \
+        "yaXR5IjogMCwgInJlZGVsaXZlcmVkIjogZmFsc2V9LCAid29ya2VyX3BpZCI6IG51bGx9LCB7ImlkIjogIjVkZDc1ZTVmLTY"   \
+        "5NDItNGJlMS1hMDgwLTg0MmI5MTJkYTAxZSIsICJuYW1lIjogInRhc2tzLnNsb3ciLCAiYXJncyI6IFs2XSwgImt3YXJncyI"   \
+        "6IHsic2VjcmV0IjogIngifSwgInR5cGUiOiAidGFza3Muc2xvdyIsICJob3N0bmFtZSI6ICJjZWxlcnlAdm0iLCAidGltZV9"   \
+        "zdGFydCI6IG51bGwsICJhY2tub3dsZWRnZWQiOiBmYWxzZSwgImRlbGl2ZXJ5X2luZm8iOiB7ImV4Y2hhbmdlIjogIiIsICJ"   \
+        "yb3V0aW5nX2tleSI6ICJjZWxlcnkiLCAicHJpb3JpdHkiOiAwLCAicmVkZWxpdmVyZWQiOiBmYWxzZX0sICJ3b3JrZXJfcGl"   \
+        "kIjogbnVsbH1dfQ==\", \"content-encoding\": \"utf-8\", \"content-type\": \"application/json\", \""   \
+        "headers\": {\"ticket\": \"reserved-13\", \"clock\": 5}, \"properties\": {\"delivery_mode\": 1, "    \
+        "\"delivery_info\": {\"exchange\": \"reply.celery.pidbox\", \"routing_key\": \"073fd898-c045-333c"   \
+        "-9317-228267126911\"}, \"priority\": 0, \"body_encoding\": \"base64\", \"delivery_tag\": \"9dc62"   \
+        "5cb-f42d-42ee-a5f0-066d50269214\"}}"

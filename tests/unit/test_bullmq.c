@@ -335,6 +335,18 @@ TEST(counts_what_a_process_can_run_at_once)
         ck_assert_ptr_null(bullmq_process_info(see(MAILS "age=1 idle=0 flags=N db=0\n")));
 }
 
+/* The answer of the reader stays within its bounds, or sqmgr would replace the reader. */
+TEST(a_list_that_repeats_an_id_is_bounded)
+{
+        struct bullmq_process *process = see(MAILS "age=99 idle=9 flags=N db=0\n");
+
+        for (unsigned i = 0; i <= BULLMQ_JOBS_MAX; i++)
+                job("mails", "1", "vm:7");
+        ck_assert_uint_eq(process->busy, BULLMQ_JOBS_MAX);
+        ck_assert_uint_eq(bullmq_view_concurrency(&view, process), BULLMQ_JOBS_MAX);
+        ck_assert_uint_lt((BULLMQ_QUEUES_OF_PROCESS_MAX + 1) * BULLMQ_JOBS_MAX, 1000000);
+}
+
 TEST(a_job_of_a_list_is_decoded)
 {
         const struct field texts[] = {field("17"), field("deliver"), field("1795747768392")};

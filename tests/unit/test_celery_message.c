@@ -297,6 +297,37 @@ TEST(decodes_the_other_replies_of_a_real_worker)
         ck_assert(!reply.failed && reply.n_tasks == 0 && reply.n_unreadable == 0);
 }
 
+TEST(decodes_the_messages_of_celery_5_5)
+{
+        static const char heartbeat[] = CELERY_55_EVENT_HEARTBEAT, active[] = CELERY_55_REPLY_ACTIVE,
+                          reserved[] = CELERY_55_REPLY_RESERVED;
+        struct celery_event event;
+        struct celery_reply reply;
+
+        ck_assert_int_eq(celery_event_decode(heartbeat, strlen(heartbeat), &event), 0);
+        ck_assert_int_eq(event.type, CELERY_HEARTBEAT);
+        ck_assert_str_eq(event.node, "celery@vm");
+        ck_assert_str_eq(event.version, "5.5.2");
+        ck_assert_int_eq(event.pid, 18369);
+        ck_assert(event.has_counts && event.active == 2 && event.processed == 2 && event.clock == 2);
+        ck_assert_uint_eq(event.every_usec, 2 * USEC_PER_SEC);
+        ck_assert_uint_eq(event.sent_usec, 1795748404017232);
+
+        ck_assert_int_eq(celery_reply_decode(active, strlen(active), &reply), 0);
+        ck_assert(reply.n_tasks == 2 && reply.n_unreadable == 0);
+        ck_assert_str_eq(reply.tasks[0].name, "tasks.slow");
+        ck_assert_str_eq(reply.tasks[0].routing_key, "celery");
+        ck_assert_uint_eq(reply.tasks[0].started_usec, 1795748402435929);
+        ck_assert(reply.tasks[0].pid == 18569 && reply.tasks[0].acknowledged);
+        celery_reply_clear(&reply);
+
+        ck_assert_int_eq(celery_reply_decode(reserved, strlen(reserved), &reply), 0);
+        ck_assert(reply.n_tasks == 2 && reply.n_unreadable == 0);
+        ck_assert(reply.tasks[0].pid == 0 && reply.tasks[0].started_usec == 0 &&
+                  !reply.tasks[0].acknowledged);
+        celery_reply_clear(&reply);
+}
+
 static const struct {
         const char *ticket, *body;
         int error;

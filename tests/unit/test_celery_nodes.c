@@ -168,12 +168,15 @@ TEST_LOOP(a_worker_that_connects_again_may_consume_again, 2)
         (void)reply(CELERY_ACTIVE_QUEUES, 0, now, true);
         (void)hear("one@vm", 7, CELERY_HEARTBEAT, 0);
         ck_assert(one()->was_quiet);
+        one()->waits_since = 1;
         if (_i == 0)
                 (void)hear("one@vm", 7, CELERY_ONLINE, 0);
         else
                 celery_nodes_missed(&nodes);
         ck_assert(!celery_node_is_quiet(one()) && !one()->was_quiet);
         ck_assert_uint_eq(one()->queues_at, 0);
+        /* After an outage, nobody knows yet whether it replies. */
+        ck_assert_uint_eq(one()->waits_since, _i == 0);
 }
 
 TEST(a_list_that_cannot_be_read_holds_a_task)
@@ -212,6 +215,22 @@ TEST(one_name_and_pid_on_two_hosts_is_noticed_by_two_replies)
         ck_assert(!celery_node_is_shared(&nodes, one(), now));
         (void)reply(CELERY_ACTIVE_QUEUES, 0, asked_at, true);
         ck_assert(celery_node_is_shared(&nodes, one(), now));
+}
+
+TEST(a_worker_that_says_offline_and_then_nothing_is_stopping)
+{
+        (void)hear("one@vm", 7, CELERY_HEARTBEAT, 2);
+        (void)hear("one@vm", 7, CELERY_OFFLINE, 0);
+        ck_assert(!celery_node_is_stopping(one(), now + 4 * SEC));
+        now += 4 * SEC;
+        /* Repeated, or forged. */
+        (void)hear("one@vm", 7, CELERY_OFFLINE, 0);
+        ck_assert(celery_node_is_stopping(one(), now + SEC));
+        (void)hear("one@vm", 7, CELERY_HEARTBEAT, 2);
+        ck_assert(!celery_node_is_stopping(one(), now + 60 * SEC));
+        (void)hear("one@vm", 7, CELERY_OFFLINE, 0);
+        (void)hear("one@vm", 7, CELERY_ONLINE, 0);
+        ck_assert(!celery_node_is_stopping(one(), now + 60 * SEC));
 }
 
 TEST(a_silent_worker_is_forgotten)

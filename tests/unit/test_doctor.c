@@ -176,15 +176,14 @@ TEST(options_of_a_command_that_prevent_supervision_are_found)
         expect("options 3");
 }
 
-TEST(a_signal_that_the_application_has_to_catch_is_missed)
+TEST(a_quiet_signal_that_the_application_does_not_catch)
 {
         struct worker worker = {.fleet = &fleet, .index = 1};
-        const struct doctor_worker uncaught[] = {{.worker = &worker, .uncaught = SIGTERM},
-                                                 {.worker = &worker, .uncaught = SIGTSTP}};
+        const struct doctor_worker uncaught = {.worker = &worker, .uncaught = SIGTSTP};
 
         fleet_settings.traits = &bullmq_traits;
-        diagnose_workers(uncaught, ELEMENTSOF(uncaught));
-        expect("uncaught signals");
+        diagnose_workers(&uncaught, 1);
+        expect("uncaught quiet signal");
 }
 
 TEST(memory_pressure_is_judged_where_it_is_watched)

@@ -3,6 +3,7 @@
 /* promises: P1 P4 */
 #include "base/fd.h"
 #include "continuity/ledger.h"
+#include "frameworks/celery/celery.h"
 #include "frameworks/plain/plain.h"
 #include "frameworks/sidekiq/format.h"
 #include "model/fleet.h"
@@ -304,6 +305,25 @@ TEST(a_state_that_is_later_than_the_order_knows_better)
         ck_assert_int_eq(known.state, WORKER_ACTIVE);
         known = (struct worker){.state = WORKER_STOPPING, .state_at = 1100};
         ledger_settle(&of, &plain_traits, &known);
+        ck_assert_int_eq(known.state, WORKER_STOPPING);
+}
+
+/* A worker that has refused to be quiet, as the state has not recorded yet: it got a stop signal instead. */
+TEST_LOOP(a_stop_signal_after_a_refused_request_is_known, 2)
+{
+        struct ledger_start of = start;
+        struct worker known = {.state = WORKER_QUIET, .state_at = 1100, .orders.quiet_at = 1100};
+
+        of.asked_at[LEDGER_QUIET] = 1200;
+        of.sent[LEDGER_QUIET] = _i == 0;
+        of.quiet_stops = true;
+        ledger_settle(&of, &celery_traits, &known);
+        ck_assert_int_eq(known.state, WORKER_QUIET);
+        ck_assert(known.orders.quiet_uncaught);
+        ck_assert_int_eq(known.orders.unconfirmed, _i == 1);
+        ck_assert_uint_eq(known.orders.quiet_at, 1200);
+        known = (struct worker){.state = WORKER_STOPPING, .state_at = 1100};
+        ledger_settle(&of, &celery_traits, &known);
         ck_assert_int_eq(known.state, WORKER_STOPPING);
 }
 

@@ -119,14 +119,13 @@ static int is_elsewhere(pid_t pid, void *userdata _unused_)
         return proc_open(pid, &proc) == 0 && proc_is_elsewhere(proc) > 0;
 }
 
-/* Returns a signal that the application has to catch, and does not; 0: none, or not known. */
+/* Returns the quiet signal if the application has to catch it, and does not; 0: it does, or that is not
+ * known. Of the stop signal nothing can be seen: Node.js itself catches SIGTERM, and exits. */
 static int uncaught_signal(const struct proc *proc, const struct framework *framework)
 {
-        if (!framework->traits->app_catches)
-                return 0;
-        if (proc_catches_signal(proc, framework->stop_signal) == 0)
-                return framework->stop_signal;
-        return proc_catches_signal(proc, framework->quiet_signal) == 0 ? framework->quiet_signal : 0;
+        return framework->traits->app_catches && proc_catches_signal(proc, framework->quiet_signal) == 0
+                       ? framework->quiet_signal
+                       : 0;
 }
 
 static struct doctor_worker poll_worker_at(const struct worker *worker)

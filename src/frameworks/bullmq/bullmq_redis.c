@@ -13,18 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static int add_once(struct queues *queues, const char *name)
-{
-        for (size_t i = 0; i < queues->n; i++)
-                if (strcmp(queues->list[i].name, name) == 0)
-                        return 0;
-        if (queues->n == QUEUES_READ_MAX)
-                queues->left_out++;
-        else if (!queues_add(queues, name, strlen(name)))
-                return -ENOMEM;
-        return 0;
-}
-
 static int take_names(const redisReply *reply, struct queues_found *found)
 {
         struct field text = reply_text(reply), line;
@@ -35,7 +23,7 @@ static int take_names(const redisReply *reply, struct queues_found *found)
                 if (!bullmq_client_parse(&line, bullmq_prefix(found->namespace), found->database, &client))
                         continue;
                 left--;
-                if (add_once(found->queues, client.queue) < 0)
+                if (queues_add_once(found->queues, client.queue) < 0)
                         return -ENOMEM;
         }
         return 0;

@@ -290,7 +290,7 @@ int bullmq_view_take_job(struct bullmq_view *view, size_t index, bool list,
         if (!identity)
                 return -ENOMEM;
         struct bullmq_process *process = bullmq_view_find(view, identity);
-        if (!process || !process->asked)
+        if (!process || !process->asked || process->busy == BULLMQ_JOBS_MAX)
                 return 0;
         process->busy++;
         process->busy_there = process->counted_queue == index ? process->busy_there + 1 : 1;

@@ -24,6 +24,10 @@ struct heartbeat_info; /* model/heartbeat_info.h */
 #define BULLMQ_QUEUES_OF_PROCESS_MAX 64
 #define BULLMQ_QUEUES_MAX            1000
 
+/* More jobs of one process are not counted. Whoever can write can repeat an id in a list of active jobs. All
+ * queues of a process together stay within the bounds of an answer. */
+#define BULLMQ_JOBS_MAX 8192
+
 /* After a loss, the connections of a worker are made anew one after another. A younger connection does not
  * show that the worker was quieted, as the other one may still have to send that it takes a job. */
 #define BULLMQ_SETTLED_SECONDS 5
@@ -100,8 +104,9 @@ struct bullmq_queue *bullmq_view_find_queue(const struct bullmq_view *view, cons
 /* Asks for a process in this round: marks its queues as asked. An unknown identity is ignored. */
 void bullmq_view_ask(struct bullmq_view *view, const char *identity);
 
-/* Counts an active job of the queue. list: adds it to the list of its process, too. Returns 0 or -ENOMEM. */
-int bullmq_view_take_job(struct bullmq_view *view, size_t queue, bool list,
+/* Counts an active job of the queue with this index in view->queues. list: adds it to the list of its
+ * process, too. Returns 0 or -ENOMEM. */
+int bullmq_view_take_job(struct bullmq_view *view, size_t index, bool list,
                          const struct field job[static _BULLMQ_JOB_MAX]);
 /* Call once for each asked process, after the jobs of all its queues. */
 void bullmq_view_judge_jobs(const struct bullmq_view *view, struct bullmq_process *process, usec_t asked_at);

@@ -13,6 +13,7 @@
 #include "frameworks/celery/pidbox.h"
 #include "frameworks/celery/queues.h"
 #include "io/clock.h"
+#include "model/heartbeat_info.h"
 #include "redis/redis.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,11 +35,12 @@ enum {
 
 /* A worker that has replied to nothing for this long will not: some versions of Celery do not listen any more
  * after they have connected again. */
-#define DEAF_USEC (20 * USEC_PER_SEC)
+#define NO_REPLY_USEC (20 * USEC_PER_SEC)
 
 #define PROBE_KEY "sqmgr.probe"
 /* The bounds of answers. */
-#define COUNT_MAX 1000000
+#define COUNT_MAX     1000000
+#define PROCESSED_MAX (UINT64_C(1) << 50)
 
 struct live {
         const struct live_server *server;
@@ -50,6 +52,7 @@ struct live {
         uint64_t round;               /* number of the last round that has begun */
         usec_t round_at;              /* when it began */
         struct live_ask *asks;        /* await the end of a round, oldest first */
+        struct live_ask *queue_asks;  /* await the end of the reading of queues, oldest first */
         struct celery_queues *queues; /* a reading in progress; NULL: none */
 };
 
@@ -139,8 +142,23 @@ static void answer_jobs(struct live *live, struct live_ask *ask)
         answer->n = ask->query->n_texts;
         for (size_t i = 0; i < answer->n; i++)
                 if (!answer_list(live, query_text(ask->query, i), &answer->lists[i]))
-                        error_report_set(&ask->answer->error, "a worker did not reply");
+                        error_report_set(&ask->answer->error,
+                                         "a worker did not reply; Celery's task_serializer must be 'json'");
         ask->done(ask);
+}
+
+static void on_queues(void *userdata);
+
+/* Reads queues for one ask at a time. */
+static void read_queues(struct live *live)
+{
+        struct live_ask *ask;
+
+        while (!live->queues && (ask = live->queue_asks)) {
+                live->queue_asks = ask->next;
+                live->queues = celery_queues_read(live->server->redis, &live->names, &live->nodes, ask,
+                                                  on_queues, live);
+        }
 }
 
 static void on_queues(void *userdata)
@@ -148,15 +166,13 @@ static void on_queues(void *userdata)
         struct live *live = userdata;
 
         live->queues = NULL;
+        read_queues(live);
 }
 
 static void answer_queues(struct live *live, struct live_ask *ask)
 {
-        if (live->queues)
-                live_ask_fail(ask, ANSWER_REFUSED, "the queues are being read already");
-        else
-                live->queues = celery_queues_read(live->server->redis, &live->names, &live->nodes, ask,
-                                                  on_queues, live);
+        live_ask_add(&live->queue_asks, ask);
+        read_queues(live);
 }
 
 static void drop_jobs(struct live *live)
@@ -173,7 +189,6 @@ static void drop_jobs(struct live *live)
 static void on_end(void *userdata)
 {
         struct live *live = userdata;
-        bool more = false;
 
         while (live->asks && live->asks->number <= live->round) {
                 struct live_ask *ask = live->asks;
@@ -185,6 +200,8 @@ static void on_end(void *userdata)
                         answer_jobs(live, ask);
         }
         drop_jobs(live);
+        /* An ask that came during the round awaits the next one, even if no worker is to be asked. */
+        bool more = live->asks;
         CELERY_NODES_FOREACH(&live->nodes, node)
         more |= node->wants != 0;
         if (more)
@@ -271,6 +288,22 @@ static bool is_refused(struct live *live, struct live_ask *ask)
         return true;
 }
 
+/* Returns the queues that the node consumes; NULL: none, or not known, or out of memory. */
+static struct heartbeat_info *info_of(const struct celery_node *node)
+{
+        struct heartbeat_info *info =
+                node->queues ? calloc(1, sizeof(*info) + HEARTBEAT_QUEUES_MAX + 1) : NULL;
+        size_t used = 0;
+
+        for (const char *name = node->queues; info && *name != '\0'; name += strlen(name) + 1) {
+                memcpy(info->queues + used, name, strlen(name) + 1);
+                used += strlen(name) + 1;
+        }
+        return info;
+}
+
+/* A worker that was asked to exit runs its tasks, and sends no heartbeat. The last heartbeat is repeated as
+ * long as sqmgr asks for it, which is while the process lives. */
 static void ask_heartbeat(struct live *live, struct live_ask *ask)
 {
         struct answer_heartbeat *answer = &ask->answer->heartbeat;
@@ -282,16 +315,26 @@ static void ask_heartbeat(struct live *live, struct live_ask *ask)
                 ask->done(ask);
                 return;
         }
-        bool quiet = celery_node_is_quiet(node);
-        if (node->queues_at == 0 ||
-            usec_sub(now, node->queues_at) >= (quiet || node->is_to_quiet ? QUIET_QUEUES_USEC : QUEUES_USEC))
+        bool quiet = celery_node_is_quiet(node), stopping = celery_node_is_stopping(node, now);
+        if (stopping)
+                node->heard_at = now;
+        else if (node->queues_at == 0 ||
+                 usec_sub(now, node->queues_at) >=
+                         (quiet || node->is_to_quiet ? QUIET_QUEUES_USEC : QUEUES_USEC))
                 want(live, node, WANT_QUEUES);
         answer->found = true;
         answer->heartbeat = (struct heartbeat){
-                .sent_usec = MIN(node->sent_usec, ANSWER_CLOCK_MAX_USEC),
+                .sent_usec = MIN(node->sent_usec + (stopping ? usec_sub(now, node->offline_at) : 0),
+                                 ANSWER_CLOCK_MAX_USEC),
                 .busy = (unsigned)MIN(node->active, (uint64_t)COUNT_MAX),
-                .quiet = quiet && node->was_quiet && !celery_node_is_shared(&live->nodes, node, now),
+                .quiet = stopping ||
+                         (quiet && node->was_quiet && !celery_node_is_shared(&live->nodes, node, now)),
+                .stopping = stopping,
+                .processed_known = true,
+                .processed = MIN(node->processed, PROCESSED_MAX),
         };
+        if (ask->query->numbers[0] != 0)
+                answer->info = info_of(node);
         ask->done(ask);
 }
 
@@ -344,13 +387,14 @@ static void ask_jobs(struct live *live, struct live_ask *ask)
         gather(live);
 }
 
-/* Workers are asked for their queues first, unless these are known from lately. */
+/* Reads the named queues, or all that are consumed. For these, workers are asked first, unless their queues
+ * are known from lately. */
 static void ask_queues(struct live *live, struct live_ask *ask)
 {
         usec_t now = clock_now(CLOCK_MONOTONIC);
 
         if (ask->query->n_texts > 0) {
-                live_ask_fail(ask, ANSWER_REFUSED, "the framework does not report how long jobs take");
+                answer_queues(live, ask);
                 return;
         }
         CELERY_NODES_FOREACH(&live->nodes, node)
@@ -372,7 +416,7 @@ static void ask_quiet(struct live *live, struct live_ask *ask)
         } else if (celery_node_is_shared(&live->nodes, node, clock_now(CLOCK_MONOTONIC))) {
                 live_ask_fail(ask, ANSWER_REFUSED, "several workers have the same name");
         } else if (node->waits_since != 0 &&
-                   usec_sub(clock_now(CLOCK_MONOTONIC), node->waits_since) >= DEAF_USEC) {
+                   usec_sub(clock_now(CLOCK_MONOTONIC), node->waits_since) >= NO_REPLY_USEC) {
                 live_ask_fail(ask, ANSWER_REFUSED, "the worker does not reply");
         } else {
                 node->is_to_quiet = true;
@@ -384,6 +428,7 @@ static void ask_quiet(struct live *live, struct live_ask *ask)
 static void live_end(struct live *live)
 {
         live_asks_end(&live->asks);
+        live_asks_end(&live->queue_asks);
         celery_queues_free(live->queues);
         pidbox_free(live->pidbox);
         sd_event_source_disable_unref(live->gather);
@@ -400,6 +445,9 @@ static int live_begin(const struct live_server *server, struct live **ret)
                 return -ENOMEM;
         live->server = server;
         names_of(server->namespace, server->database, &live->names);
+        /* Kombu does not put the number into the name if it was given Sentinels. */
+        if (server->sentinels)
+                live->names.fanout_prefix = "/{db}.";
         _cleanup_free_ char *pattern = celery_event_pattern(&live->names);
         int r = pattern ? redis_subscribe(server->subscriber, pattern, on_event, live) : -ENOMEM;
         if (r >= 0)

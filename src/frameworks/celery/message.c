@@ -322,10 +322,10 @@ static bool take_ticket(const json_t *message, struct celery_reply *reply)
         return false;
 }
 
-/* Returns -EINVAL if node is no name of a worker. */
+/* Returns -EINVAL if node is NULL, or no name of a worker. */
 static int take_node(const char *node, struct celery_reply *reply)
 {
-        if (!celery_node_host(node))
+        if (!node || !celery_node_host(node))
                 return -EINVAL;
         memcpy(reply->node, node, strlen(node) + 1);
         return 0;
@@ -343,8 +343,7 @@ static int take_node_only(const char *body, size_t size, struct celery_reply *re
         int r = end ? json_load(&bounds, body + 1, (size_t)(end - body), JSON_DECODE_ANY, &name) : 0;
         if (r == -ENOMEM)
                 return r;
-        if (name_of(name))
-                (void)take_node(name_of(name), reply);
+        (void)take_node(name_of(name), reply);
         return 0;
 }
 

@@ -58,7 +58,7 @@ enum celery_method {
         _CELERY_METHOD_MAX,
 };
 
-const char *celery_method_name(enum celery_method method);
+const char *celery_method_name(enum celery_method value);
 
 /* A request to workers. Texts are UTF-8. */
 struct celery_request {

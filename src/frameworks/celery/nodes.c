@@ -78,7 +78,7 @@ struct celery_node *celery_nodes_find(const struct celery_nodes *nodes, const ch
 
 static bool is_heard(const struct celery_node *node, usec_t now)
 {
-        return !node->offline && usec_sub(now, node->heard_at) <= SILENT_USEC;
+        return node->offline_at == 0 && usec_sub(now, node->heard_at) <= SILENT_USEC;
 }
 
 bool celery_node_is_shared(const struct celery_nodes *nodes, const struct celery_node *node, usec_t now)
@@ -130,7 +130,11 @@ static void forget_queues(struct celery_node *node)
 void celery_nodes_missed(struct celery_nodes *nodes)
 {
         CELERY_NODES_FOREACH(nodes, node)
-        forget_queues(node);
+        {
+                forget_queues(node);
+                /* Nor could it reply. */
+                node->waits_since = 0;
+        }
 }
 
 int celery_nodes_hear(struct celery_nodes *nodes, const struct celery_event *event, usec_t now)
@@ -147,7 +151,7 @@ int celery_nodes_hear(struct celery_nodes *nodes, const struct celery_event *eve
         if (!node)
                 return error;
         node->heard_at = now;
-        node->offline = event->type == CELERY_OFFLINE;
+        node->offline_at = event->type != CELERY_OFFLINE ? 0 : node->offline_at ?: now;
         /* A worker that has connected again may consume queues that it had been asked not to. */
         if (event->type == CELERY_ONLINE)
                 forget_queues(node);
@@ -206,13 +210,11 @@ static void take_job(struct celery_node *node, struct celery_task *task)
         list->jobs = jobs;
         if (task->pid != 0 && asprintf(&thread, "%d", (int)task->pid) < 0)
                 thread = NULL;
-        list->jobs[list->n_jobs++] = (struct job){
-                .thread = thread,
-                .queue = TAKE_PTR(task->routing_key),
-                .class = TAKE_PTR(task->name),
-                .jid = TAKE_PTR(task->id),
-                .started_usec = task->started_usec,
-        };
+        struct job *job = &list->jobs[list->n_jobs++];
+        *job = (struct job){.thread = thread, .started_usec = task->started_usec};
+        job->queue = TAKE_PTR(task->routing_key);
+        job->class = TAKE_PTR(task->name);
+        job->jid = TAKE_PTR(task->id);
         list->next = list->n_entries = list->allocated = list->n_jobs;
 }
 

@@ -36,26 +36,25 @@ struct celery_queues *celery_queues_free(struct celery_queues *reading)
         return NULL;
 }
 
-static bool has_queue(const struct queues *queues, const char *name)
+/* names: each ends with a NUL, the list with two; NULL: none. */
+static int add_names(struct queues *queues, const char *names)
 {
-        for (size_t i = 0; i < queues->n; i++)
-                if (strcmp(queues->list[i].name, name) == 0)
-                        return true;
-        return false;
-}
-
-static int gather_names(struct queues *queues, const struct celery_nodes *nodes)
-{
-        CELERY_NODES_FOREACH(nodes, node)
-        for (const char *name = node->queues; name && *name != '\0'; name += strlen(name) + 1) {
-                if (strlen(name) > QUEUE_NAME_MAX || has_queue(queues, name))
-                        continue;
-                if (queues->n == QUEUES_READ_MAX)
-                        queues->left_out++;
-                else if (!queues_add(queues, name, strlen(name)))
+        for (const char *name = names; name && *name != '\0'; name += strlen(name) + 1) {
+                if (strlen(name) <= QUEUE_NAME_MAX && queues_add_once(queues, name) < 0)
                         return -ENOMEM;
         }
         return 0;
+}
+
+static int gather_names(struct queues *queues, const struct celery_nodes *nodes, const struct query *query)
+{
+        int r = 0;
+
+        if (query->n_texts > 0)
+                return add_names(queues, query_text(query, 0));
+        CELERY_NODES_FOREACH(nodes, node)
+        r = r < 0 ? r : add_names(queues, node->queues);
+        return r;
 }
 
 static void on_length(const redisReply *reply, size_t tag, void *userdata)
@@ -81,7 +80,7 @@ static void answer(struct celery_queues *reading)
                 ask->answer->error = reading->error;
         } else {
                 queues_sort(reading->queues);
-                ask->answer->queues = (struct queues_reading){.queues = TAKE_PTR(reading->queues)};
+                ask->answer->queues.queues = TAKE_PTR(reading->queues);
         }
         ask->done(ask);
 }
@@ -127,7 +126,7 @@ struct celery_queues *celery_queues_read(struct redis *redis, const struct celer
                                           .userdata = userdata};
         int r = reading->queues ? redis_batch_new(&ops, reading, &reading->batch) : -ENOMEM;
         if (r >= 0)
-                r = gather_names(reading->queues, nodes);
+                r = gather_names(reading->queues, nodes, ask->query);
         if (r >= 0)
                 r = ask_lengths(reading, redis, names);
         if (r >= 0 && redis_batch_pending(reading->batch) > 0)
