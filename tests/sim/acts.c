@@ -141,7 +141,7 @@ static void lose_births(struct sim *sim)
         for (size_t i = 0; i < sim->n_processes && !sim->shell.running; i++) {
                 struct process *process = sim->processes[i];
 
-                if (process->runner_alive && process_traits(sim, process)->process_is_heartbeat)
+                if (process->runner_alive && !redis_shows_age(sim, process))
                         continue;
                 for (unsigned j = 0; j < RECORDS_MAX; j++)
                         if (process->runner_alive)
