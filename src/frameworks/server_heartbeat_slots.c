@@ -5,7 +5,7 @@
 #include "io/reader.h"
 #include "model/fleet.h"
 #include "model/poll_schedule.h"
-#include "model/worker_facts.h"
+#include "observe/observe_identity.h"
 #include <string.h>
 
 static void heartbeats_destroy(struct server_heartbeats *heartbeats)
@@ -84,14 +84,11 @@ void server_heartbeats_forget(struct heartbeat_slot *base)
 
 void server_heartbeats_amend(struct server_slot *slot, struct heartbeat *heartbeat)
 {
-        const struct worker *worker = slot->base.worker;
-        const struct traits *traits = worker->fleet->settings->traits;
+        usec_t now = clock_now(CLOCK_MONOTONIC);
 
-        if (traits->quiet_is_silent)
-                heartbeat->quiet &= worker_is_retiring(worker);
-        if (traits->process_is_heartbeat ||
-            (traits->quiet_is_silent && heartbeat->quiet && heartbeat->busy == 0))
-                heartbeat->sent_usec = slot->changed_at = clock_now(CLOCK_MONOTONIC);
+        *heartbeat = heartbeat_amend(slot->base.worker, heartbeat, now);
+        if (heartbeat->sent_usec == now)
+                slot->changed_at = now;
 }
 
 void server_heartbeats_want(struct heartbeat_slot *slot, unsigned poll_items)

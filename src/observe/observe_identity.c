@@ -79,6 +79,21 @@ struct heartbeat heartbeat_complete(const struct worker *worker, const struct he
         return complete;
 }
 
+struct heartbeat heartbeat_amend(const struct worker *worker, const struct heartbeat *heartbeat, usec_t now)
+{
+        const struct traits *traits = worker->fleet->settings->traits;
+        /* Another process of the worker, which takes over from one that was quieted, was not asked. */
+        bool asked =
+                worker->orders.group_signaled || (worker->orders.quiet_at != 0 && worker->heartbeat.seen);
+        struct heartbeat amended = *heartbeat;
+
+        if (traits->quiet_is_silent)
+                amended.quiet &= worker_is_retiring(worker) && asked;
+        if (traits->process_is_heartbeat || (traits->quiet_is_silent && amended.quiet && amended.busy == 0))
+                amended.sent_usec = now;
+        return amended;
+}
+
 void observe_ambiguous(struct worker *worker, bool ambiguous)
 {
         if (!worker->heartbeat.seen)

@@ -9,6 +9,10 @@
 struct heartbeat heartbeat_complete(const struct worker *worker, const struct heartbeat *heartbeat,
                                     unsigned busy, bool quiet);
 
+/* Returns the heartbeat, completed by what only sqmgr knows of the worker: see process_is_heartbeat and
+ * quiet_is_silent in settings/traits.h. now: as in its sent_usec, CLOCK_MONOTONIC. */
+struct heartbeat heartbeat_amend(const struct worker *worker, const struct heartbeat *heartbeat, usec_t now);
+
 /* The worker's status file was read. fault: why it does not count, or HEARTBEAT_FAULT_NONE. */
 void observe_heartbeat_fault(struct worker *worker, enum heartbeat_fault fault);
 

@@ -141,7 +141,7 @@ static void lose_births(struct sim *sim)
         for (size_t i = 0; i < sim->n_processes && !sim->shell.running; i++) {
                 struct process *process = sim->processes[i];
 
-                if (process->runner_alive && process_traits(sim, process)->process_is_heartbeat)
+                if (process->runner_alive && !redis_shows_age(sim, process))
                         continue;
                 for (unsigned j = 0; j < RECORDS_MAX; j++)
                         if (process->runner_alive)
@@ -419,8 +419,15 @@ void act_calm(struct sim *sim)
                     process->term_from == USEC_INFINITY)
                         (void)process_signal(sim, process, process_behavior(sim, process)->stop_signal,
                                              false);
-                /* Without heartbeats, a new sqmgr does not see that the worker drains. */
-                if (fleet_is_bare(sim, process->fleet) &&
+                /* An operator ends a worker that seems to hang: somebody has quieted it, or its identity
+                 * was lost since. */
+                if (process_behavior(sim, process)->observed && !process->stopping &&
+                    (process->quiet || process->quiet_from != USEC_INFINITY) &&
+                    !(process->worker && process->worker->state > WORKER_ACTIVE && process->identity != 0))
+                        process_kill(sim, process, false);
+                process->linked_at = MIN(process->linked_at, sim->now);
+                /* Without heartbeats of its own, a new sqmgr does not see that the worker drains. */
+                if ((fleet_is_bare(sim, process->fleet) || process_behavior(sim, process)->observed) &&
                     (process->stopping || process->term_from != USEC_INFINITY))
                         process->exit_at = sim->now;
                 for (unsigned j = 0; j < process->n_jobs; j++)

@@ -8,6 +8,8 @@
 
 #define MSEC USEC_PER_MSEC
 #define SEC  USEC_PER_SEC
+/* Younger connections prove nothing: see BULLMQ_SETTLED_SECONDS. */
+#define SETTLED_USEC (5 * SEC)
 
 static const struct behavior rows[] = {
         {
@@ -86,7 +88,7 @@ static const struct behavior rows[] = {
         },
         {
                 /* The reader's view of connections and active jobs: a job counts as it is taken, and a worker
-                 * that waits for jobs speaks every few seconds. */
+                 * that waits for jobs speaks every few seconds. A quiet worker without jobs does not. */
                 .framework = "bullmq",
                 .weight = 100,
                 .quiet_signal = SIGTSTP,
@@ -97,6 +99,9 @@ static const struct behavior rows[] = {
                 .jobs_max = JOBS_MAX,
                 .heartbeats_at_change = true,
                 .counts_fetches = true,
+                .observed = true,
+                .waits = 5 * SEC,
+                .limited = 50,
                 .heartbeat_idle = 5 * SEC,
                 .heartbeat_busy = 15 * SEC,
                 .record_expiry = 60 * SEC,
@@ -163,6 +168,18 @@ void behavior_give(const struct sim *sim, struct process *process)
                 process->leftover = false;
 }
 
+/* The worker may be waiting for a job by a command that it cannot take back. */
+static void wait_once_more(const struct sim *sim, struct process *process, usec_t waits)
+{
+        struct rng *rng = &process->rng;
+
+        if (waits == 0 || !process->booted || process->stopping || sim->now < process->limited_until)
+                return;
+        process->waits_until = sim->now + rng_range(rng, 0, waits);
+        if (rng_chance(rng, 300))
+                process->job_at = MIN(process->job_at, rng_range(rng, sim->now, process->waits_until));
+}
+
 /* Quiets the worker. Endless jobs notice that and end. */
 void behavior_become_quiet(struct sim *sim, struct process *process)
 {
@@ -171,10 +188,24 @@ void behavior_become_quiet(struct sim *sim, struct process *process)
                 return;
         process->quiet = true;
         process->quiet_since = sim->now;
+        wait_once_more(sim, process, process_behavior(sim, process)->waits);
         process->threads_gone_at = sim->now + rng_range(&process->rng, 100 * MSEC, 5 * SEC);
         for (unsigned i = 0; i < process->n_jobs; i++)
                 if (process->job_end[i] == USEC_INFINITY)
                         process->job_end[i] = sim->now + rng_range(&process->rng, 0, 20 * SEC);
+}
+
+bool behavior_seems_quiet(const struct sim *sim, const struct process *process)
+{
+        const struct behavior *behavior = process_behavior(sim, process);
+        usec_t waited = process->records[0].written_at + behavior->waits;
+
+        if (sim->now < process->linked_at + SETTLED_USEC)
+                return false;
+        if (process->quiet)
+                return sim->now >= process->waits_until;
+        return sim->now < process->limited_until || process_jobs(process) == behavior->jobs_max ||
+               (sim->now < process->hang_until && sim->now > waited);
 }
 
 /* The worker handles its stop signal. */
@@ -186,6 +217,7 @@ void behavior_stop(struct sim *sim, struct process *process)
         if (process->deaf)
                 return;
         process->stopping = true;
+        process->waits_until = 0;
         if (behavior->fetch_is_lost)
                 process->fetched_until = 0;
         behavior_become_quiet(sim, process);

@@ -374,6 +374,8 @@ static void check_idle(struct sim *sim, const struct action *action, struct proc
                         process_name(sim, process), sim->fleets[process->fleet].link.up ? "up" : "away");
         else if (overdue || check_is_lied_of(sim, process))
                 return;
+        else if (!process->quiet && process->quiet_from == USEC_INFINITY)
+                violate(sim, "P1", "%s is stopped, and nothing has quieted it", process_name(sim, process));
         else if (process_jobs(process) > 0)
                 violate(sim, "P1", "%s is stopped with %u jobs running", process_name(sim, process),
                         process_jobs(process));

@@ -58,8 +58,7 @@ void evidence_complete(struct sim *sim, const struct process *process, struct he
         unsigned busy = 1;
         bool quiet = false;
 
-        if (traits->process_is_heartbeat)
-                heartbeat->sent_usec = sim->now;
+        *heartbeat = heartbeat_amend(process->worker, heartbeat, sim->now);
         if (!traits->title_completes)
                 return;
         if ((sim->now < sim->proc_fails_until && rng_chance(&sim->rng, 300)) ||

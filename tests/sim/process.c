@@ -7,6 +7,14 @@
 #define MSEC USEC_PER_MSEC
 #define SEC  USEC_PER_SEC
 
+uint64_t sim_time_of_heartbeats(const struct sim *sim, const struct behavior *behavior)
+{
+        /* A reader that observes workers has only its own clock. */
+        if (behavior->observed)
+                return sim->now;
+        return (uint64_t)((int64_t)(sim->now + sim->suspended_usec) + sim->stepped_usec);
+}
+
 bool process_is_alive(const struct process *process)
 {
         return process->main_alive || process->runner_alive;
@@ -407,13 +415,20 @@ static void step_jobs(struct sim *sim, struct process *process)
         if (sim->now < process->job_at || process->job_at == USEC_INFINITY)
                 return;
         process->job_at = sim->now + 1 + rng_wait(&process->rng, process->release.job_gap);
-        if (process->quiet || process->takes_none || process->fetched_until != 0 ||
+        if ((process->quiet && sim->now >= process->waits_until) || process->takes_none ||
+            sim->now < process->linked_at || process->fetched_until != 0 ||
             process->n_jobs == process_behavior(sim, process)->jobs_max)
                 return;
         process_woken(sim, process);
         usec_t length = job_length(sim, process);
         process->fetched_until = sim->now + rng_range(&process->rng, 1, 15 * MSEC);
         process->fetched_job_end = usec_add(process->fetched_until, length);
+        process->waits_until = 0;
+        const unsigned limited = process_behavior(sim, process)->limited;
+        if (limited > 0 && rng_chance(&process->rng, limited)) {
+                process->limited_until = sim->now + rng_range(&process->rng, SEC, 2 * USEC_PER_MIN);
+                process->job_at = MAX(process->job_at, process->limited_until);
+        }
         sim->n_jobs++;
 }
 
@@ -445,6 +460,18 @@ static usec_t next_heartbeat(const struct sim *sim, struct process *process, con
         return sim->now + span;
 }
 
+/* Connections are lost at times, and a quiet worker without jobs sends nothing. Returns true if the process
+ * shows no sign of life. */
+static bool is_silent(const struct sim *sim, struct process *process)
+{
+        struct rng *rng = &process->rng;
+
+        if (!sim->calm && sim->now >= process->heartbeat_at && rng_chance(rng, 10))
+                process->linked_at = sim->now + rng_range(rng, 100 * MSEC, 12 * SEC);
+        return sim->now < process->linked_at ||
+               (process->quiet && sim->now >= process->waits_until && process_jobs(process) == 0);
+}
+
 /* Returns the time of registration for the next record. Only the first record sets it; if that was lost,
  * later ones have none. */
 static uint64_t birth_of(struct process *process, uint64_t written_usec)
@@ -467,19 +494,23 @@ static void step_heartbeat(struct sim *sim, struct process *process)
                 process->write_at = process->heartbeat_at = USEC_INFINITY;
                 return;
         }
+        if (behavior->observed && process->write_at == USEC_INFINITY && is_silent(sim, process)) {
+                process->heartbeat_at = sim->now + behavior->heartbeat_idle;
+                return;
+        }
         if (process->write_at == USEC_INFINITY &&
             (sim->now >= process->heartbeat_at || work_changed(behavior, process))) {
                 process->copied_busy = process->title_busy = reported_jobs(behavior, process);
                 process->copied_quiet = process->title_quiet = process->quiet;
                 process->write_at = sim->now + redis_trip(sim, rng);
-                if (rng_chance(rng, process->release.slow_trips))
+                if (!behavior->observed && rng_chance(rng, process->release.slow_trips))
                         process->write_at += rng_range(rng, 0, 8 * SEC);
                 process_woken(sim, process);
         }
         if (sim->now < process->write_at)
                 return;
         struct heartbeat heartbeat = {
-                .sent_usec = (uint64_t)((int64_t)(sim->now + sim->suspended_usec) + sim->stepped_usec),
+                .sent_usec = sim_time_of_heartbeats(sim, behavior),
                 .busy = process->copied_busy,
                 .concurrency = behavior->jobs_max,
                 .quiet = behavior->quiet_read_late ? process->quiet : process->copied_quiet,

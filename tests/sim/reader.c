@@ -139,7 +139,7 @@ static struct record repeat(const struct sim *sim, const struct process *process
                             struct record record)
 {
         unsigned i = (unsigned)rng_range(rng, 0, GIVEN_MAX - 1);
-        bool may = process->runner_alive && !process_traits(sim, process)->process_is_heartbeat &&
+        bool may = process->runner_alive && redis_shows_age(sim, process) &&
                    (sim->stepped_back_at == 0 || sim->now > sim->stepped_back_at + STEPPED_USEC);
 
         return may && process->given[i].written_at != 0 && sim->now <= process->given_at[i] + REPEAT_USEC
@@ -158,7 +158,7 @@ static struct record lie(const struct sim *sim, const struct process *process, s
                 return record;
         record.lie = true;
         record.written_at = sim->now;
-        heartbeat->sent_usec = (uint64_t)((int64_t)(sim->now + sim->suspended_usec) + sim->stepped_usec);
+        heartbeat->sent_usec = sim_time_of_heartbeats(sim, process_behavior(sim, process));
         switch (reader->lie) {
         case LIE_IDLE:
                 heartbeat->busy = 0;

@@ -118,8 +118,7 @@ static void hear(struct sim *sim, struct process *process, const struct record *
 {
         struct worker *worker = process->worker;
         struct heartbeat heartbeat = record->heartbeat;
-        usec_t written_at =
-                process_traits(sim, process)->process_is_heartbeat ? sim->now : record->written_at;
+        usec_t written_at = record->written_at;
 
         if (worker->state == WORKER_GONE)
                 return;
@@ -132,6 +131,8 @@ static void hear(struct sim *sim, struct process *process, const struct record *
         if (!(poll_items & POLL_WORK_LIST))
                 heartbeat.work_list_known = false;
         evidence_complete(sim, process, &heartbeat);
+        if (!redis_shows_age(sim, process) && heartbeat.sent_usec == sim->now)
+                written_at = sim->now;
         if (record->lie)
                 process->lied_at = sim->now;
         deaf_hear(sim, process, heartbeat.busy > 0, record->written_at);

@@ -25,8 +25,9 @@ struct world;
 #define CLONES_MAX    256
 /* A worker that has waited for a job for this long hardly takes one at the very moment of a signal. */
 #define IDLE_CHECK_USEC (3 * USEC_PER_SEC)
-/* For this time after a backward step of the wall clock, an old answer may count as new. */
-#define STEPPED_USEC (2 * USEC_PER_MIN)
+/* For this time after a backward step of the wall clock, an old answer may count as new: an answer is at most
+ * as late, and is stale_usec old. */
+#define STEPPED_USEC (150 * USEC_PER_SEC)
 /* Pids from here on belong to processes that are not ours. */
 #define STRANGERS_PID 100000000
 
@@ -57,6 +58,9 @@ struct behavior {
         bool counts_fetches;       /* reports a job as running while it is still being fetched */
         bool quiet_read_late;      /* reads quiet one round trip after the work state was copied */
         bool reports_start;        /* some workers report when their process was started */
+        bool observed;             /* the reader observes its connections and jobs: its record is no older */
+        usec_t waits;              /* once quiet, the longest wait for one more job */
+        unsigned limited;          /* share of 1000 jobs after which the rate limit is reached */
         bool reports_birth;        /* reports when it registered, right before it shows that it has booted */
         usec_t heartbeat_idle, heartbeat_busy; /* 0: by the release */
         usec_t record_expiry;
@@ -157,6 +161,10 @@ struct process {
         unsigned host; /* the host's name at the time of the boot */
         char name[40]; /* identity of the heartbeats; "": not made yet */
         uint64_t jumped_bytes, leak_per_sec;
+
+        usec_t waits_until;   /* quiet, but may take one more job until then */
+        usec_t limited_until; /* begins no job for a rate limit, and seems quiet */
+        usec_t linked_at;     /* when its connections to Redis were made; in the future: it has none */
 
         usec_t job_at, fetched_until; /* a fetched job is running, but not registered before fetched_until */
         usec_t fetched_job_end;
@@ -527,6 +535,8 @@ void process_exits(struct sim *sim, struct process *process, const char *how);
 void process_step(struct sim *sim, struct process *process);
 /* Makes the process that a job of the process with this serial has left behind; NULL: there is none. */
 struct process *process_left_behind(struct sim *sim, pid_t serial, uint64_t start);
+/* Returns the time that a heartbeat carries which is sent now. */
+uint64_t sim_time_of_heartbeats(const struct sim *sim, const struct behavior *behavior);
 bool process_is_alive(const struct process *process);
 unsigned process_jobs(const struct process *process);
 unsigned process_threads(const struct sim *sim, const struct process *process);
@@ -587,6 +597,8 @@ const struct behavior *process_behavior(const struct sim *sim, const struct proc
 /* Sets the behavior of a new process. */
 void behavior_give(const struct sim *sim, struct process *process);
 void behavior_become_quiet(struct sim *sim, struct process *process);
+/* Returns true if the connections of an observed worker do not show that it accepts jobs. */
+bool behavior_seems_quiet(const struct sim *sim, const struct process *process);
 /* The process acts on its stop signal. */
 void behavior_stop(struct sim *sim, struct process *process);
 /* Delivers a signal other than KILL to a live runner. */
@@ -626,6 +638,8 @@ const struct clone *clone_find(const struct sim *sim, unsigned serial);
 bool redis_answers(const struct sim *sim);
 usec_t redis_trip(struct sim *sim, struct rng *rng);
 void redis_write(struct sim *sim, struct process *process, const struct heartbeat *heartbeat);
+/* Returns false if a record proves life however old it is, or is made as it is read. */
+bool redis_shows_age(const struct sim *sim, const struct process *process);
 /* Returns the record that a reader gets now; written_at 0: none. */
 struct record redis_read(struct sim *sim, struct process *process);
 void redis_fail_over(struct sim *sim, unsigned lag);

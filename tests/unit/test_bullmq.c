@@ -398,9 +398,21 @@ TEST(only_a_worker_that_was_asked_is_quiet)
         ck_assert_uint_eq(heartbeat.sent_usec, 1);
 
         worker.state = WORKER_QUIET;
+        worker.orders.quiet_at = 1;
         server_heartbeats_amend(&slot, &heartbeat);
         ck_assert(!heartbeat.quiet);
         ck_assert_uint_eq(heartbeat.sent_usec, 1);
+
+        /* The first heartbeat of another process that takes over: it was not asked, unless all were. */
+        heartbeat.quiet = true;
+        server_heartbeats_amend(&slot, &heartbeat);
+        ck_assert(!heartbeat.quiet);
+        heartbeat = (struct heartbeat){.sent_usec = 1, .quiet = true, .busy = 1};
+        worker.orders.group_signaled = true;
+        server_heartbeats_amend(&slot, &heartbeat);
+        ck_assert(heartbeat.quiet);
+        worker.orders.group_signaled = false;
+        worker.heartbeat.seen = true;
 
         heartbeat = (struct heartbeat){.sent_usec = 1, .quiet = true, .busy = 1};
         server_heartbeats_amend(&slot, &heartbeat);
