@@ -342,6 +342,22 @@ static void check_command(struct findings *findings, const struct fleet *fleet, 
         }
 }
 
+/* After a failed start: until then, a worker may still be loading its application. */
+static void check_heard(struct findings *findings, const struct fleet *fleet, const char *about)
+{
+        const char *remedy = fleet->settings->traits->unheard_remedy;
+        unsigned n = 0;
+
+        FLEET_FOREACH_WORKER(fleet, worker) {
+                if (worker->heartbeat.seen)
+                        return;
+                n += worker->state == WORKER_STARTING;
+        }
+        if (remedy && fleet->redis_up && n > 0 && fleet->crash.count > 0)
+                findings_add(findings, FINDING_PROBLEM, about, remedy,
+                             "workers run, but no heartbeat of them is heard in Redis");
+}
+
 void doctor_fleet(struct findings *findings, const struct problems *problems,
                   const struct doctor_fleet *facts)
 {
@@ -352,6 +368,7 @@ void doctor_fleet(struct findings *findings, const struct problems *problems,
         add_problems(findings, problems, fleet);
         problem_about(&(struct problem){.fleet = fleet}, about);
         check_command(findings, fleet, about);
+        check_heard(findings, fleet, about);
         if (facts->start_error) {
                 findings_add(findings, FINDING_PROBLEM, about,
                              "Fix the reason before the next worker has to start", "workers cannot start: %s",

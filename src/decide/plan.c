@@ -272,10 +272,10 @@ static void choose_surplus(struct round *round)
         if (round->keepers <= round->target)
                 return;
         size_t n = gather_leavers(round, false);
-        for (size_t i = 0; i < n && round->keepers > round->target; i++) {
-                round->plan->scratch[i]->verdict.retire_reason = REASON_SCALE;
-                round->keepers--;
-        }
+        for (size_t i = 0; i < n && round->keepers > round->target; i++, round->keepers--)
+                /* A worker that has refused to be quiet keeps its reason. */
+                round->plan->scratch[i]->verdict.retire_reason =
+                        round->plan->scratch[i]->reason ?: REASON_SCALE;
 }
 
 /* Returns how many workers beyond the target are allowed, and in *ret_reason the reason that allows the most.

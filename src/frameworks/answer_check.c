@@ -15,6 +15,7 @@ static bool is_heartbeat(const struct framework *framework, const struct answer_
         return (heartbeat->start == 0 || framework->reports_start) &&
                (heartbeat->born_usec == 0 || framework->reports_birth) &&
                (!answer->info || framework->queue_names) &&
+               (!heartbeat->stopping || framework->traits->silent_at_stop) &&
                (!framework->traits->title_completes || (heartbeat->busy == 0 && !heartbeat->quiet)) &&
                is_signal(framework, heartbeat->quiet_signal, false) &&
                is_signal(framework, heartbeat->stop_signal, true);

@@ -39,6 +39,7 @@ struct live_server {
         struct redis *subscriber;
         const char *namespace; /* of redis-namespace; NULL or "": none */
         unsigned database;     /* the number in the URL */
+        bool sentinels;        /* the server is the master that Sentinels name */
 };
 
 struct live_format {

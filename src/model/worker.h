@@ -73,6 +73,7 @@ struct heartbeat {
         usec_t asked_at; /* when sqmgr asked for the heartbeat, as an answer may be late; 0: just read */
         bool processed_known;
         uint64_t processed; /* number of jobs that the process has begun or done since its start */
+        bool stopping; /* was asked to exit, by whomever, and finishes its jobs; see traits.silent_at_stop */
 };
 
 /* Why the status file of a worker does not count. */
@@ -127,6 +128,7 @@ struct worker_heartbeat {
         enum heartbeat_fault fault; /* of the status file, as last read */
         bool stale_reported;
         bool hung; /* no heartbeat for hang_after: the worker does not count as active until the next one */
+        bool stopping; /* in the last heartbeat */
         unsigned busy;
         unsigned concurrency;
         unsigned idle_count;      /* distinct heartbeats in a row that say quiet and 0 busy */

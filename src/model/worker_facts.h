@@ -40,12 +40,13 @@ static inline bool worker_quiet_is_stop(const struct worker *worker)
         return worker->fleet->settings->traits->quiet_is_stop || worker->orders.quiet_uncaught;
 }
 
-/* Returns true if the worker was asked to exit, also by quieting where that stops it. Its exit is then no
- * crash. */
+/* Returns true if the worker was asked to exit, also by quieting where that stops it, and by others as its
+ * heartbeat shows. Its exit is then no crash. */
 static inline bool worker_is_asked_to_exit(const struct worker *worker)
 {
         return worker->state == WORKER_STOPPING ||
-               (worker->state == WORKER_QUIET && worker_quiet_is_stop(worker));
+               (worker->state == WORKER_QUIET &&
+                (worker_quiet_is_stop(worker) || worker->heartbeat.stopping));
 }
 
 /* Returns true if the worker was asked to exit and finishes its jobs first. The process with the stop signal

@@ -168,7 +168,7 @@ static void worker_observe_silent(struct worker *worker, usec_t now)
 /* The process that sent heartbeats is gone: nothing is known about the leftover process. */
 static void worker_forget_heartbeat(struct worker *worker)
 {
-        worker->heartbeat.seen = worker->heartbeat.hung = false;
+        worker->heartbeat.seen = worker->heartbeat.hung = worker->heartbeat.stopping = false;
         worker->heartbeat.busy = 0;
         worker->process.booted = worker->process.elsewhere = false;
         worker->process.boot_polled_at = worker->process.boot_seen_at = 0;
@@ -279,14 +279,14 @@ static void worker_observe_first_heartbeat(struct worker *worker, const struct h
 }
 
 /* The worker was to be quiet, and never got the signal. */
-static void worker_observe_not_asked(struct worker *worker, usec_t now)
+static void worker_observe_not_asked(struct worker *worker, enum reason reason, usec_t now)
 {
         const struct fleet *fleet = worker->fleet;
 
         /* A restart that is done counts the worker as replaced. */
         worker->orders.quiet |= worker_outdated(worker) && fleet->rollout.state == ROLLOUT_DONE;
         worker->orders.quiet_at = 0;
-        worker_set_state(worker, WORKER_ACTIVE, REASON_NONE, now);
+        worker_set_state(worker, WORKER_ACTIVE, reason, now);
 }
 
 /* Heartbeats show whether the worker has received the stop signal that sqmgr may not have sent. A framework
@@ -301,7 +301,7 @@ static void worker_observe_confirmation(struct worker *worker, const struct hear
         } else if (worker->heartbeat.not_quiet_count >= WORKER_NOT_QUIET_HEARTBEATS) {
                 worker->orders.unconfirmed = false;
                 worker->active_at = now;
-                worker_observe_not_asked(worker, now);
+                worker_observe_not_asked(worker, REASON_NONE, now);
                 worker_event(worker, EVENT_ACTIVE, " active: never received its stop signal");
         }
 }
@@ -313,6 +313,7 @@ static void worker_observe_fresh_heartbeat(struct worker *worker, const struct h
 {
         worker->heartbeat.changed_at = worker->heartbeat.read_at;
         worker->heartbeat.busy = heartbeat->busy;
+        worker->heartbeat.stopping = heartbeat->stopping;
         worker->heartbeat.idle_count =
                 heartbeat->quiet && heartbeat->busy == 0 ? worker->heartbeat.idle_count + 1 : 0;
         /* A memory sample may include a job that began after the heartbeat. The size in the heartbeat itself
@@ -537,7 +538,7 @@ void observe_quieted(struct worker *worker, enum reason reason, int error, usec_
                 worker->orders.signal_error = 0;
                 /* The request was sent, and refused later: the next one is a signal. */
                 if (worker->state == WORKER_QUIET)
-                        worker_observe_not_asked(worker, now);
+                        worker_observe_not_asked(worker, worker->reason, now);
                 return;
         }
         if (!worker_observe_signal(worker, "quieted", error))

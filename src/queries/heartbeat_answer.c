@@ -25,6 +25,7 @@ static const struct codec_field heartbeat_fields[] = {
         CODEC_RANGE(struct heartbeat, stop_signal, 0, SIGNAL_MAX),
         CODEC_FIELD(NUMBER, struct heartbeat, processed_known),
         CODEC_RANGE(struct heartbeat, processed, 0, PROCESSED_MAX),
+        CODEC_FIELD(NUMBER, struct heartbeat, stopping),
 };
 static const struct record heartbeat_record = RECORD(heartbeat_fields);
 

@@ -18,6 +18,7 @@ int reader_live_begin(struct reader_live *live, const struct reader_live_request
                 .redis = request->redis,
                 .namespace = configuration->namespace,
                 .database = redis_database(request->redis),
+                .sentinels = configuration->sentinels && !configuration->url,
         };
         if (format->subscribes)
                 r = configure_redis(request->event, configuration, request->on_state, request->userdata,

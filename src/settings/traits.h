@@ -67,6 +67,7 @@ struct traits {
         bool app_catches;      /* the library reacts to no signals: the application has to catch them */
         bool can_preload;      /* workers can be forked from a process that has the application loaded */
         bool reports_queues;   /* workers report their queues, and the waiting jobs can be read */
+        bool can_scale;        /* so can the time for which jobs wait: the count may follow the queues */
 
         usec_t sent_usec;  /* longest interval between two heartbeats; 0: unspecified */
         usec_t stale_usec; /* a heartbeat unchanged for longer is no evidence */
@@ -87,6 +88,8 @@ struct traits {
         /* A word that the command of a worker contains besides the name of the framework; NULL: none. */
         const char *subcommand;
         const char *url_variable; /* environment variable with the URL of the server; NULL: REDIS_URL */
+        /* For doctor: what to check if no worker of a fleet is heard although all run; NULL: nothing. */
+        const char *unheard_remedy;
         const struct command_flaw *command_flaws; /* a list that ends with a row without text; NULL: none */
         unsigned oldest_version; /* oldest major version that supports the signals; 0: all do */
 };

@@ -8,7 +8,7 @@
 #include <signal.h>
 #include <string.h>
 
-enum { SIDEKIQ = 0, NATIVE = 2, RQ = 3, RESQUE = 4 }; /* traits.id */
+enum { SIDEKIQ = 0, NATIVE = 2, RQ = 3, RESQUE = 4, CELERY = 6 }; /* traits.id */
 
 static const struct framework *framework(unsigned id)
 {
@@ -42,6 +42,8 @@ static const struct {
         {RESQUE, {.born_usec = 1}, false, false},
         {RESQUE, {.sent_usec = 1, .busy = 1}, false, false},
         {RESQUE, {.sent_usec = 1, .quiet = true}, false, false},
+        {CELERY, {.sent_usec = 1, .quiet = true, .stopping = true}, true, true},
+        {SIDEKIQ, {.sent_usec = 1, .quiet = true, .stopping = true}, true, false},
 };
 
 TEST_LOOP(a_heartbeat_is_one_of_its_framework, ELEMENTSOF(heartbeats))

@@ -95,7 +95,8 @@ static void make_heartbeat(void)
                               .quiet_signal = 64,
                               .stop_signal = 64,
                               .processed_known = true,
-                              .processed = UINT64_C(1) << 50},
+                              .processed = UINT64_C(1) << 50,
+                              .stopping = true},
                 .info = info,
         };
 }
@@ -118,7 +119,7 @@ TEST(a_heartbeat_has_bounds)
 {
         make_heartbeat();
         /* The start time, and the name of the capsule. */
-        expect_bounds(BIT(BODY + 7) | BIT(BODY + 16));
+        expect_bounds(BIT(BODY + 7) | BIT(BODY + 17));
 }
 
 static const struct heartbeat beyond[] = {

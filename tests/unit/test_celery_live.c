@@ -4,6 +4,7 @@
 /* promises: P1 P5 */
 #include "frameworks/celery/celery.h"
 #include "frameworks/celery/message.h"
+#include "frameworks/framework.h"
 #include "local_reader.h"
 #include "redis_server.h"
 #include <jansson.h>
@@ -31,7 +32,7 @@ static unsigned answers;
 static enum answer_status status;
 static struct heartbeat heartbeat;
 static bool found, known, empty;
-static char queues[64], jobs[128], refused[512];
+static char queues[64], jobs[128], refused[512], served[64];
 static size_t n_identities;
 
 static void fake_reply(const struct fake *fake, const json_t *body)
@@ -133,6 +134,10 @@ static void take(struct answer *answer, void *userdata _unused_)
         if (answer->status == ANSWER_OK && answer->kind == QUERY_HEARTBEAT) {
                 found = answer->heartbeat.found;
                 heartbeat = answer->heartbeat.heartbeat;
+                const char *names = celery_framework.queue_names(answer->heartbeat.info);
+                served[0] = '\0';
+                for (; names && *names != '\0'; names += strlen(names) + 1)
+                        snprintf(served + strlen(served), sizeof(served) - strlen(served), "%s ", names);
         } else if (answer->status == ANSWER_OK && answer->kind == QUERY_WORK_LIST) {
                 known = answer->work_list.known;
                 empty = answer->work_list.empty;
@@ -160,13 +165,14 @@ static void take(struct answer *answer, void *userdata _unused_)
 
 static void ask(enum query_kind kind, const char *first, const char *second, bool with_info)
 {
-        const struct field texts[] = {{first, strlen(first)}, {second, second ? strlen(second) : 0}};
+        const struct field texts[] = {{first, first ? strlen(first) : 0},
+                                      {second, second ? strlen(second) : 0}};
         const struct query query = {.kind = kind,
                                     .numbers = {with_info},
                                     .texts = texts,
-                                    .n_texts = kind == QUERY_QUEUES ? 0
-                                               : second             ? 2
-                                                                    : 1};
+                                    .n_texts = second  ? 2
+                                               : first ? 1
+                                                       : 0};
         unsigned before = answers;
 
         ck_assert_int_eq(reader_ask(reader, &query, take, NULL), 0);
@@ -195,7 +201,7 @@ static bool work_list_known(const char *identity)
 /* All requests that were published have been replied to, and the replies were read. */
 static bool rests(void)
 {
-        ask(QUERY_QUEUES, "", NULL, false);
+        ask(QUERY_QUEUES, NULL, NULL, false);
         return status == ANSWER_OK;
 }
 
@@ -349,14 +355,66 @@ TEST(the_queues_that_workers_consume_are_read)
                   "9 d");
         server_do("LPUSH queue-4 a");
         server_do("SET queue-3 text");
-        ask(QUERY_QUEUES, "", NULL, false);
+        ask(QUERY_QUEUES, NULL, NULL, false);
         ck_assert_int_eq(status, ANSWER_OK);
         ck_assert_str_eq(queues, "queue-1 4 queue-2 0 queue-3 0 ");
 }
 
+/* For the rule that finds deaf workers: queues that were consumed once. */
+TEST(named_queues_are_read_beside_all)
+{
+        static const char names[] = "queue-4\0queue-5";
+        const struct field text = {names, sizeof(names)};
+        const struct query named = {.kind = QUERY_QUEUES, .texts = &text, .n_texts = 1},
+                           all = {.kind = QUERY_QUEUES};
+
+        beat(&fakes[0], ONE);
+        run_until(hears(ONE) && served[0] != '\0');
+        ck_assert_str_eq(served, "queue-1 queue-2 ");
+        ck_assert(heartbeat.processed_known);
+        ck_assert_uint_eq(heartbeat.processed, 5);
+        server_do("LPUSH queue-4\x06\x16"
+                  "3 d");
+        unsigned before = answers;
+        ck_assert_int_eq(reader_ask(reader, &all, take, NULL), 0);
+        ck_assert_int_eq(reader_ask(reader, &named, take, NULL), 0);
+        ck_assert_int_eq(reader_ask(reader, &named, take, NULL), 0);
+        run_until(answers == before + 3);
+        ck_assert_int_eq(status, ANSWER_OK);
+        ck_assert(strcmp(queues, "queue-4 1 queue-5 0 ") == 0 || strcmp(queues, "queue-1 0 queue-2 0 ") == 0);
+        ask(QUERY_QUEUES, "", NULL, false);
+        ck_assert_int_eq(status, ANSWER_OK);
+        ck_assert_str_eq(queues, "");
+}
+
+static bool is_stopping(void)
+{
+        return hears(ONE) && heartbeat.stopping;
+}
+
+TEST(a_worker_that_was_asked_to_exit_is_stopping_until_it_is_heard_again)
+{
+        fakes[0].active = 2;
+        beat(&fakes[0], ONE);
+        uint64_t last = heartbeat.sent_usec;
+        publish(&fakes[0], "offline");
+        run_until(is_stopping());
+        ck_assert(heartbeat.quiet);
+        ck_assert_uint_eq(heartbeat.busy, 2);
+        ck_assert_uint_gt(heartbeat.sent_usec, last);
+        last = heartbeat.sent_usec;
+        ck_assert(is_stopping());
+        ck_assert_uint_gt(heartbeat.sent_usec, last);
+        ck_assert(!work_list_known(ONE));
+        /* The event was forged. */
+        clock_seconds += 60;
+        beat(&fakes[0], ONE);
+        ck_assert(!heartbeat.stopping && !heartbeat.quiet);
+}
+
 TEST(without_workers_no_queue_is_known)
 {
-        ask(QUERY_QUEUES, "", NULL, false);
+        ask(QUERY_QUEUES, NULL, NULL, false);
         ck_assert_int_eq(status, ANSWER_OK);
         ck_assert_str_eq(queues, "");
 }

@@ -217,6 +217,22 @@ TEST(one_name_and_pid_on_two_hosts_is_noticed_by_two_replies)
         ck_assert(celery_node_is_shared(&nodes, one(), now));
 }
 
+TEST(a_worker_that_says_offline_and_then_nothing_is_stopping)
+{
+        (void)hear("one@vm", 7, CELERY_HEARTBEAT, 2);
+        (void)hear("one@vm", 7, CELERY_OFFLINE, 0);
+        ck_assert(!celery_node_is_stopping(one(), now + 4 * SEC));
+        now += 4 * SEC;
+        /* Repeated, or forged. */
+        (void)hear("one@vm", 7, CELERY_OFFLINE, 0);
+        ck_assert(celery_node_is_stopping(one(), now + SEC));
+        (void)hear("one@vm", 7, CELERY_HEARTBEAT, 2);
+        ck_assert(!celery_node_is_stopping(one(), now + 60 * SEC));
+        (void)hear("one@vm", 7, CELERY_OFFLINE, 0);
+        (void)hear("one@vm", 7, CELERY_ONLINE, 0);
+        ck_assert(!celery_node_is_stopping(one(), now + 60 * SEC));
+}
+
 TEST(a_silent_worker_is_forgotten)
 {
         (void)hear("one@vm", 7, CELERY_HEARTBEAT, 0);

@@ -7,6 +7,7 @@
 #include "frameworks/celery/node_name.h"
 #include "frameworks/decode.h"
 #include "frameworks/framework.h"
+#include "model/heartbeat_info.h"
 #include "settings/traits.h"
 #include <errno.h>
 #include <signal.h>
@@ -23,9 +24,13 @@ const struct traits celery_traits = {
         .has_work_list = true,
         .memory_of_tree = true,
         .reports_busy = true,
+        .reports_queues = true,
         .sent_usec = 2 * USEC_PER_SEC,
         .stale_usec = 7 * USEC_PER_SEC,
         .command_flaws = celery_command_flaws,
+        .unheard_remedy =
+                "Give sqmgr the server, database and global_keyprefix (namespace) of the application's "
+                "broker; leave fanout_prefix, event_exchange and heartbeats at their defaults",
         .name_variable = "CELERY_WORKER_HOSTNAME",
         .name_suffix = "@%h",
         .subcommand = "worker",
@@ -70,9 +75,15 @@ bool celery_identity_parse(const char *text, size_t len, size_t *ret_host_len, p
         return true;
 }
 
+static const char *queue_names(const struct heartbeat_info *info)
+{
+        return info && info->queues[0] != '\0' ? info->queues : NULL;
+}
+
 const struct framework celery_framework = {
         .traits = &celery_traits,
         .stop_signal = SIGTERM,
         .identity_parse = celery_identity_parse,
         .has_queues = true,
+        .queue_names = queue_names,
 };

@@ -13,6 +13,7 @@
 #include "frameworks/celery/pidbox.h"
 #include "frameworks/celery/queues.h"
 #include "io/clock.h"
+#include "model/heartbeat_info.h"
 #include "redis/redis.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +39,8 @@ enum {
 
 #define PROBE_KEY "sqmgr.probe"
 /* The bounds of answers. */
-#define COUNT_MAX 1000000
+#define COUNT_MAX     1000000
+#define PROCESSED_MAX (UINT64_C(1) << 50)
 
 struct live {
         const struct live_server *server;
@@ -50,6 +52,7 @@ struct live {
         uint64_t round;               /* number of the last round that has begun */
         usec_t round_at;              /* when it began */
         struct live_ask *asks;        /* await the end of a round, oldest first */
+        struct live_ask *queue_asks;  /* await the end of the reading of queues, oldest first */
         struct celery_queues *queues; /* a reading in progress; NULL: none */
 };
 
@@ -143,20 +146,32 @@ static void answer_jobs(struct live *live, struct live_ask *ask)
         ask->done(ask);
 }
 
+static void on_queues(void *userdata);
+
+/* Reads queues for one ask at a time. */
+static void read_queues(struct live *live)
+{
+        struct live_ask *ask;
+
+        while (!live->queues && (ask = live->queue_asks)) {
+                live->queue_asks = ask->next;
+                live->queues = celery_queues_read(live->server->redis, &live->names, &live->nodes, ask,
+                                                  on_queues, live);
+        }
+}
+
 static void on_queues(void *userdata)
 {
         struct live *live = userdata;
 
         live->queues = NULL;
+        read_queues(live);
 }
 
 static void answer_queues(struct live *live, struct live_ask *ask)
 {
-        if (live->queues)
-                live_ask_fail(ask, ANSWER_REFUSED, "the queues are being read already");
-        else
-                live->queues = celery_queues_read(live->server->redis, &live->names, &live->nodes, ask,
-                                                  on_queues, live);
+        live_ask_add(&live->queue_asks, ask);
+        read_queues(live);
 }
 
 static void drop_jobs(struct live *live)
@@ -272,6 +287,22 @@ static bool is_refused(struct live *live, struct live_ask *ask)
         return true;
 }
 
+/* Returns the queues that the node consumes; NULL: none, or not known, or out of memory. */
+static struct heartbeat_info *info_of(const struct celery_node *node)
+{
+        struct heartbeat_info *info =
+                node->queues ? calloc(1, sizeof(*info) + HEARTBEAT_QUEUES_MAX + 1) : NULL;
+        size_t used = 0;
+
+        for (const char *name = node->queues; info && *name != '\0'; name += strlen(name) + 1) {
+                memcpy(info->queues + used, name, strlen(name) + 1);
+                used += strlen(name) + 1;
+        }
+        return info;
+}
+
+/* A worker that was asked to exit runs its tasks, and sends no heartbeat. The last heartbeat is repeated as
+ * long as sqmgr asks for it, which is while the process lives. */
 static void ask_heartbeat(struct live *live, struct live_ask *ask)
 {
         struct answer_heartbeat *answer = &ask->answer->heartbeat;
@@ -283,16 +314,26 @@ static void ask_heartbeat(struct live *live, struct live_ask *ask)
                 ask->done(ask);
                 return;
         }
-        bool quiet = celery_node_is_quiet(node);
-        if (node->queues_at == 0 ||
-            usec_sub(now, node->queues_at) >= (quiet || node->is_to_quiet ? QUIET_QUEUES_USEC : QUEUES_USEC))
+        bool quiet = celery_node_is_quiet(node), stopping = celery_node_is_stopping(node, now);
+        if (stopping)
+                node->heard_at = now;
+        else if (node->queues_at == 0 ||
+                 usec_sub(now, node->queues_at) >=
+                         (quiet || node->is_to_quiet ? QUIET_QUEUES_USEC : QUEUES_USEC))
                 want(live, node, WANT_QUEUES);
         answer->found = true;
         answer->heartbeat = (struct heartbeat){
-                .sent_usec = MIN(node->sent_usec, ANSWER_CLOCK_MAX_USEC),
+                .sent_usec = MIN(node->sent_usec + (stopping ? usec_sub(now, node->offline_at) : 0),
+                                 ANSWER_CLOCK_MAX_USEC),
                 .busy = (unsigned)MIN(node->active, (uint64_t)COUNT_MAX),
-                .quiet = quiet && node->was_quiet && !celery_node_is_shared(&live->nodes, node, now),
+                .quiet = stopping ||
+                         (quiet && node->was_quiet && !celery_node_is_shared(&live->nodes, node, now)),
+                .stopping = stopping,
+                .processed_known = true,
+                .processed = MIN(node->processed, PROCESSED_MAX),
         };
+        if (ask->query->numbers[0] != 0)
+                answer->info = info_of(node);
         ask->done(ask);
 }
 
@@ -345,13 +386,14 @@ static void ask_jobs(struct live *live, struct live_ask *ask)
         gather(live);
 }
 
-/* Workers are asked for their queues first, unless these are known from lately. */
+/* Reads the named queues, or all that are consumed. For these, workers are asked first, unless their queues
+ * are known from lately. */
 static void ask_queues(struct live *live, struct live_ask *ask)
 {
         usec_t now = clock_now(CLOCK_MONOTONIC);
 
         if (ask->query->n_texts > 0) {
-                live_ask_fail(ask, ANSWER_REFUSED, "the framework does not report how long jobs take");
+                answer_queues(live, ask);
                 return;
         }
         CELERY_NODES_FOREACH(&live->nodes, node)
@@ -385,6 +427,7 @@ static void ask_quiet(struct live *live, struct live_ask *ask)
 static void live_end(struct live *live)
 {
         live_asks_end(&live->asks);
+        live_asks_end(&live->queue_asks);
         celery_queues_free(live->queues);
         pidbox_free(live->pidbox);
         sd_event_source_disable_unref(live->gather);
@@ -401,6 +444,9 @@ static int live_begin(const struct live_server *server, struct live **ret)
                 return -ENOMEM;
         live->server = server;
         names_of(server->namespace, server->database, &live->names);
+        /* Kombu does not put the number into the name if it was given Sentinels. */
+        if (server->sentinels)
+                live->names.fanout_prefix = "/{db}.";
         _cleanup_free_ char *pattern = celery_event_pattern(&live->names);
         int r = pattern ? redis_subscribe(server->subscriber, pattern, on_event, live) : -ENOMEM;
         if (r >= 0)

@@ -78,7 +78,7 @@ struct celery_node *celery_nodes_find(const struct celery_nodes *nodes, const ch
 
 static bool is_heard(const struct celery_node *node, usec_t now)
 {
-        return !node->offline && usec_sub(now, node->heard_at) <= SILENT_USEC;
+        return node->offline_at == 0 && usec_sub(now, node->heard_at) <= SILENT_USEC;
 }
 
 bool celery_node_is_shared(const struct celery_nodes *nodes, const struct celery_node *node, usec_t now)
@@ -151,7 +151,7 @@ int celery_nodes_hear(struct celery_nodes *nodes, const struct celery_event *eve
         if (!node)
                 return error;
         node->heard_at = now;
-        node->offline = event->type == CELERY_OFFLINE;
+        node->offline_at = event->type != CELERY_OFFLINE ? 0 : node->offline_at ?: now;
         /* A worker that has connected again may consume queues that it had been asked not to. */
         if (event->type == CELERY_ONLINE)
                 forget_queues(node);

@@ -11,6 +11,8 @@
 #define CELERY_NODES_MAX 4096
 /* A node that was not heard for this long is forgotten. */
 #define CELERY_FORGET_USEC (60 * USEC_PER_SEC)
+/* A worker that connects again says offline, and online within this time. */
+#define CELERY_STOPPING_USEC (5 * USEC_PER_SEC)
 
 struct celery_node {
         struct celery_node *next; /* in its bucket */
@@ -26,7 +28,7 @@ struct celery_node {
         uint64_t active;    /* tasks that ran then */
         uint64_t processed; /* tasks that had begun by then */
         bool was_quiet;     /* a reply from before that heartbeat showed that no queue was consumed */
-        bool offline;       /* the last event was worker-offline */
+        usec_t offline_at;  /* since when its events are worker-offline only; 0: they are not */
 
         /* From replies. Times are those of the request: */
         usec_t queues_at; /* 0: not known, or not since the worker has connected again */
@@ -73,6 +75,11 @@ struct celery_node *celery_nodes_find(const struct celery_nodes *nodes, const ch
  * name. So it is if two processes are heard, or if one request was replied to twice lately: another host may
  * have processes of the same names and pids. */
 bool celery_node_is_shared(const struct celery_nodes *nodes, const struct celery_node *node, usec_t now);
+/* Returns true if the node was asked to exit, by whomever: it has said offline, and nothing since. */
+static inline bool celery_node_is_stopping(const struct celery_node *node, usec_t now)
+{
+        return node->offline_at != 0 && usec_sub(now, node->offline_at) >= CELERY_STOPPING_USEC;
+}
 /* Returns true if a reply shows that the node consumes no queue. */
 static inline bool celery_node_is_quiet(const struct celery_node *node)
 {

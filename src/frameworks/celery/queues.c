@@ -36,14 +36,25 @@ struct celery_queues *celery_queues_free(struct celery_queues *reading)
         return NULL;
 }
 
-static int gather_names(struct queues *queues, const struct celery_nodes *nodes)
+/* names: each ends with a NUL, the list with two; NULL: none. */
+static int add_names(struct queues *queues, const char *names)
 {
-        CELERY_NODES_FOREACH(nodes, node)
-        for (const char *name = node->queues; name && *name != '\0'; name += strlen(name) + 1) {
+        for (const char *name = names; name && *name != '\0'; name += strlen(name) + 1) {
                 if (strlen(name) <= QUEUE_NAME_MAX && queues_add_once(queues, name) < 0)
                         return -ENOMEM;
         }
         return 0;
+}
+
+static int gather_names(struct queues *queues, const struct celery_nodes *nodes, const struct query *query)
+{
+        int r = 0;
+
+        if (query->n_texts > 0)
+                return add_names(queues, query_text(query, 0));
+        CELERY_NODES_FOREACH(nodes, node)
+        r = r < 0 ? r : add_names(queues, node->queues);
+        return r;
 }
 
 static void on_length(const redisReply *reply, size_t tag, void *userdata)
@@ -115,7 +126,7 @@ struct celery_queues *celery_queues_read(struct redis *redis, const struct celer
                                           .userdata = userdata};
         int r = reading->queues ? redis_batch_new(&ops, reading, &reading->batch) : -ENOMEM;
         if (r >= 0)
-                r = gather_names(reading->queues, nodes);
+                r = gather_names(reading->queues, nodes, ask->query);
         if (r >= 0)
                 r = ask_lengths(reading, redis, names);
         if (r >= 0 && redis_batch_pending(reading->batch) > 0)

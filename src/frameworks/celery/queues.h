@@ -13,8 +13,8 @@ struct celery_queues; /* a reading in progress */
 /* Calls back once from the loop when the ask was ended. The reading is freed after the callback. */
 typedef void (*celery_queues_fn)(void *userdata);
 
-/* Reads the queues of the nodes and ends the ask. names must stay valid. Returns the reading; NULL: the ask
- * was ended, and done is not called. */
+/* Reads the queues that the query names, or those of the nodes, and ends the ask. names must stay valid.
+ * Returns the reading; NULL: the ask was ended, and done is not called. */
 struct celery_queues *celery_queues_read(struct redis *redis, const struct celery_names *names,
                                          const struct celery_nodes *nodes, struct live_ask *ask,
                                          celery_queues_fn done, void *userdata);
