@@ -172,6 +172,20 @@ TEST(a_list_of_another_type_shows_no_heartbeat)
         ck_assert(answered.heartbeat.found);
 }
 
+/* A list that was made long by force: its queue is not read, and the connection stays. */
+TEST(an_endless_list_shows_no_heartbeat)
+{
+        static const char script[] = "for i = 1, 140000 do redis.call('RPUSH', 'bull:mails:active', 'x') end";
+
+        connect_worker("bull:bWFpbHM=:w:vm:7", false);
+        server_do("EVAL %s 0", script);
+        ask(QUERY_HEARTBEAT, "vm:7", 0);
+        ck_assert(answered.status == ANSWER_OK && !answered.heartbeat.found);
+        server_do("DEL bull:mails:active");
+        ask(QUERY_HEARTBEAT, "vm:7", 0);
+        ck_assert(answered.status == ANSWER_OK && answered.heartbeat.found);
+}
+
 TEST(queues_are_those_of_the_workers)
 {
         connect_worker("bull:bWFpbHM=:w:vm:7", false);

@@ -16,6 +16,10 @@
 
 /* A lock or a rate limit is read only if the last sign of life is older. */
 #define SILENT_USEC (5 * USEC_PER_SEC)
+/* A queue with more active jobs is not read: whoever can write can make the list as long as they like. Redis
+ * reads no more of it, and the reply stays within the limit of elements. */
+#define ACTIVE_MAX      65000
+#define ACTIVE_MAX_TEXT "65000"
 /* Lower than the socket of queries: all queries of a poll have arrived before the round begins. */
 #define PRIORITY (SD_EVENT_PRIORITY_NORMAL + 5)
 
@@ -104,7 +108,8 @@ static void take_active(struct live *live, size_t index, const redisReply *reply
 {
         const size_t each = live->with_jobs ? _BULLMQ_JOB_MAX : BULLMQ_NAME;
 
-        if (reply->type != REDIS_REPLY_ARRAY || reply->elements % each != 0) {
+        if (reply->type != REDIS_REPLY_ARRAY || reply->elements % each != 0 ||
+            reply->elements / each == ACTIVE_MAX) {
                 live->view.queues[index].failed = true;
                 return;
         }
@@ -125,13 +130,14 @@ static void ask_jobs_of(struct live *live, size_t index)
         _cleanup_free_ char *worker = bullmq_key(prefix, "*->pb", queue);
         _cleanup_free_ char *name = bullmq_key(prefix, "*->name", queue);
         _cleanup_free_ char *start = bullmq_key(prefix, "*->processedOn", queue);
-        const char *const argv[] = {"SORT", key,    "BY",  "nosort", "GET", "#",
-                                    "GET",  worker, "GET", name,     "GET", start};
+        const char *const argv[] = {"SORT", key, "BY",  "nosort", "LIMIT", "0",  ACTIVE_MAX_TEXT,
+                                    "GET",  "#", "GET", worker,   "GET",   name, "GET",
+                                    start};
 
         if (!key || !worker || !name || !start)
                 live->lost = true;
         else
-                send_command(live, take_active, index, live->with_jobs ? ELEMENTSOF(argv) : 8, argv);
+                send_command(live, take_active, index, live->with_jobs ? ELEMENTSOF(argv) : 11, argv);
 }
 
 static void ask_active(struct live *live)
