@@ -59,6 +59,8 @@ static int make_directory(const char *path, char *error, size_t error_size)
         return 0;
 }
 
+#define HELD "holds '%s'; stop it, or give each its own socket and state_file"
+
 /* Writes why the lock was not taken to error, and returns 0 or -errno. outcome and holder are those of
  * lock_take(). */
 static int explain_lock(int outcome, pid_t holder, const char *path, char *error, size_t error_size)
@@ -68,9 +70,9 @@ static int explain_lock(int outcome, pid_t holder, const char *path, char *error
         if (outcome != LOCK_HELD)
                 return 0;
         if (holder > 0)
-                snprintf(error, error_size, "another sqmgr (pid %d) holds '%s'", (int)holder, path);
+                snprintf(error, error_size, "another sqmgr (pid %d) " HELD, (int)holder, path);
         else
-                snprintf(error, error_size, "another sqmgr holds '%s'", path);
+                snprintf(error, error_size, "another sqmgr " HELD, path);
         return -EBUSY;
 }
 

@@ -429,7 +429,9 @@ TEST(a_second_server_is_refused_and_reported_the_pid_of_the_first)
         char error[512], wanted[512];
 
         start_server(0);
-        snprintf(wanted, sizeof(wanted), "another sqmgr (pid %d) holds '%s'", (int)getpid(), path);
+        snprintf(wanted, sizeof(wanted),
+                 "another sqmgr (pid %d) holds '%s'; stop it, or give each its own socket and state_file",
+                 (int)getpid(), path);
         ck_assert_int_eq(server_new(event, &all, &second, error, sizeof(error)), -EBUSY);
         ck_assert_str_eq(error, wanted);
         struct client client = client_open(path);
