@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
 """A Celery application that knows nothing of sqmgr. Its tasks record in files that they begin and end: the records do not
-depend on the broker. Usage: celery_tasks.py COUNT TASK ARGUMENT..., of which ARGUMENT may be FROM-TO: evenly spread"""
+depend on the broker. Usage: celery_tasks.py COUNT TASK ARGUMENT..., of which ARGUMENT may be FROM-TO: evenly spread. With
+DIRECT, each worker has a queue of its own besides, and tasks go to that of NODE"""
 import os
 import sys
 import time
 
 from celery import Celery
+from celery.utils.nodenames import worker_direct
 
 records = os.environ["RECORDS"]
 app = Celery("celery_tasks", broker=os.environ["BROKER_URL"])
@@ -15,7 +17,7 @@ if "MASTER" in os.environ:
 if "KEY_PREFIX" in os.environ:
     options["global_keyprefix"] = os.environ["KEY_PREFIX"]
 app.conf.update(task_ignore_result=True, broker_transport_options=options, broker_connection_max_retries=None,
-                worker_hijack_root_logger=False)
+                worker_hijack_root_logger=False, worker_direct="DIRECT" in os.environ)
 
 
 # A line of this length is appended as a whole.
@@ -68,7 +70,7 @@ def argument(text, job, count):
 
 if __name__ == "__main__":
     n = int(sys.argv[1])
-    queue = os.environ.get("QUEUE", "celery")
+    queue = worker_direct(os.environ["NODE"]) if "NODE" in os.environ else os.environ.get("QUEUE", "celery")
     for number in range(n):
         arguments = [argument(text, number, n) for text in sys.argv[3:]]
         countdown = float(os.environ["COUNTDOWN"]) if "COUNTDOWN" in os.environ else None
