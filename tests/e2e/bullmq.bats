@@ -1,14 +1,17 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # Framework bullmq with real workers of BullMQ: nothing in the application but the name of its workers and a handler for
-# each of two signals. SQMGR_LONG=1 runs 100 jobs of 2 to 20 seconds with BullMQ's own intervals besides.
+# each of two signals. SQMGR_LONG=1 runs 100 jobs of 2 to 20 seconds with BullMQ's own intervals besides, and a failover by
+# Sentinels.
 # seconds: 60
 # promises: P1 P4 P5
-# shellcheck disable=SC1091
+# shellcheck disable=SC1091,SC2034,SC2154
 load helpers
 . "$BATS_TEST_DIRNAME/native/modules.bash"
+. "$BATS_TEST_DIRNAME/sentinel.bash"
 
-bullmq() { NODE_PATH=$(modules_folder)/node_modules node "$native_tests/bullmq_app.js" "$@"; }
+# `node` is a function of sentinel.bash, too.
+bullmq() { NODE_PATH=$(modules_folder)/node_modules command node "$native_tests/bullmq_app.js" "$@"; }
 bullmq_fleet() { # OPTIONS LINE...: options of the application, further settings
         needs_modules
         start_workers 2 < <(printf '%s\n' 'framework = bullmq' 'active_process_count = 2' \
@@ -176,4 +179,62 @@ doctor_finds() { sqmgrctl doctor --json | jq -e "any(.findings[]; $1)"; } # COND
         wait_until 300 has_done 100
         nothing_lost 100
         fleet_is '.crash.count == 0 and .generation == 3'
+}
+
+# The ledger is in a Redis of its own: it shows what has run, whatever becomes of the master.
+sentinel_fleet() {
+        start_cluster
+        export SENTINELS=$net.11:26379,$net.12:26379,$net.13:26379
+        printf '%s\n' "SENTINELS=$SENTINELS" "LEDGER=$folder/redis.sock" >"$folder/worker.env"
+        bullmq_fleet '' "environment_file = $folder/worker.env"
+        bullmq add mails 4 "{\"hold\":\"$folder/release\"}"
+        wait_until 20 busy_is 4
+        old=$(worker_pids)
+        sqmgrctl restart
+        wait_until 30 fleet_is '.quiet == 2 and .active == 2'
+}
+completed_on() { [ "$(node "$1" zcard bull:mails:completed)" = "$2" ]; } # NODE COUNT
+
+@test "bullmq: the master is killed during a restart: Sentinels fail over, and jobs that end meanwhile run once" {
+        [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes a minute'
+        sentinel_fleet
+        bullmq add mails 8 '{"ms":1000,"most":8000}'
+        wait_until 20 busy_is 8
+        kill -KILL "$a_pid"
+        wait_until 30 node_is b master
+        wait_until 60 has_done 8
+        wait_until 60 ready 2
+        alive "$old"
+        fleet_is '.quiet == 2 and .active == 2'
+        touch "$folder/release"
+        wait_until 60 gone "$old"
+        wait_until 60 completed_on b 12
+        [ "$(jobs_started)" = 12 ]
+        [ "$(jobs_run_twice)" = 0 ]
+        [ "$(node b llen bull:mails:active)" = 0 ]
+        fleet_is '.crash.count == 0'
+}
+
+# The old master serves its clients for some ten seconds more. BullMQ runs again what has ended there.
+@test "bullmq: a failover by order of an operator during a restart: no job is lost, and those that run through it run once" {
+        [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes two minutes'
+        sentinel_fleet
+        bullmq add mails 4 "{\"hold\":\"$folder/early\"}"
+        wait_until 20 busy_is 8
+        wait_until 30 sentinel_fails_over
+        wait_until 30 node_is b master
+        touch "$folder/early"
+        wait_until 60 node_is a slave
+        wait_until 60 ready 2
+        alive "$old"
+        fleet_is '.quiet == 2 and .active == 2'
+        touch "$folder/release"
+        wait_until 60 gone "$old"
+        bullmq add mails 2 '{"ms":100}'
+        wait_until 120 completed_on b 10
+        [ "$(jobs_started)" = 10 ]
+        [ "$(jobs_done)" = 10 ]
+        [ "$(redis hmget ledger:started mails:{1..4} | paste -sd ' ')" = '1 1 1 1' ]
+        [ "$(node b llen bull:mails:active)" = 0 ]
+        fleet_is '.crash.count == 0'
 }

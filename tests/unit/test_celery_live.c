@@ -26,7 +26,9 @@ struct fake {
 static struct redis_settings settings;
 static struct reader *reader;
 static struct redis *mailbox; /* on which the workers hear requests */
-static struct fake fakes[2];
+static struct fake fakes[100];
+static long long n_published; /* events, by the workers of the test */
+static long long n_heard;     /* requests, by those workers together */
 static double clock_seconds;
 static unsigned answers;
 static enum answer_status status;
@@ -90,6 +92,7 @@ static void on_request(struct redis *redis _unused_, const struct field *channel
         struct base64_decode_ctx decoder;
 
         ck_assert(channel->len > 0);
+        n_heard++;
         json_t *message = json_loadb(text->text, text->len, 0, NULL);
         const char *encoded = json_string_value(json_object_get(message, "body"));
         base64_decode_init(&decoder);
@@ -121,6 +124,7 @@ static void publish(const struct fake *fake, const char *type)
                                     "content-type", "application/json", "headers", "properties");
         char *whole = json_dumps(message, 0);
         server_do("PUBLISH /0.celeryev/worker.%s %s", type, whole);
+        n_published++;
         json_decref(said);
         json_decref(message);
         free(text);
@@ -222,8 +226,9 @@ static void setup(void)
         };
         clock_seconds = 1000;
         answers = 0;
+        n_published = n_heard = 0;
+        memset(fakes, 0, sizeof(fakes));
         fakes[0] = (struct fake){.name = "one@vm", .pid = 7, .n_queues = 2};
-        fakes[1] = (struct fake){.name = NULL};
         ck_assert_int_eq(redis_new(event, &settings, NULL, NULL, NULL, &mailbox), 0);
         ck_assert_int_eq(redis_subscribe(mailbox, "/0.celery.pidbox", on_request, NULL), 0);
         run_until(redis_state(mailbox) == REDIS_STATE_CONNECTED);
@@ -437,6 +442,151 @@ TEST(all_workers_are_asked_by_one_request)
                 ck_assert_int_eq(reader_ask(reader, &queries[i], take, NULL), 0);
         run_until(fakes[0].n_asked + fakes[1].n_asked == asked + 6);
         ck_assert_int_eq(server_calls("publish") - before, 3);
+}
+
+/* Returns how many commands the server has run because of sqmgr: its own, and the replies of the workers. */
+static long long cost(void)
+{
+        static const char *const commands[] = {"publish", "lpush",  "rpush", "expire", "rename",
+                                               "lrange",  "del",    "llen",  "exists", "ping",
+                                               "select",  "lindex", "ltrim"};
+        long long n = -n_published;
+
+        FOREACH_ELEMENT(command, commands)
+                n += server_calls(*command);
+        return n;
+}
+
+static char identities[ELEMENTSOF(fakes)][32];
+
+static unsigned n_replies(void)
+{
+        unsigned n = 0;
+
+        FOREACH_ELEMENT(fake, fakes)
+                n += fake->n_asked;
+        return n;
+}
+
+/* The workers of the test have replied to all requests. */
+static bool all_replied(void)
+{
+        return n_heard == server_calls("publish") - n_published;
+}
+
+static void reader_ask_about(enum query_kind kind, const char *identity)
+{
+        const struct field text = {identity, strlen(identity)};
+        const struct query query = {.kind = kind, .texts = &text, .n_texts = 1, .numbers = {true}};
+
+        ck_assert_int_eq(reader_ask(reader, &query, take, NULL), 0);
+}
+
+/* Commands of a round, however many workers it asks: at most 2 and 3 requests, and 5 for each reading of the
+ * list within the second that a round takes at most. On an idle machine the first reading finds all replies.
+ */
+#define ROUND_COMMANDS 65
+
+static bool all_cancelled(void)
+{
+        FOREACH_ELEMENT(fake, fakes)
+                if (fake->n_cancelled == 0)
+                        return false;
+        return true;
+}
+
+struct tick_cost {
+        unsigned replies; /* per worker */
+        long long others; /* all commands but the replies */
+};
+
+/* Queries all workers as a tick does: their heartbeats, and `kind` besides, unless that is QUERY_HEARTBEAT.
+ * Returns once each request has been replied to. */
+static struct tick_cost tick(enum query_kind kind)
+{
+        long long before = cost();
+        unsigned replies = n_replies(), awaited = answers;
+
+        FOREACH_ELEMENT(identity, identities) {
+                reader_ask_about(QUERY_HEARTBEAT, *identity);
+                awaited++;
+                if (kind == QUERY_HEARTBEAT)
+                        continue;
+                reader_ask_about(kind, *identity);
+                awaited++;
+        }
+        run_until(answers == awaited);
+        ck_assert_int_eq(status, ANSWER_OK);
+        /* The lengths of the queues are read after the round. */
+        long long lengths = server_calls("llen");
+        ck_assert(rests());
+        run_until(all_replied());
+        replies = n_replies() - replies;
+        const struct tick_cost result = {
+                .replies = replies / ELEMENTSOF(fakes),
+                .others = cost() - before - (server_calls("llen") - lengths) - replies,
+        };
+        return result;
+}
+
+/* Until a tick asks each worker for that many lists: the last ones are old enough by then. */
+static void tick_asks(enum query_kind kind, unsigned lists)
+{
+        struct tick_cost result;
+
+        do {
+                result = tick(kind);
+                ck_assert_uint_le(result.replies, lists);
+                ck_assert_int_le(result.others, 2 * ROUND_COMMANDS);
+        } while (result.replies < lists);
+        printf("query %d: %u replies of each worker, %lld other commands\n", (int)kind, result.replies,
+               result.others);
+}
+
+/* Two commands per worker and tick: the replies of those that run tasks while they are being replaced. */
+TEST(a_tick_of_100_workers_costs_few_commands)
+{
+        static char names[ELEMENTSOF(fakes)][16];
+
+        for (unsigned i = 0; i < ELEMENTSOF(fakes); i++) {
+                snprintf(names[i], sizeof(names[i]), "w%u@vm", i);
+                snprintf(identities[i], sizeof(identities[i]), "vm:%u:w%u@vm", 100 + i, i);
+                fakes[i] =
+                        (struct fake){.name = names[i], .pid = (pid_t)(100 + i), .n_queues = 1, .active = 1};
+                publish(&fakes[i], "heartbeat");
+        }
+        FOREACH_ELEMENT(identity, identities)
+                run_until(hears(*identity));
+        ck_assert(rests());
+        /* Active workers: their heartbeats are in memory, and their queues are known for 30 s. */
+        struct tick_cost active = tick(QUERY_HEARTBEAT);
+        ck_assert_uint_eq(active.replies, 0);
+        ck_assert_int_eq(active.others, 0);
+        /* Once: what they consume is listed, canceled, and listed again. */
+        long long before = cost();
+        unsigned replies = n_replies();
+        (void)tick(QUERY_QUIET);
+        run_until(all_cancelled());
+        ck_assert(rests());
+        FOREACH_ELEMENT(fake, fakes)
+                ck_assert_uint_eq(fake->n_cancelled, 1);
+        printf("quieted: %u replies, %lld commands in all\n", n_replies() - replies, cost() - before);
+        ck_assert_uint_le(n_replies() - replies, 2 * ELEMENTSOF(fakes));
+        /* They run tasks: those, and the queues. */
+        tick_asks(QUERY_JOBS, 2);
+        /* They are idle. */
+        FOREACH_ELEMENT(fake, fakes) {
+                fake->active = 0;
+                publish(fake, "heartbeat");
+        }
+        FOREACH_ELEMENT(identity, identities)
+                run_until(hears(*identity) && heartbeat.busy == 0);
+        tick_asks(QUERY_WORK_LIST, 3);
+        /* All three lists are known until the next heartbeat. Only the queues are asked for again, once a
+         * second. */
+        struct tick_cost again = tick(QUERY_WORK_LIST);
+        ck_assert_uint_le(again.replies, 1);
+        ck_assert_int_le(again.others, ROUND_COMMANDS);
 }
 
 TEST(two_workers_of_one_name_are_not_quieted)

@@ -233,6 +233,18 @@ TEST(a_worker_that_says_offline_and_then_nothing_is_stopping)
         ck_assert(!celery_node_is_stopping(one(), now + 60 * SEC));
 }
 
+/* Whoever may publish can say so as often as they like: each heartbeat of the worker contradicts. */
+TEST(a_forged_offline_event_stops_no_worker_that_sends_heartbeats)
+{
+        for (unsigned i = 0; i < 600; i++) {
+                if (i % 20 == 0)
+                        (void)hear("one@vm", 7, CELERY_HEARTBEAT, 0);
+                (void)hear("one@vm", 7, CELERY_OFFLINE, 0);
+                ck_assert(!celery_node_is_stopping(one(), now));
+                ck_assert(!celery_node_is_quiet(one()) && !one()->was_quiet);
+        }
+}
+
 TEST(a_silent_worker_is_forgotten)
 {
         (void)hear("one@vm", 7, CELERY_HEARTBEAT, 0);

@@ -341,7 +341,8 @@ static void ask_heartbeat(struct live *live, struct live_ask *ask)
         ask->done(ask);
 }
 
-/* Only a reply that is as new as the last heartbeat counts. If there is none yet, the next poll finds it. */
+/* Only a reply that is as new as the last heartbeat counts. If there is none yet, the next poll finds it.
+ * Idle workers are polled four times a second: they are asked once for each heartbeat. */
 static void ask_work_list(struct live *live, struct live_ask *ask)
 {
         struct answer_work_list *answer = &ask->answer->work_list;
@@ -350,9 +351,10 @@ static void ask_work_list(struct live *live, struct live_ask *ask)
         if (is_refused(live, ask))
                 return;
         if (node) {
-                want(live, node, WANT_TASKS);
                 answer->known = node->counted_at != 0 && node->reserved_at >= node->counted_at &&
                                 node->active_at >= node->counted_at;
+                if (!answer->known)
+                        want(live, node, WANT_TASKS);
                 answer->empty = answer->known && node->n_reserved == 0 && node->n_active == 0;
         }
         ask->done(ask);

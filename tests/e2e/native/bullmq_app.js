@@ -6,18 +6,21 @@
 //        bullmq_app.js add QUEUE COUNT DATA [OPTIONS]
 //
 // DATA and OPTIONS are JSON: `ms` is how long a job takes, from `ms` to `most` if that is set; `hold` a file that it waits
-// for; `leak` how many megabytes it takes. Variables: DRAIN_DELAY in seconds, LOCK_DURATION in milliseconds.
+// for; `leak` how many megabytes it takes. Variables: DRAIN_DELAY in seconds, LOCK_DURATION in milliseconds. SENTINELS, as
+// HOST:PORT,..., of the master `mymaster`: for the jobs, while LEDGER is the socket of the Redis that has the ledger.
 "use strict";
 const { existsSync } = require("fs");
 const os = require("os");
 const { Queue, Worker } = require("bullmq");
 const Redis = require("ioredis");
 
-const connection = { path: process.env.REDIS_URL.replace("unix://", ""), maxRetriesPerRequest: null };
+const sentinels = process.env.SENTINELS?.split(",").map((address) => address.split(":")).map(([host, port]) => ({ host, port }));
+const server = sentinels ? { sentinels, name: "mymaster" } : { path: process.env.REDIS_URL.replace("unix://", "") };
+const connection = { ...server, maxRetriesPerRequest: null };
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 function work(options) {
-  const redis = new Redis(connection);
+  const redis = new Redis(process.env.LEDGER ? { path: process.env.LEDGER } : connection);
   const kept = [];
 
   async function run(job) {
