@@ -33,7 +33,7 @@ void deaf_observe_heartbeat(struct worker *worker, const struct heartbeat *heart
                 deaf->took_at = now;
         if (heartbeat->busy == 0 && !begun)
                 return;
-        if (worker_is_deaf(worker))
+        if (deaf->found_at != 0 && worker_is_deaf(worker))
                 worker_event(worker, EVENT_RUNS_AGAIN, " runs jobs again");
         deaf->since = deaf->found_at = 0;
 }
