@@ -441,7 +441,8 @@ static void queue_line(const struct fleet *fleet, const struct queue *queue, cha
                          queue->paused ? " (paused)" : "", (unsigned long long)queue->size,
                          queue->size == 1 ? "" : "s");
         if (queue->size > 0 && queue->latency_known)
-                n += snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n, ", oldest %s",
+                n += snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n, ", oldest %s%s",
+                              fleet->settings->traits->latency_estimated ? "about " : "",
                               format_duration(queue->latency, age, sizeof(age)));
         if (wanted > 0)
                 snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n, "; target %s",

@@ -128,7 +128,7 @@ static enum reason unwanted_for(const struct worker *worker, usec_t now)
                 return REASON_MEMORY;
         if (fleet->settings->max_age > 0 && usec_sub(now, worker->spawned_at) >= fleet->settings->max_age)
                 return REASON_AGE;
-        return worker_is_deaf(worker) && fleet->settings->hang_action == HANG_KILL ? REASON_DEAF
+        return fleet->settings->hang_action == HANG_KILL && worker_is_deaf(worker) ? REASON_DEAF
                                                                                    : REASON_NONE;
 }
 

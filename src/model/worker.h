@@ -65,15 +65,15 @@ struct heartbeat {
         bool quiet;
         bool work_list_known;
         bool work_list_empty;
+        bool stopping; /* was asked to exit, by whomever, and finishes its jobs; see traits.silent_at_stop */
+        bool processed_known;
         uint64_t rss_bytes; /* of the process that sends heartbeats, when it wrote this one; 0: not known */
         uint64_t start;     /* field 22 of /proc/PID/stat, as that process read it; 0: not known */
         uint64_t born_usec; /* when that process registered, by its wall clock; 0: not known */
         int quiet_signal;   /* the signals named by the heartbeat; 0: the framework's */
         int stop_signal;
-        usec_t asked_at; /* when sqmgr asked for the heartbeat, as an answer may be late; 0: just read */
-        bool processed_known;
+        usec_t asked_at;    /* when sqmgr asked for the heartbeat, as an answer may be late; 0: just read */
         uint64_t processed; /* number of jobs that the process has begun or done since its start */
-        bool stopping; /* was asked to exit, by whomever, and finishes its jobs; see traits.silent_at_stop */
 };
 
 /* Why the status file of a worker does not count. */

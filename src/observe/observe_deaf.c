@@ -33,7 +33,7 @@ void deaf_observe_heartbeat(struct worker *worker, const struct heartbeat *heart
                 deaf->took_at = now;
         if (heartbeat->busy == 0 && !begun)
                 return;
-        if (worker_is_deaf(worker))
+        if (deaf->found_at != 0 && worker_is_deaf(worker))
                 worker_event(worker, EVENT_RUNS_AGAIN, " runs jobs again");
         deaf->since = deaf->found_at = 0;
 }
@@ -65,7 +65,7 @@ static bool waits(const struct queue *queue)
         return queue->size > 0 && !queue->paused;
 }
 
-static bool was_taken(const struct deaf_reading *reading, const struct queue *queue, usec_t now)
+static bool was_taken(const struct deaf_reading *reading, const struct queue *queue, bool timed, usec_t now)
 {
         for (size_t i = 0; i < reading->before->n; i++) {
                 const struct queue *before = &reading->before->list[i];
@@ -74,7 +74,7 @@ static bool was_taken(const struct deaf_reading *reading, const struct queue *qu
                         continue;
                 return waits(before) &&
                        (queue->size < before->size ||
-                        (queue->latency_known && before->latency_known &&
+                        (timed && queue->latency_known && before->latency_known &&
                          usec_sub(now, queue->latency) >
                                  usec_sub(reading->before_at, before->latency) + MOVED_USEC));
         }
@@ -84,6 +84,7 @@ static bool was_taken(const struct deaf_reading *reading, const struct queue *qu
 static size_t find_flows(const struct fleet *fleet, const struct deaf_reading *reading, usec_t now,
                          struct flow flows[static DEAF_QUEUES_MAX])
 {
+        bool timed = !fleet->settings->traits->latency_estimated;
         size_t n = 0;
 
         for (size_t i = 0; i < reading->queues->n && n < DEAF_QUEUES_MAX; i++) {
@@ -91,7 +92,7 @@ static size_t find_flows(const struct fleet *fleet, const struct deaf_reading *r
 
                 if (!waits(queue))
                         continue;
-                flows[n] = (struct flow){.name = queue->name, .taken = was_taken(reading, queue, now)};
+                flows[n] = (struct flow){.name = queue->name, .taken = was_taken(reading, queue, timed, now)};
                 FLEET_FOREACH_WORKER(fleet, worker)
                         flows[n].takers +=
                                 takes(worker, now) && queue_names_have(reading->served(worker), queue->name);

@@ -68,6 +68,8 @@ struct traits {
         bool can_preload;      /* workers can be forked from a process that has the application loaded */
         bool reports_queues;   /* workers report their queues, and the waiting jobs can be read */
         bool can_scale;        /* so can the time for which jobs wait: the count may follow the queues */
+        /* The time is an estimate, so a change of it is no evidence that a job was taken. */
+        bool latency_estimated;
 
         usec_t sent_usec;  /* longest interval between two heartbeats; 0: unspecified */
         usec_t stale_usec; /* a heartbeat unchanged for longer is no evidence */

@@ -340,6 +340,18 @@ static void send(struct worker *worker, double at, unsigned busy, uint64_t proce
                                t.now);
 }
 
+TEST(an_estimated_wait_is_no_evidence_that_jobs_are_taken)
+{
+        struct traits traits = *t.fleet_settings.traits;
+
+        begin();
+        traits.latency_estimated = true;
+        t.fleet_settings.traits = &traits;
+        ck_assert(!is_deaf_after(600));
+        traits.latency_estimated = false;
+        ck_assert(is_deaf_after(320));
+}
+
 /* Where the format has a count, it shows jobs that begin and end between two heartbeats, and that a worker
  * that runs one long job takes no others. */
 TEST(a_count_of_jobs_says_more_than_busy_threads)

@@ -35,12 +35,14 @@ TEST(what_stands_for_all_fleets_is_for_those_that_can)
 {
         _cleanup_settings_ struct settings *settings = read_good(
                 "[fleet]\nactive_process_max=4\nlatency_target=30s low=5min\n[fleet:a]\ncommand=run\n"
-                "[fleet:b]\ncommand=run\nframework=plain\n");
+                "[fleet:b]\ncommand=run\nframework=plain\n"
+                "[fleet:c]\ncommand=run\nframework=celery\nactive_process_max=3\n");
 
         ck_assert_uint_eq(settings->fleets[0]->active_process_max, 4);
         ck_assert_str_eq(settings->fleets[0]->latency_target, "30s low=5min");
         ck_assert_uint_eq(settings->fleets[0]->scale_down_after, 10 * USEC_PER_MIN);
         ck_assert_uint_eq(settings->fleets[1]->active_process_max, 0);
+        ck_assert_uint_eq(settings->fleets[2]->active_process_max, 3);
 }
 
 /* Names and limits have one syntax; the other one is understood, and the warning shows the right form. */

@@ -46,6 +46,7 @@ struct live {
         const struct live_server *server;
         struct celery_names names;
         struct celery_nodes nodes;
+        struct celery_waits waits;
         struct pidbox *pidbox;
         sd_event_source *gather;      /* begins the next round */
         uint64_t subscriptions;       /* connections of the subscriber whose events were heard */
@@ -156,7 +157,7 @@ static void read_queues(struct live *live)
 
         while (!live->queues && (ask = live->queue_asks)) {
                 live->queue_asks = ask->next;
-                live->queues = celery_queues_read(live->server->redis, &live->names, &live->nodes, ask,
+                live->queues = celery_queues_read(live->server->redis, &live->names, &live->waits, ask,
                                                   on_queues, live);
         }
 }
@@ -261,6 +262,7 @@ static void check_subscription(struct live *live)
                 return;
         live->subscriptions = count;
         celery_nodes_missed(&live->nodes);
+        celery_waits_forget(&live->waits);
 }
 
 static void on_event(struct redis *redis _unused_, const struct field *channel _unused_,
@@ -327,6 +329,7 @@ static void ask_heartbeat(struct live *live, struct live_ask *ask)
                 .sent_usec = MIN(node->sent_usec + (stopping ? usec_sub(now, node->offline_at) : 0),
                                  ANSWER_CLOCK_MAX_USEC),
                 .busy = (unsigned)MIN(node->active, (uint64_t)COUNT_MAX),
+                .concurrency = (unsigned)MIN(celery_nodes_peak(&live->nodes, node), (uint64_t)COUNT_MAX),
                 .quiet = stopping ||
                          (quiet && node->was_quiet && !celery_node_is_shared(&live->nodes, node, now)),
                 .stopping = stopping,
@@ -395,6 +398,7 @@ static void ask_queues(struct live *live, struct live_ask *ask)
 {
         usec_t now = clock_now(CLOCK_MONOTONIC);
 
+        check_subscription(live);
         if (ask->query->n_texts > 0) {
                 answer_queues(live, ask);
                 return;
@@ -446,6 +450,7 @@ static int live_begin(const struct live_server *server, struct live **ret)
         if (!live)
                 return -ENOMEM;
         live->server = server;
+        live->waits.nodes = &live->nodes;
         names_of(server->namespace, server->database, &live->names);
         /* Kombu does not put the number into the name if it was given Sentinels. */
         if (server->sentinels)

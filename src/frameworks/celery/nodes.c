@@ -10,8 +10,6 @@
 #include <string.h>
 
 #define EXPIRE_INTERVAL_USEC (10 * USEC_PER_SEC)
-/* A process that sends heartbeats is heard every 2 s. */
-#define SILENT_USEC (7 * USEC_PER_SEC)
 
 static void node_free(struct celery_node *node)
 {
@@ -76,18 +74,13 @@ struct celery_node *celery_nodes_find(const struct celery_nodes *nodes, const ch
                        : NULL;
 }
 
-static bool is_heard(const struct celery_node *node, usec_t now)
-{
-        return node->offline_at == 0 && usec_sub(now, node->heard_at) <= SILENT_USEC;
-}
-
 bool celery_node_is_shared(const struct celery_nodes *nodes, const struct celery_node *node, usec_t now)
 {
         if (node->doubled_at != 0 && usec_sub(now, node->doubled_at) <= CELERY_FORGET_USEC)
                 return true;
         for (const struct celery_node *other = nodes->buckets[bucket_of(node->name)]; other;
              other = other->next)
-                if (other != node && is_heard(other, now) && strcmp(other->name, node->name) == 0)
+                if (other != node && celery_node_is_heard(other, now) && strcmp(other->name, node->name) == 0)
                         return true;
         return false;
 }
@@ -120,6 +113,27 @@ static struct celery_node *add(struct celery_nodes *nodes, const struct celery_e
         return node;
 }
 
+/* Returns the length of the name before its last number. */
+static size_t stem_len(const char *name)
+{
+        size_t len = strcspn(name, "@");
+        const char *dash = memrchr(name, '-', len);
+
+        return dash ? (size_t)(dash - name) : len;
+}
+
+uint64_t celery_nodes_peak(const struct celery_nodes *nodes, const struct celery_node *node)
+{
+        size_t len = stem_len(node->name);
+        uint64_t peak = node->peak;
+
+        CELERY_NODES_FOREACH(nodes, other)
+        if (stem_len(other->name) == len && memcmp(other->name, node->name, len) == 0 &&
+            strcmp(strchr(other->name, '@'), strchr(node->name, '@')) == 0)
+                peak = MAX(peak, other->peak);
+        return peak;
+}
+
 static void forget_queues(struct celery_node *node)
 {
         free(TAKE_PTR(node->queues));
@@ -132,6 +146,7 @@ void celery_nodes_missed(struct celery_nodes *nodes)
         CELERY_NODES_FOREACH(nodes, node)
         {
                 forget_queues(node);
+                node->work = (struct celery_work){0};
                 /* Nor could it reply. */
                 node->waits_since = 0;
         }
@@ -160,6 +175,8 @@ int celery_nodes_hear(struct celery_nodes *nodes, const struct celery_event *eve
         node->counted_at = now;
         node->sent_usec = event->sent_usec;
         node->active = event->active;
+        node->peak = MAX(node->peak, event->active);
+        celery_work_count(&node->work, node->processed, event->processed, now);
         node->processed = event->processed;
         node->was_quiet = celery_node_is_quiet(node);
         return 0;
@@ -237,7 +254,7 @@ static struct celery_node *find_named(const struct celery_nodes *nodes, const ch
         struct celery_node *found = NULL;
 
         for (struct celery_node *node = nodes->buckets[bucket_of(name)]; node; node = node->next) {
-                if (!is_heard(node, now) || strcmp(node->name, name) != 0)
+                if (!celery_node_is_heard(node, now) || strcmp(node->name, name) != 0)
                         continue;
                 if (found)
                         return NULL;

@@ -5,6 +5,7 @@
 
 #include "base/usec.h"
 #include "frameworks/celery/message.h"
+#include "frameworks/celery/rates.h"
 #include "model/job.h"
 
 /* The table is bounded, since anybody who may publish can invent nodes. */
@@ -13,6 +14,8 @@
 #define CELERY_FORGET_USEC (60 * USEC_PER_SEC)
 /* A worker that connects again says offline, and online within this time. */
 #define CELERY_STOPPING_USEC (5 * USEC_PER_SEC)
+/* A process that sends heartbeats is heard every 2 s. */
+#define CELERY_SILENT_USEC (7 * USEC_PER_SEC)
 
 struct celery_node {
         struct celery_node *next; /* in its bucket */
@@ -27,8 +30,10 @@ struct celery_node {
         uint64_t sent_usec; /* of that heartbeat, by the wall clock of the worker */
         uint64_t active;    /* tasks that ran then */
         uint64_t processed; /* tasks that had begun by then */
-        bool was_quiet;     /* a reply from before that heartbeat showed that no queue was consumed */
-        usec_t offline_at;  /* since when its events are worker-offline only; 0: they are not */
+        uint64_t peak;      /* the most tasks that ran in any heartbeat */
+        struct celery_work work;
+        bool was_quiet;    /* a reply from before that heartbeat showed that no queue was consumed */
+        usec_t offline_at; /* since when its events are worker-offline only; 0: they are not */
 
         /* From replies. Times are those of the request: */
         usec_t queues_at; /* 0: not known, or not since the worker has connected again */
@@ -59,8 +64,8 @@ void celery_nodes_clear(struct celery_nodes *nodes);
 int celery_nodes_hear(struct celery_nodes *nodes, const struct celery_event *event, usec_t now);
 /* Forgets the nodes that are silent. */
 void celery_nodes_expire(struct celery_nodes *nodes, usec_t now);
-/* Events and replies may have been missed: forgets which queues the nodes consume, and since when they have
- * not replied. */
+/* Events and replies may have been missed: forgets which queues the nodes consume, what they have begun, and
+ * since when they have not replied. */
 void celery_nodes_missed(struct celery_nodes *nodes);
 
 /* Folds a reply to a request that was sent at asked_at. readable: false if the lists of the reply cannot be
@@ -79,6 +84,14 @@ bool celery_node_is_shared(const struct celery_nodes *nodes, const struct celery
 static inline bool celery_node_is_stopping(const struct celery_node *node, usec_t now)
 {
         return node->offline_at != 0 && usec_sub(now, node->offline_at) >= CELERY_STOPPING_USEC;
+}
+/* Returns the most tasks that this node was seen to run at once, or a node of the same fleet and host
+ * (FLEET-NUMBER@HOST): events do not show the size of the pool. 0: none was seen. */
+uint64_t celery_nodes_peak(const struct celery_nodes *nodes, const struct celery_node *node);
+/* Returns true if the node sends events, and has not said that it is offline. */
+static inline bool celery_node_is_heard(const struct celery_node *node, usec_t now)
+{
+        return node->offline_at == 0 && usec_sub(now, node->heard_at) <= CELERY_SILENT_USEC;
 }
 /* Returns true if a reply shows that the node consumes no queue. */
 static inline bool celery_node_is_quiet(const struct celery_node *node)

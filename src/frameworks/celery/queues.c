@@ -2,6 +2,7 @@
 /* Reads the queues of Celery; see the header. */
 #include "frameworks/celery/queues.h"
 #include "frameworks/queue_reader.h"
+#include "io/clock.h"
 #include "redis/redis_batch.h"
 #include <hiredis/hiredis.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@ static const unsigned priorities[] = {0, 3, 6, 9};
 struct celery_queues {
         struct live_ask *ask;
         struct queues *queues;
+        struct celery_waits *waits;
         struct redis_batch
                 *batch; /* tag: index of the queue times the priorities, plus index of the priority */
         struct error_report error;
@@ -31,6 +33,7 @@ struct celery_queues *celery_queues_free(struct celery_queues *reading)
 {
         if (!reading)
                 return NULL;
+        celery_waits_forget(reading->waits);
         live_ask_fail(reading->ask, ANSWER_LOST, "connection lost");
         reading_free(reading);
         return NULL;
@@ -78,8 +81,10 @@ static void answer(struct celery_queues *reading)
         if (reading->error.text[0] != '\0') {
                 ask->answer->status = ANSWER_REFUSED;
                 ask->answer->error = reading->error;
+                celery_waits_forget(reading->waits);
         } else {
                 queues_sort(reading->queues);
+                celery_waits_judge(reading->waits, reading->queues, clock_now(CLOCK_MONOTONIC));
                 ask->answer->queues.queues = TAKE_PTR(reading->queues);
         }
         ask->done(ask);
@@ -110,7 +115,7 @@ static int ask_lengths(struct celery_queues *reading, struct redis *redis, const
 }
 
 struct celery_queues *celery_queues_read(struct redis *redis, const struct celery_names *names,
-                                         const struct celery_nodes *nodes, struct live_ask *ask,
+                                         struct celery_waits *waits, struct live_ask *ask,
                                          celery_queues_fn done, void *userdata)
 {
         static const struct redis_batch_ops ops = {.reply = on_length, .done = on_lengths};
@@ -122,11 +127,12 @@ struct celery_queues *celery_queues_read(struct redis *redis, const struct celer
         }
         *reading = (struct celery_queues){.ask = ask,
                                           .queues = calloc(1, sizeof(*reading->queues)),
+                                          .waits = waits,
                                           .done = done,
                                           .userdata = userdata};
         int r = reading->queues ? redis_batch_new(&ops, reading, &reading->batch) : -ENOMEM;
         if (r >= 0)
-                r = gather_names(reading->queues, nodes, ask->query);
+                r = gather_names(reading->queues, waits->nodes, ask->query);
         if (r >= 0)
                 r = ask_lengths(reading, redis, names);
         if (r >= 0 && redis_batch_pending(reading->batch) > 0)
