@@ -129,7 +129,7 @@ uint64_t celery_nodes_peak(const struct celery_nodes *nodes, const struct celery
 
         CELERY_NODES_FOREACH(nodes, other)
         if (stem_len(other->name) == len && memcmp(other->name, node->name, len) == 0 &&
-            strcmp(strchr(other->name, '@'), strchr(node->name, '@')) == 0)
+            strcmp(other->name + strcspn(other->name, "@"), node->name + strcspn(node->name, "@")) == 0)
                 peak = MAX(peak, other->peak);
         return peak;
 }
