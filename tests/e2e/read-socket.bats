@@ -124,7 +124,7 @@ END
         launch follower sqmgrctl -s "$folder/sqmgr.read.sock" events -f
         wait_until 10 grep -q ' active' follower.log
         # No connection meanwhile is refused.
-        launch asker bash -c "while sqmgrctl -s $folder/sqmgr.read.sock --timeout 20s ping >/dev/null; do :; done; echo turned away"
+        launch asker bash -c "while sqmgrctl -s $folder/sqmgr.read.sock --timeout 60s ping >/dev/null; do :; done; echo turned away"
         sqmgrctl reexec
         sqmgrctl reexec
         view status >/dev/null
