@@ -208,7 +208,7 @@ static void on_round(void *userdata)
                 reading.queues = TAKE_PTR(found->queues);
         if (reading.queues && !reader->named)
                 queues_sort(reading.queues);
-        else if (reading.queues)
+        else if (reading.queues && reader->format->take_service)
                 reader->format->take_service(found->measures, reading.queues);
         reader->callback(&reading, error, reader->userdata);
         queues_free(reading.queues);
@@ -243,7 +243,8 @@ static int begin(struct queue_reader *reader, const char *names, usec_t realtime
         struct queues_found *found = &reader->found;
 
         queues_free(found->queues);
-        if (names && !found->measures && !(found->measures = calloc(1, format->measures_size)))
+        if (names && format->take_service && !found->measures &&
+            !(found->measures = calloc(1, format->measures_size)))
                 return -ENOMEM;
         *found = (struct queues_found){
                 .format = format,

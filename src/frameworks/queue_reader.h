@@ -66,7 +66,7 @@ struct queues_format {
         /* Extracts the queue's name from an element of the list of queues. Returns its length, with *ret
          * set; 0: no name. NULL: the element is the name. */
         size_t (*name)(const struct field *element, const char **ret);
-        /* Required for named queues. The measures start zeroed. */
+        /* How long jobs take, read with named queues. Set all or none. The measures start zeroed. */
         size_t measures_size;
         void (*measures_clear)(void *measures);
         void (*take_service)(const void *measures, struct queues *queues); /* sets how long jobs take */

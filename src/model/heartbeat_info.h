@@ -16,3 +16,9 @@ struct heartbeat_info {
          * beyond HEARTBEAT_QUEUES_MAX bytes, empty names, and names that contain a NUL are dropped. */
         char queues[];
 };
+
+/* Returns the queues, for struct framework.queue_names; NULL: none reported, or info is NULL. */
+static inline const char *heartbeat_info_queues(const struct heartbeat_info *info)
+{
+        return info && info->queues[0] != '\0' ? info->queues : NULL;
+}

@@ -184,3 +184,12 @@ bool queue_names_have(const char *list, const char *name)
                         return true;
         return false;
 }
+
+size_t queue_names_length(const char *list)
+{
+        const char *at = list;
+
+        while (*at != '\0')
+                at += strlen(at) + 1;
+        return (size_t)(at - list);
+}

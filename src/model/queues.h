@@ -48,7 +48,7 @@ struct queues *queues_free(struct queues *queues);
 /* Appends an empty queue; copies name. Returns the queue, valid until the next call; NULL: out of memory. */
 struct queue *queues_add(struct queues *queues, const char *name, size_t length);
 /* Adds an empty queue to a sorted list, unless it has the queue. Beyond QUEUES_READ_MAX, only counts it in
- * left_out. Returns 0 or -ENOMEM. Many names cost little: whoever can write to Redis can invent some. */
+ * left_out. Returns 0 or -ENOMEM. A binary search bounds the cost: a writer to Redis can invent names. */
 int queues_add_once(struct queues *queues, const char *name);
 void queues_sort(struct queues *queues);
 /* Returns how long a job of these queues takes: the mean over the classes of known duration, or else of any
@@ -83,3 +83,5 @@ bool queue_watch_wanted(const struct redis_settings *settings);
 /* Returns true if list contains name. list: names, each terminated by a NUL, the last one by two; NULL:
  * empty. */
 bool queue_names_have(const char *list, const char *name);
+/* Returns the bytes of such a list, which is not NULL, without the last NUL. */
+size_t queue_names_length(const char *list);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Answers about heartbeats and identities, as bytes. */
+#include "model/queues.h"
 #include "queries/answer.h"
 #include <limits.h>
 #include <string.h>
@@ -35,19 +36,9 @@ static const struct codec_field info_fields[] = {
 };
 static const struct record info_record = RECORD(info_fields);
 
-/* Returns the bytes of a list of names that each end with a NUL, without the last NUL. */
-static size_t names_length(const char *names)
-{
-        const char *at = names;
-
-        while (*at != '\0')
-                at += strlen(at) + 1;
-        return (size_t)(at - names);
-}
-
 static void write_info(struct codec_writer *writer, const struct heartbeat_info *info)
 {
-        size_t length = names_length(info->queues);
+        size_t length = queue_names_length(info->queues);
 
         codec_write(writer, &info_record, info);
         for (size_t i = 0; i < info->n_capsules; i++)

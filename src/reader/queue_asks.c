@@ -3,6 +3,7 @@
 #include "frameworks/queue_reader.h"
 #include "io/clock.h"
 #include "reader/ask.h"
+#include "settings/traits.h"
 
 static void on_queues(struct queues_reading *queues, const struct error_report *error, void *userdata)
 {
@@ -25,8 +26,8 @@ void ask_queues(struct ask *ask)
         struct queue_reading *reading = ask_queue_reading(ask, named);
         int r = 0;
 
-        /* Named queues are only read for frameworks that report how long jobs take. */
-        if (format && named && !format->take_service)
+        /* sqmgr names queues only for workers that report theirs. */
+        if (format && named && !ask_format(ask)->traits->reports_queues)
                 format = NULL;
         if (!format || reading->ask) {
                 ask_fail(ask, ANSWER_REFUSED,

@@ -45,8 +45,8 @@ static const char *served_by(const struct worker *worker _unused_)
         return "default\0";
 }
 
-/* What the queue shows: for some minutes jobs wait and are taken, or something keeps it from being evidence.
- */
+/* Reads the queue. For some minutes jobs wait and are taken; for others a fault makes the reading no
+ * evidence. */
 static struct queues *read_queue(struct sim *sim, struct fleet_sim *model)
 {
         struct deaf_sim *deaf = &model->deaf;

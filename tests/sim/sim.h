@@ -319,7 +319,7 @@ struct link {
         struct match match;
 };
 
-/* What a reading of a fleet's queue shows. */
+/* A reading of a fleet's queue. */
 enum queue_view { QUEUE_TAKEN, QUEUE_EMPTY, QUEUE_PAUSED, QUEUE_UNREAD, QUEUE_LEFT, _QUEUE_VIEW_MAX };
 
 /* The queue of a fleet, in which deaf workers leave jobs. */

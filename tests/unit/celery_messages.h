@@ -128,7 +128,7 @@
         "ority\": 0, \"body_encoding\": \"base64\", \"delivery_tag\": "                                      \
         "\"6078488b-58a2-4c76-a5d6-09a4b350c83b\"}}"
 
-/* What Celery 5.5.2 with kombu 5.5.3 writes differently: the version, and `redelivered` is a boolean. */
+/* Celery 5.5.2 with kombu 5.5.3 differs in two values: the version, and `redelivered`, which is a boolean. */
 #define CELERY_55_EVENT_HEARTBEAT                                                                            \
         "{\"body\": \"eyJob3N0bmFtZSI6ICJjZWxlcnlAdm0iLCAidXRjb2Zmc2V0IjogMCwgInBpZCI6IDE4MzY5LCAiY2xvY2s"   \
         "iOiAyLCAiZnJlcSI6IDIuMCwgImFjdGl2ZSI6IDIsICJwcm9jZXNzZWQiOiAyLCAibG9hZGF2ZyI6IFsxMi43LCA3LjMyLCA"   \

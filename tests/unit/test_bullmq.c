@@ -154,7 +154,7 @@ static usec_t judged(struct bullmq_process *process)
 TEST(a_connection_that_speaks_is_a_sign_of_life)
 {
         ck_assert_uint_eq(judged(see(MAILS "age=60 idle=4 flags=b db=0\n")), now - 4 * SEC);
-        /* One that only exists is none, however exact the clock of Redis is. */
+        /* A connection that only exists is no sign of life, also if the clock of Redis is inexact. */
         for (unsigned second = 1; second <= 90; second++) {
                 char text[128];
 
@@ -163,7 +163,7 @@ TEST(a_connection_that_speaks_is_a_sign_of_life)
                 ck_assert_uint_eq(judged(see(text)), 996 * SEC);
         }
         ck_assert_uint_eq(judged(see(MAILS "age=99 idle=1 flags=b db=0\n")), now - SEC);
-        /* Of two connections, the one that speaks counts. */
+        /* The most recently used connection counts. */
         now += 10 * SEC;
         ck_assert_uint_eq(
                 judged(see(MAILS "age=99 idle=80 flags=N db=0\n" MORE "age=99 idle=2 flags=b db=0\n")),

@@ -169,7 +169,7 @@ TEST(a_wait_without_progress_begins_with_the_last_task)
         ck_assert_double_gt(latency(3), 0);
         work("one@vm", 90, processed, 0);
         assert_about(latency(3), 90);
-        /* It is remembered when the node that began the task has gone. */
+        /* The time of the last begin is kept after the node that began the task has gone. */
         celery_nodes_clear(&nodes);
         begin("two@vm", 1);
         work("two@vm", 20, 100, 0);

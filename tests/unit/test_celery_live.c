@@ -285,7 +285,7 @@ TEST(a_worker_is_quieted_queue_by_queue_and_says_so_itself)
         ck_assert_int_eq(status, ANSWER_OK);
         run_until(is_quiet());
         ck_assert_uint_eq(fakes[0].n_cancelled, 2);
-        /* It has connected again, and consumes again. */
+        /* The worker connects again and consumes. */
         fakes[0].n_queues = 1;
         publish(&fakes[0], "offline");
         publish(&fakes[0], "online");
@@ -349,7 +349,7 @@ TEST(running_tasks_are_listed_without_their_arguments)
         ck_assert_str_eq(refused, "a worker did not reply; Celery's task_serializer must be 'json'");
 }
 
-/* Of all priorities; a key that is no list holds none. */
+/* The lengths of all priorities are added. A key that is no list counts as empty. */
 TEST(the_queues_that_workers_consume_are_read)
 {
         fakes[1] = (struct fake){.name = "two@vm", .pid = 8, .n_queues = 3};
@@ -425,7 +425,7 @@ TEST(without_workers_no_queue_is_known)
         ck_assert_str_eq(queues, "");
 }
 
-/* One round, however many workers are asked. */
+/* The queries for all workers share one round. */
 TEST(all_workers_are_asked_by_one_request)
 {
         fakes[1] = (struct fake){.name = "two@vm", .pid = 8, .n_queues = 1};

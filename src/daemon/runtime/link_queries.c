@@ -1,21 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Queries to the server of a link that several parts of sqmgr need. */
 #include "daemon/runtime/link_queries.h"
+#include "model/queues.h"
 #include <string.h>
-
-/* Returns the bytes of a list of names that each end with a NUL, without the last NUL. */
-static size_t names_length(const char *names)
-{
-        const char *at = names;
-
-        while (*at != '\0')
-                at += strlen(at) + 1;
-        return (size_t)(at - names);
-}
 
 int link_read_queues(const struct link *link, const char *names, reader_answer_fn callback, void *userdata)
 {
-        const struct field text = {.text = names, .len = names ? names_length(names) : 0};
+        const struct field text = {.text = names, .len = names ? queue_names_length(names) : 0};
         const struct query query = {.kind = QUERY_QUEUES, .texts = &text, .n_texts = names ? 1 : 0};
 
         return reader_ask(link->reader, &query, callback, userdata);

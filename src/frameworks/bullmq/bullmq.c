@@ -37,11 +37,6 @@ bool bullmq_identity_parse(const char *text, size_t len, size_t *ret_host_len, p
         return true;
 }
 
-static const char *queue_names(const struct heartbeat_info *info)
-{
-        return info && info->queues[0] != '\0' ? info->queues : NULL;
-}
-
 const struct framework bullmq_framework = {
         .traits = &bullmq_traits,
         .quiet_signal = SIGTSTP,
@@ -50,5 +45,5 @@ const struct framework bullmq_framework = {
         .identity_parse = bullmq_identity_parse,
         .member_nsec = 500,
         .has_queues = true,
-        .queue_names = queue_names,
+        .queue_names = heartbeat_info_queues,
 };

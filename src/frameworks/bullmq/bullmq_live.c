@@ -16,8 +16,8 @@
 
 /* A lock or a rate limit is read only if the last sign of life is older. */
 #define SILENT_USEC (5 * USEC_PER_SEC)
-/* A queue with more active jobs is not read: whoever can write can make the list as long as they like. Redis
- * reads no more of it, and the reply stays within the limit of elements. */
+/* A queue with more active jobs is not read: a writer to Redis can make the list of any length. LIMIT keeps
+ * Redis from reading more, and the reply within the limit of elements. */
 #define ACTIVE_MAX      65000
 #define ACTIVE_MAX_TEXT "65000"
 /* Lower than the socket of queries: all queries of a poll have arrived before the round begins. */

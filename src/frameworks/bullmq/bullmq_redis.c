@@ -79,15 +79,6 @@ static int take_oldest(const redisReply *reply, struct queues_found *found)
         return 0;
 }
 
-static void measures_clear(void *measures _unused_)
-{
-}
-
-/* BullMQ does not report how long jobs take. */
-static void take_service(const void *measures _unused_, struct queues *queues _unused_)
-{
-}
-
 #define OLDEST "SORT", "BY", "nosort", "LIMIT", "0", "1"
 
 /* A queue's jobs wait in a list, and in a set if they have a priority. Versions before 5 move the list while
@@ -118,9 +109,6 @@ const struct queues_format bullmq_queues = {
         .questions = questions,
         .n = ELEMENTSOF(questions),
         .key = bullmq_key,
-        .measures_size = 1,
-        .measures_clear = measures_clear,
-        .take_service = take_service,
 };
 
 static size_t count_nameless(const struct field *clients, const char *namespace, unsigned database)

@@ -2,39 +2,28 @@
 /* Decodes the reply to CLIENT LIST; see the header. */
 #include "frameworks/bullmq/clients.h"
 #include "frameworks/decode.h"
+#include <nettle/base64.h>
 #include <string.h>
 
 static const char worker_mark[] = ":w:";
 
-static int digit_of(char c)
-{
-        static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-        const char *at = c == '\0' ? NULL : strchr(digits, c);
-
-        return at ? (int)(at - digits) : -1;
-}
-
-/* Decodes base64 as Node.js writes it. Returns false for any other text, and for a name that no queue has. */
+/* Decodes base64. Returns false for any other text, and for a name that no queue has. */
 static bool take_queue(const char *text, size_t len, char ret[static QUEUE_NAME_MAX + 1])
 {
-        size_t padding = 0, n = 0;
-        uint32_t bits = 0;
+        /* BASE64_DECODE_LENGTH() includes the padding. */
+        uint8_t bytes[QUEUE_NAME_MAX + 3];
+        struct base64_decode_ctx decoder;
+        size_t n = sizeof(bytes);
 
-        while (padding < 2 && len > padding && text[len - 1 - padding] == '=')
-                padding++;
-        if (len == 0 || len % 4 != 0 || len / 4 * 3 - padding > QUEUE_NAME_MAX)
+        if (BASE64_DECODE_LENGTH(len) > n)
                 return false;
-        for (size_t i = 0; i < len; i++) {
-                int digit = i < len - padding ? digit_of(text[i]) : 0;
-
-                if (digit < 0)
-                        return false;
-                bits = bits << 6 | (uint32_t)digit;
-                for (size_t byte = 0; i % 4 == 3 && byte < 3 && n < len / 4 * 3 - padding; byte++)
-                        ret[n++] = (char)(bits >> (16 - 8 * byte));
-        }
+        base64_decode_init(&decoder);
+        if (!base64_decode_update(&decoder, &n, bytes, len, text) || !base64_decode_final(&decoder) ||
+            n == 0 || n > QUEUE_NAME_MAX || memchr(bytes, '\0', n))
+                return false;
+        memcpy(ret, bytes, n);
         ret[n] = '\0';
-        return n > 0 && strlen(ret) == n;
+        return true;
 }
 
 /* Splits `PREFIX:BASE64`, with `:w:NAME` appended unless the worker has no name. */

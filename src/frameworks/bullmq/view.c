@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The processes that run workers of BullMQ; see the header. */
 #include "frameworks/bullmq/view.h"
+#include "base/hash.h"
 #include "model/heartbeat_info.h"
 #include <stdio.h>
 #include <string.h>
 
-/* The time since a connection spoke is in whole seconds, by a clock that Redis reads once in a while. */
+/* Redis reports the time since a connection was used in whole seconds, by a cached clock. */
 #define IDLE_ERROR_USEC (2 * USEC_PER_SEC)
 /* A lock that expires later than before was renewed. The two times differ by the duration of commands. */
 #define RENEWED_USEC USEC_PER_SEC
@@ -204,7 +205,7 @@ static bool make_processes(struct bullmq_view *view, struct bullmq_view *old)
         return view->processes;
 }
 
-/* Has a link spoken since the last sign of life? */
+/* Records a sign of life if a connection was used since the last one. */
 static void judge_links(struct bullmq_process *process, usec_t asked_at, usec_t now)
 {
         usec_t idle = process->idle * USEC_PER_SEC;
@@ -260,13 +261,6 @@ void bullmq_view_ask(struct bullmq_view *view, const char *identity)
         }
 }
 
-static uint64_t hash_text(uint64_t hash, const char *text, size_t len)
-{
-        for (size_t i = 0; i < len; i++)
-                hash = (hash ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
-        return hash;
-}
-
 static int list_job(struct bullmq_process *process, const char *queue, const struct field *job)
 {
         static const struct field thread = {.text = "", .len = 0};
@@ -296,8 +290,9 @@ int bullmq_view_take_job(struct bullmq_view *view, size_t index, bool list,
         process->busy_there = process->counted_queue == index ? process->busy_there + 1 : 1;
         process->counted_queue = index;
         queue->peak = MAX(queue->peak, process->busy_there);
-        uint64_t hash = hash_text(UINT64_C(0xcbf29ce484222325), queue->name, strlen(queue->name) + 1);
-        process->new_jobs += hash_text(hash, id->text, id->len);
+        /* Ids that an attacker makes collide can only hide that the set of jobs has changed. */
+        uint64_t hash = hash_bytes(HASH_INIT, queue->name, strlen(queue->name) + 1);
+        process->new_jobs += hash_bytes(hash, id->text, id->len);
         /* The last one is the oldest one of the queue: its lock is the one that is read again. */
         free(process->new_lock);
         if (asprintf(&process->new_lock, "%s:%s:%.*s:lock", view->prefix, queue->name, (int)id->len,

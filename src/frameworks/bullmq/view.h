@@ -5,7 +5,7 @@
  * BullMQ writes no heartbeat, and a frozen process keeps its connections. So a connection that exists is no
  * sign of life. The following are; the time of the last one is the time of the heartbeat:
  *
- * - A connection of a worker has sent or received something. A worker that waits does so each drainDelay.
+ * - A connection of a worker has sent or received data. A worker that waits does so each drainDelay.
  * - The set of jobs that the process runs has changed.
  * - The lock of a running job was renewed.
  * - The process neither waits nor runs a job because the rate limit of its queue is reached.
@@ -60,7 +60,7 @@ struct bullmq_process {
         usec_t lock_expires; /* 0: not known */
         bool jobs_known;     /* jobs and lock are known */
 
-        /* Of the current round, if asked: */
+        /* Set in a round in which sqmgr asks for this process: */
         bool asked;
         bool unread; /* not all of its jobs could be read */
         unsigned busy;

@@ -77,15 +77,10 @@ bool celery_identity_parse(const char *text, size_t len, size_t *ret_host_len, p
         return true;
 }
 
-static const char *queue_names(const struct heartbeat_info *info)
-{
-        return info && info->queues[0] != '\0' ? info->queues : NULL;
-}
-
 const struct framework celery_framework = {
         .traits = &celery_traits,
         .stop_signal = SIGTERM,
         .identity_parse = celery_identity_parse,
         .has_queues = true,
-        .queue_names = queue_names,
+        .queue_names = heartbeat_info_queues,
 };

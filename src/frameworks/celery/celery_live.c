@@ -293,14 +293,11 @@ static bool is_refused(struct live *live, struct live_ask *ask)
 /* Returns the queues that the node consumes; NULL: none, or not known, or out of memory. */
 static struct heartbeat_info *info_of(const struct celery_node *node)
 {
-        struct heartbeat_info *info =
-                node->queues ? calloc(1, sizeof(*info) + HEARTBEAT_QUEUES_MAX + 1) : NULL;
-        size_t used = 0;
+        size_t length = node->queues ? queue_names_length(node->queues) : 0;
+        struct heartbeat_info *info = node->queues ? calloc(1, sizeof(*info) + length + 1) : NULL;
 
-        for (const char *name = node->queues; info && *name != '\0'; name += strlen(name) + 1) {
-                memcpy(info->queues + used, name, strlen(name) + 1);
-                used += strlen(name) + 1;
-        }
+        if (info)
+                memcpy(info->queues, node->queues, length);
         return info;
 }
 

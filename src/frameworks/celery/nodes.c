@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of Celery workers; see the header. Nodes of one name share a bucket. */
 #include "frameworks/celery/nodes.h"
+#include "base/hash.h"
 #include "base/macro.h"
 #include "frameworks/celery/celery.h"
 #include "model/heartbeat_info.h"
@@ -46,14 +47,10 @@ void celery_nodes_expire(struct celery_nodes *nodes, usec_t now)
                 }
 }
 
-/* FNV-1a. */
+/* Names that an attacker makes collide cost a search of CELERY_NODES_MAX nodes at most. */
 static size_t bucket_of(const char *name)
 {
-        uint32_t hash = 2166136261U;
-
-        for (; *name != '\0'; name++)
-                hash = (hash ^ (uint8_t)*name) * 16777619U;
-        return hash % ELEMENTSOF(((struct celery_nodes *)NULL)->buckets);
+        return hash_bytes(HASH_INIT, name, strlen(name)) % ELEMENTSOF(((struct celery_nodes *)NULL)->buckets);
 }
 
 static struct celery_node *find(const struct celery_nodes *nodes, const char *name, pid_t pid)
@@ -128,9 +125,9 @@ uint64_t celery_nodes_peak(const struct celery_nodes *nodes, const struct celery
         uint64_t peak = node->peak;
 
         CELERY_NODES_FOREACH(nodes, other)
-        if (stem_len(other->name) == len && memcmp(other->name, node->name, len) == 0 &&
+        if (other->peak > peak && stem_len(other->name) == len && memcmp(other->name, node->name, len) == 0 &&
             strcmp(other->name + strcspn(other->name, "@"), node->name + strcspn(node->name, "@")) == 0)
-                peak = MAX(peak, other->peak);
+                peak = other->peak;
         return peak;
 }
 

@@ -188,11 +188,6 @@ bool sidekiq_title_parse(const char *title, struct title *ret)
         return true;
 }
 
-static const char *queue_names(const struct heartbeat_info *info)
-{
-        return info && info->queues[0] != '\0' ? info->queues : NULL;
-}
-
 const struct framework sidekiq_framework = {
         .traits = &sidekiq_traits,
         .quiet_signal = SIGTSTP,
@@ -206,5 +201,5 @@ const struct framework sidekiq_framework = {
         .identity_parse = sidekiq_identity_parse,
         .member_nsec = 500,
         .has_queues = true,
-        .queue_names = queue_names,
+        .queue_names = heartbeat_info_queues,
 };
