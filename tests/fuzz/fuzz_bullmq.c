@@ -59,14 +59,15 @@ static void take_jobs(struct bullmq_view *view, struct field text)
 
 static void check_process(struct bullmq_view *view, struct bullmq_process *process, uint64_t now)
 {
-        const struct bullmq_link *link = process->links;
+        const struct bullmq_connection *connection = process->connections;
         uint64_t sent = process->sent;
         size_t bytes = SIZE_MAX, host_len;
         pid_t pid;
 
-        fuzz_check(bullmq_identity_parse(link->identity, strlen(link->identity), &host_len, &pid));
-        fuzz_check(host_len == link->host_len && pid == link->pid && process->n_links > 0);
-        fuzz_check(bullmq_view_find(view, link->identity) == process && sent <= now);
+        fuzz_check(
+                bullmq_identity_parse(connection->identity, strlen(connection->identity), &host_len, &pid));
+        fuzz_check(host_len == connection->host_len && pid == connection->pid && process->n_connections > 0);
+        fuzz_check(bullmq_view_find(view, connection->identity) == process && sent <= now);
         if (!process->asked)
                 return;
         bullmq_view_judge_jobs(view, process, now);
@@ -94,7 +95,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
                 fuzz_check(bullmq_view_take_clients(&view, &clients, now, now) == 0);
                 for (size_t i = 0; i < view.n_processes; i += 2)
-                        bullmq_view_ask(&view, view.processes[i].links->identity);
+                        bullmq_view_ask(&view, view.processes[i].connections->identity);
                 take_jobs(&view, jobs);
                 for (size_t i = 0; i < view.n_processes; i++)
                         check_process(&view, &view.processes[i], now);

@@ -231,9 +231,9 @@ static int answer_scan(const struct live *live, struct live_ask *ask)
         int r = 0;
 
         for (size_t i = 0; i < live->view.n_processes && r >= 0; i++) {
-                const struct bullmq_link *link = live->view.processes[i].links;
+                const struct bullmq_connection *connection = live->view.processes[i].connections;
 
-                r = live_scan_add(ask, link->identity, link->host_len, link->pid);
+                r = live_scan_add(ask, connection->identity, connection->host_len, connection->pid);
         }
         return r;
 }

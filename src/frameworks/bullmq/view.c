@@ -32,15 +32,15 @@ static void clear_processes(struct bullmq_view *view)
 {
         for (size_t i = 0; i < view->n_processes; i++)
                 process_clear(&view->processes[i]);
-        for (size_t i = 0; i < view->n_links; i++) {
-                free(view->links[i].identity);
-                free(view->links[i].queue);
+        for (size_t i = 0; i < view->n_connections; i++) {
+                free(view->connections[i].identity);
+                free(view->connections[i].queue);
         }
         free(view->processes);
-        free(view->links);
+        free(view->connections);
         view->processes = NULL;
-        view->links = NULL;
-        view->n_processes = view->n_links = view->allocated = 0;
+        view->connections = NULL;
+        view->n_processes = view->n_connections = view->allocated = 0;
 }
 
 static void clear_queues(struct bullmq_view *view)
@@ -60,7 +60,7 @@ void bullmq_view_clear(struct bullmq_view *view)
 
 static int compare_identity(const void *identity, const void *process)
 {
-        return strcmp(identity, ((const struct bullmq_process *)process)->links->identity);
+        return strcmp(identity, ((const struct bullmq_process *)process)->connections->identity);
 }
 
 struct bullmq_process *bullmq_view_find(const struct bullmq_view *view, const char *identity)
@@ -102,20 +102,20 @@ static struct bullmq_queue *add_queue(struct bullmq_view *view, const char *name
         return &view->queues[at];
 }
 
-static int compare_links(const void *a, const void *b)
+static int compare_connections(const void *a, const void *b)
 {
-        const struct bullmq_link *one = a, *other = b;
+        const struct bullmq_connection *one = a, *other = b;
         int order = strcmp(one->identity, other->identity);
 
         return order != 0 ? order : strcmp(one->queue, other->queue);
 }
 
-static bool add_link(struct bullmq_view *view, const struct bullmq_client *client)
+static bool add_connection(struct bullmq_view *view, const struct bullmq_client *client)
 {
-        if (!ARRAY_RESERVE(view->links, view->n_links, view->allocated))
+        if (!ARRAY_RESERVE(view->connections, view->n_connections, view->allocated))
                 return false;
-        struct bullmq_link *link = &view->links[view->n_links++];
-        *link = (struct bullmq_link){
+        struct bullmq_connection *connection = &view->connections[view->n_connections++];
+        *connection = (struct bullmq_connection){
                 .identity = strndup(client->identity.text, client->identity.len),
                 .queue = strdup(client->queue),
                 .host_len = client->host_len,
@@ -124,20 +124,21 @@ static bool add_link(struct bullmq_view *view, const struct bullmq_client *clien
                 .idle = client->idle,
                 .waits = client->waits,
         };
-        return link->identity && link->queue;
+        return connection->identity && connection->queue;
 }
 
-static bool take_links(struct bullmq_view *view, struct field text)
+static bool take_connections(struct bullmq_view *view, struct field text)
 {
         struct bullmq_client client;
         struct field line;
 
-        while (view->n_links < BULLMQ_CLIENTS_MAX && bullmq_next_line(&text, &line))
+        while (view->n_connections < BULLMQ_CLIENTS_MAX && bullmq_next_line(&text, &line))
                 if (bullmq_client_parse(&line, view->prefix, view->database, &client) &&
-                    client.identity.text && !add_link(view, &client))
+                    client.identity.text && !add_connection(view, &client))
                         return false;
-        if (view->n_links > 0)
-                qsort(view->links, view->n_links, sizeof(*view->links), compare_links);
+        if (view->n_connections > 0)
+                qsort(view->connections, view->n_connections, sizeof(*view->connections),
+                      compare_connections);
         return true;
 }
 
@@ -157,23 +158,25 @@ static bool serve(struct bullmq_process *process, const char *queue)
         return queues[process->n_queues] && ++process->n_queues;
 }
 
-static bool add_to_process(struct bullmq_process *process, const struct bullmq_link *link)
+static bool add_to_process(struct bullmq_process *process, const struct bullmq_connection *connection)
 {
-        process->n_links++;
-        process->age = MIN(process->age, link->age);
-        process->idle = MIN(process->idle, link->idle);
-        process->waits |= link->waits;
-        return serve(process, link->queue);
+        process->n_connections++;
+        process->age = MIN(process->age, connection->age);
+        process->idle = MIN(process->idle, connection->idle);
+        process->waits |= connection->waits;
+        return serve(process, connection->queue);
 }
 
 /* Takes over what is kept of the same process in `old`, which is sorted too. */
-static void begin_process(struct bullmq_process *process, const struct bullmq_link *link,
+static void begin_process(struct bullmq_process *process, const struct bullmq_connection *connection,
                           struct bullmq_view *old, size_t *at)
 {
-        *process = (struct bullmq_process){.links = link, .age = UINT64_MAX, .idle = UINT64_MAX};
-        while (*at < old->n_processes && strcmp(old->processes[*at].links->identity, link->identity) < 0)
+        *process = (struct bullmq_process){.connections = connection, .age = UINT64_MAX, .idle = UINT64_MAX};
+        while (*at < old->n_processes &&
+               strcmp(old->processes[*at].connections->identity, connection->identity) < 0)
                 (*at)++;
-        if (*at == old->n_processes || strcmp(old->processes[*at].links->identity, link->identity) != 0)
+        if (*at == old->n_processes ||
+            strcmp(old->processes[*at].connections->identity, connection->identity) != 0)
                 return;
         struct bullmq_process *before = &old->processes[*at];
         /* Forged names that have gone must not keep the process unread. */
@@ -193,20 +196,20 @@ static bool make_processes(struct bullmq_view *view, struct bullmq_view *old)
 {
         size_t at = 0;
 
-        view->processes = calloc(view->n_links + 1, sizeof(*view->processes));
-        for (size_t i = 0; i < view->n_links && view->processes; i++) {
-                const struct bullmq_link *link = &view->links[i];
+        view->processes = calloc(view->n_connections + 1, sizeof(*view->processes));
+        for (size_t i = 0; i < view->n_connections && view->processes; i++) {
+                const struct bullmq_connection *connection = &view->connections[i];
 
-                if (i == 0 || strcmp(link->identity, link[-1].identity) != 0)
-                        begin_process(&view->processes[view->n_processes++], link, old, &at);
-                if (!add_to_process(&view->processes[view->n_processes - 1], link))
+                if (i == 0 || strcmp(connection->identity, connection[-1].identity) != 0)
+                        begin_process(&view->processes[view->n_processes++], connection, old, &at);
+                if (!add_to_process(&view->processes[view->n_processes - 1], connection))
                         return false;
         }
         return view->processes;
 }
 
 /* Records a sign of life if a connection was used since the last one. */
-static void judge_links(struct bullmq_process *process, usec_t asked_at, usec_t now)
+static void judge_connections(struct bullmq_process *process, usec_t asked_at, usec_t now)
 {
         usec_t idle = process->idle * USEC_PER_SEC;
 
@@ -216,22 +219,22 @@ static void judge_links(struct bullmq_process *process, usec_t asked_at, usec_t 
 
 int bullmq_view_take_clients(struct bullmq_view *view, const struct field *text, usec_t asked_at, usec_t now)
 {
-        struct bullmq_view old = {.links = view->links,
-                                  .n_links = view->n_links,
+        struct bullmq_view old = {.connections = view->connections,
+                                  .n_connections = view->n_connections,
                                   .processes = view->processes,
                                   .n_processes = view->n_processes};
 
-        view->links = NULL;
+        view->connections = NULL;
         view->processes = NULL;
-        view->n_links = view->allocated = view->n_processes = 0;
-        bool done = take_links(view, *text) && make_processes(view, &old);
+        view->n_connections = view->allocated = view->n_processes = 0;
+        bool done = take_connections(view, *text) && make_processes(view, &old);
         clear_processes(&old);
         if (!done) {
                 clear_processes(view);
                 return -ENOMEM;
         }
         for (size_t i = 0; i < view->n_processes; i++)
-                judge_links(&view->processes[i], asked_at, now);
+                judge_connections(&view->processes[i], asked_at, now);
         /* Forged names must not leave real queues without a place. */
         if (view->n_queues == BULLMQ_QUEUES_MAX)
                 clear_queues(view);

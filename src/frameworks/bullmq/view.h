@@ -36,7 +36,7 @@ struct heartbeat_info; /* model/heartbeat_info.h */
 enum { BULLMQ_ID, BULLMQ_WORKER, BULLMQ_NAME, BULLMQ_START, _BULLMQ_JOB_MAX };
 
 /* A connection of a worker. */
-struct bullmq_link {
+struct bullmq_connection {
         char *identity, *queue; /* owned */
         size_t host_len;
         pid_t pid;
@@ -45,9 +45,9 @@ struct bullmq_link {
 };
 
 struct bullmq_process {
-        const struct bullmq_link *links; /* at least one */
-        size_t n_links;
-        uint64_t age, idle; /* the least of its links */
+        const struct bullmq_connection *connections; /* at least one */
+        size_t n_connections;
+        uint64_t age, idle; /* the least of its connections */
         bool waits;
 
         /* Kept from round to round: */
@@ -82,8 +82,8 @@ struct bullmq_queue {
 struct bullmq_view {
         const char *prefix; /* borrowed */
         unsigned database;
-        struct bullmq_link *links; /* owned; sorted by identity and queue */
-        size_t n_links, allocated;
+        struct bullmq_connection *connections; /* owned; sorted by identity and queue */
+        size_t n_connections, allocated;
         struct bullmq_process *processes; /* owned; sorted by identity */
         size_t n_processes;
         struct bullmq_queue *queues; /* owned; sorted by name */
