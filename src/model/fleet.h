@@ -200,7 +200,7 @@ static inline bool fleet_scales(const struct fleet *fleet)
 {
         const struct fleet_settings *settings = fleet->settings;
 
-        return settings->active_process_max > 0 && settings->traits->can_scale && !settings->removed;
+        return settings->active_process_max > 0 && settings->traits->reports_queues && !settings->removed;
 }
 
 /* Returns the current order. A fleet that is no longer configured stops. */

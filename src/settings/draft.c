@@ -329,7 +329,7 @@ static int inherit_fleet(const struct settings_draft *draft, struct draft_fleet 
                 free(fleet->settings->rollout_group);
                 fleet->settings->rollout_group = NULL;
         }
-        if (!fleet->settings->traits->can_scale)
+        if (!fleet->settings->traits->reports_queues)
                 fleet->settings->active_process_max = 0;
         if (r == 0)
                 r = fleet_settings_derive(fleet->settings);
@@ -353,9 +353,9 @@ static void check_framework(const struct settings_draft *draft, const struct dra
                 {"stop_signal", s->traits->stop_chosen, "framework 'plain'"},
                 {"preload", s->traits->can_preload, "framework 'sidekiq'"},
                 {"preload_compact", s->traits->can_preload, "framework 'sidekiq'"},
-                {"active_process_max", s->traits->can_scale, "queues that show how long jobs wait"},
-                {"latency_target", s->traits->can_scale, "queues that show how long jobs wait"},
-                {"scale_down_after", s->traits->can_scale, "queues that show how long jobs wait"},
+                {"active_process_max", s->traits->reports_queues, "queues that show how long jobs wait"},
+                {"latency_target", s->traits->reports_queues, "queues that show how long jobs wait"},
+                {"scale_down_after", s->traits->reports_queues, "queues that show how long jobs wait"},
                 {"redis_url", fleet_settings_need_redis(s), "heartbeats in Redis"},
                 {"rollout_group", fleet_settings_need_redis(s), "heartbeats in Redis"},
                 {"hang_after", fleet_settings_write_heartbeats(s), "workers that send heartbeats"},

@@ -66,8 +66,9 @@ struct traits {
         bool uncaught_is_stop; /* a worker that does not catch the quiet signal is stopped instead */
         bool app_catches;      /* the library reacts to no signals: the application has to catch them */
         bool can_preload;      /* workers can be forked from a process that has the application loaded */
-        bool reports_queues;   /* workers report their queues, and the waiting jobs can be read */
-        bool can_scale;        /* so can the time for which jobs wait: the count may follow the queues */
+        /* Workers report their queues. The number of waiting jobs and their latency can be read, so the count
+         * may follow the queues. */
+        bool reports_queues;
         /* The time is an estimate, so a change of it is no evidence that a job was taken. */
         bool latency_estimated;
 

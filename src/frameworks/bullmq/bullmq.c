@@ -15,7 +15,6 @@ const struct traits bullmq_traits = {
         .memory_of_tree = true,
         .reports_busy = true,
         .reports_queues = true,
-        .can_scale = true,
         .quiet_is_silent = true,
         .app_catches = true,
         /* BullMQ reacts to no signal. The application quiets its workers if it catches the signal. */

@@ -25,7 +25,6 @@ const struct traits celery_traits = {
         .memory_of_tree = true,
         .reports_busy = true,
         .reports_queues = true,
-        .can_scale = true,
         .latency_estimated = true,
         .sent_usec = 2 * USEC_PER_SEC,
         .stale_usec = 7 * USEC_PER_SEC,

@@ -68,7 +68,6 @@ const struct traits sidekiq_traits = {
         .can_dump = true,
         .can_preload = true,
         .reports_queues = true,
-        .can_scale = true,
         .reports_busy = true,
         .has_job_threads = true,
         .has_title = true,
