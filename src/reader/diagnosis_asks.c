@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Asks a server about its settings and its state for doctor, in one round trip. */
-#include "reader/ask.h"
+#include "reader/redis_ask.h"
 #include "redis/redis_batch.h"
 #include "redis/redis_info.h"
 #include <hiredis/hiredis.h>
