@@ -31,7 +31,7 @@ static const char *setting_of(const redisReply *reply)
 static void on_reply(const redisReply *reply, size_t question, void *userdata)
 {
         struct ask *ask = userdata;
-        struct redis_facts *facts = &ask->answer.diagnosis;
+        struct redis_facts *facts = &ask->answer.diagnosis.redis;
         const char *error = reply && reply->type == REDIS_REPLY_ERROR ? reply->str : NULL;
         const char *setting = reply ? setting_of(reply) : NULL;
 
