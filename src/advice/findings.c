@@ -6,6 +6,7 @@
 #include "model/names.h"
 #include "model/redis_facts.h"
 #include "model/world.h"
+#include "settings/command_flaw.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -310,36 +311,16 @@ static void check_signals(struct findings *findings, const struct doctor_worker 
                      sigabbrev_np(facts->uncaught));
 }
 
-/* True if a word of the command is this option, with or without `=VALUE`. A shell has several words in one
- * argument. */
-static bool command_has(char *const *argv, const char *option)
-{
-        size_t length = strlen(option);
-
-        for (; *argv; argv++)
-                for (const char *at = *argv; (at = strstr(at, option)); at += length)
-                        if ((at == *argv || strchr(" \t'\"", at[-1])) && strchr(" \t'\"=", at[length]))
-                                return true;
-        return false;
-}
-
 /* Checks the options of the command. */
 static void check_command(struct findings *findings, const struct fleet *fleet, const char *about)
 {
         const struct command_flaw *flaw = fleet->settings->traits->command_flaws;
+        char text[COMMAND_FLAW_MAX];
 
-        for (; flaw && flaw->text; flaw++) {
-                const char *const *options = flaw->options;
-                size_t n = 0;
-
-                while (n < ELEMENTSOF(flaw->options) && options[n] &&
-                       command_has(fleet->settings->argv, options[n]))
-                        n++;
-                if (n == ELEMENTSOF(flaw->options) || !options[n])
+        for (; flaw && flaw->text; flaw++)
+                if (command_has_flaw(fleet->settings, flaw))
                         findings_add(findings, flaw->prevents ? FINDING_PROBLEM : FINDING_WARNING, about,
-                                     flaw->remedy, "'command' has %s%s%s%s", options[0], n > 1 ? " " : "",
-                                     n > 1 ? options[1] : "", flaw->text);
-        }
+                                     flaw->remedy, "%s", command_flaw_text(flaw, text));
 }
 
 /* Returns what follows host and pid in an identity; "": nothing. */

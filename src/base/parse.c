@@ -182,6 +182,35 @@ int parse_signal(const char *text, int *ret)
         return -EINVAL;
 }
 
+int percent_decode(const char *text, size_t len, char **ret)
+{
+        char *out = malloc(len + 1);
+        size_t n = 0;
+
+        if (!out)
+                return -ENOMEM;
+        for (size_t i = 0; i < len; i++) {
+                char digits[3] = "";
+
+                if (text[i] != '%') {
+                        out[n++] = text[i];
+                        continue;
+                }
+                if (i + 2 < len)
+                        memcpy(digits, text + i + 1, 2);
+                out[n] = strspn(digits, "0123456789abcdefABCDEF") == 2 ? (char)strtoul(digits, NULL, 16)
+                                                                       : '\0';
+                if (out[n++] == '\0') {
+                        free(out);
+                        return -EINVAL;
+                }
+                i += 2;
+        }
+        out[n] = '\0';
+        *ret = out;
+        return 0;
+}
+
 const char *format_duration(usec_t usec, char *text, size_t size)
 {
         if (usec == USEC_INFINITY) {

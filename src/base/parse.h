@@ -31,6 +31,12 @@ int parse_size(const char *text, uint64_t total_bytes, uint64_t *ret_bytes);
 /* Reads a signal's name, `TERM` or `SIGTERM`, case-insensitive. Realtime signals are not supported. */
 int parse_signal(const char *text, int *ret);
 
+#define PERCENT_DECODE_HINT "a '%' must be followed by two hexadecimal digits, not both 0"
+
+/* Decodes %XX in the len bytes at text. A NUL byte, which would truncate the value, is refused. Returns 0
+ * with *ret, which the caller frees; -EINVAL; or -ENOMEM. */
+int percent_decode(const char *text, size_t len, char **ret);
+
 #define FORMAT_MAX 32
 
 /* Format for people, rounded down: `350ms`, `1.5s`, `12min`, `1h 5min`, `2d 3h`, `512M`, `1.2G`. size should

@@ -7,6 +7,7 @@
 #include "model/preload.h"
 #include "model/rollout.h"
 #include "model/world.h"
+#include "settings/database_url.h"
 #include "settings/redis_url.h"
 #include <string.h>
 
@@ -230,12 +231,23 @@ static int unpack_workers(struct codec_reader *reader, struct state_fleet *fleet
         return 0;
 }
 
+/* Returns the URL of the fleet's own server, which the caller frees; NULL: out of memory. */
+static char *saved_url(const struct fleet_settings *settings)
+{
+        _cleanup_database_url_ struct database_url url = {0};
+
+        if (!fleet_settings_need_database(settings))
+                return settings->redis_url ? redis_url_redact(settings->redis_url) : strdup("");
+        int r = settings->database_url ? database_url_parse(settings->database_url, &url, NULL) : -EINVAL;
+        return r < 0 && r != -ENOMEM ? strdup("") : TAKE_PTR(url.text);
+}
+
 static void pack_fleet(struct codec_writer *writer, const struct state_source *source,
                        const struct fleet *fleet)
 {
         const struct fleet_settings *settings = fleet->settings;
         /* The file contains no secret. */
-        _cleanup_free_ char *url = settings->redis_url ? redis_url_redact(settings->redis_url) : NULL;
+        _cleanup_free_ char *url = saved_url(settings);
         struct state_fleet saved = {
                 .name = settings->name,
                 .generation = fleet->generation,
@@ -262,7 +274,7 @@ static void pack_fleet(struct codec_writer *writer, const struct state_source *s
         memcpy(saved.templates, fleet->templates, sizeof(saved.templates));
         memcpy(saved.launches, fleet->launches, sizeof(saved.launches));
         memcpy(saved.crash_last, fleet->crash_last, sizeof(saved.crash_last));
-        writer->failed = writer->failed || (settings->redis_url && !url);
+        writer->failed = writer->failed || !url;
         codec_write(writer, &fleet_record, &saved);
         pack_workers(writer, source, fleet);
         size_t size_at = codec_write_later(writer), begin = writer->size;

@@ -45,7 +45,7 @@ struct state_fleet {
         unsigned scaled;      /* the count set by autoscaling; 0: none */
         uint64_t launch_hash; /* with the next three members: from the settings when the state was saved */
         unsigned framework;   /* id of its traits */
-        char *redis_url;      /* without user and password; "": no URL of its own */
+        char *redis_url;      /* also database_url; without user and password; "": no URL of its own */
         unsigned heartbeat;   /* place of the heartbeats: enum heartbeat_place, if the framework has a
                                  choice */
         struct rollout rollout;

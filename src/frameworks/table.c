@@ -3,20 +3,22 @@
 #include "frameworks/table.h"
 #include "frameworks/bullmq/bullmq.h"
 #include "frameworks/celery/celery.h"
+#include "frameworks/good_job/good_job.h"
 #include "frameworks/native/native.h"
 #include "frameworks/plain/plain.h"
 #include "frameworks/resque/resque.h"
 #include "frameworks/rq/rq.h"
 #include "frameworks/sidekiq/format.h"
+#include "frameworks/solid_queue/solid_queue.h"
 
 static const struct framework *const frameworks[] = {
-        &sidekiq_framework, &native_framework, &rq_framework,    &resque_framework,
-        &celery_framework,  &bullmq_framework, &plain_framework,
+        &sidekiq_framework, &native_framework,      &rq_framework,       &resque_framework, &celery_framework,
+        &bullmq_framework,  &solid_queue_framework, &good_job_framework, &plain_framework,
 };
 
 const struct traits *const framework_traits[ELEMENTSOF(frameworks) + 1] = {
-        &sidekiq_traits, &native_traits, &rq_traits,    &resque_traits,
-        &celery_traits,  &bullmq_traits, &plain_traits,
+        &sidekiq_traits, &native_traits,      &rq_traits,       &resque_traits, &celery_traits,
+        &bullmq_traits,  &solid_queue_traits, &good_job_traits, &plain_traits,
 };
 
 const struct traits *framework_traits_find(unsigned id)

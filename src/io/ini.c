@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "io/host.h"
 #include "io/path_trust.h"
+#include "settings/database_url.h"
 #include "settings/draft.h"
 #include "settings/errors.h"
 #include "settings/settings.h"
@@ -426,6 +427,36 @@ static int read_rollout_key(const struct load *load, struct fleet_settings *flee
         return r;
 }
 
+/* Sets the fleet's database_url to that of its database_url_file. */
+static int read_database_url(const struct load *load, struct fleet_settings *fleet)
+{
+        const struct settings_key *key = settings_key_find(SETTINGS_FLEET, "database_url");
+        const struct settings_surroundings nothing = {0};
+        _cleanup_free_ char *text = NULL, *url = NULL;
+        const char *error = NULL;
+        char why[SETTINGS_WHY_MAX];
+        size_t length = 0;
+
+        if (!fleet->database_url_file || fleet->database_url || !fleet_settings_need_database(fleet))
+                return 0;
+        struct ini_source source = source_of_key(load, fleet, "database_url_file", fleet->database_url_file,
+                                                 "put the URL of the database into that file");
+        int r = read_file(load, &source, &text, &length);
+        if (r < 0)
+                return r == -EINVAL ? 0 : r;
+        r = database_url_of_file(text, length, &url, &error);
+        if (r == -EINVAL)
+                refuse_source(load, &source, "%s; %s", error, source.remedy);
+        if (r < 0)
+                return r == -EINVAL ? 0 : r;
+        r = settings_value_parse(key, url, &nothing, fleet, why);
+        if (r == -EINVAL)
+                refuse_source(load, &source, "%s", why);
+        else if (r == 0 && !fleet_settings_database_fits(fleet))
+                refuse_source(load, &source, "framework '%s' requires postgresql://", fleet->traits->name);
+        return r == -EINVAL ? 0 : r;
+}
+
 /* Checks that TLS files are trusted as the password file is, and usable. */
 static int check_tls(const struct load *load)
 {
@@ -592,6 +623,8 @@ static int load_draft(const struct load *load, const char *path)
                 r = check_tls(load);
         for (size_t i = 0; i < settings->n_fleets && r == 0; i++)
                 r = read_rollout_key(load, settings->fleets[i]);
+        for (size_t i = 0; i < settings->n_fleets && r == 0; i++)
+                r = read_database_url(load, settings->fleets[i]);
         if (r < 0)
                 return r;
         check_group(load, NULL, settings->socket_group);
@@ -635,6 +668,7 @@ int ini_load(const char *path, const struct traits *const *frameworks, settings_
                 .frameworks = frameworks,
                 .is_root = geteuid() == 0,
                 .redis_url = getenv("REDIS_URL"),
+                .database_url = getenv("DATABASE_URL"),
                 .service_dir = getenv("RUNTIME_DIRECTORY"),
                 .runtime_dir = getenv("XDG_RUNTIME_DIR"),
                 .judge_tls = judge_tls,

@@ -6,6 +6,7 @@
  * server could cause the same answer. */
 #pragma once
 
+#include "model/database_facts.h"
 #include "model/heartbeat_info.h"
 #include "model/job.h"
 #include "model/queues.h"
@@ -117,6 +118,12 @@ struct answer_jobs {
         bool with_entries; /* the jobs have their entries */
 };
 
+/* The reader of a Redis sets redis, that of a database database. */
+struct answer_diagnosis {
+        struct redis_facts redis;
+        struct database_facts database;
+};
+
 /* An answer, valid during the callback. The callback may take over what the answer owns by setting the
  * pointer to NULL. */
 struct answer {
@@ -138,7 +145,7 @@ struct answer {
                 struct answer_roster roster;
                 struct queues_reading queues;
                 struct answer_jobs jobs;
-                struct redis_facts diagnosis;
+                struct answer_diagnosis diagnosis;
         };
 };
 

@@ -2,6 +2,7 @@
 /* The configuration of a reader, as a query. */
 #include "queries/configuration.h"
 #include "queries/answer.h"
+#include "settings/database_url.h"
 #include "settings/redis_url.h"
 #include <stdio.h>
 #include <string.h>
@@ -93,10 +94,32 @@ int reader_configuration_make(const struct redis_settings *settings, const char 
                 .framework = framework,
                 .connect_timeout = settings->connect_timeout,
                 .command_timeout = settings->command_timeout,
+                .engine = _DATABASE_ENGINE_MAX,
         };
         int r = copy_settings(settings, url, ret);
         if (r >= 0)
                 r = take_url(ret);
+        if (r < 0)
+                reader_configuration_clear(ret);
+        return r;
+}
+
+int reader_configuration_make_database(const struct redis_settings *settings, const char *url,
+                                       unsigned framework, struct reader_configuration *ret)
+{
+        struct database_url parsed = {.engine = DATABASE_POSTGRESQL};
+
+        *ret = (struct reader_configuration){
+                .framework = framework,
+                .connect_timeout = settings->connect_timeout,
+                .command_timeout = settings->command_timeout,
+                .url = strdup(url),
+        };
+        int r = database_url_parse(url, &parsed, NULL);
+        ret->engine = parsed.engine;
+        ret->url_text = r < 0 ? strdup("(no URL)") : TAKE_PTR(parsed.text);
+        database_url_clear(&parsed);
+        r = r == -ENOMEM || !ret->url || !ret->url_text ? -ENOMEM : 0;
         if (r < 0)
                 reader_configuration_clear(ret);
         return r;

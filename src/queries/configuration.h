@@ -29,8 +29,12 @@ struct reader_configuration {
         usec_t connect_timeout;
         usec_t command_timeout;
         struct reader_file files[_SETTINGS_TLS_MAX]; /* name NULL: not set */
-        char *url_text;                              /* for people; not sent */
-        char *path; /* of the Unix socket that the URL names; NULL: none; not sent */
+        /* Not sent: */
+        char *url_text; /* for people */
+        char *path;     /* of the Unix socket of a Redis, which sqmgr connects; NULL: none */
+        /* enum database_engine: which reader program is to be started; _DATABASE_ENGINE_MAX: that for Redis
+         */
+        unsigned engine;
 };
 
 /* Copies the settings that a reader of the server at url needs. url NULL: the server that the Sentinels name,
@@ -38,6 +42,10 @@ struct reader_configuration {
  * cleared by reader_configuration_clear(); -EINVAL for an invalid URL; or -ENOMEM. */
 int reader_configuration_make(const struct redis_settings *settings, const char *url, unsigned framework,
                               struct reader_configuration *ret);
+/* Does the same for a reader of the database at url, which gets no other setting of Redis than the timeouts.
+ * An invalid URL is accepted: the reader refuses it. Returns 0 or -ENOMEM. */
+int reader_configuration_make_database(const struct redis_settings *settings, const char *url,
+                                       unsigned framework, struct reader_configuration *ret);
 void reader_configuration_clear(struct reader_configuration *configuration);
 
 /* Writes the message of QUERY_CONFIGURE. */

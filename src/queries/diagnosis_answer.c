@@ -22,17 +22,35 @@ static const struct codec_field facts_fields[] = {
 };
 static const struct record facts_record = RECORD(facts_fields);
 
+static const struct codec_field database_fields[] = {
+        CODEC_FIELD(ARRAY, struct database_facts, version),
+        CODEC_RANGE(struct database_facts, read_only, 0, 1),
+        CODEC_FIELD(NUMBER, struct database_facts, forking),
+        CODEC_RANGE(struct database_facts, has_roles, 0, 1),
+        CODEC_FIELD(NUMBER, struct database_facts, dispatchers),
+        CODEC_FIELD(NUMBER, struct database_facts, schedulers),
+        CODEC_FIELD(NUMBER, struct database_facts, recurring),
+        CODEC_FIELD(NUMBER, struct database_facts, paused_queues),
+        CODEC_FIELD(NUMBER, struct database_facts, failed),
+};
+static const struct record database_record = RECORD(database_fields);
+
 static void write_facts(struct codec_writer *writer, const void *body)
 {
-        codec_write(writer, &facts_record, body);
+        const struct answer_diagnosis *diagnosis = body;
+
+        codec_write(writer, &facts_record, &diagnosis->redis);
+        codec_write(writer, &database_record, &diagnosis->database);
 }
 
 static int read_facts(struct codec_reader *reader, void *body)
 {
-        struct redis_facts *facts = body;
-        char *const texts[] = {facts->policy, facts->save, facts->min_replicas};
+        struct answer_diagnosis *diagnosis = body;
+        struct redis_facts *facts = &diagnosis->redis;
+        char *const texts[] = {facts->policy, facts->save, facts->min_replicas, diagnosis->database.version};
 
         (void)codec_read(reader, &facts_record, facts);
+        (void)codec_read(reader, &database_record, &diagnosis->database);
         for (size_t i = 0; i < ELEMENTSOF(texts); i++)
                 printable_replace(texts[i], strlen(texts[i]), false);
         quoted_clean(&facts->info_error);

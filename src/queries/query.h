@@ -8,7 +8,7 @@
 #include "queries/texts.h"
 
 /* Changes with each change of what is sent. A reader of another version refuses to be configured. */
-#define QUERY_VERSION 3
+#define QUERY_VERSION 4
 
 enum query_kind {
         QUERY_PING,      /* answered at once, whatever the server does */
@@ -48,7 +48,9 @@ enum query_kind {
         /* Has a process accept no more jobs, for a framework that is quieted through its server. texts: the
          * identity. The answer ANSWER_OK says that the request was sent; heartbeats show what it led to. */
         QUERY_QUIET,
-        QUERY_DIAGNOSIS, /* facts for doctor. numbers[0]: 1: a rollout_group keeps its state there */
+        /* Reads facts for doctor. numbers[0]: 1: a rollout_group keeps its state there. texts, for a
+         * database: the name of this host. */
+        QUERY_DIAGNOSIS,
         _QUERY_KIND_MAX,
 };
 

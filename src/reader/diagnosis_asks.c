@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Asks a server about its settings and its state for doctor, in one round trip. */
-#include "reader/ask.h"
+#include "reader/redis_ask.h"
 #include "redis/redis_batch.h"
 #include "redis/redis_info.h"
 #include <hiredis/hiredis.h>
@@ -31,7 +31,7 @@ static const char *setting_of(const redisReply *reply)
 static void on_reply(const redisReply *reply, size_t question, void *userdata)
 {
         struct ask *ask = userdata;
-        struct redis_facts *facts = &ask->answer.diagnosis;
+        struct redis_facts *facts = &ask->answer.diagnosis.redis;
         const char *error = reply && reply->type == REDIS_REPLY_ERROR ? reply->str : NULL;
         const char *setting = reply ? setting_of(reply) : NULL;
 

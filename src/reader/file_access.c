@@ -10,8 +10,11 @@
 struct ruleset {
         uint64_t files, network, scoped;
 };
-#define FILES_TRUNCATE          (1ULL << 14)
-#define FILES_DEVICES           (1ULL << 15)
+#define FILES_TRUNCATE (1ULL << 14)
+#define FILES_DEVICES  (1ULL << 15)
+#define FILES_READ     (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
+#define FILES_WRITE                                                                                          \
+        (LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_REMOVE_FILE)
 #define NETWORK_BIND_TCP        (1ULL << 0)
 #define SCOPED_ABSTRACT_SOCKETS (1ULL << 0)
 #define SCOPED_SIGNALS          (1ULL << 1)
@@ -47,20 +50,17 @@ static int make_ruleset(int version)
         return fd < 0 ? -errno : fd;
 }
 
-static int allow_reading(int ruleset, const char *path)
+static int allow(int ruleset, const char *path, uint64_t access)
 {
         _cleanup_close_ int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        struct landlock_path_beneath_attr rule = {
-                .allowed_access = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR,
-                .parent_fd = fd,
-        };
+        struct landlock_path_beneath_attr rule = {.allowed_access = access, .parent_fd = fd};
 
         if (fd < 0)
                 return errno == ENOENT || errno == EACCES ? 0 : -errno;
         return syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0 ? -errno : 0;
 }
 
-int file_access_restrict(void)
+int file_access_restrict(const char *folder)
 {
         int version = (int)syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 
@@ -71,7 +71,13 @@ int file_access_restrict(void)
         if (ruleset < 0)
                 return ruleset;
         FOREACH_ELEMENT(path, readable) {
-                int r = allow_reading(ruleset, *path);
+                int r = allow(ruleset, *path, FILES_READ);
+                if (r < 0)
+                        return r;
+        }
+        if (folder) {
+                int r = allow(ruleset, folder,
+                              FILES_READ | FILES_WRITE | (version >= 3 ? FILES_TRUNCATE : 0));
                 if (r < 0)
                         return r;
         }

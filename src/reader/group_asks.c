@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Runs the script of rollouts for sqmgr, and exchanges the shares of the hosts of a group. */
 #include "model/group_key.h"
-#include "reader/ask.h"
+#include "reader/redis_ask.h"
 #include "rollout_hosts/hmac.h"
 #include "rollout_hosts/script_rules.h"
 #include <stdio.h>

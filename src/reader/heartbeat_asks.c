@@ -3,7 +3,7 @@
 #include "frameworks/decode.h"
 #include "frameworks/heartbeat_format.h"
 #include "frameworks/identity_scan.h"
-#include "reader/ask.h"
+#include "reader/redis_ask.h"
 #include "redis/redis_command.h"
 #include <stdio.h>
 #include <string.h>

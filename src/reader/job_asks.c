@@ -2,7 +2,7 @@
 /* Reads the jobs that processes run for sqmgr. Between slices of their decoding other queries are answered.
  */
 #include "frameworks/redis_running_jobs.h"
-#include "reader/ask.h"
+#include "reader/redis_ask.h"
 #include <stdio.h>
 
 static void on_jobs(struct job_list *lists, const struct error_report *error, void *userdata)

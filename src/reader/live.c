@@ -40,20 +40,25 @@ void reader_live_end(struct reader_live *live)
         *live = (struct reader_live){0};
 }
 
-bool reader_live_ask(struct reader_live *live, struct live_ask *ask)
+/* A scan costs the server nothing, so all hosts may scan at once. */
+static bool is_scan_permit(enum query_kind kind)
+{
+        return kind == QUERY_SCANNERS || kind == QUERY_SCAN_LEAVE;
+}
+
+bool reader_live_answers(const struct reader_live *live, enum query_kind kind)
+{
+        return live->format && (is_scan_permit(kind) || live->format->asks[kind]);
+}
+
+void reader_live_ask(struct reader_live *live, struct live_ask *ask)
 {
         enum query_kind kind = ask->answer->kind;
 
-        if (!live->format)
-                return false;
-        /* A scan costs the server nothing, so all hosts may scan at once. */
-        if (kind == QUERY_SCANNERS || kind == QUERY_SCAN_LEAVE) {
+        if (is_scan_permit(kind)) {
                 ask->answer->scanners.blind = kind == QUERY_SCANNERS;
                 ask->done(ask);
-                return true;
+        } else {
+                live->format->asks[kind](live->live, ask);
         }
-        if (!live->format->asks[kind])
-                return false;
-        live->format->asks[kind](live->live, ask);
-        return true;
 }

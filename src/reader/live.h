@@ -30,5 +30,7 @@ int reader_live_begin(struct reader_live *live, const struct reader_live_request
 /* Call after redis was freed. Ends the asks that the object holds. */
 void reader_live_end(struct reader_live *live);
 
-/* Returns true if the object answers this query. Then the query is answered within this call, or later. */
-bool reader_live_ask(struct reader_live *live, struct live_ask *ask);
+/* Returns true if the object answers queries of this kind. */
+bool reader_live_answers(const struct reader_live *live, enum query_kind kind);
+/* Answers the query within this call, or later. */
+void reader_live_ask(struct reader_live *live, struct live_ask *ask);

@@ -2,7 +2,7 @@
 /* Reads the queues for sqmgr. */
 #include "frameworks/queue_reader.h"
 #include "io/clock.h"
-#include "reader/ask.h"
+#include "reader/redis_ask.h"
 #include "settings/traits.h"
 
 static void on_queues(struct queues_reading *queues, const struct error_report *error, void *userdata)

@@ -2,7 +2,7 @@
 /* Puts jobs of dead processes back into their queues for sqmgr. */
 #include "frameworks/redis_running_jobs.h"
 #include "frameworks/requeue.h"
-#include "reader/ask.h"
+#include "reader/redis_ask.h"
 #include <limits.h>
 
 static void on_requeued(struct redis *redis _unused_, const redisReply *reply, void *userdata)

@@ -2,7 +2,7 @@
 /* Reads the workers of a host that the server lists. */
 #include "frameworks/decode.h"
 #include "frameworks/heartbeat_format.h"
-#include "reader/ask.h"
+#include "reader/redis_ask.h"
 #include "redis/redis_command.h"
 #include <string.h>
 

@@ -82,22 +82,26 @@ static bool has_threads(void)
         return stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink > 3;
 }
 
-static int enter(void)
+static int enter(const struct sandbox_needs *needs)
 {
         static const struct limit file_size = {RLIMIT_FSIZE, 0};
-        bool needs_unix_sockets;
+        struct sandbox_needs all = *needs;
+        bool services_need_unix_sockets = false;
+        int r = 0;
 
         if (has_threads())
                 return -EBUSY;
         /* Standard error may be a file: at the file size limit, lose a log line rather than the process. */
         if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || signal(SIGXFSZ, SIG_IGN) == SIG_ERR)
                 return -errno;
-        int r = name_services_load("/etc/nsswitch.conf", &needs_unix_sockets);
-        if (r == 0)
+        if (needs->network)
+                r = name_services_load("/etc/nsswitch.conf", &services_need_unix_sockets);
+        all.unix_sockets |= services_need_unix_sockets;
+        if (r == 0 && !needs->folder)
                 r = lower(&file_size);
         if (r == 0)
-                r = file_access_restrict();
-        return r < 0 ? r : syscall_filter_install(needs_unix_sockets);
+                r = file_access_restrict(needs->folder);
+        return r < 0 ? r : syscall_filter_install(&all);
 }
 
 /* gcc defines __SANITIZE_ADDRESS__; clang has __has_feature() instead. */
@@ -121,7 +125,7 @@ int sandbox_limits(void)
         return sandbox_is_off() ? 0 : apply_limits();
 }
 
-int sandbox_enter(void)
+int sandbox_enter(const struct sandbox_needs *needs)
 {
-        return sandbox_is_off() ? 0 : enter();
+        return sandbox_is_off() ? 0 : enter(needs);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The sandbox of sqmgr-reader, in case a Redis server takes over the process. sqmgr sets the user, the
+/* The sandbox of a reader program, in case its server takes over the process. sqmgr sets the user, the
  * environment and the descriptors when it starts the process.
  *
  * In a build with the address sanitizer both functions do nothing and return 0: the sanitizer reserves
  * terabytes of addresses, and makes system calls that the filter refuses. */
 #pragma once
 
-#include <stdbool.h>
+#include "reader/sandbox_needs.h"
 
 /* True for a build with the address sanitizer. */
 bool sandbox_is_off(void);
@@ -15,11 +15,11 @@ bool sandbox_is_off(void);
  * Call it first, before anything is received. Returns 0 or -errno. */
 int sandbox_limits(void);
 
-/* Permits only what a connection to Redis needs: reading files of /etc and /usr, network sockets, and
- * threads. Other calls are refused; calls that only an attacker would make end the process with SIGSYS.
- * Cannot be undone. Call while the process has one thread, after certificates are loaded; a memfd cannot be
- * written afterwards.
+/* Permits only what a connection to the server needs: reading files of /etc and /usr, threads, and what needs
+ * says. Other calls are refused; calls that only an attacker would make end the process with SIGSYS. Cannot
+ * be undone. Call while the process has one thread, after certificates are loaded; a memfd cannot be written
+ * afterwards.
  *
  * Returns 0, -EBUSY if there are more threads, or another -errno if the kernel has no seccomp or the filter
  * could not be installed. After an error, do not talk to a server. */
-int sandbox_enter(void);
+int sandbox_enter(const struct sandbox_needs *needs);

@@ -5,7 +5,7 @@
  * count. */
 #include "frameworks/decode.h"
 #include "frameworks/heartbeat_format.h"
-#include "reader/ask.h"
+#include "reader/redis_ask.h"
 #include "redis/redis_command.h"
 #include <limits.h>
 #include <string.h>

@@ -1,26 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* A reader: answers the queries of sqmgr (queries/query.h) with what one server says. Runs as a process of
- * its own (reader/main.c), or in a test on the test's loop. */
+/* A reader: answers the queries of sqmgr (queries/query.h) with what one server says, through a backend
+ * (reader/backend.h). Runs as a process of its own (reader/run.h), or in a test on the test's loop. */
 #pragma once
 
+#include "queries/answer.h"
 #include <systemd/sd-event.h>
 
+struct reader_backend;       /* reader/backend.h */
+struct reader_configuration; /* queries/configuration.h */
 struct reader_server;
 
-/* Starts the work of a query; see reader/ask.h. */
-struct ask;
-typedef void (*ask_fn)(struct ask *ask);
-
-/* The queries that a reader of Redis answers, by enum query_kind; NULL: it does not. */
-extern const ask_fn reader_asks[];
-
 struct reader_server_ops {
-        const ask_fn *asks;
-        /* sqmgr has closed its end, or broken the protocol. */
+        const struct reader_backend *backend;
+        /* sqmgr has closed its end, or broken the protocol. May free the server, unless that is about to be
+         * freed. */
         void (*on_end)(void *userdata);
-        /* The configuration was read, and the files in it were loaded: nothing but the network is needed from
-         * now on. Returns 0 or -errno, which refuses the configuration. NULL: nothing is done. */
-        int (*on_configured)(void *userdata);
+        /* The configuration was read, and the files in it were loaded: nothing but the server is needed from
+         * now on, and the loop has not run the connections yet. Returns 0 or -errno, which refuses the
+         * configuration. NULL: nothing is done. */
+        int (*on_configured)(const struct reader_configuration *configuration, void *userdata);
 };
 
 /* fd: the reader's end of the socket. connections_fd: where sqmgr sends connected Unix sockets; -1: the
@@ -30,3 +28,14 @@ int reader_server_new(sd_event *event, int fd, int connections_fd, const struct 
                       void *userdata, struct reader_server **ret);
 /* Returns NULL. */
 struct reader_server *reader_server_free(struct reader_server *server);
+
+/* For the backend: */
+sd_event *reader_server_event(const struct reader_server *server);
+/* Returns the descriptor that brings connected Unix sockets, which stays the server's; -1: none. */
+int reader_server_connections_fd(const struct reader_server *server);
+/* Sends sqmgr the state of the connection. Call from the loop, as the last call: the server may be freed
+ * within it. */
+void reader_server_report(struct reader_server *server, const struct reader_report *report);
+/* Sends a message, and frees the bytes of the writer. After a failure the reader ends at the next message or
+ * report. */
+void reader_server_send(struct reader_server *server, struct codec_writer *writer);

@@ -124,14 +124,6 @@ static const struct condition conditions[] = {
         {"ioctl", {EQUAL(1, FIONBIO)}},
         {"ioctl", {EQUAL(1, SIOCGIFINDEX)}},
         {"ioctl", {EQUAL(1, SIOCGIFNAME)}},
-        {"socket", {EQUAL(0, AF_INET), MASKED(1, SOCKET_TYPE_MASK, SOCK_STREAM)}},
-        {"socket", {EQUAL(0, AF_INET), MASKED(1, SOCKET_TYPE_MASK, SOCK_DGRAM)}},
-        {"socket", {EQUAL(0, AF_INET6), MASKED(1, SOCKET_TYPE_MASK, SOCK_STREAM)}},
-        {"socket", {EQUAL(0, AF_INET6), MASKED(1, SOCKET_TYPE_MASK, SOCK_DGRAM)}},
-        /* getaddrinfo() asks the kernel for the machine's own addresses, to sort its results. The size limits
-         * bind() to netlink addresses: network addresses are larger. */
-        {"socket", {EQUAL(0, AF_NETLINK), EQUAL(2, NETLINK_ROUTE)}},
-        {"bind", {EQUAL(2, sizeof(struct sockaddr_nl))}},
         {"socketpair", {EQUAL(0, AF_UNIX)}},
         SOCKET_OPTION(SOL_SOCKET, SO_KEEPALIVE),
         SOCKET_OPTION(SOL_SOCKET, SO_PASSCRED),
@@ -151,6 +143,23 @@ static const struct condition conditions[] = {
         {"clone", {MASKED(CLONE_FLAGS_ARGUMENT, THREAD | NAMESPACES, THREAD)}},
         /* Reading the process's own limits only. */
         {"prlimit64", {EQUAL(0, 0), EQUAL(2, 0)}},
+};
+
+/* Of a reader that connects to other machines. */
+static const struct condition network_conditions[] = {
+        {"socket", {EQUAL(0, AF_INET), MASKED(1, SOCKET_TYPE_MASK, SOCK_STREAM)}},
+        {"socket", {EQUAL(0, AF_INET), MASKED(1, SOCKET_TYPE_MASK, SOCK_DGRAM)}},
+        {"socket", {EQUAL(0, AF_INET6), MASKED(1, SOCKET_TYPE_MASK, SOCK_STREAM)}},
+        {"socket", {EQUAL(0, AF_INET6), MASKED(1, SOCKET_TYPE_MASK, SOCK_DGRAM)}},
+        /* getaddrinfo() asks the kernel for the machine's own addresses, to sort its results. The size limits
+         * bind() to netlink addresses: network addresses are larger. */
+        {"socket", {EQUAL(0, AF_NETLINK), EQUAL(2, NETLINK_ROUTE)}},
+        {"bind", {EQUAL(2, sizeof(struct sockaddr_nl))}},
+};
+
+/* Of a reader that connects to Unix sockets, or whose name service modules do. */
+static const struct condition unix_socket_conditions[] = {
+        {"socket", {EQUAL(0, AF_UNIX), MASKED(1, SOCKET_TYPE_MASK, SOCK_STREAM)}},
 };
 
 static int add_rule(scmp_filter_ctx filter, uint32_t action, const char *name,
@@ -183,19 +192,30 @@ static int add_names(scmp_filter_ctx filter, uint32_t action, const char *names)
         return r;
 }
 
+static int add_conditions(scmp_filter_ctx filter, const struct condition *list, size_t n)
+{
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < n; i++)
+                r = add_condition(filter, &list[i]);
+        return r;
+}
+
 /* Rules that depend on this process. */
-static int add_own(scmp_filter_ctx filter, bool unix_sockets)
+static int add_own(scmp_filter_ctx filter, const struct sandbox_needs *needs)
 {
         /* abort() sends a signal to the process itself. */
         const struct condition signal = {"tgkill", {EQUAL(0, getpid())}};
-        static const struct condition unix_socket = {
-                "socket", {EQUAL(0, AF_UNIX), MASKED(1, SOCKET_TYPE_MASK, SOCK_STREAM)}};
-
         int r = add_condition(filter, &signal);
-        return r == 0 && unix_sockets ? add_condition(filter, &unix_socket) : r;
+
+        if (r == 0 && needs->network)
+                r = add_conditions(filter, network_conditions, ELEMENTSOF(network_conditions));
+        if (r == 0 && needs->unix_sockets)
+                r = add_conditions(filter, unix_socket_conditions, ELEMENTSOF(unix_socket_conditions));
+        return r;
 }
 
-static int add_rules(scmp_filter_ctx filter, bool unix_sockets)
+static int add_rules(scmp_filter_ctx filter, const struct sandbox_needs *needs)
 {
         /* End the process at a call of another architecture, such as a 32-bit call. */
         int r = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
@@ -207,18 +227,18 @@ static int add_rules(scmp_filter_ctx filter, bool unix_sockets)
                 r = add_names(filter, SCMP_ACT_ALLOW, allowed);
         if (r == 0)
                 r = add_names(filter, SCMP_ACT_KILL_PROCESS, fatal);
-        for (size_t i = 0; r == 0 && i < ELEMENTSOF(conditions); i++)
-                r = add_condition(filter, &conditions[i]);
-        return r == 0 ? add_own(filter, unix_sockets) : r;
+        if (r == 0)
+                r = add_conditions(filter, conditions, ELEMENTSOF(conditions));
+        return r == 0 ? add_own(filter, needs) : r;
 }
 
-int syscall_filter_install(bool unix_sockets)
+int syscall_filter_install(const struct sandbox_needs *needs)
 {
         scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(ENOSYS));
 
         if (!filter)
                 return -ENOMEM;
-        int r = add_rules(filter, unix_sockets);
+        int r = add_rules(filter, needs);
         if (r == 0)
                 r = seccomp_load(filter);
         seccomp_release(filter);

@@ -5,6 +5,7 @@
 #include "base/argv.h"
 #include "base/parse.h"
 #include "base/socket_path.h"
+#include "settings/command_flaw.h"
 #include "settings/errors.h"
 #include "settings/limits.h"
 #include "settings/operations.h"
@@ -305,6 +306,33 @@ static void finish_stop(const struct settings_draft *draft, struct draft_fleet *
                 s->stop_timeout = MAX(s->stop_timeout, fleet_settings_stop_usec(s));
 }
 
+/* Takes the URL from the environment if the file gives none. */
+static int finish_database(const struct settings_draft *draft, const struct draft_fleet *fleet)
+{
+        const struct settings_key *key = settings_key_find(SETTINGS_FLEET, "database_url");
+        struct fleet_settings *s = fleet->settings;
+        const char *outer = draft->surroundings.database_url;
+        char why[SETTINGS_WHY_MAX];
+
+        if (!fleet_settings_need_database(s) || given_line(fleet, "database_url") > 0 ||
+            given_line(fleet, "database_url_file") > 0)
+                return 0;
+        if (!outer || *outer == '\0') {
+                refuse(draft, s->line,
+                       "fleet '%s' has no database; set database_url or database_url_file, or DATABASE_URL "
+                       "in "
+                       "the environment of sqmgr",
+                       s->name);
+                return 0;
+        }
+        int r = settings_value_parse(key, outer, &draft->surroundings, s, why);
+        if (r == -EINVAL)
+                refuse(draft, s->line,
+                       "fleet '%s': DATABASE_URL in the environment of sqmgr: %s; fix it or set database_url",
+                       s->name, why);
+        return r == -EINVAL ? 0 : r;
+}
+
 /* Fills in unset values from [fleet] or from the defaults. */
 static int inherit_fleet(const struct settings_draft *draft, struct draft_fleet *fleet)
 {
@@ -329,6 +357,8 @@ static int inherit_fleet(const struct settings_draft *draft, struct draft_fleet 
                 free(fleet->settings->rollout_group);
                 fleet->settings->rollout_group = NULL;
         }
+        if (r == 0)
+                r = finish_database(draft, fleet);
         if (!fleet->settings->traits->reports_queues)
                 fleet->settings->active_process_max = 0;
         if (r == 0)
@@ -358,6 +388,8 @@ static void check_framework(const struct settings_draft *draft, const struct dra
                 {"scale_down_after", s->traits->reports_queues, "queues that show how long jobs wait"},
                 {"redis_url", fleet_settings_need_redis(s), "heartbeats in Redis"},
                 {"rollout_group", fleet_settings_need_redis(s), "heartbeats in Redis"},
+                {"database_url", fleet_settings_need_database(s), "heartbeats in a database"},
+                {"database_url_file", fleet_settings_need_database(s), "heartbeats in a database"},
                 {"hang_after", fleet_settings_write_heartbeats(s), "workers that send heartbeats"},
                 {"hang_action", fleet_settings_write_heartbeats(s), "workers that send heartbeats"},
                 {"rescue_jobs", s->traits->can_rescue, "workers whose jobs can be re-enqueued"},
@@ -376,11 +408,50 @@ static void check_framework(const struct settings_draft *draft, const struct dra
 /* A preset that a framework has superseded still works. */
 static void check_preset(const struct settings_draft *draft, const struct draft_fleet *fleet)
 {
-        if (fleet->settings->preset == PRESET_CELERY && is_own(draft, fleet, "preset"))
-                settings_errors_add(draft->warnings, given_line(fleet, "preset"),
-                                    "preset = celery: superseded; if the broker is Redis, replace it and "
-                                    "'framework = plain' by 'framework = celery'; for another broker remove "
-                                    "the line: TERM is the default");
+        static const char *const notes[_PRESET_MAX] = {
+                [PRESET_CELERY] =
+                        "preset = celery: superseded; if the broker is Redis, replace it and 'framework "
+                        "= plain' by 'framework = celery'; for another broker remove the line: TERM is "
+                        "the default",
+                [PRESET_GOOD_JOB] =
+                        "preset = good_job: superseded; replace it and 'framework = plain' by "
+                        "'framework = good_job' with database_url, or remove the line: TERM is the "
+                        "default",
+                [PRESET_SOLID_QUEUE] =
+                        "preset = solid_queue: superseded for 'bin/jobs --mode async'; replace it "
+                        "and 'framework = plain' by 'framework = solid_queue' with database_url",
+        };
+        int preset = fleet->settings->preset;
+
+        if (preset != PRESET_NONE && notes[preset] && is_own(draft, fleet, "preset"))
+                settings_errors_add(draft->warnings, given_line(fleet, "preset"), "%s", notes[preset]);
+}
+
+static void check_command(const struct settings_draft *draft, const struct draft_fleet *fleet)
+{
+        const struct fleet_settings *s = fleet->settings;
+        char text[COMMAND_FLAW_MAX];
+
+        for (const struct command_flaw *flaw = s->traits->command_flaws; flaw && flaw->text; flaw++)
+                if (s->argv && command_has_flaw(s, flaw))
+                        settings_errors_add(draft->warnings, fleet_line(fleet, "command"),
+                                            "fleet '%s': %s; %s", s->name, command_flaw_text(flaw, text),
+                                            flaw->remedy);
+}
+
+static void check_database(const struct settings_draft *draft, const struct draft_fleet *fleet)
+{
+        unsigned file = given_line(fleet, "database_url_file"), url = given_line(fleet, "database_url");
+
+        if (!fleet_settings_need_database(fleet->settings))
+                return;
+        if (file > 0 && url > 0)
+                refuse(draft, MAX(file, url),
+                       "fleet '%s': database_url and database_url_file are both set; remove one of them",
+                       fleet->settings->name);
+        if (!fleet_settings_database_fits(fleet->settings))
+                refuse_fleet(draft, fleet, "database_url", "framework '%s' requires postgresql://",
+                             fleet->settings->traits->name);
 }
 
 static void check_counts(const struct settings_draft *draft, const struct draft_fleet *fleet)
@@ -488,6 +559,8 @@ static void check_fleet(const struct settings_draft *draft, const struct draft_f
                              s->environment_file);
         check_framework(draft, fleet);
         check_preset(draft, fleet);
+        check_command(draft, fleet);
+        check_database(draft, fleet);
         check_group(draft, fleet);
         check_counts(draft, fleet);
         check_scaling(draft, fleet);

@@ -21,6 +21,7 @@ enum settings_type {
         SETTINGS_LIMIT_SIZE,  /* char *: in bytes, see settings/resources.h */
         SETTINGS_CPUS,        /* char *: see settings/resources.h */
         SETTINGS_SENTINELS,   /* char *: host:port, host:port */
+        SETTINGS_DATABASE,    /* char *: URL of a database */
         SETTINGS_URL,         /* char *: URL of a Redis */
         SETTINGS_CHOICE,      /* int: one of the choices */
         SETTINGS_FRAMEWORK,   /* const struct traits *: chosen by name */

@@ -38,34 +38,11 @@ void redis_url_clear(struct redis_url *url)
         *url = (struct redis_url){0};
 }
 
-/* Decodes %XX in the len bytes at text. Refuses a NUL byte, which would truncate the value. */
-static int percent_decode(const char *text, size_t len, char **ret, const char **ret_error)
+static int decode(const char *text, size_t len, char **ret, const char **ret_error)
 {
-        char *out = malloc(len + 1);
-        if (!out)
-                return -ENOMEM;
+        int r = percent_decode(text, len, ret);
 
-        size_t n = 0;
-        for (size_t i = 0; i < len; i++) {
-                if (text[i] != '%') {
-                        out[n++] = text[i];
-                        continue;
-                }
-                char digits[3] = "";
-                if (i + 2 < len)
-                        memcpy(digits, text + i + 1, 2);
-                out[n] = strspn(digits, URL_DIGITS "abcdefABCDEF") == 2 ? (char)strtoul(digits, NULL, 16)
-                                                                        : '\0';
-                if (out[n++] == '\0') {
-                        free(out);
-                        return refuse(ret_error,
-                                      "a '%' must be followed by two hexadecimal digits, not both 0");
-                }
-                i += 2;
-        }
-        out[n] = '\0';
-        *ret = out;
-        return 0;
+        return r == -EINVAL ? refuse(ret_error, PERCENT_DECODE_HINT) : r;
 }
 
 /* Parses a decimal number of at most max, without other characters. */
@@ -89,13 +66,13 @@ static int parse_userinfo(const char *text, size_t len, struct redis_url *url, c
         int r;
 
         if (user_len > 0) {
-                r = percent_decode(text, user_len, &url->username, ret_error);
+                r = decode(text, user_len, &url->username, ret_error);
                 if (r < 0)
                         return r;
         }
         if (!colon || user_len + 1 == len)
                 return 0;
-        return percent_decode(colon + 1, len - user_len - 1, &url->password, ret_error);
+        return decode(colon + 1, len - user_len - 1, &url->password, ret_error);
 }
 
 /* `host`, `host:port` or `[v6]:port`. */
@@ -143,7 +120,7 @@ static int parse_unix_path(const char *text, struct redis_url *url, const char *
         if (*query && (strncmp(query, "?db=", 4) != 0 ||
                        !parse_number(query + 4, strlen(query + 4), INT_MAX, &url->db)))
                 return refuse(ret_error, "only ?db=NUMBER may follow the path of the socket");
-        int r = percent_decode(text, len, &url->path, ret_error);
+        int r = decode(text, len, &url->path, ret_error);
         if (r < 0)
                 return r;
         if (strlen(url->path) >= sizeof(((struct sockaddr_un *)0)->sun_path))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Values derived from a fleet's settings and its framework's traits. */
 #include "settings/settings.h"
+#include "settings/database_url.h"
 #include "settings/presets.h"
 
 usec_t fleet_settings_stop_usec(const struct fleet_settings *fleet)
@@ -11,6 +12,14 @@ usec_t fleet_settings_stop_usec(const struct fleet_settings *fleet)
 
         shutdown = shutdown ?: traits->shutdown_usec;
         return shutdown > 0 ? shutdown + SETTINGS_STOP_MARGIN_USEC : 0;
+}
+
+bool fleet_settings_database_fits(const struct fleet_settings *fleet)
+{
+        _cleanup_database_url_ struct database_url url = {0};
+
+        return !fleet->traits->postgresql_only || !fleet->database_url ||
+               database_url_parse(fleet->database_url, &url, NULL) < 0 || url.engine == DATABASE_POSTGRESQL;
 }
 
 int fleet_settings_stop_signal(const struct fleet_settings *fleet)

@@ -101,8 +101,10 @@ struct fleet_settings {
         char *limit_nofile; /* NULL: the limit that sqmgr was started with */
         char *limit_nproc;
         char *limit_stack;
-        char *log;       /* "inherit", "journal", or a path; NULL: see log_of_workers() */
-        char *redis_url; /* NULL: the url of [redis] */
+        char *log;          /* "inherit", "journal", or a path; NULL: see log_of_workers() */
+        char *redis_url;    /* NULL: the url of [redis] */
+        char *database_url; /* also from database_url_file; never NULL if heartbeats are in a database */
+        char *database_url_file;
 
         unsigned active_process_count;
         unsigned active_process_max; /* 0: no autoscaling */
@@ -160,6 +162,17 @@ static inline bool fleet_settings_need_redis(const struct fleet_settings *fleet)
 {
         return fleet_settings_heartbeat(fleet) == HEARTBEAT_REDIS;
 }
+static inline bool fleet_settings_need_database(const struct fleet_settings *fleet)
+{
+        return fleet_settings_heartbeat(fleet) == HEARTBEAT_DATABASE;
+}
+/* Returns true if the fleet's heartbeats are read from a server: a Redis or a database. */
+static inline bool fleet_settings_need_server(const struct fleet_settings *fleet)
+{
+        return fleet_settings_need_redis(fleet) || fleet_settings_need_database(fleet);
+}
+/* Returns false if the framework cannot use the database of database_url. */
+bool fleet_settings_database_fits(const struct fleet_settings *fleet);
 /* Returns the stop signal of the settings or the preset; 0: the framework's. */
 int fleet_settings_stop_signal(const struct fleet_settings *fleet);
 
@@ -189,11 +202,13 @@ struct settings {
         size_t n_fleets;
 };
 
-/* Returns the URL of the Redis where the heartbeats of a fleet's workers are searched; NULL if Sentinels name
- * the server. Sentinels are not used for a fleet's own Redis. */
+/* Returns the URL of the Redis or the database where the heartbeats of a fleet's workers are searched; NULL
+ * if Sentinels name the server. Sentinels are not used for a fleet's own Redis. */
 static inline const char *settings_fleet_url(const struct settings *settings,
                                              const struct fleet_settings *fleet)
 {
+        if (fleet_settings_need_database(fleet))
+                return fleet->database_url;
         return fleet->redis_url ?: (settings->redis.sentinels ? NULL : settings->redis.url);
 }
 

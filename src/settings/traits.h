@@ -10,15 +10,21 @@ enum heartbeat_place {
         HEARTBEAT_REDIS,
         HEARTBEAT_FILE, /* in the fleet's status directory */
         HEARTBEAT_NONE, /* no heartbeats: a running process counts as a heartbeat */
+        HEARTBEAT_DATABASE,
         _HEARTBEAT_PLACE_MAX,
 };
 
-/* Options of a command with which a worker does not do what sqmgr needs of it. */
+/* Options of a command with which, or without which, a worker does not do what sqmgr needs of it. */
 struct command_flaw {
         const char *options[3]; /* the command has each of them; up to the first NULL */
         bool prevents;          /* workers cannot be supervised; otherwise they can, with a disadvantage */
-        const char *text;       /* the rest of a sentence that begins with the options */
-        const char *remedy;     /* for doctor */
+        /* The rest of a sentence that begins with "'command' has" and the options; without options, with
+         * "'command'". */
+        const char *text;
+        const char *remedy;
+        /* Up to the first NULL: words of the command, or entries NAME=VALUE of `environment`, any of which
+         * prevents the flaw. */
+        const char *unless[4];
 };
 
 struct traits {
@@ -50,6 +56,7 @@ struct traits {
         bool memory_of_tree; /* the worker uses child processes: their memory counts as its own */
 
         enum heartbeat_place heartbeat; /* default location of the heartbeats */
+        bool postgresql_only;           /* HEARTBEAT_DATABASE: no other database will do */
         bool heartbeat_chosen;          /* the fleet's settings may choose another location */
         bool reports_busy;              /* heartbeats or the title show the number of running jobs */
         /* Heartbeats are too rare to be awaited: a live process with an existing record counts as a

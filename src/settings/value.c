@@ -4,6 +4,7 @@
 #include "base/argv.h"
 #include "base/parse.h"
 #include "config.h"
+#include "settings/database_url.h"
 #include "settings/limits.h"
 #include "settings/redis_url.h"
 #include "settings/resources.h"
@@ -116,6 +117,15 @@ static int check_url(const char *text, char *why)
         return 0;
 }
 
+static int check_database(const char *text, char *why)
+{
+        _cleanup_database_url_ struct database_url url = {0};
+        const char *error = NULL;
+
+        int r = database_url_parse(text, &url, &error);
+        return r == -EINVAL ? refuse(why, "not the URL of a database: %s", error) : r;
+}
+
 static int check_sentinels(const char *text, char *why)
 {
         struct redis_url *list;
@@ -162,6 +172,8 @@ static int parse_text(const struct settings_key *key, const char *text, char **f
                 r = check_sentinels(text, why);
         else if (key->type == SETTINGS_URL)
                 r = check_url(text, why);
+        else if (key->type == SETTINGS_DATABASE)
+                r = check_database(text, why);
         else if (key->type == SETTINGS_COUNTS)
                 r = limits_check(text, LIMITS_COUNT, why, SETTINGS_WHY_MAX);
         else if (key->type == SETTINGS_DURATIONS)
@@ -410,6 +422,8 @@ static char *text_of_text(const struct settings_key *key, const char *text)
 {
         if (key->type == SETTINGS_URL)
                 return mask_url(text);
+        if (key->type == SETTINGS_DATABASE)
+                return database_url_mask(text);
         return strdup(key->secret ? MASK : text);
 }
 

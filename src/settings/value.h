@@ -20,6 +20,7 @@ struct settings_surroundings {
         uint64_t memory_total_bytes;            /* 0: unknown */
         bool is_root;
         const char *redis_url;     /* REDIS_URL in the environment; NULL: not set */
+        const char *database_url;  /* DATABASE_URL in the environment; NULL: not set */
         const char *service_dir;   /* RUNTIME_DIRECTORY, set by systemd; NULL: not set */
         const char *runtime_dir;   /* XDG_RUNTIME_DIR in the environment; NULL: not set */
         settings_tls_fn judge_tls; /* NULL: these files are not judged */

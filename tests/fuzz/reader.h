@@ -5,6 +5,7 @@
 #include "io/reader.h"
 #include "peer.h"
 #include "queries/configuration.h"
+#include "reader/backend.h"
 #include "reader/server.h"
 
 struct reader_process {
@@ -20,7 +21,7 @@ static int reader_start(struct reader_starter *starter _unused_,
                         void (*ended)(const char *how, void *userdata) _unused_, void *userdata _unused_,
                         struct reader_process **ret, int *ret_fd)
 {
-        static const struct reader_server_ops ops = {.asks = reader_asks, .on_end = on_reader_end};
+        static const struct reader_server_ops ops = {.backend = &redis_backend, .on_end = on_reader_end};
         struct reader_process *process = calloc(1, sizeof(*process));
         int fds[2];
 

@@ -6,6 +6,7 @@
 #include "io/reader.h"
 #include "loop.h"
 #include "queries/configuration.h"
+#include "reader/backend.h"
 #include "reader/server.h"
 #include <sys/socket.h>
 
@@ -28,7 +29,7 @@ static inline int local_reader_start(struct reader_starter *starter _unused_,
                                      void (*ended)(const char *how, void *userdata), void *userdata,
                                      struct reader_process **ret, int *ret_fd)
 {
-        static const struct reader_server_ops ops = {.asks = reader_asks, .on_end = local_reader_end};
+        static const struct reader_server_ops ops = {.backend = &redis_backend, .on_end = local_reader_end};
         struct reader_process *process = calloc(1, sizeof(*process));
         int fds[2];
 

@@ -120,32 +120,62 @@ TEST(what_a_server_told_of_itself_arrives)
                 .min_replicas = "0",
                 .nameless = 3,
         };
-        const struct answer told = {.kind = QUERY_DIAGNOSIS, .diagnosis = facts};
+        const struct answer told = {.kind = QUERY_DIAGNOSIS, .diagnosis.redis = facts};
         struct answer read;
 
         ck_assert_int_eq(answer_pass(&told, &read), 0);
-        ck_assert(read.diagnosis.has_info && read.diagnosis.has_limit && read.diagnosis.is_cluster);
-        ck_assert(!read.diagnosis.snapshot_failed && !read.diagnosis.is_appending);
-        ck_assert_uint_eq(read.diagnosis.evicted, UINT64_MAX);
-        ck_assert_uint_eq(read.diagnosis.replicas, 2);
-        ck_assert_str_eq(read.diagnosis.policy, "allkeys-lru");
-        ck_assert_str_eq(quoted_reveal(&read.diagnosis.info_error), "no");
-        ck_assert(read.diagnosis.has_save);
-        ck_assert_str_eq(read.diagnosis.save, "3600 1");
-        ck_assert_str_eq(read.diagnosis.min_replicas, "0");
-        ck_assert_uint_eq(read.diagnosis.nameless, 3);
+        ck_assert(read.diagnosis.redis.has_info && read.diagnosis.redis.has_limit &&
+                  read.diagnosis.redis.is_cluster);
+        ck_assert(!read.diagnosis.redis.snapshot_failed && !read.diagnosis.redis.is_appending);
+        ck_assert_uint_eq(read.diagnosis.redis.evicted, UINT64_MAX);
+        ck_assert_uint_eq(read.diagnosis.redis.replicas, 2);
+        ck_assert_str_eq(read.diagnosis.redis.policy, "allkeys-lru");
+        ck_assert_str_eq(quoted_reveal(&read.diagnosis.redis.info_error), "no");
+        ck_assert(read.diagnosis.redis.has_save);
+        ck_assert_str_eq(read.diagnosis.redis.save, "3600 1");
+        ck_assert_str_eq(read.diagnosis.redis.min_replicas, "0");
+        ck_assert_uint_eq(read.diagnosis.redis.nameless, 3);
         /* People see it. */
-        ck_assert_str_eq(quoted_reveal(&read.diagnosis.config_error), "a?b");
+        ck_assert_str_eq(quoted_reveal(&read.diagnosis.redis.config_error), "a?b");
+        answer_expect_whole(&told);
+}
+
+TEST(what_a_database_says_of_a_framework_arrives)
+{
+        const struct answer told = {
+                .kind = QUERY_DIAGNOSIS,
+                .diagnosis.database = {.version = "15\0334",
+                                       .read_only = true,
+                                       .forking = 1,
+                                       .has_roles = true,
+                                       .dispatchers = 2,
+                                       .schedulers = 3,
+                                       .recurring = 4,
+                                       .paused_queues = 5,
+                                       .failed = UINT64_MAX},
+        };
+        struct answer read;
+
+        ck_assert_int_eq(answer_pass(&told, &read), 0);
+        const struct database_facts *facts = &read.diagnosis.database;
+        ck_assert_str_eq(facts->version, "15?4");
+        ck_assert(facts->read_only && facts->has_roles);
+        ck_assert_uint_eq(facts->forking, 1);
+        ck_assert_uint_eq(facts->dispatchers, 2);
+        ck_assert_uint_eq(facts->schedulers, 3);
+        ck_assert_uint_eq(facts->recurring, 4);
+        ck_assert_uint_eq(facts->paused_queues, 5);
+        ck_assert_uint_eq(facts->failed, UINT64_MAX);
         answer_expect_whole(&told);
 }
 
 /* The texts of the facts are arrays: one that is too long was written by somebody else. */
 TEST(a_text_of_a_server_has_a_bound)
 {
-        const struct answer told = {.kind = QUERY_DIAGNOSIS, .diagnosis.has_info = true};
+        const struct answer told = {.kind = QUERY_DIAGNOSIS, .diagnosis.redis.has_info = true};
         struct codec_writer writer = {0};
         struct answer read;
-        char text[sizeof(told.diagnosis.policy)] = "";
+        char text[sizeof(told.diagnosis.redis.policy)] = "";
 
         answer_write(&writer, 7, &told);
         const size_t texts = 5, flags = 1;

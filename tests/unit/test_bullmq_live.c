@@ -128,7 +128,7 @@ TEST(lists_processes_and_jobs)
         ck_assert_str_eq(answered.jobs.lists[0].jobs[0].class, "deliver");
         ck_assert_uint_eq(answered.jobs.lists[0].jobs[0].started_usec, 5 * SEC);
         ask(QUERY_DIAGNOSIS, NULL, 0);
-        ck_assert_uint_eq(answered.diagnosis.nameless, 1);
+        ck_assert_uint_eq(answered.diagnosis.redis.nameless, 1);
 }
 
 /* The cost of a poll does not grow with the number of workers. The queries arrive while a round is under way,

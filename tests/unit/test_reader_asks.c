@@ -76,23 +76,23 @@ TEST(a_server_is_asked_about_itself)
 {
         server_do("CONFIG SET maxmemory-policy allkeys-lru maxmemory 100mb");
         diagnose(false);
-        ck_assert(answered.diagnosis.has_info && answered.diagnosis.has_limit);
-        ck_assert(!answered.diagnosis.is_cluster && !answered.diagnosis.is_appending);
-        ck_assert_str_eq(answered.diagnosis.policy, "allkeys-lru");
-        ck_assert(answered.diagnosis.has_save);
-        ck_assert_str_eq(answered.diagnosis.min_replicas, "");
+        ck_assert(answered.diagnosis.redis.has_info && answered.diagnosis.redis.has_limit);
+        ck_assert(!answered.diagnosis.redis.is_cluster && !answered.diagnosis.redis.is_appending);
+        ck_assert_str_eq(answered.diagnosis.redis.policy, "allkeys-lru");
+        ck_assert(answered.diagnosis.redis.has_save);
+        ck_assert_str_eq(answered.diagnosis.redis.min_replicas, "");
         diagnose(true);
-        ck_assert_str_eq(answered.diagnosis.min_replicas, "0");
+        ck_assert_str_eq(answered.diagnosis.redis.min_replicas, "0");
 }
 
 TEST(what_a_server_refuses_is_quoted)
 {
         server_do("ACL SETUSER default -info -config|get");
         diagnose(true);
-        ck_assert(!answered.diagnosis.has_info && !answered.diagnosis.has_save);
-        ck_assert_ptr_nonnull(strstr(quoted_reveal(&answered.diagnosis.info_error), "NOPERM"));
-        ck_assert_ptr_nonnull(strstr(quoted_reveal(&answered.diagnosis.config_error), "NOPERM"));
-        ck_assert_str_eq(answered.diagnosis.min_replicas, "");
+        ck_assert(!answered.diagnosis.redis.has_info && !answered.diagnosis.redis.has_save);
+        ck_assert_ptr_nonnull(strstr(quoted_reveal(&answered.diagnosis.redis.info_error), "NOPERM"));
+        ck_assert_ptr_nonnull(strstr(quoted_reveal(&answered.diagnosis.redis.config_error), "NOPERM"));
+        ck_assert_str_eq(answered.diagnosis.redis.min_replicas, "");
 }
 
 TEST(queues_are_read_one_reading_at_a_time)

@@ -32,6 +32,8 @@ static int listener = -1, open_file = -1;
 static struct sockaddr_in address;
 static char folder[] = "/tmp/test_sandbox.XXXXXX", file_path[64];
 
+static const struct sandbox_needs redis_needs = {.network = true};
+
 static void setup(void)
 {
         socklen_t size = sizeof(address);
@@ -61,7 +63,7 @@ static int status_of(int (*function)(void))
 
         pid_t pid = fork();
         if (pid == 0) {
-                if (sandbox_limits() < 0 || sandbox_enter() < 0)
+                if (sandbox_limits() < 0 || sandbox_enter(&redis_needs) < 0)
                         _exit(NOT_ENTERED);
                 _exit(function());
         }
@@ -501,7 +503,7 @@ TEST(a_second_thread_would_keep_its_rights_and_is_refused)
 
                 if (pthread_create(&thread, NULL, wait_for_a_signal, NULL) != 0)
                         _exit(NOT_ENTERED);
-                _exit(-sandbox_enter());
+                _exit(-sandbox_enter(&redis_needs));
         }
         ck_assert_int_eq(waitpid(pid, &status, 0), pid);
         ck_assert(WIFEXITED(status));

@@ -24,7 +24,8 @@ struct redis_diagnosis {
         struct reader *reader;     /* the reader that was asked; NULL: no answer is pending */
         char *url;                 /* owned */
         struct error_report error; /* the text is "" if Redis has answered */
-        struct redis_facts facts;
+        struct answer_diagnosis facts;
+        const struct traits *traits; /* of the framework that keeps its data there */
         bool has_group;
 };
 
@@ -305,9 +306,16 @@ static void on_answer(struct answer *answer, void *userdata)
                 finish(diagnosis);
 }
 
-static void ask_redis(struct redis_diagnosis *redis, struct reader *reader)
+static void ask_redis(struct redis_diagnosis *redis, struct link *link)
 {
-        const struct query query = {.kind = QUERY_DIAGNOSIS, .numbers = {redis->has_group}};
+        struct reader *reader = link->reader;
+        const struct field host = QUERY_TEXT(links_host_name(link->links));
+        const struct query query = {
+                .kind = QUERY_DIAGNOSIS,
+                .numbers = {redis->has_group},
+                .texts = &host,
+                .n_texts = redis->traits->heartbeat == HEARTBEAT_DATABASE,
+        };
         const struct error_report *error = reader_error(reader);
         int r = reader_ask(reader, &query, on_answer, redis);
 
@@ -341,7 +349,8 @@ static void ask_servers(struct diagnosis *diagnosis)
                 diagnosis->servers[i].diagnosis = diagnosis;
                 WORLD_FOREACH_FLEET(links->world, fleet)
                         diagnosis->servers[i].has_group |= fleet->group && fleet->link == link;
-                ask_redis(&diagnosis->servers[i], link->reader);
+                diagnosis->servers[i].traits = link->framework->traits;
+                ask_redis(&diagnosis->servers[i], link);
         }
 }
 
@@ -360,7 +369,7 @@ static void report_redis(struct diagnosis *diagnosis, const struct problems *pro
                         doctor_redis(&diagnosis->findings, &(struct doctor_redis){
                                                                    .url = redis->url,
                                                                    .error = error,
-                                                                   .facts = &redis->facts,
+                                                                   .facts = &redis->facts.redis,
                                                                    .has_group = redis->has_group,
                                                            });
         }

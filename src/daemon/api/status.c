@@ -38,6 +38,7 @@ static const char *worker_evidence(const struct worker *worker, usec_t now)
                 [HEARTBEAT_REDIS] = "redis",
                 [HEARTBEAT_FILE] = "file",
                 [HEARTBEAT_NONE] = "proc",
+                [HEARTBEAT_DATABASE] = "database",
         };
 
         static_assert(ELEMENTSOF(places) == _HEARTBEAT_PLACE_MAX, "a word for each");

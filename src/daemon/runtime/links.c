@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Connections to Redis: one per server and framework that fleets use. */
+/* Connections to servers, Redis and databases; see the header. */
 #include "daemon/runtime/links.h"
 #include "daemon/runtime/proc_evidence.h"
 #include "frameworks/server_heartbeats.h"
@@ -189,11 +189,25 @@ static void on_done(struct heartbeats *heartbeats _unused_, void *userdata)
         wakeup_arm(link->links->wakeup);
 }
 
-static struct link *find_link(const struct links *links, const struct framework *framework, const char *url)
+static bool is_same(const char *a, const char *b)
 {
+        return !a || !b ? a == b : strcmp(a, b) == 0;
+}
+
+/* A reader of a database runs as the fleet's user, and is not shared with another user's fleets. */
+static const char *user_of_reader(const struct fleet_settings *fleet)
+{
+        return fleet_settings_need_database(fleet) ? fleet->user : NULL;
+}
+
+static struct link *find_link(const struct links *links, const struct fleet_settings *fleet)
+{
+        const struct framework *framework = framework_of(fleet->traits);
+        const char *url = settings_fleet_url(links->world->settings, fleet);
+
         FOREACH_POINTER(link, links->list, links->n)
-                if (link->framework == framework &&
-                    (!url || !link->url ? url == link->url : strcmp(link->url, url) == 0))
+                if (link->framework == framework && is_same(link->url, url) &&
+                    is_same(link->reader_user, user_of_reader(fleet)))
                         return link;
         return NULL;
 }
@@ -213,6 +227,7 @@ static struct link *free_link(struct link *link)
         heartbeats_free(link->heartbeats);
         reader_free(link->reader);
         free(link->url);
+        free(link->reader_user);
         free(link->server_text);
         free(link);
         return NULL;
@@ -224,7 +239,11 @@ DEFINE_CLEANUP(struct link *, free_link)
 static int make_reader(struct link *link, const struct redis_settings *settings)
 {
         struct reader_configuration configuration;
-        int r = reader_configuration_make(settings, link->url, link->framework->traits->id, &configuration);
+        unsigned framework = link->framework->traits->id;
+        int r = link->framework->traits->heartbeat == HEARTBEAT_DATABASE
+                        ? reader_configuration_make_database(settings, link->url ?: "", framework,
+                                                             &configuration)
+                        : reader_configuration_make(settings, link->url, framework, &configuration);
 
         if (r >= 0)
                 r = reader_files_read(&configuration);
@@ -235,7 +254,14 @@ static int make_reader(struct link *link, const struct redis_settings *settings)
         return r;
 }
 
-static int make_link(struct links *links, const struct framework *framework, const char *url)
+/* Copies a text that may be NULL. */
+static int copy(const char *text, char **ret)
+{
+        *ret = text ? strdup(text) : NULL;
+        return text && !*ret ? -ENOMEM : 0;
+}
+
+static int make_link(struct links *links, const struct fleet_settings *fleet)
 {
         static const struct heartbeats_ops ops = {
                 .host_name = host_name,
@@ -258,12 +284,14 @@ static int make_link(struct links *links, const struct framework *framework, con
         if (!list || !link)
                 return -ENOMEM;
         link->links = links;
-        link->framework = framework;
-        if (url && !(link->url = strdup(url)))
-                return -ENOMEM;
-        int r = make_reader(link, settings);
+        link->framework = framework_of(fleet->traits);
+        int r = copy(settings_fleet_url(links->world->settings, fleet), &link->url);
         if (r >= 0)
-                r = server_heartbeats_new(link->reader, framework, &ops, link, &link->heartbeats);
+                r = copy(user_of_reader(fleet), &link->reader_user);
+        if (r >= 0)
+                r = make_reader(link, settings);
+        if (r >= 0)
+                r = server_heartbeats_new(link->reader, link->framework, &ops, link, &link->heartbeats);
         if (r < 0)
                 return r;
         list[links->n++] = TAKE_PTR(link);
@@ -276,11 +304,9 @@ int links_make(struct links *links, const struct settings *settings)
 
         for (size_t i = 0; i < settings->n_fleets && r >= 0; i++) {
                 const struct fleet_settings *fleet = settings->fleets[i];
-                const struct framework *framework = framework_of(fleet->traits);
-                const char *url = settings_fleet_url(links->world->settings, fleet);
 
-                if (fleet_settings_need_redis(fleet) && !find_link(links, framework, url))
-                        r = make_link(links, framework, url);
+                if (fleet_settings_need_server(fleet) && !find_link(links, fleet))
+                        r = make_link(links, fleet);
         }
         return r;
 }
@@ -292,13 +318,12 @@ void links_join(struct links *links)
         size_t kept = 0;
 
         WORLD_FOREACH_FLEET(world, fleet) {
-                struct link *link = find_link(links, framework_of(fleet->settings->traits),
-                                              settings_fleet_url(world->settings, fleet->settings));
+                struct link *link = find_link(links, fleet->settings);
 
                 if (fleet->link)
                         continue;
-                if (!fleet_settings_need_redis(fleet->settings)) {
-                        /* A fleet without Redis has nothing to wait for. */
+                if (!fleet_settings_need_server(fleet->settings)) {
+                        /* A fleet without a server has nothing to wait for. */
                         observe_redis(fleet, true, now);
                         continue;
                 }

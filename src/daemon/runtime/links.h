@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Connections to Redis: one per server and framework that fleets use. */
+/* Connections to Redis and to databases: one per server and framework that fleets use, and for a database,
+ * one per user of the fleets. */
 #pragma once
 
 #include "daemon/runtime/proc_facts.h"
@@ -18,11 +19,12 @@ struct link_user {
         void (*end)(struct link_user *user);
 };
 
-/* A Redis as one framework uses it. fleet->link points here if the fleet's heartbeats are in this Redis. */
+/* A server as one framework uses it. fleet->link points here if the fleet's heartbeats are on this server. */
 struct link {
         struct links *links;
         const struct framework *framework;
         char *url;         /* NULL: the Sentinels of the settings name the server */
+        char *reader_user; /* whom the reader runs as; NULL: the user of all readers */
         char *server_text; /* the last master named by Sentinels; NULL: none yet */
         struct reader *reader;
         struct heartbeats *heartbeats;

@@ -156,7 +156,8 @@ static int add_removed(struct runtime *runtime, struct settings *settings, const
         removed->launch_hash = saved->launch_hash;
         if (traits->heartbeat_chosen)
                 removed->heartbeat = (int)saved->heartbeat;
-        if (saved->redis_url[0] != '\0' && !(removed->redis_url = strdup(saved->redis_url)))
+        char **url = fleet_settings_need_database(removed) ? &removed->database_url : &removed->redis_url;
+        if (saved->redis_url[0] != '\0' && !(*url = strdup(saved->redis_url)))
                 return -ENOMEM;
         int r = links_make(&runtime->links, settings);
         if (r >= 0)

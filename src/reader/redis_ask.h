@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* A query that a reader of Redis answers. One function for each kind of query starts the work, and a callback
+ * of redis/redis.h ends it. */
+#pragma once
+
+#include "frameworks/redis_format.h"
+#include "reader/ask.h"
+#include "redis/redis.h"
+#include "redis/redis_command.h"
+
+struct queue_reader;
+
+/* A reading of queues, whose reader keeps measures between queries. */
+struct queue_reading {
+        struct queue_reader *queue_reader; /* NULL: none yet; the backend frees it */
+        struct ask *ask;                   /* in progress; NULL: none */
+};
+
+/* What the queries use of the backend, as its first member. */
+struct redis_link {
+        struct redis *redis;
+        struct queue_reading queue_readings[2]; /* of all queues; of named ones */
+};
+
+/* Writes that the server refused a command, and quotes the error in reply. */
+void ask_quote_refusal(struct error_report *ret, const redisReply *reply);
+/* Returns true, after ending the ask, if reply is NULL (connection lost) or an error of the server. */
+bool ask_failed(struct ask *ask, const redisReply *reply);
+
+/* Sends a command and clears it. callback gets the ask as its userdata, later. If the command cannot be sent,
+ * the ask ends within this call. forbiddable: see redis_command_forbiddable(). */
+void ask_command(struct ask *ask, redis_reply_fn callback, struct redis_command *command, bool forbiddable);
+
+/* Returns the reading of named queues, or that of all queues. Owned by the backend. */
+struct queue_reading *ask_queue_reading(const struct ask *ask, bool named);
+
+/* The server of the ask: */
+struct redis *ask_redis(const struct ask *ask);
+const struct redis_format *ask_format(const struct ask *ask);
+const char *ask_namespace(const struct ask *ask); /* NULL: none */
+sd_event *ask_event(const struct ask *ask);
+
+/* Start the work of a query. Whatever happens, ask_done() or an ask_fail function is called exactly once,
+ * within this call or later. */
+void ask_heartbeat(struct ask *ask);
+void ask_work_list(struct ask *ask);
+void ask_scan(struct ask *ask);
+void ask_requeue(struct ask *ask);
+void ask_share(struct ask *ask);
+void ask_rollout(struct ask *ask);
+void ask_glance(struct ask *ask);
+void ask_scanners(struct ask *ask);
+void ask_scan_leave(struct ask *ask);
+void ask_roster(struct ask *ask);
+void ask_queues(struct ask *ask);
+void ask_jobs(struct ask *ask);
+void ask_diagnosis(struct ask *ask);

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* Runs a reader program; see the header.
+ *
+ * Descriptor 3 is a SOCK_SEQPACKET socket to sqmgr, and descriptor 4 one that brings connected sockets. */
+#include "reader/run.h"
+#include "base/macro.h"
+#include "reader/sandbox.h"
+#include "reader/server.h"
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+
+enum { FD_SQMGR = 3, FD_CONNECTIONS = 4 };
+
+struct run {
+        const struct reader_program *program;
+        sd_event *event;
+};
+
+static void on_end(void *userdata)
+{
+        const struct run *run = userdata;
+
+        (void)sd_event_exit(run->event, 0);
+}
+
+/* Enters the sandbox now that the files for TLS are loaded. */
+static int on_configured(const struct reader_configuration *configuration, void *userdata)
+{
+        const struct run *run = userdata;
+        struct sandbox_needs needs = {0};
+        int r = run->program->prepare(configuration, &needs);
+
+        return r < 0 ? r : sandbox_enter(&needs);
+}
+
+static bool is_socket(int fd)
+{
+        int type;
+        socklen_t size = sizeof(type);
+
+        return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_SEQPACKET;
+}
+
+static int run_loop(struct run *run)
+{
+        const struct reader_server_ops ops = {
+                .backend = run->program->backend, .on_end = on_end, .on_configured = on_configured};
+        struct reader_server *server;
+        int r = reader_server_new(run->event, FD_SQMGR, FD_CONNECTIONS, &ops, run, &server);
+
+        if (r < 0)
+                return r;
+        r = sd_event_loop(run->event);
+        reader_server_free(server);
+        return r;
+}
+
+int reader_run(const struct reader_program *program)
+{
+        struct run run = {.program = program};
+
+        if (!is_socket(FD_SQMGR) || !is_socket(FD_CONNECTIONS)) {
+                fprintf(stderr, "%s: only sqmgr starts this program\n", program_invocation_short_name);
+                return EXIT_FAILURE;
+        }
+        /* hiredis writes without MSG_NOSIGNAL. */
+        (void)signal(SIGPIPE, SIG_IGN);
+        /* Linux before 6.14 names a program that is executed by a descriptor after the descriptor's
+         * number. */
+        (void)prctl(PR_SET_NAME, program->name);
+        int r = sandbox_limits();
+        if (r >= 0)
+                r = sd_event_new(&run.event);
+        if (r >= 0)
+                r = run_loop(&run);
+        sd_event_unref(run.event);
+        return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
