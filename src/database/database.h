@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* A connection to one database. A driver (database/postgresql.c, database/sqlite.c) implements it; each reader
- * program links one of them.
+/* A connection to one database. A driver (database/postgresql.c, database/sqlite.c) implements it; each
+ * reader program links one of them.
  *
- * A batch is a list of statements that run in one transaction and, on PostgreSQL, in one round trip. One batch
- * runs at a time. The connection reconnects by itself. Text of the database is untrusted: its bounds are
- * DATABASE_ROWS_MAX and DATABASE_BYTES_MAX for a batch. */
+ * A batch is a list of statements that run in one transaction and, on PostgreSQL, in one round trip. One
+ * batch runs at a time. The connection reconnects by itself. Text of the database is untrusted: its bounds
+ * are DATABASE_ROWS_MAX and DATABASE_BYTES_MAX for a batch. */
 #pragma once
 
 #include "base/field.h"
@@ -19,7 +19,7 @@ struct database;
 #define DATABASE_ROWS_MAX  ((size_t)256 * 1024)
 #define DATABASE_BYTES_MAX ((size_t)32 * 1024 * 1024)
 
-/* Which database the driver that this program links is for. */
+/* The database that the linked driver is for. */
 extern const enum database_engine database_engine;
 
 enum database_state { DATABASE_CONNECTING, DATABASE_CONNECTED, DATABASE_DOWN, _DATABASE_STATE_MAX };
@@ -28,11 +28,12 @@ struct database_settings {
         const char *url;
         usec_t connect_timeout;
         usec_t command_timeout; /* of a batch, both in the server and here */
-        /* A statement that must succeed before the connection counts as up: the tables exist and can be read. */
+        /* A statement that must succeed before the connection counts as up: the tables exist and can be read.
+         */
         const char *probe;
 };
 
-/* One statement. Parameters are texts, $1 to $n in sql, each usable more than once; NULL: SQL NULL. */
+/* A statement. Parameters are texts, $1 to $n in sql, each usable more than once; NULL: SQL NULL. */
 struct database_statement {
         const char *sql;
         const char *const *parameters;
@@ -48,8 +49,8 @@ struct database_row {
 enum database_result {
         DATABASE_DONE,    /* all statements have run, and the transaction is committed */
         DATABASE_REFUSED, /* the database refused a statement; nothing was changed */
-        DATABASE_LOST,    /* the connection or the time ran out, or a bound was broken; a batch that writes may or
-                           * may not have been carried out */
+        DATABASE_LOST, /* the connection or the time ran out, or a bound was broken; a batch that writes may
+                        * or may not have been carried out */
 };
 
 struct database_ops {
@@ -66,8 +67,8 @@ struct database_batch_ops {
         void (*done)(enum database_result result, const struct error_report *error, void *userdata);
 };
 
-/* Connects as soon as the loop runs. settings are copied. Returns 0 with *ret, to be freed by database_free(); or
- * -errno. */
+/* Connects as soon as the loop runs. settings are copied. Returns 0 with *ret, to be freed by
+ * database_free(); or -errno. */
 int database_new(sd_event *event, const struct database_settings *settings, const struct database_ops *ops,
                  void *userdata, struct database **ret);
 /* Ends the batch in progress as DATABASE_LOST, from within this call. Accepts NULL. Returns NULL. */
@@ -76,8 +77,8 @@ struct database *database_free(struct database *database);
 /* Runs a batch. writes: the transaction may write; otherwise it is read-only. The statements must stay valid
  * during the call only, ops until done(). Returns 0; or without calling back: -ENOTCONN; -EBUSY while a batch
  * runs; or -ENOMEM. */
-int database_run(struct database *database, const struct database_statement *statements, size_t n, bool writes,
-                 const struct database_batch_ops *ops, void *userdata);
+int database_run(struct database *database, const struct database_statement *statements, size_t n,
+                 bool writes, const struct database_batch_ops *ops, void *userdata);
 
 enum database_state database_state(const struct database *database);
 const struct error_report *database_error(const struct database *database); /* NULL: no error */

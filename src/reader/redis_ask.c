@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the queries that a reader of Redis answers have in common; see the header. */
+/* Functions for the queries that a reader of Redis answers; see the header. */
 #include "reader/redis_ask.h"
 #include "queries/configuration.h"
 #include "reader/server.h"

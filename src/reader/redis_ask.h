@@ -16,7 +16,7 @@ struct queue_reading {
         struct ask *ask;                   /* in progress; NULL: none */
 };
 
-/* What the queries use of the backend, as its first member. */
+/* The part of the backend that the queries use: its first member. */
 struct redis_link {
         struct redis *redis;
         struct queue_reading queue_readings[2]; /* of all queues; of named ones */

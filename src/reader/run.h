@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the reader programs have in common: each is started by sqmgr, runs a server (reader/server.h) with its
+/* The common part of the reader programs: each is started by sqmgr, runs a server (reader/server.h) with its
  * backend, and enters its sandbox as soon as it is configured. */
 #pragma once
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a reader program still needs once it is in its sandbox. */
+/* The needs of a reader program once it is in its sandbox. */
 #pragma once
 
 #include <stdbool.h>

@@ -6,8 +6,8 @@
 #include "redis/connection.h"
 #include "base/macro.h"
 #include "io/clock.h"
+#include "io/resolve.h"
 #include "redis/reply_limit.h"
-#include "redis/resolve.h"
 #include "redis/tls.h"
 #include <fcntl.h>
 #include <hiredis/hiredis.h>

@@ -5,7 +5,7 @@
 #include <config.h>
 
 #if HAVE_TLS
-#include "redis/resolve.h"
+#include "io/resolve.h"
 #include "settings/settings.h"
 #include <hiredis/hiredis.h>
 #include <hiredis/hiredis_ssl.h>

@@ -6,7 +6,7 @@
 #include "io/clock.h"
 #include "redis/oversized.h"
 #include "redis/redis.h"
-#include "redis/resolve.h"
+#include "io/resolve.h"
 #include "redis_server.h"
 #include <sys/socket.h>
 #include <sys/un.h>

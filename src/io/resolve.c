@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Resolves a host name in a detached thread, which sends the answer through a socket. The thread shares no
  * memory: the caller may be gone long before the thread finishes. */
-#include "redis/resolve.h"
+#include "io/resolve.h"
 #include <netdb.h>
 #include <pthread.h>
 #include <signal.h>
