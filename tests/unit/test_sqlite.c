@@ -1,0 +1,615 @@
+/* SPDX-License-Identifier: MIT */
+/* The driver for SQLite, with files in a private folder: modes of the log, locks of others, limits, files
+ * that are damaged, hostile, replaced or missing. */
+/* promises: P5 P8 */
+#include "database/database.h"
+#include "database/sqlite_file.h"
+#include "loop.h"
+#include <dirent.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <sys/wait.h>
+
+#define PATIENCE (30 * USEC_PER_SEC)
+#define SHORT    (300 * USEC_PER_MSEC)
+
+static char folder[64], path[96], url[128];
+static struct database *database;
+static unsigned states[_DATABASE_STATE_MAX];
+static char why[512];
+
+/* What a batch gave. */
+static struct {
+        unsigned done;
+        enum database_result result;
+        char error[512];
+        char text[4096]; /* values: `statement:value,value;` */
+        size_t rows, bytes;
+        int stop; /* what row() returns */
+        bool frees;
+} got;
+
+static void on_state(struct database *whose _unused_, enum database_state state,
+                     const struct error_report *error, void *userdata _unused_)
+{
+        states[state]++;
+        snprintf(why, sizeof(why), "%s", error ? error->text : "");
+}
+
+static int on_row(size_t statement, const struct database_row *row, void *userdata _unused_)
+{
+        size_t used = strlen(got.text);
+
+        if (got.frees)
+                database = database_free(database);
+        used += (size_t)snprintf(got.text + used, sizeof(got.text) - used, "%zu:", statement);
+        for (size_t i = 0; i < row->n && used < sizeof(got.text); i++) {
+                const struct field *value = &row->values[i];
+
+                ck_assert(!value->text || value->text[value->len] == '\0');
+                used += (size_t)snprintf(got.text + used, sizeof(got.text) - used, "%s%.40s",
+                                         i == 0 ? "" : ",", value->text ?: "NULL");
+                got.bytes += value->len;
+        }
+        if (used < sizeof(got.text))
+                snprintf(got.text + used, sizeof(got.text) - used, ";");
+        got.rows++;
+        return got.stop;
+}
+
+static void on_done(enum database_result result, const struct error_report *error, void *userdata _unused_)
+{
+        ck_assert((result == DATABASE_DONE) == !error);
+        got.done++;
+        got.result = result;
+        snprintf(got.error, sizeof(got.error), "%s", error ? error->text : "");
+}
+
+static const struct database_batch_ops batch_ops = {.row = on_row, .done = on_done};
+
+/* As an application does: by a connection of its own, with what its own schema may hold. */
+static void execute(const char *sql)
+{
+        sqlite3 *handle;
+        char *message = NULL;
+
+        ck_assert_int_eq(sqlite3_open(path, &handle), SQLITE_OK);
+        ck_assert_int_eq(sqlite3_busy_timeout(handle, 10000), SQLITE_OK);
+        ck_assert_msg(sqlite3_exec(handle, sql, NULL, NULL, &message) == SQLITE_OK, "%s: %s", sql, message);
+        ck_assert_int_eq(sqlite3_close(handle), SQLITE_OK);
+}
+
+static void setup(void)
+{
+        ck_assert_int_ge(sd_event_new(&event), 0);
+        snprintf(folder, sizeof(folder), "/tmp/test_sqlite.XXXXXX");
+        ck_assert_ptr_nonnull(mkdtemp(folder));
+        snprintf(path, sizeof(path), "%s/queue.sqlite3", folder);
+        snprintf(url, sizeof(url), "sqlite3:%s", path);
+        memset(&got, 0, sizeof(got));
+        memset(states, 0, sizeof(states));
+        why[0] = '\0';
+        execute("CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT NOT NULL, at DATETIME);"
+                "INSERT INTO t VALUES (1, 'one', NULL), (2, 'two', '2026-11-27 06:00:00.123456')");
+}
+
+static void teardown(void)
+{
+        database = database_free(database);
+        sd_event_unref(event);
+}
+
+static void open_within(usec_t connect_timeout, usec_t command_timeout)
+{
+        const struct database_settings settings = {.url = url,
+                                                   .connect_timeout = connect_timeout,
+                                                   .command_timeout = command_timeout,
+                                                   .probe = "SELECT id, name FROM t LIMIT 1"};
+        static const struct database_ops ops = {.state = on_state};
+
+        ck_assert_int_eq(database_new(event, &settings, &ops, NULL, &database), 0);
+        ck_assert_int_eq(database_state(database), DATABASE_CONNECTING);
+}
+
+static void open_database(void)
+{
+        open_within(PATIENCE, PATIENCE);
+        run_until(states[DATABASE_CONNECTED] > 0);
+}
+
+static void run_list(const struct database_statement *statements, size_t n, bool writes)
+{
+        unsigned before = got.done;
+
+        got.text[0] = '\0';
+        ck_assert_int_eq(database_run(database, statements, n, writes, &batch_ops, NULL), 0);
+        ck_assert_uint_eq(got.done, before);
+        run_until(got.done > before);
+}
+
+static void run(const char *sql, bool writes)
+{
+        const struct database_statement statement = {.sql = sql};
+
+        run_list(&statement, 1, writes);
+}
+
+/* With each mode of the log. */
+static const char *const modes[] = {"PRAGMA journal_mode = DELETE", "PRAGMA journal_mode = WAL"};
+
+TEST_LOOP(a_batch_reads_values_as_texts, (int)ELEMENTSOF(modes))
+{
+        const char *const parameters[] = {"2", NULL, "two"};
+        const struct database_statement statements[] = {
+                {.sql = "SELECT id, name, at, $2, 1.5 FROM t WHERE id = $1 AND name = $3 AND $1 = '2'",
+                 .parameters = parameters,
+                 .n = 3},
+                {.sql = "SELECT count(*) FROM t"},
+                {.sql = "SELECT 1 WHERE 0"},
+        };
+
+        execute(modes[_i]);
+        open_database();
+        run_list(statements, ELEMENTSOF(statements), false);
+        ck_assert_int_eq(got.result, DATABASE_DONE);
+        ck_assert_str_eq(got.text, "0:2,two,2026-11-27 06:00:00.123456,NULL,1.5;1:2;");
+        ck_assert_uint_eq(database_connection_count(database), 1);
+        ck_assert(database_rtt_usec(database) > 0);
+}
+
+TEST_LOOP(a_batch_that_writes_is_carried_out_whole_or_not_at_all, (int)ELEMENTSOF(modes))
+{
+        const struct database_statement bad[] = {{.sql = "DELETE FROM t WHERE id = 1"},
+                                                 {.sql = "INSERT INTO t VALUES (2, 'again', NULL)"}};
+        const struct database_statement good[] = {
+                {.sql = "DELETE FROM t WHERE id = 1"},
+                {.sql = "INSERT INTO t VALUES (3, 'three', NULL) RETURNING id"}};
+
+        execute(modes[_i]);
+        open_database();
+        run_list(bad, ELEMENTSOF(bad), true);
+        ck_assert_int_eq(got.result, DATABASE_REFUSED);
+        ck_assert_int_eq(database_state(database), DATABASE_CONNECTED);
+        run("SELECT id FROM t", false);
+        ck_assert_str_eq(got.text, "0:1;0:2;");
+        run_list(good, ELEMENTSOF(good), true);
+        ck_assert_int_eq(got.result, DATABASE_DONE);
+        ck_assert_str_eq(got.text, "1:3;");
+        run("SELECT id FROM t", false);
+        ck_assert_str_eq(got.text, "0:2;0:3;");
+}
+
+/* What a batch may not do, even one that writes. */
+static const struct {
+        const char *sql;
+        bool writes;
+} forbidden[] = {
+        {"INSERT INTO t VALUES (4, 'four', NULL)", false},
+        {"DELETE FROM t", false},
+        {"ATTACH '/etc/passwd' AS other", true},
+        {"PRAGMA query_only = OFF", false},
+        {"PRAGMA writable_schema = ON", true},
+        {"CREATE TABLE other (id)", true},
+        {"CREATE TEMP TABLE other (id)", true},
+        {"DROP TABLE t", true},
+        {"DELETE FROM sqlite_schema", true},
+        {"SELECT load_extension('/tmp/x.so')", true},
+        {"VACUUM", true},
+        {"COMMIT; BEGIN", true},
+        {"SELECT * FROM no_such_table", false},
+        {"WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n", false},
+};
+
+TEST_LOOP(a_batch_does_nothing_but_read_and_change_rows, (int)ELEMENTSOF(forbidden))
+{
+        open_database();
+        run(forbidden[_i].sql, forbidden[_i].writes);
+        ck_assert_msg(got.result != DATABASE_DONE, "%s", forbidden[_i].sql);
+        run_until(database_state(database) == DATABASE_CONNECTED);
+        run("SELECT id FROM t", false);
+        ck_assert_str_eq(got.text, "0:1;0:2;");
+}
+
+TEST(one_batch_runs_at_a_time_and_none_without_a_connection)
+{
+        const struct database_statement statement = {.sql = "SELECT 1"};
+
+        open_within(PATIENCE, PATIENCE);
+        ck_assert_int_eq(database_run(database, &statement, 1, false, &batch_ops, NULL), -ENOTCONN);
+        run_until(states[DATABASE_CONNECTED] > 0);
+        ck_assert_int_eq(database_run(database, &statement, 1, false, &batch_ops, NULL), 0);
+        ck_assert_int_eq(database_run(database, &statement, 1, false, &batch_ops, NULL), -EBUSY);
+        database = database_free(database);
+        ck_assert_uint_eq(got.done, 1);
+        ck_assert_int_eq(got.result, DATABASE_LOST);
+}
+
+TEST(a_row_may_end_the_batch_or_the_connection)
+{
+        open_database();
+        got.stop = -EBADMSG;
+        run("SELECT id FROM t", false);
+        ck_assert_int_eq(got.result, DATABASE_LOST);
+        ck_assert_uint_eq(got.rows, 1);
+        run_until(database_connection_count(database) == 2);
+        got.stop = 0;
+        got.frees = true;
+        const char *const parameters[] = {"1"};
+        const struct database_statement statement = {
+                .sql = "SELECT id FROM t WHERE id >= $1", .parameters = parameters, .n = 1};
+        run_list(&statement, 1, false);
+        ck_assert_ptr_null(database);
+        ck_assert_uint_eq(got.rows, 2);
+        ck_assert_int_eq(got.result, DATABASE_LOST);
+}
+
+/* What takes too many rows or bytes. */
+static const char *const floods[] = {
+        "SELECT a.id FROM big a, big b, big c, big d, big e, big f",
+        "SELECT hex(zeroblob(9000000)) FROM t",
+        "SELECT hex(zeroblob(20000000))",
+        "SELECT name FROM big ORDER BY name || id",
+};
+
+TEST_LOOP(rows_and_bytes_are_bounded, (int)ELEMENTSOF(floods))
+{
+        execute("CREATE TABLE big (id INTEGER PRIMARY KEY, name TEXT);"
+                "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 10)"
+                "INSERT INTO big SELECT i, hex(zeroblob(8000000)) FROM n");
+        open_database();
+        run(floods[_i], false);
+        ck_assert_msg(got.result != DATABASE_DONE, "%s", floods[_i]);
+        ck_assert_msg(got.rows <= DATABASE_ROWS_MAX && got.bytes <= DATABASE_BYTES_MAX, "%s", floods[_i]);
+        run_until(database_state(database) == DATABASE_CONNECTED);
+        run("SELECT id FROM t", false);
+        ck_assert_int_eq(got.result, DATABASE_DONE);
+}
+
+/* Holds a lock in a process of its own until it is killed. */
+static pid_t hold(const char *sql)
+{
+        int pipe_fds[2];
+        char byte;
+
+        ck_assert_int_eq(pipe(pipe_fds), 0);
+        pid_t pid = fork();
+        if (pid == 0) {
+                sqlite3 *handle;
+
+                if (sqlite3_open(path, &handle) != SQLITE_OK ||
+                    sqlite3_exec(handle, sql, NULL, NULL, NULL) != SQLITE_OK ||
+                    write(pipe_fds[1], "x", 1) != 1)
+                        _exit(1);
+                (void)pause();
+                _exit(0);
+        }
+        ck_assert_int_gt(pid, 0);
+        close_fd(pipe_fds[1]);
+        ck_assert_int_eq(read(pipe_fds[0], &byte, 1), 1);
+        close_fd(pipe_fds[0]);
+        return pid;
+}
+
+static void release(pid_t pid)
+{
+        ck_assert_int_eq(kill(pid, SIGKILL), 0);
+        ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+}
+
+TEST(a_writer_keeps_readers_of_a_file_in_wal_mode_from_nothing)
+{
+        execute(modes[1]);
+        pid_t pid = hold("BEGIN IMMEDIATE; UPDATE t SET name = 'changed'");
+        open_within(PATIENCE, SHORT);
+        run_until(states[DATABASE_CONNECTED] > 0);
+        run("SELECT name FROM t", false);
+        ck_assert_str_eq(got.text, "0:one;0:two;");
+        run("UPDATE t SET name = 'x'", true);
+        ck_assert_int_eq(got.result, DATABASE_LOST);
+        ck_assert(strstr(got.error, "locked"));
+        release(pid);
+        run_until(database_state(database) == DATABASE_CONNECTED);
+        run("SELECT name FROM t", false);
+        ck_assert_str_eq(got.text, "0:one;0:two;");
+}
+
+TEST(a_lock_on_the_whole_file_is_waited_for_as_long_as_the_time_limit)
+{
+        pid_t pid = hold("BEGIN EXCLUSIVE; UPDATE t SET name = 'changed'");
+
+        open_within(SHORT, SHORT);
+        run_until(states[DATABASE_DOWN] > 0);
+        ck_assert(strstr(why, "locked"));
+        release(pid);
+        run_until(states[DATABASE_CONNECTED] > 0);
+        run("SELECT name FROM t", false);
+        ck_assert_str_eq(got.text, "0:one;0:two;");
+}
+
+TEST(statements_end_at_the_time_limit)
+{
+        execute("CREATE TABLE n (i INTEGER);"
+                "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 3000)"
+                "INSERT INTO n SELECT i FROM n");
+        open_within(PATIENCE, SHORT);
+        run_until(states[DATABASE_CONNECTED] > 0);
+        run("SELECT count(*) FROM n a, n b, n c, n d, n e WHERE a.i + b.i + c.i + d.i + e.i = 1", false);
+        ck_assert_int_eq(got.result, DATABASE_LOST);
+        ck_assert(strstr(got.error, "time limit"));
+        ck_assert_uint_eq(states[DATABASE_DOWN], 1);
+        run_until(database_state(database) == DATABASE_CONNECTED);
+        ck_assert_uint_eq(database_connection_count(database), 2);
+}
+
+/* What another user has put in the place of the table. */
+static const char *const schemas[] = {
+        "CREATE VIEW t AS WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n)"
+        "  SELECT i AS id, i AS name, i AS at FROM n",
+        "CREATE VIEW t AS SELECT 1 AS id, 'x' AS name, NULL AS at",
+        "CREATE VIRTUAL TABLE t USING fts4(id, name, at)",
+        "CREATE TABLE t (name TEXT)",
+        "CREATE TABLE t (a TEXT, id INTEGER AS (length(hex(zeroblob(400000000)))), name TEXT);"
+        "INSERT INTO t(a) VALUES ('x')",
+};
+
+TEST_LOOP(a_hostile_schema_costs_a_refusal, (int)ELEMENTSOF(schemas))
+{
+        execute("DROP TABLE t");
+        execute(schemas[_i]);
+        open_within(PATIENCE, SHORT);
+        run_until(states[DATABASE_DOWN] > 0);
+        ck_assert_uint_eq(states[DATABASE_CONNECTED], 0);
+        ck_assert_str_ne(why, "");
+}
+
+TEST(triggers_and_foreign_keys_run_nothing)
+{
+        execute("CREATE TABLE log (id INTEGER);"
+                "CREATE TRIGGER grow AFTER UPDATE ON t BEGIN INSERT INTO log VALUES (1); END;"
+                "CREATE TABLE child (id INTEGER REFERENCES t(id) ON DELETE CASCADE);"
+                "INSERT INTO child VALUES (1)");
+        open_database();
+        run("UPDATE t SET name = 'x'", true);
+        ck_assert_int_eq(got.result, DATABASE_DONE);
+        run("DELETE FROM t WHERE id = 1", true);
+        ck_assert_int_eq(got.result, DATABASE_DONE);
+        run("SELECT (SELECT count(*) FROM log), (SELECT count(*) FROM child)", false);
+        ck_assert_str_eq(got.text, "0:0,1;");
+}
+
+/* Foreign parts of a schema are no reason to refuse the file. */
+TEST(other_parts_of_the_schema_do_no_harm)
+{
+        execute("CREATE VIRTUAL TABLE search USING fts4(body); CREATE VIEW v AS SELECT * FROM t;"
+                "CREATE TABLE g (a TEXT, b TEXT AS (upper(a)) STORED CHECK (length(a) < 9));"
+                "CREATE INDEX i ON g (lower(a)); CREATE TRIGGER r AFTER INSERT ON g BEGIN SELECT 1; END");
+        open_database();
+        run("SELECT id FROM t", false);
+        ck_assert_str_eq(got.text, "0:1;0:2;");
+}
+
+TEST(a_file_that_is_missing_is_down_and_is_not_made)
+{
+        ck_assert_int_eq(unlink(path), 0);
+        open_within(PATIENCE, PATIENCE);
+        run_until(states[DATABASE_DOWN] > 0);
+        ck_assert(strstr(why, "No such file"));
+        ck_assert_int_lt(access(path, F_OK), 0);
+        execute("CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT)");
+        run_until(states[DATABASE_CONNECTED] > 0);
+}
+
+TEST(a_file_that_is_replaced_is_down_and_opened_again)
+{
+        char other[128];
+
+        open_database();
+        snprintf(other, sizeof(other), "%s.new", path);
+        ck_assert_int_eq(rename(path, other), 0);
+        execute("CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT); INSERT INTO t VALUES (7, 'seven')");
+        run("SELECT id FROM t", false);
+        ck_assert_int_eq(got.result, DATABASE_LOST);
+        ck_assert_str_eq(got.text, "");
+        ck_assert_uint_eq(states[DATABASE_DOWN], 1);
+        ck_assert(strstr(why, "replaced"));
+        run_until(states[DATABASE_CONNECTED] == 2);
+        run("SELECT id FROM t", false);
+        ck_assert_str_eq(got.text, "0:7;");
+        ck_assert_int_eq(unlink(path), 0);
+        run("SELECT id FROM t", false);
+        ck_assert_int_eq(got.result, DATABASE_LOST);
+}
+
+/* The sandbox of the process is for the folder that was there as it began. */
+TEST(a_folder_that_is_replaced_ends_the_process)
+{
+        char other[96];
+        int code;
+
+        open_database();
+        snprintf(other, sizeof(other), "%s.old", folder);
+        ck_assert_int_eq(rename(folder, other), 0);
+        ck_assert_int_eq(mkdir(folder, 0700), 0);
+        run("SELECT id FROM t", false);
+        ck_assert_int_eq(got.result, DATABASE_LOST);
+        run_until(sd_event_get_state(event) == SD_EVENT_FINISHED);
+        ck_assert_int_ge(sd_event_get_exit_code(event, &code), 0);
+        ck_assert_int_eq(code, 0);
+        ck_assert_int_eq(rmdir(folder), 0);
+        ck_assert_int_eq(rename(other, folder), 0);
+}
+
+/* Contents of a file that is no database of SQLite, or no longer. */
+static void damage(int how)
+{
+        char garbage[8192];
+        int fd;
+
+        memset(garbage, 0x5a, sizeof(garbage));
+        switch (how) {
+        case 0: /* no database */
+                unit_write_file(folder, "queue.sqlite3", "this is no database, and never was one\n");
+                break;
+        case 1: /* a directory */
+                ck_assert_int_eq(unlink(path), 0);
+                ck_assert_int_eq(mkdir(path, 0700), 0);
+                break;
+        case 2: /* what would make a reader wait */
+                ck_assert_int_eq(unlink(path), 0);
+                ck_assert_int_eq(mkfifo(path, 0600), 0);
+                break;
+        case 3: /* empty */
+                ck_assert_int_eq(truncate(path, 0), 0);
+                break;
+        case 4: /* pages of garbage behind a header that is right */
+                fd = open(path, O_WRONLY | O_CLOEXEC);
+                ck_assert_int_ge(fd, 0);
+                ck_assert_int_eq(pwrite(fd, garbage, 3000, 100), 3000);
+                ck_assert_int_eq(pwrite(fd, garbage, sizeof(garbage), 4096), sizeof(garbage));
+                close_fd(fd);
+                break;
+        default:
+                ck_assert_int_eq(truncate(path, 4096), 0);
+                break;
+        }
+}
+
+TEST_LOOP(a_damaged_file_is_down, 6)
+{
+        damage(_i);
+        open_within(PATIENCE, SHORT);
+        run_until(states[DATABASE_DOWN] > 0);
+        ck_assert_uint_eq(states[DATABASE_CONNECTED], 0);
+        ck_assert_str_ne(why, "");
+}
+
+TEST(a_file_that_is_damaged_meanwhile_is_down)
+{
+        open_database();
+        damage(4);
+        run("SELECT name FROM t", false);
+        ck_assert_int_eq(got.result, DATABASE_LOST);
+        ck_assert_uint_eq(states[DATABASE_DOWN], 1);
+}
+
+static size_t count_files(void)
+{
+        DIR *directory = opendir(folder);
+        size_t n = 0;
+
+        ck_assert_ptr_nonnull(directory);
+        while (readdir(directory))
+                n++;
+        ck_assert_int_eq(closedir(directory), 0);
+        return n - 2;
+}
+
+TEST_LOOP(between_batches_nothing_is_left_beside_the_file, (int)ELEMENTSOF(modes))
+{
+        execute(modes[_i]);
+        open_database();
+        run("UPDATE t SET name = 'x'", true);
+        ck_assert_int_eq(got.result, DATABASE_DONE);
+        ck_assert_uint_eq(count_files(), 1);
+        /* Only a file that nobody else has open leaves WAL mode. */
+        execute("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE; COMMIT");
+        run("SELECT name FROM t", false);
+        ck_assert_str_eq(got.text, "0:x;0:x;");
+}
+
+/* Runs as a user that may only read. Returns the status of the process, 0 if all is as it should be. */
+static int read_only_child(void)
+{
+        if (setgid(65534) < 0 || setuid(65534) < 0 || sd_event_new(&event) < 0)
+                return 90;
+        open_within(PATIENCE, SHORT);
+        run_until(states[DATABASE_CONNECTED] + states[DATABASE_DOWN] > 0);
+        if (states[DATABASE_CONNECTED] == 0)
+                return 91;
+        run("SELECT name FROM t", false);
+        if (strcmp(got.text, "0:one;0:two;") != 0)
+                return 92;
+        run("UPDATE t SET name = 'x'", true);
+        return got.result == DATABASE_REFUSED ? 0 : 93;
+}
+
+TEST_LOOP(who_may_not_write_the_file_reads_it_and_makes_none, 2 * (int)ELEMENTSOF(modes))
+{
+        int status;
+
+        if (geteuid() != 0)
+                return;
+        execute(modes[_i / 2]);
+        /* Even where anybody may make files. */
+        ck_assert_int_eq(chmod(folder, _i % 2 == 0 ? 0755 : 0777), 0);
+        ck_assert_int_eq(chmod(path, 0644), 0);
+        /* Without a process that has it open, a file in WAL mode has no log to read. */
+        pid_t holder = hold("SELECT * FROM t; BEGIN; SELECT * FROM t");
+        size_t before = count_files();
+        pid_t pid = fork();
+        if (pid == 0)
+                _exit(read_only_child());
+        ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+        ck_assert_int_eq(status, 0);
+        ck_assert_uint_eq(count_files(), before);
+        release(holder);
+}
+
+TEST(a_path_may_have_characters_that_mean_something_in_a_uri)
+{
+        char other[160];
+
+        snprintf(other, sizeof(other), "%s/a?b#c%%20d.sqlite3", folder);
+        ck_assert_int_eq(rename(path, other), 0);
+        snprintf(url, sizeof(url), "sqlite3:%s/a%%3Fb%%23c%%2520d.sqlite3", folder);
+        struct sqlite_path made;
+        struct sqlite_file file;
+        struct error_report error;
+
+        ck_assert_int_eq(sqlite_path_make(url, &made), 0);
+        ck_assert_str_eq(made.path, other);
+        ck_assert_str_eq(made.folder, folder);
+        ck_assert_int_eq(sqlite_file_open(&file, &made, PATIENCE, false, &error), 0);
+        sqlite_file_close(&file);
+        sqlite3 *handle;
+        ck_assert_int_eq(sqlite3_open_v2(made.uri, &handle, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL),
+                         SQLITE_OK);
+        ck_assert_str_eq(sqlite3_db_filename(handle, "main"), other);
+        ck_assert_int_eq(sqlite3_close(handle), SQLITE_OK);
+        sqlite_path_clear(&made);
+}
+
+TEST(the_folder_is_the_one_that_links_lead_to)
+{
+        char link[96], real[96], linked[128];
+        struct sqlite_path made;
+
+        snprintf(real, sizeof(real), "%.60s/shared", folder);
+        ck_assert_int_eq(mkdir(real, 0700), 0);
+        snprintf(linked, sizeof(linked), "%s/db", real);
+        ck_assert_int_eq(rename(path, linked), 0);
+        ck_assert_int_eq(symlink(linked, path), 0);
+        ck_assert_int_eq(sqlite_path_make(url, &made), 0);
+        ck_assert_str_eq(made.folder, real);
+        ck_assert(!sqlite_path_has_moved(&made));
+        ck_assert_int_eq(unlink(path), 0);
+        ck_assert(sqlite_path_has_moved(&made));
+        sqlite_path_clear(&made);
+        snprintf(link, sizeof(link), "sqlite3:%s/none/db", folder);
+        ck_assert_int_eq(sqlite_path_make(link, &made), 0);
+        ck_assert_ptr_null(made.folder);
+        ck_assert(!sqlite_path_has_moved(&made));
+        sqlite_path_clear(&made);
+}
+
+TEST(a_url_of_another_engine_is_refused)
+{
+        const struct database_settings settings = {.url = "postgresql://localhost/x", .probe = "SELECT 1"};
+        static const struct database_ops ops = {.state = on_state};
+        struct database *none;
+
+        ck_assert_int_eq(database_new(event, &settings, &ops, NULL, &none), -EINVAL);
+        ck_assert_int_eq(database_engine, DATABASE_SQLITE);
+}
+
+TEST_MAIN("sqlite", .each = {setup, teardown}, .timeout_seconds = 120)
