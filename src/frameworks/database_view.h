@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the rows of one batch say: workers with their heartbeats, the jobs they run, and the queues. Pure. */
+/* What the rows of one batch say: the workers with their heartbeats, the jobs that they run, and the queues.
+ * Pure. */
 #pragma once
 
 #include "database/database.h"
@@ -7,35 +8,71 @@
 #include "model/queues.h"
 #include "model/worker.h"
 
-/* A worker, found by its identity. */
+struct database_format; /* frameworks/database_format.h */
+
+/* The part of a worker's metadata or state that is read. Longer ones are damaged. */
+#define DATABASE_DOCUMENT_MAX      8192
+#define DATABASE_DOCUMENT_MAX_TEXT "8192"
+
+/* A worker. */
 struct database_process {
         char *identity; /* owned: HOST:PID:... */
         size_t host_len;
         pid_t pid;
         struct heartbeat heartbeat;
-        char *queues; /* owned: a list as in struct heartbeat_info; NULL: none */
-        size_t queues_len;
+        char *queues; /* owned: names as in struct heartbeat_info; NULL: none */
+        size_t queues_length;
 };
 
-/* A worker has at most this many bytes of metadata or state; longer ones are read as damaged. */
-#define DATABASE_DOCUMENT_MAX ((size_t)16 * 1024)
+/* The jobs of a worker whose jobs are asked for. */
+struct database_work {
+        const char *identity; /* borrowed */
+        struct job_list list;
+};
 
 struct database_view {
+        const struct database_format *format;
         struct database_process *processes; /* owned; sorted by identity after database_view_sort() */
-        size_t n_processes, allocated;
-        struct queues *queues;    /* owned */
-        struct job_list *jobs;    /* owned by the caller: one for each of identities, sorted alike */
-        const char **identities;  /* whose jobs are asked for; sorted */
-        size_t n_identities;
+        size_t n_processes, processes_allocated;
+        struct database_work *works; /* owned; sorted by identity after database_view_sort_works() */
+        size_t n_works, works_allocated;
+        struct queues queues; /* owned; queues_sort() is the caller's */
 };
 
 void database_view_clear(struct database_view *view);
+
+/* Adds a worker, of which identity is `host:pid:rest`. A worker that sqmgr could not identify is left out.
+ * Returns 0 with *ret, valid until the next call, or NULL; or -ENOMEM. */
+int database_view_add(struct database_view *view, const struct field *host, const struct field *pid,
+                      const struct field *rest, struct database_process **ret);
+/* Adds queue names to a worker: each name of a list that is separated by commas, without spaces around it. Names
+ * that the worker has already are left out, and those beyond HEARTBEAT_QUEUES_MAX. Returns 0 or -ENOMEM. */
+int database_process_add_queues(struct database_process *process, const char *names, size_t length);
+/* Adds one name as it is. */
+int database_process_add_queue(struct database_process *process, const char *name, size_t length);
 void database_view_sort(struct database_view *view);
 /* Returns the worker, after database_view_sort(); NULL: none. */
-const struct database_process *database_view_find(const struct database_view *view, const char *identity);
+struct database_process *database_view_find(const struct database_view *view, const char *identity);
 
-/* Reads columns of a row. An absent column is NULL. */
+/* Has the jobs of a worker read. identity must stay valid. Returns 0; -EEXIST: they are asked for already; or
+ * -ENOMEM. */
+int database_view_ask_work(struct database_view *view, const char *identity);
+/* Returns the work of an identity; NULL: not asked for. */
+struct database_work *database_view_find_work(const struct database_view *view, const char *identity);
+
+/* Takes a row of DATABASE_JOBS, DATABASE_QUEUES or DATABASE_COUNTS. A row that is not understood adds nothing, or is
+ * counted as unknown. Returns 0 or -ENOMEM. */
+int database_view_take_job(struct database_view *view, const struct database_row *row);
+int database_view_take_queue(struct database_view *view, const struct database_row *row);
+int database_view_take_counts(struct database_view *view, const struct database_row *row);
+
+/* Sums the queues whose names match pattern into queue: sizes, and the largest latency of those that are not
+ * paused. queue is paused if all of them are. */
+void database_view_sum(const struct database_view *view, const char *pattern, struct queue *queue);
+
+/* Read a column of a row. A column that the row does not have is NULL. */
 struct field database_row_text(const struct database_row *row, size_t column);
+/* Returns false if the column is no number, or one above max. */
 bool database_row_number(const struct database_row *row, size_t column, uint64_t max, uint64_t *ret);
-/* Microseconds since 1970, or a text of Rails in SQLite: `2026-11-22 10:45:09.123456`, in UTC. */
+/* Reads microseconds since 1970, or a text as Rails writes it to SQLite: `2026-11-22 10:45:09.123456`, in UTC. */
 bool database_row_time(const struct database_row *row, size_t column, uint64_t *ret_usec);
