@@ -221,8 +221,8 @@ void doctor_database(struct findings *findings, const struct doctor_database *da
                 findings_add(
                         findings, FINDING_WARNING, about,
                         "Retry the jobs, and set rescue_jobs = requeue to have sqmgr re-enqueue such jobs",
-                        "%s failed %llu job%s in the last hour because their process died", title,
-                        (unsigned long long)facts->failed, plural(facts->failed));
+                        "jobs that %s failed in the last hour because their process died: %llu", title,
+                        (unsigned long long)facts->failed);
         if (findings->n == before)
                 findings_add(findings, FINDING_OK, about, NULL, "reachable%s%s",
                              facts->version[0] != '\0' ? ", version " : "", facts->version);

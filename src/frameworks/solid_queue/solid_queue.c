@@ -25,6 +25,7 @@ const struct traits solid_queue_traits = {
         .quiet_is_stop = true,
         .has_work_list = true,
         .can_rescue = true,
+        .jobs_stay = true,
         .reports_busy = true,
         .reports_queues = true,
         .heartbeat = HEARTBEAT_DATABASE,
