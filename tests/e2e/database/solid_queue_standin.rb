@@ -429,8 +429,17 @@ def load_schema(file)
   File.read(file).gsub(/^--.*$/, "").split(/;\s*$/).map(&:strip).reject(&:empty?).each { |sql| ActiveRecord::Base.connection.execute(sql) }
 end
 
+module SolidQueue
+  # sqmgr's preloading begins here.
+  class Supervisor
+    def self.start(mode:) = ::Supervisor.new(mode).start # supervisor.rb:11
+  end
+end
+
 case ARGV.shift
-when "start" then Supervisor.new((ARGV[ARGV.index("--mode") + 1] if ARGV.include?("--mode")) || ENV["SOLID_QUEUE_SUPERVISOR_MODE"] || "fork").start
+when "start"
+  mode = ARGV[ARGV.index("--mode") + 1] if ARGV.include?("--mode") # cli.rb:30
+  SolidQueue::Supervisor.start(mode: mode || ENV["SOLID_QUEUE_SUPERVISOR_MODE"] || "fork")
 when "enqueue" then enqueue(*ARGV)
 when "schema" then load_schema(ARGV[0])
 else abort("Usage: solid_queue_standin.rb start|enqueue|schema ...")
