@@ -15,7 +15,8 @@
 /* Memory of SQLite in this process: one value of DATABASE_BYTES_MAX, and a copy that a function made of it,
  * with some to spare. */
 #define HEAP_MAX_BYTES ((sqlite3_int64)128 << 20)
-/* Instructions of SQLite's machine between two looks at the clock. Most take far less than a microsecond. */
+/* Instructions of SQLite's machine between two readings of the clock. Most take far less than a microsecond.
+ */
 #define CLOCK_INSTRUCTIONS 1000
 #define BUSY_MSEC          10
 

@@ -39,8 +39,8 @@ bool sqlite_path_has_moved(const struct sqlite_path *path);
 
 /* Opens a file that exists. Where the user of this process may not write, the file is opened to be read, and
  * no log is made beside it. Locks of others are waited for, and statements run, for timeout at most.
- * writes: statements may change rows of tables; otherwise nothing. file must stay in its place until it is
- * closed. Returns 0; or -EIO with the error. */
+ * writes: statements may change rows of tables; otherwise nothing. *file must not be moved in memory until it
+ * is closed. Returns 0; or -EIO with the error. */
 int sqlite_file_open(struct sqlite_file *file, const struct sqlite_path *path, usec_t timeout, bool writes,
                      struct error_report *error);
 void sqlite_file_close(struct sqlite_file *file);
