@@ -28,6 +28,7 @@ const struct traits solid_queue_traits = {
         .jobs_stay = true,
         .reports_busy = true,
         .reports_queues = true,
+        .can_preload = true,
         .heartbeat = HEARTBEAT_DATABASE,
         /* process_heartbeat_interval and process_alive_threshold. */
         .sent_usec = 60 * USEC_PER_SEC,
