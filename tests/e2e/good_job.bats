@@ -122,3 +122,63 @@ running_are() { [ "$(running)" = "$1" ]; }
         wait_until 60 running_are 0
         nothing_lost 4 "$(records sent)"
 }
+
+@test "good_job: autoscaling: a worker is added while jobs wait, and removed after scale_down_after" {
+        [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes a minute'
+        job_fleet 1 'active_process_max = 2' 'latency_target = 5s' 'scale_down_after = 20s'
+        send 150 Nap 0.5
+        wait_until 60 fleet_is '.target == 2 and .active == 2'
+        wait_until 60 recorded "done" 150
+        wait_until 90 fleet_is '.target == 1 and .active == 1 and (.workers | length) == 1'
+        nothing_lost 150
+        not grep -qE 'SIGKILL|exited with status [1-9]' "$folder/sqmgr.log"
+}
+
+# A restart of the database releases the locks of all running jobs: GoodJob itself runs them again.
+running_jobs() { sql 'select id from good_jobs where locked_by_id is not null and finished_at is null'; }
+kill_busy_worker() { # its jobs are added to `cut`
+        local victim
+        victim=$(fleet '[.workers[] | select(.state == "active" and .busy > 1)][0].pid')
+        [ "$victim" != null ] || return 1
+        kill -STOP "$victim"
+        cut+=$(sql "select j.id from good_jobs j join good_job_processes p on p.id = j.locked_by_id
+                where p.state->>'pid' = '$victim' and j.finished_at is null")$'\n'
+        kill -KILL "$victim"
+}
+
+@test "good_job: 200 jobs of 1 to 30 s: two restarts, a memory replacement, two kills, a restart of the database" {
+        [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes five minutes'
+        worker_environment='STALE_INTERVAL=1 GOOD_JOB_POLL_INTERVAL=1 GOOD_JOB_MAX_THREADS=5'
+        job_fleet 4 'memory_threshold = 300M' 'backoff_max = 1s'
+        cut=
+        send 100 Nap 1-30
+        wait_until 20 fleet_is '[.workers[].busy] | add > 15'
+        run -0 sqmgrctl restart --wait --timeout 180s
+        wait_until 60 kill_busy_worker
+        send 1 Leak 320 "$folder/release"
+        replaced() { any_event '.event == "quiet" and .reason == "memory"'; }
+        wait_until 180 replaced
+        touch "$folder/release"
+        send 99 Nap 1-30
+        wait_until 60 fleet_is '.active == 4 and ([.workers[].busy] | add > 15)'
+        unlocked=$(running_jobs)
+        kill_postgresql
+        restart_postgresql
+        wait_until 60 redis_state_is connected
+        # Those that began just before the end of the database.
+        unlocked+=$'\n'$(running_jobs)
+        wait_until 60 fleet_is '.active == 4'
+        run -0 sqmgrctl restart --wait --timeout 180s
+        wait_until 120 kill_busy_worker
+        all_done() { [ "$(records "done" | sort -u | wc -l)" = 200 ] && [ "$(sql 'select count(*) from good_jobs where finished_at is not null')" = 200 ]; }
+        wait_until 400 all_done
+        wait_until 60 fleet_is '.active == 4 and all(.workers[]; .busy == 0)'
+        twice=$(begun_twice)
+        for job in $twice; do
+                echo "# begun twice: $job ($(grep -qx "$job" <<<"$cut" && echo 'its worker was killed' ||
+                        echo 'it lost its lock with the database'))" >&3
+        done
+        nothing_lost 200 "$cut"$'\n'"$unlocked"
+        [ -z "$(comm -13 <(sort -u <<<"$cut"$'\n'"$unlocked") <(sort -u <<<"$twice"))" ]
+        not any_event '.event == "killed" or .event == "hung"'
+}

@@ -34,9 +34,9 @@ read_grants='grant select on solid_queue_processes, solid_queue_claimed_executio
         solid_queue_ready_executions, solid_queue_scheduled_executions, solid_queue_failed_executions,
         solid_queue_pauses to watcher'
 rescue_grants='grant insert on solid_queue_ready_executions to watcher;
-        grant delete, update on solid_queue_claimed_executions to watcher;
-        grant update on solid_queue_jobs, solid_queue_processes to watcher;
-        grant usage on sequence solid_queue_ready_executions_id_seq to watcher'
+        grant usage on sequence solid_queue_ready_executions_id_seq to watcher;
+        grant update, delete on solid_queue_claimed_executions to watcher;
+        grant update (arguments) on solid_queue_jobs to watcher'
 
 @test "solid_queue: workers are found, jobs and queues are shown, and a role that may only read suffices" {
         start_database
@@ -116,7 +116,11 @@ rescue_grants='grant insert on solid_queue_ready_executions to watcher;
 
 # Solid Queue itself would fail it, once the row of the dead process is older than process_alive_threshold.
 @test "solid_queue: rescue: the job of a killed worker runs again, until it has killed rescue_limit workers" {
-        queue_fleet 1 'rescue_jobs = requeue' 'rescue_limit = 1' 'backoff_max = 1s'
+        start_database
+        sql "create role watcher login"
+        sql "$read_grants; $rescue_grants"
+        echo "postgresql://watcher@/queue?host=$PGHOST" >"$folder/url"
+        url_file=$folder/url database_fleet 1 'rescue_jobs = requeue' 'rescue_limit = 1' 'backoff_max = 1s'
         rows() { sql "select count(*) from solid_queue_processes where pid = $1"; } # PID
         send 1 Hold "$folder/release"
         wait_until 30 running_jobs_are 'length == 1'
@@ -243,4 +247,165 @@ rescue_grants='grant insert on solid_queue_ready_executions to watcher;
         start_arguments='--mode fork' database_configure 1
         sqmgrctl reload
         wait_until 30 has_finding '.level != "ok" and (.text | contains("--mode async"))'
+}
+
+# A process of its own has the dispatcher, and no worker.
+@test "solid_queue: one fleet of one process dispatches: a restart never runs two of them" {
+        start_database
+        worker_environment+=' DISPATCHER=only' database_configure 1 'restart_surge = 0'
+        mv worker.env dispatcher.env
+        sed -i 's/worker\.env/dispatcher.env/; s/fleet:default/fleet:dispatcher/' sqmgr.ini
+        dispatcher=$(sed -n '/fleet:dispatcher/,$p' sqmgr.ini)
+        database_configure 2
+        echo "$dispatcher" >>sqmgr.ini
+        start_sqmgr
+        all_ready() { sqmgrctl status --json | jq -e 'all(.fleets[]; .active == .target)'; }
+        wait_until 60 all_ready
+        dispatchers() { sql "select count(*) from solid_queue_processes where kind = 'Dispatcher'"; }
+        [ "$(dispatchers)" = 1 ]
+        WAIT=1 send 2 Nap 0.1
+        wait_until 30 recorded "done" 2
+        sql "create table most as select 0 as n; create function note() returns trigger language plpgsql as \$\$ begin
+                update most set n = greatest(n, (select count(*) from solid_queue_processes where kind = 'Dispatcher'));
+                return null; end \$\$; create trigger note after insert on solid_queue_processes execute function note()"
+        run -0 sqmgrctl restart dispatcher --wait=drained --timeout 120s
+        [ "$(sql 'select n from most')" = 1 ]
+        wait_until 30 all_ready
+        [ "$(dispatchers)" = 1 ]
+        WAIT=1 send 2 Nap 0.1
+        wait_until 30 recorded "done" 4
+        nothing_lost 4
+}
+
+@test "solid_queue: a hostile server, which sends a gigabyte or garbage: sqmgr answers, and nothing is signaled" {
+        [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes a minute'
+        start_database
+        database_fleet 1
+        worker=$(worker_pids)
+        kill_sqmgr
+        hostile_address=127.$((RANDOM % 254 + 1)).$((RANDOM % 254 + 1)).2
+        (umask 077 && echo "postgresql://postgres@$hostile_address:5433/queue?sslmode=disable" >"$folder/url")
+        url_file=$folder/url database_configure 1
+        record "$worker"
+        start_sqmgr
+        asked() { grep -qx "$1" "$folder/asked"; } # MANNER
+        for manner in value rows garbage length notices silent; do
+                launch hostile /usr/bin/python3 -B "$e2e/database/hostile_server.py" "$hostile_address" 5433 "$manner"
+                hostile=$!
+                wait_until 60 asked "$manner"
+                wait_ticks 8
+                answers_at_once
+                not redis_state_is connected
+                nothing_was_signaled
+                kill -KILL "$hostile"
+                wait "$hostile" 2>/dev/null || true
+        done
+        alive "$worker"
+        [ "$(sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB$/\1/p' "/proc/$sqmgr_pid/status")" -lt 60000 ]
+        # A value of 1 GB in the real table.
+        sql "update solid_queue_processes set metadata = repeat('x', 250000000) || repeat('x', 250000000)"
+        (umask 077 && echo "$database_url" >"$folder/url")
+        kill_sqmgr
+        start_sqmgr
+        wait_until 60 redis_state_is connected
+        wait_until 60 ready 1
+        [ "$(worker_pids)" = "$worker" ]
+        answers_at_once
+}
+
+# The reader of each start lies in another manner, chosen by its pid.
+@test "solid_queue: a lying reader gets no busy worker stopped, and all commands are answered" {
+        [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes a minute'
+        start_database
+        mkdir place
+        cp "$SQMGR_BUILD/sqmgr" "$SQMGR_BUILD/sqmgr-reader" place/
+        cp "$SQMGR_BUILD/tests/stub/hostile-reader" place/sqmgr-reader-postgresql
+        chmod 755 place place/*
+        database_configure 1 'memory_threshold = 1G'
+        launch sqmgr "$folder/place/sqmgr" -c "$folder/sqmgr.ini"
+        sqmgr_pid=$!
+        wait_until 10 sqmgrctl ping
+        has_worker() { [ -n "$(worker_pids)" ] && alive "$(worker_pids)"; }
+        wait_until 20 has_worker
+        send 1 Hold "$folder/release"
+        wait_until 20 recorded started 1
+        worker=$(worker_pids)
+        for ((i = 0; i < 20; i++)); do
+                before=$(database_reader)
+                answers_at_once
+                [ -z "$before" ] || kill -KILL "$before" 2>/dev/null || true
+                wait_until 5 another_reader_than "${before:-0}"
+                wait_ticks 2
+        done
+        touch "$folder/release"
+        wait_until 20 recorded "done" 1
+        nothing_lost 1
+        [ "$(sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB$/\1/p' "/proc/$sqmgr_pid/status")" -lt 60000 ]
+}
+
+@test "solid_queue: autoscaling: a worker is added while jobs wait, and removed after scale_down_after" {
+        [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes a minute'
+        queue_fleet 1 'active_process_max = 2' 'latency_target = 5s' 'scale_down_after = 20s'
+        send 150 Nap 0.5
+        wait_until 60 fleet_is '.target == 2 and .active == 2'
+        wait_until 60 recorded "done" 150
+        wait_until 90 fleet_is '.target == 1 and .active == 1 and (.workers | length) == 1'
+        nothing_lost 150
+        not grep -qE 'SIGKILL|exited with status [1-9]' "$folder/sqmgr.log"
+}
+
+# A job that ends while the database is away cannot be recorded: Solid Queue itself runs it again.
+ended_between() { awk -v from="$1" -v to="$2" '$3 >= from - 1 && $3 <= to + 1 { print $1 }' "$folder/records/done"; } # FROM TO: seconds since 1970
+kill_busy_worker() { # its jobs, and those that it began since, are added to `cut`
+        local victim
+        victim=$(fleet '[.workers[] | select(.state == "active" and .busy > 1)][0].pid')
+        [ "$victim" != null ] || return 1
+        # Its heartbeats and claims stand still before sqmgr and the test look.
+        kill -STOP "$victim"
+        cut+=$(sql "select j.active_job_id from solid_queue_claimed_executions c join solid_queue_processes p
+                on p.id = c.process_id join solid_queue_jobs j on j.id = c.job_id where p.pid = $victim")$'\n'
+        kill -KILL "$victim"
+}
+
+@test "solid_queue: 200 jobs of 1 to 30 s: two restarts, a memory replacement, two kills, a restart of the database" {
+        [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes five minutes'
+        worker_environment+=' THREADS=5'
+        queue_fleet 4 'rescue_jobs = requeue' 'memory_threshold = 300M' 'backoff_max = 1s'
+        cut=
+        send 100 Nap 1-30
+        wait_until 20 fleet_is '[.workers[].busy] | add > 15'
+        run -0 sqmgrctl restart --wait --timeout 180s
+        wait_until 60 kill_busy_worker
+        send 1 Leak 320 "$folder/release"
+        replaced() { any_event '.event == "quiet" and .reason == "memory"'; }
+        wait_until 180 replaced
+        touch "$folder/release"
+        send 99 Nap 1-30
+        wait_until 60 fleet_is '.active == 4 and ([.workers[].busy] | add > 15)'
+        from=$EPOCHSECONDS
+        kill_postgresql
+        restart_postgresql
+        wait_until 60 redis_state_is connected
+        to=$EPOCHSECONDS
+        wait_until 60 fleet_is '.active == 4'
+        run -0 sqmgrctl restart --wait --timeout 180s
+        wait_until 120 kill_busy_worker
+        all_done() { [ "$(records "done" | sort -u | wc -l)" = 200 ] && claims_are 0 && [ "$(waiting)" = 0 ]; }
+        wait_until 400 all_done
+        wait_until 60 fleet_is '.active == 4 and all(.workers[]; .busy == 0)'
+        away=$(ended_between "$from" "$to")
+        twice=$(begun_twice)
+        for job in $twice; do
+                echo "# begun twice: $job ($(grep -qx "$job" <<<"$cut" && echo 'its worker was killed' ||
+                        echo 'ended while the database was away'))" >&3
+        done
+        echo "# $(grep -c . <<<"$cut") jobs cut off by two kills, $(grep -c . <<<"$away") ended while the database was away," \
+                "$(grep -c . <<<"$twice") begun twice, $(failed_jobs) failed" >&3
+        nothing_lost 200 "$cut"$'\n'"$away"
+        # All that began twice are explained, and all that the kills cut off ran again.
+        [ -z "$(comm -13 <(sort -u <<<"$cut"$'\n'"$away") <(sort -u <<<"$twice"))" ]
+        [ "$(failed_jobs)" = 0 ]
+        [ "$(sql 'select count(*) from solid_queue_jobs where finished_at is not null')" = 200 ]
+        event_count_is job-rescued "$(grep -c . <<<"$cut")"
+        not any_event '.event == "killed" or .event == "hung"'
 }

@@ -76,3 +76,31 @@ failed_jobs() { sqlite 'select count(*) from solid_queue_failed_executions'; }
         wait_until 30 ready 2
         [ "$(worker_pids)" = "$workers" ]
 }
+
+kill_busy_worker() { # its jobs are added to `cut`
+        local victim
+        victim=$(fleet '[.workers[] | select(.state == "active" and .busy > 1)][0].pid')
+        [ "$victim" != null ] || return 1
+        kill -STOP "$victim"
+        cut+=$(sqlite "select j.active_job_id from solid_queue_claimed_executions c join solid_queue_processes p
+                on p.id = c.process_id join solid_queue_jobs j on j.id = c.job_id where p.pid = $victim")$'\n'
+        kill -KILL "$victim"
+}
+
+@test "solid_queue: SQLite: 60 jobs of 1 to 15 s: two restarts and a kill" {
+        [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes a minute'
+        start_database
+        worker_environment+=' THREADS=4' database_fleet 2 'rescue_jobs = requeue' 'backoff_max = 1s'
+        cut=
+        send 60 Nap 1-15
+        wait_until 20 fleet_is '[.workers[].busy] | add > 5'
+        run -0 sqmgrctl restart --wait --timeout 180s
+        wait_until 60 kill_busy_worker
+        run -0 sqmgrctl restart --wait --timeout 180s
+        all_done() { [ "$(sqlite 'select count(*) from solid_queue_jobs where finished_at is not null')" = 60 ]; }
+        wait_until 240 all_done
+        nothing_lost 60 "$cut"
+        [ "$(begun_twice)" = "$(sort -u <<<"$cut" | grep .)" ]
+        [ "$(failed_jobs)" = 0 ]
+        event_count_is job-rescued "$(grep -c . <<<"$cut")"
+}

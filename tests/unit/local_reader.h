@@ -27,6 +27,7 @@ static inline void local_reader_end(void *userdata)
 }
 
 static inline int local_reader_start(struct reader_starter *starter _unused_,
+                                     const struct reader_configuration *configuration _unused_,
                                      void (*ended)(const char *how, void *userdata), void *userdata,
                                      struct reader_process **ret, int *ret_fd)
 {

@@ -389,8 +389,24 @@ end
 ActiveJob::Base.queue_adapter = Adapter.new
 ActiveJob::Base.logger = nil
 
+module GoodJob
+  # sqmgr's preloading begins once the application is set up.
+  class CLI
+    def start # cli.rb:110
+      set_up_application!
+      run
+    end
+
+    def set_up_application!; end # cli.rb:174: here, the file has loaded it
+
+    private
+
+    def run = Object.send(:start)
+  end
+end
+
 case ARGV.shift
-when "start" then start
+when "start" then GoodJob::CLI.new.start
 when "enqueue" then enqueue(*ARGV)
 when "schema"
   File.read(ARGV[0]).gsub(/^--.*$/, "").split(/;\s*$/).map(&:strip).reject(&:empty?).each { |sql| ActiveRecord::Base.connection.execute(sql) }
