@@ -1,0 +1,624 @@
+/* SPDX-License-Identifier: MIT */
+/* The driver for PostgreSQL, with libpq. See database/database.h.
+ *
+ * No call of libpq here waits: host names are resolved by io/resolve.h, and everything else is non-blocking.
+ * A batch is one flight of messages in pipeline mode: BEGIN, the time limits, the statements, COMMIT, and one
+ * synchronization, which the server answers at once. Rows are taken one by one as they arrive, so the bounds
+ * hold before a result is complete. A single row is bounded by RLIMIT_DATA (reader/sandbox.c): libpq collects
+ * it in memory, and the connection fails if that does not suffice. */
+#include "base/macro.h"
+#include "database/database.h"
+#include "database/postgresql_batch.h"
+#include "database/postgresql_url.h"
+#include "io/clock.h"
+#include "io/resolve.h"
+#include <netdb.h>
+#include <openssl/ssl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define BACKOFF_MIN_USEC (100 * USEC_PER_MSEC)
+#define BACKOFF_MAX_USEC (5 * USEC_PER_SEC)
+/* After a connection of this duration, the backoff starts at its minimum again. */
+#define BACKOFF_RESET_USEC (10 * USEC_PER_SEC)
+/* Input goes first: read what has arrived before declaring anything late. */
+#define TIMER_PRIORITY (SD_EVENT_PRIORITY_NORMAL + 10)
+/* How often the server may send something between two batches, as notices and changed parameters. */
+#define UNASKED_MAX 64
+
+const enum database_engine database_engine = DATABASE_POSTGRESQL;
+
+enum phase {
+        PHASE_WAITING, /* for the next attempt */
+        PHASE_RESOLVING,
+        PHASE_CONNECTING,
+        PHASE_PROBING,
+        PHASE_READY,
+        PHASE_RUNNING,
+        PHASE_FAILED, /* a batch could not be sent: the loop ends it */
+};
+
+struct database {
+        sd_event *event;
+        sd_event_source *timer;
+        const struct database_ops *ops;
+        void *userdata;
+        struct postgresql_url url;
+        const char *url_error; /* a constant; NULL: the URL is valid */
+        char *probe;
+        usec_t connect_timeout, command_timeout;
+
+        enum database_state state;
+        struct error_report error; /* text "": none */
+        enum phase phase;
+        size_t server; /* of the URL */
+        struct resolve *resolve;
+        struct resolve_answer answer; /* of the server */
+        unsigned next_address;
+        struct error_report failure; /* of the last address tried */
+
+        PGconn *connection;
+        uint64_t openings; /* shows whether a callback closed or reopened the connection */
+        sd_event_source *io;
+        bool wants_write;
+        unsigned unasked;
+        usec_t up_at;
+        unsigned failures; /* consecutive, for the backoff */
+        uint64_t connections;
+        usec_t rtt_usec;
+        struct postgresql_batch batch; /* ops NULL: none runs */
+        usec_t started_at;             /* of the batch */
+
+        unsigned entered; /* our calls on the stack */
+        bool freed;
+};
+
+static void destroy(struct database *database)
+{
+        sd_event_source_disable_unref(database->timer);
+        sd_event_unref(database->event);
+        postgresql_url_clear(&database->url);
+        free(database->probe);
+        free(database);
+}
+
+/* Enclose all calls of callbacks: the object stays until the outermost call has returned. */
+static void enter(struct database *database)
+{
+        database->entered++;
+}
+
+static void leave(struct database *database)
+{
+        if (--database->entered == 0 && database->freed)
+                destroy(database);
+}
+
+static void arm(struct database *database, usec_t delay)
+{
+        /* Neither call fails for our own event source. */
+        (void)sd_event_source_set_time(database->timer, usec_add(clock_now(CLOCK_MONOTONIC), delay));
+        (void)sd_event_source_set_enabled(database->timer, SD_EVENT_ONESHOT);
+}
+
+static void disarm(struct database *database)
+{
+        (void)sd_event_source_set_enabled(database->timer, SD_EVENT_OFF);
+}
+
+/* Half fixed and half random, so that many clients do not reconnect at the same time. */
+static usec_t backoff_usec(unsigned failures)
+{
+        usec_t delay = BACKOFF_MIN_USEC;
+        uint32_t random = 0;
+
+        for (unsigned i = 1; i < failures && delay < BACKOFF_MAX_USEC; i++)
+                delay *= 2;
+        delay = MIN(delay, BACKOFF_MAX_USEC);
+        (void)getrandom(&random, sizeof(random), GRND_NONBLOCK);
+        return delay / 2 + delay / 2 * (random % 1024) / 1024;
+}
+
+static void close_connection(struct database *database)
+{
+        database->openings++;
+        database->io = sd_event_source_disable_unref(database->io);
+        if (database->connection)
+                PQfinish(TAKE_PTR(database->connection));
+}
+
+/* Ends the batch in progress. error NULL: no error. */
+static void end_batch(struct database *database, enum database_result result,
+                      const struct error_report *error)
+{
+        const struct database_batch_ops *ops = TAKE_PTR(database->batch.ops);
+
+        if (ops)
+                ops->done(result, error, database->batch.userdata);
+}
+
+/* Returns true if the state or the error is another one. error NULL: no error. */
+static bool change_state(struct database *database, enum database_state state,
+                         const struct error_report *error)
+{
+        static const struct error_report none;
+
+        error = error ?: &none;
+        if (database->state == state && error_report_equal(&database->error, error))
+                return false;
+        database->state = state;
+        database->error = *error;
+        return true;
+}
+
+static void report_state(struct database *database)
+{
+        if (!database->freed)
+                database->ops->state(database, database->state, database_error(database), database->userdata);
+}
+
+/* Closes the connection, and tries again later. */
+static void lose(struct database *database, const struct error_report *error)
+{
+        usec_t now = clock_now(CLOCK_MONOTONIC);
+
+        if (database->state == DATABASE_CONNECTED && now - database->up_at >= BACKOFF_RESET_USEC)
+                database->failures = 0;
+        database->failures++;
+        database->phase = PHASE_WAITING;
+        database->rtt_usec = 0;
+        close_connection(database);
+        arm(database, backoff_usec(database->failures));
+        bool changed = change_state(database, DATABASE_DOWN, error);
+        enter(database);
+        end_batch(database, DATABASE_LOST, error);
+        if (changed)
+                report_state(database);
+        leave(database);
+}
+
+/* said: what the server or libpq says; NULL: nothing. */
+static void lose_by(struct database *database, const char *said, const char *why)
+{
+        struct error_report error;
+
+        error_report_quote(&error, said, "%s", why);
+        lose(database, &error);
+}
+
+static void lose_connection(struct database *database)
+{
+        const struct error_report error = database->batch.error;
+
+        /* The server may have said before why it ends the connection. */
+        if (database->batch.ops && database->batch.refused)
+                lose(database, &error);
+        else
+                lose_by(database, PQerrorMessage(database->connection), "connection lost");
+}
+
+/* Writes what waits to be written. Returns false if the connection has failed. */
+static bool flush(struct database *database)
+{
+        int r = PQflush(database->connection);
+        bool wants = r > 0;
+
+        if (r < 0)
+                return false;
+        /* After a failure the next event retries, or the batch times out. */
+        if (wants != database->wants_write &&
+            sd_event_source_set_io_events(database->io, wants ? EPOLLIN | EPOLLOUT : EPOLLIN) >= 0)
+                database->wants_write = wants;
+        return true;
+}
+
+/* If the batch cannot be sent, the loop ends it: the caller must not be called back. */
+static void run_batch(struct database *database, const struct database_statement *statements, size_t n,
+                      bool writes)
+{
+        database->started_at = clock_now(CLOCK_MONOTONIC);
+        arm(database, database->command_timeout);
+        if (postgresql_batch_send(&database->batch, database->connection, database->command_timeout,
+                                  statements, n, writes) &&
+            flush(database))
+                return;
+        database->phase = PHASE_FAILED;
+        arm(database, 0);
+}
+
+static int ignore_row(size_t statement _unused_, const struct database_row *row _unused_,
+                      void *userdata _unused_)
+{
+        return 0;
+}
+
+static void on_probed(enum database_result result, const struct error_report *error, void *userdata)
+{
+        struct database *database = userdata;
+        struct error_report refusal;
+
+        if (result == DATABASE_REFUSED) {
+                refusal = *error;
+                snprintf(refusal.text, sizeof(refusal.text), "cannot read the tables");
+                lose(database, &refusal);
+        } else if (result == DATABASE_DONE) {
+                database->connections++;
+                database->up_at = clock_now(CLOCK_MONOTONIC);
+                if (change_state(database, DATABASE_CONNECTED, NULL))
+                        report_state(database);
+        }
+}
+
+static void probe(struct database *database)
+{
+        static const struct database_batch_ops ops = {.row = ignore_row, .done = on_probed};
+        const struct database_statement statement = {.sql = database->probe};
+
+        database->phase = PHASE_PROBING;
+        database->batch = (struct postgresql_batch){.ops = &ops, .userdata = database};
+        run_batch(database, &statement, 1, false);
+}
+
+static void finish_batch(struct database *database)
+{
+        const struct error_report error = database->batch.error;
+        bool refused = database->batch.refused;
+
+        database->phase = PHASE_READY;
+        database->unasked = 0;
+        database->rtt_usec = MAX(clock_now(CLOCK_MONOTONIC) - database->started_at, 1U);
+        disarm(database);
+        end_batch(database, refused ? DATABASE_REFUSED : DATABASE_DONE, refused ? &error : NULL);
+}
+
+static void take_results(struct database *database)
+{
+        uint64_t opening = database->openings;
+        int r = postgresql_batch_take(&database->batch, database->connection);
+        const struct error_report error = database->batch.error;
+
+        if (database->openings != opening)
+                return;
+        if (r < 0)
+                lose(database, &error);
+        else if (r > 0)
+                finish_batch(database);
+        else if (!flush(database))
+                lose_connection(database);
+}
+
+static void take_input(struct database *database)
+{
+        uint64_t opening = database->openings;
+        PGnotify *notification;
+
+        if (database->batch.ops)
+                take_results(database);
+        else if (++database->unasked > UNASKED_MAX)
+                lose_by(database, NULL, "the server sends what it was not asked for");
+        else
+                (void)PQisBusy(database->connection); /* has libpq decode it */
+        while (database->openings == opening && (notification = PQnotifies(database->connection)))
+                PQfreemem(notification);
+        /* libpq has closed the socket by itself, as after a message of an impossible length. */
+        if (database->openings == opening && PQstatus(database->connection) == CONNECTION_BAD)
+                lose_connection(database);
+}
+
+/* Returns true if TLS has decoded bytes that libpq has not read: no event of the socket would announce them.
+ */
+static bool has_decoded_input(PGconn *connection)
+{
+        SSL *ssl = PQsslStruct(connection, "OpenSSL");
+
+        return ssl && SSL_pending(ssl) > 0;
+}
+
+static void receive(struct database *database)
+{
+        uint64_t opening = database->openings;
+
+        do {
+                if (PQconsumeInput(database->connection) == 1)
+                        take_input(database);
+                else
+                        lose_connection(database);
+        } while (database->openings == opening && has_decoded_input(database->connection));
+}
+
+/* Continues the login. */
+static void connect_step(struct database *database);
+/* Tries the addresses of all servers until a connection is in progress. Each has its own connect_timeout. */
+static void connect_next(struct database *database);
+
+static int on_io(sd_event_source *source _unused_, int fd _unused_, uint32_t revents, void *userdata)
+{
+        struct database *database = userdata;
+        uint64_t opening = database->openings;
+
+        enter(database);
+        if (database->phase == PHASE_CONNECTING) {
+                connect_step(database);
+        } else {
+                if (revents & (EPOLLIN | EPOLLHUP | EPOLLERR))
+                        receive(database);
+                if (database->openings == opening && database->wants_write && !flush(database))
+                        lose_connection(database);
+        }
+        leave(database);
+        return 0;
+}
+
+static bool watch(struct database *database, uint32_t events)
+{
+        database->wants_write = false;
+        return sd_event_add_io(database->event, &database->io, PQsocket(database->connection), events, on_io,
+                               database) >= 0;
+}
+
+static void connect_fail(struct database *database)
+{
+        bool needs_password = PQconnectionNeedsPassword(database->connection) == 1;
+
+        error_report_quote(&database->failure, PQerrorMessage(database->connection), "%s",
+                           needs_password ? "cannot connect: the server asks for a password, and the URL "
+                                            "has none"
+                                          : "cannot connect");
+        connect_next(database);
+}
+
+static void connect_done(struct database *database)
+{
+        PGconn *connection = database->connection;
+
+        if (PQsetnonblocking(connection, 1) == 0 && PQenterPipelineMode(connection) == 1 &&
+            watch(database, EPOLLIN))
+                probe(database);
+        else
+                connect_fail(database);
+}
+
+/* The socket may become another one with each step. */
+static void connect_step(struct database *database)
+{
+        bool watched = true;
+
+        database->io = sd_event_source_disable_unref(database->io);
+        switch (PQconnectPoll(database->connection)) {
+        case PGRES_POLLING_READING:
+                watched = watch(database, EPOLLIN);
+                break;
+        case PGRES_POLLING_WRITING:
+                watched = watch(database, EPOLLOUT);
+                break;
+        case PGRES_POLLING_OK:
+                connect_done(database);
+                break;
+        default:
+                watched = false;
+                break;
+        }
+        if (!watched)
+                connect_fail(database);
+}
+
+static void ignore_notice(void *userdata _unused_, const PGresult *notice _unused_)
+{
+}
+
+/* Begins with an address of the server; "": its socket. Returns false with the failure if that fails at
+ * once. */
+static bool connect_begin(struct database *database, const char *address)
+{
+        const struct postgresql_server *server = &database->url.servers[database->server];
+        PGconn *connection = postgresql_connect(&database->url, server, address[0] == '\0' ? NULL : address);
+
+        database->connection = connection;
+        if (connection && PQstatus(connection) != CONNECTION_BAD) {
+                (void)PQsetNoticeReceiver(connection, ignore_notice, NULL);
+                if (watch(database, EPOLLOUT)) {
+                        database->phase = PHASE_CONNECTING;
+                        arm(database, database->connect_timeout);
+                        return true;
+                }
+        }
+        error_report_quote(&database->failure, connection ? PQerrorMessage(connection) : "out of memory",
+                           "cannot connect");
+        return false;
+}
+
+static void on_resolved(const struct resolve_answer *answer, void *userdata)
+{
+        struct database *database = userdata;
+
+        enter(database);
+        database->resolve = resolve_free(database->resolve);
+        database->answer = *answer;
+        if (answer->error != 0) {
+                database->answer.n_addresses = 0;
+                error_report_set(&database->failure, "cannot resolve host '%s': %s",
+                                 database->url.servers[database->server].name, gai_strerror(answer->error));
+        }
+        connect_next(database);
+        leave(database);
+}
+
+/* Sets the addresses of the server. Returns true if they have to be looked up first. */
+static bool begin_server(struct database *database)
+{
+        const struct postgresql_server *server = &database->url.servers[database->server];
+        bool is_local = postgresql_server_is_local(server);
+
+        database->next_address = 0;
+        database->answer = (struct resolve_answer){.n_addresses = 1};
+        if (is_local || server->address || resolve_is_numeric(server->name)) {
+                snprintf(database->answer.addresses[0], RESOLVE_ADDRESS_SIZE, "%s",
+                         is_local ? "" : server->address ?: server->name);
+                return false;
+        }
+        int r = resolve_start(database->event, server->name, on_resolved, database, &database->resolve);
+        if (r < 0) {
+                database->answer.n_addresses = 0;
+                error_report_set(&database->failure, "cannot resolve host '%s': %s", server->name,
+                                 strerror(-r));
+                return false;
+        }
+        database->phase = PHASE_RESOLVING;
+        arm(database, database->connect_timeout);
+        return true;
+}
+
+static void connect_next(struct database *database)
+{
+        for (;;) {
+                close_connection(database);
+                if (database->next_address < database->answer.n_addresses) {
+                        if (connect_begin(database, database->answer.addresses[database->next_address++]))
+                                return;
+                        continue;
+                }
+                if (++database->server >= database->url.n_servers)
+                        break;
+                if (begin_server(database))
+                        return;
+        }
+        const struct error_report failure = database->failure;
+        lose(database, &failure);
+}
+
+static void connect_first(struct database *database)
+{
+        database->server = 0;
+        if (!begin_server(database))
+                connect_next(database);
+}
+
+static int on_timer(sd_event_source *source _unused_, uint64_t due _unused_, void *userdata)
+{
+        struct database *database = userdata;
+        struct error_report error;
+
+        enter(database);
+        switch (database->phase) {
+        case PHASE_WAITING:
+                error_report_set(&error, "%s", database->url_error ?: "");
+                if (!database->url_error)
+                        connect_first(database);
+                else if (change_state(database, DATABASE_DOWN, &error))
+                        report_state(database);
+                break;
+        case PHASE_RESOLVING: /* a late answer is used too: a slow name server must not prevent connections */
+                error_report_set(&error, "host '%s' was not resolved within connect_timeout",
+                                 database->url.servers[database->server].name);
+                if (change_state(database, DATABASE_DOWN, &error))
+                        report_state(database);
+                break;
+        case PHASE_CONNECTING:
+                error_report_set(&database->failure, "cannot connect: no answer within connect_timeout");
+                connect_next(database);
+                break;
+        case PHASE_PROBING:
+        case PHASE_RUNNING:
+                lose_by(database, NULL, "no reply within command_timeout");
+                break;
+        case PHASE_FAILED:
+                lose_connection(database);
+                break;
+        case PHASE_READY:
+                break;
+        }
+        leave(database);
+        return 0;
+}
+
+/* Loads what libraries would load later, when a sandbox forbids that. */
+static void preload(const struct postgresql_url *url)
+{
+        for (size_t i = 0; i < url->n_servers; i++)
+                if (!postgresql_server_is_local(&url->servers[i]))
+                        (void)OPENSSL_init_ssl(0, NULL);
+}
+
+int database_new(sd_event *event, const struct database_settings *settings, const struct database_ops *ops,
+                 void *userdata, struct database **ret)
+{
+        struct database *database = calloc(1, sizeof(*database));
+
+        if (!database)
+                return -ENOMEM;
+        *database = (struct database){
+                .event = sd_event_ref(event),
+                .ops = ops,
+                .userdata = userdata,
+                .probe = strdup(settings->probe),
+                .connect_timeout = settings->connect_timeout,
+                .command_timeout = settings->command_timeout,
+        };
+        int r = postgresql_url_read(settings->url, &database->url, &database->url_error);
+        if (r == -EINVAL)
+                r = 0;
+        if (r >= 0 && !database->probe)
+                r = -ENOMEM;
+        if (r >= 0)
+                r = sd_event_add_time(event, &database->timer, CLOCK_MONOTONIC, 0, 1, on_timer, database);
+        if (r >= 0)
+                r = sd_event_source_set_priority(database->timer, TIMER_PRIORITY);
+        if (r < 0) {
+                destroy(database);
+                return r;
+        }
+        preload(&database->url);
+        *ret = database;
+        return 0;
+}
+
+struct database *database_free(struct database *database)
+{
+        struct error_report error;
+
+        if (!database || database->freed)
+                return NULL;
+        database->freed = true;
+        close_connection(database);
+        database->resolve = resolve_free(database->resolve);
+        disarm(database);
+        error_report_set(&error, "connection closed");
+        enter(database);
+        end_batch(database, DATABASE_LOST, &error);
+        leave(database);
+        return NULL;
+}
+
+int database_run(struct database *database, const struct database_statement *statements, size_t n,
+                 bool writes, const struct database_batch_ops *ops, void *userdata)
+{
+        if (database->batch.ops && database->phase != PHASE_PROBING)
+                return -EBUSY;
+        if (database->phase != PHASE_READY)
+                return -ENOTCONN;
+        database->phase = PHASE_RUNNING;
+        database->batch = (struct postgresql_batch){.ops = ops, .userdata = userdata};
+        run_batch(database, statements, n, writes);
+        return 0;
+}
+
+enum database_state database_state(const struct database *database)
+{
+        return database->state;
+}
+
+const struct error_report *database_error(const struct database *database)
+{
+        return database->error.text[0] != '\0' ? &database->error : NULL;
+}
+
+usec_t database_rtt_usec(const struct database *database)
+{
+        return database->rtt_usec;
+}
+
+uint64_t database_connection_count(const struct database *database)
+{
+        return database->connections;
+}
