@@ -2,6 +2,7 @@
 /* Findings of doctor; see the header. */
 #include "advice/findings.h"
 #include "advice/problem_rules.h"
+#include "model/database_facts.h"
 #include "model/fleet.h"
 #include "model/names.h"
 #include "model/redis_facts.h"
@@ -155,6 +156,84 @@ void doctor_redis(struct findings *findings, const struct doctor_redis *redis)
         check_persistence(findings, redis->facts, about);
         if (redis->has_group)
                 check_group(findings, redis->facts, about);
+}
+
+static const char *plural(uint64_t n)
+{
+        return n == 1 ? "" : "s";
+}
+
+/* Returns the remedy for a command that lacks an option. */
+static const char *missing_option(const struct traits *traits)
+{
+        const struct command_flaw *flaw = traits->command_flaws;
+
+        while (flaw && flaw->text && flaw->options[0])
+                flaw++;
+        return flaw && flaw->text ? flaw->remedy : NULL;
+}
+
+/* Checks the processes of the framework that do not run jobs. */
+static void check_roles(struct findings *findings, const struct doctor_database *database, const char *about)
+{
+        const struct database_facts *facts = database->facts;
+
+        if (facts->dispatchers == 0)
+                findings_add(
+                        findings, FINDING_PROBLEM, about,
+                        "Run a dispatcher in one of the fleets: 'dispatchers' in its config/queue.yml",
+                        "no dispatcher of %s has a current heartbeat: jobs that wait for their time, or for "
+                        "another job, do not run",
+                        database->traits->title);
+        if (facts->recurring > 0 && facts->schedulers == 0)
+                findings_add(
+                        findings, FINDING_WARNING, about, "Run one process without '--skip-recurring'",
+                        "no scheduler of %s has a current heartbeat, so %llu recurring task%s not enqueued",
+                        database->traits->title, (unsigned long long)facts->recurring,
+                        facts->recurring == 1 ? " is" : "s are");
+}
+
+void doctor_database(struct findings *findings, const struct doctor_database *database)
+{
+        const struct database_facts *facts = database->facts;
+        const char *title = database->traits->title;
+        size_t before = findings->n;
+        char about[300];
+
+        snprintf(about, sizeof(about), "%s %s", database->noun, database->url);
+        if (database->error) {
+                findings_add(findings, FINDING_PROBLEM, about,
+                             "Check that the database runs, and its address in database_url",
+                             "unreachable: %s", database->error->text);
+                findings_quote(findings, &database->error->quoted);
+                return;
+        }
+        if (facts->read_only)
+                findings_add(findings, FINDING_PROBLEM, about, "Give sqmgr the primary in database_url",
+                             "the server refuses writes, so it may lag behind the one that %s writes to",
+                             title);
+        if (facts->forking > 0)
+                findings_add(
+                        findings, FINDING_PROBLEM, about, missing_option(database->traits),
+                        "%llu supervisor%s of %s on this host fork%s workers, which sqmgr does not supervise",
+                        (unsigned long long)facts->forking, plural(facts->forking), title,
+                        facts->forking == 1 ? "s its" : " their");
+        if (facts->has_roles)
+                check_roles(findings, database, about);
+        if (facts->paused_queues > 0)
+                findings_add(findings, FINDING_WARNING, about,
+                             "Resume the queues if nobody paused them on purpose",
+                             "%llu queue%s of %s paused: their jobs wait",
+                             (unsigned long long)facts->paused_queues, plural(facts->paused_queues), title);
+        if (facts->failed > 0)
+                findings_add(
+                        findings, FINDING_WARNING, about,
+                        "Retry the jobs, and set rescue_jobs = requeue to have sqmgr re-enqueue such jobs",
+                        "jobs that %s failed in the last hour because their process died: %llu", title,
+                        (unsigned long long)facts->failed);
+        if (findings->n == before)
+                findings_add(findings, FINDING_OK, about, NULL, "reachable%s%s",
+                             facts->version[0] != '\0' ? ", version " : "", facts->version);
 }
 
 /* Reports whether orders are signed, and how the key gets to the other hosts: in one line. */
@@ -353,7 +432,8 @@ static void check_names(struct findings *findings, const struct doctor_fleet *fa
 /* After a failed start: until then, a worker may still be loading its application. */
 static void check_heard(struct findings *findings, const struct fleet *fleet, const char *about)
 {
-        const char *remedy = fleet->settings->traits->unheard_remedy;
+        const struct fleet_settings *settings = fleet->settings;
+        const char *remedy = settings->traits->unheard_remedy;
         unsigned n = 0;
 
         FLEET_FOREACH_WORKER(fleet, worker) {
@@ -363,7 +443,8 @@ static void check_heard(struct findings *findings, const struct fleet *fleet, co
         }
         if (remedy && fleet->redis_up && n > 0 && fleet->crash.count > 0)
                 findings_add(findings, FINDING_PROBLEM, about, remedy,
-                             "workers run, but no heartbeat of them is heard in Redis");
+                             "workers run, but no heartbeat of them is heard in %s",
+                             fleet_settings_server(settings));
 }
 
 void doctor_fleet(struct findings *findings, const struct problems *problems,

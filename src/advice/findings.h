@@ -6,11 +6,13 @@
 #include "base/usec.h"
 #include "wire/quoted.h"
 
+struct database_facts;
 struct fleet;
 struct problem_facts;
 struct problems;
 struct queues;
 struct redis_facts;
+struct traits;
 struct worker;
 struct world;
 
@@ -51,6 +53,16 @@ struct doctor_redis {
         size_t n_left_out;
 };
 void doctor_redis(struct findings *findings, const struct doctor_redis *redis);
+
+/* The facts that a database reported about a framework. */
+struct doctor_database {
+        const char *noun; /* "PostgreSQL" or "SQLite" */
+        const char *url;
+        const struct error_report *error;   /* why the database did not answer; NULL: it answered */
+        const struct database_facts *facts; /* if it answered */
+        const struct traits *traits;        /* of the framework */
+};
+void doctor_database(struct findings *findings, const struct doctor_database *database);
 
 struct doctor_machine {
         bool has_redis;      /* a Redis runs on this machine */

@@ -31,6 +31,12 @@ struct worker;
         X(REDIS_CONNECTING, "redis-connecting", WARNING, \
           "sqmgr has not reached Redis yet", \
           "Check that Redis runs, and compare its address with [redis] and redis_url", "sqmgrctl doctor") \
+        X(DATABASE_DOWN, "database-down", ERROR, \
+          "sqmgr cannot reach the database of a fleet, so heartbeats are unknown and no worker is signaled", \
+          "Check that the database runs, and its address in database_url", "sqmgrctl doctor") \
+        X(DATABASE_CONNECTING, "database-connecting", WARNING, \
+          "sqmgr has not reached the database of a fleet yet", \
+          "Check that the database runs, and its address in database_url", "sqmgrctl doctor") \
         X(MEMORY_PRESSURE, "memory-pressure", ERROR, \
           "the machine stalls for lack of memory: pressure_limit is exceeded", \
           "Run fewer workers, or give the machine more memory", "sqmgrctl top") \
@@ -81,8 +87,8 @@ struct worker;
           "sqmgr itself cannot start a process: memory, processes or descriptors are short", \
           "Raise limit_nproc, LimitNOFILE= or TasksMax=, whichever is reached", "sqmgrctl doctor") \
         X(FLEET_SILENT, "fleet-silent", WARNING, \
-          "no worker of the fleet sends heartbeats: all hang, or Redis refuses writes", \
-          "Check whether Redis accepts writes, and the log of the workers", "sqmgrctl logs FLEET") \
+          "no worker of the fleet sends heartbeats: all hang, or Redis or the database refuses writes", \
+          "Check whether Redis or the database accepts writes, and the log of the workers", "sqmgrctl logs FLEET") \
         X(FLEET_STOPPED, "fleet-stopped", WARNING, \
           "an operator stopped the fleet; it stays stopped until it is started", \
           "Start the fleet when it should accept jobs again", "sqmgrctl start FLEET") \
@@ -154,7 +160,7 @@ struct worker;
           "several processes send heartbeats under the host name and pid of a worker, so it gets no signal", \
           "Give each machine and container a host name of its own", "sqmgrctl why WORKER") \
         X(WORKER_ELSEWHERE, "worker-elsewhere", ERROR, \
-          "a worker has booted, but Redis has no heartbeat of it", \
+          "a worker has booted, but Redis or the database has no heartbeat of it", \
           "Set redis_url, namespace and host name to what the application uses", "sqmgrctl why WORKER") \
         X(HEARTBEAT_REFUSED, "heartbeat-refused", ERROR, \
           "the status file of a worker does not count", \

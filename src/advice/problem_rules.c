@@ -61,6 +61,10 @@ static usec_t lost_at(const struct world *world)
 
 static void find_redis(const struct search *search)
 {
+        static const enum problem_code codes[2][2] = {
+                {PROBLEM_REDIS_CONNECTING, PROBLEM_REDIS_DOWN},
+                {PROBLEM_DATABASE_CONNECTING, PROBLEM_DATABASE_DOWN},
+        };
         char about[300];
 
         for (size_t i = 0; i < search->facts->n_redis; i++) {
@@ -68,10 +72,10 @@ static void find_redis(const struct search *search)
 
                 if (redis->up)
                         continue;
-                snprintf(about, sizeof(about), "Redis %s", redis->url);
+                snprintf(about, sizeof(about), "%s %s", redis->database ?: "Redis", redis->url);
                 problems_add(search->problems,
                              &(struct problem){
-                                     .code = redis->down ? PROBLEM_REDIS_DOWN : PROBLEM_REDIS_CONNECTING,
+                                     .code = codes[!!redis->database][redis->down],
                                      .since = search->facts->n_redis == 1 ? lost_at(search->world) : 0,
                                      .quoted = redis->error ? &redis->error->quoted : NULL,
                              },

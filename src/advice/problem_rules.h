@@ -11,6 +11,7 @@ struct world;
 
 /* A connection to Redis. */
 struct problem_redis {
+        const char *database;             /* "PostgreSQL" or "SQLite"; NULL: a Redis */
         const char *url;                  /* without passwords */
         bool up, down;                    /* neither: it has not answered yet */
         const struct error_report *error; /* why it is not up; NULL: not known */

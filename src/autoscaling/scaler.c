@@ -142,8 +142,8 @@ static void on_demand(struct answer *answer, void *userdata)
         scaled->answered = true;
         if (failed && !scaled->error_reported)
                 log_quoted(LOG_WARNING, &answer->error.quoted,
-                           "Redis %s: autoscaling cannot read the queues: %s", reader_url_text(link->reader),
-                           answer->error.text);
+                           "%s %s: autoscaling cannot read the queues: %s", link_noun(link),
+                           reader_url_text(link->reader), answer->error.text);
         scaled->error_reported = failed;
         wakeup_arm(link->links->wakeup);
 }

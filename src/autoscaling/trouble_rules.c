@@ -142,7 +142,7 @@ void autoscale_problems(const void *self _unused_, const struct fleet *fleet, us
         if (autoscale_of(fleet)->queues_left_out)
                 problems_add(problems, &(struct problem){.code = PROBLEM_QUEUES_LEFT_OUT, .fleet = fleet},
                              PROBLEM_ABOUT_FLEET,
-                             "workers serve more queues than sqmgr reads (%d of one Redis); jobs in the "
+                             "workers serve more queues than sqmgr reads (%d of one server); jobs in the "
                              "others are not seen",
                              AUTOSCALE_QUEUES_MAX);
 }

@@ -378,8 +378,8 @@ static void render_sqmgr(FILE *out, json_t *status, const struct view *view)
                         break;
                 if (!reply_is(redis, "state", "connected"))
                         continue;
-                text_append(text, sizeof(text), "; redis %s connected%s%s", reply_string(redis, "url"),
-                            server[0] != '\0' ? " to " : "", server);
+                text_append(text, sizeof(text), "; %s %s connected%s%s", reply_server_kind(redis),
+                            reply_string(redis, "url"), server[0] != '\0' ? " to " : "", server);
                 if (json_is_number(rtt))
                         text_append(text, sizeof(text), " (%.1fms)", json_number_value(rtt));
         }

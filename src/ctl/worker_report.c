@@ -144,8 +144,8 @@ static void print_evidence(FILE *out, const struct worker_report *worker_report,
         else
                 snprintf(text, sizeof(text), "  %lld job%s running at the last heartbeat %s ago%s", busy,
                          busy == 1 ? "" : "s", reply_seconds(worker, "beat_age_seconds", span),
-                         strcmp(evidence, "title") == 0
-                                 ? "; Redis is unreachable, jobs as in the process title"
+                         strcmp(evidence, "title") == 0  ? "; the server with the heartbeats is unreachable, "
+                                                           "jobs as in the process title"
                          : strcmp(evidence, "none") == 0 ? "; no longer fresh"
                                                          : "");
         text_print_wrapped(out, text, 0, 4, view->columns);

@@ -215,11 +215,26 @@ static const char *const fixed_waits[_WAIT_MAX] = {
                  "would end running jobs. If the worker still accepts jobs, send the signal once"),
 };
 
+static const char *fixed_wait(const struct fleet *fleet, enum wait wait)
+{
+        static const char *const of_database[_WAIT_MAX] = {
+                [WAIT_REDIS] = "waits for the database",
+                [WAIT_HUNG] =
+                        "waits for a heartbeat: all workers are silent, or the database does not accept "
+                        "their heartbeats",
+        };
+        const char *text = fleet_settings_need_database(fleet->settings) ? of_database[wait] : NULL;
+
+        return text ?: fixed_waits[wait] ?: "";
+}
+
 const char *worker_elsewhere_text(const struct worker *worker, char text[static WORKER_ELSEWHERE_MAX])
 {
         if (worker->process.redis.difference != REDIS_SAME)
                 return redis_difference_text(&worker->process.redis, text);
-        snprintf(text, WORKER_ELSEWHERE_MAX, "check redis_url, namespace and host name%s%s%s",
+        snprintf(text, WORKER_ELSEWHERE_MAX, "check %s and host name%s%s%s",
+                 fleet_settings_need_database(worker->fleet->settings) ? "database_url"
+                                                                       : "redis_url, namespace",
                  worker->evidence.peers[0] != '\0' ? " (connected to " : "", worker->evidence.peers,
                  worker->evidence.peers[0] != '\0' ? ")" : "");
         return text;
@@ -308,7 +323,7 @@ const char *worker_waits_for(const struct worker *worker, usec_t now, char *text
                                                 : "waits until its leftover processes are identified");
                 break;
         default:
-                snprintf(text, size, "%s", fixed_waits[worker->verdict.waits_for] ?: "");
+                snprintf(text, size, "%s", fixed_wait(worker->fleet, worker->verdict.waits_for));
         }
         return text;
 }
@@ -453,7 +468,7 @@ const char *fleet_waits_for(const struct fleet *fleet, usec_t now, char *text, s
                 shortage_text(fleet, now, text, size);
                 break;
         default:
-                snprintf(text, size, "%s", fixed_waits[fleet->waits_for] ?: "");
+                snprintf(text, size, "%s", fixed_wait(fleet, fleet->waits_for));
         }
         return text;
 }

@@ -89,6 +89,8 @@ struct quoted; /* wire/quoted.h */
         X("15e247db6883405f91740013f6ac01c5", EVENT_PLACES_HELD, "places-held", WARNING, EVENT_NONE) \
         X("12e1d2d4589c4a89bd689a8ebced7466", EVENT_REDIS_UP, "redis-up", INFO, EVENT_NONE) \
         X("769878e19f844d038a72ebe8119a4f25", EVENT_REDIS_DOWN, "redis-down", ERR, EVENT_REDIS_UP) \
+        X("7a3dd5e0b1f04b5f9c0a6a4e1f6d2c58", EVENT_DATABASE_UP, "database-up", INFO, EVENT_NONE) \
+        X("c1f3b2a4906d4e7e8a5d9b7703e6c9a1", EVENT_DATABASE_DOWN, "database-down", ERR, EVENT_DATABASE_UP) \
         /* queues of one Redis, over their limits */ \
         X("7656ab2a56d14ed8a76c6d7dfeb0b6ea", EVENT_QUEUE_OVER, "queue-over", WARNING, EVENT_QUEUE_BACK) \
         X("866b9870572442ffb9275979cadddfa3", EVENT_QUEUE_BACK, "queue-back", INFO, EVENT_NONE) \

@@ -61,9 +61,14 @@ void observe_redis(struct fleet *fleet, bool up, usec_t now)
                 backoff_reset(&fleet->crash);
         if (first)
                 return;
-        fleet_event(fleet, up ? EVENT_REDIS_UP : EVENT_REDIS_DOWN,
-                    up ? ": Redis is reachable again"
-                       : ": Redis is unreachable; workers are left as they are");
+        bool database = fleet_settings_need_database(fleet->settings);
+        enum event_kind down = database ? EVENT_DATABASE_DOWN : EVENT_REDIS_DOWN;
+        fleet_event(fleet,
+                    !up        ? down
+                    : database ? EVENT_DATABASE_UP
+                               : EVENT_REDIS_UP,
+                    up ? ": %s is reachable again" : ": %s is unreachable; workers are left as they are",
+                    fleet_settings_server(fleet->settings));
 }
 
 void observe_saved(struct world *world, bool saved, usec_t now)

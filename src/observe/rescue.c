@@ -13,8 +13,13 @@
 
 bool rescue_is_due(const struct worker *worker, const struct exit_status *exit)
 {
-        if (!worker->fleet->settings->traits->can_rescue)
+        const struct traits *traits = worker->fleet->settings->traits;
+
+        if (!traits->can_rescue)
                 return false;
+        /* Then a worker that has put back its jobs itself has left none. */
+        if (traits->jobs_stay)
+                return true;
         /* A worker that was asked to exit puts its jobs back itself. An unknown exit status says nothing
          * about that. */
         bool cut_off = !worker_is_asked_to_exit(worker) || worker->orders.killed_at != 0;
@@ -24,9 +29,18 @@ bool rescue_is_due(const struct worker *worker, const struct exit_status *exit)
         return exit->by_signal || (exit->status != 0 && cut_off);
 }
 
+bool rescue_is_repeated(const struct fleet *fleet, usec_t died_at, usec_t now)
+{
+        if (!fleet->settings->traits->jobs_stay)
+                return now < usec_add(died_at, RESCUE_USEC);
+        return now < usec_add(died_at, RESCUE_STAY_USEC) &&
+               (!fleet->redis_up || now < usec_add(MAX(died_at, fleet->redis_at), RESCUE_USEC));
+}
+
 bool rescue_is_late(const struct worker *dead, usec_t died_at)
 {
-        return dead->heartbeat.busy > 0 && usec_sub(died_at, dead->heartbeat.changed_at) >= RESCUE_USEC;
+        return !dead->fleet->settings->traits->jobs_stay && dead->heartbeat.busy > 0 &&
+               usec_sub(died_at, dead->heartbeat.changed_at) >= RESCUE_USEC;
 }
 
 void rescue_observe(struct fleet *fleet, const struct worker *dead, const struct job *job,
@@ -40,7 +54,8 @@ void rescue_observe(struct fleet *fleet, const struct worker *dead, const struct
                 [RESCUE_REQUEUED] = {EVENT_JOB_RESCUED, "re-enqueued"},
                 [RESCUE_PARKED] = {EVENT_JOB_PARKED, "moved to the dead jobs (rescue_limit)"},
         };
-        char names[700], count[48] = "";
+        char names[700], count[48] = "", left[96];
+        const char *text = kinds[outcome].text;
 
         if (outcome == RESCUE_LEFT)
                 return;
@@ -58,16 +73,22 @@ void rescue_observe(struct fleet *fleet, const struct worker *dead, const struct
         printable_replace(names, strlen(names), false);
         if (outcome == RESCUE_REQUEUED && times > 1)
                 snprintf(count, sizeof(count), " (%u times so far)", times);
+        if (outcome == RESCUE_PARKED && fleet->settings->traits->jobs_stay) {
+                snprintf(left, sizeof(left), "left to %s, which fails it (rescue_limit)",
+                         fleet->settings->traits->title);
+                text = left;
+        }
         world_event(fleet->world, kinds[outcome].kind, fleet, dead,
-                    "%s %s%s: %s (pid %d), which ran the job, %s", names, kinds[outcome].text, count,
-                    WORKER_ID(dead), (int)worker_pid(dead), how);
+                    "%s %s%s: %s (pid %d), which ran the job, %s", names, text, count, WORKER_ID(dead),
+                    (int)worker_pid(dead), how);
 }
 
 void rescue_observe_failed(struct fleet *fleet, const struct worker *dead, const struct error_report *why)
 {
         event_quote(world_event(fleet->world, EVENT_RESCUE_FAILED, fleet, dead,
-                                "%s (pid %d) died; its running jobs cannot be read from Redis: %s",
-                                WORKER_ID(dead), (int)worker_pid(dead), why->text),
+                                "%s (pid %d) died; its running jobs cannot be read from %s: %s",
+                                WORKER_ID(dead), (int)worker_pid(dead),
+                                fleet_settings_server(fleet->settings), why->text),
                     &why->quoted);
 }
 
@@ -78,10 +99,10 @@ void rescue_observe_unknown(struct fleet *fleet, const struct worker *dead, cons
 
         if (n > 0)
                 world_event(fleet->world, EVENT_RESCUE_FAILED, fleet, dead,
-                            "%s (pid %d) died with %zu running job%s not re-enqueued: the record in Redis is "
+                            "%s (pid %d) died with %zu running job%s not re-enqueued: the record in %s is "
                             "not in the format of %s",
                             WORKER_ID(dead), (int)worker_pid(dead), n, n == 1 ? "" : "s",
-                            fleet->settings->traits->title);
+                            fleet_settings_server(fleet->settings), fleet->settings->traits->title);
         if (n_oversized > 0)
                 world_event(fleet->world, EVENT_RESCUE_FAILED, fleet, dead,
                             "%s (pid %d) died with %zu running job%s not re-enqueued: too large to read "

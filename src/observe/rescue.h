@@ -16,12 +16,17 @@ enum rescue_outcome {
         _RESCUE_OUTCOME_MAX,
 };
 
-/* How long a work list remains readable after its process has died, in microseconds. */
-#define RESCUE_USEC (60 * USEC_PER_SEC)
+/* How long a work list in Redis remains readable after its process has died, in microseconds; and how long
+ * one that stays is tried while the server answers, and in total. */
+#define RESCUE_USEC      (60 * USEC_PER_SEC)
+#define RESCUE_STAY_USEC USEC_PER_DAY
 
 /* Returns true if the death of the process that sent heartbeats cut off its jobs. worker: as it was before.
  * exit: how that process ended, as far as known. */
 bool rescue_is_due(const struct worker *worker, const struct exit_status *exit);
+
+/* Returns true while an attempt to put back the jobs of a worker that died at died_at may be repeated. */
+bool rescue_is_repeated(const struct fleet *fleet, usec_t died_at, usec_t now);
 
 /* Returns true if jobs were running and the work list had already expired when the worker died. */
 bool rescue_is_late(const struct worker *dead, usec_t died_at);
@@ -30,7 +35,7 @@ bool rescue_is_late(const struct worker *dead, usec_t died_at);
  * worker ended. */
 void rescue_observe(struct fleet *fleet, const struct worker *dead, const struct job *job,
                     enum rescue_outcome outcome, unsigned times, const char *how);
-/* Redis could not be read before the jobs expired. */
+/* The jobs could not be read in time. */
 void rescue_observe_failed(struct fleet *fleet, const struct worker *dead, const struct error_report *why);
 /* Reports the entries of the worker's work list that are unknown, if any: those that do not have Sidekiq's
  * format, and those that are too large to be read. They are not put back. */

@@ -39,8 +39,8 @@ static void write_facts(struct codec_writer *writer, const void *body)
 {
         const struct answer_diagnosis *diagnosis = body;
 
-        codec_write(writer, &facts_record, &diagnosis->redis);
         codec_write(writer, &database_record, &diagnosis->database);
+        codec_write(writer, &facts_record, &diagnosis->redis);
 }
 
 static int read_facts(struct codec_reader *reader, void *body)
@@ -49,8 +49,8 @@ static int read_facts(struct codec_reader *reader, void *body)
         struct redis_facts *facts = &diagnosis->redis;
         char *const texts[] = {facts->policy, facts->save, facts->min_replicas, diagnosis->database.version};
 
-        (void)codec_read(reader, &facts_record, facts);
         (void)codec_read(reader, &database_record, &diagnosis->database);
+        (void)codec_read(reader, &facts_record, facts);
         for (size_t i = 0; i < ELEMENTSOF(texts); i++)
                 printable_replace(texts[i], strlen(texts[i]), false);
         quoted_clean(&facts->info_error);

@@ -173,6 +173,11 @@ static inline bool fleet_settings_need_server(const struct fleet_settings *fleet
 }
 /* Returns false if the framework cannot use the database of database_url. */
 bool fleet_settings_database_fits(const struct fleet_settings *fleet);
+/* Names the server with the fleet's heartbeats within a sentence: "Redis" or "the database". */
+static inline const char *fleet_settings_server(const struct fleet_settings *fleet)
+{
+        return fleet_settings_need_database(fleet) ? "the database" : "Redis";
+}
 /* Returns the stop signal of the settings or the preset; 0: the framework's. */
 int fleet_settings_stop_signal(const struct fleet_settings *fleet);
 

@@ -72,12 +72,25 @@ ssize_t history_feed_samples(const struct instances *instances, struct history_s
 const char *history_feed_mark_name(const char *event)
 {
         static const char *const names[][2] = {
-                {"boot-timeout", "crash"},      {"crashed", "crash"},      {"deaf", "hang"},
-                {"drain-cut", "kill"},          {"hung", "hang"},          {"job-lost", "job"},
-                {"job-parked", "job"},          {"job-rescued", "job"},    {"killed", "kill"},
-                {"memory-over", "memory"},      {"redis-down", "redis"},   {"redis-failover", "redis"},
-                {"rollout-aborted", "abort"},   {"rollout-done", "done"},  {"rollout-halted", "halt"},
-                {"rollout-started", "restart"}, {"start-failed", "crash"}, {"template-failed", "crash"},
+                {"boot-timeout", "crash"},
+                {"crashed", "crash"},
+                {"deaf", "hang"},
+                {"database-down", "database"},
+                {"drain-cut", "kill"},
+                {"hung", "hang"},
+                {"job-lost", "job"},
+                {"job-parked", "job"},
+                {"job-rescued", "job"},
+                {"killed", "kill"},
+                {"memory-over", "memory"},
+                {"redis-down", "redis"},
+                {"redis-failover", "redis"},
+                {"rollout-aborted", "abort"},
+                {"rollout-done", "done"},
+                {"rollout-halted", "halt"},
+                {"rollout-started", "restart"},
+                {"start-failed", "crash"},
+                {"template-failed", "crash"},
         };
 
         for (size_t i = 0; i < ELEMENTSOF(names); i++)

@@ -8,8 +8,8 @@ static void put_redis(FILE *out, const json_t *redis)
         const json_t *rtt = json_object_get(redis, "rtt_ms");
         const char *server = reply_string(redis, "server");
 
-        html_print(out, "; redis %s %s%s%s", reply_string(redis, "url"), reply_string(redis, "state"),
-                   server[0] != '\0' ? " to " : "", server);
+        html_print(out, "; %s %s %s%s%s", reply_server_kind(redis), reply_string(redis, "url"),
+                   reply_string(redis, "state"), server[0] != '\0' ? " to " : "", server);
         if (json_is_number(rtt))
                 html_print(out, " (%gms)", json_number_value(rtt));
 }

@@ -15,6 +15,13 @@ const char *reply_string(const json_t *object, const char *key)
         return text ? text : "";
 }
 
+const char *reply_server_kind(const json_t *redis)
+{
+        const char *kind = reply_string(redis, "kind");
+
+        return kind[0] == '\0' || strcmp(kind, "redis") == 0 ? "redis" : "database";
+}
+
 long long reply_integer(const json_t *object, const char *key)
 {
         return json_integer_value(json_object_get(object, key));

@@ -25,6 +25,9 @@ const char *reply_seconds_left(const json_t *object, const char *key, char *text
 /* Formats the member `memory_bytes`, or "-" if unknown. Returns text, which has FORMAT_MAX bytes. */
 const char *reply_memory(const json_t *object, char *text);
 
+/* Returns what the server of a Redis is: "redis" or "database". */
+const char *reply_server_kind(const json_t *redis);
+
 /* Returns a Worker's state, or "hung" for a hung one: its state alone would be "active". */
 const char *reply_worker_state(const json_t *worker);
 /* Formats why a Worker is retiring and what the worker waits for, in text of size bytes. Empty if neither

@@ -7,7 +7,9 @@
 #include "frameworks/celery/command.h"
 #include "frameworks/resque/resque.h"
 #include "frameworks/sidekiq/format.h"
+#include "frameworks/solid_queue/solid_queue.h"
 #include "golden.h"
+#include "model/database_facts.h"
 #include "model/fleet.h"
 #include "model/world.h"
 #include "quoting.h"
@@ -100,6 +102,32 @@ TEST_LOOP(what_redis_reports_is_judged_and_what_it_refuses_is_said, ELEMENTSOF(r
         redis.facts = &facts;
         snprintf(section, sizeof(section), "redis %d", _i + 1);
         doctor_redis(&findings, &redis);
+        expect(section);
+}
+
+static const struct {
+        struct doctor_database database;
+        struct database_facts facts;
+} database_cases[] = {
+        {.database.error = ERROR_REPORT("connection refused")},
+        {.facts = {.version = "15.4"}},
+        {.facts = {.read_only = true, .paused_queues = 1}},
+        {.facts = {.forking = 1, .has_roles = true, .schedulers = 1, .recurring = 3, .failed = 1}},
+        {.facts = {.forking = 2, .has_roles = true, .dispatchers = 1, .recurring = 3, .failed = 7}},
+        {.facts = {.has_roles = true, .dispatchers = 2, .paused_queues = 2}},
+};
+
+TEST_LOOP(what_a_database_reports_is_judged, ELEMENTSOF(database_cases))
+{
+        struct doctor_database database = database_cases[_i].database;
+        char section[32];
+
+        database.noun = "PostgreSQL";
+        database.url = "postgresql://db/app";
+        database.facts = &database_cases[_i].facts;
+        database.traits = &solid_queue_traits;
+        snprintf(section, sizeof(section), "database %d", _i + 1);
+        doctor_database(&findings, &database);
         expect(section);
 }
 

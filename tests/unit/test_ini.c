@@ -286,6 +286,52 @@ TEST(refuses_a_password_file_without_a_first_line)
         golden_end("ini-errors", "password_file without a password");
 }
 
+static void write_with_database_file(const char *content)
+{
+        char lines[512];
+
+        unit_write_file(dir, "database", content);
+        snprintf(lines, sizeof(lines), FLEET "framework = good_job\ndatabase_url_file = %s/database\n%s", dir,
+                 geteuid() == 0 ? "user = root\n" : "");
+        write_bytes(lines, strlen(lines));
+}
+
+static const struct {
+        const char *content, *url;
+} database_cases[] = {
+        {"postgres://u:secret@h/d\n", "postgres://u:secret@h/d"},
+        {"SECRET_KEY_BASE=x\nDATABASE_URL=postgres://u:secret@h/d\n", "postgres://u:secret@h/d"},
+};
+
+TEST_LOOP(reads_the_url_of_a_database, ELEMENTSOF(database_cases))
+{
+        _cleanup_free_ char *text = NULL;
+
+        write_with_database_file(database_cases[_i].content);
+        _cleanup_settings_ struct settings *settings = load(own_surroundings(), &text);
+        ck_assert_str_eq(text, "");
+        ck_assert_str_eq(settings_fleet_url(settings, settings->fleets[0]), database_cases[_i].url);
+        _cleanup_free_ char *printed = settings_print(settings);
+        ck_assert_ptr_null(strstr(printed, "secret"));
+}
+
+TEST(refuses_a_bad_file_with_the_url_of_a_database)
+{
+        char path[256];
+
+        golden_begin();
+        write_with_database_file("");
+        add_report("empty", own_surroundings());
+        write_with_database_file("mysql2://u:secret@h/d\n");
+        add_report("MySQL", own_surroundings());
+        write_with_database_file("sqlite3:/srv/q.db\n");
+        add_report("SQLite", own_surroundings());
+        snprintf(path, sizeof(path), "%s/database", dir);
+        ck_assert_int_eq(unlink(path), 0);
+        add_report("missing", own_surroundings());
+        golden_end("ini-errors", "database_url_file");
+}
+
 static void write_with_key(const char *content)
 {
         char lines[512];

@@ -65,12 +65,14 @@ static char *render(void)
                 {.name = neither, .size = 9, .latency_known = true}};
         static const struct queues queues = {.list = list, .n = ELEMENTSOF(list), .dead = 3};
         const struct status_redis redis[] = {
-                {"redis://127.0.0.1:6379/0", NULL, "connected", NULL, 0.25, &queues},
-                {"unix:///a\\b\"c\nd", NULL, "down", NULL, -1, NULL},
-                {"redis://b", NULL, "connected", NULL, 1, &queues},
-                {"redis://b", NULL, "down", NULL, 2, &queues},
-                {"redis://c", NULL, "connected", NULL, 1, NULL},
-                {"redis://c", NULL, "connected", NULL, 1, &queues}};
+                {"redis", "redis://127.0.0.1:6379/0", NULL, "connected", NULL, 0.25, &queues},
+                {"redis", "unix:///a\\b\"c\nd", NULL, "down", NULL, -1, NULL},
+                {"redis", "redis://b", NULL, "connected", NULL, 1, &queues},
+                {"redis", "redis://b", NULL, "down", NULL, 2, &queues},
+                {"redis", "redis://c", NULL, "connected", NULL, 1, NULL},
+                {"redis", "redis://c", NULL, "connected", NULL, 1, &queues},
+                {"postgresql", "postgresql://db/app", NULL, "connected", NULL, 3, NULL},
+                {"sqlite", "sqlite3:/srv/queue.sqlite3", NULL, "down", NULL, -1, NULL}};
         const struct status_settings age = {.loaded_at = UINT64_C(1700000000250000), .refused = refused};
         const struct subsystems subsystems = {.table = table, .n = 1};
         const struct status_info info = {.version = "1.2.3",

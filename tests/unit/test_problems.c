@@ -156,7 +156,12 @@ TEST(the_next_start_that_fails_and_redis_are_problems_of_sqmgr)
                 {.url = "redis://a/0", .up = true},
                 {.url = "redis://b/0", .down = true, .error = ERROR_REPORT("Connection refused")},
                 {.url = "redis://c/0", .down = true, .error = &refusal},
-                {.url = "redis://d/0"}};
+                {.url = "redis://d/0"},
+                {.database = "PostgreSQL",
+                 .url = "postgresql://e/app",
+                 .down = true,
+                 .error = ERROR_REPORT("Connection refused")},
+                {.database = "SQLite", .url = "sqlite3:/srv/queue.sqlite3"}};
 
         facts.redis = redis;
         facts.n_redis = ELEMENTSOF(redis);

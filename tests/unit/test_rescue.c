@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* When a job was cut off by the death of its worker, and what is reported of it. */
+#include "frameworks/solid_queue/solid_queue.h"
+#include "golden.h"
 #include "model/exit_status.h"
 #include "model/worker.h"
 #include "observe/rescue.h"
@@ -57,7 +59,8 @@ TEST(a_signal_cuts_jobs_off_and_a_clean_exit_does_not)
 
 TEST(a_work_list_is_gone_a_minute_after_the_last_heartbeat)
 {
-        struct worker worker = {.heartbeat.busy = 1, .heartbeat.changed_at = USEC_PER_SEC};
+        struct worker worker = {
+                .fleet = t.fleet, .heartbeat.busy = 1, .heartbeat.changed_at = USEC_PER_SEC};
 
         ck_assert(rescue_is_late(&worker, USEC_PER_SEC + RESCUE_USEC));
         ck_assert(!rescue_is_late(&worker, USEC_PER_SEC + RESCUE_USEC - 1));
@@ -104,6 +107,54 @@ TEST(jobs_too_large_to_be_read_are_reported)
         ck_assert_uint_eq(test_events(&t, EVENT_RESCUE_FAILED), 1);
         rescue_observe_unknown(t.fleet, worker, &(struct job_list){.n_oversized = 2, .n_unreadable = 1});
         ck_assert_uint_eq(test_events(&t, EVENT_RESCUE_FAILED), 3);
+}
+
+TEST(claims_in_a_database_stay_however_their_process_ended)
+{
+        struct worker worker = {
+                .fleet = t.fleet, .heartbeat.busy = 1, .heartbeat.changed_at = USEC_PER_SEC};
+
+        t.fleet_settings.traits = &solid_queue_traits;
+        /* With status 1, shutdown_timeout ran out before the claims were released; with 0, the database was
+         * away. */
+        ck_assert(is_due(WORKER_STOPPING, false, KNOWN(1)));
+        ck_assert(is_due(WORKER_STOPPING, false, KNOWN(0)));
+        ck_assert(is_due(WORKER_QUIET, false, UNKNOWN));
+        ck_assert(!rescue_is_late(&worker, USEC_PER_SEC + RESCUE_USEC));
+}
+
+TEST(claims_are_put_back_once_the_database_is_there_again)
+{
+        const usec_t died_at = 1000 * USEC_PER_SEC, later = died_at + 2 * USEC_PER_HOUR;
+
+        t.fleet->redis_up = true;
+        t.fleet->redis_at = 1;
+        ck_assert(rescue_is_repeated(t.fleet, died_at, died_at + RESCUE_USEC - 1));
+        t.fleet->redis_up = false;
+        ck_assert(!rescue_is_repeated(t.fleet, died_at, died_at + RESCUE_USEC));
+        t.fleet_settings.traits = &solid_queue_traits;
+        ck_assert(rescue_is_repeated(t.fleet, died_at, later));
+        t.fleet->redis_up = true;
+        t.fleet->redis_at = later;
+        ck_assert(rescue_is_repeated(t.fleet, died_at, later + RESCUE_USEC - 1));
+        ck_assert(!rescue_is_repeated(t.fleet, died_at, later + RESCUE_USEC));
+        t.fleet->redis_up = false;
+        ck_assert(!rescue_is_repeated(t.fleet, died_at, died_at + RESCUE_STAY_USEC));
+}
+
+TEST(what_becomes_of_a_job_in_a_database)
+{
+        const struct worker *worker = test_spawn(&t);
+
+        t.fleet_settings.traits = &solid_queue_traits;
+        golden_begin();
+        rescue_observe(t.fleet, worker, &job, RESCUE_REQUEUED, 1, "died");
+        golden_add("requeued", test_event(&t, EVENT_JOB_RESCUED)->text);
+        rescue_observe(t.fleet, worker, &job, RESCUE_PARKED, 0, "died");
+        golden_add("over rescue_limit", test_event(&t, EVENT_JOB_PARKED)->text);
+        rescue_observe_failed(t.fleet, worker, ERROR_REPORT("permission denied"));
+        golden_add("refused", test_event(&t, EVENT_RESCUE_FAILED)->text);
+        golden_end("describe", "jobs of a dead worker of Solid Queue");
 }
 
 TEST(private_queues_are_reported_of_once)

@@ -362,6 +362,13 @@ static const char *const file_cases[] = {
         "[fleet:a]\ncommand=run\nbackoff_min=2min",
         "[fleet:a]\ncommand=run\nenvironment_file=env",
         "[redis]\npassword=a\npassword_file=/b\n[fleet:a]\ncommand=run",
+        "[fleet:a]\ncommand=bin/jobs --mode async\nframework=solid_queue",
+        "[fleet:a]\ncommand=bin/jobs --mode async\nframework=solid_queue\ndatabase_url=mysql2://u:secret@h/d",
+        "[fleet:a]\ncommand=bin/jobs --mode async\nframework=solid_queue\ndatabase_url=sqlite3:/q.db\n"
+        "database_url_file=/f\nredis_url=redis://h\nrollout_group=g",
+        "[fleet:a]\ncommand=good_job "
+        "start\nframework=good_job\ndatabase_url=sqlite3:/q.db\nrescue_jobs=requeue",
+        "[fleet:a]\ncommand=sidekiq\ndatabase_url=postgres://h/d\ndatabase_url_file=/f",
         "[sqmgr]\nsocket=/" A103 "\n[fleet:a]\ncommand=run",
         /* All at once, by line; a bad value has no further consequences. */
         "[fleet:a]\nstop_timeout=x\nactive_process_count=9\nmax_processes=9\n[nope]\nx=1\n[fleet:b]\nnice="
@@ -456,7 +463,23 @@ TEST(takes_defaults_from_its_surroundings)
         ck_assert_str_eq(set->state_file, "/state");
         ck_assert_str_eq(set->redis.url, "redis://127.0.0.1:6379/0");
 
+        const struct settings_surroundings database = {
+                .frameworks = framework_traits, .database_url = "postgres://u:p@h/d", .runtime_dir = "/r"};
+        static const char of_database[] = "[fleet:a]\ncommand=good_job start\nframework=good_job";
+        _cleanup_settings_ struct settings *good_job = read_settings(&database, of_database, &errors);
+        ck_assert_ptr_nonnull(good_job);
+        ck_assert_str_eq(settings_fleet_url(good_job, good_job->fleets[0]), "postgres://u:p@h/d");
+        ck_assert(!fleet_settings_need_redis(good_job->fleets[0]));
+        _cleanup_settings_ struct settings *sidekiq =
+                read_settings(&database, "[fleet:a]\ncommand=sidekiq", &errors);
+        ck_assert_ptr_null(sidekiq->fleets[0]->database_url);
+        ck_assert(!fleet_settings_need_database(sidekiq->fleets[0]));
+
+        const struct settings_surroundings bad_database = {
+                .frameworks = framework_traits, .database_url = "sqlite3:x", .runtime_dir = "/r"};
+
         golden_begin();
+        add_refused_settings(&bad_database, of_database, "a bad DATABASE_URL in the environment");
         add_refused_settings(&bare, "[fleet:a]\ncommand=run\nmemory_limit=25%", "nothing is known");
         add_refused_settings(&bare, "[sqmgr]\nsocket=s\n[fleet:a]\ncommand=run", "socket=s");
         add_refused_settings(&bad, "[fleet:a]\ncommand=run", "a bad REDIS_URL in the environment");

@@ -25,6 +25,7 @@ struct redis_diagnosis {
         char *url;                 /* owned */
         struct error_report error; /* the text is "" if Redis has answered */
         struct answer_diagnosis facts;
+        const char *noun;            /* link_noun() */
         const struct traits *traits; /* of the framework that keeps its data there */
         bool has_group;
 };
@@ -108,7 +109,7 @@ static struct doctor_machine machine_of(const struct diagnosis *diagnosis)
                                          .readers = diagnosis->source->readers->group};
 
         FOREACH_POINTER(link, links->list, links->n)
-                machine.has_redis |= is_here(reader_url_text(link->reader));
+                machine.has_redis |= !link_is_database(link) && is_here(reader_url_text(link->reader));
         return machine;
 }
 
@@ -349,6 +350,7 @@ static void ask_servers(struct diagnosis *diagnosis)
                 diagnosis->servers[i].diagnosis = diagnosis;
                 WORLD_FOREACH_FLEET(links->world, fleet)
                         diagnosis->servers[i].has_group |= fleet->group && fleet->link == link;
+                diagnosis->servers[i].noun = link_noun(link);
                 diagnosis->servers[i].traits = link->framework->traits;
                 ask_redis(&diagnosis->servers[i], link);
         }
@@ -357,15 +359,28 @@ static void ask_servers(struct diagnosis *diagnosis)
 static void report_redis(struct diagnosis *diagnosis, const struct problems *problems)
 {
         /* Skip servers without an answer if a problem reports lost connections already. */
-        bool known = problems_find(problems, PROBLEM_REDIS_DOWN) ||
-                     problems_find(problems, PROBLEM_REDIS_CONNECTING);
+        bool known[] = {problems_find(problems, PROBLEM_REDIS_DOWN) ||
+                                problems_find(problems, PROBLEM_REDIS_CONNECTING),
+                        problems_find(problems, PROBLEM_DATABASE_DOWN) ||
+                                problems_find(problems, PROBLEM_DATABASE_CONNECTING)};
 
         for (size_t i = 0; i < diagnosis->n_servers; i++) {
                 const struct redis_diagnosis *redis = &diagnosis->servers[i];
 
                 diagnosis->findings.lost |= !redis->url;
                 const struct error_report *error = redis->error.text[0] != '\0' ? &redis->error : NULL;
-                if (redis->url && !(error && known))
+                bool is_database = redis->traits->heartbeat == HEARTBEAT_DATABASE;
+                if (!redis->url || (error && known[is_database]))
+                        continue;
+                if (is_database)
+                        doctor_database(&diagnosis->findings, &(struct doctor_database){
+                                                                      .noun = redis->noun,
+                                                                      .url = redis->url,
+                                                                      .error = error,
+                                                                      .facts = &redis->facts.database,
+                                                                      .traits = redis->traits,
+                                                              });
+                else
                         doctor_redis(&diagnosis->findings, &(struct doctor_redis){
                                                                    .url = redis->url,
                                                                    .error = error,

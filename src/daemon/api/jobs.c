@@ -28,7 +28,7 @@ struct place {
 struct reading {
         struct jobs_query *query;
         struct running_jobs *running_jobs; /* NULL: no reading in progress */
-        char *url;
+        char *server;
         const char **identities; /* borrowed until the reading starts */
         struct place *places;
         size_t n;
@@ -58,7 +58,7 @@ static void query_free(struct jobs_query *query)
                 struct reading *reading = &query->readings[i];
 
                 running_jobs_cancel(reading->running_jobs);
-                free(reading->url);
+                free(reading->server);
                 free(reading->identities);
                 free(reading->places);
         }
@@ -93,12 +93,12 @@ static _printf_(2, 3) bool add_error(struct jobs_query *query, const char *forma
         return json_array_append_new(query->errors, varlink_text(text)) >= 0;
 }
 
-static bool add_unread(struct jobs_query *query, const char *url, const char *why,
+static bool add_unread(struct jobs_query *query, const char *server, const char *why,
                        const struct quoted *quoted)
 {
         if (quoted)
                 query->quoted = *quoted;
-        return add_error(query, "running jobs are unknown (Redis %s: %s)", url, why);
+        return add_error(query, "running jobs are unknown (%s: %s)", server, why);
 }
 
 static json_t *cut_name(const char *text)
@@ -162,7 +162,7 @@ static void on_running_jobs(struct job_list *lists, const struct error_report *e
         reading->running_jobs = NULL;
         query->pending--;
         if (error)
-                enough = add_unread(query, reading->url, error->text, &error->quoted);
+                enough = add_unread(query, reading->server, error->text, &error->quoted);
         else
                 query->n_read++;
         for (size_t i = 0; enough && lists && i < reading->n; i++)
@@ -190,15 +190,16 @@ static bool read_link(struct jobs_query *query, const struct link *link, struct 
                       size_t n_fleets)
 {
         struct reading *reading = &query->readings[query->n_readings++];
-        const char *url = reader_url_text(link->reader);
         size_t max = 0;
 
         reading->query = query;
-        if (!(reading->url = strdup(url)))
+        if (asprintf(&reading->server, "%s %s", link_noun(link), reader_url_text(link->reader)) < 0) {
+                reading->server = NULL;
                 return false;
+        }
         const struct error_report *error = reader_error(link->reader);
         if (reader_state(link->reader) != READER_STATE_CONNECTED)
-                return add_unread(query, url, error ? error->text : "not connected yet",
+                return add_unread(query, reading->server, error ? error->text : "not connected yet",
                                   error ? &error->quoted : NULL);
         FOREACH_POINTER(fleet, fleets, n_fleets)
                 max += fleet->link == link ? fleet->n_workers : 0;
@@ -217,7 +218,7 @@ static bool read_link(struct jobs_query *query, const struct link *link, struct 
         const struct running_jobs_request request = {.identities = reading->identities, .n = reading->n};
         int r = link_read_running_jobs(link, &request, on_running_jobs, reading, &reading->running_jobs);
         if (r < 0)
-                return add_unread(query, url, strerrordesc_np(-r), NULL);
+                return add_unread(query, reading->server, strerrordesc_np(-r), NULL);
         query->pending++;
         return true;
 }

@@ -121,19 +121,54 @@ static bool all_up(const struct status_info *info, const char *url)
         return true;
 }
 
+static bool is_database(const struct status_redis *redis)
+{
+        return strcmp(redis->kind, "redis") != 0;
+}
+
+static bool has_database(const struct status_info *info)
+{
+        for (size_t i = 0; i < info->n_redis; i++)
+                if (is_database(&info->redis[i]))
+                        return true;
+        return false;
+}
+
+static void put_up(struct facts *facts, bool of_databases)
+{
+        const struct status_info *info = facts->info;
+
+        for (size_t i = 0; i < info->n_redis; i++)
+                if (is_database(&info->redis[i]) == of_databases && !is_repeated(info, i))
+                        SAMPLE(facts, all_up(info, info->redis[i].url), "url", info->redis[i].url);
+}
+
+static void put_round_trips(struct facts *facts, bool of_databases)
+{
+        const struct status_info *info = facts->info;
+
+        for (size_t i = 0; i < info->n_redis; i++)
+                if (is_database(&info->redis[i]) == of_databases && info->redis[i].rtt_ms >= 0 &&
+                    !is_repeated(info, i))
+                        SAMPLE(facts, info->redis[i].rtt_ms / 1000, "url", info->redis[i].url);
+}
+
 static void put_redis(struct facts *facts)
 {
         const struct status_info *info = facts->info;
 
         FAMILY(facts, "sqmgr_redis_up", "gauge", "1 if the connection to this Redis is up.");
-        for (size_t i = 0; i < info->n_redis; i++)
-                if (!is_repeated(info, i))
-                        SAMPLE(facts, all_up(info, info->redis[i].url), "url", info->redis[i].url);
+        put_up(facts, false);
         FAMILY(facts, "sqmgr_redis_round_trip_seconds", "gauge",
                "Duration of the last answer of this Redis.");
-        for (size_t i = 0; i < info->n_redis; i++)
-                if (info->redis[i].rtt_ms >= 0 && !is_repeated(info, i))
-                        SAMPLE(facts, info->redis[i].rtt_ms / 1000, "url", info->redis[i].url);
+        put_round_trips(facts, false);
+        if (!has_database(info))
+                return;
+        FAMILY(facts, "sqmgr_database_up", "gauge", "1 if the connection to this database is up.");
+        put_up(facts, true);
+        FAMILY(facts, "sqmgr_database_round_trip_seconds", "gauge",
+               "Duration of the last transaction in this database.");
+        put_round_trips(facts, true);
 }
 
 /* True if name is safe as a label. Invalid text could become equal to another name once replaced, and

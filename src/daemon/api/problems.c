@@ -49,10 +49,12 @@ static size_t collect_redis(const struct links *links, struct problem_redis list
         size_t n = MIN((size_t)PROBLEM_REDIS_MAX, links->n);
 
         for (size_t i = 0; i < n; i++) {
-                const struct reader *reader = links->list[i]->reader;
+                const struct link *link = links->list[i];
+                const struct reader *reader = link->reader;
                 enum reader_state state = reader_state(reader);
 
-                list[i] = (struct problem_redis){.url = reader_url_text(reader),
+                list[i] = (struct problem_redis){.database = link_is_database(link) ? link_noun(link) : NULL,
+                                                 .url = reader_url_text(reader),
                                                  .up = state == READER_STATE_CONNECTED,
                                                  .down = state == READER_STATE_DOWN,
                                                  .error = reader_error(reader)};

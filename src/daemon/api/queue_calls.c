@@ -65,7 +65,7 @@ static void encode_queues(const struct links *links, bool is_view, struct shared
                 return;
         }
         const struct error_report *error = queue_reading_error(unread);
-        snprintf(reason, sizeof(reason), "cannot read the queues of Redis %s: %.400s",
+        snprintf(reason, sizeof(reason), "cannot read the queues of %s %s: %.400s", link_noun(unread),
                  reader_url_text(unread->reader), error->text);
         json_t *parameters = json_pack("{s:o, s:[]}", "reason", varlink_text(reason), "details");
         shared_reply_make(ret, is_view, CONTROL_REFUSED, quoted_put(parameters, &error->quoted));

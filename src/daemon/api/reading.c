@@ -24,6 +24,7 @@ static struct status_info status_info(const struct control *control, struct stat
                 usec_t rtt_usec = reader_rtt_usec(link);
 
                 redis[i] = (struct status_redis){
+                        .kind = link_kind(links->list[i]),
                         .url = reader_url_text(link),
                         .server = reader_server_text(link),
                         .state = reader_state_name(reader_state(link)),

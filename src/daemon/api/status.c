@@ -274,9 +274,9 @@ static json_t *render_redis(const struct status_info *info)
                 double rtt_ms = (double)(int64_t)(redis->rtt_ms * 1000 + 0.5) / 1000;
                 static const struct error_report none;
                 const struct error_report *error = is_up || !redis->error ? &none : redis->error;
-                json_t *entry = json_pack("{s:o, s:o, s:s, s:o, s:o}", "url", varlink_text(redis->url),
-                                          "server", varlink_text(redis->server), "state", redis->state,
-                                          "error", varlink_text(error->text), "rtt_ms",
+                json_t *entry = json_pack("{s:s, s:o, s:o, s:s, s:o, s:o}", "kind", redis->kind, "url",
+                                          varlink_text(redis->url), "server", varlink_text(redis->server),
+                                          "state", redis->state, "error", varlink_text(error->text), "rtt_ms",
                                           redis->rtt_ms < 0 ? json_null() : json_real(rtt_ms));
 
                 if (json_array_append_new(list, quoted_put(entry, &error->quoted)) < 0)

@@ -13,8 +13,9 @@ struct queues;
 struct subsystems;
 struct world;
 
-/* A connection to Redis. */
+/* A connection to a server. */
 struct status_redis {
+        const char *kind;   /* "redis", "postgresql" or "sqlite" */
         const char *url;    /* without passwords */
         const char *server; /* `host:port` of the current master, if Sentinels named it; else NULL */
         const char *state;  /* "connecting", "connected" or "down" */

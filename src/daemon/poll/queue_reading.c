@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads the queues of each Redis and compares them with their limits. */
+/* Reads the queues of each server and compares them with their limits. */
 #include "daemon/poll/queue_reading.h"
 #include "daemon/runtime/link_queries.h"
 #include "frameworks/framework.h"
@@ -73,7 +73,7 @@ static void report_unread(struct link *link)
 
         if (refused && !link->queues_error_reported)
                 log_quoted(LOG_WARNING, &link->queues_error.quoted,
-                           "Redis %s: cannot read the queues: %s; queue limits are not checked",
+                           "%s %s: cannot read the queues: %s; queue limits are not checked", link_noun(link),
                            reader_url_text(link->reader), link->queues_error.text);
         if (refused || link->queues)
                 link->queues_error_reported = refused;
@@ -91,11 +91,11 @@ static void judge(struct link *link)
         if (!link->queues || queue_watch_judge(&link->queue_watch, link->queues, settings, over, back) < 0)
                 return;
         if (over[0] != '\0')
-                world_event(world, EVENT_QUEUE_OVER, NULL, NULL, "Redis %s: %s",
+                world_event(world, EVENT_QUEUE_OVER, NULL, NULL, "%s %s: %s", link_noun(link),
                             reader_url_text(link->reader), over);
         if (back[0] != '\0')
-                world_event(world, EVENT_QUEUE_BACK, NULL, NULL, "Redis %s: within limits again: %s",
-                            reader_url_text(link->reader), back);
+                world_event(world, EVENT_QUEUE_BACK, NULL, NULL, "%s %s: within limits again: %s",
+                            link_noun(link), reader_url_text(link->reader), back);
 }
 
 bool queue_reading_tick(struct links *links)

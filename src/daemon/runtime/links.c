@@ -19,6 +19,22 @@
 #include <string.h>
 #include <unistd.h>
 
+const char *link_noun(const struct link *link)
+{
+        return link->engine == _DATABASE_ENGINE_MAX ? "Redis" : database_engine_title(link->engine);
+}
+
+const char *link_kind(const struct link *link)
+{
+        static const char *const kinds[] = {
+                [DATABASE_POSTGRESQL] = "postgresql",
+                [DATABASE_SQLITE] = "sqlite",
+                [_DATABASE_ENGINE_MAX] = "redis",
+        };
+
+        return kinds[link->engine];
+}
+
 /* server_text is the master if Sentinels named it, else NULL. */
 static void connected(struct link *link, const char *server_text)
 {
@@ -26,7 +42,7 @@ static void connected(struct link *link, const char *server_text)
         char *before = link->server_text;
 
         if (!server_text) {
-                log_info("Redis %s: connected", reader_url_text(link->reader));
+                log_info("%s %s: connected", link_noun(link), reader_url_text(link->reader));
                 return;
         }
         log_info("Redis %s: connected to the master, %s", reader_url_text(link->reader), server_text);
@@ -55,7 +71,8 @@ static void on_reader_state(struct reader *reader, enum reader_state state, cons
                 /* Poll now: heartbeats that exist before a new worker could send one are not its own. */
                 wakeup_poll_now(link->links->wakeup, now);
         } else if (error)
-                log_quoted(LOG_ERR, &error->quoted, "Redis %s: %s", reader_url_text(reader), error->text);
+                log_quoted(LOG_ERR, &error->quoted, "%s %s: %s", link_noun(link), reader_url_text(reader),
+                           error->text);
         WORLD_FOREACH_FLEET(world, fleet)
                 if (fleet->link == link)
                         observe_redis(fleet, state == READER_STATE_CONNECTED, now);
@@ -245,6 +262,7 @@ static int make_reader(struct link *link, const struct redis_settings *settings)
                                                              &configuration)
                         : reader_configuration_make(settings, link->url, framework, &configuration);
 
+        link->engine = configuration.engine;
         if (r >= 0)
                 r = reader_files_read(&configuration);
         if (r >= 0)

@@ -8,6 +8,7 @@
 #include "frameworks/heartbeats.h"
 #include "io/reader.h"
 #include "model/queues.h"
+#include "settings/database_url.h"
 
 struct fleet;
 struct worker;
@@ -23,9 +24,10 @@ struct link_user {
 struct link {
         struct links *links;
         const struct framework *framework;
-        char *url;         /* NULL: the Sentinels of the settings name the server */
-        char *reader_user; /* whom the reader runs as; NULL: the user of all readers */
-        char *server_text; /* the last master named by Sentinels; NULL: none yet */
+        char *url;                   /* NULL: the Sentinels of the settings name the server */
+        enum database_engine engine; /* _DATABASE_ENGINE_MAX: a Redis */
+        char *reader_user;           /* whom the reader runs as; NULL: the user of all readers */
+        char *server_text;           /* the last master named by Sentinels; NULL: none yet */
         struct reader *reader;
         struct heartbeats *heartbeats;
         bool reads_queues;     /* the server was asked for them; see queue_reading.h */
@@ -51,6 +53,15 @@ struct links {
         size_t n;
         bool reads_queues; /* a reading of the queues of all links is in progress; see queue_reading.h */
 };
+
+static inline bool link_is_database(const struct link *link)
+{
+        return link->engine != _DATABASE_ENGINE_MAX;
+}
+/* Return what the server is: for people "Redis", "PostgreSQL" or "SQLite"; for programs the same in small
+ * letters. */
+const char *link_noun(const struct link *link);
+const char *link_kind(const struct link *link);
 
 /* Creates the missing links that the fleets of these settings need. Returns 0 or -errno. After an error, some
  * links may have been created. */

@@ -94,7 +94,7 @@ static struct fleet *find_fleet(struct rescue *rescue)
         return NULL;
 }
 
-/* Schedules a retry while Redis still keeps the job list. */
+/* Schedules a retry while the server still keeps the job list. */
 static void try_again(struct rescue *rescue, const struct error_report *error)
 {
         usec_t now = clock_now(CLOCK_MONOTONIC);
@@ -103,7 +103,7 @@ static void try_again(struct rescue *rescue, const struct error_report *error)
         if (!fleet)
                 return;
         job_list_clear(&rescue->jobs);
-        if (now < usec_add(rescue->died_at, RESCUE_USEC) &&
+        if (rescue_is_repeated(fleet, rescue->died_at, now) &&
             sd_event_source_set_time(rescue->timer, now + WAIT_USEC) >= 0 &&
             sd_event_source_set_enabled(rescue->timer, SD_EVENT_ONESHOT) >= 0)
                 return;
@@ -191,7 +191,7 @@ static void on_running_jobs(struct job_list *lists, const struct error_report *e
         if (rescue->culprits)
                 culprits_observe(fleet, worker, CULPRITS_OOM, &rescue->jobs, rescue->died_at);
         rescue->culprits = false;
-        /* Redis may drop the list before we give up: jobs not requeued until then are lost. */
+        /* The list may be dropped before we give up: jobs not requeued until then are lost. */
         bool list_is_gone = rescue->jobs.n_jobs == 0 && job_list_unknown(&rescue->jobs) == 0;
         if (list_is_gone && rescue->error.text[0] == '\0' && rescue_is_late(worker, rescue->died_at))
                 error_report_set(
