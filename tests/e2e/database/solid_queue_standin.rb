@@ -5,8 +5,8 @@
 # Usage: solid_queue_standin.rb start [--mode fork|async]
 #        solid_queue_standin.rb enqueue COUNT CLASS ARGUMENT...
 #        solid_queue_standin.rb schema FILE
-# Environment: DATABASE_URL; RECORDS; QUEUES, THREADS, DISPATCHER=1 for what config/queue.yml says; SHUTDOWN_TIMEOUT,
-# PROCESS_HEARTBEAT_INTERVAL, PROCESS_ALIVE_THRESHOLD for config.solid_queue, in seconds.
+# Environment: DATABASE_URL; RECORDS; QUEUES, THREADS, DISPATCHER=1, DISPATCHER=only for what config/queue.yml says;
+# SHUTDOWN_TIMEOUT, PROCESS_HEARTBEAT_INTERVAL, PROCESS_ALIVE_THRESHOLD for config.solid_queue, in seconds.
 require_relative "jobs"
 require "active_record"
 require "concurrent"
@@ -346,7 +346,7 @@ class Supervisor < Process_ # supervisor.rb, async_supervisor.rb
         row.failed_with(RuntimeError.new("The process that was running this job no longer exists"))
       end
     end
-    kinds = [(Dispatcher if ENV["DISPATCHER"]), Worker].compact # configuration.rb:57
+    kinds = [(Dispatcher if ENV["DISPATCHER"]), (Worker if ENV["DISPATCHER"] != "only")].compact # configuration.rb:57
     kinds.each { |kind| start_process(kind) }
     @maintenance = Concurrent::TimerTask.new(run_now: true, execution_interval: PROCESS_ALIVE_THRESHOLD) { wrap_in_app_executor { ProcessRow.prune(@row) } } # supervisor/maintenance.rb:11
     @maintenance.add_observer { |_, _, error| handle_thread_error(error) if error }
@@ -429,8 +429,17 @@ def load_schema(file)
   File.read(file).gsub(/^--.*$/, "").split(/;\s*$/).map(&:strip).reject(&:empty?).each { |sql| ActiveRecord::Base.connection.execute(sql) }
 end
 
+module SolidQueue
+  # sqmgr's preloading begins here.
+  class Supervisor
+    def self.start(mode:) = ::Supervisor.new(mode).start # supervisor.rb:11
+  end
+end
+
 case ARGV.shift
-when "start" then Supervisor.new((ARGV[ARGV.index("--mode") + 1] if ARGV.include?("--mode")) || ENV["SOLID_QUEUE_SUPERVISOR_MODE"] || "fork").start
+when "start"
+  mode = ARGV[ARGV.index("--mode") + 1] if ARGV.include?("--mode") # cli.rb:30
+  SolidQueue::Supervisor.start(mode: mode || ENV["SOLID_QUEUE_SUPERVISOR_MODE"] || "fork")
 when "enqueue" then enqueue(*ARGV)
 when "schema" then load_schema(ARGV[0])
 else abort("Usage: solid_queue_standin.rb start|enqueue|schema ...")
