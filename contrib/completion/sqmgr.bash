@@ -21,7 +21,7 @@ _sqmgr() {
                 return
                 ;;
         --framework)
-                mapfile -t COMPREPLY < <(compgen -W 'sidekiq resque rq celery bullmq native plain' -- "$2")
+                mapfile -t COMPREPLY < <(compgen -W 'sidekiq resque rq celery bullmq solid_queue good_job native plain' -- "$2")
                 return
                 ;;
         --user | --group)

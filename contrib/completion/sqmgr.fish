@@ -6,7 +6,7 @@ function __sqmgr_options
         set -l command
         switch $words[-1]
                 case --framework
-                        printf '%s\n' sidekiq resque rq celery bullmq native plain
+                        printf '%s\n' sidekiq resque rq celery bullmq solid_queue good_job native plain
                         return
                 case --user
                         __fish_complete_users

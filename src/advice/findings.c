@@ -163,6 +163,16 @@ static const char *plural(uint64_t n)
         return n == 1 ? "" : "s";
 }
 
+/* Returns the remedy for a command that lacks an option. */
+static const char *missing_option(const struct traits *traits)
+{
+        const struct command_flaw *flaw = traits->command_flaws;
+
+        while (flaw && flaw->text && flaw->options[0])
+                flaw++;
+        return flaw && flaw->text ? flaw->remedy : NULL;
+}
+
 /* Checks the processes of the framework that do not run jobs. */
 static void check_roles(struct findings *findings, const struct doctor_database *database, const char *about)
 {
@@ -204,9 +214,7 @@ void doctor_database(struct findings *findings, const struct doctor_database *da
                              title);
         if (facts->forking > 0)
                 findings_add(
-                        findings, FINDING_PROBLEM, about,
-                        "Add '--mode async' to 'command', or SOLID_QUEUE_SUPERVISOR_MODE=async to "
-                        "'environment'",
+                        findings, FINDING_PROBLEM, about, missing_option(database->traits),
                         "%llu supervisor%s of %s on this host fork%s workers, which sqmgr does not supervise",
                         (unsigned long long)facts->forking, plural(facts->forking), title,
                         facts->forking == 1 ? "s its" : " their");

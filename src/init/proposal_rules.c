@@ -131,27 +131,74 @@ const char *proposal_find_program(const char *command, const char *name)
         return NULL;
 }
 
+static bool is_started_by(const struct traits *traits, const char *command)
+{
+        return (traits->heartbeat == HEARTBEAT_REDIS || traits->heartbeat == HEARTBEAT_DATABASE) &&
+               proposal_find_program(command, traits->program ?: traits->name) &&
+               (!traits->subcommand || proposal_find_program(command, traits->subcommand));
+}
+
+/* Sets where the database is, if the environment says that. Returns false if it does not. */
+static bool add_database_url(struct proposal *proposal)
+{
+        const char *file = proposal_get(proposal, "environment_file"), *variable = "QUEUE_DATABASE_URL";
+        _cleanup_environment_ struct environment variables = {0};
+        const char *url = NULL;
+
+        if (proposal_get(proposal, "database_url") || proposal_get(proposal, "database_url_file"))
+                return true;
+        if (proposal_get_variables(proposal, &variables) == 0)
+                url = environment_get(&variables, variable);
+        if (!url && variables.n > 0)
+                url = environment_get(&variables, variable = "DATABASE_URL");
+        if (url)
+                proposal_set(proposal, variable, "database_url", url);
+        else if (file && file[0] == '/')
+                proposal_set(proposal, "environment_file", "database_url_file", file);
+        return proposal_get(proposal, "database_url") || proposal_get(proposal, "database_url_file");
+}
+
+static void take_framework(struct proposal *proposal, const struct traits *traits)
+{
+        const struct command_flaw *flaw = traits->command_flaws;
+
+        if (traits->heartbeat == HEARTBEAT_REDIS || add_database_url(proposal)) {
+                store(proposal, "framework", traits->name);
+                for (; traits->heartbeat == HEARTBEAT_DATABASE && flaw && flaw->text; flaw++)
+                        if (!flaw->options[0] &&
+                            !proposal_find_program(proposal_get(proposal, "command"), "async"))
+                                proposal_note(proposal, "command: %s", flaw->remedy);
+                return;
+        }
+        store(proposal, "framework", "plain");
+        proposal_note(proposal,
+                      "command: starts %s, but DATABASE_URL is not known: set 'framework = %s' and "
+                      "database_url, so "
+                      "that sqmgr reads the heartbeats",
+                      traits->title, traits->name);
+}
+
 static void recognize_framework(struct proposal *proposal)
 {
         const char *command = proposal_get(proposal, "command");
         const struct settings_choice *preset = settings_key_find(SETTINGS_FLEET, "preset")->choices;
 
         for (const struct traits *const *traits = proposal->surroundings->frameworks; *traits; traits++)
-                if ((*traits)->heartbeat == HEARTBEAT_REDIS &&
-                    proposal_find_program(command, (*traits)->name) &&
-                    (!(*traits)->subcommand || proposal_find_program(command, (*traits)->subcommand))) {
-                        store(proposal, "framework", (*traits)->name);
+                if (is_started_by(*traits, command)) {
+                        take_framework(proposal, *traits);
                         return;
                 }
         store(proposal, "framework", "plain");
         for (; preset->name; preset++)
-                /* Superseded by a framework. */
-                if (preset->value != PRESET_CELERY && proposal_find_program(command, preset->name)) {
+                /* Superseded by frameworks. */
+                if (preset->value != PRESET_CELERY && preset->value != PRESET_GOOD_JOB &&
+                    proposal_find_program(command, preset->name)) {
                         store(proposal, "preset", preset->name);
                         return;
                 }
         proposal_note(proposal, "command: the framework is not recognized, 'plain' is set: if the command "
-                                "starts Sidekiq, Resque, RQ, Celery or BullMQ, set 'framework'");
+                                "starts Sidekiq, Resque, RQ, Celery, BullMQ, Solid Queue or GoodJob, set "
+                                "'framework'");
 }
 
 int proposal_get_variables(struct proposal *proposal, struct environment *variables)
@@ -166,8 +213,8 @@ int proposal_get_variables(struct proposal *proposal, struct environment *variab
         return r;
 }
 
-/* The heartbeats are in the Redis that the workers use. */
-static void add_redis_url(struct proposal *proposal, const char *framework)
+/* The heartbeats are on the server that the workers use. */
+static void add_url(struct proposal *proposal, const char *framework)
 {
         const struct traits *const *traits = proposal->surroundings->frameworks;
         const char *variable;
@@ -176,7 +223,13 @@ static void add_redis_url(struct proposal *proposal, const char *framework)
 
         while (*traits && strcmp((*traits)->name, framework) != 0)
                 traits++;
-        variable = *traits && (*traits)->url_variable ? (*traits)->url_variable : "REDIS_URL";
+        if (!*traits || strcmp(framework, "native") == 0)
+                return;
+        if ((*traits)->heartbeat == HEARTBEAT_DATABASE)
+                (void)add_database_url(proposal);
+        if ((*traits)->heartbeat != HEARTBEAT_REDIS)
+                return;
+        variable = (*traits)->url_variable ?: "REDIS_URL";
         if (proposal_get_variables(proposal, &variables) == 0)
                 url = environment_get(&variables, variable);
         if (url)
@@ -197,8 +250,8 @@ int proposal_finish(struct proposal *proposal)
         if (!proposal_get(proposal, "active_process_count"))
                 store(proposal, "active_process_count", "1");
         const char *framework = proposal_get(proposal, "framework");
-        if (framework && strcmp(framework, "plain") != 0 && strcmp(framework, "native") != 0)
-                add_redis_url(proposal, framework);
+        if (framework)
+                add_url(proposal, framework);
         for (size_t i = 0; framework && i < ELEMENTSOF(of_plain); i++) {
                 if (strcmp(framework, "plain") == 0 || !proposal_get(proposal, of_plain[i]))
                         continue;
@@ -212,8 +265,8 @@ static const struct {
         const char *key, *comment;
 } comments[] = {
         {"command", "Starts one worker, in the foreground. No shell, unless it is named here."},
-        {"framework",
-         "How sqmgr knows what a worker is doing: sidekiq, resque, rq, celery, bullmq, native or plain."},
+        {"framework", "How sqmgr knows what a worker is doing: sidekiq, resque, rq, celery, bullmq, "
+                      "solid_queue, good_job, native or plain."},
         {"active_process_count", "The number of workers."},
         {"memory_threshold", "A worker above this is replaced. Its running jobs finish first."},
 };

@@ -213,7 +213,8 @@ static void worker_observe_successor(struct worker *worker, const struct heartbe
         worker->heartbeat.not_quiet_count = heartbeat->quiet ? 0 : worker->heartbeat.not_quiet_count + 1;
         worker->orders.stop_acknowledged |= reported && heartbeat->quiet;
         bool shown = worker->heartbeat.not_quiet_count >= WORKER_NOT_QUIET_HEARTBEATS &&
-                     !worker->orders.stop_acknowledged && worker_sends_heartbeats(worker);
+                     !worker->orders.stop_acknowledged && worker_sends_heartbeats(worker) &&
+                     !worker->fleet->settings->traits->quiet_is_hidden;
         if (worker->state > WORKER_STOPPING || (reported && (!shown || now >= worker_forced_at(worker))))
                 return;
         worker_event(worker, EVENT_SEVERAL,
@@ -293,7 +294,9 @@ static void worker_observe_not_asked(struct worker *worker, enum reason reason, 
  * that is stopped by quieting and sends heartbeats writes the request into them. */
 static void worker_observe_confirmation(struct worker *worker, const struct heartbeat *heartbeat, usec_t now)
 {
-        if (!worker->orders.unconfirmed || !worker->fleet->settings->traits->quiet_is_stop ||
+        const struct traits *traits = worker->fleet->settings->traits;
+
+        if (!worker->orders.unconfirmed || !traits->quiet_is_stop || traits->quiet_is_hidden ||
             !worker_sends_heartbeats(worker))
                 return;
         if (heartbeat->quiet) {
@@ -334,6 +337,17 @@ static void worker_observe_fresh_heartbeat(struct worker *worker, const struct h
         } else if (worker->state == WORKER_STOPPING && worker->orders.group_signaled) {
                 worker_observe_successor(worker, heartbeat, now);
         }
+}
+
+/* The heartbeat is the same as before. The number of jobs is not part of some, and proves nothing else. */
+static void worker_observe_current_jobs(struct worker *worker, const struct heartbeat *heartbeat, bool mark,
+                                        usec_t now)
+{
+        if (!worker->fleet->settings->traits->jobs_are_current)
+                return;
+        deaf_observe_heartbeat(worker, heartbeat, now);
+        if (!mark)
+                worker->heartbeat.busy = heartbeat->busy;
 }
 
 /* Returns true if a heartbeat that is older than the newest one was answered before, or comes from a replica
@@ -381,8 +395,10 @@ void observe_heartbeat(struct worker *worker, const struct heartbeat *heartbeat,
                 worker_observe_first_heartbeat(worker, heartbeat, now);
                 return;
         }
-        if (heartbeat->sent_usec == worker->heartbeat.written_usec)
+        if (heartbeat->sent_usec == worker->heartbeat.written_usec) {
+                worker_observe_current_jobs(worker, heartbeat, mark, now);
                 return;
+        }
         bool older = heartbeat->sent_usec < worker->heartbeat.written_usec;
         if (older && worker_is_repeated(worker, now)) {
                 worker->heartbeat.idle_count = 0;

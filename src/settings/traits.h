@@ -36,6 +36,8 @@ struct traits {
         /* Quieting ends the worker: the stop signal is sent once, in place of a quiet signal. The worker's
          * exit proves that it runs no job. */
         bool quiet_is_stop;
+        /* Heartbeats do not show that the worker was asked to exit in this way. */
+        bool quiet_is_hidden;
         /* A stop signal that arrives while the worker takes a job costs that job. The worker is quieted only
          * while it runs a job, or after it has waited for one for a while. */
         bool quiet_when_idle;
@@ -48,10 +50,10 @@ struct traits {
         bool has_work_list; /* running jobs can be listed; an empty list is part of the proof that a worker is
                              * idle */
         bool can_rescue;    /* jobs left in the list of a dead worker can be requeued */
-        /* That list does not expire. A worker that exits in good order leaves none; later, the framework fails
-         * the jobs of the others, and so it does with jobs over rescue_limit. */
+        /* That list does not expire. A worker that exits in good order leaves none; later, the framework
+         * fails the jobs of the others, and so it does with jobs over rescue_limit. */
         bool jobs_stay;
-        bool can_dump;      /* a signal makes the worker log what its threads are doing */
+        bool can_dump;        /* a signal makes the worker log what its threads are doing */
         bool has_job_threads; /* job threads can be recognized from outside, and exit once the worker is quiet
                                */
         bool has_title; /* the process title, set at each heartbeat, shows the number of jobs and whether the
@@ -61,7 +63,11 @@ struct traits {
         enum heartbeat_place heartbeat; /* default location of the heartbeats */
         bool postgresql_only;           /* HEARTBEAT_DATABASE: no other database will do */
         bool heartbeat_chosen;          /* the fleet's settings may choose another location */
-        bool reports_busy;              /* heartbeats or the title show the number of running jobs */
+        /* The number of running jobs is that at the time of the reading, which may be long after the
+         * heartbeat.
+         */
+        bool jobs_are_current;
+        bool reports_busy; /* heartbeats or the title show the number of running jobs */
         /* Heartbeats are too rare to be awaited: a live process with an existing record counts as a
          * heartbeat. */
         bool process_is_heartbeat;
@@ -98,7 +104,8 @@ struct traits {
          * names of fleet and worker in its value. sqmgr sets it, so that no two workers of a host have one
          * name. NULL: none. */
         const char *name_variable, *name_suffix;
-        /* A word that the command of a worker contains besides the name of the framework; NULL: none. */
+        const char *program; /* how commands name the framework; NULL: as it is named in the ini file */
+        /* A word that the command of a worker contains besides that name; NULL: none. */
         const char *subcommand;
         const char *url_variable; /* environment variable with the URL of the server; NULL: REDIS_URL */
         /* For doctor: what to check if no worker of a fleet is heard although all run; NULL: nothing. */

@@ -426,8 +426,9 @@ void act_calm(struct sim *sim)
                     !(process->worker && process->worker->state > WORKER_ACTIVE && process->identity != 0))
                         process_kill(sim, process, false);
                 process->linked_at = MIN(process->linked_at, sim->now);
-                /* Without heartbeats of its own, a new sqmgr does not see that the worker drains. */
-                if ((fleet_is_bare(sim, process->fleet) || process_behavior(sim, process)->observed) &&
+                /* Without heartbeats that show it, a new sqmgr does not see that the worker drains. */
+                if ((fleet_is_bare(sim, process->fleet) || process_behavior(sim, process)->observed ||
+                     process_behavior(sim, process)->database) &&
                     (process->stopping || process->term_from != USEC_INFINITY))
                         process->exit_at = sim->now;
                 for (unsigned j = 0; j < process->n_jobs; j++)

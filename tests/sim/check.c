@@ -326,7 +326,8 @@ static void check_quiet(struct sim *sim, const struct action *action, struct pro
         if (!has_evidence(sim, process) && !check_title_quiet(sim, process))
                 violate(sim, evidence_promise(sim, process), "%s is quieted without a fresh beat, Redis %s",
                         process_name(sim, process), sim->fleets[process->fleet].link.up ? "up" : "away");
-        if (action->reason == REASON_DEAF && action->worker->state <= WORKER_ACTIVE)
+        /* A worker that has refused the request was judged before that. */
+        if (action->reason == REASON_DEAF && action->worker->state <= WORKER_ACTIVE && !process->refused)
                 deaf_check(sim, action, process);
         if (action->worker->state <= WORKER_ACTIVE)
                 check_replaced(sim, action, process);

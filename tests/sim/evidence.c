@@ -8,7 +8,7 @@
 
 bool fleet_is_local(const struct sim *sim, unsigned fleet)
 {
-        return !fleet_settings_need_redis(&sim->fleets[fleet].settings[0]);
+        return !fleet_settings_need_server(&sim->fleets[fleet].settings[0]);
 }
 
 bool fleet_is_bare(const struct sim *sim, unsigned fleet)

@@ -521,6 +521,8 @@ static void step_heartbeat(struct sim *sim, struct process *process)
         };
         if (behavior->reports_birth)
                 heartbeat.born_usec = birth_of(process, heartbeat.sent_usec);
+        if (behavior->database)
+                heartbeat.quiet = false;
         /* With these frameworks only the title shows both. */
         if (process_traits(sim, process)->title_completes) {
                 heartbeat.busy = 0;

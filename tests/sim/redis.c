@@ -47,6 +47,20 @@ static struct record observe(const struct sim *sim, struct process *process)
         return *last;
 }
 
+/* A database shows the jobs as they are now, beside the heartbeat that the worker wrote last. */
+static void read_row(const struct sim *sim, const struct process *process, struct record *record)
+{
+        const struct behavior *behavior = process_behavior(sim, process);
+
+        if (!behavior->database || record->written_at == 0)
+                return;
+        if (behavior->locked && !process->runner_alive)
+                record->written_at = 0;
+        else if (process->runner_alive)
+                record->heartbeat.busy = process_jobs(process);
+        record->heartbeat.work_list_empty = record->heartbeat.busy == 0;
+}
+
 struct record redis_read(struct sim *sim, struct process *process)
 {
         struct record record = process->records[0];
@@ -59,6 +73,8 @@ struct record redis_read(struct sim *sim, struct process *process)
                 record = process->frozen_record;
         else if (late && sim->now < sim->lags_until)
                 record = process->records[sim->lag];
+        else
+                read_row(sim, process, &record);
         /* A frozen replica expires nothing. */
         if (process_behavior(sim, process)->observed)
                 record = observe(sim, process);

@@ -135,7 +135,8 @@ static void hear(struct sim *sim, struct process *process, const struct record *
                 written_at = sim->now;
         if (record->lie)
                 process->lied_at = sim->now;
-        deaf_hear(sim, process, heartbeat.busy > 0, record->written_at);
+        deaf_hear(sim, process, heartbeat.busy > 0,
+                  process_behavior(sim, process)->database ? sim->now : record->written_at);
         check_reading(sim, process, &heartbeat, written_at);
         enum worker_state before = worker->state;
         observe_heartbeat(worker, &heartbeat, sim->now);

@@ -62,6 +62,8 @@ struct behavior {
         usec_t waits;              /* once quiet, the longest wait for one more job */
         unsigned limited;          /* share of 1000 jobs after which the rate limit is reached */
         bool reports_birth;        /* reports when it registered, right before it shows that it has booted */
+        bool database;             /* a row: its jobs are read as they are now, and it does not show quiet */
+        bool locked;               /* its row counts only while the worker lives */
         usec_t heartbeat_idle, heartbeat_busy; /* 0: by the release */
         usec_t record_expiry;
 

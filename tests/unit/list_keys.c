@@ -26,6 +26,7 @@ static const char *const types[_SETTINGS_TYPE_MAX] = {
         [SETTINGS_CPUS] = "numbers and ranges",
         [SETTINGS_SENTINELS] = "list of HOST:PORT",
         [SETTINGS_URL] = "URL",
+        [SETTINGS_DATABASE] = "URL of a database",
         [SETTINGS_SIGNAL] = "name of a signal",
 };
 

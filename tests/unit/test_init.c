@@ -171,6 +171,16 @@ TEST(services_of_systemd)
                               "Environment=CELERY_BROKER_URL=redis://r/1 REDIS_URL=redis://cache/2");
         add_systemd("other broker", "ExecStart=/usr/bin/celery -A app worker\n"
                                     "Environment=CELERY_BROKER_URL=amqp://rabbit");
+        add_systemd("good_job",
+                    "ExecStart=/usr/bin/bundle exec good_job start\n"
+                    "Environment=DATABASE_URL=postgres://h/app QUEUE_DATABASE_URL=postgres://h/queue");
+        add_systemd("good_job, MySQL", "ExecStart=/usr/bin/bundle exec good_job start\n"
+                                       "Environment=DATABASE_URL=mysql2://h/app");
+        add_systemd("good_job cleanup", "ExecStart=/usr/bin/bundle exec good_job cleanup\n"
+                                               "Environment=DATABASE_URL=postgres://h/app");
+        add_systemd("solid_queue", "ExecStart=/srv/app/bin/jobs\nEnvironmentFile=/srv/app/.env");
+        add_systemd("solid_queue, rake", "ExecStart=/usr/bin/bundle exec rake solid_queue:start\n"
+                                         "Environment=DATABASE_URL=postgres://h/app");
         add_systemd("unknown", "ExecStart=/srv/app/bin/consumer 100%%");
         add_systemd("no variable", "ExecStart=/bin/bash -lc 'A=1; cd $$HOME && exec sidekiq -c $A'");
         add_systemd("quoted variable", "ExecStart=/usr/bin/sidekiq -q \"$QUEUE\"");

@@ -201,7 +201,8 @@ static const struct {
         {"VACUUM", true},
         {"COMMIT; BEGIN", true},
         {"SELECT * FROM no_such_table", false},
-        {"WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n", false},
+        {"SELECT * FROM dbstat", false},
+        {"SELECT * FROM pragma_table_info('t')", true},
 };
 
 TEST_LOOP(a_batch_does_nothing_but_read_and_change_rows, (int)ELEMENTSOF(forbidden))
@@ -212,6 +213,24 @@ TEST_LOOP(a_batch_does_nothing_but_read_and_change_rows, (int)ELEMENTSOF(forbidd
         run_until(database_state(database) == DATABASE_CONNECTED);
         run("SELECT id FROM t", false);
         ck_assert_str_eq(got.text, "0:1;0:2;");
+}
+
+/* What statements of sqmgr use. */
+TEST(a_batch_may_take_lists_as_json_and_count)
+{
+        const char *const parameters[] = {"[\"two\", \"three\"]"};
+        const struct database_statement statements[] = {
+                {.sql = "SELECT id FROM t WHERE name IN (SELECT value FROM json_each($1))",
+                 .parameters = parameters,
+                 .n = 1},
+                {.sql = "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 3) "
+                        "SELECT sum(i) FROM n"},
+                {.sql = "SELECT length(strftime('%Y-%m-%d %H:%M:%f', 'now'))"},
+        };
+
+        open_database();
+        run_list(statements, ELEMENTSOF(statements), false);
+        ck_assert_str_eq(got.text, "0:2;1:6;2:23;");
 }
 
 TEST(one_batch_runs_at_a_time_and_none_without_a_connection)
@@ -572,9 +591,8 @@ static void leave_a_log(void)
 static int work_in_the_sandbox(void)
 {
         const struct sandbox_needs needs = {.folder = folder};
-        unsigned char random;
 
-        sqlite3_randomness(1, &random);
+        sqlite_file_prepare();
         if (sd_event_new(&event) < 0 || sandbox_limits() < 0)
                 return 90;
         open_within(PATIENCE, PATIENCE);

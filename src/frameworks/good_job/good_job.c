@@ -32,8 +32,10 @@ const struct traits good_job_traits = {
         .untried = true,
         /* TERM begins the drain, which nothing takes back. A worker that takes a job then runs the job. */
         .quiet_is_stop = true,
+        .quiet_is_hidden = true,
         .has_work_list = true,
         .reports_busy = true,
+        .jobs_are_current = true,
         .reports_queues = true,
         .can_preload = true,
         .heartbeat = HEARTBEAT_DATABASE,

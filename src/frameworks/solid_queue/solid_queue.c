@@ -23,10 +23,12 @@ const struct traits solid_queue_traits = {
         .untried = true,
         /* TERM begins the drain, which nothing takes back. A worker that takes a job then runs the job. */
         .quiet_is_stop = true,
+        .quiet_is_hidden = true,
         .has_work_list = true,
         .can_rescue = true,
         .jobs_stay = true,
         .reports_busy = true,
+        .jobs_are_current = true,
         .reports_queues = true,
         .can_preload = true,
         .heartbeat = HEARTBEAT_DATABASE,
@@ -37,6 +39,7 @@ const struct traits solid_queue_traits = {
         .unheard_remedy =
                 "Give sqmgr the database of the application's queue in database_url, and have the command "
                 "run in '--mode async'",
+        .program = "bin/jobs",
         .url_variable = "DATABASE_URL",
         .oldest_version = 1,
 };
