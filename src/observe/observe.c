@@ -396,6 +396,9 @@ void observe_heartbeat(struct worker *worker, const struct heartbeat *heartbeat,
                 return;
         }
         if (heartbeat->sent_usec == worker->heartbeat.written_usec) {
+                /* An adopted worker: its newest heartbeat is the one that an earlier sqmgr has read. */
+                if (worker->heartbeat.newest_at == 0)
+                        worker->heartbeat.newest_at = worker->heartbeat.read_at;
                 worker_observe_current_jobs(worker, heartbeat, mark, now);
                 return;
         }

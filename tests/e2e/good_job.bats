@@ -35,7 +35,7 @@ running_are() { [ "$(running)" = "$1" ]; }
         sqmgrctl jobs --json | not grep -F "$folder/release"
         run -0 sqmgrctl why default/1
         [[ $output == *active* ]]
-        sqmgrctl metrics | grep -q '^sqmgr_queue_size{.*queue="default"'
+        sqmgrctl metrics | grep -q '^sqmgr_queue_jobs{.*queue="default"'
         sqmgrctl status --json | not grep -F "$PGHOST?"
         touch "$folder/release"
         wait_until 20 recorded "done" 10

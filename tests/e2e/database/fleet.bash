@@ -33,11 +33,13 @@ recorded() { [ "$(records "$1" | wc -l)" -ge "$2" ]; }        # sent|started|don
 begun_twice() { records started | sort | uniq -d; }
 # Each job that was sent has begun and ended; those that began or ended twice are among the excused ones.
 nothing_lost() { # COUNT [EXCUSED]: a list of jobs
-        local name
+        local name wrong
         [ "$(records sent | sort -u | wc -l)" = "$1" ] || return 1
         for name in started "done"; do
-                [ -z "$(comm -3 <(records sent | sort -u) <(records "$name" | sort -u))" ] || return 1
-                [ -z "$(comm -13 <(sort -u <<<"${2-}") <(records "$name" | sort | uniq -d))" ] || return 1
+                wrong=$(comm -3 <(records sent | sort -u) <(records "$name" | sort -u))
+                [ -z "$wrong" ] || { echo "not $name: $wrong" && return 1; }
+                wrong=$(comm -13 <(sort -u <<<"${2-}") <(records "$name" | sort | uniq -d))
+                [ -z "$wrong" ] || { echo "$name twice: $wrong" && return 1; }
         done
 }
 worker_is() { fleet_is "any(.workers[]; .pid == $1 and ($2))"; } # PID CONDITION

@@ -159,7 +159,10 @@ class ClaimedRow < ExecutionRow # claimed_execution.rb
 
   def perform # claimed_execution.rb:64, 94
     begin
-      ActiveJob::Base.execute(ActiveSupport::JSON.decode(job.arguments).merge("provider_job_id" => job.id))
+      arguments = ActiveSupport::JSON.decode(job.arguments).merge("provider_job_id" => job.id)
+      # Rails 7.1 and later replace a connection that the job outlived. Rails 6.1 does so for one that is taken anew.
+      ActiveRecord::Base.connection_pool.release_connection
+      ActiveJob::Base.execute(arguments)
     rescue Exception => e # rubocop:disable Lint/RescueException
       error = e
     end
