@@ -3,6 +3,7 @@
 # them on a machine.
 # shellcheck shell=bash disable=SC2154
 
+package_names='sqmgr sqmgr-web sqmgr-postgresql sqmgr-sqlite'
 made() { find "$out/package/one" -name "$1"; } # PATTERN
 
 # Without the unit tests, which the group `unit` runs. tests/e2e/package.bats builds the same packages.
@@ -23,7 +24,7 @@ package_again() {
         for file in "$out"/package/one/*.{deb,dsc,tar.xz}; do
                 cmp "$file" "$again/${file##*/}" || status=1
         done
-        [ "$(find "$again" -name '*.deb' | wc -l)" = 4 ] || { echo 'there are not two packages, and what debuggers need of each' && status=1; }
+        [ "$(find "$again" -name '*.deb' | wc -l)" = 8 ] || { echo 'there are not four packages, and what debuggers need of each' && status=1; }
         return $status
 }
 
@@ -74,13 +75,14 @@ soft_spots() { # PROGRAM
 }
 
 package_hardening() {
-        local program spots status=0
+        local name program spots status=0
         echo 'int main(void) { return 0; }' |
                 gcc -x c -O0 -fno-stack-protector -fno-stack-clash-protection -fcf-protection=none -no-pie -Wl,-z,lazy,-z,norelro,-z,execstack -o "$out/package/soft" - 2>/dev/null
         [ "$(soft_spots "$out/package/soft" | wc -l)" -ge 5 ] || { echo 'nothing is found in a bad example' && return 1; }
-        dpkg-deb -x "$(made 'sqmgr_*.deb')" "$out/package/tree"
-        dpkg-deb -x "$(made 'sqmgr-web_*.deb')" "$out/package/tree"
-        for program in "$out"/package/tree/usr/{sbin/sqmgr,sbin/sqmgr-web,bin/sqmgrctl,libexec/sqmgr/sqmgr-reader,libexec/sqmgr/sqmgr-proc-reader,libexec/sqmgr/sqmgr-init}; do
+        for name in $package_names; do
+                dpkg-deb -x "$(made "${name}_*.deb")" "$out/package/tree"
+        done
+        for program in "$out"/package/tree/usr/{sbin/sqmgr,sbin/sqmgr-web,bin/sqmgrctl,libexec/sqmgr/sqmgr-reader,libexec/sqmgr/sqmgr-reader-postgresql,libexec/sqmgr/sqmgr-reader-sqlite,libexec/sqmgr/sqmgr-proc-reader,libexec/sqmgr/sqmgr-init}; do
                 spots=$(soft_spots "$program")
                 [ -z "$spots" ] || { echo "$program: $spots" && status=1; }
         done
@@ -90,7 +92,7 @@ package_hardening() {
 # Debian 12 has the units below /lib, which is /usr/lib. RENEW_GOLDEN=1 writes the list again: review it.
 package_contents() {
         local name deb list=$top/tests/golden/package-contents
-        for name in sqmgr sqmgr-web; do
+        for name in $package_names; do
                 deb=$(made "${name}_*.deb")
                 echo "package $name"
                 dpkg-deb -c "$deb" | awk '$6 !~ "/$" { sub("^\\./lib/", "./usr/lib/", $6); print $1, $2, $6 }' | LC_ALL=C sort -k 3
@@ -102,9 +104,9 @@ package_contents() {
 
 # No package contains the placeholder address, and a text that shows an address says what to do without one.
 package_identity() {
-        local file status=0
-        for file in "$(made 'sqmgr_*.deb')" "$(made 'sqmgr-web_*.deb')"; do
-                ! dpkg-deb -f "$file" | grep -F .invalid || status=1
+        local name file status=0
+        for name in $package_names; do
+                ! dpkg-deb -f "$(made "${name}_*.deb")" | grep -F .invalid || status=1
         done
         ! find "$out/package/tree" -type f -print0 | xargs -0 zgrep -laF .invalid || status=1
         for file in "$out"/package/tree/usr/share/man/man*/sqmgr*.gz; do

@@ -144,7 +144,7 @@ static void finish_batch(struct database *database, enum database_result result,
                 ops->done(result, result == DATABASE_DONE ? NULL : error, userdata);
 }
 
-static int bind(sqlite3_stmt *statement, const struct statement *from)
+static int bind_parameters(sqlite3_stmt *statement, const struct statement *from)
 {
         char name[24];
         int r = SQLITE_OK;
@@ -207,7 +207,7 @@ static int run_statement(struct database *database, sqlite3 *file, size_t i, int
 
         int r = sqlite3_prepare_v2(file, from->sql, -1, &statement, NULL);
         if (r == SQLITE_OK)
-                r = bind(statement, from);
+                r = bind_parameters(statement, from);
         if (r == SQLITE_OK)
                 r = step_all(database, i, statement, ret_error);
         /* Keeps the message of the error. */

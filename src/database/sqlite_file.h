@@ -37,10 +37,13 @@ void sqlite_path_clear(struct sqlite_path *path);
 /* Returns true if the file is now expected in another folder than when the path was made. */
 bool sqlite_path_has_moved(const struct sqlite_path *path);
 
+/* Loads what SQLite cannot load in a sandbox. */
+void sqlite_file_prepare(void);
+
 /* Opens a file that exists. Where the user of this process may not write, the file is opened to be read, and
  * no log is made beside it. Locks of others are waited for, and statements run, for timeout at most.
- * writes: statements may change rows of tables; otherwise nothing. file must stay in its place until it is
- * closed. Returns 0; or -EIO with the error. */
+ * writes: statements may change rows of tables; otherwise nothing. *file must not be moved in memory until it
+ * is closed. Returns 0; or -EIO with the error. */
 int sqlite_file_open(struct sqlite_file *file, const struct sqlite_path *path, usec_t timeout, bool writes,
                      struct error_report *error);
 void sqlite_file_close(struct sqlite_file *file);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of frameworks that keep data in a database; each entry is defined in the framework's own folder. */
+/* The table of frameworks that keep data in a database; each entry is defined in the framework's own folder.
+ */
 #include "frameworks/database_format.h"
 #include "base/macro.h"
 #include "settings/traits.h"

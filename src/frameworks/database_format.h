@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* How a framework keeps its data in a database, as the reader process needs it: statements for each engine, and
- * functions that decode their rows. Pure.
+/* How a framework keeps its data in a database, as the reader process needs it: statements for each engine,
+ * and functions that decode their rows. Pure.
  *
- * Each statement bounds the number of its rows and the length of their texts, since any writer to the database
- * can make both large. No statement but those of a rescue locks a row. */
+ * Each statement bounds the number of its rows and the length of their texts, since any writer to the
+ * database can make both large. No statement but those of a rescue locks a row. */
 #pragma once
 
 #include "base/field.h"
@@ -15,21 +15,21 @@ struct database_row;
 struct database_view; /* frameworks/database_view.h */
 struct traits;
 
-/* The statements of a batch that reads. Each runs at most once in a batch. Times are microseconds since 1970, or
- * texts: see database_row_time(). */
+/* The statements of a batch that reads. Each runs at most once in a batch. Times are what database_row_time()
+ * reads. */
 enum database_question {
         /* A row for each process; the framework's take_process reads them. $1: a JSON array of host names;
          * NULL: all hosts. */
         DATABASE_PROCESSES,
-        /* A row for each running job, with the columns enum database_job_column. $1: a JSON array of what follows
-         * `HOST:PID:` in identities. */
+        /* A row for each running job, with the columns enum database_job_column. $1: a JSON array of what
+         * follows `HOST:PID:` in identities. */
         DATABASE_JOBS,
-        /* A row for each queue, with the columns enum database_queue_column. $1: a JSON array of names that are read
-         * in any case. $2: how many others are read. */
+        /* A row for each queue, with the columns enum database_queue_column. $1: a JSON array of names that
+         * are read in any case. $2: how many others are read. */
         DATABASE_QUEUES,
         /* One row: the number of jobs that wait for their time, and of jobs that have failed for good. */
         DATABASE_COUNTS,
-        /* One row, with the columns enum database_fact_column. */
+        /* One row, with the columns enum database_fact_column. $1: a JSON array of host names. */
         DATABASE_DIAGNOSIS,
         _DATABASE_QUESTION_MAX,
 };
@@ -43,7 +43,10 @@ enum database_job_column {
         DATABASE_JOB_CLASS,
         DATABASE_JOB_QUEUE,
         DATABASE_JOB_STARTED, /* a time */
-        DATABASE_JOB_ENTRY,   /* what the framework's rescue needs; NULL: nothing */
+        /* What a rescue needs. GoodJob has none, and leaves these out. */
+        DATABASE_JOB_CLAIM,
+        DATABASE_JOB_NUMBER, /* also the id, if that is NULL */
+        DATABASE_JOB_ARGUMENTS,
 };
 
 enum database_queue_column {
@@ -54,17 +57,23 @@ enum database_queue_column {
         DATABASE_QUEUE_PAUSED, /* 1 or 0 */
 };
 
+/* See struct database_facts. */
 enum database_fact_column {
         DATABASE_FACT_VERSION,
-        DATABASE_FACT_READ_ONLY, /* 1: the server accepts no writes */
-        DATABASE_FACT_FORKED,    /* number of processes that sqmgr cannot supervise, as they fork their workers */
+        DATABASE_FACT_READ_ONLY, /* 1 or 0 */
+        DATABASE_FACT_FORKING,
+        DATABASE_FACT_DISPATCHERS,
+        DATABASE_FACT_SCHEDULERS,
+        DATABASE_FACT_RECURRING,
+        DATABASE_FACT_PAUSED,
+        DATABASE_FACT_FAILED,
 };
 
 /* The statements of a rescue: one batch that writes. All get the same parameters: enum
  * database_rescue_parameter. */
 enum database_rescue_step {
-        DATABASE_RESCUE_CHECK, /* one row with 1 if process, claim and job are as requested; otherwise none, or 0 if
-                                * only the count of rescues differs */
+        DATABASE_RESCUE_LOCK, /* one row with 1 if process, claim and job are as requested; otherwise none,
+                               * or 0 if only the count of rescues differs */
         DATABASE_RESCUE_READY,
         DATABASE_RESCUE_COUNT,
         DATABASE_RESCUE_RELEASE,
@@ -89,7 +98,7 @@ struct database_texts {
         const char *probe; /* see struct database_settings */
         const char *questions[_DATABASE_QUESTION_MAX];
         const char *rescue[_DATABASE_RESCUE_STEP_MAX];
-        const char *look; /* as DATABASE_RESCUE_CHECK, but locks nothing */
+        const char *look; /* as DATABASE_RESCUE_LOCK, but locks nothing */
 };
 
 /* The longest number of a database, with a NUL. */
@@ -107,10 +116,11 @@ struct database_format {
         /* NULL: the framework does not work with the engine, and refusal says so. */
         const struct database_texts *engines[_DATABASE_ENGINE_MAX];
         const char *refusal;
+        bool has_roles; /* see struct database_facts */
         /* Like that of struct framework. */
         bool (*identity_parse)(const char *text, size_t len, size_t *ret_host_len, pid_t *ret_pid);
-        /* Takes a row of DATABASE_PROCESSES. A row that is no worker, or not understood, adds none. Returns 0 or
-         * -ENOMEM. */
+        /* Takes a row of DATABASE_PROCESSES. A row that is no worker, or not understood, adds none. Returns 0
+         * or -ENOMEM. */
         int (*take_process)(struct database_view *view, const struct database_row *row);
         /* A worker may report a pattern in place of the name of a queue. */
         bool (*is_pattern)(const char *name);

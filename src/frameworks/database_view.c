@@ -47,8 +47,8 @@ bool database_row_time(const struct database_row *row, size_t column, uint64_t *
 
         if (!text.text || text.len >= sizeof(iso))
                 return false;
-        if (database_row_number(row, column, ANSWER_CLOCK_MAX_USEC, ret_usec))
-                return true;
+        if (decode_seconds(text.text, text.len, ret_usec))
+                return *ret_usec <= ANSWER_CLOCK_MAX_USEC;
         memcpy(iso, text.text, text.len);
         if (text.len > 10 && iso[10] == ' ')
                 iso[10] = 'T';
@@ -148,6 +148,7 @@ void database_view_sort(struct database_view *view)
 {
         if (view->n_processes > 0)
                 qsort(view->processes, view->n_processes, sizeof(*view->processes), compare_processes);
+        queues_sort(&view->queues);
 }
 
 struct database_process *database_view_find(const struct database_view *view, const char *identity)
@@ -201,8 +202,8 @@ struct database_work *database_view_find_work(const struct database_view *view, 
         return found ? &view->works[at] : NULL;
 }
 
-/* Copies a text into *ret, "" for NULL, shortened to what an answer may have. Returns 0; -EINVAL if it contains a
- * NUL; or -ENOMEM. */
+/* Copies a text into *ret, "" for NULL, shortened to what an answer may have. Returns 0; -EINVAL if it
+ * contains a NUL; or -ENOMEM. */
 static int copy_text(const struct database_row *row, size_t column, char **ret)
 {
         const struct field text = database_row_text(row, column);
@@ -217,7 +218,8 @@ static int copy_text(const struct database_row *row, size_t column, char **ret)
 /* Fills in a job that was added to the list with its thread and entry. */
 static int take_names(const struct database_row *row, struct job *job)
 {
-        int r = copy_text(row, DATABASE_JOB_ID, &job->jid);
+        bool has_id = database_row_text(row, DATABASE_JOB_ID).text;
+        int r = copy_text(row, has_id ? DATABASE_JOB_ID : DATABASE_JOB_NUMBER, &job->jid);
 
         if (r >= 0)
                 r = copy_text(row, DATABASE_JOB_CLASS, &job->class);
@@ -225,6 +227,23 @@ static int take_names(const struct database_row *row, struct job *job)
                 r = copy_text(row, DATABASE_JOB_QUEUE, &job->queue);
         (void)database_row_time(row, DATABASE_JOB_STARTED, &job->started_usec);
         return r;
+}
+
+/* Writes `CLAIM:JOB:ARGUMENTS`, or nothing if the job has no claim or does not fit. Returns the length. */
+static size_t make_entry(const struct database_row *row, char *text, size_t size)
+{
+        size_t length = 0;
+
+        for (size_t column = DATABASE_JOB_CLAIM; column <= DATABASE_JOB_ARGUMENTS; column++) {
+                const struct field part = database_row_text(row, column);
+
+                if (!part.text || length + part.len + 1 > size)
+                        return 0;
+                memcpy(text + length, part.text, part.len);
+                length += part.len;
+                text[length++] = ':';
+        }
+        return length - 1;
 }
 
 static int keep_names(struct job *job _unused_)
@@ -239,7 +258,9 @@ int database_view_take_job(struct database_view *view, const struct database_row
         const struct field unit = database_row_text(row, DATABASE_JOB_UNIT);
         const struct field nothing = {.text = "", .len = 0};
         struct field thread = database_row_text(row, DATABASE_JOB_THREAD);
-        struct field entry = database_row_text(row, DATABASE_JOB_ENTRY);
+        char entry_text[256];
+        const struct field entry = {.text = entry_text,
+                                    .len = make_entry(row, entry_text, sizeof(entry_text))};
         struct database_process process = {0};
         size_t bytes = SIZE_MAX;
 
@@ -251,7 +272,7 @@ int database_view_take_job(struct database_view *view, const struct database_row
         if (!work)
                 return 0;
         size_t n = work->list.n_entries;
-        r = job_list_add(&work->list, false, thread.text ? &thread : &nothing, entry.text ? &entry : &nothing);
+        r = job_list_add(&work->list, false, thread.text ? &thread : &nothing, &entry);
         if (r < 0 || work->list.n_entries == n)
                 return r;
         r = take_names(row, &work->list.jobs[n]);
@@ -291,6 +312,49 @@ int database_view_take_counts(struct database_view *view, const struct database_
         (void)database_row_number(row, 0, QUEUE_JOBS_MAX, &view->queues.schedule);
         (void)database_row_number(row, 1, QUEUE_JOBS_MAX, &view->queues.dead);
         return 0;
+}
+
+int database_view_take_facts(struct database_view *view, const struct database_row *row)
+{
+        struct database_facts *facts = &view->facts;
+        const struct {
+                size_t column;
+                uint64_t *count;
+        } counts[] = {
+                {DATABASE_FACT_FORKING, &facts->forking},
+                {DATABASE_FACT_DISPATCHERS, &facts->dispatchers},
+                {DATABASE_FACT_SCHEDULERS, &facts->schedulers},
+                {DATABASE_FACT_RECURRING, &facts->recurring},
+                {DATABASE_FACT_PAUSED, &facts->paused_queues},
+                {DATABASE_FACT_FAILED, &facts->failed},
+        };
+        const struct field version = database_row_text(row, DATABASE_FACT_VERSION);
+        uint64_t read_only;
+
+        *facts = (struct database_facts){.has_roles = view->format->has_roles};
+        if (version.text)
+                snprintf(facts->version, sizeof(facts->version), "%.*s",
+                         (int)MIN(version.len, sizeof(facts->version)), version.text);
+        facts->read_only = database_row_number(row, DATABASE_FACT_READ_ONLY, 1, &read_only) && read_only == 1;
+        for (size_t i = 0; i < ELEMENTSOF(counts); i++)
+                (void)database_row_number(row, counts[i].column, QUEUE_JOBS_MAX, counts[i].count);
+        return 0;
+}
+
+static int compare_queues(const void *a, const void *b)
+{
+        const struct queue *left = a, *right = b;
+
+        return strcmp(left->name, right->name);
+}
+
+const struct queue *database_view_find_queue(const struct database_view *view, const char *name)
+{
+        const struct queue key = {.name = (char *)name};
+
+        return view->queues.n > 0
+                       ? bsearch(&key, view->queues.list, view->queues.n, sizeof(key), compare_queues)
+                       : NULL;
 }
 
 void database_view_sum(const struct database_view *view, const char *pattern, struct queue *queue)

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "database/database.h"
+#include "model/database_facts.h"
 #include "model/job.h"
 #include "model/queues.h"
 #include "model/worker.h"
@@ -34,9 +35,10 @@ struct database_view {
         const struct database_format *format;
         struct database_process *processes; /* owned; sorted by identity after database_view_sort() */
         size_t n_processes, processes_allocated;
-        struct database_work *works; /* owned; sorted by identity after database_view_sort_works() */
+        struct database_work *works; /* owned; sorted by identity after each database_view_ask_work() */
         size_t n_works, works_allocated;
-        struct queues queues; /* owned; queues_sort() is the caller's */
+        struct queues queues; /* owned; sorted by name after database_view_sort() */
+        struct database_facts facts;
 };
 
 void database_view_clear(struct database_view *view);
@@ -45,11 +47,13 @@ void database_view_clear(struct database_view *view);
  * Returns 0 with *ret, valid until the next call, or NULL; or -ENOMEM. */
 int database_view_add(struct database_view *view, const struct field *host, const struct field *pid,
                       const struct field *rest, struct database_process **ret);
-/* Adds queue names to a worker: each name of a list that is separated by commas, without spaces around it. Names
- * that the worker has already are left out, and those beyond HEARTBEAT_QUEUES_MAX. Returns 0 or -ENOMEM. */
+/* Adds queue names to a worker: each name of a list that is separated by commas, without spaces around it.
+ * Names that the worker has already are left out, and those beyond HEARTBEAT_QUEUES_MAX. Returns 0 or
+ * -ENOMEM. */
 int database_process_add_queues(struct database_process *process, const char *names, size_t length);
 /* Adds one name as it is. */
 int database_process_add_queue(struct database_process *process, const char *name, size_t length);
+/* Sorts workers and queues. */
 void database_view_sort(struct database_view *view);
 /* Returns the worker, after database_view_sort(); NULL: none. */
 struct database_process *database_view_find(const struct database_view *view, const char *identity);
@@ -60,12 +64,15 @@ int database_view_ask_work(struct database_view *view, const char *identity);
 /* Returns the work of an identity; NULL: not asked for. */
 struct database_work *database_view_find_work(const struct database_view *view, const char *identity);
 
-/* Takes a row of DATABASE_JOBS, DATABASE_QUEUES or DATABASE_COUNTS. A row that is not understood adds nothing, or is
- * counted as unknown. Returns 0 or -ENOMEM. */
+/* Take a row of DATABASE_JOBS, and so on. A row that is not understood adds nothing, or is counted as
+ * unknown. Return 0 or -ENOMEM. */
 int database_view_take_job(struct database_view *view, const struct database_row *row);
 int database_view_take_queue(struct database_view *view, const struct database_row *row);
 int database_view_take_counts(struct database_view *view, const struct database_row *row);
+int database_view_take_facts(struct database_view *view, const struct database_row *row);
 
+/* Returns the queue of this name, after database_view_sort(); NULL: none. */
+const struct queue *database_view_find_queue(const struct database_view *view, const char *name);
 /* Sums the queues whose names match pattern into queue: sizes, and the largest latency of those that are not
  * paused. queue is paused if all of them are. */
 void database_view_sum(const struct database_view *view, const char *pattern, struct queue *queue);
@@ -74,5 +81,6 @@ void database_view_sum(const struct database_view *view, const char *pattern, st
 struct field database_row_text(const struct database_row *row, size_t column);
 /* Returns false if the column is no number, or one above max. */
 bool database_row_number(const struct database_row *row, size_t column, uint64_t max, uint64_t *ret);
-/* Reads microseconds since 1970, or a text as Rails writes it to SQLite: `2026-11-22 10:45:09.123456`, in UTC. */
+/* Reads seconds since 1970 with a fraction, or a text as Rails writes it to SQLite: `2026-11-22
+ * 10:45:09.123456`, in UTC. */
 bool database_row_time(const struct database_row *row, size_t column, uint64_t *ret_usec);

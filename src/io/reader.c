@@ -4,6 +4,7 @@
 #include "io/clock.h"
 #include "io/message_socket.h"
 #include "queries/configuration.h"
+#include "settings/database_url.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -349,7 +350,8 @@ static int process_start(struct reader *reader)
         struct codec_writer writer = {0};
         int fd;
 
-        int r = reader->starter->start(reader->starter, on_process_end, reader, &reader->process, &fd);
+        int r = reader->starter->start(reader->starter, &reader->configuration, on_process_end, reader,
+                                       &reader->process, &fd);
         if (r < 0)
                 return r;
         reader->heard_at = clock_now(CLOCK_MONOTONIC);
@@ -361,6 +363,29 @@ static int process_start(struct reader *reader)
         reader_configuration_write(&writer, &reader->configuration);
         reader->last_id = 0;
         return queue_query(reader, QUERY_CONFIGURE, &writer, NULL, NULL);
+}
+
+/* Ends in the name of the Debian package, and of the program. */
+static const char *const packages[] = {[DATABASE_POSTGRESQL] = "postgresql", [DATABASE_SQLITE] = "sqlite"};
+static_assert(ELEMENTSOF(packages) == _DATABASE_ENGINE_MAX, "a package for each engine");
+
+static void start_or_fail(struct reader *reader, usec_t now)
+{
+        unsigned engine = reader->configuration.engine;
+        int r = process_start(reader);
+
+        if (r >= 0)
+                arm(reader, usec_add(now, PING_USEC));
+        else if (r == -ENOENT && engine < _DATABASE_ENGINE_MAX)
+                process_failed(reader, "the program sqmgr-reader-%s is missing; install the package sqmgr-%s",
+                               packages[engine], packages[engine]);
+        else if (r == -EBUSY)
+                process_failed(reader,
+                               "killed reader processes of user '%s' do not end; check whether the file "
+                               "system of the database responds",
+                               reader->configuration.user ?: "");
+        else
+                process_failed(reader, "cannot start the reader process: %s", strerror(-r));
 }
 
 static void ask_whether_it_lives(struct reader *reader, usec_t now)
@@ -389,12 +414,7 @@ static int on_timer(sd_event_source *source _unused_, uint64_t due _unused_, voi
 
         reader_enter(reader);
         if (!reader->process) {
-                int r = process_start(reader);
-
-                if (r < 0)
-                        process_failed(reader, "cannot start the reader process: %s", strerror(-r));
-                else
-                        arm(reader, usec_add(now, PING_USEC));
+                start_or_fail(reader, now);
         } else if (!reader->message_socket) {
                 process_failed(reader, "the reader process closed its connection to sqmgr and was ended");
         } else if ((reader->pinged_at != 0 && usec_sub(now, reader->pinged_at) >= READER_SILENCE_USEC) ||

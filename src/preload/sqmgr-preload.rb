@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 # Loads a fleet's application once, and forks workers from it when sqmgr asks for them. sqmgr starts the fleet's command
-# with this file in RUBYOPT, and with SQMGR_TEMPLATE=FD, the process's end of a socket. Sidekiq boots the application as
-# usual. Instead of running jobs, the process then serves as a template. Each message `fork` makes a worker, a child of
-# sqmgr, which continues as if it had booted by itself.
+# with this file in RUBYOPT, and with SQMGR_TEMPLATE=FD, the process's end of a socket. Sidekiq, Solid Queue or GoodJob boots
+# the application as usual. Instead of running jobs, the process then serves as a template. Each message `fork` makes a
+# worker, a child of sqmgr, which continues as if it had booted by itself.
 #
-# Runs before Bundler has chosen versions: requires nothing until Sidekiq is loaded.
+# Runs before Bundler has chosen versions: requires nothing until one of them is loaded.
 return unless ENV["SQMGR_TEMPLATE"]
 
 module SqmgrPreload
@@ -28,15 +28,45 @@ module SqmgrPreload
     end
   end
 
+  # Prepended to the class methods of SolidQueue::Supervisor: bin/jobs has loaded the application.
+  module SolidQueueSupervisor
+    def start(*arguments, **options)
+      descriptor = SqmgrPreload.take_over
+      SqmgrPreload.serve(descriptor) if descriptor
+      super
+    end
+  end
+
+  # Prepended to GoodJob::CLI. Rails reports each fork to GoodJob, which then names its process anew.
+  module GoodJobCLI
+    def set_up_application!
+      descriptor = SqmgrPreload.take_over
+      super
+      SqmgrPreload.serve(descriptor) if descriptor
+    end
+  end
+
+  # Each returns true once the class has the method that is to be prepended.
+  HOOKS = {
+    "Sidekiq::CLI" => lambda do |cli|
+      cli.prepend(CLI) if cli.instance_method(:run).parameters.include?(%i[key boot_app])
+      true
+    end,
+    "SolidQueue::Supervisor" => lambda do |supervisor|
+      supervisor.singleton_method(:start) && supervisor.singleton_class.prepend(SolidQueueSupervisor)
+    rescue NameError
+      false # a part of the class in a file of its own
+    end,
+    "GoodJob::CLI" => ->(cli) { cli.method_defined?(:set_up_application!) && cli.prepend(GoodJobCLI) },
+  }.freeze
+
   class << self
     def hook
       @outputs = [1, 2].to_h { |fd| [fd, file_of(fd)] }
       name = Module.instance_method(:name) # a class may have a `name` of its own
       TracePoint.new(:end) do |trace|
-        next unless name.bind_call(trace.self) == "Sidekiq::CLI"
-
-        trace.disable
-        trace.self.prepend(CLI) if trace.self.instance_method(:run).parameters.include?(%i[key boot_app])
+        hook = HOOKS[name.bind_call(trace.self)]
+        trace.disable if hook&.call(trace.self)
       end.enable
     end
 
@@ -50,7 +80,7 @@ module SqmgrPreload
         leave_options(environment, "RUBYOPT", nil)
         leave_options(environment, "BUNDLER_ORIG_RUBYOPT", "BUNDLER_ENVIRONMENT_PRESERVER_INTENTIONALLY_NIL")
       end
-      require "socket" # already loaded by Sidekiq
+      require "socket" # no gem; already loaded by Sidekiq
       channel = BasicSocket.for_fd(descriptor)
       channel.autoclose = false
       return unless channel.getsockopt(:SOCKET, :TYPE).int == Socket::SOCK_SEQPACKET

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Starts sqmgr-reader and sqmgr-proc-reader; see the header. */
+/* Starts the reader programs and sqmgr-proc-reader; see the header. */
 #include "privileged/reader_start.h"
 #include "base/fd.h"
 #include "io/proc_question.h"
@@ -9,7 +9,9 @@
 #include <limits.h>
 #include <linux/capability.h>
 #include <pthread.h>
+#include <pwd.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -102,8 +104,15 @@ static int set_capabilities(uint64_t permitted, uint64_t inheritable)
         return syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
 }
 
-/* Becomes the user. Only ambient capabilities of a normal user survive execve(). root regains all
- * capabilities of its bounding set by execve(), so all others are dropped from that set. */
+/* root regains all capabilities of its bounding set by execve(). */
+static void drop_from_bounding_set(uint64_t kept)
+{
+        for (int capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; capability++)
+                if (!(kept & (UINT64_C(1) << capability)))
+                        (void)prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
+}
+
+/* Becomes the user. Only ambient capabilities of a normal user survive execve(). */
 static int become(const struct proc_reader_user *user, bool privileged)
 {
         struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -116,9 +125,7 @@ static int become(const struct proc_reader_user *user, bool privileged)
                 return -errno;
         static_assert(CAP_SYS_PTRACE < 32, "stands in the first part");
         kept &= own[0].permitted;
-        for (int capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; capability++)
-                if (!(kept & (UINT64_C(1) << capability)))
-                        (void)prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
+        drop_from_bounding_set(kept);
         if (setgroups(user->n_groups, user->groups) < 0 || setresgid(user->gid, user->gid, user->gid) < 0 ||
             prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0 || setresuid(user->uid, user->uid, user->uid) < 0)
                 return -errno;
@@ -126,6 +133,31 @@ static int become(const struct proc_reader_user *user, bool privileged)
         if (r < 0)
                 return r;
         return kept && prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_SYS_PTRACE, 0, 0) < 0 ? -errno : 0;
+}
+
+/* Becomes the fleet's user, or that of the request if the fleet's is root.
+ *
+ * Other processes of the user may trace one whose real, effective and saved groups are their own. The real
+ * group of a reader differs, which gives it no rights: the kernel then refuses to trace it, and execve() does
+ * not make it dumpable. */
+static int become_fleet_user(const struct reader_start *request)
+{
+        const struct proc_reader_user fallback = {.uid = request->uid, .gid = request->gid};
+        const struct passwd *user = getpwnam(request->user);
+        const struct group *group = request->group ? getgrnam(request->group) : NULL;
+
+        if (!user || (request->group && !group))
+                return -ENOENT;
+        if (user->pw_uid == 0)
+                return become(&fallback, false);
+        uid_t uid = user->pw_uid;
+        gid_t gid = group ? group->gr_gid : user->pw_gid;
+        gid_t real_gid = request->gid != gid ? request->gid : gid - 1;
+        drop_from_bounding_set(0);
+        if (initgroups(request->user, gid) < 0 || setresgid(real_gid, gid, gid) < 0 ||
+            setresuid(uid, uid, uid) < 0)
+                return -errno;
+        return set_capabilities(0, 0);
 }
 
 static int limit_resources(void)
@@ -150,24 +182,30 @@ static int limit_resources(void)
 }
 
 struct child_program {
-        char *name;
+        const char *name;
         int fds[FDS_MAX]; /* the last is the program */
         size_t n_fds;
         const struct proc_reader_user *user; /* NULL: our own */
+        const struct reader_start *fleet;    /* instead of user; NULL: none */
         bool privileged, limited;
 };
 
+/* With PR_SET_NO_NEW_PRIVS, execve() would set the group of become_fleet_user() to the real group: such a
+ * program sets that itself (reader/sandbox.h). */
 static _Noreturn void child_run(const struct child_program *program)
 {
-        char *const arguments[] = {program->name, NULL}, *const environment[] = {NULL};
+        char *const arguments[] = {strdupa(program->name), NULL}, *const environment[] = {NULL};
         const int program_fd = FD_READER + (int)program->n_fds - 1;
 
         reset_signals();
         (void)setsid();
         if (open_nothing() < 0 || place_descriptors(program->fds, program->n_fds) < 0 ||
             fcntl(program_fd, F_SETFD, FD_CLOEXEC) < 0 || chdir("/") < 0 ||
+            (program->fleet && become_fleet_user(program->fleet) < 0) ||
             (program->user && become(program->user, program->privileged) < 0) ||
-            prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || (program->limited && limit_resources() < 0))
+            fd_close_range(FD_READER + (unsigned)program->n_fds, UINT_MAX, false) < 0 ||
+            (!program->fleet && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) ||
+            (program->limited && limit_resources() < 0))
                 _exit(126);
         (void)syscall(SYS_execveat, program_fd, "", arguments, environment, AT_EMPTY_PATH);
         _exit(127);
@@ -191,15 +229,16 @@ static _Noreturn void child_connect(int connections_fd, const char *path)
 
 int reader_start_program(const struct reader_start *request, pid_t *ret)
 {
-        static char name[] = "sqmgr-reader";
         const struct proc_reader_user user = {.uid = request->uid, .gid = request->gid};
+        bool is_root = geteuid() == 0;
         const struct child_program program = {
-                .name = name,
+                .name = request->name,
                 .fds = {request->socket_fd, request->connections_fd, request->program_fd},
                 .n_fds = 3,
-                .user = geteuid() == 0 ? &user : NULL,
+                .user = is_root && !request->user ? &user : NULL,
+                .fleet = is_root && request->user ? request : NULL,
         };
-        pid_t pid = fork_child(name);
+        pid_t pid = fork_child(request->name);
 
         if (pid == 0)
                 child_run(&program);
@@ -220,7 +259,6 @@ int reader_start_connect(int connections_fd, const char *path, pid_t *ret)
 int proc_reader_start(int program_fd, const struct proc_reader_user *user, bool privileged, pid_t *ret_pid,
                       int *ret_fd)
 {
-        static char name[] = PROC_READER_NAME;
         int pair[2];
 
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
@@ -228,7 +266,7 @@ int proc_reader_start(int program_fd, const struct proc_reader_user *user, bool 
         _cleanup_close_ int ours = pair[0];
         _cleanup_close_ int theirs = pair[1];
         const struct child_program program = {
-                .name = name,
+                .name = PROC_READER_NAME,
                 .fds = {theirs, program_fd},
                 .n_fds = 2,
                 .user = user,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Starts the programs sqmgr-reader and sqmgr-proc-reader as another user, and connects Unix sockets for
+/* Starts the reader programs and sqmgr-proc-reader as another user, and connects Unix sockets for
  * sqmgr-reader.
  *
  * A program gets no environment. Standard descriptors are /dev/null; the sockets named here follow from 3 on.
@@ -12,15 +12,22 @@
 struct proc_reader_user; /* io/proc_reader.h */
 
 struct reader_start {
-        int program_fd; /* the program, opened with O_PATH */
-        uid_t uid;      /* if we are root: the user of the program, without supplementary groups. Otherwise
-                           ignored: our own user */
+        int program_fd;   /* the program, opened with O_PATH */
+        const char *name; /* of the program */
+        /* If we are root: the user of the program, without supplementary groups. Otherwise ignored, with user
+         * and group: our own user. */
+        uid_t uid;
         gid_t gid;
+        /* Unless NULL or root: the user of the program, with its groups, and its group; NULL: the user's own.
+         * The real group of the program is another one, so that its user can signal the process, and neither
+         * trace nor read it, from its first instruction on. */
+        const char *user, *group;
         int socket_fd; /* the program gets copies of the two sockets, as 3 and 4 */
         int connections_fd;
 };
 
-/* Starts sqmgr-reader. The child exits with 126 or 127 if it cannot run the program. */
+/* Starts a reader program. The child exits with 126 or 127 if it cannot become the user or run the program:
+ * the user is looked up there, which may block. */
 int reader_start_program(const struct reader_start *request, pid_t *ret);
 
 /* Starts a child that connects to the Unix socket at path, which may block. The child sends a message over

@@ -43,12 +43,15 @@ static int lower(const struct limit *limit)
 }
 
 /* Returns true if our user runs only readers, so that the task limit affects nothing else. An sqmgr without
- * root runs readers as its own user, who also runs the workers. */
+ * root runs readers as its own user, who also runs the workers. A reader with a fleet's user has that user's
+ * groups, and one with a user of its own has none (privileged/reader_start.h). */
 static bool has_own_user(void)
 {
         char path[32];
         struct stat parent;
 
+        if (getgroups(0, NULL) != 0)
+                return false;
         snprintf(path, sizeof(path), "/proc/%d", (int)getppid());
         return stat(path, &parent) < 0 || parent.st_uid != getuid();
 }
@@ -63,7 +66,7 @@ static int apply_limits(void)
         };
         static const struct limit tasks = {RLIMIT_NPROC, TASKS_MAX};
 
-        if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+        if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
                 return -errno;
         FOREACH_ELEMENT(limit, limits) {
                 int r = lower(limit);
@@ -92,7 +95,7 @@ static int enter(const struct sandbox_needs *needs)
         if (has_threads())
                 return -EBUSY;
         /* Standard error may be a file: at the file size limit, lose a log line rather than the process. */
-        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || signal(SIGXFSZ, SIG_IGN) == SIG_ERR)
+        if (signal(SIGXFSZ, SIG_IGN) == SIG_ERR)
                 return -errno;
         if (needs->network)
                 r = name_services_load("/etc/nsswitch.conf", &services_need_unix_sockets);

@@ -89,7 +89,9 @@ struct condition {
 #define SOCKET_TYPE_MASK 0xf
 /* O_TMPFILE includes O_DIRECTORY, which does not write. */
 #define WRITING (O_ACCMODE | O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY))
-#define THREAD  (CLONE_THREAD | CLONE_VM | CLONE_SIGHAND)
+/* Reads, writes and makes files that have a name. */
+#define CREATING_ONLY (O_TRUNC | (O_TMPFILE & ~O_DIRECTORY))
+#define THREAD        (CLONE_THREAD | CLONE_VM | CLONE_SIGHAND)
 #define NAMESPACES                                                                                           \
         (CLONE_NEWCGROUP | CLONE_NEWIPC | CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUSER |        \
          CLONE_NEWUTS | CLONE_PTRACE | CLONE_PARENT)
@@ -124,7 +126,6 @@ static const struct condition conditions[] = {
         {"ioctl", {EQUAL(1, FIONBIO)}},
         {"ioctl", {EQUAL(1, SIOCGIFINDEX)}},
         {"ioctl", {EQUAL(1, SIOCGIFNAME)}},
-        {"socketpair", {EQUAL(0, AF_UNIX)}},
         SOCKET_OPTION(SOL_SOCKET, SO_KEEPALIVE),
         SOCKET_OPTION(SOL_SOCKET, SO_PASSCRED),
         SOCKET_OPTION(SOL_SOCKET, SO_RCVBUF),
@@ -138,9 +139,6 @@ static const struct condition conditions[] = {
         SOCKET_OPTION(IPPROTO_TCP, TCP_USER_TIMEOUT),
         SOCKET_OPTION(IPPROTO_IP, IP_RECVERR),
         SOCKET_OPTION(IPPROTO_IPV6, IPV6_RECVERR),
-        /* Threads only, no processes. A filter cannot read the flags of clone3(), which fails with ENOSYS:
-         * the C library then calls clone(). */
-        {"clone", {MASKED(CLONE_FLAGS_ARGUMENT, THREAD | NAMESPACES, THREAD)}},
         /* Reading the process's own limits only. */
         {"prlimit64", {EQUAL(0, 0), EQUAL(2, 0)}},
 };
@@ -155,11 +153,31 @@ static const struct condition network_conditions[] = {
          * bind() to netlink addresses: network addresses are larger. */
         {"socket", {EQUAL(0, AF_NETLINK), EQUAL(2, NETLINK_ROUTE)}},
         {"bind", {EQUAL(2, sizeof(struct sockaddr_nl))}},
+        {"socketpair", {EQUAL(0, AF_UNIX)}},
+        /* Names are looked up in threads. Threads only, no processes. A filter cannot read the flags of
+         * clone3(), which fails with ENOSYS: the C library then calls clone(). */
+        {"clone", {MASKED(CLONE_FLAGS_ARGUMENT, THREAD | NAMESPACES, THREAD)}},
 };
 
 /* Of a reader that connects to Unix sockets, or whose name service modules do. */
 static const struct condition unix_socket_conditions[] = {
         {"socket", {EQUAL(0, AF_UNIX), MASKED(1, SOCKET_TYPE_MASK, SOCK_STREAM)}},
+};
+
+/* Of a reader of a SQLite file. Landlock says where. */
+static const char folder_allowed[] = "fchmod fdatasync fsync ftruncate ftruncate64 pwrite64 unlink unlinkat ";
+
+static const struct condition folder_conditions[] = {
+        {"open", {MASKED(1, CREATING_ONLY, 0)}},
+        {"openat", {MASKED(2, CREATING_ONLY, 0)}},
+        /* The memory that processes share beside a file in WAL mode, never code. */
+        {"mmap", {MASKED(2, PROT_EXEC, 0), MASKED(3, MAP_TYPE, MAP_SHARED)}},
+        {"mmap2", {MASKED(2, PROT_EXEC, 0), MASKED(3, MAP_TYPE, MAP_SHARED)}},
+        /* Without waiting. */
+        {"fcntl", {EQUAL(1, F_GETLK)}},
+        {"fcntl", {EQUAL(1, F_SETLK)}},
+        {"fcntl64", {EQUAL(1, F_GETLK)}},
+        {"fcntl64", {EQUAL(1, F_SETLK)}},
 };
 
 static int add_rule(scmp_filter_ctx filter, uint32_t action, const char *name,
@@ -212,6 +230,10 @@ static int add_own(scmp_filter_ctx filter, const struct sandbox_needs *needs)
                 r = add_conditions(filter, network_conditions, ELEMENTSOF(network_conditions));
         if (r == 0 && needs->unix_sockets)
                 r = add_conditions(filter, unix_socket_conditions, ELEMENTSOF(unix_socket_conditions));
+        if (r == 0 && needs->folder)
+                r = add_names(filter, SCMP_ACT_ALLOW, folder_allowed);
+        if (r == 0 && needs->folder)
+                r = add_conditions(filter, folder_conditions, ELEMENTSOF(folder_conditions));
         return r;
 }
 

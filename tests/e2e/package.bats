@@ -30,13 +30,13 @@ repack() { # VERSION [SQMGR [SQMGRCTL]]: its file
         echo "$folder/$1.deb"
 }
 
-# Repacks the package of sqmgr-web for that one.
-repack_web() { # VERSION: its file
-        local tree=$folder/web.$1
-        dpkg-deb -R "$(package sqmgr-web)" "$tree"
-        sed -i -e "s/^Version: .*/Version: $1/" -e "s/sqmgr (= [^)]*)/sqmgr (= $1)/" "$tree/DEBIAN/control"
-        dpkg-deb --root-owner-group -b "$tree" "$folder/web.$1.deb" >/dev/null
-        echo "$folder/web.$1.deb"
+# Repacks another package for that one.
+repack_other() { # NAME VERSION: its file
+        local tree=$folder/$1.$2
+        dpkg-deb -R "$(package "$1")" "$tree"
+        sed -i -e "s/^Version: .*/Version: $2/" -e "s/sqmgr (= [^)]*)/sqmgr (= $2)/" "$tree/DEBIAN/control"
+        dpkg-deb --root-owner-group -b "$tree" "$folder/$1.$2.deb" >/dev/null
+        echo "$folder/$1.$2.deb"
 }
 
 status_is() { [ "$(in_machine dpkg-query -W -f '${db:Status-Abbrev}' sqmgr)" = "$1 " ]; } # LETTERS
@@ -96,12 +96,43 @@ all_done_once() { # JOBS
 }
 
 @test "debian/tests: the installed package as a service, and without systemd" {
-        dpkg_i "$(repack "$version-1")" "$(repack_web "$version-1")"
+        dpkg_i "$(repack "$version-1")" "$(repack_other sqmgr-web "$version-1")"
         redis flushall
         unit stop redis-server
         (cd "$top" && tar -cf - debian/tests tests/e2e/app.rb) | in_machine tar -C /root --no-same-owner -xf -
         in_machine /root/debian/tests/without-systemd
         in_machine /root/debian/tests/service
+}
+
+database_problem() { sqmgrctl status --json | jq -er '.problems[] | select(.code == "database-down") | .reason'; }
+database_lacks() { [[ $(database_problem) == *"install the package $1"* ]]; } # PACKAGE
+
+# A fleet whose heartbeats are in a database that this package reads.
+needs_package() { # PACKAGE URL
+        put /etc/sqmgr/sqmgr.ini <<END
+[fleet:default]
+framework = solid_queue
+command = /bin/sleep infinity
+directory = /srv/queue
+user = app
+database_url = $2
+END
+        unit restart sqmgr
+        wait_until 60 database_lacks "$1"
+        dpkg_i "$(repack_other "$1" "$version-1")"
+        wait_until 60 not database_lacks "$1"
+}
+
+@test "sqmgr-sqlite, sqmgr-postgresql: a database is down and names the package until that is installed" {
+        dpkg_i "$(repack "$version-1")"
+        in_machine install -d -o app /srv/queue
+        in_machine setpriv --reuid app --regid app --init-groups sqlite3 /srv/queue/queue.sqlite3 \
+                <"$top/tests/frameworks/solid_queue/sqlite.sql"
+        needs_package sqmgr-postgresql postgresql://%2Fsrv%2Fqueue/none
+        database_problem
+        needs_package sqmgr-sqlite sqlite3:/srv/queue/queue.sqlite3
+        wait_until 60 not database_problem
+        in_machine dpkg -P sqmgr-sqlite sqmgr-postgresql
 }
 
 # An sqmgr that is no service, of a user `own`; sets $own.
@@ -334,7 +365,7 @@ web_is() { [ "$(web "$1" 2>/dev/null)" = "$2" ]; }
 
 @test "sqmgr-web has its own user, is restarted by an upgrade and removed by a purge, without an effect on sqmgr" {
         before_all=$(web_files)
-        dpkg_i "$(repack "$version-1")" "$(repack_web "$version-1")"
+        dpkg_i "$(repack "$version-1")" "$(repack_other sqmgr-web "$version-1")"
         run -1 unit is-enabled sqmgr-web
         run ! unit is-active sqmgr-web
         configure <<<'active_process_count = 1'
@@ -348,7 +379,7 @@ web_is() { [ "$(web "$1" 2>/dev/null)" = "$2" ]; }
         [ "$(in_machine sed -n 's/^CapEff:[[:space:]]*//p' "/proc/$pid/status")" = 0000000000000000 ]
         wait_until 30 in_machine test -s /var/lib/private/sqmgr-web/history
 
-        dpkg_i "$(repack "$version-2")" "$(repack_web "$version-2")"
+        dpkg_i "$(repack "$version-2")" "$(repack_other sqmgr-web "$version-2")"
         wait_until 30 web_is /readyz 200
         [ "$(main_pid sqmgr-web)" != "$pid" ]
         [ "$(main_pid)" = "$sqmgr" ] && [ "$(worker_pids)" = "$pids" ]

@@ -23,7 +23,8 @@ start_postgresql() {
         restart_postgresql
         sql 'create database queue'
         export PGDATABASE=queue
-        database_url="postgresql://postgres@/queue?host=$PGHOST"
+        # Rails reads no user before an empty host.
+        database_url="postgresql:///queue?host=$PGHOST&user=postgres"
         tcp_database_url=postgresql://postgres@$postgresql_address/queue
 }
 

@@ -18,6 +18,7 @@ static void on_reader_end(void *userdata _unused_)
 }
 
 static int reader_start(struct reader_starter *starter _unused_,
+                        const struct reader_configuration *configuration _unused_,
                         void (*ended)(const char *how, void *userdata) _unused_, void *userdata _unused_,
                         struct reader_process **ret, int *ret_fd)
 {

@@ -2,6 +2,7 @@
 /* A hostile replacement of sqmgr-reader, which lies or breaks the protocol. Its pid decides how. */
 #include "io/message_socket.h"
 #include "queries/answer.h"
+#include "queries/configuration.h"
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,6 +20,7 @@ enum manner {
 static enum manner manner;
 static struct message_socket *message_socket;
 static uint64_t beat;
+static unsigned framework; /* traits.id */
 
 static uint64_t chance(uint64_t n)
 {
@@ -51,6 +53,29 @@ static void send_garbage(void)
         send_message(&writer);
 }
 
+/* Returns the end of an identity, as the framework writes it. */
+static const char *identity_end(void)
+{
+        switch (framework) {
+        case 8: /* Solid Queue */
+                return "12";
+        case 9: /* GoodJob */
+                return "01234567-89ab-cdef-0123-456789abcdef";
+        default:
+                return "0123456789ab";
+        }
+}
+
+static void take_configuration(const struct query *query)
+{
+        struct reader_configuration configuration;
+
+        if (reader_configuration_read(query, &configuration) < 0)
+                _exit(1);
+        framework = configuration.framework;
+        reader_configuration_clear(&configuration);
+}
+
 static void lie_of_heartbeat(struct heartbeat *heartbeat)
 {
         bool idle = manner == MANNER_IDLE;
@@ -81,12 +106,12 @@ static void answer_query(uint64_t id, const struct query *query)
                 break;
         case QUERY_SCAN: {
                 static struct answer_identity list[2000];
-                static char identities[ELEMENTSOF(list)][64];
+                static char identities[ELEMENTSOF(list)][96];
                 const char *host = query_text(query, 1);
 
                 for (size_t i = 0; i < ELEMENTSOF(list); i++) {
-                        snprintf(identities[i], sizeof(identities[i]), "%.30s:%u:0123456789ab", host,
-                                 (unsigned)i + 1);
+                        snprintf(identities[i], sizeof(identities[i]), "%.30s:%u:%s", host, (unsigned)i + 1,
+                                 identity_end());
                         list[i] = (struct answer_identity){.identity = identities[i],
                                                            .host_len = strnlen(host, 30),
                                                            .pid = (pid_t)i + 1};
@@ -116,6 +141,7 @@ static void on_message(const uint8_t *bytes, size_t n, void *userdata _unused_)
         if (query_read(bytes, n, &read) < 0)
                 _exit(1);
         if (read.query.kind == QUERY_CONFIGURE) {
+                take_configuration(&read.query);
                 answer_query(read.id, &read.query);
                 report();
         } else if (manner != MANNER_SILENT) {

@@ -17,6 +17,7 @@ struct reader_process {
 };
 
 static unsigned local_readers; /* running */
+static const struct reader_backend *local_backend = &redis_backend;
 
 static inline void local_reader_end(void *userdata)
 {
@@ -26,15 +27,17 @@ static inline void local_reader_end(void *userdata)
 }
 
 static inline int local_reader_start(struct reader_starter *starter _unused_,
+                                     const struct reader_configuration *configuration _unused_,
                                      void (*ended)(const char *how, void *userdata), void *userdata,
                                      struct reader_process **ret, int *ret_fd)
 {
-        static const struct reader_server_ops ops = {.backend = &redis_backend, .on_end = local_reader_end};
+        static struct reader_server_ops ops = {.on_end = local_reader_end};
         struct reader_process *process = calloc(1, sizeof(*process));
         int fds[2];
 
         ck_assert_ptr_nonnull(process);
         ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
+        ops.backend = local_backend;
         *process = (struct reader_process){.ended = ended, .userdata = userdata};
         ck_assert_int_eq(reader_server_new(event, fds[1], -1, &ops, process, &process->server), 0);
         local_readers++;

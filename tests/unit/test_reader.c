@@ -85,8 +85,10 @@ struct enemy {
 };
 static struct enemy enemy;
 
-static int enemy_start(struct reader_starter *base _unused_, void (*ended)(const char *, void *) _unused_,
-                       void *userdata _unused_, struct reader_process **ret, int *ret_fd)
+static int enemy_start(struct reader_starter *base _unused_,
+                       const struct reader_configuration *configuration _unused_,
+                       void (*ended)(const char *, void *) _unused_, void *userdata _unused_,
+                       struct reader_process **ret, int *ret_fd)
 {
         int fds[2];
 

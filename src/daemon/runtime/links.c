@@ -217,6 +217,11 @@ static const char *user_of_reader(const struct fleet_settings *fleet)
         return fleet_settings_need_database(fleet) ? fleet->user : NULL;
 }
 
+static const char *group_of_reader(const struct fleet_settings *fleet)
+{
+        return fleet_settings_need_database(fleet) ? fleet->group : NULL;
+}
+
 static struct link *find_link(const struct links *links, const struct fleet_settings *fleet)
 {
         const struct framework *framework = framework_of(fleet->traits);
@@ -224,7 +229,8 @@ static struct link *find_link(const struct links *links, const struct fleet_sett
 
         FOREACH_POINTER(link, links->list, links->n)
                 if (link->framework == framework && is_same(link->url, url) &&
-                    is_same(link->reader_user, user_of_reader(fleet)))
+                    is_same(link->reader_user, user_of_reader(fleet)) &&
+                    is_same(link->reader_group, group_of_reader(fleet)))
                         return link;
         return NULL;
 }
@@ -245,12 +251,20 @@ static struct link *free_link(struct link *link)
         reader_free(link->reader);
         free(link->url);
         free(link->reader_user);
+        free(link->reader_group);
         free(link->server_text);
         free(link);
         return NULL;
 }
 
 DEFINE_CLEANUP(struct link *, free_link)
+
+/* Copies a text that may be NULL. */
+static int copy(const char *text, char **ret)
+{
+        *ret = text ? strdup(text) : NULL;
+        return text && !*ret ? -ENOMEM : 0;
+}
 
 /* Starts a reader for the server of the link. */
 static int make_reader(struct link *link, const struct redis_settings *settings)
@@ -264,19 +278,16 @@ static int make_reader(struct link *link, const struct redis_settings *settings)
 
         link->engine = configuration.engine;
         if (r >= 0)
+                r = copy(link->reader_user, &configuration.user);
+        if (r >= 0)
+                r = copy(link->reader_group, &configuration.group);
+        if (r >= 0)
                 r = reader_files_read(&configuration);
         if (r >= 0)
                 r = reader_new(link->links->event, link->links->starter, &configuration, on_reader_state,
                                link, &link->reader);
         reader_configuration_clear(&configuration);
         return r;
-}
-
-/* Copies a text that may be NULL. */
-static int copy(const char *text, char **ret)
-{
-        *ret = text ? strdup(text) : NULL;
-        return text && !*ret ? -ENOMEM : 0;
 }
 
 static int make_link(struct links *links, const struct fleet_settings *fleet)
@@ -306,6 +317,8 @@ static int make_link(struct links *links, const struct fleet_settings *fleet)
         int r = copy(settings_fleet_url(links->world->settings, fleet), &link->url);
         if (r >= 0)
                 r = copy(user_of_reader(fleet), &link->reader_user);
+        if (r >= 0)
+                r = copy(group_of_reader(fleet), &link->reader_group);
         if (r >= 0)
                 r = make_reader(link, settings);
         if (r >= 0)

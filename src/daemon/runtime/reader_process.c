@@ -12,13 +12,18 @@
 #include "privileged/signal.h"
 #include "queries/configuration.h"
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#define PROGRAM_NAME "sqmgr-reader"
+/* Readers of one user that were killed and have not ended. Its user can have a reader of a file wait for a
+ * file system that does not answer, which SIGKILL does not end. */
+#define STUCK_MAX 4
+/* How long reader_starter_clear() waits for the ends of processes. */
+#define END_USEC USEC_PER_SEC
 
 /* Time limit of reader_judge_tls(), which a reload waits for. */
 #define JUDGE_USEC (5 * USEC_PER_SEC)
@@ -26,6 +31,7 @@
 struct reader_process {
         struct child child;
         struct reader_starter_daemon *starter;
+        char *user; /* NULL: that of all readers */
         int connections_fd;
         struct connecting *connecting;                  /* NULL: no connection is being made */
         void (*ended)(const char *how, void *userdata); /* NULL: sqmgr has stopped it */
@@ -44,6 +50,7 @@ static void process_free(struct reader_process *process)
         if (process->connecting)
                 process->connecting->process = NULL;
         close_fd(process->connections_fd);
+        free(process->user);
         free(process);
 }
 
@@ -60,13 +67,40 @@ static void on_exited(struct child *child, const siginfo_t *info)
         process_free(process);
 }
 
+static const char *const program_names[] = {
+        [DATABASE_POSTGRESQL] = "sqmgr-reader-postgresql",
+        [DATABASE_SQLITE] = "sqmgr-reader-sqlite",
+        [_DATABASE_ENGINE_MAX] = "sqmgr-reader",
+};
+static_assert(ELEMENTSOF(program_names) == _DATABASE_ENGINE_MAX + 1,
+              "a program for each engine and for Redis");
+
 /* Returns a descriptor or -errno. */
-static int open_program(const char *path)
+static int open_program(const struct reader_starter_daemon *starter, unsigned engine)
 {
-        if (!path)
-                return own_program_open(PROGRAM_NAME, READER_PROGRAM);
+        const char *name = program_names[engine];
+        const char *suffix = name + strlen(program_names[_DATABASE_ENGINE_MAX]);
+        char path[PATH_MAX];
+
+        snprintf(path, sizeof(path), "%s%s", starter->path ?: READER_PROGRAM, suffix);
+        if (!starter->path)
+                return own_program_open(name, path);
         int fd = open(path, O_PATH | O_CLOEXEC);
         return fd < 0 ? -errno : fd;
+}
+
+/* Returns true if no more readers of this user may be started. */
+static bool is_stuck(const struct reader_starter_daemon *starter, const char *user)
+{
+        unsigned n = 0;
+
+        for (const struct child *child = starter->children->first; child; child = child->next) {
+                const struct reader_process *process = (const struct reader_process *)child;
+
+                n += child->exited == on_exited && !process->ended && process->user &&
+                     strcmp(process->user, user) == 0;
+        }
+        return n >= STUCK_MAX;
 }
 
 static int not_started(struct reader_process *process, int error)
@@ -75,21 +109,27 @@ static int not_started(struct reader_process *process, int error)
         return -error;
 }
 
-static int start(struct reader_starter *base, void (*ended)(const char *how, void *userdata), void *userdata,
-                 struct reader_process **ret, int *ret_fd)
+static int start(struct reader_starter *base, const struct reader_configuration *configuration,
+                 void (*ended)(const char *how, void *userdata), void *userdata, struct reader_process **ret,
+                 int *ret_fd)
 {
         struct reader_starter_daemon *starter = (struct reader_starter_daemon *)base;
+        int *program_fd = &starter->program_fds[configuration->engine];
         int queries[2], connections[2];
 
         /* The program may be installed by now. */
-        if (starter->program_fd < 0)
-                starter->program_fd = open_program(starter->path);
-        if (starter->program_fd < 0)
-                return starter->program_fd;
+        if (*program_fd < 0)
+                *program_fd = open_program(starter, configuration->engine);
+        if (*program_fd < 0)
+                return *program_fd;
+        if (configuration->user && is_stuck(starter, configuration->user))
+                return -EBUSY;
         struct reader_process *process = calloc(1, sizeof(*process));
         if (!process)
                 return -ENOMEM;
         process->connections_fd = -1;
+        if (configuration->user && !(process->user = strdup(configuration->user)))
+                return not_started(process, ENOMEM);
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, queries) < 0)
                 return not_started(process, errno);
         _cleanup_close_ int ours = queries[0];
@@ -99,9 +139,12 @@ static int start(struct reader_starter *base, void (*ended)(const char *how, voi
         process->connections_fd = connections[0];
         _cleanup_close_ int their_connections = connections[1];
         const struct reader_start request = {
-                .program_fd = starter->program_fd,
+                .program_fd = *program_fd,
+                .name = program_names[configuration->engine],
                 .uid = starter->uid,
                 .gid = starter->gid,
+                .user = configuration->user,
+                .group = configuration->group,
                 .socket_fd = theirs,
                 .connections_fd = their_connections,
         };
@@ -169,33 +212,50 @@ int reader_starter_init(struct reader_starter_daemon *ret, struct children *chil
                 .starter = {.start = start, .stop = stop, .connect = connect_socket},
                 .children = children,
                 .path = path,
-                .program_fd = open_program(path),
         };
+        for (unsigned engine = 0; engine < ELEMENTSOF(ret->program_fds); engine++)
+                ret->program_fds[engine] = open_program(ret, engine);
         /* Workers can run without Redis, so its absence ends nothing. */
-        if (ret->program_fd < 0)
-                log_error("cannot open %s: %s", path ?: READER_PROGRAM, strerror(-ret->program_fd));
+        int r = ret->program_fds[_DATABASE_ENGINE_MAX];
+        if (r < 0)
+                log_error("cannot open %s: %s", path ?: READER_PROGRAM, strerror(-r));
         return reader_user(&ret->uid, &ret->gid);
 }
 
-/* The waits are short: a reader that was killed waits for no file. */
+static bool is_ours(const struct child *child)
+{
+        return child->exited == on_exited || child->exited == on_connecting_exited;
+}
+
+/* Waits for the end of a killed process until the deadline: a file system can delay that end. */
+static void await_end(pid_t pid, siginfo_t *info, usec_t deadline)
+{
+        *info = (siginfo_t){0};
+        while (TEMP_FAILURE_RETRY(waitid(P_PID, (id_t)pid, info, WEXITED | WNOHANG)) == 0 &&
+               info->si_pid == 0 && clock_now(CLOCK_MONOTONIC) < deadline)
+                (void)usleep(USEC_PER_MSEC);
+}
+
 void reader_starter_clear(struct reader_starter_daemon *starter)
 {
-        struct child *child = starter->children ? starter->children->first : NULL;
+        usec_t deadline = usec_add(clock_now(CLOCK_MONOTONIC), END_USEC);
+        struct child *first = starter->children ? starter->children->first : NULL;
 
-        while (child) {
-                struct child *next = child->next;
-
-                if (child->exited == on_exited || child->exited == on_connecting_exited) {
-                        siginfo_t info;
-
+        for (struct child *child = first; child; child = child->next)
+                if (is_ours(child))
                         (void)signal_child(child->pid, SIGKILL);
-                        (void)TEMP_FAILURE_RETRY(waitid(P_PID, (id_t)child->pid, &info, WEXITED));
-                        children_remove(starter->children, child);
-                        child->exited(child, &info);
-                }
-                child = next;
+        for (struct child *child = first, *next; child; child = next) {
+                siginfo_t info;
+
+                next = child->next;
+                if (!is_ours(child))
+                        continue;
+                await_end(child->pid, &info, deadline);
+                children_remove(starter->children, child);
+                child->exited(child, &info);
         }
-        starter->program_fd = close_fd(MAX(starter->program_fd, -1));
+        FOREACH_ELEMENT(fd, starter->program_fds)
+                *fd = close_fd(MAX(*fd, -1));
 }
 
 /* The context of on_judgment(). */

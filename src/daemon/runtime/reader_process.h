@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Starts reader processes: the program sqmgr-reader, as a user without rights. */
+/* Starts reader processes: a program for each kind of server, as a user without rights, or as the fleet's
+ * user. */
 #pragma once
 
 #include "daemon/runtime/children.h"
 #include "io/reader.h"
+#include "settings/database_url.h"
 #include "settings/value.h"
 #include <sys/types.h>
 
@@ -11,15 +13,16 @@ struct reader_starter_daemon {
         struct reader_starter starter;
         struct children *children; /* not owned */
         const char *path;          /* see reader_starter_init() */
-        /* The program, opened once: a running sqmgr keeps its version of the reader after an upgrade. -errno:
-         * not found yet. */
-        int program_fd;
+        /* The programs, each opened once: a running sqmgr keeps its version of the reader after an upgrade.
+         * By enum database_engine, and for Redis the last. -errno: not found yet. */
+        int program_fds[_DATABASE_ENGINE_MAX + 1];
         uid_t uid;
         gid_t gid;
 };
 
-/* Opens the program at path; NULL: sqmgr-reader as own_program_open() finds it. A missing program is
- * logged, and each start of a reader tries again. path and children must outlive the starter. Looks up the
+/* Opens the programs: that for Redis is at path, and the others have a suffix to it; NULL: as
+ * own_program_open() finds them. Each start of a reader whose program is missing tries again; that for Redis
+ * is logged if it is missing. path and children must outlive the starter. Looks up the
  * user, which may block. Returns 0 with *ret, to be cleared by reader_starter_clear(); or -errno. */
 int reader_starter_init(struct reader_starter_daemon *ret, struct children *children, const char *path);
 /* Kills the processes that are left, and waits for their ends. Call when no struct reader uses the starter

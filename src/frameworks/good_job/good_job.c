@@ -37,6 +37,7 @@ const struct traits good_job_traits = {
         .reports_busy = true,
         .jobs_are_current = true,
         .reports_queues = true,
+        .can_preload = true,
         .heartbeat = HEARTBEAT_DATABASE,
         .postgresql_only = true,
         /* A process writes its row once the row is 30 s old, with a delay that differs by process, and is

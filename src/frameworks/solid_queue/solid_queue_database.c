@@ -24,8 +24,8 @@ enum column {
 
 #define THREADS_MAX 1000000
 
-/* Decodes the metadata of a worker, `{"polling_interval":0.1,"queues":"a,b","thread_pool_size":3}`. A worker whose
- * metadata is damaged serves no queue. lib/solid_queue/worker.rb:25. */
+/* Decodes the metadata of a worker, `{"polling_interval":0.1,"queues":"a,b","thread_pool_size":3}`. A worker
+ * whose metadata is damaged serves no queue. lib/solid_queue/worker.rb:25. */
 static int take_metadata(const struct field *text, struct database_process *process)
 {
         static const struct json_bounds bounds = {.bytes = DATABASE_DOCUMENT_MAX, .values = 256, .depth = 8};
@@ -46,7 +46,8 @@ static int take_metadata(const struct field *text, struct database_process *proc
 
 static int take_supervisor(struct database_view *view, const struct database_row *row, uint64_t sent_usec)
 {
-        const struct field host = database_row_text(row, COLUMN_HOST), pid = database_row_text(row, COLUMN_PID);
+        const struct field host = database_row_text(row, COLUMN_HOST),
+                           pid = database_row_text(row, COLUMN_PID);
         const struct field unit = database_row_text(row, COLUMN_UNIT);
         struct database_process *process;
 
@@ -61,7 +62,8 @@ static int take_supervisor(struct database_view *view, const struct database_row
 /* Returns true if the row is of a worker of this process. */
 static bool is_of(const struct database_row *row, const struct database_process *process)
 {
-        const struct field host = database_row_text(row, COLUMN_HOST), pid = database_row_text(row, COLUMN_PID);
+        const struct field host = database_row_text(row, COLUMN_HOST),
+                           pid = database_row_text(row, COLUMN_PID);
         const struct field unit = database_row_text(row, COLUMN_UNIT);
         const char *rest = process->identity + process->host_len + 1;
         uint64_t number;
@@ -117,8 +119,8 @@ static bool matches(const char *pattern, const char *queue)
 
 #define COUNT_BEGIN "{\"sqmgr_rescues\":"
 
-/* Decodes how often a job was put back: its arguments are a JSON object, and ActiveJob ignores a member that it does
- * not know. */
+/* Decodes how often a job was put back: its arguments are a JSON object, and ActiveJob ignores a member that
+ * it does not know. */
 static bool take_times(const char *arguments, struct database_rescue *ret)
 {
         unsigned long long times = 0;
@@ -167,6 +169,7 @@ static bool take_entry(const struct field *entry, struct database_rescue *ret)
 const struct database_format solid_queue_database_format = {
         .traits = &solid_queue_traits,
         .engines = {[DATABASE_POSTGRESQL] = &solid_queue_postgresql, [DATABASE_SQLITE] = &solid_queue_sqlite},
+        .has_roles = true,
         .identity_parse = solid_queue_identity_parse,
         .take_process = take_process,
         .is_pattern = is_pattern,

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # A STAND-IN for GoodJob, which is in no Debian package. It follows the sources of GoodJob 4.19.2 (commit 81db22b) statement
 # by statement: a comment names file and line of the source. Paths begin in lib/good_job, those of models in
-# app/models/good_job. Without cron, batches, concurrency limits and pauses; its lock strategy is `advisory`, the default.
+# app/models/good_job. Without cron, batches, concurrency limits and pauses; its lock strategy is `advisory`, the default. A
+# job that is due later begins at the next poll.
 # ActiveJob and ActiveRecord are Debian's.
 # Usage: good_job_standin.rb start
 #        good_job_standin.rb enqueue COUNT CLASS ARGUMENT...
@@ -298,11 +299,12 @@ class Scheduler # scheduler.rb: a job is followed by the next one, as long as th
 
   def perform_next # job_performer.rb:32, job.rb:385
     @tracker.register do
+      lock_id = @tracker.id_for_lock
       JobRow.with_advisory_lock_claim do |job|
         next false unless job&.executable?
 
         create_thread # :290
-        job.perform(@tracker.id_for_lock)
+        job.perform(lock_id)
         true
       end
     end
@@ -387,8 +389,24 @@ end
 ActiveJob::Base.queue_adapter = Adapter.new
 ActiveJob::Base.logger = nil
 
+module GoodJob
+  # sqmgr's preloading begins once the application is set up.
+  class CLI
+    def start # cli.rb:110
+      set_up_application!
+      run
+    end
+
+    def set_up_application!; end # cli.rb:174: here, the file has loaded it
+
+    private
+
+    def run = Object.send(:start)
+  end
+end
+
 case ARGV.shift
-when "start" then start
+when "start" then GoodJob::CLI.new.start
 when "enqueue" then enqueue(*ARGV)
 when "schema"
   File.read(ARGV[0]).gsub(/^--.*$/, "").split(/;\s*$/).map(&:strip).reject(&:empty?).each { |sql| ActiveRecord::Base.connection.execute(sql) }

@@ -5,8 +5,8 @@
 # Usage: solid_queue_standin.rb start [--mode fork|async]
 #        solid_queue_standin.rb enqueue COUNT CLASS ARGUMENT...
 #        solid_queue_standin.rb schema FILE
-# Environment: DATABASE_URL; RECORDS; QUEUES, THREADS, DISPATCHER=1 for what config/queue.yml says; SHUTDOWN_TIMEOUT,
-# PROCESS_HEARTBEAT_INTERVAL, PROCESS_ALIVE_THRESHOLD for config.solid_queue, in seconds.
+# Environment: DATABASE_URL; RECORDS; QUEUES, THREADS, DISPATCHER=1, DISPATCHER=only for what config/queue.yml says;
+# SHUTDOWN_TIMEOUT, PROCESS_HEARTBEAT_INTERVAL, PROCESS_ALIVE_THRESHOLD for config.solid_queue, in seconds.
 require_relative "jobs"
 require "active_record"
 require "concurrent"
@@ -159,7 +159,10 @@ class ClaimedRow < ExecutionRow # claimed_execution.rb
 
   def perform # claimed_execution.rb:64, 94
     begin
-      ActiveJob::Base.execute(ActiveSupport::JSON.decode(job.arguments).merge("provider_job_id" => job.id))
+      arguments = ActiveSupport::JSON.decode(job.arguments).merge("provider_job_id" => job.id)
+      # Rails 7.1 and later replace a connection that the job outlived. Rails 6.1 does so for one that is taken anew.
+      ActiveRecord::Base.connection_pool.release_connection
+      ActiveJob::Base.execute(arguments)
     rescue Exception => e # rubocop:disable Lint/RescueException
       error = e
     end
@@ -346,7 +349,7 @@ class Supervisor < Process_ # supervisor.rb, async_supervisor.rb
         row.failed_with(RuntimeError.new("The process that was running this job no longer exists"))
       end
     end
-    kinds = [(Dispatcher if ENV["DISPATCHER"]), Worker].compact # configuration.rb:57
+    kinds = [(Dispatcher if ENV["DISPATCHER"]), (Worker if ENV["DISPATCHER"] != "only")].compact # configuration.rb:57
     kinds.each { |kind| start_process(kind) }
     @maintenance = Concurrent::TimerTask.new(run_now: true, execution_interval: PROCESS_ALIVE_THRESHOLD) { wrap_in_app_executor { ProcessRow.prune(@row) } } # supervisor/maintenance.rb:11
     @maintenance.add_observer { |_, _, error| handle_thread_error(error) if error }
@@ -429,8 +432,17 @@ def load_schema(file)
   File.read(file).gsub(/^--.*$/, "").split(/;\s*$/).map(&:strip).reject(&:empty?).each { |sql| ActiveRecord::Base.connection.execute(sql) }
 end
 
+module SolidQueue
+  # sqmgr's preloading begins here.
+  class Supervisor
+    def self.start(mode:) = ::Supervisor.new(mode).start # supervisor.rb:11
+  end
+end
+
 case ARGV.shift
-when "start" then Supervisor.new((ARGV[ARGV.index("--mode") + 1] if ARGV.include?("--mode")) || ENV["SOLID_QUEUE_SUPERVISOR_MODE"] || "fork").start
+when "start"
+  mode = ARGV[ARGV.index("--mode") + 1] if ARGV.include?("--mode") # cli.rb:30
+  SolidQueue::Supervisor.start(mode: mode || ENV["SOLID_QUEUE_SUPERVISOR_MODE"] || "fork")
 when "enqueue" then enqueue(*ARGV)
 when "schema" then load_schema(ARGV[0])
 else abort("Usage: solid_queue_standin.rb start|enqueue|schema ...")
