@@ -20,6 +20,8 @@ start_database() {
         mkdir "$folder/storage"
         database_url=sqlite3:$folder/storage/queue.sqlite3
         make_tables "$top/tests/frameworks/solid_queue/sqlite.sql"
+        # Workers of root have a reader of another user.
+        chmod -R a+rwX "$folder/storage"
 }
 failed_jobs() { sqlite 'select count(*) from solid_queue_failed_executions'; }
 
