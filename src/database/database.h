@@ -60,7 +60,7 @@ struct database_ops {
 };
 
 struct database_batch_ops {
-        /* A row of a statement. Calls no function of this file. Returns 0, or -errno, which ends the batch as
+        /* A row of a statement. May call database_free(). Returns 0, or -errno, which ends the batch as
          * DATABASE_LOST. */
         int (*row)(size_t statement, const struct database_row *row, void *userdata);
         /* Called exactly once for each accepted batch, never from within database_run(). error is NULL if

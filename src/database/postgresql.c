@@ -274,9 +274,12 @@ static void finish_batch(struct database *database)
 
 static void take_results(struct database *database)
 {
+        uint64_t opening = database->openings;
         int r = postgresql_batch_take(&database->batch, database->connection);
         const struct error_report error = database->batch.error;
 
+        if (database->openings != opening)
+                return;
         if (r < 0)
                 lose(database, &error);
         else if (r > 0)
@@ -298,6 +301,9 @@ static void take_input(struct database *database)
                 (void)PQisBusy(database->connection); /* has libpq decode it */
         while (database->openings == opening && (notification = PQnotifies(database->connection)))
                 PQfreemem(notification);
+        /* libpq has closed the socket by itself, as after a message of an impossible length. */
+        if (database->openings == opening && PQstatus(database->connection) == CONNECTION_BAD)
+                lose_connection(database);
 }
 
 /* Returns true if TLS has decoded bytes that libpq has not read: no event of the socket would announce them.

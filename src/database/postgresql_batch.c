@@ -79,6 +79,8 @@ static int take_row(struct postgresql_batch *batch, const PGresult *result, int 
                 return 0;
         const struct database_row taken = {.values = values, .n = (size_t)n};
         int r = batch->ops->row(batch->command - COMMANDS_BEFORE, &taken, batch->userdata);
+        if (!batch->ops)
+                return -ECANCELED;
         return r < 0 ? fail(batch, r, NULL, "the rows cannot be used") : 0;
 }
 
@@ -125,7 +127,8 @@ static int take_synchronization(struct postgresql_batch *batch, PGconn *connecti
                 return fail_by_violation(batch);
         if (PQtransactionStatus(connection) == PQTRANS_IDLE)
                 return 1;
-        return batch->refused && !batch->rolling_back ? roll_back(batch, connection) : fail_by_violation(batch);
+        return batch->refused && !batch->rolling_back ? roll_back(batch, connection)
+                                                      : fail_by_violation(batch);
 }
 
 /* A transaction that has failed answers COMMIT with ROLLBACK. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One batch on a connection of libpq in pipeline mode: BEGIN, the time limits, the statements, COMMIT, and one
- * synchronization. All of it is one flight, which the server answers at once. */
+/* One batch on a connection of libpq in pipeline mode: BEGIN, the time limits, the statements, COMMIT, and
+ * one synchronization. All of it is one flight, which the server answers at once. */
 #pragma once
 
 #include "database/database.h"
@@ -18,13 +18,14 @@ struct postgresql_batch {
         struct error_report error;
 };
 
-/* Queues the flight; PQflush() sends it. command_timeout: the server ends a statement before this time is over,
- * so that it can say so. batch has ops and userdata, and is otherwise all zeros. Returns false if the
+/* Queues the flight; PQflush() sends it. command_timeout: the server ends a statement before this time is
+ * over, so that it can say so. batch has ops and userdata, and is otherwise all zeros. Returns false if the
  * connection has failed. */
 bool postgresql_batch_send(struct postgresql_batch *batch, PGconn *connection, usec_t command_timeout,
                            const struct database_statement *statements, size_t n, bool writes);
 
-/* Takes the results that have arrived, as long as PQisBusy() is false, and queues a ROLLBACK if the refusal of a
- * statement requires one. Calls row(). Returns 0 if more results are to come; 1 if the transaction has ended; or
- * -errno, with the error, if the connection is of no use any more. */
+/* Takes the results that have arrived, and queues a ROLLBACK if the refusal of a statement requires one.
+ * Calls row(), which may end the batch (ops is NULL then) and close the connection: returns -ECANCELED.
+ * Otherwise returns 0 if more results are to come; 1 if the transaction has ended; or -errno, with the error,
+ * if the connection is of no use any more. */
 int postgresql_batch_take(struct postgresql_batch *batch, PGconn *connection);

@@ -15,7 +15,6 @@ start_arguments='--mode async'
 worker_environment='PROCESS_HEARTBEAT_INTERVAL=1 SHUTDOWN_TIMEOUT=3600'
 
 sqlite() { "${as_postgresql[@]}" sqlite3 -cmd '.timeout 5000' "$folder/storage/queue.sqlite3" "$1"; } # STATEMENT
-is_so() { [ "$(sqlite "select $1")" = 1 ]; }                                   # CONDITION
 start_database() {
         mkdir "$folder/storage"
         database_url=sqlite3:$folder/storage/queue.sqlite3
