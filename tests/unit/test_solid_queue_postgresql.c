@@ -41,6 +41,9 @@ static void end_database(void)
 
 #include "solid_queue_cases.h"
 
+/* Tests are sorted by their lines, whatever the file. */
+TEST_FIXTURE(begin_cases, end_cases)
+
 static void *commit_later(void *connection)
 {
         (void)usleep(300000);

@@ -69,6 +69,9 @@ static void end_database(void)
 
 #include "solid_queue_cases.h"
 
+/* Tests are sorted by their lines, whatever the file. */
+TEST_FIXTURE(begin_cases, end_cases)
+
 /* Another connection that holds the database until it is told to commit. */
 static sqlite3 *holder;
 
