@@ -11,14 +11,21 @@
 
 static char database_url[160];
 
-static void execute_sql(const char *sql)
-{
-        free(postgresql_execute(sql));
-}
-
+/* As Rails does, whatever the time zone of the role. */
 static char *value_of_sql(const char *sql)
 {
-        return postgresql_execute(sql);
+        char *text;
+
+        ck_assert_int_ge(asprintf(&text, "SET client_min_messages = warning; SET timezone = 'UTC'; %s", sql),
+                         0);
+        char *got = postgresql_execute(text);
+        free(text);
+        return got;
+}
+
+static void execute_sql(const char *sql)
+{
+        free(value_of_sql(sql));
 }
 
 static void begin_database(void)
@@ -27,10 +34,9 @@ static void begin_database(void)
 
         postgresql_start();
         snprintf(database_url, sizeof(database_url), "%s", postgresql_url);
-        execute_sql("DROP SCHEMA public CASCADE; CREATE SCHEMA public; ALTER ROLE postgres SET timezone = "
-                    "'Asia/Tokyo'");
+        execute_sql("DROP SCHEMA public CASCADE; CREATE SCHEMA public;"
+                    " ALTER ROLE postgres SET timezone = 'Asia/Tokyo'");
         execute_sql(tables);
-        execute_sql("ALTER ROLE postgres SET timezone = 'UTC'");
         free(tables);
 }
 
@@ -62,7 +68,7 @@ TEST_LOOP(a_rescue_behind_solid_queue_leaves_the_job, ELEMENTSOF(rivals))
         PGconn *connection = PQconnectdb(postgresql_url);
         pthread_t thread;
 
-        PQclear(PQexec(connection, "BEGIN"));
+        PQclear(PQexec(connection, "SET timezone = 'UTC'; BEGIN"));
         char *text = timed(rivals[_i]);
         PGresult *result = PQexec(connection, text);
         ck_assert_msg(PQresultStatus(result) == PGRES_COMMAND_OK, "%s", PQerrorMessage(connection));
@@ -83,7 +89,7 @@ static void *fail_claim(void *unused _unused_)
 {
         PGconn *connection = PQconnectdb(postgresql_url);
 
-        PQclear(PQexec(connection, "BEGIN"));
+        PQclear(PQexec(connection, "SET timezone = 'UTC'; BEGIN"));
         PGresult *result = PQexec(connection, LOCK_CLAIM);
         char *text = timed(FAIL_CLAIM);
         if (PQntuples(result) == 1)
@@ -146,7 +152,7 @@ TEST(a_locked_claim_is_given_up)
         const char *entry = entry_of_job();
         PGconn *connection = PQconnectdb(postgresql_url);
 
-        PQclear(PQexec(connection, "BEGIN"));
+        PQclear(PQexec(connection, "SET timezone = 'UTC'; BEGIN"));
         PQclear(PQexec(connection, LOCK_CLAIM));
         struct answer *requeue = wait_for(ask_requeue_of(UNIT, WORKER, entry, true, 2));
         ck_assert_int_ne(requeue->status, ANSWER_OK);
