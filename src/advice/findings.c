@@ -2,6 +2,7 @@
 /* Findings of doctor; see the header. */
 #include "advice/findings.h"
 #include "advice/problem_rules.h"
+#include "base/parse.h"
 #include "model/database_facts.h"
 #include "model/fleet.h"
 #include "model/names.h"
@@ -447,6 +448,19 @@ static void check_heard(struct findings *findings, const struct fleet *fleet, co
                              fleet_settings_server(settings));
 }
 
+static void check_drains(struct findings *findings, const struct fleet *fleet, const char *about)
+{
+        char span[FORMAT_MAX];
+
+        if (fleet->abandoned.jobs > 0)
+                findings_add(findings, FINDING_PROBLEM, about, fleet->settings->traits->drain_remedy,
+                             "workers that were asked to exit have exited in the middle of jobs, the first "
+                             "of them "
+                             "after %s; jobs: %zu",
+                             format_duration(fleet->abandoned.after, span, sizeof(span)),
+                             fleet->abandoned.jobs);
+}
+
 void doctor_fleet(struct findings *findings, const struct problems *problems,
                   const struct doctor_fleet *facts)
 {
@@ -458,6 +472,7 @@ void doctor_fleet(struct findings *findings, const struct problems *problems,
         problem_about(&(struct problem){.fleet = fleet}, about);
         check_command(findings, fleet, about);
         check_heard(findings, fleet, about);
+        check_drains(findings, fleet, about);
         check_names(findings, facts, about);
         if (facts->start_error) {
                 findings_add(findings, FINDING_PROBLEM, about,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One batch on a connection of libpq in pipeline mode: BEGIN, the time limits, the statements, COMMIT, and
+/* A batch on a connection of libpq in pipeline mode: BEGIN, the time limits, the statements, COMMIT, and
  * one synchronization. All of it is one flight, which the server answers at once. */
 #pragma once
 
@@ -10,8 +10,8 @@ struct postgresql_batch {
         const struct database_batch_ops *ops;
         void *userdata;
         size_t n_commands; /* of the flight */
-        size_t command;    /* whose results arrive */
-        bool answered;     /* this command has a result */
+        size_t command;    /* the one whose results arrive */
+        bool answered;     /* the command has a result */
         bool refused;      /* a command was refused; error says why */
         bool rolling_back; /* the flight is a ROLLBACK */
         size_t rows, bytes;

@@ -297,6 +297,11 @@ void sqlite_file_explain(const struct sqlite_file *file, int code, struct error_
         case SQLITE_CORRUPT:
                 error_report_set(error, "the database file is damaged");
                 break;
+        case SQLITE_READONLY:
+                error_report_quote(error, said,
+                                   "the reader's user may not write the database file or its "
+                                   "folder; set 'user' of the fleet to the owner of both");
+                break;
         case SQLITE_CANTOPEN:
         case SQLITE_IOERR:
         case SQLITE_FULL:

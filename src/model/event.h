@@ -109,6 +109,7 @@ struct quoted; /* wire/quoted.h */
         X("257d9caf3c964106a7981dcc7c34c620", EVENT_JOB_PARKED, "job-parked", ERR, EVENT_NONE) \
         /* private queues return the jobs of dead workers */ \
         X("ac4a08e8843c419c88d92aff41a2f845", EVENT_RESCUE_OFF, "rescue-off", WARNING, EVENT_NONE) \
+        X("5e0f7c1d3ab24c6d9b1f8f0c2d7a6e43", EVENT_DRAIN_ABANDONED, "drain-abandoned", WARNING, EVENT_NONE) \
         X("2c8d5833761141ce80db08097c1f21d8", EVENT_RESCUE_FAILED, "rescue-failed", ERR, EVENT_NONE) \
         /* a job runs for longer than job_warn_after */ \
         X("25efa6719f1c48ad8d8c75d3ca347d7c", EVENT_JOB_LONG, "job-long", WARNING, EVENT_NONE) \

@@ -168,6 +168,11 @@ struct fleet {
         usec_t fresh_since;   /* since when at least one of its workers is fresh; 0: none is */
         unsigned places_left; /* number of workers that left because of memory pressure, to be replaced once
                                  memory is available again */
+        /* Workers that were asked to exit, and have exited in the middle of jobs. */
+        struct {
+                size_t jobs;
+                usec_t after; /* the shortest time until such an exit */
+        } abandoned;
         bool rescue_off_reported;
         bool redis_reported;      /* a worker was reported whose environment names another Redis */
         bool uncaught_reported;   /* a worker that does not catch the quiet signal was reported */

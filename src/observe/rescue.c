@@ -83,6 +83,26 @@ void rescue_observe(struct fleet *fleet, const struct worker *dead, const struct
                     (int)worker_pid(dead), how);
 }
 
+void rescue_observe_abandoned(struct fleet *fleet, const struct worker *dead, const struct exit_status *exit,
+                              size_t n, usec_t died_at)
+{
+        const char *remedy = fleet->settings->traits->drain_remedy;
+        usec_t asked_at = dead->orders.quiet_at ?: dead->orders.stop_at;
+        char span[FORMAT_MAX];
+
+        if (!remedy || n == 0 || asked_at == 0 || dead->orders.killed_at != 0 || !exit->known ||
+            exit->by_signal)
+                return;
+        usec_t after = usec_sub(died_at, asked_at);
+        if (fleet->abandoned.jobs == 0 || after < fleet->abandoned.after)
+                fleet->abandoned.after = after;
+        fleet->abandoned.jobs += n;
+        world_event(fleet->world, EVENT_DRAIN_ABANDONED, fleet, dead,
+                    "%s (pid %d) exited %s after it was asked to exit, in the middle of %zu job%s. %s",
+                    WORKER_ID(dead), (int)worker_pid(dead), format_duration(after, span, sizeof(span)), n,
+                    n == 1 ? "" : "s", remedy);
+}
+
 void rescue_observe_failed(struct fleet *fleet, const struct worker *dead, const struct error_report *why)
 {
         event_quote(world_event(fleet->world, EVENT_RESCUE_FAILED, fleet, dead,

@@ -12,6 +12,8 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/shm.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 
 static char postgresql_folder[64], postgresql_programs[128], postgresql_address[32];
@@ -166,7 +168,7 @@ static inline void postgresql_make(void)
                 "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 -subj "
                 "/CN=localhost -addext subjectAltName=DNS:localhost -keyout data/server.key -out root.crt && "
                 "chmod 600 data/server.key && cp root.crt data/server.crt && echo 'ssl = on' "
-                ">>data/postgresql.conf && printf '%2$s\\n' 'local all all trust' "
+                ">>data/postgresql.conf && printf '%2$s\\n' 'local all daemon peer' 'local all all trust' "
                 "'host all secret all scram-sha-256' 'host all all all trust' >data/pg_hba.conf",
                 postgresql_programs, "%s");
         postgresql_shell(command);
@@ -190,4 +192,19 @@ static inline char *postgresql_execute(const char *sql)
         PQclear(result);
         PQfinish(connection);
         return value;
+}
+
+/* Listens at port 1234 of the folder, for a test that is the server. Returns the URL, and the socket. */
+static inline const char *postgresql_listen(int *ret)
+{
+        static char url[192];
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+        snprintf(address.sun_path, sizeof(address.sun_path), "%s/.s.PGSQL.1234", postgresql_folder);
+        (void)unlink(address.sun_path);
+        *ret = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        ck_assert_int_eq(bind(*ret, (struct sockaddr *)&address, sizeof(address)), 0);
+        ck_assert_int_eq(listen(*ret, 8), 0);
+        snprintf(url, sizeof(url), "%s&port=1234", postgresql_url);
+        return url;
 }

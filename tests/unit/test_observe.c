@@ -2,6 +2,7 @@
 /* What counts as evidence: idle proof, freshness, clock jumps, states, signals. */
 /* promises: P1 P5 P9 */
 #include "decide/command.h"
+#include "frameworks/solid_queue/solid_queue.h"
 #include "model/backoff.h"
 #include "model/exit_status.h"
 #include "model/fleet.h"
@@ -157,6 +158,57 @@ TEST(a_heartbeat_that_is_answered_again_is_no_sign_of_life)
         test_heartbeat(&t, worker, 50, 0, false);
         test_heartbeat(&t, worker, 55, 0, false);
         ck_assert_uint_eq(worker->heartbeat.changed_at, t.now);
+}
+
+/* Until it has sent a heartbeat that this sqmgr has not found. */
+TEST(after_an_adoption_an_older_heartbeat_is_no_sign_of_life)
+{
+        struct worker *worker = test_spawn_ready(&t);
+
+        worker->heartbeat.newest_at = 0;
+        test_heartbeat(&t, worker, 110, 0, false);
+        usec_t changed_at = worker->heartbeat.changed_at;
+        for (unsigned i = 0; i < 3; i++) {
+                t.now += 5 * USEC_PER_SEC;
+                test_heartbeat(&t, worker, 90 + 5 * i, 0, false);
+                ck_assert_uint_eq(worker->heartbeat.changed_at, changed_at);
+        }
+}
+
+TEST(a_database_shows_the_jobs_as_they_are_beside_an_old_heartbeat)
+{
+        struct worker *worker = test_spawn_ready(&t);
+        usec_t changed_at = worker->heartbeat.changed_at;
+
+        t.now += 5 * USEC_PER_SEC;
+        test_heartbeat(&t, worker, 110, 2, false);
+        ck_assert_uint_eq(worker->heartbeat.busy, 0);
+        t.fleet_settings.traits = &solid_queue_traits;
+        test_heartbeat(&t, worker, 110, 2, false);
+        ck_assert_uint_eq(worker->heartbeat.busy, 2);
+        ck_assert_uint_eq(worker->deaf.took_at, t.now);
+        ck_assert_uint_eq(worker->heartbeat.changed_at, changed_at);
+        /* What was read over the connection before proves nothing. */
+        test_redis(&t, false);
+        t.now += 5 * USEC_PER_SEC;
+        test_redis(&t, true);
+        test_heartbeat(&t, worker, 110, 0, false);
+        ck_assert_uint_eq(worker->heartbeat.busy, 2);
+}
+
+/* sqmgr has ended while it sent the stop signal. No heartbeat shows whether the worker got it. */
+TEST(heartbeats_that_hide_an_order_do_not_deny_it)
+{
+        struct worker *worker = test_spawn_quiet(&t);
+
+        t.fleet_settings.traits = &solid_queue_traits;
+        worker->orders.unconfirmed = true;
+        for (unsigned i = 0; i < 5; i++) {
+                t.now += 5 * USEC_PER_SEC;
+                test_heartbeat(&t, worker, 115 + 5 * i, 1, false);
+        }
+        ck_assert_int_eq(worker->state, WORKER_QUIET);
+        ck_assert(worker->orders.unconfirmed);
 }
 
 TEST(after_a_clock_step_a_record_from_before_it_does_not_outdate_new_ones)

@@ -2,80 +2,9 @@
 /* The driver for PostgreSQL, with a real server: logins, batches, bounds, servers that stop, end and come
  * back. And with a server of the test that lies. */
 /* promises: P5 P8 */
-#include "database/database.h"
-#include "database/postgresql_url.h"
-#include "loop.h"
+#include "database_driver.h"
 #include "postgresql.h"
 #include "reader/sandbox.h"
-#include <arpa/inet.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-
-#define PATIENCE (60 * USEC_PER_SEC)
-#define SHORT    (500 * USEC_PER_MSEC)
-
-static struct database *database;
-static unsigned states[_DATABASE_STATE_MAX];
-static struct error_report why; /* of the state */
-
-/* The rows and the result of a batch. */
-static struct {
-        unsigned done;
-        enum database_result result;
-        struct error_report error;
-        char text[4096]; /* values: `statement:value,value;` */
-        size_t rows, bytes;
-        int stop; /* what row() returns */
-        bool frees, repeats;
-} got;
-
-static void on_state(struct database *whose, enum database_state state, const struct error_report *error,
-                     void *userdata _unused_)
-{
-        ck_assert_uint_eq(state, database_state(whose));
-        ck_assert_ptr_eq(error, database_error(whose));
-        states[state]++;
-        why = error ? *error : (struct error_report){0};
-}
-
-static int on_row(size_t statement, const struct database_row *row, void *userdata _unused_)
-{
-        size_t used = strlen(got.text);
-
-        if (got.frees)
-                database = database_free(database);
-        used += (size_t)snprintf(got.text + used, sizeof(got.text) - used, "%zu:", statement);
-        for (size_t i = 0; i < row->n && used < sizeof(got.text); i++) {
-                const struct field *value = &row->values[i];
-
-                ck_assert(!value->text || value->text[value->len] == '\0');
-                used += (size_t)snprintf(got.text + used, sizeof(got.text) - used, "%s%.40s",
-                                         i == 0 ? "" : ",", value->text ?: "NULL");
-                got.bytes += value->len;
-        }
-        if (used < sizeof(got.text))
-                snprintf(got.text + used, sizeof(got.text) - used, ";");
-        got.rows++;
-        return got.stop;
-}
-
-static const struct database_batch_ops batch_ops;
-
-static void on_done(enum database_result result, const struct error_report *error, void *userdata _unused_)
-{
-        static const struct database_statement again = {.sql = "SELECT 'again'"};
-
-        ck_assert((result == DATABASE_DONE) == !error);
-        got.done++;
-        got.result = result;
-        got.error = error ? *error : (struct error_report){0};
-        if (got.repeats) {
-                got.repeats = false;
-                ck_assert_int_eq(database_run(database, &again, 1, false, &batch_ops, NULL), 0);
-        }
-}
-
-static const struct database_batch_ops batch_ops = {.row = on_row, .done = on_done};
 
 static void execute(const char *sql)
 {
@@ -87,19 +16,6 @@ static bool value_is(const char *sql, const char *expected)
         _cleanup_free_ char *value = postgresql_execute(sql);
 
         return value && strcmp(value, expected) == 0;
-}
-
-static void setup_alone(void)
-{
-        ck_assert_int_ge(sd_event_new(&event), 0);
-        memset(&got, 0, sizeof(got));
-        memset(states, 0, sizeof(states));
-}
-
-static void teardown_alone(void)
-{
-        database = database_free(database);
-        sd_event_unref(event);
 }
 
 static void setup(void)
@@ -117,47 +33,10 @@ static void teardown(void)
         postgresql_kill();
 }
 
-static void open_url(const char *url, usec_t connect_timeout, usec_t command_timeout)
-{
-        const struct database_settings settings = {.url = url,
-                                                   .connect_timeout = connect_timeout,
-                                                   .command_timeout = command_timeout,
-                                                   .probe = "SELECT id, name FROM t LIMIT 1"};
-        static const struct database_ops ops = {.state = on_state};
-
-        ck_assert_int_eq(database_new(event, &settings, &ops, NULL, &database), 0);
-        ck_assert_int_eq(database_state(database), DATABASE_CONNECTING);
-}
-
 static void open_database(void)
 {
         open_url(postgresql_url, PATIENCE, PATIENCE);
         run_until(states[DATABASE_CONNECTED] > 0);
-}
-
-static void begin(const struct database_statement *statements, size_t n, bool writes)
-{
-        unsigned before = got.done;
-
-        got.text[0] = '\0';
-        got.rows = got.bytes = 0;
-        ck_assert_int_eq(database_run(database, statements, n, writes, &batch_ops, NULL), 0);
-        ck_assert_uint_eq(got.done, before);
-}
-
-static void run_list(const struct database_statement *statements, size_t n, bool writes)
-{
-        unsigned before = got.done;
-
-        begin(statements, n, writes);
-        run_until(got.done > before);
-}
-
-static void run(const char *sql, bool writes)
-{
-        const struct database_statement statement = {.sql = sql};
-
-        run_list(&statement, 1, writes);
 }
 
 /* Returns the URL with the address and the folder of the server, valid until the next call. */
@@ -588,25 +467,10 @@ static int on_proxied_client(sd_event_source *source _unused_, int fd, uint32_t 
         return 0;
 }
 
-/* Listens at port 1234 in the folder. Returns the URL. */
-static const char *listen_for_clients(void)
-{
-        static char url[192];
-        struct sockaddr_un address = {.sun_family = AF_UNIX};
-
-        snprintf(address.sun_path, sizeof(address.sun_path), "%s/.s.PGSQL.1234", postgresql_folder);
-        (void)unlink(address.sun_path);
-        proxy_listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        ck_assert_int_eq(bind(proxy_listener, (struct sockaddr *)&address, sizeof(address)), 0);
-        ck_assert_int_eq(listen(proxy_listener, 8), 0);
-        snprintf(url, sizeof(url), "%s&port=1234", postgresql_url);
-        return url;
-}
-
 /* Has the handler called for each client. Returns the URL. */
 static const char *serve(sd_event_io_handler_t handler)
 {
-        const char *url = listen_for_clients();
+        const char *url = postgresql_listen(&proxy_listener);
 
         ck_assert_int_ge(sd_event_add_io(event, NULL, proxy_listener, EPOLLIN, handler, NULL), 0);
         return url;
@@ -714,140 +578,6 @@ TEST_LOOP(reads_in_its_sandbox, ELEMENTSOF(sandboxed))
                 _exit(read_in_sandbox(url_of(sandboxed[_i])));
         ck_assert_int_eq(waitpid(pid, &status, 0), pid);
         ck_assert_msg(status == 0, "%s: %x", sandboxed[_i], (unsigned)status);
-}
-
-TEST_FIXTURE(setup_alone, teardown_alone)
-
-/* A server that logs anybody in, answers the probe, and then sends these bytes: at once, or as the answer to
- * a batch, once or again and again. */
-#define READY       "Z\0\0\0\5I"
-#define PARSED      "1\0\0\0\4"
-#define BOUND       "2\0\0\0\4"
-#define NO_DATA     "n\0\0\0\4"
-#define COMPLETE(s) "C\0\0\0\xa" s "\0"
-#define BEGUN                                                                                                \
-        PARSED BOUND NO_DATA "C\0\0\0\xa"                                                                    \
-                             "BEGIN\0"
-#define COLUMN   PARSED BOUND "T\0\0\0\x1a\0\1c\0\0\0\0\0\0\0\0\0\0\x19\xff\xff\xff\xff\xff\xff\0\0"
-#define ONE_ROW  "D\0\0\0\xb\0\1\0\0\0\1x"
-#define SELECTED COLUMN ONE_ROW "C\0\0\0\xdSELECT 1\0"
-#define COMMITTED                                                                                            \
-        PARSED BOUND NO_DATA "C\0\0\0\xb"                                                                    \
-                             "COMMIT\0"
-static const char probed[] = BEGUN SELECTED SELECTED COMMITTED READY;
-
-struct lie {
-        const char *what, *bytes;
-        size_t n;
-        bool repeats;
-};
-
-static void say(int fd, const char *bytes, size_t n)
-{
-        for (ssize_t sent; n > 0 && (sent = send(fd, bytes, n, MSG_NOSIGNAL)) > 0; n -= (size_t)sent)
-                bytes += sent;
-        if (n > 0)
-                _exit(0);
-}
-
-static void await_request(int fd)
-{
-        char bytes[65536];
-
-        if (recv(fd, bytes, sizeof(bytes), 0) <= 0)
-                _exit(0);
-}
-
-/* Never returns. */
-static void serve_lie(int fd, const struct lie *lie, bool at_once)
-{
-        static const char welcome[] = "R\0\0\0\x8\0\0\0\0" READY;
-
-        await_request(fd);
-        say(fd, welcome, sizeof(welcome) - 1);
-        await_request(fd);
-        say(fd, probed, sizeof(probed) - 1);
-        if (!at_once)
-                await_request(fd);
-        do
-                say(fd, lie->bytes, lie->n);
-        while (lie->repeats);
-        for (;;)
-                await_request(fd);
-}
-
-/* Serves port 1234 by processes of its own. Returns the URL. */
-static const char *start_liar(const struct lie *lie, bool at_once)
-{
-        const char *url = listen_for_clients();
-        pid_t parent = getpid();
-
-        if (fork() != 0)
-                return url;
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-        (void)signal(SIGCHLD, SIG_IGN);
-        while (getppid() == parent) {
-                int fd = accept(proxy_listener, NULL, NULL);
-                if (fd >= 0 && fork() == 0) {
-                        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-                        serve_lie(fd, lie, at_once);
-                }
-                close_fd(fd);
-        }
-        _exit(0);
-}
-
-#define LIE(text) text, sizeof(text) - 1
-
-static const struct lie lies[] = {
-        {"nothing", LIE(""), false},
-        {"no protocol", LIE("HTTP/1.1 200 OK\r\n\r\n"), true},
-        {"ready too early", LIE(READY), false},
-        {"ready in a transaction", LIE(BEGUN SELECTED SELECTED COMMITTED "Z\0\0\0\5T"), false},
-        {"no commit", LIE(BEGUN SELECTED SELECTED PARSED BOUND NO_DATA "C\0\0\0\xdROLLBACK\0" READY), false},
-        {"rows without end", LIE(ONE_ROW), true},
-        {"a row of 1 GB", LIE(BEGUN SELECTED COLUMN "D\x3f\xff\xff\xff\0\1\x3f\xff\xff\xf5"), true},
-        {"a row of 2 GB", LIE(BEGUN SELECTED COLUMN "D\x7f\xff\xff\xff\0\1\x7f\xff\xff\xf5"), true},
-        {"a negative length", LIE(BEGUN SELECTED COLUMN "D\xff\xff\xff\xff\0\1\xff\xff\xff\xf5"), true},
-        {"a value longer than its row", LIE(BEGUN SELECTED COLUMN "D\0\0\0\xb\0\1\0\0\0\x7fx"), false},
-        {"a copy", LIE("G\0\0\0\7\0\0\0"), false},
-        {"a copy from it",
-         LIE("H\0\0\0\7\0\0\0"
-             "d\0\0\0\5x"),
-         true},
-        {"notices without end", LIE("N\0\0\0\x0aMhaha\0\0"), true},
-        {"parameters without end",
-         LIE("S\0\0\0\xc"
-             "abc\0def\0"),
-         true},
-        {"notifications without end", LIE("A\0\0\0\x0c\0\0\0\1x\0y\0"), true},
-};
-
-/* With the memory that the sandbox leaves. Each ends the batch as lost, and the connection; nothing grows. */
-TEST_LOOP(a_lying_server_is_away, 2 * ELEMENTSOF(lies))
-{
-        const struct rlimit memory = {(rlim_t)256 << 20, (rlim_t)256 << 20};
-        const struct database_statement statement = {.sql = "SELECT 1"};
-        const struct lie *lie = &lies[_i / 2];
-        bool at_once = _i % 2 == 1;
-        struct rusage usage;
-
-        if (at_once && !lie->repeats)
-                return;
-        const char *url = start_liar(lie, at_once);
-        if (!sandbox_is_off())
-                ck_assert_int_eq(setrlimit(RLIMIT_DATA, &memory), 0);
-        open_url(url, PATIENCE, at_once ? PATIENCE : 2 * USEC_PER_SEC);
-        if (!at_once) {
-                run_until(states[DATABASE_CONNECTED] > 0);
-                begin(&statement, 1, false);
-                run_until(got.done == 1);
-                ck_assert_msg(got.result == DATABASE_LOST, "%s", lie->what);
-                run_until(states[DATABASE_CONNECTED] > 1);
-        }
-        run_until(states[DATABASE_DOWN] > 0);
-        ck_assert_int_eq(getrusage(RUSAGE_SELF, &usage), 0);
-        ck_assert_int_lt(usage.ru_maxrss, 300 * 1024);
 }
 
 TEST_MAIN("postgresql", .each = {setup, teardown}, .once = {postgresql_make, postgresql_remove},

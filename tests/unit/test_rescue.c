@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* When a job was cut off by the death of its worker, and what is reported of it. */
+#include "frameworks/sidekiq/format.h"
 #include "frameworks/solid_queue/solid_queue.h"
 #include "golden.h"
 #include "model/exit_status.h"
@@ -59,8 +60,7 @@ TEST(a_signal_cuts_jobs_off_and_a_clean_exit_does_not)
 
 TEST(a_work_list_is_gone_a_minute_after_the_last_heartbeat)
 {
-        struct worker worker = {
-                .fleet = t.fleet, .heartbeat.busy = 1, .heartbeat.changed_at = USEC_PER_SEC};
+        struct worker worker = {.fleet = t.fleet, .heartbeat.busy = 1, .heartbeat.changed_at = USEC_PER_SEC};
 
         ck_assert(rescue_is_late(&worker, USEC_PER_SEC + RESCUE_USEC));
         ck_assert(!rescue_is_late(&worker, USEC_PER_SEC + RESCUE_USEC - 1));
@@ -111,8 +111,7 @@ TEST(jobs_too_large_to_be_read_are_reported)
 
 TEST(claims_in_a_database_stay_however_their_process_ended)
 {
-        struct worker worker = {
-                .fleet = t.fleet, .heartbeat.busy = 1, .heartbeat.changed_at = USEC_PER_SEC};
+        struct worker worker = {.fleet = t.fleet, .heartbeat.busy = 1, .heartbeat.changed_at = USEC_PER_SEC};
 
         t.fleet_settings.traits = &solid_queue_traits;
         /* With status 1, shutdown_timeout ran out before the claims were released; with 0, the database was
@@ -152,9 +151,39 @@ TEST(what_becomes_of_a_job_in_a_database)
         golden_add("requeued", test_event(&t, EVENT_JOB_RESCUED)->text);
         rescue_observe(t.fleet, worker, &job, RESCUE_PARKED, 0, "died");
         golden_add("over rescue_limit", test_event(&t, EVENT_JOB_PARKED)->text);
+        struct worker dead = *worker;
+        dead.orders.quiet_at = 1;
+        rescue_observe_abandoned(t.fleet, &dead, &KNOWN(1), 2, 1 + 5 * USEC_PER_SEC);
+        golden_add("abandoned", test_event(&t, EVENT_DRAIN_ABANDONED)->text);
         rescue_observe_failed(t.fleet, worker, ERROR_REPORT("permission denied"));
         golden_add("refused", test_event(&t, EVENT_RESCUE_FAILED)->text);
         golden_end("describe", "jobs of a dead worker of Solid Queue");
+}
+
+TEST(a_worker_that_does_not_wait_for_its_jobs_is_reported)
+{
+        struct worker dead = *test_spawn(&t);
+        const struct exit_status clean = KNOWN(1), killed = SIGNAL(9), unknown = UNKNOWN;
+        const usec_t asked_at = 100 * USEC_PER_SEC, died_at = 105 * USEC_PER_SEC;
+
+        t.fleet_settings.traits = &solid_queue_traits;
+        rescue_observe_abandoned(t.fleet, &dead, &clean, 2, died_at);
+        dead.orders.quiet_at = asked_at;
+        rescue_observe_abandoned(t.fleet, &dead, &killed, 2, died_at);
+        rescue_observe_abandoned(t.fleet, &dead, &unknown, 2, died_at);
+        rescue_observe_abandoned(t.fleet, &dead, &clean, 0, died_at);
+        dead.orders.killed_at = asked_at + 1;
+        rescue_observe_abandoned(t.fleet, &dead, &clean, 2, died_at);
+        dead.orders.killed_at = 0;
+        ck_assert_uint_eq(test_events(&t, EVENT_DRAIN_ABANDONED), 0);
+        rescue_observe_abandoned(t.fleet, &dead, &clean, 2, died_at + 1);
+        rescue_observe_abandoned(t.fleet, &dead, &clean, 1, died_at);
+        ck_assert_uint_eq(test_events(&t, EVENT_DRAIN_ABANDONED), 2);
+        ck_assert_uint_eq(t.fleet->abandoned.jobs, 3);
+        ck_assert_uint_eq(t.fleet->abandoned.after, died_at - asked_at);
+        t.fleet_settings.traits = &sidekiq_traits;
+        rescue_observe_abandoned(t.fleet, &dead, &clean, 2, died_at);
+        ck_assert_uint_eq(test_events(&t, EVENT_DRAIN_ABANDONED), 2);
 }
 
 TEST(private_queues_are_reported_of_once)

@@ -288,6 +288,20 @@ TEST_LOOP(rows_and_bytes_are_bounded, (int)ELEMENTSOF(floods))
         ck_assert_int_eq(got.result, DATABASE_DONE);
 }
 
+TEST(memory_is_bounded_though_the_result_is_small)
+{
+        execute("CREATE TABLE big (id INTEGER PRIMARY KEY, name TEXT);"
+                "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 20)"
+                "INSERT INTO big SELECT i, hex(zeroblob(5000000)) FROM n");
+        open_database();
+        run("SELECT max(length(x)) FROM (SELECT name || id AS x FROM big ORDER BY 1 LIMIT 100)", false);
+        ck_assert_int_eq(got.result, DATABASE_LOST);
+        ck_assert_msg(strstr(got.error, "memory"), "%s", got.error);
+        run_until(database_state(database) == DATABASE_CONNECTED);
+        run("SELECT max(length(name)) FROM big WHERE id < 3", false);
+        ck_assert_str_eq(got.text, "0:10000000;");
+}
+
 /* Holds a lock in a process of its own until it is killed. */
 static pid_t hold(const char *sql)
 {

@@ -24,6 +24,7 @@ struct rescue {
                 dead;
         struct runtime *runtime;
         char how[128];
+        bool counted;  /* the jobs that the worker has left were counted */
         bool judged;   /* the check for an OOM kill is done */
         bool culprits; /* OOM kill with job classes yet to be reported */
         usec_t died_at;
@@ -188,6 +189,11 @@ static void on_running_jobs(struct job_list *lists, const struct error_report *e
         rescue->jobs = lists[0];
         lists[0] = (struct job_list){0};
         rescue->next_job = 0;
+        if (!rescue->counted)
+                rescue_observe_abandoned(fleet, worker, &rescue->dead.exit,
+                                         rescue->jobs.n_jobs + job_list_unknown(&rescue->jobs),
+                                         rescue->died_at);
+        rescue->counted = true;
         if (rescue->culprits)
                 culprits_observe(fleet, worker, CULPRITS_OOM, &rescue->jobs, rescue->died_at);
         rescue->culprits = false;
