@@ -27,15 +27,16 @@ enum database_question {
         /* A row for each queue, with the columns enum database_queue_column. $1: a JSON array of names that
          * are read in any case. $2: how many others are read. */
         DATABASE_QUEUES,
-        /* One row: the number of jobs that wait for their time, and of jobs that have failed for good. */
+        /* A single row: the number of jobs that wait for their time, and of failed jobs that are not retried.
+         */
         DATABASE_COUNTS,
-        /* One row, with the columns enum database_fact_column. $1: a JSON array of host names. */
+        /* A single row, with the columns enum database_fact_column. $1: a JSON array of host names. */
         DATABASE_DIAGNOSIS,
         _DATABASE_QUESTION_MAX,
 };
 
 enum database_job_column {
-        DATABASE_JOB_HOST, /* these three make the identity */
+        DATABASE_JOB_HOST, /* the first three columns make the identity */
         DATABASE_JOB_PID,
         DATABASE_JOB_UNIT,
         DATABASE_JOB_THREAD,
@@ -43,7 +44,7 @@ enum database_job_column {
         DATABASE_JOB_CLASS,
         DATABASE_JOB_QUEUE,
         DATABASE_JOB_STARTED, /* a time */
-        /* What a rescue needs. GoodJob has none, and leaves these out. */
+        /* For a rescue. GoodJob has none, and leaves these columns out. */
         DATABASE_JOB_CLAIM,
         DATABASE_JOB_NUMBER, /* also the id, if that is NULL */
         DATABASE_JOB_ARGUMENTS,
@@ -72,8 +73,8 @@ enum database_fact_column {
 /* The statements of a rescue: one batch that writes. All get the same parameters: enum
  * database_rescue_parameter. */
 enum database_rescue_step {
-        DATABASE_RESCUE_LOCK, /* one row with 1 if process, claim and job are as requested; otherwise none,
-                               * or 0 if only the count of rescues differs */
+        DATABASE_RESCUE_LOCK, /* a single row with 1 if process, claim and job are as requested; otherwise
+                               * none, or 0 if only the count of rescues differs */
         DATABASE_RESCUE_READY,
         DATABASE_RESCUE_COUNT,
         DATABASE_RESCUE_RELEASE,
@@ -92,7 +93,7 @@ enum database_rescue_parameter {
         _DATABASE_RESCUE_PARAMETER_MAX,
 };
 
-/* What is asked of one engine. */
+/* The statements for one engine. */
 struct database_texts {
         const char *begin; /* the first statement of each batch; NULL: none */
         const char *probe; /* see struct database_settings */
@@ -104,7 +105,7 @@ struct database_texts {
 /* The longest number of a database, with a NUL. */
 #define DATABASE_NUMBER_MAX 24
 
-/* What a rescue needs to know of a job. */
+/* The facts of a job that a rescue needs. */
 struct database_rescue {
         char claim[DATABASE_NUMBER_MAX], job[DATABASE_NUMBER_MAX];
         unsigned times; /* how often the job was put back */
@@ -113,7 +114,7 @@ struct database_rescue {
 
 struct database_format {
         const struct traits *traits;
-        /* NULL: the framework does not work with the engine, and refusal says so. */
+        /* NULL: the framework does not work with the engine, and refusal is the reason. */
         const struct database_texts *engines[_DATABASE_ENGINE_MAX];
         const char *refusal;
         bool has_roles; /* see struct database_facts */

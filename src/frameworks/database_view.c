@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the rows of one batch say; see the header. */
+/* The content of the rows of one batch; see the header. */
 #include "frameworks/database_view.h"
 #include "frameworks/database_format.h"
 #include "frameworks/decode.h"

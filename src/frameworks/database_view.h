@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the rows of one batch say: the workers with their heartbeats, the jobs that they run, and the queues.
- * Pure. */
+/* The content of the rows of one batch: the workers with their heartbeats, the jobs that they run, and the
+ * queues. Pure. */
 #pragma once
 
 #include "database/database.h"

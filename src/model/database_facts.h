@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a database says of the processes and jobs of a framework, for doctor. */
+/* Facts about the processes and jobs of a framework in a database, for doctor. */
 #pragma once
 
 #include "base/macro.h"

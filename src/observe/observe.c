@@ -213,8 +213,9 @@ static void worker_observe_successor(struct worker *worker, const struct heartbe
         worker->heartbeat.not_quiet_count = heartbeat->quiet ? 0 : worker->heartbeat.not_quiet_count + 1;
         worker->orders.stop_acknowledged |= reported && heartbeat->quiet;
         bool shown = worker->heartbeat.not_quiet_count >= WORKER_NOT_QUIET_HEARTBEATS &&
-                     !worker->orders.stop_acknowledged && worker_sends_heartbeats(worker) &&
-                     !worker->fleet->settings->traits->quiet_is_hidden;
+                     !worker->orders.stop_acknowledged && worker_sends_heartbeats(worker);
+
+        shown &= !worker->fleet->settings->traits->quiet_is_hidden;
         if (worker->state > WORKER_STOPPING || (reported && (!shown || now >= worker_forced_at(worker))))
                 return;
         worker_event(worker, EVENT_SEVERAL,

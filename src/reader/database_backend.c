@@ -175,8 +175,7 @@ static int begin_rescue(struct database_backend *backend)
         struct ask *ask = waiting->list[0];
 
         memmove(waiting->list, waiting->list + 1, --waiting->n * sizeof(struct ask *));
-        return database_rescue_run(&backend->rescue, ask, backend->format, backend->texts, backend->database,
-                                   &ops, backend);
+        return database_rescue_run(&backend->rescue, ask, &ops, backend);
 }
 
 static int on_begin(sd_event_source *source _unused_, void *userdata)
@@ -256,7 +255,11 @@ static int begin(struct database_backend *backend, const struct reader_configura
                 r = sd_event_source_set_enabled(backend->begin, SD_EVENT_OFF);
         if (r >= 0)
                 r = sd_event_source_set_priority(backend->begin, PRIORITY);
-        return r < 0 ? r : database_new(event, &settings, &ops, backend, &backend->database);
+        if (r >= 0)
+                r = database_new(event, &settings, &ops, backend, &backend->database);
+        backend->rescue = (struct database_rescue_work){
+                .format = backend->format, .texts = backend->texts, .database = backend->database};
+        return r;
 }
 
 static int backend_begin(struct reader_server *server, const struct reader_configuration *configuration,

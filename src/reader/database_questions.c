@@ -5,7 +5,7 @@
 #include "reader/ask.h"
 #include <string.h>
 
-/* One more than are answered shows that queues are left out. */
+/* Reading one queue more than is answered shows that queues are left out. */
 #define OTHER_QUEUES "1001"
 static_assert(QUEUES_READ_MAX == 1000, "OTHER_QUEUES is one more");
 

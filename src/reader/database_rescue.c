@@ -10,9 +10,9 @@
 enum { TEXT_IDENTITY, TEXT_THREAD, TEXT_ENTRY };
 
 int database_rescue_run(struct database_rescue_work *work, struct ask *ask,
-                        const struct database_format *format, const struct database_texts *texts,
-                        struct database *database, const struct database_batch_ops *ops, void *userdata)
+                        const struct database_batch_ops *ops, void *userdata)
 {
+        const struct database_texts *texts = work->texts;
         const struct query *query = ask_query(ask);
         const char *identity = query_text(query, TEXT_IDENTITY);
         struct database_statement statements[_DATABASE_RESCUE_STEP_MAX + 1];
@@ -20,9 +20,11 @@ int database_rescue_run(struct database_rescue_work *work, struct ask *ask,
         size_t host_len, n = 0;
         pid_t pid;
 
-        *work = (struct database_rescue_work){.ask = ask};
-        if (query->n_texts != 4 || !format->identity_parse(identity, strlen(identity), &host_len, &pid) ||
-            host_len >= sizeof(host) || !format->take_entry(&query->texts[TEXT_ENTRY], &work->job))
+        work->ask = ask;
+        work->found = work->as_it_was = false;
+        if (query->n_texts != 4 ||
+            !work->format->identity_parse(identity, strlen(identity), &host_len, &pid) ||
+            host_len >= sizeof(host) || !work->format->take_entry(&query->texts[TEXT_ENTRY], &work->job))
                 return -EINVAL;
         work->writes = query->numbers[1] != 0 && work->job.times < query->numbers[2];
         memcpy(host, identity, host_len);
@@ -53,7 +55,7 @@ int database_rescue_run(struct database_rescue_work *work, struct ask *ask,
                                      ? _DATABASE_RESCUE_PARAMETER_MAX
                                      : DATABASE_RESCUE_NEW,
                 };
-        return database_run(database, statements, n, work->writes, ops, userdata);
+        return database_run(work->database, statements, n, work->writes, ops, userdata);
 }
 
 void database_rescue_take(struct database_rescue_work *work, size_t statement, const struct database_row *row)

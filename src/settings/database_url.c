@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Where libpq of Debian looks for the socket of a URL that names no host. */
+/* libpq of Debian looks there for the socket of a URL that names no host. */
 #define POSTGRESQL_FOLDER "/var/run/postgresql"
 #define SCHEME_LETTERS    "abcdefghijklmnopqrstuvwxyz0123456789"
 

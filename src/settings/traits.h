@@ -50,8 +50,8 @@ struct traits {
         bool has_work_list; /* running jobs can be listed; an empty list is part of the proof that a worker is
                              * idle */
         bool can_rescue;    /* jobs left in the list of a dead worker can be requeued */
-        /* That list does not expire. A worker that exits in good order leaves none; later, the framework
-         * fails the jobs of the others, and so it does with jobs over rescue_limit. */
+        /* The list does not expire. A worker that exits in good order leaves none; later, the framework fails
+         * the jobs of the others, and so it does with jobs over rescue_limit. */
         bool jobs_stay;
         /* For a worker that exits in the middle of its jobs after it was asked to exit; NULL: none. */
         const char *drain_remedy;

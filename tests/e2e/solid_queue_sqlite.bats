@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # Framework solid_queue with SQLite, and a stand-in for Solid Queue (database/solid_queue_standin.rb): the reader has the
-# rights of the fleet's user, whose file it is. With SQMGR_LONG=1: 60 jobs of 1 to 15 s through restarts and a kill.
+# rights of the fleet's user, whose file it is. Root runs workers and tables as nobody. With SQMGR_LONG=1: 60 jobs of 1 to 15 s through restarts and a kill.
 # seconds: 40
 # promises: P1 P5
 # shellcheck disable=SC1091,SC2030,SC2031,SC2034,SC2046,SC2086
@@ -14,20 +14,25 @@ program=$solid_queue
 start_arguments='--mode async'
 worker_environment='PROCESS_HEARTBEAT_INTERVAL=1 SHUTDOWN_TIMEOUT=3600'
 
-sqlite() { sqlite3 -cmd '.timeout 5000' "$folder/storage/queue.sqlite3" "$1"; } # STATEMENT
-is_so() { [ "$(sqlite "select $1")" = 1 ]; }                                   # CONDITION
+sqlite() { "${as_postgresql[@]}" sqlite3 -cmd '.timeout 5000' "$folder/storage/queue.sqlite3" "$1"; } # STATEMENT
 start_database() {
         mkdir "$folder/storage"
         database_url=sqlite3:$folder/storage/queue.sqlite3
         make_tables "$top/tests/frameworks/solid_queue/sqlite.sql"
-        # Workers of root have a reader of another user.
-        chmod -R a+rwX "$folder/storage"
+        [ "$(id -u)" != 0 ] || chown -R nobody:nogroup "$folder/storage"
 }
+sqlite_fleet() { # COUNT LINE...
+        local user=()
+        [ "$(id -u)" != 0 ] || user=('user = nobody')
+        start_database
+        database_fleet "$@" "${user[@]}"
+}
+# Jobs are sent by the user of the file, too: SQLite makes files beside it.
+send() { env DATABASE_URL="$database_url" RECORDS="$folder/records" "${as_postgresql[@]}" $program enqueue "$@" >/dev/null; }
 failed_jobs() { sqlite 'select count(*) from solid_queue_failed_executions'; }
 
 @test "solid_queue: SQLite: jobs and queues are shown, a restart with running jobs, a killed worker's job runs again" {
-        start_database
-        database_fleet 2 'rescue_jobs = requeue' 'backoff_max = 1s'
+        sqlite_fleet 2 'rescue_jobs = requeue' 'backoff_max = 1s'
         send 6 Hold "$folder/release"
         wait_until 20 fleet_is 'all(.workers[]; .busy == 3)'
         running_jobs_are 'length == 6 and all(.[]; .class == "Hold" and .queue == "default" and .started_at > 1e9)'
@@ -53,12 +58,11 @@ failed_jobs() { sqlite 'select count(*) from solid_queue_failed_executions'; }
 }
 
 @test "solid_queue: SQLite: a writer that locks the database, or a removed file: nothing is signaled" {
-        start_database
-        database_fleet 2
+        sqlite_fleet 2
         workers=$(worker_pids)
         # A transaction that does not end. Readers do not wait for it.
         mkfifo "$folder/statements"
-        sqlite3 "$folder/storage/queue.sqlite3" <"$folder/statements" >/dev/null 9>&- &
+        "${as_postgresql[@]}" sqlite3 "$folder/storage/queue.sqlite3" <"$folder/statements" >/dev/null 9>&- &
         exec 8>"$folder/statements"
         echo 'begin immediate; delete from solid_queue_pauses;' >&8
         wait_ticks 4
@@ -91,8 +95,7 @@ kill_busy_worker() { # its jobs are added to `cut`
 
 @test "solid_queue: SQLite: 60 jobs of 1 to 15 s: two restarts and a kill" {
         [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes a minute'
-        start_database
-        worker_environment+=' THREADS=4' database_fleet 2 'rescue_jobs = requeue' 'backoff_max = 1s'
+        worker_environment+=' THREADS=4' sqlite_fleet 2 'rescue_jobs = requeue' 'backoff_max = 1s'
         cut=
         send 60 Nap 1-15
         wait_until 20 fleet_is '[.workers[].busy] | add > 5'

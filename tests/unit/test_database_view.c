@@ -243,7 +243,7 @@ TEST_LOOP(an_entry_says_how_often_its_job_was_put_back, ELEMENTSOF(entries))
         struct database_rescue rescue;
         bool taken = view.format->take_entry(&entry, &rescue);
 
-        ck_assert(taken == (entries[_i].claim != NULL));
+        ck_assert(taken == !!entries[_i].claim);
         if (!taken)
                 return;
         ck_assert_str_eq(rescue.claim, entries[_i].claim);

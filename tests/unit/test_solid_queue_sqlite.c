@@ -72,7 +72,7 @@ static void end_database(void)
 /* Tests are sorted by their lines, whatever the file. */
 TEST_FIXTURE(begin_cases, end_cases)
 
-/* Another connection that holds the database until it is told to commit. */
+/* Another connection, which holds the database until it commits. */
 static sqlite3 *holder;
 
 static void hold(const char *sql)

@@ -12,8 +12,9 @@ good_job=${SQMGR_GOOD_JOB-/usr/bin/ruby $e2e/database/good_job_standin.rb}
 database_configure() { # COUNT LINE...: further settings
         mkdir -p "$folder/records" && chmod 777 "$folder/records"
         printf '%s\n' "DATABASE_URL=${application_url-$database_url}" "RECORDS=$folder/records" ${worker_environment-} >"$folder/worker.env"
-        # Whoever may read it knows the password.
-        chmod 600 "$folder/worker.env"
+        # Whoever may read it knows the password. The fleet's user must be able to.
+        chmod 640 "$folder/worker.env"
+        [ "$(id -u)" != 0 ] || chown root:nogroup "$folder/worker.env"
         configure < <(printf '%s\n' "framework = $framework" "command = $program start ${start_arguments-}" \
                 "environment_file = $folder/worker.env" "database_url_file = ${url_file-$folder/worker.env}" \
                 "active_process_count = $1" "${@:2}")

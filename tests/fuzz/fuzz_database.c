@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/* Fuzzes the rows of Solid Queue's and GoodJob's tables, one a line with its columns between tabs: workers,
+ * their metadata or state, jobs, queues, and the entries of jobs that are to be put back. */
+#include "frameworks/database_format.h"
+#include "frameworks/database_view.h"
+#include "fuzz.h"
+#include "model/heartbeat_info.h"
+#include "queries/answer.h"
+
+#define COLUMNS_MAX 12
+static const char job_of[] = "h:1:1", job_of_good_job[] = "h:1:0f8fad5b-d9cb-469f-a165-70867728950e";
+
+static bool is_number(const char *text)
+{
+        return text[0] != '\0' && text[strspn(text, "0123456789")] == '\0';
+}
+
+/* What a rescue writes says one more the next time. */
+static void check_entry(const struct database_format *format, const struct field *entry)
+{
+        struct database_rescue rescue, again;
+        char text[128];
+
+        if (!format->take_entry || !format->take_entry(entry, &rescue))
+                return;
+        fuzz_check(is_number(rescue.claim) && is_number(rescue.job));
+        fuzz_check(strcmp(rescue.old_text, rescue.new_text) != 0);
+        int n = snprintf(text, sizeof(text), "%s:%s:%s", rescue.claim, rescue.job, rescue.new_text);
+        const struct field next = {.text = text, .len = (size_t)n};
+        fuzz_check(rescue.times == 1000000 ||
+                   (format->take_entry(&next, &again) && again.times == rescue.times + 1));
+        fuzz_check(rescue.times == 1000000 ||
+                   strncmp(again.old_text, rescue.new_text, strlen(again.old_text)) == 0);
+}
+
+static void check_queue_names(const char *names)
+{
+        for (const char *name = names; *name != '\0'; name += strlen(name) + 1) {
+                fuzz_check(strlen(name) <= QUEUE_NAME_MAX);
+                fuzz_check(!queue_names_have(name + strlen(name) + 1, name));
+        }
+}
+
+/* sqmgr takes each answer that the reader makes of the row. */
+static void check_answer(struct answer *answer)
+{
+        struct codec_writer writer = {0};
+        struct answer read;
+
+        answer_write(&writer, 7, answer);
+        fuzz_check(!writer.failed);
+        struct codec_reader reader = {.at = writer.bytes, .left = writer.size};
+        (void)codec_read_number(&reader, 0, UINT64_MAX);
+        (void)answer_read_id(&reader);
+        fuzz_check(answer_read(&reader, answer->kind, &read) == 0);
+        answer_clear(&read);
+        free(writer.bytes);
+}
+
+static void check_process(const struct database_view *view, const struct database_process *process)
+{
+        struct answer answer = {.kind = QUERY_HEARTBEAT};
+        struct heartbeat_info *info = calloc(1, sizeof(*info) + process->queues_length + 2);
+        size_t host_len;
+        pid_t pid;
+
+        fuzz_check(info && database_view_find(view, process->identity));
+        fuzz_check(
+                view->format->identity_parse(process->identity, strlen(process->identity), &host_len, &pid));
+        fuzz_check(host_len == process->host_len && pid == process->pid);
+        fuzz_check(!process->heartbeat.work_list_known && process->heartbeat.start == 0);
+        if (process->queues) {
+                fuzz_check(process->queues_length == queue_names_length(process->queues));
+                check_queue_names(process->queues);
+                memcpy(info->queues, process->queues, process->queues_length);
+        }
+        answer.heartbeat =
+                (struct answer_heartbeat){.found = true, .heartbeat = process->heartbeat, .info = info};
+        check_answer(&answer);
+        free(info);
+}
+
+static void check_view(struct database_view *view)
+{
+        struct answer queues = {.kind = QUERY_QUEUES}, jobs = {.kind = QUERY_JOBS};
+
+        database_view_sort(view);
+        for (size_t i = 0; i < view->n_processes; i++)
+                check_process(view, &view->processes[i]);
+        for (size_t i = 0; i < view->queues.n; i++) {
+                fuzz_check(database_view_find_queue(view, view->queues.list[i].name));
+                struct queue sum = {0};
+                database_view_sum(view, view->queues.list[i].name, &sum);
+                fuzz_check(sum.size <= QUEUE_JOBS_MAX);
+        }
+        if (view->queues.n <= QUEUES_READ_MAX) {
+                queues.queues.queues = &view->queues;
+                check_answer(&queues);
+        }
+        struct job_list *list = &view->works[0].list;
+        for (size_t i = 0; i < list->n_jobs; i++) {
+                const struct field entry = {.text = list->jobs[i].entry, .len = list->jobs[i].entry_len};
+
+                check_entry(view->format, &entry);
+        }
+        jobs.jobs = (struct answer_jobs){.lists = list, .n = 1, .with_entries = true};
+        check_answer(&jobs);
+}
+
+static int take_row(struct database_view *view, char kind, const struct database_row *row)
+{
+        switch (kind) {
+        case 'j':
+                return database_view_take_job(view, row);
+        case 'q':
+                return database_view_take_queue(view, row);
+        case 'c':
+                return database_view_take_counts(view, row);
+        case 'd':
+                return database_view_take_facts(view, row);
+        case 'e':
+                if (row->n > 0 && row->values[0].text)
+                        check_entry(view->format, &row->values[0]);
+                return 0;
+        default:
+                return view->format->take_process(view, row);
+        }
+}
+
+/* A column that is a single '-' is NULL. */
+static void take_line(struct database_view *view, struct input *input)
+{
+        struct field line = input_line(input), values[COLUMNS_MAX], copies[COLUMNS_MAX];
+        const char *end = line.text + line.len, *at = line.text + MIN(line.len, (size_t)1);
+        size_t n = 0;
+
+        for (bool more = line.len > 0; more && n < COLUMNS_MAX; n++) {
+                const char *tab = memchr(at, '\t', (size_t)(end - at)), *last = tab ?: end;
+                struct input column = {(const uint8_t *)at, (size_t)(last - at)};
+
+                copies[n] = input_field(&column, column.left);
+                values[n] = copies[n].len == 1 && copies[n].text[0] == '-' ? (struct field){0} : copies[n];
+                more = tab;
+                at = last + 1;
+        }
+        const struct database_row row = {.values = values, .n = n};
+        fuzz_check(take_row(view, line.len > 0 ? line.text[0] : ' ', &row) == 0);
+        for (size_t i = 0; i < n; i++)
+                field_free(&copies[i]);
+        field_free(&line);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+        struct input input = {data, size};
+        bool is_good_job = input_byte(&input) == 'g';
+        struct database_view view = {.format = is_good_job ? &good_job_database_format
+                                                           : &solid_queue_database_format};
+
+        fuzz_check(database_view_ask_work(&view, is_good_job ? job_of_good_job : job_of) == 0);
+        while (input.left > 0)
+                take_line(&view, &input);
+        check_view(&view);
+        database_view_clear(&view);
+        return 0;
+}
