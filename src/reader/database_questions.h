@@ -13,7 +13,7 @@ struct database_questions {
         struct database_view *view;             /* not owned; gets whose jobs are asked for */
         json_t *values[_DATABASE_QUESTION_MAX]; /* owned; the arrays that are the first parameters */
         bool wants[_DATABASE_QUESTION_MAX];     /* the batch needs the statement */
-        size_t rows[_DATABASE_QUESTION_MAX];    /* that were taken */
+        size_t rows[_DATABASE_QUESTION_MAX];    /* taken so far */
         bool all_hosts;                         /* processes of all hosts are read */
         bool all_queues;                        /* other queues than those in values are read */
         enum database_question order[_DATABASE_QUESTION_MAX + 1]; /* by the number of the statement;
