@@ -16,5 +16,9 @@ pure_core_files() { # ROOT SUFFIX
                 find src -name "*_rules.$2"
                 compgen -G "src/frameworks/decode*.$2"
                 compgen -G "src/frameworks/*/format.$2"
+                compgen -G "src/frameworks/database_view.$2"
+                compgen -G "src/frameworks/*/*_database.$2"
+                compgen -G "src/frameworks/*/*_postgresql.$2"
+                compgen -G "src/frameworks/*/*_sqlite.$2"
         ) | LC_ALL=C sort -u
 }

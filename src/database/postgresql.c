@@ -22,8 +22,6 @@
 #define BACKOFF_MAX_USEC (5 * USEC_PER_SEC)
 /* After a connection of this duration, the backoff starts at its minimum again. */
 #define BACKOFF_RESET_USEC (10 * USEC_PER_SEC)
-/* Input goes first: read what has arrived before declaring anything late. */
-#define TIMER_PRIORITY (SD_EVENT_PRIORITY_NORMAL + 10)
 /* How often the server may send something between two batches, as notices and changed parameters. */
 #define UNASKED_MAX 64
 
@@ -61,7 +59,6 @@ struct database {
         PGconn *connection;
         uint64_t openings; /* shows whether a callback closed or reopened the connection */
         sd_event_source *io;
-        bool wants_write;
         unsigned unasked;
         usec_t up_at;
         unsigned failures; /* consecutive, for the backoff */
@@ -198,19 +195,26 @@ static void lose_connection(struct database *database)
                 lose_by(database, PQerrorMessage(database->connection), "connection lost");
 }
 
+/* Returns true if TLS has decoded bytes that libpq has not read: no event of the socket would announce them.
+ */
+static bool has_decoded_input(PGconn *connection)
+{
+        SSL *ssl = PQsslStruct(connection, "OpenSSL");
+
+        return ssl && SSL_pending(ssl) > 0;
+}
+
 /* Writes what waits to be written. Returns false if the connection has failed. */
 static bool flush(struct database *database)
 {
         int r = PQflush(database->connection);
-        bool wants = r > 0;
+        /* The socket can nearly always be written: waiting for that continues at once. */
+        bool soon = r > 0 || has_decoded_input(database->connection);
 
-        if (r < 0)
-                return false;
         /* After a failure the next event retries, or the batch times out. */
-        if (wants != database->wants_write &&
-            sd_event_source_set_io_events(database->io, wants ? EPOLLIN | EPOLLOUT : EPOLLIN) >= 0)
-                database->wants_write = wants;
-        return true;
+        if (r >= 0)
+                (void)sd_event_source_set_io_events(database->io, soon ? EPOLLIN | EPOLLOUT : EPOLLIN);
+        return r >= 0;
 }
 
 /* If the batch cannot be sent, the loop ends it: the caller must not be called back. */
@@ -284,8 +288,6 @@ static void take_results(struct database *database)
                 lose(database, &error);
         else if (r > 0)
                 finish_batch(database);
-        else if (!flush(database))
-                lose_connection(database);
 }
 
 static void take_input(struct database *database)
@@ -306,25 +308,13 @@ static void take_input(struct database *database)
                 lose_connection(database);
 }
 
-/* Returns true if TLS has decoded bytes that libpq has not read: no event of the socket would announce them.
- */
-static bool has_decoded_input(PGconn *connection)
-{
-        SSL *ssl = PQsslStruct(connection, "OpenSSL");
-
-        return ssl && SSL_pending(ssl) > 0;
-}
-
+/* Reads a bounded part of what has arrived, so that a flood stops neither other sources nor the timer. */
 static void receive(struct database *database)
 {
-        uint64_t opening = database->openings;
-
-        do {
-                if (PQconsumeInput(database->connection) == 1)
-                        take_input(database);
-                else
-                        lose_connection(database);
-        } while (database->openings == opening && has_decoded_input(database->connection));
+        if (PQconsumeInput(database->connection) == 1)
+                take_input(database);
+        else
+                lose_connection(database);
 }
 
 /* Continues the login. */
@@ -341,9 +331,9 @@ static int on_io(sd_event_source *source _unused_, int fd _unused_, uint32_t rev
         if (database->phase == PHASE_CONNECTING) {
                 connect_step(database);
         } else {
-                if (revents & (EPOLLIN | EPOLLHUP | EPOLLERR))
+                if (revents & (EPOLLIN | EPOLLHUP | EPOLLERR) || has_decoded_input(database->connection))
                         receive(database);
-                if (database->openings == opening && database->wants_write && !flush(database))
+                if (database->openings == opening && !flush(database))
                         lose_connection(database);
         }
         leave(database);
@@ -352,7 +342,6 @@ static int on_io(sd_event_source *source _unused_, int fd _unused_, uint32_t rev
 
 static bool watch(struct database *database, uint32_t events)
 {
-        database->wants_write = false;
         return sd_event_add_io(database->event, &database->io, PQsocket(database->connection), events, on_io,
                                database) >= 0;
 }
@@ -494,7 +483,16 @@ static void connect_first(struct database *database)
                 connect_next(database);
 }
 
-static int on_timer(sd_event_source *source _unused_, uint64_t due _unused_, void *userdata)
+/* The loop itself may be late, as after a stop of this process: the reply may have arrived. */
+static void lose_late(struct database *database, usec_t due)
+{
+        if (clock_now(CLOCK_MONOTONIC) > usec_add(due, database->command_timeout / 2))
+                arm(database, database->command_timeout);
+        else
+                lose_by(database, NULL, "no reply within command_timeout");
+}
+
+static int on_timer(sd_event_source *source _unused_, uint64_t due, void *userdata)
 {
         struct database *database = userdata;
         struct error_report error;
@@ -520,7 +518,7 @@ static int on_timer(sd_event_source *source _unused_, uint64_t due _unused_, voi
                 break;
         case PHASE_PROBING:
         case PHASE_RUNNING:
-                lose_by(database, NULL, "no reply within command_timeout");
+                lose_late(database, due);
                 break;
         case PHASE_FAILED:
                 lose_connection(database);
@@ -562,8 +560,6 @@ int database_new(sd_event *event, const struct database_settings *settings, cons
                 r = -ENOMEM;
         if (r >= 0)
                 r = sd_event_add_time(event, &database->timer, CLOCK_MONOTONIC, 0, 1, on_timer, database);
-        if (r >= 0)
-                r = sd_event_source_set_priority(database->timer, TIMER_PRIORITY);
         if (r < 0) {
                 destroy(database);
                 return r;
@@ -593,10 +589,10 @@ struct database *database_free(struct database *database)
 int database_run(struct database *database, const struct database_statement *statements, size_t n,
                  bool writes, const struct database_batch_ops *ops, void *userdata)
 {
-        if (database->batch.ops && database->phase != PHASE_PROBING)
-                return -EBUSY;
-        if (database->phase != PHASE_READY)
+        if (database->state != DATABASE_CONNECTED)
                 return -ENOTCONN;
+        if (database->phase != PHASE_READY)
+                return -EBUSY;
         database->phase = PHASE_RUNNING;
         database->batch = (struct postgresql_batch){.ops = ops, .userdata = userdata};
         run_batch(database, statements, n, writes);

@@ -82,8 +82,7 @@ static inline void postgresql_remove_memory(void)
         (void)unlink(path);
 }
 
-/* Starts the server. Returns once it accepts connections. */
-static inline void postgresql_start(void)
+static inline void postgresql_launch(void)
 {
         char program[160], data[80], address[64];
 
@@ -93,24 +92,34 @@ static inline void postgresql_start(void)
         snprintf(address, sizeof(address), "listen_addresses=%s", postgresql_address);
         postgresql_pid = fork();
         ck_assert_int_ge(postgresql_pid, 0);
-        if (postgresql_pid == 0) {
-                postgresql_drop_root();
-                int log =
-                        chdir(postgresql_folder) < 0 ? -1 : open("log", O_WRONLY | O_CREAT | O_APPEND, 0644);
-                if (log < 0 || dup2(log, 1) < 0 || dup2(log, 2) < 0)
-                        _exit(1);
-                execl(program, "postgres", "-D", data, "-k", postgresql_folder, "-c", address, "-c",
-                      "fsync=off", "-c", "dynamic_shared_memory_type=mmap", "-c", "shared_buffers=16MB", "-c",
-                      "max_connections=20", "-c", "autovacuum=off", "-c", "restart_after_crash=off",
-                      (char *)NULL);
+        if (postgresql_pid != 0)
+                return;
+        postgresql_drop_root();
+        int log = chdir(postgresql_folder) < 0 ? -1 : open("log", O_WRONLY | O_CREAT | O_APPEND, 0644);
+        if (log < 0 || dup2(log, 1) < 0 || dup2(log, 2) < 0)
                 _exit(1);
-        }
+        execl(program, "postgres", "-D", data, "-k", postgresql_folder, "-c", address, "-c", "fsync=off",
+              "-c", "dynamic_shared_memory_type=mmap", "-c", "shared_buffers=16MB", "-c",
+              "max_connections=20", "-c", "autovacuum=off", "-c", "restart_after_crash=off", (char *)NULL);
+        _exit(1);
+}
+
+/* Starts the server. Returns once it accepts connections. Tries again while the last children of a killed
+ * server hold its address. */
+static inline void postgresql_start(void)
+{
+        unsigned tries = 0;
+
+        postgresql_launch();
         while (PQping(postgresql_url) != PQPING_OK) {
-                if (waitpid(postgresql_pid, NULL, WNOHANG) != 0) {
-                        postgresql_shell("tail -n 5 log");
-                        ck_abort_msg("the server has ended");
-                }
                 (void)usleep(20000);
+                if (waitpid(postgresql_pid, NULL, WNOHANG) == 0)
+                        continue;
+                if (++tries == 100) {
+                        postgresql_shell("tail -n 5 log");
+                        ck_abort_msg("the server does not start");
+                }
+                postgresql_launch();
         }
 }
 

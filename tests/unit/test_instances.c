@@ -309,7 +309,7 @@ TEST(marks_are_of_kinds_that_there_are)
 
         for (enum event_kind kind = 0; kind < _EVENT_MAX; kind++)
                 n += history_feed_mark_name(event_kinds[kind].name) ? 1 : 0;
-        ck_assert_uint_eq(n, 18);
+        ck_assert_uint_eq(n, 19);
 }
 
 static char folder[64], found_text[1024];
