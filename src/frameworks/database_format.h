@@ -15,6 +15,11 @@ struct database_row;
 struct database_view; /* frameworks/database_view.h */
 struct traits;
 
+/* The rows that DATABASE_PROCESSES and DATABASE_JOBS give at most. A batch with that many fails: without the
+ * rows that are left out, a process would seem to be gone, or idle. */
+#define DATABASE_LIST_MAX 65536
+#define DATABASE_LIMIT    " LIMIT 65536"
+
 /* The statements of a batch that reads. Each runs at most once in a batch. Times are what database_row_time()
  * reads. */
 enum database_question {

@@ -119,7 +119,7 @@ static void on_done(enum database_result result, const struct error_report *erro
 
 static int on_row(size_t statement, const struct database_row *row, void *userdata)
 {
-        const struct database_backend *backend = userdata;
+        struct database_backend *backend = userdata;
 
         return database_questions_take(&backend->questions, statement, row);
 }

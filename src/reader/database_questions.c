@@ -181,12 +181,15 @@ int database_questions_run(struct database_questions *questions, struct database
         return r;
 }
 
-int database_questions_take(const struct database_questions *questions, size_t statement,
+int database_questions_take(struct database_questions *questions, size_t statement,
                             const struct database_row *row)
 {
+        enum database_question question = questions->order[statement];
         struct database_view *view = questions->view;
 
-        switch (questions->order[statement]) {
+        if (question < _DATABASE_QUESTION_MAX && ++questions->rows[question] >= DATABASE_LIST_MAX)
+                return -E2BIG;
+        switch (question) {
         case DATABASE_PROCESSES:
                 return view->format->take_process(view, row);
         case DATABASE_JOBS:

@@ -13,6 +13,7 @@ struct database_questions {
         struct database_view *view;             /* not owned; gets whose jobs are asked for */
         json_t *values[_DATABASE_QUESTION_MAX]; /* owned; the arrays that are the first parameters */
         bool wants[_DATABASE_QUESTION_MAX];     /* the batch needs the statement */
+        size_t rows[_DATABASE_QUESTION_MAX];    /* taken so far */
         bool all_hosts;                         /* processes of all hosts are read */
         bool all_queues;                        /* other queues than those in values are read */
         enum database_question order[_DATABASE_QUESTION_MAX + 1]; /* by the number of the statement;
@@ -32,6 +33,6 @@ int database_questions_add(struct database_questions *questions, const struct as
 int database_questions_run(struct database_questions *questions, struct database *database,
                            const struct database_texts *texts, const struct database_batch_ops *ops,
                            void *userdata);
-/* Gives the view a row of statement i. Returns 0 or -ENOMEM. */
-int database_questions_take(const struct database_questions *questions, size_t statement,
+/* Gives the view a row of a statement. Returns 0; -E2BIG for too many rows; or -ENOMEM. */
+int database_questions_take(struct database_questions *questions, size_t statement,
                             const struct database_row *row);

@@ -104,21 +104,22 @@ all_done_once() { # JOBS
         in_machine /root/debian/tests/service
 }
 
-database_problem() { sqmgrctl status --json | jq -er '.problems[] | select(.code == "database-down") | .reason'; }
-database_lacks() { [[ $(database_problem) == *"install the package $1"* ]]; } # PACKAGE
+database_lacks() { [[ $(sqmgrctl status --json | jq -r '.redis[0].error') == *"install the package $1" ]]; } # PACKAGE
+database_is() { sqmgrctl status --json | jq -e ".redis[0].state == \"$1\"" >/dev/null; }                       # STATE
 
 # A fleet whose heartbeats are in a database that this package reads.
 needs_package() { # PACKAGE URL
         put /etc/sqmgr/sqmgr.ini <<END
 [fleet:default]
 framework = solid_queue
-command = /bin/sleep infinity
+command = /bin/sh -c "exec sleep infinity" -- --mode async
 directory = /srv/queue
 user = app
 database_url = $2
 END
         unit restart sqmgr
         wait_until 60 database_lacks "$1"
+        database_is down
         dpkg_i "$(repack_other "$1" "$version-1")"
         wait_until 60 not database_lacks "$1"
 }
@@ -129,9 +130,9 @@ END
         in_machine setpriv --reuid app --regid app --init-groups sqlite3 /srv/queue/queue.sqlite3 \
                 <"$top/tests/frameworks/solid_queue/sqlite.sql"
         needs_package sqmgr-postgresql postgresql://%2Fsrv%2Fqueue/none
-        database_problem
+        database_is down
         needs_package sqmgr-sqlite sqlite3:/srv/queue/queue.sqlite3
-        wait_until 60 not database_problem
+        wait_until 60 database_is connected
         in_machine dpkg -P sqmgr-sqlite sqmgr-postgresql
 }
 

@@ -190,6 +190,22 @@ TEST(two_queries_for_the_same_jobs_are_two_batches)
         ck_assert_uint_eq(other->jobs.lists[0].n_jobs, 0);
 }
 
+/* A list that may be incomplete would show workers as gone, or idle. */
+TEST(a_list_without_end_is_no_list)
+{
+        struct answer *heartbeat = ask_text(QUERY_HEARTBEAT, "web-1:4711:7", 0);
+        int r = 0;
+
+        run_batch(1);
+        give_worker("7", "4711", "1795759200");
+        for (size_t i = 3; i < DATABASE_LIST_MAX && r == 0; i++)
+                r = fake_row("last_heartbeat_at", row_of("1"));
+        ck_assert_int_eq(r, 0);
+        ck_assert_int_eq(fake_row("last_heartbeat_at", row_of("1")), -E2BIG);
+        fake_done(DATABASE_LOST, "too many rows");
+        ck_assert_int_eq(wait_for(heartbeat)->status, ANSWER_LOST);
+}
+
 TEST(all_queues_are_bounded_and_counted)
 {
         struct answer *queues = ask_queues_of(NULL);

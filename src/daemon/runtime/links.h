@@ -26,7 +26,7 @@ struct link {
         const struct framework *framework;
         char *url;                   /* NULL: the Sentinels of the settings name the server */
         enum database_engine engine; /* _DATABASE_ENGINE_MAX: a Redis */
-        char *reader_user;           /* whom the reader runs as; NULL: the user of all readers */
+        char *reader_user;           /* the user of the reader; NULL: that of all readers */
         char *reader_group;          /* NULL: that user's own */
         char *server_text;           /* the last master named by Sentinels; NULL: none yet */
         struct reader *reader;

@@ -29,8 +29,7 @@ static const char processes[] =
         "  CAST(CAST('x' || substr(md5('good_job_processes-' || CAST(p.id AS text)), 1, 16) AS bit(64))"
         "   AS bigint) IN (SELECT h.key FROM held h) OR"
         "  CAST(hashtext('good_job_processes-' || CAST(p.id AS text)) AS bigint)"
-        "   IN (SELECT h.key FROM held h))"
-        " LIMIT 65536";
+        "   IN (SELECT h.key FROM held h))" DATABASE_LIMIT;
 
 /* app/models/good_job/job.rb, perform(): a running job names its process. */
 static const char jobs[] =
@@ -42,8 +41,7 @@ static const char jobs[] =
         "  substr(l.queue_name, 1, 255) AS queue_name, l.performed_at, l.locked_at FROM good_jobs l"
         "  WHERE l.locked_by_id = p.id AND l.finished_at IS NULL LIMIT 10000) j"
         " WHERE (CAST($1 AS text) IS NULL OR CAST(p.id AS text) IN"
-        "  (SELECT json_array_elements_text(CAST(CAST($1 AS text) AS json))))"
-        " LIMIT 65536";
+        "  (SELECT json_array_elements_text(CAST(CAST($1 AS text) AS json))))" DATABASE_LIMIT;
 
 /* app/models/good_job/job.rb:87, 123: jobs that are due and run nowhere; setting.rb:7: paused queues. Other
  * names than those asked for are found by one step in an index each. Of a queue, the jobs that wait longest

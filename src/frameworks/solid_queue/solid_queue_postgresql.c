@@ -18,7 +18,7 @@ static const char processes[] = "SELECT coalesce(p.supervisor_id, p.id), p.kind,
                                 " WHERE p.kind IN ('Supervisor(async)', 'Worker') AND"
                                 "  (CAST($1 AS text) IS NULL OR p.hostname IN (SELECT "
                                 "json_array_elements_text(CAST(CAST($1 AS text) AS json))))"
-                                " ORDER BY 1, p.supervisor_id IS NOT NULL, p.id LIMIT 65536";
+                                " ORDER BY 1, p.supervisor_id IS NOT NULL, p.id" DATABASE_LIMIT;
 
 static const char jobs[] =
         "SELECT s.hostname, s.pid, s.id, w.id, j.active_job_id, substr(j.class_name, 1, 255),"
@@ -30,8 +30,7 @@ static const char jobs[] =
         " JOIN solid_queue_jobs j ON j.id = c.job_id"
         " WHERE s.kind = 'Supervisor(async)' AND w.kind = 'Worker'"
         "  AND (CAST($1 AS text) IS NULL OR CAST(s.id AS text) IN"
-        "   (SELECT json_array_elements_text(CAST(CAST($1 AS text) AS json))))"
-        " LIMIT 65536";
+        "   (SELECT json_array_elements_text(CAST(CAST($1 AS text) AS json))))" DATABASE_LIMIT;
 
 /* app/models/solid_queue/queue.rb:8, 37: names, sizes and latencies. Other names than those asked for are
  * found by one step in an index each. Of a queue, the first jobs in the order of their execution

@@ -14,7 +14,7 @@ static const char processes[] = "SELECT coalesce(p.supervisor_id, p.id), p.kind,
                                 " FROM solid_queue_processes p"
                                 " WHERE p.kind IN ('Supervisor(async)', 'Worker') AND"
                                 "  ($1 IS NULL OR p.hostname IN (SELECT value FROM json_each($1)))"
-                                " ORDER BY 1, p.supervisor_id IS NOT NULL, p.id LIMIT 65536";
+                                " ORDER BY 1, p.supervisor_id IS NOT NULL, p.id" DATABASE_LIMIT;
 
 static const char jobs[] =
         "SELECT s.hostname, s.pid, s.id, w.id, j.active_job_id, substr(j.class_name, 1, 255),"
@@ -24,8 +24,7 @@ static const char jobs[] =
         " CROSS JOIN solid_queue_claimed_executions c ON c.process_id = w.id"
         " CROSS JOIN solid_queue_jobs j ON j.id = c.job_id"
         " WHERE s.kind = 'Supervisor(async)' AND w.kind = 'Worker'"
-        "  AND CAST(s.id AS text) IN (SELECT value FROM json_each($1))"
-        " LIMIT 65536";
+        "  AND CAST(s.id AS text) IN (SELECT value FROM json_each($1))" DATABASE_LIMIT;
 
 /* SQLite counts from an index alone, in this process. The oldest job is one of the first jobs in the order of
  * their execution, or the first one of the last priority. */
