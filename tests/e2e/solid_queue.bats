@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Framework solid_queue with PostgreSQL, and a stand-in for Solid Queue (database/solid_queue_standin.rb). With SQMGR_LONG=1:
 # autoscaling, a hostile server and reader, and 200 jobs of 1 to 30 s through restarts, kills and a restart of the database.
-# seconds: 60
+# seconds: 110
 # promises: P1 P2 P5
 # shellcheck disable=SC1091,SC2030,SC2031,SC2034,SC2046,SC2086
 load helpers
@@ -301,8 +301,14 @@ rescue_grants='grant insert on solid_queue_ready_executions to watcher;
         done
         alive "$worker"
         [ "$(sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB$/\1/p' "/proc/$sqmgr_pid/status")" -lt 60000 ]
-        # A value of 1 GB in the real table.
-        sql "update solid_queue_processes set metadata = repeat('x', 250000000) || repeat('x', 250000000)"
+        # Values of 500 MB in the real tables. The worker reads its own rows, which stay as they are.
+        huge="repeat('x', 250000000) || repeat('x', 250000000)"
+        sql "insert into solid_queue_processes (kind, name, hostname, pid, supervisor_id, metadata, created_at, last_heartbeat_at)
+                select kind, 'huge' || id, hostname, 1, supervisor_id, $huge, created_at, last_heartbeat_at from solid_queue_processes;
+                insert into solid_queue_jobs (queue_name, class_name, arguments, created_at, updated_at)
+                select 'default', 'Huge', $huge, now(), now();
+                insert into solid_queue_claimed_executions (job_id, process_id, created_at)
+                select j.id, p.id, now() from solid_queue_jobs j, solid_queue_processes p where p.kind = 'Worker' and p.pid <> 1"
         (umask 077 && echo "$database_url" >"$folder/url")
         kill_sqmgr
         start_sqmgr

@@ -23,8 +23,12 @@ start_database() {
 }
 sqlite_fleet() { # COUNT LINE...
         local user=()
-        [ "$(id -u)" != 0 ] || user=('user = nobody')
         start_database
+        # The log is written by the user, too.
+        if [ "$(id -u)" = 0 ]; then
+                user=('user = nobody')
+                touch workers.log && chown nobody workers.log
+        fi
         database_fleet "$@" "${user[@]}"
 }
 # Jobs are sent by the user of the file, too: SQLite makes files beside it.

@@ -153,6 +153,10 @@ TEST(reports_what_the_model_holds)
         assert_has(text, "sqmgr_tick_duration_seconds_count 3");
         assert_has(text, "sqmgr_available_memory_bytes 8589934592");
         assert_has(text, "sqmgr_redis_up{url=\"redis://127.0.0.1:6379/0\"} 1");
+        assert_has(text, "sqmgr_database_up{url=\"postgresql://db/app\"} 1");
+        assert_has(text, "sqmgr_database_up{url=\"sqlite3:/srv/queue.sqlite3\"} 0");
+        assert_has(text, "sqmgr_database_round_trip_seconds{url=\"postgresql://db/app\"} 0.003");
+        ck_assert_ptr_null(strstr(text, "sqmgr_redis_up{url=\"postgresql"));
         assert_has(text, "sqmgr_redis_round_trip_seconds{url=\"redis://127.0.0.1:6379/0\"} 0.00025");
         assert_has(text, "sqmgr_redis_up{url=\"unix:///a\\\\b\\\"c\\nd\"} 0");
         assert_has(text, "sqmgr_queue_jobs{url=\"redis://127.0.0.1:6379/0\",queue=\"a\\\"b\\nc\"} 7");

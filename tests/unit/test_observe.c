@@ -532,6 +532,16 @@ TEST(redis_going_and_coming_is_reported)
         ck_assert_uint_eq(test_events(&t, EVENT_REDIS_UP), 1);
 }
 
+TEST(a_database_going_and_coming_is_reported_as_such)
+{
+        t.fleet_settings.traits = &solid_queue_traits;
+        test_redis(&t, false);
+        ck_assert_uint_eq(test_events(&t, EVENT_DATABASE_DOWN), 1);
+        test_redis(&t, true);
+        ck_assert_uint_eq(test_events(&t, EVENT_DATABASE_UP), 1);
+        ck_assert_uint_eq(test_events(&t, EVENT_REDIS_DOWN) + test_events(&t, EVENT_REDIS_UP), 0);
+}
+
 TEST(a_wrapper_whose_beating_process_is_gone_boots_anew)
 {
         struct worker *worker = test_spawn_ready(&t);

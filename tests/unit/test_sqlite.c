@@ -2,144 +2,14 @@
 /* The driver for SQLite, with files in a private folder: modes of the log, locks of others, limits, files
  * that are damaged, hostile, replaced or missing. */
 /* promises: P5 P8 */
-#include "database/database.h"
 #include "database/sqlite_file.h"
-#include "loop.h"
-#include "reader/sandbox.h"
-#include <dirent.h>
-#include <netinet/in.h>
-#include <signal.h>
-#include <sqlite3.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-
-#define PATIENCE (30 * USEC_PER_SEC)
-#define SHORT    (300 * USEC_PER_MSEC)
-
-static char folder[64], path[96], url[128];
-static struct database *database;
-static unsigned states[_DATABASE_STATE_MAX];
-static char why[512];
-
-/* What a batch gave. */
-static struct {
-        unsigned done;
-        enum database_result result;
-        char error[512];
-        char text[4096]; /* values: `statement:value,value;` */
-        size_t rows, bytes;
-        int stop; /* what row() returns */
-        bool frees;
-} got;
-
-static void on_state(struct database *whose _unused_, enum database_state state,
-                     const struct error_report *error, void *userdata _unused_)
-{
-        states[state]++;
-        snprintf(why, sizeof(why), "%s", error ? error->text : "");
-}
-
-static int on_row(size_t statement, const struct database_row *row, void *userdata _unused_)
-{
-        size_t used = strlen(got.text);
-
-        if (got.frees)
-                database = database_free(database);
-        used += (size_t)snprintf(got.text + used, sizeof(got.text) - used, "%zu:", statement);
-        for (size_t i = 0; i < row->n && used < sizeof(got.text); i++) {
-                const struct field *value = &row->values[i];
-
-                ck_assert(!value->text || value->text[value->len] == '\0');
-                used += (size_t)snprintf(got.text + used, sizeof(got.text) - used, "%s%.40s",
-                                         i == 0 ? "" : ",", value->text ?: "NULL");
-                got.bytes += value->len;
-        }
-        if (used < sizeof(got.text))
-                snprintf(got.text + used, sizeof(got.text) - used, ";");
-        got.rows++;
-        return got.stop;
-}
-
-static void on_done(enum database_result result, const struct error_report *error, void *userdata _unused_)
-{
-        ck_assert((result == DATABASE_DONE) == !error);
-        got.done++;
-        got.result = result;
-        snprintf(got.error, sizeof(got.error), "%s", error ? error->text : "");
-}
-
-static const struct database_batch_ops batch_ops = {.row = on_row, .done = on_done};
-
-/* As an application does: by a connection of its own, with what its own schema may hold. */
-static void execute(const char *sql)
-{
-        sqlite3 *handle;
-        char *message = NULL;
-
-        ck_assert_int_eq(sqlite3_open(path, &handle), SQLITE_OK);
-        ck_assert_int_eq(sqlite3_busy_timeout(handle, 10000), SQLITE_OK);
-        ck_assert_msg(sqlite3_exec(handle, sql, NULL, NULL, &message) == SQLITE_OK, "%s: %s", sql, message);
-        ck_assert_int_eq(sqlite3_close(handle), SQLITE_OK);
-}
-
-static void setup(void)
-{
-        ck_assert_int_ge(sd_event_new(&event), 0);
-        snprintf(folder, sizeof(folder), "/tmp/test_sqlite.XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(folder));
-        snprintf(path, sizeof(path), "%s/queue.sqlite3", folder);
-        snprintf(url, sizeof(url), "sqlite3:%s", path);
-        memset(&got, 0, sizeof(got));
-        memset(states, 0, sizeof(states));
-        why[0] = '\0';
-        execute("CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT NOT NULL, at DATETIME);"
-                "INSERT INTO t VALUES (1, 'one', NULL), (2, 'two', '2026-11-27 06:00:00.123456')");
-}
-
-static void teardown(void)
-{
-        database = database_free(database);
-        sd_event_unref(event);
-}
-
-static void open_within(usec_t connect_timeout, usec_t command_timeout)
-{
-        const struct database_settings settings = {.url = url,
-                                                   .connect_timeout = connect_timeout,
-                                                   .command_timeout = command_timeout,
-                                                   .probe = "SELECT id, name FROM t LIMIT 1"};
-        static const struct database_ops ops = {.state = on_state};
-
-        ck_assert_int_eq(database_new(event, &settings, &ops, NULL, &database), 0);
-        ck_assert_int_eq(database_state(database), DATABASE_CONNECTING);
-}
+#include "sqlite_folder.h"
 
 static void open_database(void)
 {
         open_within(PATIENCE, PATIENCE);
         run_until(states[DATABASE_CONNECTED] > 0);
 }
-
-static void run_list(const struct database_statement *statements, size_t n, bool writes)
-{
-        unsigned before = got.done;
-
-        got.text[0] = '\0';
-        ck_assert_int_eq(database_run(database, statements, n, writes, &batch_ops, NULL), 0);
-        ck_assert_uint_eq(got.done, before);
-        run_until(got.done > before);
-}
-
-static void run(const char *sql, bool writes)
-{
-        const struct database_statement statement = {.sql = sql};
-
-        run_list(&statement, 1, writes);
-}
-
-/* With each mode of the log. */
-static const char *const modes[] = {"PRAGMA journal_mode = DELETE", "PRAGMA journal_mode = WAL"};
 
 TEST_LOOP(a_batch_reads_values_as_texts, (int)ELEMENTSOF(modes))
 {
@@ -262,7 +132,7 @@ TEST(a_row_may_end_the_batch_or_the_connection)
                 .sql = "SELECT id FROM t WHERE id >= $1", .parameters = parameters, .n = 1};
         run_list(&statement, 1, false);
         ck_assert_ptr_null(database);
-        ck_assert_uint_eq(got.rows, 2);
+        ck_assert_uint_eq(got.rows, 1);
         ck_assert_int_eq(got.result, DATABASE_LOST);
 }
 
@@ -296,41 +166,10 @@ TEST(memory_is_bounded_though_the_result_is_small)
         open_database();
         run("SELECT max(length(x)) FROM (SELECT name || id AS x FROM big ORDER BY 1 LIMIT 100)", false);
         ck_assert_int_eq(got.result, DATABASE_LOST);
-        ck_assert_msg(strstr(got.error, "memory"), "%s", got.error);
+        ck_assert_msg(strstr(got.error.text, "memory"), "%s", got.error.text);
         run_until(database_state(database) == DATABASE_CONNECTED);
         run("SELECT max(length(name)) FROM big WHERE id < 3", false);
         ck_assert_str_eq(got.text, "0:10000000;");
-}
-
-/* Holds a lock in a process of its own until it is killed. */
-static pid_t hold(const char *sql)
-{
-        int pipe_fds[2];
-        char byte;
-
-        ck_assert_int_eq(pipe(pipe_fds), 0);
-        pid_t pid = fork();
-        if (pid == 0) {
-                sqlite3 *handle;
-
-                if (sqlite3_open(path, &handle) != SQLITE_OK ||
-                    sqlite3_exec(handle, sql, NULL, NULL, NULL) != SQLITE_OK ||
-                    write(pipe_fds[1], "x", 1) != 1)
-                        _exit(1);
-                (void)pause();
-                _exit(0);
-        }
-        ck_assert_int_gt(pid, 0);
-        close_fd(pipe_fds[1]);
-        ck_assert_int_eq(read(pipe_fds[0], &byte, 1), 1);
-        close_fd(pipe_fds[0]);
-        return pid;
-}
-
-static void release(pid_t pid)
-{
-        ck_assert_int_eq(kill(pid, SIGKILL), 0);
-        ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
 }
 
 TEST(a_writer_keeps_readers_of_a_file_in_wal_mode_from_nothing)
@@ -343,7 +182,7 @@ TEST(a_writer_keeps_readers_of_a_file_in_wal_mode_from_nothing)
         ck_assert_str_eq(got.text, "0:one;0:two;");
         run("UPDATE t SET name = 'x'", true);
         ck_assert_int_eq(got.result, DATABASE_LOST);
-        ck_assert(strstr(got.error, "locked"));
+        ck_assert(strstr(got.error.text, "locked"));
         release(pid);
         run_until(database_state(database) == DATABASE_CONNECTED);
         run("SELECT name FROM t", false);
@@ -356,7 +195,7 @@ TEST(a_lock_on_the_whole_file_is_waited_for_as_long_as_the_time_limit)
 
         open_within(SHORT, SHORT);
         run_until(states[DATABASE_DOWN] > 0);
-        ck_assert(strstr(why, "locked"));
+        ck_assert(strstr(why.text, "locked"));
         release(pid);
         run_until(states[DATABASE_CONNECTED] > 0);
         run("SELECT name FROM t", false);
@@ -372,7 +211,7 @@ TEST(statements_end_at_the_time_limit)
         run_until(states[DATABASE_CONNECTED] > 0);
         run("SELECT count(*) FROM n a, n b, n c, n d, n e WHERE a.i + b.i + c.i + d.i + e.i = 1", false);
         ck_assert_int_eq(got.result, DATABASE_LOST);
-        ck_assert(strstr(got.error, "time limit"));
+        ck_assert(strstr(got.error.text, "time limit"));
         ck_assert_uint_eq(states[DATABASE_DOWN], 1);
         run_until(database_state(database) == DATABASE_CONNECTED);
         ck_assert_uint_eq(database_connection_count(database), 2);
@@ -396,7 +235,7 @@ TEST_LOOP(a_hostile_schema_costs_a_refusal, (int)ELEMENTSOF(schemas))
         open_within(PATIENCE, SHORT);
         run_until(states[DATABASE_DOWN] > 0);
         ck_assert_uint_eq(states[DATABASE_CONNECTED], 0);
-        ck_assert_str_ne(why, "");
+        ck_assert_str_ne(why.text, "");
 }
 
 TEST(triggers_and_foreign_keys_run_nothing)
@@ -430,7 +269,7 @@ TEST(a_file_that_is_missing_is_down_and_is_not_made)
         ck_assert_int_eq(unlink(path), 0);
         open_within(PATIENCE, PATIENCE);
         run_until(states[DATABASE_DOWN] > 0);
-        ck_assert(strstr(why, "No such file"));
+        ck_assert(strstr(why.text, "No such file"));
         ck_assert_int_lt(access(path, F_OK), 0);
         execute("CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT)");
         run_until(states[DATABASE_CONNECTED] > 0);
@@ -448,7 +287,7 @@ TEST(a_file_that_is_replaced_is_down_and_opened_again)
         ck_assert_int_eq(got.result, DATABASE_LOST);
         ck_assert_str_eq(got.text, "");
         ck_assert_uint_eq(states[DATABASE_DOWN], 1);
-        ck_assert(strstr(why, "replaced"));
+        ck_assert(strstr(why.text, "replaced"));
         run_until(states[DATABASE_CONNECTED] == 2);
         run("SELECT id FROM t", false);
         ck_assert_str_eq(got.text, "0:7;");
@@ -517,7 +356,7 @@ TEST_LOOP(a_damaged_file_is_down, 6)
         open_within(PATIENCE, SHORT);
         run_until(states[DATABASE_DOWN] > 0);
         ck_assert_uint_eq(states[DATABASE_CONNECTED], 0);
-        ck_assert_str_ne(why, "");
+        ck_assert_str_ne(why.text, "");
 }
 
 TEST(a_file_that_is_damaged_meanwhile_is_down)
@@ -527,18 +366,6 @@ TEST(a_file_that_is_damaged_meanwhile_is_down)
         run("SELECT name FROM t", false);
         ck_assert_int_eq(got.result, DATABASE_LOST);
         ck_assert_uint_eq(states[DATABASE_DOWN], 1);
-}
-
-static size_t count_files(void)
-{
-        DIR *directory = opendir(folder);
-        size_t n = 0;
-
-        ck_assert_ptr_nonnull(directory);
-        while (readdir(directory))
-                n++;
-        ck_assert_int_eq(closedir(directory), 0);
-        return n - 2;
 }
 
 TEST_LOOP(between_batches_nothing_is_left_beside_the_file, (int)ELEMENTSOF(modes))
@@ -590,167 +417,6 @@ TEST_LOOP(who_may_not_write_the_file_reads_it_and_makes_none, 2 * (int)ELEMENTSO
         ck_assert_int_eq(status, 0);
         ck_assert_uint_eq(count_files(), before);
         release(holder);
-}
-
-/* A process that died within a transaction: its log is to be rolled back, or read. */
-static void leave_a_log(void)
-{
-        release(hold("PRAGMA cache_size = 1; PRAGMA cache_spill = 1; BEGIN IMMEDIATE;"
-                     "CREATE TABLE junk AS WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n "
-                     "WHERE i < 3000) SELECT i, hex(zeroblob(100)) FROM n; UPDATE t SET name = 'undone'"));
-        ck_assert_uint_gt(count_files(), 1);
-}
-
-/* Returns 0 if the process can do what a batch needs in its sandbox. */
-static int work_in_the_sandbox(void)
-{
-        const struct sandbox_needs needs = {.folder = folder};
-
-        sqlite_file_prepare();
-        if (sd_event_new(&event) < 0 || sandbox_limits() < 0)
-                return 90;
-        open_within(PATIENCE, PATIENCE);
-        if (sandbox_enter(&needs) < 0)
-                return 91;
-        run_until(states[DATABASE_CONNECTED] + states[DATABASE_DOWN] > 0);
-        if (states[DATABASE_CONNECTED] == 0) {
-                fprintf(stderr, "%s\n", why);
-                return 92;
-        }
-        for (unsigned i = 0; i < 3; i++) {
-                run("SELECT name FROM t ORDER BY id", false);
-                if (got.result != DATABASE_DONE ||
-                    strcmp(got.text, i == 0 ? "0:one;0:two;" : "0:x;0:x;") != 0)
-                        return 93;
-                run("UPDATE t SET name = 'x'", true);
-                if (got.result != DATABASE_DONE)
-                        return 94;
-        }
-        return 0;
-}
-
-TEST_LOOP(all_that_a_batch_needs_is_there_in_the_sandbox, 3 * (int)ELEMENTSOF(modes))
-{
-        bool wal = _i / 3 == 1;
-        pid_t holder = 0;
-        int status;
-
-        execute(modes[_i / 3]);
-        if (_i % 3 == 1)
-                leave_a_log();
-        else if (_i % 3 == 2)
-                holder = hold(wal ? "SELECT * FROM t; BEGIN; SELECT * FROM t" : "SELECT 1");
-        pid_t pid = fork();
-        if (pid == 0)
-                _exit(work_in_the_sandbox());
-        ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-        ck_assert_int_eq(status, 0);
-        if (holder > 0)
-                release(holder);
-        ck_assert_uint_le(count_files(), holder > 0 && wal ? 3 : 1);
-}
-
-static int result(long r)
-{
-        return r < 0 ? errno : 0;
-}
-
-static int opens_a_socket(void)
-{
-        return result(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-}
-
-static int opens_a_unix_socket(void)
-{
-        return result(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-}
-
-static int makes_a_socket_pair(void)
-{
-        int fds[2];
-
-        return result(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds));
-}
-
-static int writes_elsewhere(void)
-{
-        return result(open("/dev/null", O_WRONLY | O_CLOEXEC));
-}
-
-static int makes_a_file_elsewhere(void)
-{
-        return result(open("/tmp/test_sqlite.made", O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-}
-
-static int truncates_by_open(void)
-{
-        return result(open(path, O_RDWR | O_TRUNC | O_CLOEXEC));
-}
-
-static int makes_a_folder(void)
-{
-        char name[128];
-
-        snprintf(name, sizeof(name), "%s.d", path);
-        return result(mkdir(name, 0700));
-}
-
-static int renames(void)
-{
-        char name[128];
-
-        snprintf(name, sizeof(name), "%s.d", path);
-        return result(rename(path, name));
-}
-
-static int links_a_file(void)
-{
-        char name[128];
-
-        snprintf(name, sizeof(name), "%s.d", path);
-        return result(symlink("/etc/passwd", name));
-}
-
-static int maps_code_of_a_file(void)
-{
-        int fd = open(path, O_RDONLY | O_CLOEXEC);
-        void *p = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
-
-        return p == MAP_FAILED ? errno : 0;
-}
-
-static int waits_for_a_lock(void)
-{
-        struct flock lock = {.l_type = F_RDLCK};
-
-        return result(fcntl(open(path, O_RDONLY | O_CLOEXEC), F_SETLKW, &lock));
-}
-
-static int changes_an_owner(void)
-{
-        return result(chown(path, 1, 1));
-}
-
-static int (*const refused[])(void) = {
-        opens_a_socket,         opens_a_unix_socket, makes_a_socket_pair, writes_elsewhere,
-        makes_a_file_elsewhere, truncates_by_open,   makes_a_folder,      renames,
-        links_a_file,           maps_code_of_a_file, waits_for_a_lock,    changes_an_owner,
-};
-
-TEST_LOOP(nothing_else_is_there_in_the_sandbox, (int)ELEMENTSOF(refused))
-{
-        const struct sandbox_needs needs = {.folder = folder};
-        int status;
-
-        pid_t pid = fork();
-        if (pid == 0) {
-                if (sandbox_limits() < 0 || sandbox_enter(&needs) < 0)
-                        _exit(0);
-                _exit(refused[_i]());
-        }
-        ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-        ck_assert_msg(sandbox_is_off() || (WIFEXITED(status) && WEXITSTATUS(status) != 0), "%d: %x", _i,
-                      (unsigned)status);
 }
 
 TEST(a_path_may_have_characters_that_mean_something_in_a_uri)
@@ -810,4 +476,4 @@ TEST(a_url_of_another_engine_is_refused)
         ck_assert_int_eq(database_engine, DATABASE_SQLITE);
 }
 
-TEST_MAIN("sqlite", .each = {setup, teardown}, .timeout_seconds = 120)
+TEST_MAIN("sqlite", .each = {setup, teardown_alone}, .timeout_seconds = 120)

@@ -126,14 +126,6 @@ static bool is_database(const struct status_redis *redis)
         return strcmp(redis->kind, "redis") != 0;
 }
 
-static bool has_database(const struct status_info *info)
-{
-        for (size_t i = 0; i < info->n_redis; i++)
-                if (is_database(&info->redis[i]))
-                        return true;
-        return false;
-}
-
 static void put_up(struct facts *facts, bool of_databases)
 {
         const struct status_info *info = facts->info;
@@ -155,15 +147,11 @@ static void put_round_trips(struct facts *facts, bool of_databases)
 
 static void put_redis(struct facts *facts)
 {
-        const struct status_info *info = facts->info;
-
         FAMILY(facts, "sqmgr_redis_up", "gauge", "1 if the connection to this Redis is up.");
         put_up(facts, false);
         FAMILY(facts, "sqmgr_redis_round_trip_seconds", "gauge",
                "Duration of the last answer of this Redis.");
         put_round_trips(facts, false);
-        if (!has_database(info))
-                return;
         FAMILY(facts, "sqmgr_database_up", "gauge", "1 if the connection to this database is up.");
         put_up(facts, true);
         FAMILY(facts, "sqmgr_database_round_trip_seconds", "gauge",
