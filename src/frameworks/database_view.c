@@ -15,8 +15,10 @@ void database_view_clear(struct database_view *view)
                 free(view->processes[i].queues);
         }
         free(view->processes);
-        for (size_t i = 0; i < view->n_works; i++)
+        for (size_t i = 0; i < view->n_works; i++) {
+                free(view->works[i].identity);
                 job_list_clear(&view->works[i].list);
+        }
         free(view->works);
         for (size_t i = 0; i < view->queues.n; i++)
                 free(view->queues.list[i].name);
@@ -188,8 +190,11 @@ int database_view_ask_work(struct database_view *view, const char *identity)
                 return -EEXIST;
         if (!ARRAY_RESERVE(view->works, view->n_works, view->works_allocated))
                 return -ENOMEM;
+        char *copy = strdup(identity);
+        if (!copy)
+                return -ENOMEM;
         memmove(&view->works[at + 1], &view->works[at], (view->n_works - at) * sizeof(*view->works));
-        view->works[at] = (struct database_work){.identity = identity};
+        view->works[at] = (struct database_work){.identity = copy};
         view->n_works++;
         return 0;
 }

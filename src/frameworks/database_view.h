@@ -27,7 +27,7 @@ struct database_process {
 
 /* The jobs of a worker whose jobs are asked for. */
 struct database_work {
-        const char *identity; /* borrowed */
+        char *identity; /* owned */
         struct job_list list;
 };
 
@@ -58,7 +58,7 @@ void database_view_sort(struct database_view *view);
 /* Returns the worker, after database_view_sort(); NULL: none. */
 struct database_process *database_view_find(const struct database_view *view, const char *identity);
 
-/* Has the jobs of a worker read. identity must stay valid. Returns 0; -EEXIST: they are asked for already; or
+/* Has the jobs of a worker read. Returns 0; -EEXIST: they are asked for already; or
  * -ENOMEM. */
 int database_view_ask_work(struct database_view *view, const char *identity);
 /* Returns the work of an identity; NULL: not asked for. */
