@@ -124,7 +124,8 @@ static const char probe[] =
         " (SELECT count(*) FROM (SELECT id FROM solid_queue_pauses LIMIT 1) d),"
         " (SELECT count(*) FROM (SELECT id FROM solid_queue_jobs LIMIT 1) e)";
 
-static const char look[] = "SELECT CASE WHEN substr(j.arguments, 1, length($7)) = $7 THEN 1 ELSE 0 END" CLAIM;
+static const char check[] =
+        "SELECT CASE WHEN substr(j.arguments, 1, length($7)) = $7 THEN 1 ELSE 0 END" CLAIM;
 
 static const char lock[] =
         "SELECT CASE WHEN substr(j.arguments, 1, length($7)) = $7 THEN 1 ELSE 0 END" CLAIM " FOR UPDATE OF c";
@@ -154,7 +155,7 @@ const struct database_texts solid_queue_postgresql = {
                         [DATABASE_COUNTS] = counts,
                         [DATABASE_DIAGNOSIS] = diagnosis,
                 },
-        .look = look,
+        .check = check,
         .rescue =
                 {
                         [DATABASE_RESCUE_LOCK] = lock,
