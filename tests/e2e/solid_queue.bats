@@ -248,6 +248,22 @@ rescue_grants='grant insert on solid_queue_ready_executions to watcher;
         wait_until 30 has_finding '.level != "ok" and (.text | contains("--mode async"))'
 }
 
+@test "solid_queue: preload: workers are forked from a template, run jobs, and are replaced" {
+        queue_fleet 2 'preload = yes'
+        sqmgrctl status --json | jq -e '.fleets[0].template.pid > 0'
+        old=$(worker_pids)
+        send 4 Hold "$folder/release"
+        wait_until 20 fleet_is '[.workers[].busy] | add == 4'
+        run -0 sqmgrctl restart --wait --timeout 120s
+        alive "$old"
+        send 4 Nap 0.1
+        wait_until 30 recorded "done" 4
+        touch "$folder/release"
+        wait_until 60 gone "$old"
+        nothing_lost 8
+        not any_event '.event == "preload-refused"'
+}
+
 # A process of its own has the dispatcher, and no worker.
 @test "solid_queue: one fleet of one process dispatches: a restart never runs two of them" {
         start_database
