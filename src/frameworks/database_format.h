@@ -76,7 +76,8 @@ enum database_fact_column {
 };
 
 /* The statements of a rescue: one batch that writes. All get the same parameters: enum
- * database_rescue_parameter. */
+ * database_rescue_parameter; the first two without the last one. If there is no other statement, the first
+ * one does all, and gets all of them. */
 enum database_rescue_step {
         DATABASE_RESCUE_LOCK, /* a single row with 1 if process, claim and job are as requested; otherwise
                                * none, or 0 if only the count of rescues differs */
@@ -103,8 +104,8 @@ struct database_texts {
         const char *begin; /* the first statement of each batch; NULL: none */
         const char *probe; /* see struct database_settings */
         const char *questions[_DATABASE_QUESTION_MAX];
-        const char *rescue[_DATABASE_RESCUE_STEP_MAX];
-        const char *look; /* as DATABASE_RESCUE_LOCK, but locks nothing */
+        const char *rescue[_DATABASE_RESCUE_STEP_MAX]; /* NULL: there is no such statement */
+        const char *look;                              /* as DATABASE_RESCUE_LOCK, but locks nothing */
 };
 
 /* The longest number of a database, with a NUL. */

@@ -49,7 +49,7 @@ void rescue_observe(struct fleet *fleet, const struct worker *dead, const struct
         static const struct {
                 enum event_kind kind;
                 const char *text;
-        } kinds[] = {
+        } kinds[_RESCUE_OUTCOME_MAX] = {
                 [RESCUE_LOST] = {EVENT_JOB_LOST, "lost"},
                 [RESCUE_REQUEUED] = {EVENT_JOB_RESCUED, "re-enqueued"},
                 [RESCUE_PARKED] = {EVENT_JOB_PARKED, "moved to the dead jobs (rescue_limit)"},

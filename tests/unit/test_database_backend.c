@@ -367,7 +367,7 @@ TEST_LOOP(a_rescue_is_a_batch_of_its_own, ELEMENTSOF(rescues))
 
         run_batch(1);
         ck_assert(fake.batch.writes == rescues[_i].writes);
-        ck_assert_uint_eq(fake.batch.n, rescues[_i].writes ? 5 : 2);
+        ck_assert_uint_eq(fake.batch.n, 2);
         ck_assert_str_eq(parameter("CASE WHEN", DATABASE_RESCUE_HOST), "web-1");
         ck_assert_str_eq(parameter("CASE WHEN", DATABASE_RESCUE_PID), "4711");
         ck_assert_str_eq(parameter("CASE WHEN", DATABASE_RESCUE_UNIT), "7");
