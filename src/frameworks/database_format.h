@@ -37,6 +37,9 @@ enum database_question {
         DATABASE_COUNTS,
         /* A single row, with the columns enum database_fact_column. $1: a JSON array of host names. */
         DATABASE_DIAGNOSIS,
+        /* A single row: how many of these jobs wait, or have another claim. $1: a JSON array of arrays of
+         * claim and job. Only with take_entry. */
+        DATABASE_RELEASED,
         _DATABASE_QUESTION_MAX,
 };
 
@@ -132,8 +135,8 @@ struct database_format {
         /* A worker may report a pattern in place of the name of a queue. */
         bool (*is_pattern)(const char *name);
         bool (*matches)(const char *pattern, const char *queue);
-        /* Decodes the entry of a job. Returns false if the job cannot be put back. NULL: the framework has no
-         * rescue. */
+        /* Decodes the entry of a job. Returns false if the job cannot be put back; *ret then has claim and
+         * job if the entry has them. NULL: the framework has no rescue. */
         bool (*take_entry)(const struct field *entry, struct database_rescue *ret);
 };
 

@@ -123,6 +123,22 @@ running_are() { [ "$(running)" = "$1" ]; }
         nothing_lost 4 "$(records sent)"
 }
 
+@test "good_job: preload: workers are forked from a template, run jobs, and are replaced" {
+        job_fleet 2 'preload = yes'
+        sqmgrctl status --json | jq -e '.fleets[0].template.pid > 0'
+        old=$(worker_pids)
+        send 4 Hold "$folder/release"
+        wait_until 20 fleet_is '[.workers[].busy] | add == 4'
+        run -0 sqmgrctl restart --wait --timeout 120s
+        alive "$old"
+        send 4 Nap 0.1
+        wait_until 30 recorded "done" 4
+        touch "$folder/release"
+        wait_until 60 gone "$old"
+        nothing_lost 8
+        not any_event '.event == "preload-refused"'
+}
+
 @test "good_job: autoscaling: a worker is added while jobs wait, and removed after scale_down_after" {
         [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes a minute'
         job_fleet 1 'active_process_max = 2' 'latency_target = 5s' 'scale_down_after = 20s'

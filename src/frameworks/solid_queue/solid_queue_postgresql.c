@@ -116,6 +116,15 @@ static const char diagnosis[] =
         " AND s.hostname = w.hostname AND s.pid = w.pid AND CAST(w.id AS text) = $4"                         \
         " AND c.id = CAST($5 AS bigint) AND c.job_id = CAST($6 AS bigint)"
 
+/* A job keeps its id when its claim is released (claimed_execution.rb:75), and gets another claim when it is
+ * taken. A retry is another job. */
+static const char released[] =
+        "SELECT count(*) FROM json_array_elements(CAST($1 AS json)) ran(job)"
+        " WHERE EXISTS (SELECT 1 FROM solid_queue_ready_executions r"
+        "  WHERE r.job_id = CAST(ran.job->>1 AS bigint))"
+        " OR EXISTS (SELECT 1 FROM solid_queue_claimed_executions c"
+        "  WHERE c.job_id = CAST(ran.job->>1 AS bigint) AND c.id <> CAST(ran.job->>0 AS bigint))";
+
 static const char probe[] =
         "SELECT (SELECT count(*) FROM (SELECT id FROM solid_queue_processes LIMIT 1) a),"
         " (SELECT count(*) FROM (SELECT id FROM solid_queue_claimed_executions LIMIT 1) b),"
@@ -156,6 +165,7 @@ const struct database_texts solid_queue_postgresql = {
                         [DATABASE_QUEUES] = queues,
                         [DATABASE_COUNTS] = counts,
                         [DATABASE_DIAGNOSIS] = diagnosis,
+                        [DATABASE_RELEASED] = released,
                 },
         .look = look,
         .rescue = {[DATABASE_RESCUE_LOCK] = rescue},
