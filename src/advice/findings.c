@@ -456,9 +456,9 @@ static void check_drains(struct findings *findings, const struct fleet *fleet, c
                 findings_add(findings, FINDING_PROBLEM, about, fleet->settings->traits->drain_remedy,
                              "workers that were asked to exit have exited in the middle of jobs, the first "
                              "of them "
-                             "after %s; jobs: %zu",
+                             "after %s; jobs: %zu (run again: %zu)",
                              format_duration(fleet->abandoned.after, span, sizeof(span)),
-                             fleet->abandoned.jobs);
+                             fleet->abandoned.jobs, fleet->abandoned.released);
 }
 
 void doctor_fleet(struct findings *findings, const struct problems *problems,

@@ -165,13 +165,13 @@ static void plan(struct supervisor *supervisor)
         if (queue_reading_tick(&supervisor->runtime.links))
                 queue_calls_answer(&control->queue_calls, now);
         subsystems_observe(&supervisor->runtime.subsystems, now);
-        running_jobs_tick(world);
         if (pass_run(&supervisor->wakeup.pass, &ops, &clocks, supervisor) < 0)
                 log_error("out of memory: the plan is incomplete; retrying with the next check");
         if (pass_is_deferred(&supervisor->wakeup.pass)) {
                 set_timer(supervisor, now);
                 return;
         }
+        running_jobs_tick(world);
         subsystems_tick(&supervisor->runtime.subsystems, now);
         publish(supervisor);
         forget_removed(supervisor);

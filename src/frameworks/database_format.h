@@ -37,6 +37,9 @@ enum database_question {
         DATABASE_COUNTS,
         /* A single row, with the columns enum database_fact_column. $1: a JSON array of host names. */
         DATABASE_DIAGNOSIS,
+        /* A single row: how many of these jobs wait, or have another claim. $1: a JSON array of arrays of
+         * claim and job. Only with take_entry. */
+        DATABASE_RELEASED,
         _DATABASE_QUESTION_MAX,
 };
 
@@ -76,7 +79,8 @@ enum database_fact_column {
 };
 
 /* The statements of a rescue: one batch that writes. All get the same parameters: enum
- * database_rescue_parameter. */
+ * database_rescue_parameter; the first two without the last one. If there is no other statement, the first
+ * one does all, and gets all of them. */
 enum database_rescue_step {
         DATABASE_RESCUE_LOCK, /* a single row with 1 if process, claim and job are as requested; otherwise
                                * none, or 0 if only the count of rescues differs */
@@ -103,8 +107,8 @@ struct database_texts {
         const char *begin; /* the first statement of each batch; NULL: none */
         const char *probe; /* see struct database_settings */
         const char *questions[_DATABASE_QUESTION_MAX];
-        const char *rescue[_DATABASE_RESCUE_STEP_MAX];
-        const char *look; /* as DATABASE_RESCUE_LOCK, but locks nothing */
+        const char *rescue[_DATABASE_RESCUE_STEP_MAX]; /* NULL: there is no such statement */
+        const char *look;                              /* as DATABASE_RESCUE_LOCK, but locks nothing */
 };
 
 /* The longest number of a database, with a NUL. */
@@ -131,8 +135,8 @@ struct database_format {
         /* A worker may report a pattern in place of the name of a queue. */
         bool (*is_pattern)(const char *name);
         bool (*matches)(const char *pattern, const char *queue);
-        /* Decodes the entry of a job. Returns false if the job cannot be put back. NULL: the framework has no
-         * rescue. */
+        /* Decodes the entry of a job. Returns false if the job cannot be put back; *ret then has claim and
+         * job if the entry has them. NULL: the framework has no rescue. */
         bool (*take_entry)(const struct field *entry, struct database_rescue *ret);
 };
 

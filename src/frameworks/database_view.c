@@ -319,6 +319,15 @@ int database_view_take_counts(struct database_view *view, const struct database_
         return 0;
 }
 
+int database_view_take_released(struct database_view *view, const struct database_row *row)
+{
+        uint64_t n;
+
+        if (database_row_number(row, 0, QUERY_RELEASED_MAX, &n))
+                view->released = n;
+        return 0;
+}
+
 int database_view_take_facts(struct database_view *view, const struct database_row *row)
 {
         struct database_facts *facts = &view->facts;

@@ -39,6 +39,7 @@ struct database_view {
         size_t n_works, works_allocated;
         struct queues queues; /* owned; sorted by name after database_view_sort() */
         struct database_facts facts;
+        size_t released; /* see DATABASE_RELEASED */
 };
 
 void database_view_clear(struct database_view *view);
@@ -70,6 +71,7 @@ int database_view_take_job(struct database_view *view, const struct database_row
 int database_view_take_queue(struct database_view *view, const struct database_row *row);
 int database_view_take_counts(struct database_view *view, const struct database_row *row);
 int database_view_take_facts(struct database_view *view, const struct database_row *row);
+int database_view_take_released(struct database_view *view, const struct database_row *row);
 
 /* Returns the queue of this name, after database_view_sort(); NULL: none. */
 const struct queue *database_view_find_queue(const struct database_view *view, const char *name);

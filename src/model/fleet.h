@@ -171,7 +171,8 @@ struct fleet {
         /* Workers that were asked to exit, and have exited in the middle of jobs. */
         struct {
                 size_t jobs;
-                usec_t after; /* the shortest time until such an exit */
+                size_t released; /* of these jobs, those that Solid Queue runs again */
+                usec_t after;    /* the shortest time until such an exit */
         } abandoned;
         bool rescue_off_reported;
         bool redis_reported;      /* a worker was reported whose environment names another Redis */

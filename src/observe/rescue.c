@@ -49,7 +49,7 @@ void rescue_observe(struct fleet *fleet, const struct worker *dead, const struct
         static const struct {
                 enum event_kind kind;
                 const char *text;
-        } kinds[] = {
+        } kinds[_RESCUE_OUTCOME_MAX] = {
                 [RESCUE_LOST] = {EVENT_JOB_LOST, "lost"},
                 [RESCUE_REQUEUED] = {EVENT_JOB_RESCUED, "re-enqueued"},
                 [RESCUE_PARKED] = {EVENT_JOB_PARKED, "moved to the dead jobs (rescue_limit)"},
@@ -84,23 +84,26 @@ void rescue_observe(struct fleet *fleet, const struct worker *dead, const struct
 }
 
 void rescue_observe_abandoned(struct fleet *fleet, const struct worker *dead, const struct exit_status *exit,
-                              size_t n, usec_t died_at)
+                              size_t n_left, size_t n_released, usec_t died_at)
 {
         const char *remedy = fleet->settings->traits->drain_remedy;
         usec_t asked_at = dead->orders.quiet_at ?: dead->orders.stop_at;
-        char span[FORMAT_MAX];
+        size_t n = n_released + (exit->known && !exit->by_signal ? n_left : 0);
+        char span[FORMAT_MAX], again[64] = "";
 
-        if (!remedy || n == 0 || asked_at == 0 || dead->orders.killed_at != 0 || !exit->known ||
-            exit->by_signal)
+        if (!remedy || n == 0 || asked_at == 0 || dead->orders.killed_at != 0)
                 return;
         usec_t after = usec_sub(died_at, asked_at);
         if (fleet->abandoned.jobs == 0 || after < fleet->abandoned.after)
                 fleet->abandoned.after = after;
         fleet->abandoned.jobs += n;
+        fleet->abandoned.released += n_released;
+        if (n_released > 0)
+                snprintf(again, sizeof(again), " (%zu run%s again)", n_released, n_released == 1 ? "s" : "");
         world_event(fleet->world, EVENT_DRAIN_ABANDONED, fleet, dead,
-                    "%s (pid %d) exited %s after it was asked to exit, in the middle of %zu job%s. %s",
+                    "%s (pid %d) exited %s after it was asked to exit, in the middle of %zu job%s%s. %s",
                     WORKER_ID(dead), (int)worker_pid(dead), format_duration(after, span, sizeof(span)), n,
-                    n == 1 ? "" : "s", remedy);
+                    n == 1 ? "" : "s", again, remedy);
 }
 
 void rescue_observe_failed(struct fleet *fleet, const struct worker *dead, const struct error_report *why)

@@ -35,10 +35,11 @@ bool rescue_is_late(const struct worker *dead, usec_t died_at);
  * worker ended. */
 void rescue_observe(struct fleet *fleet, const struct worker *dead, const struct job *job,
                     enum rescue_outcome outcome, unsigned times, const char *how);
-/* Reports that the worker, which was asked to exit and was not killed, has exited in the middle of n jobs.
- * Nothing else may have ended it: exit is known. */
+/* Reports that the worker, which was asked to exit and was not killed, has exited in the middle of jobs.
+ * n_left: of how many it still has the claims; they count if nothing else can have ended it: exit is known.
+ * n_released: how many it has given back, as only a worker that exits by itself does. */
 void rescue_observe_abandoned(struct fleet *fleet, const struct worker *dead, const struct exit_status *exit,
-                              size_t n, usec_t died_at);
+                              size_t n_left, size_t n_released, usec_t died_at);
 /* The jobs could not be read in time. */
 void rescue_observe_failed(struct fleet *fleet, const struct worker *dead, const struct error_report *why);
 /* Reports the entries of the worker's work list that are unknown, if any: those that do not have Sidekiq's

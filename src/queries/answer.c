@@ -11,7 +11,7 @@ static const struct answer_format *const formats[_QUERY_KIND_MAX] = {
         [QUERY_REQUEUE] = &answer_requeue_format,     [QUERY_SHARE] = &answer_shares_format,
         [QUERY_ROLLOUT] = &answer_words_format,       [QUERY_GLANCE] = &answer_words_format,
         [QUERY_QUEUES] = &answer_queues_format,       [QUERY_JOBS] = &answer_jobs_format,
-        [QUERY_DIAGNOSIS] = &answer_diagnosis_format,
+        [QUERY_DIAGNOSIS] = &answer_diagnosis_format, [QUERY_RELEASED] = &answer_released_format,
 };
 
 /* Kinds without a format have no body: their answer is the status alone. */

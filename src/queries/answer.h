@@ -89,6 +89,10 @@ struct answer_requeue {
         unsigned times; /* how often the job has been put back, including now; 0 if it was not put back now */
 };
 
+struct answer_released {
+        size_t n; /* jobs that wait or run again */
+};
+
 struct answer_scanners {
         uint64_t members;  /* identities */
         uint64_t scanners; /* hosts that want to scan; 0: not known */
@@ -146,6 +150,7 @@ struct answer {
                 struct queues_reading queues;
                 struct answer_jobs jobs;
                 struct answer_diagnosis diagnosis;
+                struct answer_released released;
         };
 };
 
@@ -190,4 +195,4 @@ struct answer_format {
 extern const struct answer_format answer_configure_format, answer_heartbeat_format, answer_work_list_format,
         answer_scan_format, answer_scanners_format, answer_roster_format, answer_requeue_format,
         answer_words_format, answer_shares_format, answer_queues_format, answer_jobs_format,
-        answer_diagnosis_format;
+        answer_diagnosis_format, answer_released_format;

@@ -51,11 +51,15 @@ enum query_kind {
         /* Reads facts for doctor. numbers[0]: 1: a rollout_group keeps its state there. texts, for a
          * database: the name of this host. */
         QUERY_DIAGNOSIS,
+        /* Counts the jobs that a process has given back when it exited: they wait, or run in another process.
+         * texts: the entries of the jobs that it ran, QUERY_RELEASED_MAX at most. */
+        QUERY_RELEASED,
         _QUERY_KIND_MAX,
 };
 
-#define QUERY_NUMBERS   4
-#define QUERY_TEXTS_MAX 16384
+#define QUERY_NUMBERS      4
+#define QUERY_TEXTS_MAX    16384
+#define QUERY_RELEASED_MAX 1000
 /* The maximum size of a query. The largest queries have the entry of a job, or the certificates for TLS. */
 #define QUERY_BYTES_MAX ((size_t)4 * 1024 * 1024)
 

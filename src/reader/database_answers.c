@@ -137,11 +137,18 @@ static bool answer_diagnosis(const struct database_view *view, struct ask *ask)
         return true;
 }
 
+static bool answer_released(const struct database_view *view, struct ask *ask)
+{
+        ask->answer.released.n = view->released;
+        return true;
+}
+
 /* Each function returns false if memory is short. */
 static bool (*const answers[_QUERY_KIND_MAX])(const struct database_view *view, struct ask *ask) = {
         [QUERY_HEARTBEAT] = answer_heartbeat, [QUERY_WORK_LIST] = answer_work_list,
         [QUERY_SCAN] = answer_scan,           [QUERY_JOBS] = answer_jobs,
         [QUERY_QUEUES] = answer_queues,       [QUERY_DIAGNOSIS] = answer_diagnosis,
+        [QUERY_RELEASED] = answer_released,
 };
 
 bool database_answers(enum query_kind kind)

@@ -284,12 +284,13 @@ static void backend_ask(void *userdata, struct ask *ask)
 {
         struct database_backend *backend = userdata;
         enum query_kind kind = ask->answer.kind;
+        bool of_rescue = kind == QUERY_REQUEUE || kind == QUERY_RELEASED;
 
         if (kind == QUERY_SCANNERS || kind == QUERY_SCAN_LEAVE) {
                 /* A scan is a part of the batch, and all hosts may scan at once. */
                 ask->answer.scanners.blind = kind == QUERY_SCANNERS;
                 ask_done(ask);
-        } else if (!database_answers(kind) && (kind != QUERY_REQUEUE || !backend->format->take_entry)) {
+        } else if (of_rescue ? !backend->format->take_entry : !database_answers(kind)) {
                 ask_fail_unknown(ask);
         } else if (database_state(backend->database) != DATABASE_CONNECTED) {
                 ask_fail_errno(ask, -ENOTCONN);

@@ -106,6 +106,21 @@ static int add_queues(struct database_questions *questions, const struct query *
         return r;
 }
 
+static int add_released(struct database_questions *questions, const struct query *query)
+{
+        json_t *jobs = questions->values[DATABASE_RELEASED];
+
+        for (size_t i = 0; i < query->n_texts && i < QUERY_RELEASED_MAX; i++) {
+                struct database_rescue job;
+
+                (void)questions->view->format->take_entry(&query->texts[i], &job);
+                if (job.job[0] != '\0' &&
+                    json_array_append_new(jobs, json_pack("[s, s]", job.claim, job.job)) < 0)
+                        return -ENOMEM;
+        }
+        return 0;
+}
+
 int database_questions_add(struct database_questions *questions, const struct ask *ask)
 {
         const struct query *query = ask_query(ask);
@@ -125,6 +140,9 @@ int database_questions_add(struct database_questions *questions, const struct as
         case QUERY_QUEUES:
                 questions->wants[DATABASE_QUEUES] = true;
                 return add_queues(questions, query);
+        case QUERY_RELEASED:
+                questions->wants[DATABASE_RELEASED] = true;
+                return add_released(questions, query);
         default:
                 questions->wants[DATABASE_DIAGNOSIS] = true;
                 return add_text(questions, DATABASE_DIAGNOSIS, first, strlen(first));
@@ -135,6 +153,8 @@ bool database_questions_conflict(const struct database_questions *questions, con
 {
         const struct query *query = ask_query(ask);
 
+        if (ask->answer.kind == QUERY_RELEASED)
+                return questions->wants[DATABASE_RELEASED];
         for (size_t i = 0; ask->answer.kind == QUERY_JOBS && i < query->n_texts; i++)
                 if (database_view_find_work(questions->view, query_text(query, i)))
                         return true;
@@ -147,7 +167,7 @@ int database_questions_run(struct database_questions *questions, struct database
 {
         static const size_t n_parameters[] = {
                 [DATABASE_PROCESSES] = 1, [DATABASE_JOBS] = 1,      [DATABASE_QUEUES] = 2,
-                [DATABASE_COUNTS] = 0,    [DATABASE_DIAGNOSIS] = 1,
+                [DATABASE_COUNTS] = 0,    [DATABASE_DIAGNOSIS] = 1, [DATABASE_RELEASED] = 1,
         };
         struct database_statement statements[_DATABASE_QUESTION_MAX + 1];
         const char *parameters[_DATABASE_QUESTION_MAX][2];
@@ -198,6 +218,8 @@ int database_questions_take(struct database_questions *questions, size_t stateme
                 return database_view_take_queue(view, row);
         case DATABASE_COUNTS:
                 return database_view_take_counts(view, row);
+        case DATABASE_RELEASED:
+                return database_view_take_released(view, row);
         case DATABASE_DIAGNOSIS:
                 return database_view_take_facts(view, row);
         default:

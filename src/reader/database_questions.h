@@ -24,7 +24,8 @@ struct database_questions {
 int database_questions_begin(struct database_view *view, struct database_questions *ret);
 void database_questions_clear(struct database_questions *questions);
 
-/* Returns true if another query of the batch asks for the same jobs. This one belongs into another batch. */
+/* Returns true if another query of the batch asks for the same jobs, or both are QUERY_RELEASED. This one
+ * belongs into another batch. */
 bool database_questions_conflict(const struct database_questions *questions, const struct ask *ask);
 /* Adds what the query needs. Returns 0 or -ENOMEM. */
 int database_questions_add(struct database_questions *questions, const struct ask *ask);

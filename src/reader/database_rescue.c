@@ -47,14 +47,16 @@ int database_rescue_run(struct database_rescue_work *work, struct ask *ask,
         if (!work->writes)
                 statements[n++] = (struct database_statement){
                         .sql = texts->look, .parameters = parameters, .n = DATABASE_RESCUE_NEW};
+        bool is_single = !texts->rescue[DATABASE_RESCUE_READY];
         for (enum database_rescue_step i = 0; work->writes && i < _DATABASE_RESCUE_STEP_MAX; i++)
-                statements[n++] = (struct database_statement){
-                        .sql = texts->rescue[i],
-                        .parameters = parameters,
-                        .n = i == DATABASE_RESCUE_COUNT || i == DATABASE_RESCUE_RELEASE
-                                     ? _DATABASE_RESCUE_PARAMETER_MAX
-                                     : DATABASE_RESCUE_NEW,
-                };
+                if (texts->rescue[i])
+                        statements[n++] = (struct database_statement){
+                                .sql = texts->rescue[i],
+                                .parameters = parameters,
+                                .n = is_single || i == DATABASE_RESCUE_COUNT || i == DATABASE_RESCUE_RELEASE
+                                             ? _DATABASE_RESCUE_PARAMETER_MAX
+                                             : DATABASE_RESCUE_NEW,
+                        };
         return database_run(work->database, statements, n, work->writes, ops, userdata);
 }
 

@@ -130,6 +130,34 @@ rescue_grants='grant insert on solid_queue_ready_executions to watcher;
         [ "$(failed_jobs)" = 0 ]
 }
 
+# Once shutdown_timeout is over, the threads release their claims, and the process exits, whichever comes first.
+@test "solid_queue: jobs that shutdown_timeout cuts off are reported, with the remedy, and jobs that end are not" {
+        worker_environment='PROCESS_HEARTBEAT_INTERVAL=1 SHUTDOWN_TIMEOUT=3600'
+        queue_fleet 1 'rescue_jobs = requeue'
+        send 1 Hold "$folder/first"
+        wait_until 30 fleet_is '[.workers[].busy] | add == 1'
+        # The next workers have the default of 5 s.
+        sed -i 's/^SHUTDOWN_TIMEOUT=.*//' "$folder/worker.env"
+        old=$(worker_pids)
+        run -0 sqmgrctl restart --wait --timeout 120s
+        touch "$folder/first"
+        wait_until 60 gone "$old"
+        has_remedy() { has_finding 'tostring | contains("config.solid_queue.shutdown_timeout")'; }
+        not has_remedy
+
+        send 2 Hold "$folder/second"
+        wait_until 30 fleet_is '[.workers[].busy] | add == 2'
+        sqmgrctl restart
+        wait_until 60 any_event '.event == "drain-abandoned" and (tostring | contains("in the middle of 2 jobs"))'
+        event_count_is drain-abandoned 1
+        wait_until 10 has_remedy
+        touch "$folder/second"
+        wait_until 60 recorded "done" 3
+        wait_until 60 claims_are 0
+        nothing_lost 3 "$(begun_twice)"
+        [ "$(begun_twice | wc -l)" = 2 ]
+}
+
 @test "solid_queue: rescue: by default a lost job is reported, and nothing is written" {
         [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes half a minute'
         queue_fleet 1

@@ -30,6 +30,7 @@ static const struct {
         [QUERY_ROLLOUT] = {{0}, {"g", "tick", "here", "instance", "0", "", "see", ""}},
         [QUERY_GLANCE] = {{0}, {"g"}},
         [QUERY_DIAGNOSIS] = {{1}, {NULL}},
+        [QUERY_RELEASED] = {{0}, {ENTRY}},
 };
 
 static const struct settings world_settings = {.check_interval = 5 * USEC_PER_SEC};

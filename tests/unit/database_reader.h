@@ -102,6 +102,16 @@ static inline struct answer *ask_requeue_of(const char *identity, const char *th
                 .kind = QUERY_REQUEUE, .numbers = {0, puts_back, limit}, .texts = texts, .n_texts = 4});
 }
 
+static inline struct answer *ask_released_of(const char *const *entries, size_t n)
+{
+        struct field texts[8];
+
+        ck_assert_uint_le(n, ELEMENTSOF(texts));
+        for (size_t i = 0; i < n; i++)
+                texts[i] = (struct field)QUERY_TEXT(entries[i]);
+        return ask_for(&(struct query){.kind = QUERY_RELEASED, .texts = texts, .n_texts = n});
+}
+
 static inline bool is_answered(const struct answer *answer)
 {
         return answer->kind != _QUERY_KIND_MAX;

@@ -283,6 +283,56 @@ TEST(a_rescue_makes_the_job_ready_and_counts)
         assert_value("SELECT count(*) FROM solid_queue_ready_executions WHERE job_id = 1", "0");
 }
 
+/* app/models/solid_queue/claimed_execution.rb:75, release(). */
+#define RELEASE_CLAIM                                                                                        \
+        "INSERT INTO solid_queue_ready_executions (job_id, queue_name, priority, created_at)"                \
+        " VALUES (1, 'low', 5, @0);"                                                                         \
+        "DELETE FROM solid_queue_claimed_executions WHERE id = 1;"
+
+static void assert_released(const char *entry, size_t n)
+{
+        /* Job 3 waits, and is none of those that the process ran. */
+        const char *const entries[] = {entry, "1", "1:", "x:1:", "99999999999999999999:1:", "8:9:{\""};
+        struct answer *released = wait_for(ask_released_of(entries, ELEMENTSOF(entries)));
+
+        ck_assert_msg(released->status == ANSWER_OK, "%s: %s", released->error.text,
+                      quoted_reveal(&released->error.quoted));
+        ck_assert_uint_eq(released->released.n, n);
+}
+
+TEST(released_jobs_are_counted)
+{
+        const char *entry = entry_of_job();
+
+        assert_released(entry, 0); /* the claim is still there */
+        execute(RELEASE_CLAIM);
+        assert_released(entry, 1);
+        execute("DELETE FROM solid_queue_ready_executions WHERE job_id = 1;"
+                "INSERT INTO solid_queue_claimed_executions (id, job_id, process_id, created_at)"
+                " VALUES (7, 1, 6, @0)");
+        assert_released(entry, 1); /* another process has taken it */
+}
+
+/* A job that has ended, or has failed, was not released. */
+TEST_LOOP(ended_jobs_are_not_counted, 2)
+{
+        static const char *const ends[] = {FINISH_CLAIM, FAIL_CLAIM};
+        const char *entry = entry_of_job();
+
+        execute(ends[_i]);
+        assert_released(entry, 0);
+}
+
+/* Queries of two workers are two batches: each gets its own number. */
+TEST(two_workers_are_counted_by_themselves)
+{
+        static const char *const first[] = {"8:3:{\"a\""}, *const second[] = {"8:4:", "8:5:{\"a\"", "8:6:"};
+        struct answer *one = ask_released_of(first, 1), *other = ask_released_of(second, 3);
+
+        ck_assert_uint_eq(wait_for(other)->released.n, 2);
+        ck_assert_uint_eq(wait_for(one)->released.n, 1);
+}
+
 /* The count in the request is older than that in the database: nothing is written. */
 TEST(an_old_request_changes_nothing)
 {

@@ -205,6 +205,20 @@ TEST(options_of_a_command_that_prevent_supervision_are_found)
         expect("options 3");
 }
 
+TEST(jobs_that_a_drain_cut_off_are_found)
+{
+        fleet_settings.traits = &solid_queue_traits;
+        fleet_settings.command = (char *)"bin/jobs --mode async";
+        fleet.abandoned.after = 5 * USEC_PER_SEC;
+        diagnose(false);
+        expect("drain 1");
+        fleet.abandoned.jobs = 3;
+        fleet.abandoned.released = 2;
+        diagnose(false);
+        expect("drain 2");
+        fleet.abandoned.jobs = 0;
+}
+
 TEST(a_fleet_that_is_not_heard_and_workers_of_one_name_are_found)
 {
         struct worker workers[2] = {{.fleet = &fleet, .index = 1}, {.fleet = &fleet, .index = 2}},

@@ -39,6 +39,34 @@ TEST(fleets_of_one_server_share_a_connection)
         ck_assert(!world_fleet(runtime_world, "far")->redis_up);
 }
 
+#define JOBS                                                                                                 \
+        "framework=solid_queue\ncommand=/bin/true\n"                                                         \
+        "database_url=postgresql:///queue?host=/nonexistent\n"
+
+static const struct link *link_of(const char *fleet)
+{
+        return world_fleet(runtime_world, fleet)->link;
+}
+
+/* A reader of a database has the rights of the fleet's user, which another fleet's user must not get. */
+TEST(fleets_of_one_database_share_a_reader_if_they_share_user_and_group)
+{
+        web_start("[fleet:one]\n" JOBS "user=nobody\n[fleet:same]\n" JOBS "user=nobody\n"
+                  "[fleet:other]\n" JOBS "user=daemon\n[fleet:group]\n" JOBS "user=nobody\ngroup=daemon\n"
+                  "[fleet:redis]\ncommand=/bin/true\nuser=nobody\n");
+        ck_assert_uint_eq(runtime.links.n, 4);
+        ck_assert_ptr_eq(link_of("same"), link_of("one"));
+        ck_assert_str_eq(link_of("one")->reader_user, "nobody");
+        ck_assert_ptr_null(link_of("one")->reader_group);
+        ck_assert_ptr_ne(link_of("other"), link_of("one"));
+        ck_assert_str_eq(link_of("other")->reader_user, "daemon");
+        ck_assert_ptr_ne(link_of("group"), link_of("one"));
+        ck_assert_str_eq(link_of("group")->reader_group, "daemon");
+        /* A reader of a Redis has no rights, whoever the fleet's user is. */
+        ck_assert_ptr_eq(link_of("redis"), web()->link);
+        ck_assert_ptr_null(web()->link->reader_user);
+}
+
 TEST(the_connection_that_no_fleet_needs_is_closed)
 {
         web_start("[fleet:far]\ncommand=/bin/true\nredis_url=unix:///nonexistent/s\n");
@@ -91,7 +119,7 @@ TEST(the_job_of_a_worker_that_was_killed_is_put_back)
         web_start("rescue_jobs=requeue\n");
         struct worker dead = dead_worker();
 
-        rescue_begin(&runtime, web(), &dead, IDENTITY, &killed);
+        rescue_begin(&runtime, web(), &dead, IDENTITY, &killed, NULL);
         ck_assert(rescues_delay_exit(&runtime, clock_now(CLOCK_MONOTONIC)));
         runtime_wakeup.pass.unsaved = false;
         run_until(!runtime.rescues);
@@ -109,7 +137,7 @@ TEST(one_that_only_the_state_reports_of_is_followed_up)
         struct worker dead = dead_worker();
 
         dead.fleet = NULL;
-        rescue_begin(&runtime, web(), &dead, IDENTITY, &killed);
+        rescue_begin(&runtime, web(), &dead, IDENTITY, &killed, NULL);
         run_until(!runtime.rescues);
         ck_assert(runtime_event(EVENT_JOB_RESCUED));
 }
@@ -121,9 +149,9 @@ TEST(a_worker_that_ended_well_and_one_of_no_known_identity_are_not_followed_up)
         web_start("rescue_jobs=requeue\n");
         struct worker dead = dead_worker();
 
-        rescue_begin(&runtime, web(), &dead, IDENTITY, &well);
+        rescue_begin(&runtime, web(), &dead, IDENTITY, &well, NULL);
         ck_assert_ptr_null(runtime.rescues);
-        rescue_begin(&runtime, web(), &dead, NULL, &killed);
+        rescue_begin(&runtime, web(), &dead, NULL, &killed, NULL);
         ck_assert_ptr_null(runtime.rescues);
 }
 
@@ -132,7 +160,7 @@ TEST(what_cannot_be_read_now_is_tried_again)
         web_start("rescue_jobs=requeue\n");
         struct worker dead = dead_worker();
 
-        rescue_begin(&runtime, web(), &dead, IDENTITY, &killed);
+        rescue_begin(&runtime, web(), &dead, IDENTITY, &killed, NULL);
         server_kill();
         run_until(!web_is_up());
         server_start(0, NULL, NULL);
@@ -150,7 +178,7 @@ TEST_LOOP(a_rescue_ends_with_the_runtime_whatever_is_under_way, 3)
         web_start("rescue_jobs=requeue\n");
         struct worker dead = dead_worker();
 
-        rescue_begin(&runtime, web(), &dead, IDENTITY, &killed);
+        rescue_begin(&runtime, web(), &dead, IDENTITY, &killed, NULL);
         while (_i > 0 && server_calls(under_way[_i - 1]) == 0)
                 ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
         ck_assert_ptr_nonnull(runtime.rescues);

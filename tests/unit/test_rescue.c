@@ -153,8 +153,10 @@ TEST(what_becomes_of_a_job_in_a_database)
         golden_add("over rescue_limit", test_event(&t, EVENT_JOB_PARKED)->text);
         struct worker dead = *worker;
         dead.orders.quiet_at = 1;
-        rescue_observe_abandoned(t.fleet, &dead, &KNOWN(1), 2, 1 + 5 * USEC_PER_SEC);
+        rescue_observe_abandoned(t.fleet, &dead, &KNOWN(1), 2, 0, 1 + 5 * USEC_PER_SEC);
         golden_add("abandoned", test_event(&t, EVENT_DRAIN_ABANDONED)->text);
+        rescue_observe_abandoned(t.fleet, &dead, &UNKNOWN, 1, 2, 1 + 5 * USEC_PER_SEC);
+        golden_add("released", test_event(&t, EVENT_DRAIN_ABANDONED)->text);
         rescue_observe_failed(t.fleet, worker, ERROR_REPORT("permission denied"));
         golden_add("refused", test_event(&t, EVENT_RESCUE_FAILED)->text);
         golden_end("describe", "jobs of a dead worker of Solid Queue");
@@ -167,23 +169,27 @@ TEST(a_worker_that_does_not_wait_for_its_jobs_is_reported)
         const usec_t asked_at = 100 * USEC_PER_SEC, died_at = 105 * USEC_PER_SEC;
 
         t.fleet_settings.traits = &solid_queue_traits;
-        rescue_observe_abandoned(t.fleet, &dead, &clean, 2, died_at);
+        rescue_observe_abandoned(t.fleet, &dead, &clean, 2, 1, died_at);
         dead.orders.quiet_at = asked_at;
-        rescue_observe_abandoned(t.fleet, &dead, &killed, 2, died_at);
-        rescue_observe_abandoned(t.fleet, &dead, &unknown, 2, died_at);
-        rescue_observe_abandoned(t.fleet, &dead, &clean, 0, died_at);
+        rescue_observe_abandoned(t.fleet, &dead, &killed, 2, 0, died_at);
+        rescue_observe_abandoned(t.fleet, &dead, &unknown, 2, 0, died_at);
+        rescue_observe_abandoned(t.fleet, &dead, &clean, 0, 0, died_at);
         dead.orders.killed_at = asked_at + 1;
-        rescue_observe_abandoned(t.fleet, &dead, &clean, 2, died_at);
+        rescue_observe_abandoned(t.fleet, &dead, &clean, 2, 1, died_at);
         dead.orders.killed_at = 0;
         ck_assert_uint_eq(test_events(&t, EVENT_DRAIN_ABANDONED), 0);
-        rescue_observe_abandoned(t.fleet, &dead, &clean, 2, died_at + 1);
-        rescue_observe_abandoned(t.fleet, &dead, &clean, 1, died_at);
+        rescue_observe_abandoned(t.fleet, &dead, &clean, 2, 0, died_at + 1);
+        rescue_observe_abandoned(t.fleet, &dead, &clean, 0, 1, died_at);
         ck_assert_uint_eq(test_events(&t, EVENT_DRAIN_ABANDONED), 2);
         ck_assert_uint_eq(t.fleet->abandoned.jobs, 3);
+        ck_assert_uint_eq(t.fleet->abandoned.released, 1);
         ck_assert_uint_eq(t.fleet->abandoned.after, died_at - asked_at);
+        /* A killed worker releases nothing: released jobs count, left ones do not. */
+        rescue_observe_abandoned(t.fleet, &dead, &unknown, 2, 4, died_at);
+        ck_assert_uint_eq(t.fleet->abandoned.jobs, 7);
         t.fleet_settings.traits = &sidekiq_traits;
-        rescue_observe_abandoned(t.fleet, &dead, &clean, 2, died_at);
-        ck_assert_uint_eq(test_events(&t, EVENT_DRAIN_ABANDONED), 2);
+        rescue_observe_abandoned(t.fleet, &dead, &clean, 2, 1, died_at);
+        ck_assert_uint_eq(test_events(&t, EVENT_DRAIN_ABANDONED), 3);
 }
 
 TEST(private_queues_are_reported_of_once)

@@ -134,6 +134,31 @@ TEST(a_race_has_one_winner)
         ck_assert_uint_eq(ready + failed, RACES);
 }
 
+/* Another host removes the supervisor's row in the middle of the rescue: the job is made ready, and does not
+ * stay claimed beside that. */
+TEST(a_supervisor_that_vanishes_leaves_no_job_claimed_and_ready)
+{
+        const char *entry = entry_of_job();
+        PGconn *connection = PQconnectdb(postgresql_url);
+        pthread_t thread;
+
+        PQclear(PQexec(connection, "BEGIN"));
+        /* The rescue waits for this when it counts. */
+        PGresult *result = PQexec(connection, "UPDATE solid_queue_jobs SET priority = priority WHERE id = 1;"
+                                              " DELETE FROM solid_queue_processes WHERE id = 1");
+        ck_assert_msg(PQresultStatus(result) == PGRES_COMMAND_OK, "%s", PQerrorMessage(connection));
+        PQclear(result);
+        struct answer *requeue = ask_requeue_of(UNIT, WORKER, entry, true, 2);
+        ck_assert_int_eq(pthread_create(&thread, NULL, commit_later, connection), 0);
+        assert_rescue(requeue, RESCUE_REQUEUED, 1);
+        ck_assert_int_eq(pthread_join(thread, NULL), 0);
+        PQfinish(connection);
+        assert_value("SELECT count(*) FROM solid_queue_claimed_executions WHERE job_id = 1", "0");
+        assert_value("SELECT count(*) FROM solid_queue_ready_executions WHERE job_id = 1", "1");
+        assert_value("SELECT arguments FROM solid_queue_jobs WHERE id = 1",
+                     "{\"sqmgr_rescues\":1,\"job_class\":\"ReportJob\",\"arguments\":[1]}");
+}
+
 /* Two hosts, or a repeated request, at once: one of them puts the job back. */
 TEST(two_rescues_put_a_job_back_once)
 {

@@ -13,6 +13,9 @@
 #include "settings/limits.h"
 #include <string.h>
 
+/* Entries are bounded: the reader may send long ones. The ids are in the first 42 bytes. */
+#define ENTRY_KEPT_MAX 64
+
 static bool was_reported(char *const *reported, const char *jid)
 {
         for (; reported && *reported; reported++)
@@ -60,6 +63,35 @@ static void report_long_jobs(struct process *process, const struct job_list *lis
         process->long_jobs = reported;
 }
 
+bool running_jobs_may_be_cut_off(const struct worker *worker)
+{
+        return worker->fleet->settings->traits->drain_remedy &&
+               (worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING);
+}
+
+/* Keeps the entries of a reading. A reading that began before the drain has none. Of a later one with fewer
+ * jobs, the others have ended or were released: the list before it has them all. */
+static void keep_entries(struct process *process, const struct job_list *list)
+{
+        size_t n = MIN(list->n_jobs, (size_t)QUERY_RELEASED_MAX);
+
+        if (!running_jobs_may_be_cut_off(process->worker) || (n > 0 && !list->jobs[0].entry))
+                return;
+        for (size_t i = 0; process->drained_jobs && process->drained_jobs[i]; i++)
+                if (i == n)
+                        return;
+        char **entries = calloc(n + 1, sizeof(*entries));
+        if (!entries)
+                return;
+        for (size_t i = 0; i < n; i++) {
+                entries[i] = strndup(list->jobs[i].entry, ENTRY_KEPT_MAX);
+                if (!entries[i])
+                        break;
+        }
+        argv_free(process->drained_jobs);
+        process->drained_jobs = entries;
+}
+
 static void on_running_jobs(struct job_list *lists, const struct error_report *error, void *userdata)
 {
         struct process *process = userdata;
@@ -75,6 +107,7 @@ static void on_running_jobs(struct job_list *lists, const struct error_report *e
                 wakeup_arm(process->runtime->wakeup);
         }
         report_long_jobs(process, &lists[0], realtime);
+        keep_entries(process, &lists[0]);
 }
 
 /* Errors are ignored: nothing is reported, and periodic readings are repeated later. */
@@ -82,7 +115,8 @@ static void read_list(struct worker *worker, bool culprits)
 {
         struct process *process = worker->handle;
         const char *identity = process_identity(process);
-        const struct running_jobs_request request = {.identities = &identity, .n = 1};
+        const struct running_jobs_request request = {
+                .identities = &identity, .n = 1, .with_entries = running_jobs_may_be_cut_off(worker)};
 
         process->running_jobs_culprits = culprits;
         if (identity)
@@ -110,7 +144,12 @@ void running_jobs_tick(const struct world *world)
                         const struct process *process = worker->handle;
 
                         /* A reading in progress may be older than the awaited heartbeat. */
-                        if (process && process->slot && !process->running_jobs && culprits_take(worker))
+                        if (!process || !process->slot || process->running_jobs)
+                                continue;
+                        if (culprits_take(worker))
                                 read_list(worker, true);
+                        else if (running_jobs_may_be_cut_off(worker) && !process->drained_jobs &&
+                                 worker->heartbeat.busy > 0)
+                                read_list(worker, false);
                 }
 }

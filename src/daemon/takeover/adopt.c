@@ -95,7 +95,8 @@ static int adopt_known(struct search *search, struct fleet *fleet, struct worker
         if (worker->state != WORKER_GONE && worker->orders.unconfirmed)
                 observe_unconfirmed(worker, execute_stop_signal(worker));
         if (!heartbeat && known->process.heartbeat_pid != 0 && identity[0] != '\0')
-                rescue_begin(search->runtime, fleet, known, identity, &(struct exit_status){.known = false});
+                rescue_begin(search->runtime, fleet, known, identity, &(struct exit_status){.known = false},
+                             NULL);
         if (worker->state == WORKER_GONE) {
                 ledger_end(&search->runtime->ledger.ledger, start ? start->number : 0);
                 after_exit_begin(search->runtime, worker, &(struct exit_status){.known = false});
@@ -214,8 +215,8 @@ static int continue_state(struct search *search, struct settings *settings, cons
                 struct fleet *fleet = world_fleet(runtime->world, dead->fleet);
 
                 if (fleet && dead->worker.identity[0] != '\0')
-                        rescue_begin(runtime, fleet, &dead->worker.worker, dead->worker.identity,
-                                     &dead->exit);
+                        rescue_begin(runtime, fleet, &dead->worker.worker, dead->worker.identity, &dead->exit,
+                                     NULL);
         }
         return 0;
 }

@@ -72,13 +72,13 @@ static void begin_rescue_of_siblings(const struct process *process)
 
                 other.process.heartbeat_start =
                         proc_open(other.process.heartbeat_pid, &proc) >= 0 ? proc_start_time(proc) : 0;
-                rescue_begin(process->runtime, other.fleet, &other, identity, &unknown);
+                rescue_begin(process->runtime, other.fleet, &other, identity, &unknown, NULL);
                 free(identity);
         }
 }
 
 /* exit is of the main process, which may not be the one that ran the jobs. */
-static void begin_rescue(const struct process *process, const struct exit_status *exit)
+static void begin_rescue(struct process *process, const struct exit_status *exit)
 {
         const struct exit_status unknown = {.known = false};
         const struct worker *worker = process->worker;
@@ -86,7 +86,8 @@ static void begin_rescue(const struct process *process, const struct exit_status
         if (process_is_watched(process))
                 begin_rescue_of_siblings(process);
         rescue_begin(process->runtime, worker->fleet, worker, process_identity(process),
-                     worker->process.heartbeat_pid == worker->process.pid ? exit : &unknown);
+                     worker->process.heartbeat_pid == worker->process.pid ? exit : &unknown,
+                     TAKE_PTR(process->drained_jobs));
 }
 
 /* Reaps the main process. The exit status is not known if the process is not our child, for example when

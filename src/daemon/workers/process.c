@@ -121,6 +121,7 @@ void process_free(struct process *process)
                 return;
         running_jobs_cancel(process->running_jobs);
         argv_free(process->long_jobs);
+        argv_free(process->drained_jobs);
         if (process->slot)
                 heartbeats_remove(process->slot);
         orphan_search_free(process->orphan_search);

@@ -36,6 +36,9 @@ struct process {
         struct running_jobs *running_jobs; /* reading in progress, see running_jobs.h; NULL: none */
         bool running_jobs_culprits;        /* the reading is for a worker over a memory limit */
         char **long_jobs;                  /* job ids already reported; NULL-terminated; NULL: none */
+        /* Entries of the jobs that it ran at the last reading while it drains; NULL-terminated; NULL: none.
+         * Kept if running_jobs_may_be_cut_off(). */
+        char **drained_jobs;
 };
 
 /* Takes ownership of main and report_fd in all cases. Returns 0 or -errno; worker->handle stays NULL only

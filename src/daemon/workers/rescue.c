@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Follows up the death of a worker. */
 #include "daemon/workers/rescue.h"
+#include "base/argv.h"
 #include "continuity/state.h"
 #include "daemon/runtime/link_queries.h"
 #include "daemon/runtime/proc_evidence.h"
@@ -24,7 +25,7 @@ struct rescue {
                 dead;
         struct runtime *runtime;
         char how[128];
-        bool counted;  /* the jobs that the worker has left were counted */
+        bool counted;  /* the jobs that the worker has left or released were counted */
         bool judged;   /* the check for an OOM kill is done */
         bool culprits; /* OOM kill with job classes yet to be reported */
         usec_t died_at;
@@ -33,6 +34,7 @@ struct rescue {
         struct reader *reader;             /* NULL: no query in progress */
         struct job_list jobs;
         size_t next_job;           /* the job that the query is about */
+        char **drained_jobs;       /* see struct process; NULL: none, or counted */
         struct error_report error; /* why the last attempt failed at a job */
 };
 
@@ -47,6 +49,7 @@ static void rescue_free(struct rescue *rescue)
         if (rescue->reader)
                 reader_forget(rescue->reader, rescue);
         job_list_clear(&rescue->jobs);
+        argv_free(rescue->drained_jobs);
         free(dead->worker.identity);
         free(dead->fleet);
         free(rescue);
@@ -89,7 +92,7 @@ static struct fleet *find_fleet(struct rescue *rescue)
         struct fleet *fleet = world_fleet(rescue->runtime->world, rescue->dead.fleet);
 
         if (fleet && fleet->link && fleet->settings->traits->can_rescue &&
-            (rescue->culprits || !is_off(fleet)))
+            (rescue->culprits || rescue->drained_jobs || !is_off(fleet)))
                 return fleet;
         rescue_free(rescue);
         return NULL;
@@ -173,27 +176,17 @@ static void on_requeued(struct answer *answer, void *userdata)
         ask_next(rescue);
 }
 
-static void on_running_jobs(struct job_list *lists, const struct error_report *error, void *userdata)
+/* n_released: how many jobs the worker has released, unless they are counted already. */
+static void begin_requeuing(struct rescue *rescue, struct fleet *fleet, size_t n_released)
 {
-        struct rescue *rescue = userdata;
         const struct worker *worker = &rescue->dead.worker.worker;
 
-        rescue->running_jobs = NULL;
-        if (error) {
-                try_again(rescue, error);
-                return;
-        }
-        struct fleet *fleet = find_fleet(rescue);
-        if (!fleet)
-                return;
-        rescue->jobs = lists[0];
-        lists[0] = (struct job_list){0};
-        rescue->next_job = 0;
         if (!rescue->counted)
                 rescue_observe_abandoned(fleet, worker, &rescue->dead.exit,
-                                         rescue->jobs.n_jobs + job_list_unknown(&rescue->jobs),
+                                         rescue->jobs.n_jobs + job_list_unknown(&rescue->jobs), n_released,
                                          rescue->died_at);
         rescue->counted = true;
+        rescue->drained_jobs = argv_free(rescue->drained_jobs);
         if (rescue->culprits)
                 culprits_observe(fleet, worker, CULPRITS_OOM, &rescue->jobs, rescue->died_at);
         rescue->culprits = false;
@@ -207,6 +200,57 @@ static void on_running_jobs(struct job_list *lists, const struct error_report *e
                 rescue_observe_failed(fleet, worker, &rescue->error);
         rescue->error = (struct error_report){0};
         ask_next(rescue);
+}
+
+static void on_released(struct answer *answer, void *userdata)
+{
+        struct rescue *rescue = userdata;
+
+        rescue->reader = NULL;
+        if (answer->status != ANSWER_OK) {
+                try_again(rescue, &answer->error);
+                return;
+        }
+        struct fleet *fleet = find_fleet(rescue);
+        if (fleet)
+                begin_requeuing(rescue, fleet, answer->released.n);
+}
+
+/* Asks how many of the jobs that the worker ran were released. Jobs that are put back later do not count. */
+static void ask_released(struct rescue *rescue, struct fleet *fleet)
+{
+        struct field texts[QUERY_RELEASED_MAX];
+        struct query query = {.kind = QUERY_RELEASED, .texts = texts};
+
+        for (char **job = rescue->drained_jobs; job && *job && query.n_texts < QUERY_RELEASED_MAX; job++)
+                texts[query.n_texts++] = (struct field)QUERY_TEXT(*job);
+        if (query.n_texts == 0) {
+                begin_requeuing(rescue, fleet, 0);
+                return;
+        }
+        int r = reader_ask(fleet->link->reader, &query, on_released, rescue);
+        if (r < 0)
+                try_again_errno(rescue, r);
+        else
+                rescue->reader = fleet->link->reader;
+}
+
+static void on_running_jobs(struct job_list *lists, const struct error_report *error, void *userdata)
+{
+        struct rescue *rescue = userdata;
+
+        rescue->running_jobs = NULL;
+        if (error) {
+                try_again(rescue, error);
+                return;
+        }
+        struct fleet *fleet = find_fleet(rescue);
+        if (!fleet)
+                return;
+        rescue->jobs = lists[0];
+        lists[0] = (struct job_list){0};
+        rescue->next_job = 0;
+        ask_released(rescue, fleet);
 }
 
 /* Decides whether the death was an OOM kill. Reads the kernel's count first: the last poll may be older than
@@ -262,8 +306,9 @@ static void report_shortage(const struct worker *worker)
 }
 
 void rescue_begin(struct runtime *runtime, struct fleet *fleet, const struct worker *worker,
-                  const char *identity, const struct exit_status *exit)
+                  const char *identity, const struct exit_status *exit, char **drained_jobs)
 {
+        _cleanup_argv_ char **drained = drained_jobs;
         struct worker dead = *worker;
 
         dead.fleet = fleet; /* a worker from the state has no fleet */
@@ -275,6 +320,7 @@ void rescue_begin(struct runtime *runtime, struct fleet *fleet, const struct wor
                 return;
         }
         rescue->runtime = runtime;
+        rescue->drained_jobs = TAKE_PTR(drained);
         rescue->dead.next = runtime->rescues;
         runtime->rescues = &rescue->dead;
         rescue->dead.worker.worker = dead;

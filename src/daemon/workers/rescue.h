@@ -9,9 +9,10 @@ struct exit_status; /* model/exit_status.h */
 
 /* Starts a rescue for rescue_jobs and for OOM kills, if jobs were cut off. The process that sent heartbeats
  * for worker under identity is dead. Does nothing if identity is NULL (not known). Copies worker, as it was
- * before the exit; fleet replaces worker->fleet. exit is how that process ended, as far as known. */
+ * before the exit; fleet replaces worker->fleet. exit is how that process ended, as far as known.
+ * drained_jobs: see struct process; NULL: none; taken over. */
 void rescue_begin(struct runtime *runtime, struct fleet *fleet, const struct worker *worker,
-                  const char *identity, const struct exit_status *exit);
+                  const char *identity, const struct exit_status *exit, char **drained_jobs);
 /* True if sqmgr should wait for a rescue before it ends. */
 bool rescues_delay_exit(const struct runtime *runtime, usec_t now);
 /* True if a rescue still needs a fleet that is no longer configured. */

@@ -115,7 +115,15 @@ static const char diagnosis[] =
         " WHERE w.hostname = $1 AND CAST(w.pid AS text) = $2 AND CAST(s.id AS text) = $3"                    \
         " AND s.hostname = w.hostname AND s.pid = w.pid AND CAST(w.id AS text) = $4"                         \
         " AND c.id = CAST($5 AS bigint) AND c.job_id = CAST($6 AS bigint)"
-#define AS_IT_WAS " AND substr(j.arguments, 1, length($7)) = $7"
+
+/* A job keeps its id when its claim is released (claimed_execution.rb:75), and gets another claim when it is
+ * taken. A retry is another job. */
+static const char released[] =
+        "SELECT count(*) FROM json_array_elements(CAST($1 AS json)) ran(job)"
+        " WHERE EXISTS (SELECT 1 FROM solid_queue_ready_executions r"
+        "  WHERE r.job_id = CAST(ran.job->>1 AS bigint))"
+        " OR EXISTS (SELECT 1 FROM solid_queue_claimed_executions c"
+        "  WHERE c.job_id = CAST(ran.job->>1 AS bigint) AND c.id <> CAST(ran.job->>0 AS bigint))";
 
 static const char probe[] =
         "SELECT (SELECT count(*) FROM (SELECT id FROM solid_queue_processes LIMIT 1) a),"
@@ -126,22 +134,26 @@ static const char probe[] =
 
 static const char look[] = "SELECT CASE WHEN substr(j.arguments, 1, length($7)) = $7 THEN 1 ELSE 0 END" CLAIM;
 
-static const char lock[] =
-        "SELECT CASE WHEN substr(j.arguments, 1, length($7)) = $7 THEN 1 ELSE 0 END" CLAIM " FOR UPDATE OF c";
-
-static const char make_ready[] =
-        "INSERT INTO solid_queue_ready_executions (job_id, queue_name, priority, created_at)"
-        " SELECT j.id, j.queue_name, j.priority, now()" CLAIM AS_IT_WAS " ON CONFLICT DO NOTHING";
-
-static const char count_rescue[] =
-        "UPDATE solid_queue_jobs SET arguments = $8 || substr(arguments, length($7) + 1)"
-        " WHERE id IN (SELECT j.id" CLAIM AS_IT_WAS ")";
-
-/* The arguments have changed by now. */
-static const char release[] = "DELETE FROM solid_queue_claimed_executions WHERE id IN (SELECT c.id" CLAIM
-                              " AND substr(j.arguments, 1, length($8)) = $8 AND $7 <> $8)"
-                              " AND job_id IN (SELECT r.job_id FROM solid_queue_ready_executions r"
-                              "  WHERE r.job_id = CAST($6 AS bigint))";
+/* One statement sees one state of the tables: a process that another host removes meanwhile cannot leave a
+ * job both claimed and ready. */
+static const char rescue[] =
+        "WITH claim AS MATERIALIZED ("
+        "  SELECT c.id, c.job_id, j.queue_name, j.priority,"
+        "  substr(j.arguments, 1, length($7)) = $7 AND $7 <> $8 AS as_it_was" CLAIM " FOR UPDATE OF c"
+        " ), rescued AS MATERIALIZED (SELECT * FROM claim WHERE as_it_was"
+        " ), made_ready AS ("
+        "  INSERT INTO solid_queue_ready_executions (job_id, queue_name, priority, created_at)"
+        "  SELECT r.job_id, r.queue_name, r.priority, now() FROM rescued r ON CONFLICT DO NOTHING"
+        "  RETURNING job_id"
+        " ), counted AS ("
+        "  UPDATE solid_queue_jobs SET arguments = $8 || substr(arguments, length($7) + 1)"
+        "  WHERE id IN (SELECT r.job_id FROM rescued r)"
+        " ), released AS ("
+        "  DELETE FROM solid_queue_claimed_executions WHERE id IN (SELECT r.id FROM rescued r"
+        "   WHERE r.job_id IN (SELECT m.job_id FROM made_ready m) OR r.job_id IN"
+        "   (SELECT e.job_id FROM solid_queue_ready_executions e WHERE e.job_id = CAST($6 AS bigint)))"
+        " )"
+        " SELECT CASE WHEN as_it_was THEN 1 ELSE 0 END FROM claim";
 
 const struct database_texts solid_queue_postgresql = {
         .begin = "SELECT set_config('TimeZone', 'UTC', true), set_config('jit', 'off', true)",
@@ -153,13 +165,8 @@ const struct database_texts solid_queue_postgresql = {
                         [DATABASE_QUEUES] = queues,
                         [DATABASE_COUNTS] = counts,
                         [DATABASE_DIAGNOSIS] = diagnosis,
+                        [DATABASE_RELEASED] = released,
                 },
         .look = look,
-        .rescue =
-                {
-                        [DATABASE_RESCUE_LOCK] = lock,
-                        [DATABASE_RESCUE_READY] = make_ready,
-                        [DATABASE_RESCUE_COUNT] = count_rescue,
-                        [DATABASE_RESCUE_RELEASE] = release,
-                },
+        .rescue = {[DATABASE_RESCUE_LOCK] = rescue},
 };

@@ -80,6 +80,13 @@ static const char diagnosis[] =
         " AND c.id = CAST($5 AS integer) AND c.job_id = CAST($6 AS integer)"
 #define AS_IT_WAS " AND substr(j.arguments, 1, length($7)) = $7"
 
+static const char released[] = "SELECT count(*) FROM json_each($1) ran"
+                               " WHERE EXISTS (SELECT 1 FROM solid_queue_ready_executions r"
+                               "  WHERE r.job_id = CAST(json_extract(ran.value, '$[1]') AS integer))"
+                               " OR EXISTS (SELECT 1 FROM solid_queue_claimed_executions c"
+                               "  WHERE c.job_id = CAST(json_extract(ran.value, '$[1]') AS integer)"
+                               "  AND c.id <> CAST(json_extract(ran.value, '$[0]') AS integer))";
+
 static const char probe[] =
         "SELECT (SELECT count(*) FROM (SELECT id FROM solid_queue_processes LIMIT 1) a),"
         " (SELECT count(*) FROM (SELECT id FROM solid_queue_claimed_executions LIMIT 1) b),"
@@ -113,6 +120,7 @@ const struct database_texts solid_queue_sqlite = {
                         [DATABASE_QUEUES] = queues,
                         [DATABASE_COUNTS] = counts,
                         [DATABASE_DIAGNOSIS] = diagnosis,
+                        [DATABASE_RELEASED] = released,
                 },
         .look = look,
         .rescue =
