@@ -29,20 +29,15 @@ claims_are() { [ "$(claims)" = "$1" ]; }
 waiting() { sql 'select count(*) from solid_queue_ready_executions'; }
 failed_jobs() { sql 'select count(*) from solid_queue_failed_executions'; }
 
-# What docs/solid_queue.md says that sqmgr needs: to read, and to put jobs back.
-read_grants='grant select on solid_queue_processes, solid_queue_claimed_executions, solid_queue_jobs,
-        solid_queue_ready_executions, solid_queue_scheduled_executions, solid_queue_failed_executions,
-        solid_queue_pauses to watcher'
-rescue_grants='grant insert on solid_queue_ready_executions to watcher;
-        grant usage on sequence solid_queue_ready_executions_id_seq to watcher;
-        grant update, delete on solid_queue_claimed_executions to watcher;
-        grant update (arguments) on solid_queue_jobs to watcher'
+# The grants of docs/solid-queue.md, to read and to put jobs back; for the role `watcher`.
+documented_grants() { awk '/^GRANT /, /;$/' "$top/docs/solid-queue.md" | sed 's/ TO sqmgr;/ TO watcher;/'; }
+read_grants() { documented_grants | sed '/;$/q'; }
 
 @test "solid_queue: workers are found, jobs and queues are shown, and a role that may only read suffices" {
         start_database
         # A password counts for this role alone.
         sql "create role watcher login password 'hidden-password'"
-        sql "$read_grants"
+        sql "$(read_grants)"
         sed -i '1i local all watcher scram-sha-256\nhost all watcher 127.0.0.0/8 scram-sha-256\nhost all postgres 127.0.0.0/8 trust' "$folder/pg/data/pg_hba.conf"
         sql 'select pg_reload_conf()'
         (umask 077 && echo "postgresql://watcher:hidden-password@$postgresql_address/queue?application_name=hidden-name" >"$folder/url")
@@ -58,6 +53,7 @@ rescue_grants='grant insert on solid_queue_ready_executions to watcher;
         # Arguments are not shown.
         sqmgrctl jobs --json | not grep -F "$folder/release"
         wait_until 20 queue_is default '.size == 4 and .latency_seconds > 0'
+        has_finding '.text | contains("1 paused queue of Solid Queue")'
         run -0 sqmgrctl why default/1
         [[ $output == *active* ]]
         sqmgrctl metrics | grep -q '^sqmgr_queue_jobs{.*queue="default"'
@@ -118,7 +114,7 @@ rescue_grants='grant insert on solid_queue_ready_executions to watcher;
 @test "solid_queue: rescue: the job of a killed worker runs again, until it has killed rescue_limit workers" {
         start_database
         sql "create role watcher login"
-        sql "$read_grants; $rescue_grants"
+        sql "$(documented_grants)"
         echo "postgresql:///queue?host=$PGHOST&user=watcher" >"$folder/url"
         url_file=$folder/url database_fleet 1 'rescue_jobs = requeue' 'rescue_limit = 1' 'backoff_max = 1s'
         rows() { sql "select count(*) from solid_queue_processes where pid = $1"; } # PID
