@@ -191,8 +191,9 @@ int database_questions_run(struct database_questions *questions, struct database
                 parameters[i][0] = arrays[i];
                 parameters[i][1] = questions->all_queues ? OTHER_QUEUES : "0";
                 questions->order[n] = i;
-                statements[n++] = (struct database_statement){
+                statements[n] = (struct database_statement){
                         .sql = texts->questions[i], .parameters = parameters[i], .n = n_parameters[i]};
+                n++;
         }
         if (r >= 0)
                 r = database_run(database, statements, n, false, ops, userdata);

@@ -9,6 +9,14 @@
 
 enum { TEXT_IDENTITY, TEXT_THREAD, TEXT_ENTRY };
 
+/* Adds a statement with the first parameters. */
+static void add(struct database_statement *statements, size_t *n, const char *sql,
+                const char *const *parameters, size_t n_parameters)
+{
+        statements[*n] = (struct database_statement){.sql = sql, .parameters = parameters, .n = n_parameters};
+        ++*n;
+}
+
 int database_rescue_run(struct database_rescue_work *work, struct ask *ask,
                         const struct database_batch_ops *ops, void *userdata)
 {
@@ -45,18 +53,14 @@ int database_rescue_run(struct database_rescue_work *work, struct ask *ask,
                 statements[n++] = (struct database_statement){.sql = texts->begin};
         work->check = n;
         if (!work->writes)
-                statements[n++] = (struct database_statement){
-                        .sql = texts->check, .parameters = parameters, .n = DATABASE_RESCUE_NEW};
+                add(statements, &n, texts->check, parameters, DATABASE_RESCUE_NEW);
         bool is_single = !texts->rescue[DATABASE_RESCUE_READY];
         for (enum database_rescue_step i = 0; work->writes && i < _DATABASE_RESCUE_STEP_MAX; i++)
                 if (texts->rescue[i])
-                        statements[n++] = (struct database_statement){
-                                .sql = texts->rescue[i],
-                                .parameters = parameters,
-                                .n = is_single || i == DATABASE_RESCUE_COUNT || i == DATABASE_RESCUE_RELEASE
-                                             ? _DATABASE_RESCUE_PARAMETER_MAX
-                                             : DATABASE_RESCUE_NEW,
-                        };
+                        add(statements, &n, texts->rescue[i], parameters,
+                            is_single || i == DATABASE_RESCUE_COUNT || i == DATABASE_RESCUE_RELEASE
+                                    ? _DATABASE_RESCUE_PARAMETER_MAX
+                                    : DATABASE_RESCUE_NEW);
         return database_run(work->database, statements, n, work->writes, ops, userdata);
 }
 
