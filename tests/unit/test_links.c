@@ -54,7 +54,7 @@ static const struct {
 TEST_LOOP(a_reader_has_a_fleets_user_only_if_its_url_needs_one, ELEMENTSOF(readers))
 {
         const char *url = readers[_i].url;
-        char text[1024];
+        char text[800];
 
         snprintf(text, sizeof(text), FLEET FLEET FLEET, "a", url, "nobody", "b", url, "daemon", "c", url,
                  "nobody");
