@@ -120,7 +120,7 @@ struct worker;
           "the workers run as root, because the fleet has no user", \
           "Set user to that of the application", NULL) \
         X(FRAMEWORK_UNTRIED, "framework-untried", NOTICE, \
-          "this version was tested with a stand-in for the framework only", \
+          "the tests use a stand-in for the framework, which itself was run by hand only", \
           "Try a restart under load, and the death of a worker, before you rely on it", NULL) \
         X(ENVIRONMENT_HOST_NAME, "environment-host-name", WARNING, \
           "environment gives the workers another host name than sqmgr uses: heartbeats cannot be matched", \

@@ -210,9 +210,9 @@ static void find_in_settings(const struct search *search)
 
         if (search->facts->is_root && !settings->user)
                 ADD(search, PROBLEM_RUNS_AS_ROOT, 0, "workers run as root");
-        if (traits->untried)
+        if (traits->stand_in)
                 ADD(search, PROBLEM_FRAMEWORK_UNTRIED, 0,
-                    "framework '%s' was tested with a stand-in only, not with %s itself", traits->name,
+                    "framework '%s' is tested with a stand-in; %s itself was run by hand only", traits->name,
                     traits->title);
         FLEET_FOREACH_WORKER(search->fleet, worker)
                 timeout = MAX(timeout, worker->process.shutdown_usec);

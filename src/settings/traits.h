@@ -31,7 +31,7 @@ struct traits {
         const char *name;  /* in the ini file */
         const char *title; /* in messages */
         unsigned id;       /* stored in state files: never changed, never reused */
-        bool untried;      /* derived from reading the framework's source; no test runs the real framework */
+        bool stand_in;     /* the tests use a stand-in; the real framework was run by hand only */
 
         /* Quieting ends the worker: the stop signal is sent once, in place of a quiet signal. The worker's
          * exit proves that it runs no job. */

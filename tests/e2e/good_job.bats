@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # Framework good_job with PostgreSQL, and a stand-in for GoodJob (database/good_job_standin.rb). With SQMGR_LONG=1:
-# autoscaling, and 200 jobs of 1 to 30 s through restarts, kills and a restart of the database.
+# a database that fails, preloading, autoscaling, and 200 jobs of 1 to 30 s through restarts, kills and a restart of the database.
 # seconds: 60
 # promises: P1 P2 P5
 # shellcheck disable=SC1091,SC2030,SC2031,SC2034,SC2046,SC2086
@@ -96,6 +96,7 @@ running_are() { [ "$(running)" = "$1" ]; }
 }
 
 @test "good_job: a database that is frozen, and one that is killed and restarted: nothing is signaled" {
+        [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes half a minute'
         job_fleet 2
         workers=$(worker_pids)
         send 4 Hold "$folder/release"
@@ -124,6 +125,7 @@ running_are() { [ "$(running)" = "$1" ]; }
 }
 
 @test "good_job: preload: workers are forked from a template, run jobs, and are replaced" {
+        [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes half a minute'
         job_fleet 2 'preload = yes'
         sqmgrctl status --json | jq -e '.fleets[0].template.pid > 0'
         old=$(worker_pids)

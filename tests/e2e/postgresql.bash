@@ -17,8 +17,13 @@ start_postgresql() {
         export PGHOST=$folder/pg/socket PGUSER=postgres PGDATABASE=postgres
         mkdir -p "$PGHOST" && chmod a+x "$folder" && chmod 755 "$folder/pg" "$PGHOST"
         [ "${#as_postgresql[@]}" = 0 ] || chown -R nobody:nogroup "$folder/pg"
-        "${as_postgresql[@]}" "$postgresql_programs/initdb" -D "$folder/pg/data" -U postgres -A trust -E UTF8 \
-                --locale=C.UTF-8 --no-sync >"$folder/postgresql.log" 2>&1 || return 1
+        if [ -d "$BATS_FILE_TMPDIR/cluster" ]; then # of an earlier test of the file
+                cp -a "$BATS_FILE_TMPDIR/cluster" "$folder/pg/data"
+        else
+                "${as_postgresql[@]}" "$postgresql_programs/initdb" -D "$folder/pg/data" -U postgres -A trust -E UTF8 \
+                        --locale=C.UTF-8 --no-sync >"$folder/postgresql.log" 2>&1 || return 1
+                cp -a "$folder/pg/data" "$BATS_FILE_TMPDIR/cluster"
+        fi
         postgresql_address=127.$((RANDOM % 254 + 1)).$((RANDOM % 254 + 1)).1
         restart_postgresql
         sql 'create database queue'

@@ -1,33 +1,14 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # Framework solid_queue with PostgreSQL, and a stand-in for Solid Queue (database/solid_queue_standin.rb). With SQMGR_LONG=1:
-# autoscaling, a hostile server and reader, and 200 jobs of 1 to 30 s through restarts, kills and a restart of the database.
-# seconds: 110
+# memory, preloading, dispatchers, autoscaling, and 200 jobs of 1 to 30 s through restarts, kills and a restart of the database.
+# seconds: 55
 # promises: P1 P2 P5
 # shellcheck disable=SC1091,SC2030,SC2031,SC2034,SC2046,SC2086
 load helpers
 . "$BATS_TEST_DIRNAME/postgresql.bash"
 . "$BATS_TEST_DIRNAME/database/fleet.bash"
-
-framework=solid_queue
-program=$solid_queue
-start_arguments='--mode async'
-
-start_database() {
-        start_postgresql
-        make_tables "$top/tests/frameworks/solid_queue/postgresql.sql"
-}
-# Heartbeats each second, and a drain without end.
-worker_environment='PROCESS_HEARTBEAT_INTERVAL=1 SHUTDOWN_TIMEOUT=3600'
-queue_fleet() { # COUNT LINE...
-        start_database
-        database_fleet "$@"
-}
-
-claims() { sql 'select count(*) from solid_queue_claimed_executions'; }
-claims_are() { [ "$(claims)" = "$1" ]; }
-waiting() { sql 'select count(*) from solid_queue_ready_executions'; }
-failed_jobs() { sql 'select count(*) from solid_queue_failed_executions'; }
+. "$BATS_TEST_DIRNAME/database/solid_queue.bash"
 
 # The grants of docs/solid-queue.md, to read and to put jobs back; for the role `watcher`.
 documented_grants() { awk '/^GRANT /, /;$/' "$top/docs/solid-queue.md" | sed 's/ TO sqmgr;/ TO watcher;/'; }
@@ -66,15 +47,21 @@ read_grants() { documented_grants | sed '/;$/q'; }
                 tr '\0' '\n' <"/proc/$pid/cmdline" | not grep -F hidden
                 tr '\0' '\n' <"/proc/$pid/environ" | not grep -F hidden
         done
+        # Nothing dispatches jobs that wait for their time, until such a process runs.
+        undispatched() { has_finding '.level == "problem" and (.text | contains("dispatcher"))'; }
+        wait_until 20 undispatched
+        launch dispatcher env "DATABASE_URL=$database_url" "RECORDS=$folder/records" $worker_environment DISPATCHER=only \
+                $program start $start_arguments
+        wait_until 30 not undispatched
         touch "$folder/release"
         wait_until 20 recorded "done" 12
         wait_until 20 fleet_is 'all(.workers[]; .busy == 0)'
         nothing_lost 12
 }
 
-@test "solid_queue: a restart with running jobs, and a memory replacement: nothing is lost" {
+@test "solid_queue: a restart with running jobs: nothing is lost" {
         worker_environment+=' THREADS=2'
-        queue_fleet 2 'memory_threshold = 200M'
+        queue_fleet 2
         old=$(worker_pids)
         send 4 Hold "$folder/release"
         wait_until 20 fleet_is 'all(.workers[]; .busy == 2)'
@@ -98,13 +85,6 @@ read_grants() { documented_grants | sed '/;$/q'; }
         touch "$folder/release"
         wait_until 60 gone "$old"
         nothing_lost 8
-        rm "$folder/release"
-
-        send 1 Leak 220 "$folder/release"
-        wait_until 60 fleet_is 'any(.workers[]; .state == "quiet" and .reason == "memory" and .busy == 1) and .active == 2'
-        touch "$folder/release"
-        wait_until 60 fleet_is '.active == 2 and (.workers | length) == 2'
-        nothing_lost 9
         [ "$(failed_jobs)" = 0 ]
         fleet_is '.crash.count == 0'
         not grep -qE 'SIGKILL|exited with status [1-9]' "$folder/sqmgr.log"
@@ -146,14 +126,13 @@ read_grants() { documented_grants | sed '/;$/q'; }
         [ "$(failed_jobs)" = 0 ]
 }
 
-# Once shutdown_timeout is over, the threads release their claims, and the process exits, whichever comes first.
 @test "solid_queue: jobs that shutdown_timeout cuts off are reported, with the remedy, and jobs that end are not" {
         worker_environment='PROCESS_HEARTBEAT_INTERVAL=1 SHUTDOWN_TIMEOUT=3600'
         queue_fleet 1 'rescue_jobs = requeue'
         send 1 Hold "$folder/first"
         wait_until 30 fleet_is '[.workers[].busy] | add == 1'
-        # The next workers have the default of 5 s.
-        sed -i 's/^SHUTDOWN_TIMEOUT=.*//' "$folder/worker.env"
+        # The next workers have the default of 5 s, and release their claims before they exit.
+        sed -i 's/^SHUTDOWN_TIMEOUT=.*/EXIT_DELAY=3/' "$folder/worker.env"
         old=$(worker_pids)
         run -0 sqmgrctl restart --wait --timeout 120s
         touch "$folder/first"
@@ -164,17 +143,29 @@ read_grants() { documented_grants | sed '/;$/q'; }
         send 2 Hold "$folder/second"
         wait_until 30 fleet_is '[.workers[].busy] | add == 2'
         sqmgrctl restart
-        wait_until 60 any_event '.event == "drain-abandoned" and (tostring | contains("in the middle of 2 jobs"))'
+        wait_until 60 any_event '.event == "drain-abandoned" and (.text | contains("2 jobs (2 run again)"))'
         event_count_is drain-abandoned 1
         wait_until 10 has_remedy
+        # The next workers exit at once: claims are released or left. Either way these jobs were cut off.
+        sed -i 's/^EXIT_DELAY=.*//' "$folder/worker.env"
         touch "$folder/second"
         wait_until 60 recorded "done" 3
+        rm "$folder/second"
+        run -0 sqmgrctl restart --wait --timeout 120s
+        send 2 Hold "$folder/second"
+        wait_until 30 fleet_is '[.workers[].busy] | add == 2'
+        sqmgrctl restart
+        wait_until 60 event_count_is drain-abandoned 2
+        sqmgrctl events --json | jq -es '[.[] | select(.event == "drain-abandoned")][1].text | contains("2 jobs")'
+        touch "$folder/second"
+        wait_until 60 recorded "done" 5
         wait_until 60 claims_are 0
-        nothing_lost 3 "$(begun_twice)"
-        [ "$(begun_twice | wc -l)" = 2 ]
+        nothing_lost 5 "$(begun_twice)"
+        [ "$(begun_twice | wc -l)" = 4 ]
 }
 
 @test "solid_queue: rescue: by default a lost job is reported, and nothing is written" {
+        [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes half a minute'
         queue_fleet 1
         send 1 Hold "$folder/release"
         wait_until 30 running_jobs_are 'length == 1'
@@ -186,93 +177,21 @@ read_grants() { documented_grants | sed '/;$/q'; }
         is_true "(select arguments not like '%sqmgr_rescues%' from solid_queue_jobs)"
 }
 
-@test "solid_queue: a database that is frozen, and one that is killed and restarted: nothing is signaled" {
-        queue_fleet 2
-        workers=$(worker_pids)
-        send 4 Hold "$folder/release"
-        wait_until 20 fleet_is '[.workers[].busy] | add == 4'
-        freeze_postgresql
-        wait_until 30 not redis_state_is connected
-        answers_at_once
-        run -0 sqmgrctl status
-        [[ $output == *PostgreSQL* ]]
-        wait_ticks 8
-        nothing_was_signaled
-        # What is ordered meanwhile waits.
-        sqmgrctl restart
-        wait_ticks 4
-        alive "$workers"
-        thaw_postgresql
-        wait_until 30 redis_state_is connected
-        wait_until 60 fleet_is '.generation == 2 and .active == 2 and .rollout.state == "done"'
-        alive "$workers"
-
-        kill_postgresql
-        wait_until 20 not redis_state_is connected
-        answers_at_once
-        wait_ticks 4
-        restart_postgresql
-        wait_until 60 redis_state_is connected
+@test "solid_queue: a worker whose job exceeds the memory threshold is replaced, and its job ends" {
+        [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes half a minute'
+        queue_fleet 2 'memory_threshold = 200M'
+        send 1 Leak 220 "$folder/release"
+        wait_until 60 fleet_is 'any(.workers[]; .state == "quiet" and .reason == "memory" and .busy == 1) and .active == 2'
         touch "$folder/release"
-        wait_until 60 recorded "done" 4
-        wait_until 60 ready 2
-        wait_until 90 fleet_is '.active == 2 and (.workers | length) == 2'
-        wait_until 60 claims_are 0
-        nothing_lost 4
+        wait_until 60 fleet_is '.active == 2 and (.workers | length) == 2'
+        nothing_lost 1
         [ "$(failed_jobs)" = 0 ]
-        not any_event '.event == "killed" or .event == "hung"'
-}
-
-@test "solid_queue: the reader is killed, frozen, and fed by a server without end: nothing is signaled" {
-        queue_fleet 2
-        workers=$(worker_pids)
-        send 4 Hold "$folder/release"
-        wait_until 20 fleet_is '[.workers[].busy] | add == 4'
-        for ((i = 0; i < 3; i++)); do
-                victim=$(database_reader)
-                kill -KILL "$victim"
-                answers_at_once
-                wait_until 10 another_reader_than "$victim"
-                wait_until 10 redis_state_is connected
-        done
-        victim=$(database_reader)
-        kill -STOP "$victim"
-        wait_until 40 another_reader_than "$victim"
-        wait_until 10 redis_state_is connected
-        answers_at_once
-        [ "$(worker_pids)" = "$workers" ]
-        nothing_was_signaled
-        touch "$folder/release"
-        wait_until 30 recorded "done" 4
-        nothing_lost 4
-}
-
-@test "solid_queue: a wrong password, missing tables, and forking supervisors are explained" {
-        start_postgresql
-        sql "create role watcher login password 'right'"
-        sed -i '1i host all watcher 127.0.0.0/8 scram-sha-256\nhost all postgres 127.0.0.0/8 trust' "$folder/pg/data/pg_hba.conf"
-        sql 'select pg_reload_conf()'
-        (umask 077 && echo "postgresql://watcher:wrong@$postgresql_address/queue" >"$folder/url")
-        url_file=$folder/url database_configure 1 'boot_timeout = 30s'
-        start_sqmgr
-        shows_error() { sqmgrctl status | grep -F "$1"; } # TEXT
-        wait_until 20 shows_error 'password authentication failed'
-        sqmgrctl status | not grep -F wrong@
-        # The next reader reads the file again.
-        (umask 077 && echo "postgresql://postgres@$postgresql_address/queue" >"$folder/url")
-        kill_sqmgr
-        start_sqmgr
-        wait_until 30 shows_error 'solid_queue_processes'
-        make_tables "$top/tests/frameworks/solid_queue/postgresql.sql"
-        wait_until 60 ready 1
-
-        # A supervisor that forks is not a worker, and doctor says what to do.
-        start_arguments='--mode fork' database_configure 1
-        sqmgrctl reload
-        wait_until 30 has_finding '.level != "ok" and (.text | contains("--mode async"))'
+        fleet_is '.crash.count == 0'
+        not grep -qE 'SIGKILL|exited with status [1-9]' "$folder/sqmgr.log"
 }
 
 @test "solid_queue: preload: workers are forked from a template, run jobs, and are replaced" {
+        [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes half a minute'
         queue_fleet 2 'preload = yes'
         sqmgrctl status --json | jq -e '.fleets[0].template.pid > 0'
         old=$(worker_pids)
@@ -290,6 +209,7 @@ read_grants() { documented_grants | sed '/;$/q'; }
 
 # A process of its own has the dispatcher, and no worker.
 @test "solid_queue: one fleet of one process dispatches: a restart never runs two of them" {
+        [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes half a minute'
         start_database
         worker_environment+=' DISPATCHER=only' database_configure 1 'restart_surge = 0'
         mv worker.env dispatcher.env
@@ -314,78 +234,6 @@ read_grants() { documented_grants | sed '/;$/q'; }
         WAIT=1 send 2 Nap 0.1
         wait_until 30 recorded "done" 4
         nothing_lost 4
-}
-
-@test "solid_queue: a hostile server, which sends a gigabyte or garbage: sqmgr answers, and nothing is signaled" {
-        [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes a minute'
-        start_database
-        database_fleet 1
-        worker=$(worker_pids)
-        kill_sqmgr
-        hostile_address=127.$((RANDOM % 254 + 1)).$((RANDOM % 254 + 1)).2
-        (umask 077 && echo "postgresql://postgres@$hostile_address:5433/queue?sslmode=disable" >"$folder/url")
-        url_file=$folder/url database_configure 1
-        record "$worker"
-        start_sqmgr
-        asked() { grep -qx "$1" "$folder/asked"; } # MANNER
-        for manner in value rows garbage length notices silent; do
-                launch hostile /usr/bin/python3 -B "$e2e/database/hostile_server.py" "$hostile_address" 5433 "$manner"
-                hostile=$!
-                wait_until 60 asked "$manner"
-                wait_ticks 8
-                answers_at_once
-                not redis_state_is connected
-                nothing_was_signaled
-                kill -KILL "$hostile"
-                wait "$hostile" 2>/dev/null || true
-        done
-        alive "$worker"
-        [ "$(sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB$/\1/p' "/proc/$sqmgr_pid/status")" -lt 60000 ]
-        # Values of 500 MB in the real tables. The worker reads its own rows, which stay as they are.
-        huge="repeat('x', 250000000) || repeat('x', 250000000)"
-        sql "insert into solid_queue_processes (kind, name, hostname, pid, supervisor_id, metadata, created_at, last_heartbeat_at)
-                select kind, 'huge' || id, hostname, 1, supervisor_id, $huge, created_at, last_heartbeat_at from solid_queue_processes;
-                insert into solid_queue_jobs (queue_name, class_name, arguments, created_at, updated_at)
-                select 'default', 'Huge', $huge, now(), now();
-                insert into solid_queue_claimed_executions (job_id, process_id, created_at)
-                select j.id, p.id, now() from solid_queue_jobs j, solid_queue_processes p where p.kind = 'Worker' and p.pid <> 1"
-        (umask 077 && echo "$database_url" >"$folder/url")
-        kill_sqmgr
-        start_sqmgr
-        wait_until 60 redis_state_is connected
-        wait_until 60 ready 1
-        [ "$(worker_pids)" = "$worker" ]
-        answers_at_once
-}
-
-# The reader of each start lies in another manner, chosen by its pid.
-@test "solid_queue: a lying reader gets no busy worker stopped, and all commands are answered" {
-        [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes a minute'
-        start_database
-        mkdir place
-        cp "$SQMGR_BUILD/sqmgr" "$SQMGR_BUILD/sqmgr-reader" place/
-        cp "$SQMGR_BUILD/tests/stub/hostile-reader" place/sqmgr-reader-postgresql
-        chmod 755 place place/*
-        database_configure 1 'memory_threshold = 1G'
-        launch sqmgr "$folder/place/sqmgr" -c "$folder/sqmgr.ini"
-        sqmgr_pid=$!
-        wait_until 10 sqmgrctl ping
-        has_worker() { [ -n "$(worker_pids)" ] && alive "$(worker_pids)"; }
-        wait_until 20 has_worker
-        send 1 Hold "$folder/release"
-        wait_until 20 recorded started 1
-        worker=$(worker_pids)
-        for ((i = 0; i < 20; i++)); do
-                before=$(database_reader)
-                answers_at_once
-                [ -z "$before" ] || kill -KILL "$before" 2>/dev/null || true
-                wait_until 5 another_reader_than "${before:-0}"
-                wait_ticks 2
-        done
-        touch "$folder/release"
-        wait_until 20 recorded "done" 1
-        nothing_lost 1
-        [ "$(sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB$/\1/p' "/proc/$sqmgr_pid/status")" -lt 60000 ]
 }
 
 @test "solid_queue: autoscaling: a worker is added while jobs wait, and removed after scale_down_after" {

@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 
 static char postgresql_folder[64], postgresql_programs[128], postgresql_address[32];
+static char postgresql_pid_file[96];
 static char postgresql_url[160], postgresql_tcp_url[160]; /* of the superuser, who needs no password */
 static pid_t postgresql_pid;                              /* 0: no server runs */
 
@@ -66,27 +67,28 @@ static inline void postgresql_shell(const char *command)
         ck_assert_msg(status == 0, "'%s' failed: see %s/log", command, postgresql_folder);
 }
 
-/* The segment of shared memory of a killed server would remain: nothing else would remove it. */
-static inline void postgresql_remove_memory(void)
+/* Marks the server's segment of shared memory for removal: the kernel removes it with the last process that
+ * uses it. Nothing else would remove that of a killed server. */
+static inline void postgresql_mark_memory(void)
 {
-        char path[96], line[128];
+        char line[128];
         int id = -1, key;
 
-        snprintf(path, sizeof(path), "%s/data/postmaster.pid", postgresql_folder);
-        FILE *file = fopen(path, "re");
+        FILE *file = fopen(postgresql_pid_file, "re");
         for (int i = 0; file && fgets(line, sizeof(line), file); i++)
                 if (i == 6 && sscanf(line, "%d %d", &key, &id) == 2)
                         (void)shmctl(id, IPC_RMID, NULL);
         if (file)
                 (void)fclose(file);
-        (void)unlink(path);
 }
 
 static inline void postgresql_launch(void)
 {
         char program[160], data[80], address[64];
 
-        postgresql_remove_memory(); /* of a test that has failed */
+        /* A killed server leaves its file, and its memory if it was not ready yet. */
+        postgresql_mark_memory();
+        (void)unlink(postgresql_pid_file);
         snprintf(program, sizeof(program), "%s/postgres", postgresql_programs);
         snprintf(data, sizeof(data), "%s/data", postgresql_folder);
         snprintf(address, sizeof(address), "listen_addresses=%s", postgresql_address);
@@ -98,9 +100,9 @@ static inline void postgresql_launch(void)
         int log = chdir(postgresql_folder) < 0 ? -1 : open("log", O_WRONLY | O_CREAT | O_APPEND, 0644);
         if (log < 0 || dup2(log, 1) < 0 || dup2(log, 2) < 0)
                 _exit(1);
-        execl(program, "postgres", "-D", data, "-k", postgresql_folder, "-c", address, "-c", "fsync=off",
-              "-c", "dynamic_shared_memory_type=mmap", "-c", "shared_buffers=16MB", "-c",
-              "max_connections=20", "-c", "autovacuum=off", "-c", "restart_after_crash=off", (char *)NULL);
+        execl(program, program, "-D", data, "-k", postgresql_folder, "-c", address, "-c", "fsync=off", "-c",
+              "dynamic_shared_memory_type=mmap", "-c", "shared_buffers=16MB", "-c", "max_connections=20",
+              "-c", "autovacuum=off", "-c", "restart_after_crash=off", (char *)NULL);
         _exit(1);
 }
 
@@ -121,6 +123,8 @@ static inline void postgresql_start(void)
                 }
                 postgresql_launch();
         }
+        /* Now: a test that is killed cannot. */
+        postgresql_mark_memory();
 }
 
 /* Sends a signal to the processes of the server that have connections. */
@@ -147,7 +151,6 @@ static inline void postgresql_kill(void)
         ck_assert_int_eq(kill(postgresql_pid, SIGKILL), 0);
         ck_assert_int_eq(waitpid(postgresql_pid, NULL, 0), postgresql_pid);
         postgresql_pid = 0;
-        postgresql_remove_memory();
 }
 
 /* With a certificate for the name localhost, signed by itself: the file "root.crt". Connections of the role
@@ -160,6 +163,8 @@ static inline void postgresql_make(void)
         ck_assert_ptr_nonnull(mkdtemp(postgresql_folder));
         const struct passwd *nobody = geteuid() == 0 ? getpwnam("nobody") : NULL;
         ck_assert_int_eq(chmod(postgresql_folder, 0755), 0);
+        snprintf(postgresql_pid_file, sizeof(postgresql_pid_file), "%s/data/postmaster.pid",
+                 postgresql_folder);
         if (nobody)
                 ck_assert_int_eq(chown(postgresql_folder, nobody->pw_uid, nobody->pw_gid), 0);
         snprintf(postgresql_address, sizeof(postgresql_address), "127.%d.%d.1",

@@ -57,7 +57,7 @@ TEST(term_begins_the_drain)
                 ck_assert_int_eq(framework->quiet_signal, 0);
                 ck_assert(framework->traits->quiet_is_stop && !framework->traits->quiet_when_idle);
                 ck_assert_int_eq(framework->traits->heartbeat, HEARTBEAT_DATABASE);
-                ck_assert(framework->traits->untried);
+                ck_assert(framework->traits->stand_in);
         }
         ck_assert(solid_queue_traits.can_rescue && !good_job_traits.can_rescue);
 }

@@ -259,7 +259,7 @@ TEST(has_a_row_of_its_own)
         const struct framework *row = framework_of(framework_traits_find(4));
 
         ck_assert_str_eq(row->traits->name, "resque");
-        ck_assert(row->traits->untried && row->traits->memory_of_tree && row->traits->has_work_list);
+        ck_assert(row->traits->stand_in && row->traits->memory_of_tree && row->traits->has_work_list);
         /* Resque itself fails the jobs of a worker that it finds dead: put back they would be there twice. */
         ck_assert(!row->traits->can_rescue);
         ck_assert_int_eq(row->quiet_signal, SIGUSR2);

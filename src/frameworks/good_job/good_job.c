@@ -29,7 +29,7 @@ const struct traits good_job_traits = {
         .name = "good_job",
         .title = "GoodJob",
         .id = 9,
-        .untried = true,
+        .stand_in = true,
         /* TERM begins the drain, which nothing takes back. A worker that takes a job then runs the job. */
         .quiet_is_stop = true,
         .quiet_is_hidden = true,

@@ -20,7 +20,7 @@ const struct traits solid_queue_traits = {
         .name = "solid_queue",
         .title = "Solid Queue",
         .id = 8,
-        .untried = true,
+        .stand_in = true,
         /* TERM begins the drain, which nothing takes back. A worker that takes a job then runs the job. */
         .quiet_is_stop = true,
         .quiet_is_hidden = true,
