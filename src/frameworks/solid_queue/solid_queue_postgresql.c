@@ -135,8 +135,8 @@ static const char probe[] =
 static const char check[] =
         "SELECT CASE WHEN substr(j.arguments, 1, length($7)) = $7 THEN 1 ELSE 0 END" CLAIM;
 
-/* One statement sees one state of the tables: a process that another host removes meanwhile cannot leave a
- * job both claimed and ready. */
+/* A single statement sees one state of the tables: a process that another host removes meanwhile cannot leave
+ * a job both claimed and ready. */
 static const char rescue[] =
         "WITH claim AS MATERIALIZED ("
         "  SELECT c.id, c.job_id, j.queue_name, j.priority,"
