@@ -220,8 +220,8 @@ static const char *fixed_wait(const struct fleet *fleet, enum wait wait)
         static const char *const of_database[_WAIT_MAX] = {
                 [WAIT_REDIS] = "waits for the database",
                 [WAIT_HUNG] =
-                        "waits for a heartbeat: all workers are silent, or the database does not accept "
-                        "their heartbeats",
+                        ("waits for a heartbeat: all workers are silent, or the database does not accept "
+                         "their heartbeats"),
         };
         const char *text = fleet_settings_need_database(fleet->settings) ? of_database[wait] : NULL;
 
