@@ -291,6 +291,7 @@ TEST(a_frozen_server_is_lost_after_command_timeout_and_comes_back)
         ck_assert_int_eq(database_state(database), DATABASE_DOWN);
         ck_assert_uint_eq(database_rtt_usec(database), 0);
         /* A new connection is accepted by the kernel, and not answered. */
+        database = database_free(database);
         open_url(postgresql_url, SHORT, SHORT);
         database_free(database);
         ck_assert_int_eq(kill(postgresql_pid, SIGCONT), 0);
