@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Framework solid_queue with PostgreSQL, and a stand-in for Solid Queue (database/solid_queue_standin.rb). With SQMGR_LONG=1:
 # memory, preloading, dispatchers, autoscaling, and 200 jobs of 1 to 30 s through restarts, kills and a restart of the database.
-# seconds: 55
+# seconds: 50
 # promises: P1 P2 P5
 # shellcheck disable=SC1091,SC2030,SC2031,SC2034,SC2046,SC2086
 load helpers
