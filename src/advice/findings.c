@@ -204,8 +204,9 @@ void doctor_database(struct findings *findings, const struct doctor_database *da
         snprintf(about, sizeof(about), "%s %s", database->noun, database->url);
         if (database->error) {
                 findings_add(findings, FINDING_PROBLEM, about,
-                             "Check that the database runs, and its address in database_url",
-                             "unreachable: %s", database->error->text);
+                             "Fix what the error names; check that the database runs and that "
+                             "database_url fits it",
+                             "cannot be read: %s", database->error->text);
                 findings_quote(findings, &database->error->quoted);
                 return;
         }
@@ -224,7 +225,7 @@ void doctor_database(struct findings *findings, const struct doctor_database *da
         if (facts->paused_queues > 0)
                 findings_add(findings, FINDING_WARNING, about,
                              "Resume the queues if nobody paused them on purpose",
-                             "%llu queue%s of %s paused: their jobs wait",
+                             "%llu paused queue%s of %s: jobs there wait",
                              (unsigned long long)facts->paused_queues, plural(facts->paused_queues), title);
         if (facts->failed > 0)
                 findings_add(
@@ -455,8 +456,7 @@ static void check_drains(struct findings *findings, const struct fleet *fleet, c
         if (fleet->abandoned.jobs > 0)
                 findings_add(findings, FINDING_PROBLEM, about, fleet->settings->traits->drain_remedy,
                              "workers that were asked to exit have exited in the middle of jobs, the first "
-                             "of them "
-                             "after %s; jobs: %zu (run again: %zu)",
+                             "of them after %s; jobs: %zu (run again: %zu)",
                              format_duration(fleet->abandoned.after, span, sizeof(span)),
                              fleet->abandoned.jobs, fleet->abandoned.released);
 }

@@ -32,8 +32,8 @@ struct worker;
           "sqmgr has not reached Redis yet", \
           "Check that Redis runs, and compare its address with [redis] and redis_url", "sqmgrctl doctor") \
         X(DATABASE_DOWN, "database-down", ERROR, \
-          "sqmgr cannot reach the database of a fleet, so heartbeats are unknown and no worker is signaled", \
-          "Check that the database runs, and its address in database_url", "sqmgrctl doctor") \
+          "sqmgr cannot use the database of a fleet, so heartbeats are unknown and no worker is signaled", \
+          "Fix what the error names; check that the database runs and that database_url fits it", "sqmgrctl doctor") \
         X(DATABASE_CONNECTING, "database-connecting", WARNING, \
           "sqmgr has not reached the database of a fleet yet", \
           "Check that the database runs, and its address in database_url", "sqmgrctl doctor") \
@@ -161,7 +161,7 @@ struct worker;
           "Give each machine and container a host name of its own", "sqmgrctl why WORKER") \
         X(WORKER_ELSEWHERE, "worker-elsewhere", ERROR, \
           "a worker has booted, but Redis or the database has no heartbeat of it", \
-          "Set redis_url, namespace and host name to what the application uses", "sqmgrctl why WORKER") \
+          "Set redis_url or database_url, namespace and host name to what the application uses", "sqmgrctl why WORKER") \
         X(HEARTBEAT_REFUSED, "heartbeat-refused", ERROR, \
           "the status file of a worker does not count", \
           "Write it as sqmgr-heartbeat(7) describes, as the user of the worker", "sqmgrctl why WORKER") \

@@ -57,21 +57,18 @@ const struct command commands[] = {
          "a Redis or a database did not answer", 0, SIZE_MAX, OPTION_JSON, ctl_call},
         {"queues", "", "shows the queues: size and latency",
          "Prints for each Redis and database the size of each queue, the wait of its oldest job, whether it "
-         "is paused, "
-         "and the number of jobs to be retried, scheduled and dead.",
+         "is paused, and the number of jobs to be retried, scheduled and dead.",
          "a Redis or a database did not answer", 0, 0, OPTION_JSON, ctl_call},
         {"doctor", "", "checks servers, the machine and the settings",
          "Checks Redis (persistence, eviction), databases (processes, failed jobs), the machine and its "
-         "clocks, the state file and open files. "
-         "For each fleet it checks user, log, command, timeouts, memory, crash loops, orders that are still "
-         "in effect, versions and heartbeats. Each finding is ok, warning or problem, the last two with a "
-         "remedy.",
+         "clocks, the state file and open files. For each fleet it checks user, log, command, timeouts, "
+         "memory, crash loops, orders that are still in effect, versions and heartbeats. Each finding is ok, "
+         "warning or problem, the last two with a remedy.",
          "there is a problem", 0, 0, OPTION_JSON, ctl_call},
         {"metrics", "", "prints metrics in the format of Prometheus",
          "Prints metrics in the text format of Prometheus. Queues are read at that moment. They "
          "are left out if their server does not answer, and a queue if its name is not printable. Counters "
-         "begin at "
-         "0 with each sqmgr(8).",
+         "begin at 0 with each sqmgr(8).",
          NULL, 0, 0, OPTION_JSON, ctl_call},
         {"why", "FLEET|WORKER", "explains a worker's history, or a fleet's count",
          "Prints the history of a worker from the events that are kept; then its state, the reason, what it "

@@ -142,8 +142,11 @@ static void print_evidence(FILE *out, const struct worker_report *worker_report,
         else if (json_is_null(age))
                 snprintf(text, sizeof(text), "  no heartbeat yet");
         else
-                snprintf(text, sizeof(text), "  %lld job%s running at the last heartbeat %s ago%s", busy,
-                         busy == 1 ? "" : "s", reply_seconds(worker, "beat_age_seconds", span),
+                snprintf(text, sizeof(text), "  %lld job%s running%s heartbeat %s ago%s", busy,
+                         busy == 1 ? "" : "s",
+                         /* A database shows jobs that began after the heartbeat, too. */
+                         strcmp(evidence, "database") == 0 ? ", last" : " at the last",
+                         reply_seconds(worker, "beat_age_seconds", span),
                          strcmp(evidence, "title") == 0  ? "; the server with the heartbeats is unreachable, "
                                                            "jobs as in the process title"
                          : strcmp(evidence, "none") == 0 ? "; no longer fresh"

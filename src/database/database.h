@@ -22,14 +22,17 @@ struct database;
 /* The database that the linked driver is for. */
 extern const enum database_engine database_engine;
 
+/* The error if the probe is refused. */
+#define DATABASE_NO_TABLES "the tables of the queue are not in this database, or its user may not read them"
+
 enum database_state { DATABASE_CONNECTING, DATABASE_CONNECTED, DATABASE_DOWN, _DATABASE_STATE_MAX };
 
 struct database_settings {
         const char *url;
         usec_t connect_timeout;
         usec_t command_timeout; /* of a batch, both in the server and here */
-        /* A statement that must succeed before the connection counts as up: the tables exist and can be read.
-         */
+        /* A statement that must succeed before the connection counts as up: the tables exist and can be
+         * read. */
         const char *probe;
 };
 

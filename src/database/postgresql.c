@@ -244,7 +244,7 @@ static void on_probed(enum database_result result, const struct error_report *er
 
         if (result == DATABASE_REFUSED) {
                 refusal = *error;
-                snprintf(refusal.text, sizeof(refusal.text), "cannot read the tables");
+                snprintf(refusal.text, sizeof(refusal.text), DATABASE_NO_TABLES);
                 lose(database, &refusal);
         } else if (result == DATABASE_DONE) {
                 database->connections++;

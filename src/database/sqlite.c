@@ -286,6 +286,8 @@ static int probe(struct database *database, struct error_report *error)
                 database->identity = file.identity;
         else
                 sqlite_file_explain(&file, code, error);
+        if (is_refusal(code, false))
+                snprintf(error->text, sizeof(error->text), DATABASE_NO_TABLES);
         sqlite_file_close(&file);
         return code == SQLITE_OK ? 0 : -EIO;
 }

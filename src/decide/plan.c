@@ -275,7 +275,7 @@ static void choose_surplus(struct round *round)
         for (size_t i = 0; i < n && round->keepers > round->target; i++, round->keepers--)
                 /* A worker that has refused to be quiet keeps its reason. */
                 round->plan->scratch[i]->verdict.retire_reason =
-                        round->plan->scratch[i]->reason ?: REASON_SCALE;
+                        rollout_kept_reason(round->plan->scratch[i]) ?: REASON_SCALE;
 }
 
 /* Returns how many workers beyond the target are allowed, and in *ret_reason the reason that allows the most.

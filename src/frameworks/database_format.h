@@ -108,7 +108,7 @@ struct database_texts {
         const char *probe; /* see struct database_settings */
         const char *questions[_DATABASE_QUESTION_MAX];
         const char *rescue[_DATABASE_RESCUE_STEP_MAX]; /* NULL: there is no such statement */
-        const char *look;                              /* as DATABASE_RESCUE_LOCK, but locks nothing */
+        const char *check;                             /* as DATABASE_RESCUE_LOCK, but locks nothing */
 };
 
 /* The longest number of a database, with a NUL. */

@@ -99,13 +99,16 @@ int database_view_add(struct database_view *view, const struct field *host, cons
         return 0;
 }
 
-int database_process_add_queue(struct database_process *process, const char *name, size_t length)
+int database_view_add_queue(struct database_view *view, struct database_process *process, const char *name,
+                            size_t length)
 {
         char text[QUEUE_NAME_MAX + 1];
 
         if (length == 0 || length > QUEUE_NAME_MAX || memchr(name, '\0', length) ||
-            process->queues_length + length + 2 > HEARTBEAT_QUEUES_MAX)
+            process->queues_length + length + 2 > HEARTBEAT_QUEUES_MAX ||
+            view->compared >= DATABASE_COMPARED_MAX)
                 return 0;
+        view->compared += process->queues_length;
         memcpy(text, name, length);
         text[length] = '\0';
         if (queue_names_have(process->queues, text))
@@ -120,7 +123,8 @@ int database_process_add_queue(struct database_process *process, const char *nam
         return 0;
 }
 
-int database_process_add_queues(struct database_process *process, const char *names, size_t length)
+int database_view_add_queues(struct database_view *view, struct database_process *process, const char *names,
+                             size_t length)
 {
         const char *end = names + length;
         int r = 0;
@@ -133,7 +137,7 @@ int database_process_add_queues(struct database_process *process, const char *na
                         names++;
                 while (last > names && last[-1] == ' ')
                         last--;
-                r = database_process_add_queue(process, names, (size_t)(last - names));
+                r = database_view_add_queue(view, process, names, (size_t)(last - names));
                 names = next;
         }
         return r;

@@ -40,6 +40,7 @@ struct database_view {
         struct queues queues; /* owned; sorted by name after database_view_sort() */
         struct database_facts facts;
         size_t released; /* see DATABASE_RELEASED */
+        size_t compared; /* bytes of queue names that were compared with new ones */
 };
 
 void database_view_clear(struct database_view *view);
@@ -48,12 +49,16 @@ void database_view_clear(struct database_view *view);
  * Returns 0 with *ret, valid until the next call, or NULL; or -ENOMEM. */
 int database_view_add(struct database_view *view, const struct field *host, const struct field *pid,
                       const struct field *rest, struct database_process **ret);
-/* Adds queue names to a worker: each name of a list that is separated by commas, without spaces around it.
- * Names that the worker has already are left out, and those beyond HEARTBEAT_QUEUES_MAX. Returns 0 or
- * -ENOMEM. */
-int database_process_add_queues(struct database_process *process, const char *names, size_t length);
+/* The cost of the comparison of queue names, in bytes: names beyond are left out. */
+#define DATABASE_COMPARED_MAX ((size_t)128 * 1024 * 1024)
+/* Adds queue names to a worker of the view: each name of a list that is separated by commas, without spaces
+ * around it. Names that the worker has already are left out, and those beyond HEARTBEAT_QUEUES_MAX. Returns 0
+ * or -ENOMEM. */
+int database_view_add_queues(struct database_view *view, struct database_process *process, const char *names,
+                             size_t length);
 /* Adds one name as it is. */
-int database_process_add_queue(struct database_process *process, const char *name, size_t length);
+int database_view_add_queue(struct database_view *view, struct database_process *process, const char *name,
+                            size_t length);
 /* Sorts workers and queues. */
 void database_view_sort(struct database_view *view);
 /* Returns the worker, after database_view_sort(); NULL: none. */

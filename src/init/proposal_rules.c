@@ -167,14 +167,13 @@ static void take_framework(struct proposal *proposal, const struct traits *trait
                 for (; traits->heartbeat == HEARTBEAT_DATABASE && flaw && flaw->text; flaw++)
                         if (!flaw->options[0] &&
                             !proposal_find_program(proposal_get(proposal, "command"), "async"))
-                                proposal_note(proposal, "command: %s", flaw->remedy);
+                                proposal_note(proposal, "command: %s. %s", flaw->text, flaw->remedy);
                 return;
         }
         store(proposal, "framework", "plain");
         proposal_note(proposal,
                       "command: starts %s, but DATABASE_URL is not known: set 'framework = %s' and "
-                      "database_url, so "
-                      "that sqmgr reads the heartbeats",
+                      "database_url, so that sqmgr reads the heartbeats",
                       traits->title, traits->name);
 }
 

@@ -25,8 +25,9 @@ struct reader_process;
 struct reader_starter {
         /* Starts a reader: the program for the engine of the configuration, as its user. Returns 0 with *ret
          * and *ret_fd, our end of a SOCK_SEQPACKET pair, which the caller owns; -ENOENT if the program is
-         * missing; -EBUSY if too many killed readers of the user have not ended; or another -errno. ended() is called once from the loop, unless stop() was called before;
-         * *ret is invalid afterwards. how: the end of a sentence, such as "exited with status 1". */
+         * missing; -EBUSY if too many killed readers of the user have not ended; or another -errno. ended()
+         * is called once from the loop, unless stop() was called before; *ret is invalid afterwards. how: the
+         * end of a sentence, such as "exited with status 1". */
         int (*start)(struct reader_starter *starter, const struct reader_configuration *configuration,
                      void (*ended)(const char *how, void *userdata), void *userdata,
                      struct reader_process **ret, int *ret_fd);

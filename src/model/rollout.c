@@ -123,6 +123,14 @@ static bool rollout_is_proven(const struct fleet *fleet, usec_t now)
         return false;
 }
 
+enum reason rollout_kept_reason(const struct worker *worker)
+{
+        enum rollout_state state = worker->fleet->rollout.state;
+        bool ended = state == ROLLOUT_HALTED || state == ROLLOUT_ABORTED;
+
+        return ended && worker->reason == REASON_RESTART ? REASON_NONE : worker->reason;
+}
+
 bool rollout_is_held(const struct fleet *fleet)
 {
         return fleet->rollout.state == ROLLOUT_RUNNING && fleet->rollout.failures > 0;

@@ -4,9 +4,11 @@
 
 #include "base/macro.h"
 #include "base/usec.h"
+#include "model/event.h"
 
 struct fleet;
 struct orderer;
+struct worker;
 
 /* Starts a restart with a new generation: all existing workers become outdated. by, here and below: who
  * ordered it; NULL: nobody, or not known. */
@@ -29,3 +31,7 @@ void rollout_observe_time(struct fleet *fleet, usec_t now);
 /* Returns true if new workers failed and none has proven itself since: no further old worker is quieted (P7).
  */
 bool rollout_is_held(const struct fleet *fleet);
+
+/* Returns why the worker was to leave before it refused to be quiet; REASON_NONE: for nothing, or for a
+ * restart that was halted or aborted, which replaces no more workers. */
+enum reason rollout_kept_reason(const struct worker *worker);

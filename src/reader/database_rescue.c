@@ -21,7 +21,7 @@ int database_rescue_run(struct database_rescue_work *work, struct ask *ask,
         pid_t pid;
 
         work->ask = ask;
-        work->found = work->as_it_was = false;
+        work->found = work->count_matches = false;
         if (query->n_texts != 4 ||
             !work->format->identity_parse(identity, strlen(identity), &host_len, &pid) ||
             host_len >= sizeof(host) || !work->format->take_entry(&query->texts[TEXT_ENTRY], &work->job))
@@ -46,7 +46,7 @@ int database_rescue_run(struct database_rescue_work *work, struct ask *ask,
         work->check = n;
         if (!work->writes)
                 statements[n++] = (struct database_statement){
-                        .sql = texts->look, .parameters = parameters, .n = DATABASE_RESCUE_NEW};
+                        .sql = texts->check, .parameters = parameters, .n = DATABASE_RESCUE_NEW};
         bool is_single = !texts->rescue[DATABASE_RESCUE_READY];
         for (enum database_rescue_step i = 0; work->writes && i < _DATABASE_RESCUE_STEP_MAX; i++)
                 if (texts->rescue[i])
@@ -67,7 +67,7 @@ void database_rescue_take(struct database_rescue_work *work, size_t statement, c
         if (statement != work->check)
                 return;
         work->found = true;
-        work->as_it_was = database_row_number(row, 0, 1, &same) && same == 1;
+        work->count_matches = database_row_number(row, 0, 1, &same) && same == 1;
 }
 
 void database_rescue_answer(struct database_rescue_work *work)
@@ -77,7 +77,7 @@ void database_rescue_answer(struct database_rescue_work *work)
 
         if (!work->found)
                 answer->outcome = RESCUE_LEFT;
-        else if (work->writes && work->as_it_was)
+        else if (work->writes && work->count_matches)
                 *answer = (struct answer_requeue){.outcome = RESCUE_REQUEUED, .times = work->job.times + 1};
         else
                 answer->outcome =

@@ -16,10 +16,10 @@ struct database_rescue_work {
 
         struct ask *ask; /* owned; NULL: no rescue is in progress */
         struct database_rescue job;
-        bool writes;    /* the job is to be put back */
-        bool found;     /* process, claim and job are as requested */
-        bool as_it_was; /* and so is the count of rescues */
-        size_t check;   /* the number of the statement that shows it */
+        bool writes;        /* the job is to be put back */
+        bool found;         /* process, claim and job are as requested */
+        bool count_matches; /* and so is the count of rescues */
+        size_t check;       /* the number of the statement that shows it */
 };
 
 /* Runs the batch for a QUERY_REQUEUE. Returns 0: ops follow; a negative number of database_run(); or -EINVAL:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* sqmgr-reader-postgresql: speaks to one PostgreSQL database for sqmgr, which starts it. Its sandbox
- * (reader/sandbox.h) has Unix sockets only if the URL names one, and other sockets only if it names a host. */
+ * (reader/sandbox.h) has Unix sockets only if the URL names one, and other sockets only if it names a host.
+ */
 #include "base/macro.h"
 #include "database/postgresql_url.h"
 #include "queries/configuration.h"

@@ -15,10 +15,10 @@ bool sandbox_is_off(void);
  * from reading this one. Call it first, before anything is received. Returns 0 or -errno. */
 int sandbox_limits(void);
 
-/* Permits only what a connection to the server needs: reading files of /etc and /usr, threads, and what needs
- * says. Other calls are refused; calls that only an attacker would make end the process with SIGSYS. Cannot
- * be undone. Call after sandbox_limits(), while the process has one thread, after certificates are loaded; a memfd cannot be written
- * afterwards.
+/* Permits only reading files of /etc and /usr, threads, and what needs lists. Other calls are refused; calls
+ * that only an attacker would make end the process with SIGSYS. Cannot be undone. Call after
+ * sandbox_limits(), while the process has one thread, and after certificates are loaded; a memfd cannot be
+ * written afterwards.
  *
  * Returns 0, -EBUSY if there are more threads, or another -errno if the kernel has no seccomp or the filter
  * could not be installed. After an error, do not talk to a server. */

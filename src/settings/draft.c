@@ -320,8 +320,7 @@ static int finish_database(const struct settings_draft *draft, const struct draf
         if (!outer || *outer == '\0') {
                 refuse(draft, s->line,
                        "fleet '%s' has no database; set database_url or database_url_file, or DATABASE_URL "
-                       "in "
-                       "the environment of sqmgr",
+                       "in the environment of sqmgr",
                        s->name);
                 return 0;
         }
@@ -436,7 +435,7 @@ static void check_command(const struct settings_draft *draft, const struct draft
         for (const struct command_flaw *flaw = s->traits->command_flaws; flaw && flaw->text; flaw++)
                 if (s->argv && command_has_flaw(s, flaw))
                         settings_errors_add(draft->warnings, fleet_line(fleet, "command"),
-                                            "fleet '%s': %s; %s", s->name, command_flaw_text(flaw, text),
+                                            "fleet '%s': %s. %s", s->name, command_flaw_text(flaw, text),
                                             flaw->remedy);
 }
 

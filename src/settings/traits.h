@@ -66,9 +66,8 @@ struct traits {
         enum heartbeat_place heartbeat; /* default location of the heartbeats */
         bool postgresql_only;           /* HEARTBEAT_DATABASE: no other database will do */
         bool heartbeat_chosen;          /* the fleet's settings may choose another location */
-        /* The number of running jobs is that at the time of the reading, which may be long after the
-         * heartbeat.
-         */
+        /* The number of running jobs is that at the time of the poll, which may be long after the
+         * heartbeat. */
         bool jobs_are_current;
         bool reports_busy; /* heartbeats or the title show the number of running jobs */
         /* Heartbeats are too rare to be awaited: a live process with an existing record counts as a

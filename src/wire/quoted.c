@@ -95,6 +95,10 @@ void error_report_quote(struct error_report *report, const char *said, const cha
         vsnprintf(report->text, sizeof(report->text), format, arguments);
         va_end(arguments);
         quoted_set(&report->quoted, said);
+        /* libpq ends its messages with a line break. */
+        char *quoted = report->quoted.quoted_bytes;
+        for (size_t n = strlen(quoted); n > 0 && strchr("\n ", quoted[n - 1]); n--)
+                quoted[n - 1] = '\0';
 }
 
 bool error_report_equal(const struct error_report *a, const struct error_report *b)

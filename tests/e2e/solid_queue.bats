@@ -10,20 +10,15 @@ load helpers
 . "$BATS_TEST_DIRNAME/database/fleet.bash"
 . "$BATS_TEST_DIRNAME/database/solid_queue.bash"
 
-# What docs/solid-queue.md says that sqmgr needs: to read, and to put jobs back.
-read_grants='grant select on solid_queue_processes, solid_queue_claimed_executions, solid_queue_jobs,
-        solid_queue_ready_executions, solid_queue_scheduled_executions, solid_queue_failed_executions,
-        solid_queue_pauses, solid_queue_recurring_tasks to watcher'
-rescue_grants='grant insert on solid_queue_ready_executions to watcher;
-        grant usage on sequence solid_queue_ready_executions_id_seq to watcher;
-        grant update, delete on solid_queue_claimed_executions to watcher;
-        grant update (arguments) on solid_queue_jobs to watcher'
+# The grants of docs/solid-queue.md, to read and to put jobs back; for the role `watcher`.
+documented_grants() { awk '/^GRANT /, /;$/' "$top/docs/solid-queue.md" | sed 's/ TO sqmgr;/ TO watcher;/'; }
+read_grants() { documented_grants | sed '/;$/q'; }
 
 @test "solid_queue: workers are found, jobs and queues are shown, and a role that may only read suffices" {
         start_database
         # A password counts for this role alone.
         sql "create role watcher login password 'hidden-password'"
-        sql "$read_grants"
+        sql "$(read_grants)"
         sed -i '1i local all watcher scram-sha-256\nhost all watcher 127.0.0.0/8 scram-sha-256\nhost all postgres 127.0.0.0/8 trust' "$folder/pg/data/pg_hba.conf"
         sql 'select pg_reload_conf()'
         (umask 077 && echo "postgresql://watcher:hidden-password@$postgresql_address/queue?application_name=hidden-name" >"$folder/url")
@@ -39,6 +34,7 @@ rescue_grants='grant insert on solid_queue_ready_executions to watcher;
         # Arguments are not shown.
         sqmgrctl jobs --json | not grep -F "$folder/release"
         wait_until 20 queue_is default '.size == 4 and .latency_seconds > 0'
+        has_finding '.text | contains("1 paused queue of Solid Queue")'
         run -0 sqmgrctl why default/1
         [[ $output == *active* ]]
         sqmgrctl metrics | grep -q '^sqmgr_queue_jobs{.*queue="default"'
@@ -98,7 +94,7 @@ rescue_grants='grant insert on solid_queue_ready_executions to watcher;
 @test "solid_queue: rescue: the job of a killed worker runs again, until it has killed rescue_limit workers" {
         start_database
         sql "create role watcher login"
-        sql "$read_grants; $rescue_grants"
+        sql "$(documented_grants)"
         echo "postgresql:///queue?host=$PGHOST&user=watcher" >"$folder/url"
         url_file=$folder/url database_fleet 1 'rescue_jobs = requeue' 'rescue_limit = 1' 'backoff_max = 1s'
         rows() { sql "select count(*) from solid_queue_processes where pid = $1"; } # PID
@@ -130,14 +126,13 @@ rescue_grants='grant insert on solid_queue_ready_executions to watcher;
         [ "$(failed_jobs)" = 0 ]
 }
 
-# Once shutdown_timeout is over, the threads release their claims, and the process exits, whichever comes first.
 @test "solid_queue: jobs that shutdown_timeout cuts off are reported, with the remedy, and jobs that end are not" {
         worker_environment='PROCESS_HEARTBEAT_INTERVAL=1 SHUTDOWN_TIMEOUT=3600'
         queue_fleet 1 'rescue_jobs = requeue'
         send 1 Hold "$folder/first"
         wait_until 30 fleet_is '[.workers[].busy] | add == 1'
-        # The next workers have the default of 5 s.
-        sed -i 's/^SHUTDOWN_TIMEOUT=.*//' "$folder/worker.env"
+        # The next workers have the default of 5 s, and release their claims before they exit.
+        sed -i 's/^SHUTDOWN_TIMEOUT=.*/EXIT_DELAY=3/' "$folder/worker.env"
         old=$(worker_pids)
         run -0 sqmgrctl restart --wait --timeout 120s
         touch "$folder/first"
@@ -148,14 +143,25 @@ rescue_grants='grant insert on solid_queue_ready_executions to watcher;
         send 2 Hold "$folder/second"
         wait_until 30 fleet_is '[.workers[].busy] | add == 2'
         sqmgrctl restart
-        wait_until 60 any_event '.event == "drain-abandoned" and (tostring | contains("in the middle of 2 jobs"))'
+        wait_until 60 any_event '.event == "drain-abandoned" and (.text | contains("2 jobs (2 run again)"))'
         event_count_is drain-abandoned 1
         wait_until 10 has_remedy
+        # The next workers exit at once: claims are released or left. Either way these jobs were cut off.
+        sed -i 's/^EXIT_DELAY=.*//' "$folder/worker.env"
         touch "$folder/second"
         wait_until 60 recorded "done" 3
+        rm "$folder/second"
+        run -0 sqmgrctl restart --wait --timeout 120s
+        send 2 Hold "$folder/second"
+        wait_until 30 fleet_is '[.workers[].busy] | add == 2'
+        sqmgrctl restart
+        wait_until 60 event_count_is drain-abandoned 2
+        sqmgrctl events --json | jq -es '[.[] | select(.event == "drain-abandoned")][1].text | contains("2 jobs")'
+        touch "$folder/second"
+        wait_until 60 recorded "done" 5
         wait_until 60 claims_are 0
-        nothing_lost 3 "$(begun_twice)"
-        [ "$(begun_twice | wc -l)" = 2 ]
+        nothing_lost 5 "$(begun_twice)"
+        [ "$(begun_twice | wc -l)" = 4 ]
 }
 
 @test "solid_queue: rescue: by default a lost job is reported, and nothing is written" {

@@ -61,10 +61,11 @@ void clone_of(struct sim *sim, const struct process *process)
 }
 
 /* Returns true if nothing delays polls until then. */
-static bool is_undisturbed(const struct sim *sim, usec_t until)
+static bool is_undisturbed(const struct sim *sim, unsigned fleet, usec_t until)
 {
-        return redis_answers(sim) && sim->now >= MAX(sim->slow_until, sim->proc_fails_until) &&
-               sim->shell.running && sim->now >= sim->shell.stalled_until &&
+        return redis_answers(sim) && reader_is_prompt(sim, fleet) &&
+               sim->now >= MAX(sim->slow_until, sim->proc_fails_until) && sim->shell.running &&
+               sim->now >= sim->shell.stalled_until &&
                (sim->next_act == sim->n_acts || sim->acts[sim->next_act].at > until);
 }
 
@@ -88,7 +89,8 @@ static bool is_alone(const struct sim *sim, const struct clone *clone)
                 if (!process->booted && evidence_denies_boot(sim, process) &&
                     (boot_at == USEC_INFINITY ||
                      (boot_at > usec_add(sim->now, POLL_USEC) &&
-                      (clone->listed || is_undisturbed(sim, usec_add(boot_at, heard_usec(sim, process)))))))
+                      (clone->listed ||
+                       is_undisturbed(sim, clone->fleet, usec_add(boot_at, heard_usec(sim, process)))))))
                         continue;
                 if (process->booted && !(sim->shell.hosts >> process->host & 1))
                         return true;

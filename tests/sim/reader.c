@@ -92,6 +92,13 @@ usec_t reader_delay(struct sim *sim, unsigned fleet)
         return sim->now < reader->delays_until ? rng_range(&reader->rng, 0, reader->delay_max) : 0;
 }
 
+bool reader_is_prompt(const struct sim *sim, unsigned fleet)
+{
+        const struct reader_sim *reader = &sim->fleets[fleet].reader;
+
+        return sim->now >= reader->delays_until && reader->deaths == 0 && reader->dies_at == USEC_INFINITY;
+}
+
 void reader_connected(struct sim *sim, unsigned fleet)
 {
         struct reader_sim *reader = &sim->fleets[fleet].reader;

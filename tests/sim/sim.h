@@ -658,6 +658,8 @@ struct record reader_answers(struct sim *sim, struct process *process, struct re
 const struct record *reader_foreign(const struct sim *sim, unsigned fleet);
 /* Returns how much later than Redis the reader answers. */
 usec_t reader_delay(struct sim *sim, unsigned fleet);
+/* Returns true if the reader does not delay its answers, and does not die. */
+bool reader_is_prompt(const struct sim *sim, unsigned fleet);
 /* The process of the reader has connected. */
 void reader_connected(struct sim *sim, unsigned fleet);
 /* A process of the reader begins, which has no old answers. */

@@ -54,6 +54,23 @@ static const char *queues_of(const struct database_process *process)
 
 TEST_FIXTURE(begin_solid_queue, end)
 
+/* A writer can repeat names in rows of 8 KiB, up to 32 MiB: each would be compared with all names before. */
+TEST(repeated_queue_names_cost_bounded_time)
+{
+        char metadata[DATABASE_DOCUMENT_MAX], *at = metadata + sprintf(metadata, "{\"queues\":\"");
+
+        for (unsigned i = 0; i < 1000; i++)
+                at += sprintf(at, "%s%02X", i == 0 ? "" : ",", i);
+        while (at < metadata + sizeof(metadata) - 8)
+                at += sprintf(at, ",3E7");
+        (void)sprintf(at, "\"}");
+        process(row_of("7", "Supervisor(async)", "web-1", "4711", "1795759200.25", "1795755600", "{}", "0"));
+        for (unsigned i = 0; i < DATABASE_BYTES_MAX / DATABASE_DOCUMENT_MAX; i++)
+                process(row_of("7", "Worker", "web-1", "4711", "1795759201.5", "1795755601", metadata, "0"));
+        ck_assert_ptr_nonnull(find("web-1:4711:7"));
+        ck_assert_uint_lt(view.compared, DATABASE_COMPARED_MAX + HEARTBEAT_QUEUES_MAX);
+}
+
 TEST(a_supervisor_and_its_workers_are_one_worker)
 {
         process(row_of("7", "Supervisor(async)", "web-1", "4711", "1795759200.25", "1795755600", "{}", "0"));

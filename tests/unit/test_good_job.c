@@ -155,8 +155,13 @@ TEST(reading_locks_nothing)
         PGconn *connection = PQconnectdb(postgresql_url);
 
         for (size_t i = 0; i < _DATABASE_QUESTION_MAX; i++) {
+                /* Without a rescue it has no DATABASE_RELEASED. */
+                if (!texts->questions[i])
+                        continue;
                 int n = i == DATABASE_COUNTS ? 0 : i == DATABASE_QUEUES ? 2 : 1;
 
+                if (!texts->questions[i])
+                        continue;
                 PQclear(PQexec(connection, "BEGIN READ ONLY"));
                 PGresult *result =
                         PQexecParams(connection, texts->questions[i], n, NULL, parameters, NULL, NULL, 0);

@@ -177,7 +177,7 @@ TEST(services_of_systemd)
         add_systemd("good_job, MySQL", "ExecStart=/usr/bin/bundle exec good_job start\n"
                                        "Environment=DATABASE_URL=mysql2://h/app");
         add_systemd("good_job cleanup", "ExecStart=/usr/bin/bundle exec good_job cleanup\n"
-                                               "Environment=DATABASE_URL=postgres://h/app");
+                                        "Environment=DATABASE_URL=postgres://h/app");
         add_systemd("solid_queue", "ExecStart=/srv/app/bin/jobs\nEnvironmentFile=/srv/app/.env");
         add_systemd("solid_queue, rake", "ExecStart=/usr/bin/bundle exec rake solid_queue:start\n"
                                          "Environment=DATABASE_URL=postgres://h/app");

@@ -39,6 +39,32 @@ TEST(fleets_of_one_server_share_a_connection)
         ck_assert(!world_fleet(runtime_world, "far")->redis_up);
 }
 
+#define FLEET "[fleet:%s]\ncommand=bin/jobs --mode async\nframework=solid_queue\ndatabase_url=%s\nuser=%s\n"
+
+static const struct {
+        const char *url;
+        const char *user; /* of the reader of fleet `a`; NULL: that of all readers */
+} readers[] = {
+        {"postgresql://app:secret@127.0.0.1:1/app", NULL},
+        {"postgresql://app@/app?host=/nonexistent", "nobody"},
+        {"sqlite3:/nonexistent/file", "nobody"},
+};
+
+/* A reader with a fleet's user serves no fleet of another user; one that needs no user has none. */
+TEST_LOOP(a_reader_has_a_fleets_user_only_if_its_url_needs_one, ELEMENTSOF(readers))
+{
+        const char *url = readers[_i].url;
+        char text[800];
+
+        snprintf(text, sizeof(text), FLEET FLEET FLEET, "a", url, "nobody", "b", url, "daemon", "c", url,
+                 "nobody");
+        web_start(text);
+        const struct link *link = world_fleet(runtime_world, "a")->link;
+        ck_assert_pstr_eq(link->reader_user, readers[_i].user);
+        ck_assert_ptr_eq(link, world_fleet(runtime_world, "c")->link);
+        ck_assert((link == world_fleet(runtime_world, "b")->link) == !readers[_i].user);
+}
+
 #define JOBS                                                                                                 \
         "framework=solid_queue\ncommand=/bin/true\n"                                                         \
         "database_url=postgresql:///queue?host=/nonexistent\n"

@@ -363,7 +363,9 @@ TEST_LOOP(a_login_that_fails_is_explained_without_the_password, ELEMENTSOF(failu
         open_url(url_of(failures[_i].url), PATIENCE, PATIENCE);
         run_until(states[DATABASE_DOWN] > 0);
         ck_assert_msg(strstr(why.text, failures[_i].text), "%s", why.text);
-        ck_assert_msg(quoted_contains(&why.quoted, failures[_i].said), "%s", quoted_reveal(&why.quoted));
+        const char *said = quoted_reveal(&why.quoted);
+        ck_assert_msg(strstr(said, failures[_i].said), "%s", said);
+        ck_assert(said[0] == '\0' || said[strlen(said) - 1] != '\n');
         ck_assert(failures[_i].secret[0] == '\0' || (!strstr(why.text, failures[_i].secret) &&
                                                      !quoted_contains(&why.quoted, failures[_i].secret)));
 }
@@ -380,6 +382,7 @@ TEST(without_the_tables_the_database_is_down_until_they_exist)
         open_url(postgresql_url, PATIENCE, PATIENCE);
         run_until(states[DATABASE_DOWN] > 0);
         ck_assert(quoted_has_code(&why.quoted, "42P01"));
+        ck_assert_str_eq(why.text, DATABASE_NO_TABLES);
         ck_assert_uint_eq(database_connection_count(database), 0);
         execute("CREATE TABLE t (id int, name text)");
         run_until(states[DATABASE_CONNECTED] > 0);

@@ -4,9 +4,9 @@
 #include "config.h"
 #include "golden.h"
 #include "io/clock.h"
+#include "io/resolve.h"
 #include "redis/oversized.h"
 #include "redis/redis.h"
-#include "io/resolve.h"
 #include "redis_server.h"
 #include <sys/socket.h>
 #include <sys/un.h>

@@ -369,6 +369,30 @@ TEST(an_abort_ends_it_and_the_new_ones_leave_first)
         ck_assert_uint_eq(test_events(&t, EVENT_ROLLOUT_ABORTED), 1);
 }
 
+static const struct {
+        enum rollout_state state;
+        enum reason reason, expected;
+} kept[] = {
+        {ROLLOUT_DONE, REASON_RESTART, REASON_RESTART},  {ROLLOUT_HALTED, REASON_RESTART, REASON_SCALE},
+        {ROLLOUT_ABORTED, REASON_RESTART, REASON_SCALE}, {ROLLOUT_HALTED, REASON_MEMORY, REASON_MEMORY},
+        {ROLLOUT_HALTED, REASON_NONE, REASON_SCALE},
+};
+
+/* A worker that has refused to be quiet accepts jobs again, and keeps the reason for which it was to leave. A
+ * halted restart is none. */
+TEST_LOOP(a_worker_that_refused_to_be_quiet_is_not_replaced_after_a_halt, ELEMENTSOF(kept))
+{
+        test_settle(&t);
+        t.fleet->rollout.state = kept[_i].state;
+        for (unsigned i = 1; i <= 4; i++)
+                test_worker(&t, i)->reason = kept[_i].reason;
+        t.fleet_settings.active_process_count = 3;
+        test_plan(&t);
+        ck_assert_uint_eq(t.pass.plan.n_actions, 1);
+        ck_assert_int_eq(t.pass.plan.actions[0].kind, ACTION_QUIET);
+        ck_assert_int_eq(t.pass.plan.actions[0].reason, kept[_i].expected);
+}
+
 TEST(halts_without_progress_for_rollout_timeout)
 {
         test_settle(&t);

@@ -1,46 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* The program sqmgr-reader-sqlite, in its sandbox and as a fleet's user, with the tables of Solid Queue. */
 /* promises: P5 P8 */
-#include "daemon/runtime/reader_process.h"
-#include "frameworks/solid_queue/solid_queue.h"
-#include "loop.h"
-#include "queries/configuration.h"
+#include "database_program.h"
 #include "reader/sandbox.h"
-#include "wire/quoted.h"
 #include <pwd.h>
-#include <signal.h>
 #include <sqlite3.h>
 #include <sys/wait.h>
 
-#define PATIENCE (20 * USEC_PER_SEC)
-/* A user of Debian that owns nothing, as a fleet's user. */
-#define FLEET_USER "daemon"
-#define IDENTITY   "web-1:4711:1"
-
 static char folder[64], path[96], url[128];
 static const struct passwd *fleet_user; /* NULL: the test does not run as root */
-static struct children children;
-static struct reader_starter_daemon starter;
-static struct reader *reader;
-static unsigned downs;
-static char last_error[512];
-
-static void on_state(struct reader *whose _unused_, enum reader_state state, const struct error_report *error,
-                     void *userdata _unused_)
-{
-        downs += state == READER_STATE_DOWN;
-        snprintf(last_error, sizeof(last_error), "%s", error ? error->text : "");
-}
-
-static int on_child(sd_event_source *source _unused_, const struct signalfd_siginfo *info _unused_,
-                    void *userdata _unused_)
-{
-        for (struct child *child = children.first, *next; child; child = next) {
-                next = child->next;
-                (void)children_reap(&children, child->pid);
-        }
-        return 0;
-}
 
 static void execute(const char *sql)
 {
@@ -55,25 +23,7 @@ static void execute(const char *sql)
 
 static void make_tables(void)
 {
-        const char *source = getenv("srcdir");
-        static char sql[64 * 1024];
-        char name[512];
-
-        snprintf(name, sizeof(name), "%s/tests/frameworks/solid_queue/sqlite.sql", source ?: "../source");
-        FILE *file = fopen(name, "re");
-        ck_assert_ptr_nonnull(file);
-        sql[fread(sql, 1, sizeof(sql) - 1, file)] = '\0';
-        ck_assert_int_eq(fclose(file), 0);
-        execute(sql);
-        execute("INSERT INTO solid_queue_processes"
-                " (id, kind, last_heartbeat_at, supervisor_id, pid, hostname, metadata, created_at, name) "
-                "VALUES"
-                " (1, 'Supervisor(async)', '2026-11-27 06:00:00.000001', NULL, 4711, 'web-1', NULL,"
-                "  '2026-11-27 05:00:00', 's'),"
-                " (2, 'Worker', '2026-11-27 06:00:01.000002', 1, 4711, 'web-1',"
-                "  '{\"polling_interval\":0.1,\"queues\":\"*\",\"thread_pool_size\":3}', '2026-11-27 "
-                "05:00:00',"
-                "  'w')");
+        make_worker("solid_queue/sqlite.sql", execute);
         if (fleet_user) {
                 ck_assert_int_eq(chown(folder, fleet_user->pw_uid, fleet_user->pw_gid), 0);
                 ck_assert_int_eq(chown(path, fleet_user->pw_uid, fleet_user->pw_gid), 0);
@@ -83,79 +33,22 @@ static void make_tables(void)
 
 static void start(void)
 {
-        static const struct redis_settings settings = {.connect_timeout = PATIENCE,
-                                                       .command_timeout = PATIENCE};
-        struct reader_configuration configuration;
-
-        ck_assert_int_eq(
-                reader_configuration_make_database(&settings, url, solid_queue_traits.id, &configuration), 0);
-        configuration.user = strdup(FLEET_USER);
-        ck_assert_int_eq(reader_new(event, &starter.starter, &configuration, on_state, NULL, &reader), 0);
-}
-
-static bool is_up(void)
-{
-        return reader_state(reader) == READER_STATE_CONNECTED;
-}
-
-static pid_t reader_pid(void)
-{
-        ck_assert_ptr_nonnull(children.first);
-        return children.first->pid;
-}
-
-static struct {
-        unsigned n;
-        enum answer_status status;
-        bool found;
-        uint64_t sent_usec;
-        unsigned concurrency;
-} answered;
-
-static void on_heartbeat(struct answer *answer, void *userdata _unused_)
-{
-        answered.n++;
-        answered.status = answer->status;
-        answered.found = answer->status == ANSWER_OK && answer->heartbeat.found;
-        answered.sent_usec = answer->heartbeat.heartbeat.sent_usec;
-        answered.concurrency = answer->heartbeat.heartbeat.concurrency;
-}
-
-static void ask(void)
-{
-        const struct field texts[] = {QUERY_TEXT(IDENTITY)};
-        const struct query query = {.kind = QUERY_HEARTBEAT, .texts = texts, .n_texts = 1};
-        unsigned before = answered.n;
-
-        ck_assert_int_eq(reader_ask(reader, &query, on_heartbeat, NULL), 0);
-        run_until(answered.n > before);
+        start_reader(url, PATIENCE);
 }
 
 static void setup(void)
 {
-        sigset_t child;
-
-        ck_assert_int_ge(sd_event_new(&event), 0);
-        sigemptyset(&child);
-        sigaddset(&child, SIGCHLD);
-        ck_assert_int_eq(sigprocmask(SIG_BLOCK, &child, NULL), 0);
-        ck_assert_int_ge(sd_event_add_signal(event, NULL, SIGCHLD, on_child, NULL), 0);
         fleet_user = geteuid() == 0 ? getpwnam(FLEET_USER) : NULL;
         snprintf(folder, sizeof(folder), "/tmp/test_sqlite.XXXXXX");
         ck_assert_ptr_nonnull(mkdtemp(folder));
         snprintf(path, sizeof(path), "%s/queue.sqlite3", folder);
         snprintf(url, sizeof(url), "sqlite3:%s", path);
-        memset(&answered, 0, sizeof(answered));
-        downs = 0;
-        ck_assert_int_eq(reader_starter_init(&starter, &children, "./sqmgr-reader"), 0);
+        begin_programs();
 }
 
 static void teardown(void)
 {
-        reader = reader_free(reader);
-        reader_starter_clear(&starter);
-        ck_assert_ptr_null(children.first);
-        sd_event_unref(event);
+        end_programs();
 }
 
 static const char *const modes[] = {"DELETE", "WAL"};
@@ -166,20 +59,6 @@ static void set_mode(int i)
 
         snprintf(sql, sizeof(sql), "PRAGMA journal_mode = %s", modes[i]);
         execute(sql);
-}
-
-static bool is_in_a_sandbox(void)
-{
-        char name[64], line[256];
-        bool found = false;
-
-        snprintf(name, sizeof(name), "/proc/%d/status", (int)reader_pid());
-        FILE *file = fopen(name, "re");
-        ck_assert_ptr_nonnull(file);
-        while (fgets(line, sizeof(line), file))
-                found |= strcmp(line, "Seccomp:\t2\n") == 0;
-        ck_assert_int_eq(fclose(file), 0);
-        return found;
 }
 
 TEST_LOOP(heartbeats_are_read_from_the_file_of_the_fleets_user, (int)ELEMENTSOF(modes))
@@ -278,7 +157,7 @@ TEST(a_folder_that_appears_later_is_found)
         ck_assert_int_eq(rename(folder, other), 0);
         start();
         run_until(downs > 0);
-        ck_assert(strstr(last_error, "No such file"));
+        ck_assert(strstr(why.text, "No such file"));
         ck_assert_int_eq(rename(other, folder), 0);
         run_until(is_up());
         ask();
@@ -294,7 +173,7 @@ TEST(another_users_file_is_down)
         ck_assert_int_eq(chmod(path, 0600), 0);
         start();
         run_until(downs > 0);
-        ck_assert(strstr(last_error, "Permission denied"));
+        ck_assert(strstr(why.text, "Permission denied"));
 }
 
 TEST(a_reader_that_its_user_kills_is_replaced)

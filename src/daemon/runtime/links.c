@@ -211,15 +211,22 @@ static bool is_same(const char *a, const char *b)
         return !a || !b ? a == b : strcmp(a, b) == 0;
 }
 
-/* A reader of a database runs as the fleet's user, and is not shared with another user's fleets. */
+/* A reader of a database runs as the fleet's user where that user counts. It is not shared with another
+ * user's fleets then. Other readers have no rights. */
+static bool needs_user(const struct fleet_settings *fleet)
+{
+        return fleet_settings_need_database(fleet) && fleet->database_url &&
+               database_url_needs_user(fleet->database_url);
+}
+
 static const char *user_of_reader(const struct fleet_settings *fleet)
 {
-        return fleet_settings_need_database(fleet) ? fleet->user : NULL;
+        return needs_user(fleet) ? fleet->user : NULL;
 }
 
 static const char *group_of_reader(const struct fleet_settings *fleet)
 {
-        return fleet_settings_need_database(fleet) ? fleet->group : NULL;
+        return needs_user(fleet) ? fleet->group : NULL;
 }
 
 static struct link *find_link(const struct links *links, const struct fleet_settings *fleet)

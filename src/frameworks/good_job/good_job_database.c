@@ -33,7 +33,8 @@ static int load(const struct database_row *row, size_t column, json_t **ret)
 
 /* app/models/good_job/job.rb:235, queue_parser(): all queues; all but some; or a list, possibly in its order.
  */
-static int add_queues(struct database_process *process, const char *text, size_t length)
+static int add_queues(struct database_view *view, struct database_process *process, const char *text,
+                      size_t length)
 {
         const char *end = text + length;
         bool all = false;
@@ -43,14 +44,15 @@ static int add_queues(struct database_process *process, const char *text, size_t
         for (const char *at = text; at < end; at++)
                 all |= *at == '*';
         if (text == end || all)
-                return database_process_add_queue(process, "*", 1);
+                return database_view_add_queue(view, process, "*", 1);
         if (*text == '-')
-                return database_process_add_queue(process, text, (size_t)(end - text));
+                return database_view_add_queue(view, process, text, (size_t)(end - text));
         text += *text == '+';
-        return database_process_add_queues(process, text, (size_t)(end - text));
+        return database_view_add_queues(view, process, text, (size_t)(end - text));
 }
 
-static int take_state(const struct database_row *row, struct database_process *process)
+static int take_state(struct database_view *view, const struct database_row *row,
+                      struct database_process *process)
 {
         _cleanup_json_ json_t *queues = NULL, *threads = NULL;
         json_t *entry;
@@ -67,7 +69,7 @@ static int take_state(const struct database_row *row, struct database_process *p
                 r = load(row, COLUMN_QUEUES, &queues);
         json_foreach(entry, queues)
                 if (r >= 0 && json_is_string(entry))
-                        r = add_queues(process, json_string_value(entry), json_string_length(entry));
+                        r = add_queues(view, process, json_string_value(entry), json_string_length(entry));
         return r == -ENOMEM ? r : 0;
 }
 
@@ -88,7 +90,7 @@ static int take_process(struct database_view *view, const struct database_row *r
         (void)database_row_time(row, COLUMN_CREATED, &process->heartbeat.born_usec);
         if (database_row_number(row, COLUMN_JOBS, THREADS_MAX, &n_jobs))
                 process->heartbeat.busy = (unsigned)n_jobs;
-        return take_state(row, process);
+        return take_state(view, row, process);
 }
 
 static bool is_pattern(const char *name)

@@ -26,7 +26,8 @@ enum column {
 
 /* Decodes the metadata of a worker, `{"polling_interval":0.1,"queues":"a,b","thread_pool_size":3}`. A worker
  * whose metadata is damaged serves no queue. lib/solid_queue/worker.rb:25. */
-static int take_metadata(const struct field *text, struct database_process *process)
+static int take_metadata(struct database_view *view, const struct field *text,
+                         struct database_process *process)
 {
         static const struct json_bounds bounds = {.bytes = DATABASE_DOCUMENT_MAX, .values = 256, .depth = 8};
         _cleanup_json_ json_t *root = NULL;
@@ -39,8 +40,8 @@ static int take_metadata(const struct field *text, struct database_process *proc
         if (threads > 0 && threads <= THREADS_MAX)
                 process->heartbeat.concurrency =
                         MIN(process->heartbeat.concurrency + (unsigned)threads, (unsigned)THREADS_MAX);
-        return queues ? database_process_add_queues(process, json_string_value(queues) ?: "",
-                                                    json_string_length(queues))
+        return queues ? database_view_add_queues(view, process, json_string_value(queues) ?: "",
+                                                 json_string_length(queues))
                       : 0;
 }
 
@@ -88,7 +89,7 @@ static int take_worker(struct database_view *view, const struct database_row *ro
         heartbeat->sent_usec = MAX(heartbeat->sent_usec, sent_usec);
         if (database_row_number(row, COLUMN_CLAIMS, THREADS_MAX, &claims))
                 heartbeat->busy = MIN(heartbeat->busy + (unsigned)claims, (unsigned)THREADS_MAX);
-        return take_metadata(&metadata, process);
+        return take_metadata(view, &metadata, process);
 }
 
 static int take_process(struct database_view *view, const struct database_row *row)

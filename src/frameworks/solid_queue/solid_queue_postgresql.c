@@ -132,10 +132,11 @@ static const char probe[] =
         " (SELECT count(*) FROM (SELECT id FROM solid_queue_pauses LIMIT 1) d),"
         " (SELECT count(*) FROM (SELECT id FROM solid_queue_jobs LIMIT 1) e)";
 
-static const char look[] = "SELECT CASE WHEN substr(j.arguments, 1, length($7)) = $7 THEN 1 ELSE 0 END" CLAIM;
+static const char check[] =
+        "SELECT CASE WHEN substr(j.arguments, 1, length($7)) = $7 THEN 1 ELSE 0 END" CLAIM;
 
-/* One statement sees one state of the tables: a process that another host removes meanwhile cannot leave a
- * job both claimed and ready. */
+/* A single statement sees one state of the tables: a process that another host removes meanwhile cannot leave
+ * a job both claimed and ready. */
 static const char rescue[] =
         "WITH claim AS MATERIALIZED ("
         "  SELECT c.id, c.job_id, j.queue_name, j.priority,"
@@ -167,6 +168,6 @@ const struct database_texts solid_queue_postgresql = {
                         [DATABASE_DIAGNOSIS] = diagnosis,
                         [DATABASE_RELEASED] = released,
                 },
-        .look = look,
+        .check = check,
         .rescue = {[DATABASE_RESCUE_LOCK] = rescue},
 };

@@ -94,7 +94,8 @@ static const char probe[] =
         " (SELECT count(*) FROM (SELECT id FROM solid_queue_pauses LIMIT 1) d),"
         " (SELECT count(*) FROM (SELECT id FROM solid_queue_jobs LIMIT 1) e)";
 
-static const char look[] = "SELECT CASE WHEN substr(j.arguments, 1, length($7)) = $7 THEN 1 ELSE 0 END" CLAIM;
+static const char check[] =
+        "SELECT CASE WHEN substr(j.arguments, 1, length($7)) = $7 THEN 1 ELSE 0 END" CLAIM;
 
 static const char make_ready[] =
         "INSERT INTO solid_queue_ready_executions (job_id, queue_name, priority, created_at)"
@@ -122,10 +123,10 @@ const struct database_texts solid_queue_sqlite = {
                         [DATABASE_DIAGNOSIS] = diagnosis,
                         [DATABASE_RELEASED] = released,
                 },
-        .look = look,
+        .check = check,
         .rescue =
                 {
-                        [DATABASE_RESCUE_LOCK] = look,
+                        [DATABASE_RESCUE_LOCK] = check,
                         [DATABASE_RESCUE_READY] = make_ready,
                         [DATABASE_RESCUE_COUNT] = count_rescue,
                         [DATABASE_RESCUE_RELEASE] = release,

@@ -6,7 +6,8 @@
 #        solid_queue_standin.rb enqueue COUNT CLASS ARGUMENT...
 #        solid_queue_standin.rb schema FILE
 # Environment: DATABASE_URL; RECORDS; QUEUES, THREADS, DISPATCHER=1, DISPATCHER=only for what config/queue.yml says;
-# SHUTDOWN_TIMEOUT, PROCESS_HEARTBEAT_INTERVAL, PROCESS_ALIVE_THRESHOLD for config.solid_queue, in seconds.
+# SHUTDOWN_TIMEOUT, PROCESS_HEARTBEAT_INTERVAL, PROCESS_ALIVE_THRESHOLD for config.solid_queue, in seconds. After
+# SHUTDOWN_TIMEOUT the threads release their claims, while the process exits: EXIT_DELAY gives the threads so many seconds.
 require_relative "jobs"
 require "active_record"
 require "concurrent"
@@ -18,6 +19,7 @@ ActiveRecord.default_timezone = :utc if ActiveRecord.respond_to?(:default_timezo
 ActiveRecord::Base.establish_connection(ENV.fetch("DATABASE_URL") + (ENV["DATABASE_URL"].include?("?") ? "&" : "?") + "pool=30")
 
 SHUTDOWN_TIMEOUT = Float(ENV["SHUTDOWN_TIMEOUT"] || 5) # solid_queue.rb:33
+EXIT_DELAY = Float(ENV["EXIT_DELAY"] || 0)
 PROCESS_HEARTBEAT_INTERVAL = Float(ENV["PROCESS_HEARTBEAT_INTERVAL"] || 60) # solid_queue.rb:30
 PROCESS_ALIVE_THRESHOLD = Float(ENV["PROCESS_ALIVE_THRESHOLD"] || 300) # solid_queue.rb:31
 
@@ -410,6 +412,7 @@ class Supervisor < Process_ # supervisor.rb, async_supervisor.rb
     @instances.each_value(&:stop)
     deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + SHUTDOWN_TIMEOUT
     sleep 0.1 while @instances.each_value.any?(&:alive?) && (SHUTDOWN_TIMEOUT.zero? || Process.clock_gettime(Process::CLOCK_MONOTONIC) < deadline)
+    sleep EXIT_DELAY # none in Solid Queue
     terminate_immediately if @instances.each_value.any?(&:alive?)
   end
 
