@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Framework solid_queue with PostgreSQL, and a stand-in for Solid Queue (database/solid_queue_standin.rb). With SQMGR_LONG=1:
 # memory, preloading, dispatchers, autoscaling, and 200 jobs of 1 to 30 s through restarts, kills and a restart of the database.
-# seconds: 55
+# seconds: 45
 # promises: P1 P2 P5
 # shellcheck disable=SC1091,SC2030,SC2031,SC2034,SC2046,SC2086
 load helpers
@@ -124,44 +124,6 @@ read_grants() { documented_grants | sed '/;$/q'; }
         send 1 Nap 0.1
         wait_until 30 recorded "done" 1
         [ "$(failed_jobs)" = 0 ]
-}
-
-@test "solid_queue: jobs that shutdown_timeout cuts off are reported, with the remedy, and jobs that end are not" {
-        worker_environment='PROCESS_HEARTBEAT_INTERVAL=1 SHUTDOWN_TIMEOUT=3600'
-        queue_fleet 1 'rescue_jobs = requeue'
-        send 1 Hold "$folder/first"
-        wait_until 30 fleet_is '[.workers[].busy] | add == 1'
-        # The next workers have the default of 5 s, and release their claims before they exit.
-        sed -i 's/^SHUTDOWN_TIMEOUT=.*/EXIT_DELAY=3/' "$folder/worker.env"
-        old=$(worker_pids)
-        run -0 sqmgrctl restart --wait --timeout 120s
-        touch "$folder/first"
-        wait_until 60 gone "$old"
-        has_remedy() { has_finding 'tostring | contains("config.solid_queue.shutdown_timeout")'; }
-        not has_remedy
-
-        send 2 Hold "$folder/second"
-        wait_until 30 fleet_is '[.workers[].busy] | add == 2'
-        sqmgrctl restart
-        wait_until 60 any_event '.event == "drain-abandoned" and (.text | contains("2 jobs (2 run again)"))'
-        event_count_is drain-abandoned 1
-        wait_until 10 has_remedy
-        # The next workers exit at once: claims are released or left. Either way these jobs were cut off.
-        sed -i 's/^EXIT_DELAY=.*//' "$folder/worker.env"
-        touch "$folder/second"
-        wait_until 60 recorded "done" 3
-        rm "$folder/second"
-        run -0 sqmgrctl restart --wait --timeout 120s
-        send 2 Hold "$folder/second"
-        wait_until 30 fleet_is '[.workers[].busy] | add == 2'
-        sqmgrctl restart
-        wait_until 60 event_count_is drain-abandoned 2
-        sqmgrctl events --json | jq -es '[.[] | select(.event == "drain-abandoned")][1].text | contains("2 jobs")'
-        touch "$folder/second"
-        wait_until 60 recorded "done" 5
-        wait_until 60 claims_are 0
-        nothing_lost 5 "$(begun_twice)"
-        [ "$(begun_twice | wc -l)" = 4 ]
 }
 
 @test "solid_queue: rescue: by default a lost job is reported, and nothing is written" {

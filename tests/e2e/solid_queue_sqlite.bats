@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Framework solid_queue with SQLite, and a stand-in for Solid Queue (database/solid_queue_standin.rb): the reader has the
 # rights of the fleet's user, whose file it is. Root runs workers and tables as nobody. With SQMGR_LONG=1: 60 jobs of 1 to 15 s through restarts and a kill.
-# seconds: 40
+# seconds: 20
 # promises: P1 P5
 # shellcheck disable=SC1091,SC2030,SC2031,SC2034,SC2046,SC2086
 load helpers
@@ -66,9 +66,10 @@ failed_jobs() { sqlite 'select count(*) from solid_queue_failed_executions'; }
         workers=$(worker_pids)
         # A transaction that does not end. Readers do not wait for it.
         mkfifo "$folder/statements"
-        "${as_postgresql[@]}" sqlite3 "$folder/storage/queue.sqlite3" <"$folder/statements" >/dev/null 9>&- &
+        "${as_postgresql[@]}" sqlite3 -cmd '.timeout 60000' "$folder/storage/queue.sqlite3" <"$folder/statements" >/dev/null 9>&- &
         exec 8>"$folder/statements"
-        echo 'begin immediate; delete from solid_queue_pauses;' >&8
+        printf '%s\n' 'begin immediate; delete from solid_queue_pauses;' ".system touch $folder/records/locked" >&8
+        wait_until 60 [ -e "$folder/records/locked" ]
         wait_ticks 4
         answers_at_once
         redis_state_is connected
