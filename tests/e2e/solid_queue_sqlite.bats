@@ -17,6 +17,9 @@ worker_environment='PROCESS_HEARTBEAT_INTERVAL=1 SHUTDOWN_TIMEOUT=3600'
 sqlite() { "${as_postgresql[@]}" sqlite3 -cmd '.timeout 5000' "$folder/storage/queue.sqlite3" "$1"; } # STATEMENT
 start_database() {
         mkdir "$folder/storage"
+        # The user of the workers need not be able to read the checkout.
+        cp "$e2e"/database/{jobs,solid_queue_standin}.rb "$folder"
+        program=${SQMGR_SOLID_QUEUE-/usr/bin/ruby $folder/solid_queue_standin.rb}
         database_url=sqlite3:$folder/storage/queue.sqlite3
         make_tables "$top/tests/frameworks/solid_queue/sqlite.sql"
         [ "$(id -u)" != 0 ] || chown -R nobody:nogroup "$folder/storage"
