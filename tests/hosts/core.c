@@ -230,6 +230,10 @@ void core_calm(struct core *core)
         core->cut_off = false;
         core->sim.next_act = core->sim.n_acts;
         act_calm(&core->sim);
+        /* sqmgr gives up to preload a release after three attempts, for which a short rollout_timeout has no
+         * time: the next order would be halted. */
+        for (size_t i = 0; i < FLEETS_MAX; i++)
+                core->sim.fleets[i].good.unhooked = core->sim.fleets[i].release.unhooked = 0;
         remember(core);
 }
 

@@ -575,8 +575,11 @@ static const char *const sandboxed[] = {
 TEST_LOOP(reads_in_its_sandbox, ELEMENTSOF(sandboxed))
 {
         int status;
-        pid_t pid = fork();
 
+        /* valgrind makes calls that the sandbox refuses. */
+        if (getenv("UNDER_VALGRIND"))
+                return;
+        pid_t pid = fork();
         ck_assert_int_ge(pid, 0);
         if (pid == 0)
                 _exit(read_in_sandbox(url_of(sandboxed[_i])));
