@@ -79,6 +79,11 @@ job_warn_after = 1s
 [fleet:preloaded]
 command = $(stub_command)
 preload = yes
+[fleet:database]
+framework = solid_queue
+command = true --mode async
+database_url = postgresql:///none?host=$folder
+active_process_count = 0
 END
         enqueue 3 Hold "$folder/release"
         start_sqmgr

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- The tables of GoodJob 4.19 as Rails 7.1 makes them on PostgreSQL from its template,
 -- lib/generators/good_job/templates/install/migrations/create_good_jobs.rb.erb.
 CREATE TABLE "good_jobs" (

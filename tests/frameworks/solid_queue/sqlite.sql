@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- The tables of Solid Queue 1.5 as Rails 7.1 makes them on SQLite from its template,
 -- lib/generators/solid_queue/install/templates/db/queue_schema.rb.
 CREATE TABLE "solid_queue_blocked_executions" (
