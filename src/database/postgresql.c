@@ -11,12 +11,12 @@
 #include "database/postgresql_batch.h"
 #include "database/postgresql_url.h"
 #include "io/clock.h"
+#include "io/reconnect_delay.h"
 #include "io/resolve.h"
 #include <netdb.h>
 #include <openssl/ssl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
 #define BACKOFF_MIN_USEC (100 * USEC_PER_MSEC)
 #define BACKOFF_MAX_USEC (5 * USEC_PER_SEC)
@@ -105,19 +105,6 @@ static void disarm(struct database *database)
         (void)sd_event_source_set_enabled(database->timer, SD_EVENT_OFF);
 }
 
-/* Half fixed and half random, so that many clients do not reconnect at the same time. */
-static usec_t backoff_usec(unsigned failures)
-{
-        usec_t delay = BACKOFF_MIN_USEC;
-        uint32_t random = 0;
-
-        for (unsigned i = 1; i < failures && delay < BACKOFF_MAX_USEC; i++)
-                delay *= 2;
-        delay = MIN(delay, BACKOFF_MAX_USEC);
-        (void)getrandom(&random, sizeof(random), GRND_NONBLOCK);
-        return delay / 2 + delay / 2 * (random % 1024) / 1024;
-}
-
 static void close_connection(struct database *database)
 {
         database->openings++;
@@ -167,7 +154,7 @@ static void lose(struct database *database, const struct error_report *error)
         database->phase = PHASE_WAITING;
         database->rtt_usec = 0;
         close_connection(database);
-        arm(database, backoff_usec(database->failures));
+        arm(database, reconnect_delay(database->failures, BACKOFF_MIN_USEC, BACKOFF_MAX_USEC));
         bool changed = change_state(database, DATABASE_DOWN, error);
         enter(database);
         end_batch(database, DATABASE_LOST, error);

@@ -78,18 +78,7 @@ enum database_fact_column {
         DATABASE_FACT_FAILED,
 };
 
-/* The statements of a rescue: one batch that writes. All get the same parameters: enum
- * database_rescue_parameter; the first two without the last one. If there is no other statement, the first
- * one does all, and gets all of them. */
-enum database_rescue_step {
-        DATABASE_RESCUE_LOCK, /* a single row with 1 if process, claim and job are as requested; otherwise
-                               * none, or 0 if only the count of rescues differs */
-        DATABASE_RESCUE_READY,
-        DATABASE_RESCUE_COUNT,
-        DATABASE_RESCUE_RELEASE,
-        _DATABASE_RESCUE_STEP_MAX,
-};
-
+/* The parameters of a rescue. Its statements are one batch that writes; each gets all of them. */
 enum database_rescue_parameter {
         DATABASE_RESCUE_HOST,
         DATABASE_RESCUE_PID,
@@ -102,13 +91,18 @@ enum database_rescue_parameter {
         _DATABASE_RESCUE_PARAMETER_MAX,
 };
 
+#define DATABASE_RESCUE_STATEMENTS 4
+
 /* The statements for one engine. */
 struct database_texts {
         const char *begin; /* the first statement of each batch; NULL: none */
         const char *probe; /* see struct database_settings */
         const char *questions[_DATABASE_QUESTION_MAX];
-        const char *rescue[_DATABASE_RESCUE_STEP_MAX]; /* NULL: there is no such statement */
-        const char *check;                             /* as DATABASE_RESCUE_LOCK, but locks nothing */
+        /* Up to the first NULL. The first one locks the claim, and gives a single row with 1 if process,
+         * claim and job are as requested; otherwise none, or 0 if only the count of rescues differs. */
+        const char *rescue[DATABASE_RESCUE_STATEMENTS];
+        /* Gives the same row as the first statement, and locks nothing. Gets all parameters but the last. */
+        const char *check;
 };
 
 /* The longest number of a database, with a NUL. */

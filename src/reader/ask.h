@@ -37,6 +37,6 @@ static inline const struct query *ask_query(const struct ask *ask)
  * ask_done(). */
 void ask_keep(struct ask *ask, void (*cancel)(struct ask *ask));
 
-/* Of the server of the ask: */
+/* Return the backend and the configuration of the server that the ask belongs to. */
 void *ask_backend(const struct ask *ask);
 const struct reader_configuration *ask_configuration(const struct ask *ask);

@@ -32,7 +32,7 @@ struct database_backend {
         struct asks waiting;
         bool running;
         bool ending; /* the backend is being freed */
-        /* Of the batch that runs: */
+        /* The members below belong to the batch that runs. */
         struct asks asks; /* answered from the view */
         struct database_view view;
         struct database_questions questions;

@@ -23,7 +23,7 @@ int database_rescue_run(struct database_rescue_work *work, struct ask *ask,
         const struct database_texts *texts = work->texts;
         const struct query *query = ask_query(ask);
         const char *identity = query_text(query, TEXT_IDENTITY);
-        struct database_statement statements[_DATABASE_RESCUE_STEP_MAX + 1];
+        struct database_statement statements[DATABASE_RESCUE_STATEMENTS + 1];
         char host[ANSWER_HOST_MAX + 1], pid_text[DATABASE_NUMBER_MAX];
         size_t host_len, n = 0;
         pid_t pid;
@@ -54,13 +54,8 @@ int database_rescue_run(struct database_rescue_work *work, struct ask *ask,
         work->check = n;
         if (!work->writes)
                 add(statements, &n, texts->check, parameters, DATABASE_RESCUE_NEW);
-        bool is_single = !texts->rescue[DATABASE_RESCUE_READY];
-        for (enum database_rescue_step i = 0; work->writes && i < _DATABASE_RESCUE_STEP_MAX; i++)
-                if (texts->rescue[i])
-                        add(statements, &n, texts->rescue[i], parameters,
-                            is_single || i == DATABASE_RESCUE_COUNT || i == DATABASE_RESCUE_RELEASE
-                                    ? _DATABASE_RESCUE_PARAMETER_MAX
-                                    : DATABASE_RESCUE_NEW);
+        for (size_t i = 0; work->writes && i < DATABASE_RESCUE_STATEMENTS && texts->rescue[i]; i++)
+                add(statements, &n, texts->rescue[i], parameters, _DATABASE_RESCUE_PARAMETER_MAX);
         return database_run(work->database, statements, n, work->writes, ops, userdata);
 }
 

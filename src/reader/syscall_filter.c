@@ -143,7 +143,7 @@ static const struct condition conditions[] = {
         {"prlimit64", {EQUAL(0, 0), EQUAL(2, 0)}},
 };
 
-/* Of a reader that connects to other machines. */
+/* Permitted to a reader that connects to other machines. */
 static const struct condition network_conditions[] = {
         {"socket", {EQUAL(0, AF_INET), MASKED(1, SOCKET_TYPE_MASK, SOCK_STREAM)}},
         {"socket", {EQUAL(0, AF_INET), MASKED(1, SOCKET_TYPE_MASK, SOCK_DGRAM)}},
@@ -159,12 +159,12 @@ static const struct condition network_conditions[] = {
         {"clone", {MASKED(CLONE_FLAGS_ARGUMENT, THREAD | NAMESPACES, THREAD)}},
 };
 
-/* Of a reader that connects to Unix sockets, or whose name service modules do. */
+/* Permitted to a reader that connects to Unix sockets, or whose name service modules do. */
 static const struct condition unix_socket_conditions[] = {
         {"socket", {EQUAL(0, AF_UNIX), MASKED(1, SOCKET_TYPE_MASK, SOCK_STREAM)}},
 };
 
-/* Of a reader of a SQLite file. Landlock says where. */
+/* Permitted to a reader of a SQLite file. Landlock limits these calls to the folder of the file. */
 static const char folder_allowed[] = "fchmod fdatasync fsync ftruncate ftruncate64 pwrite64 unlink unlinkat ";
 
 static const struct condition folder_conditions[] = {

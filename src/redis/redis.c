@@ -4,6 +4,7 @@
 #include "base/parse.h"
 #include "base/printable.h"
 #include "io/clock.h"
+#include "io/reconnect_delay.h"
 #include "redis/connection.h"
 #include "redis/oversized.h"
 #include "redis/sentinel.h"
@@ -14,7 +15,6 @@
 #include <netdb.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
 #define BACKOFF_MIN_USEC (250 * USEC_PER_MSEC)
 #define BACKOFF_MAX_USEC (5 * USEC_PER_SEC)
@@ -130,19 +130,6 @@ static void command_finish(struct redis *redis, const redisReply *reply)
         free(command);
 }
 
-/* Half fixed and half random, so that many clients do not reconnect at the same time. */
-static usec_t backoff_usec(unsigned failures)
-{
-        usec_t delay = BACKOFF_MIN_USEC;
-        uint32_t random = 0;
-
-        for (unsigned i = 1; i < failures && delay < BACKOFF_MAX_USEC; i++)
-                delay *= 2;
-        delay = MIN(delay, BACKOFF_MAX_USEC);
-        (void)getrandom(&random, sizeof(random), GRND_NONBLOCK);
-        return delay / 2 + delay / 2 * (random % 1024) / 1024;
-}
-
 /* Ends the attempt or the connection: fails all pending commands and schedules the next attempt. */
 static void attempt_end(struct redis *redis, const struct error_report *error)
 {
@@ -157,7 +144,8 @@ static void attempt_end(struct redis *redis, const struct error_report *error)
         redis->phase = PHASE_WAITING;
         redis->rtt_usec = 0;
         /* Neither call fails for our own event source. */
-        (void)sd_event_source_set_time(redis->timer, now + backoff_usec(redis->failures));
+        (void)sd_event_source_set_time(
+                redis->timer, now + reconnect_delay(redis->failures, BACKOFF_MIN_USEC, BACKOFF_MAX_USEC));
         (void)sd_event_source_set_enabled(redis->timer, SD_EVENT_ONESHOT);
 
         redis_enter(redis);

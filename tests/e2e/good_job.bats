@@ -183,7 +183,7 @@ kill_busy_worker() { # its jobs are added to `cut`
         kill_postgresql
         restart_postgresql
         wait_until 60 redis_state_is connected
-        # Those that began just before the end of the database.
+        # Jobs that began just before the database ended may run twice.
         unlocked+=$'\n'$(running_jobs)
         wait_until 60 fleet_is '.active == 4'
         run -0 sqmgrctl restart --wait --timeout 180s

@@ -22,7 +22,7 @@ load helpers
         [[ $output == *PostgreSQL* ]]
         wait_ticks 8
         nothing_was_signaled
-        # What is ordered meanwhile waits.
+        # An order that is given meanwhile waits.
         sqmgrctl restart
         wait_ticks 4
         alive "$workers"

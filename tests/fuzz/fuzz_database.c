@@ -15,7 +15,7 @@ static bool is_number(const char *text)
         return text[0] != '\0' && text[strspn(text, "0123456789")] == '\0';
 }
 
-/* What a rescue writes says one more the next time. */
+/* Checks that the entry of a rescued job counts one rescue more. */
 static void check_entry(const struct database_format *format, const struct field *entry)
 {
         struct database_rescue rescue, again;

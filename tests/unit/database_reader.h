@@ -50,7 +50,7 @@ static inline void database_reader_end(void)
 static inline void database_reader_on_answer(struct answer *answer, void *userdata)
 {
         *(struct answer *)userdata = *answer;
-        /* What the answer owns is taken. */
+        /* The copy owns the members now. */
         answer->status = ANSWER_LOST;
         memset(&answer->heartbeat, 0, sizeof(*answer) - offsetof(struct answer, heartbeat));
 }

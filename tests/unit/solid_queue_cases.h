@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a reader says of Solid Queue's real tables, and how it rescues jobs, on either engine. The file that
+/* A reader of Solid Queue's real tables on either engine: its answers, and rescues of jobs. The file that
  * includes this one defines:
  *
  * - database_url; begin_database(): makes a database of the tables, and sets it; end_database()

@@ -137,7 +137,7 @@ static const struct {
         {"postgresql://db/app?user=app", false},
 };
 
-TEST_LOOP(tells_who_must_see_the_applications_user, ELEMENTSOF(users))
+TEST_LOOP(finds_whether_the_server_must_see_the_applications_user, ELEMENTSOF(users))
 {
         ck_assert(database_url_needs_user(users[_i].url) == users[_i].needs);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What rows of Solid Queue and GoodJob say: workers, their jobs, and queues; rows that are damaged. */
+/* Decodes rows of Solid Queue and GoodJob: workers, their jobs, and queues; rows that are damaged. */
 /* promises: P1 P5 P10 */
 #include "frameworks/database_format.h"
 #include "frameworks/database_view.h"

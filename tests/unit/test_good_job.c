@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What a reader says of GoodJob's real tables in PostgreSQL: workers, leftovers of dead ones, jobs, queues.
- */
+/* A reader of GoodJob's real tables in PostgreSQL: workers, leftovers of dead ones, jobs, queues. */
 /* promises: P1 P5 */
 #include "database_reader.h"
 #include "frameworks/database_format.h"
 #include "io/clock.h"
-#include "postgresql.h"
+#include "postgresql_locks.h"
 #include "tables.h"
 
 #define LIVE "0f8fad5b-d9cb-469f-a165-70867728950e"
@@ -147,33 +146,9 @@ TEST(a_process_without_its_lock_is_a_leftover)
         free(postgresql_execute("DROP DATABASE other"));
 }
 
-/* No statement locks a row, as it gets no number of a transaction, or a table more than any reader does. */
 TEST(reading_locks_nothing)
 {
-        const struct database_texts *texts = database_format_of(GOOD_JOB)->engines[DATABASE_POSTGRESQL];
-        const char *const parameters[] = {"[\"" LIVE "\"]", "1001"};
-        PGconn *connection = PQconnectdb(postgresql_url);
-
-        for (size_t i = 0; i < _DATABASE_QUESTION_MAX; i++) {
-                /* Without a rescue it has no DATABASE_RELEASED. */
-                if (!texts->questions[i])
-                        continue;
-                int n = i == DATABASE_COUNTS ? 0 : i == DATABASE_QUEUES ? 2 : 1;
-
-                PQclear(PQexec(connection, "BEGIN READ ONLY"));
-                PGresult *result =
-                        PQexecParams(connection, texts->questions[i], n, NULL, parameters, NULL, NULL, 0);
-                ck_assert_msg(PQresultStatus(result) == PGRES_TUPLES_OK, "%s", PQerrorMessage(connection));
-                PQclear(result);
-                result = PQexec(connection,
-                                "SELECT coalesce(string_agg(DISTINCT mode, ' '), '') || coalesce("
-                                "CAST(pg_current_xact_id_if_assigned() AS text), '')"
-                                " FROM pg_locks WHERE pid = pg_backend_pid() AND locktype <> 'virtualxid'");
-                ck_assert_str_eq(PQgetvalue(result, 0, 0), "AccessShareLock");
-                PQclear(result);
-                PQclear(PQexec(connection, "ROLLBACK"));
-        }
-        PQfinish(connection);
+        check_locks(database_format_of(GOOD_JOB)->engines[DATABASE_POSTGRESQL], "[\"" LIVE "\"]");
 }
 
 TEST_MAIN("good_job", .once = {postgresql_make, postgresql_remove}, .is_missing = postgresql_is_missing)

@@ -88,7 +88,7 @@ TEST(fleets_of_one_database_share_a_reader_if_they_share_user_and_group)
         ck_assert_str_eq(link_of("other")->reader_user, "daemon");
         ck_assert_ptr_ne(link_of("group"), link_of("one"));
         ck_assert_str_eq(link_of("group")->reader_group, "daemon");
-        /* A reader of a Redis has no rights, whoever the fleet's user is. */
+        /* The reader of a Redis has no rights, and serves the fleets of all users. */
         ck_assert_ptr_eq(link_of("redis"), web()->link);
         ck_assert_ptr_null(web()->link->reader_user);
 }

@@ -65,14 +65,14 @@ static char *render(void)
                 {.name = neither, .size = 9, .latency_known = true}};
         static const struct queues queues = {.list = list, .n = ELEMENTSOF(list), .dead = 3};
         const struct status_redis redis[] = {
-                {"redis", "redis://127.0.0.1:6379/0", NULL, "connected", NULL, 0.25, &queues},
-                {"redis", "unix:///a\\b\"c\nd", NULL, "down", NULL, -1, NULL},
-                {"redis", "redis://b", NULL, "connected", NULL, 1, &queues},
-                {"redis", "redis://b", NULL, "down", NULL, 2, &queues},
-                {"redis", "redis://c", NULL, "connected", NULL, 1, NULL},
-                {"redis", "redis://c", NULL, "connected", NULL, 1, &queues},
-                {"postgresql", "postgresql://db/app", NULL, "connected", NULL, 3, NULL},
-                {"sqlite", "sqlite3:/srv/queue.sqlite3", NULL, "down", NULL, -1, NULL}};
+                {"redis", "redis://127.0.0.1:6379/0", NULL, "connected", NULL, 0.25, &queues, false},
+                {"redis", "unix:///a\\b\"c\nd", NULL, "down", NULL, -1, NULL, false},
+                {"redis", "redis://b", NULL, "connected", NULL, 1, &queues, false},
+                {"redis", "redis://b", NULL, "down", NULL, 2, &queues, false},
+                {"redis", "redis://c", NULL, "connected", NULL, 1, NULL, false},
+                {"redis", "redis://c", NULL, "connected", NULL, 1, &queues, false},
+                {"postgresql", "postgresql://db/app", NULL, "connected", NULL, 3, NULL, true},
+                {"sqlite", "sqlite3:/srv/queue.sqlite3", NULL, "down", NULL, -1, NULL, true}};
         const struct status_settings age = {.loaded_at = UINT64_C(1700000000250000), .refused = refused};
         const struct subsystems subsystems = {.table = table, .n = 1};
         const struct status_info info = {.version = "1.2.3",

@@ -188,7 +188,7 @@ TEST(a_database_shows_the_jobs_as_they_are_beside_an_old_heartbeat)
         ck_assert_uint_eq(worker->heartbeat.busy, 2);
         ck_assert_uint_eq(worker->deaf.took_at, t.now);
         ck_assert_uint_eq(worker->heartbeat.changed_at, changed_at);
-        /* What was read over the connection before proves nothing. */
+        /* A heartbeat that was read over the connection before proves nothing. */
         test_redis(&t, false);
         t.now += 5 * USEC_PER_SEC;
         test_redis(&t, true);

@@ -222,7 +222,8 @@ static const struct passwd *fleet_user(void)
         return user && user->pw_uid != 0 ? user : NULL;
 }
 
-/* What a process of the user can do to another one of it. Returns bits, or 128 if it is not that user. */
+/* Tries what a process of the user may do to another process of that user. Returns a bit for each success;
+ * 128: the process could not become the user. */
 enum { CAN_SIGNAL = 1, CAN_TRACE = 2, CAN_READ_MEMORY = 4, CAN_READ_ENVIRON = 8, CAN_LIMIT = 16 };
 
 static int attack(const struct passwd *user, pid_t pid)
@@ -401,7 +402,7 @@ TEST(a_program_that_is_missing_is_named_with_its_package_and_found_later)
         ck_assert_int_eq(unlink(path), 0);
 }
 
-/* Of the ends of processes nothing is seen until the loop runs. */
+/* The ends of processes are seen only once the loop runs. */
 TEST(killed_readers_that_do_not_end_are_bounded)
 {
         struct reader_process *process;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What a reader says of Solid Queue's real tables in PostgreSQL, and how it rescues jobs while Solid Queue
- * fails or finishes them. */
+/* A reader of Solid Queue's real tables in PostgreSQL: its answers, and rescues of jobs that Solid Queue
+ * fails or finishes at the same time. */
 /* promises: P1 P5 */
 #include "frameworks/database_format.h"
-#include "postgresql.h"
+#include "postgresql_locks.h"
 #include "tables.h"
 #include <pthread.h>
 
@@ -188,31 +188,9 @@ TEST(a_locked_claim_is_given_up)
         assert_rescue(ask_requeue_of(UNIT, WORKER, entry, true, 2), RESCUE_REQUEUED, 1);
 }
 
-/* No statement that reads locks a row, as it gets no number of a transaction, or a table more than any reader
- * does. */
 TEST(reading_locks_nothing)
 {
-        const struct database_texts *texts = database_format_of(SOLID_QUEUE)->engines[DATABASE_POSTGRESQL];
-        const char *const parameters[] = {"[\"1\"]", "1001"};
-        PGconn *connection = PQconnectdb(postgresql_url);
-
-        for (size_t i = 0; i < _DATABASE_QUESTION_MAX; i++) {
-                int n = i == DATABASE_COUNTS ? 0 : i == DATABASE_QUEUES ? 2 : 1;
-
-                PQclear(PQexec(connection, "BEGIN READ ONLY"));
-                PGresult *result =
-                        PQexecParams(connection, texts->questions[i], n, NULL, parameters, NULL, NULL, 0);
-                ck_assert_msg(PQresultStatus(result) == PGRES_TUPLES_OK, "%s", PQerrorMessage(connection));
-                PQclear(result);
-                result = PQexec(connection,
-                                "SELECT coalesce(string_agg(DISTINCT mode, ' '), '') || coalesce("
-                                "CAST(pg_current_xact_id_if_assigned() AS text), '')"
-                                " FROM pg_locks WHERE pid = pg_backend_pid() AND locktype <> 'virtualxid'");
-                ck_assert_str_eq(PQgetvalue(result, 0, 0), "AccessShareLock");
-                PQclear(result);
-                PQclear(PQexec(connection, "ROLLBACK"));
-        }
-        PQfinish(connection);
+        check_locks(database_format_of(SOLID_QUEUE)->engines[DATABASE_POSTGRESQL], "[\"1\"]");
 }
 
 TEST_MAIN("solid_queue_postgresql", .once = {postgresql_make, postgresql_remove},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a reader says of Solid Queue's real tables in SQLite, and how it rescues jobs. */
+/* A reader of Solid Queue's real tables in SQLite: its answers, and rescues of jobs. */
 /* promises: P1 P5 */
 #include "tables.h"
 #include <pthread.h>

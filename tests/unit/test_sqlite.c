@@ -53,7 +53,7 @@ TEST_LOOP(a_batch_that_writes_is_carried_out_whole_or_not_at_all, (int)ELEMENTSO
         ck_assert_str_eq(got.text, "0:2;0:3;");
 }
 
-/* What a batch may not do, even one that writes. */
+/* Statements that are refused, even in a batch that writes. */
 static const struct {
         const char *sql;
         bool writes;
@@ -85,7 +85,7 @@ TEST_LOOP(a_batch_does_nothing_but_read_and_change_rows, (int)ELEMENTSOF(forbidd
         ck_assert_str_eq(got.text, "0:1;0:2;");
 }
 
-/* What statements of sqmgr use. */
+/* SQL that statements of sqmgr use is permitted. */
 TEST(a_batch_may_take_lists_as_json_and_count)
 {
         const char *const parameters[] = {"[\"two\", \"three\"]"};
@@ -136,7 +136,7 @@ TEST(a_row_may_end_the_batch_or_the_connection)
         ck_assert_int_eq(got.result, DATABASE_LOST);
 }
 
-/* What takes too many rows or bytes. */
+/* Statements whose rows or bytes exceed a bound. */
 static const char *const floods[] = {
         "SELECT a.id FROM big a, big b, big c, big d, big e, big f",
         "SELECT hex(zeroblob(9000000)) FROM t",
@@ -217,7 +217,7 @@ TEST(statements_end_at_the_time_limit)
         ck_assert_uint_eq(database_connection_count(database), 2);
 }
 
-/* What another user has put in the place of the table. */
+/* Objects that another user may put in the place of the table. */
 static const char *const schemas[] = {
         "CREATE VIEW t AS WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n)"
         "  SELECT i AS id, i AS name, i AS at FROM n",

@@ -60,9 +60,9 @@ static struct problem_facts facts;
 static json_t *render(usec_t now)
 {
         const struct status_redis redis[] = {
-                {"redis", "redis://m/0", "10.0.0.7:6379", "connected", NULL, 0.12345, NULL},
+                {"redis", "redis://m/0", "10.0.0.7:6379", "connected", NULL, 0.12345, NULL, false},
                 {"redis", "unix:///run/redis.sock", NULL, "down", ERROR_REPORT("Connection refused"), -1,
-                 NULL}};
+                 NULL, false}};
         struct status_info info = {.version = "1.2.3",
                                    .pid = 77,
                                    .started_at = T0,

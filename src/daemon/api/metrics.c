@@ -121,17 +121,12 @@ static bool all_up(const struct status_info *info, const char *url)
         return true;
 }
 
-static bool is_database(const struct status_redis *redis)
-{
-        return strcmp(redis->kind, "redis") != 0;
-}
-
 static void put_up(struct facts *facts, bool of_databases)
 {
         const struct status_info *info = facts->info;
 
         for (size_t i = 0; i < info->n_redis; i++)
-                if (is_database(&info->redis[i]) == of_databases && !is_repeated(info, i))
+                if (info->redis[i].is_database == of_databases && !is_repeated(info, i))
                         SAMPLE(facts, all_up(info, info->redis[i].url), "url", info->redis[i].url);
 }
 
@@ -140,7 +135,7 @@ static void put_round_trips(struct facts *facts, bool of_databases)
         const struct status_info *info = facts->info;
 
         for (size_t i = 0; i < info->n_redis; i++)
-                if (is_database(&info->redis[i]) == of_databases && info->redis[i].rtt_ms >= 0 &&
+                if (info->redis[i].is_database == of_databases && info->redis[i].rtt_ms >= 0 &&
                     !is_repeated(info, i))
                         SAMPLE(facts, info->redis[i].rtt_ms / 1000, "url", info->redis[i].url);
 }

@@ -25,6 +25,7 @@ static struct status_info status_info(const struct control *control, struct stat
 
                 redis[i] = (struct status_redis){
                         .kind = link_kind(links->list[i]),
+                        .is_database = link_is_database(links->list[i]),
                         .url = reader_url_text(link),
                         .server = reader_server_text(link),
                         .state = reader_state_name(reader_state(link)),

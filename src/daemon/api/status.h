@@ -22,6 +22,7 @@ struct status_redis {
         const struct error_report *error; /* why it is not connected; NULL: no error */
         double rtt_ms;                    /* negative: not known */
         const struct queues *queues;      /* as last read; NULL: not read */
+        bool is_database;
 };
 
 /* State of the settings. */

@@ -107,14 +107,6 @@ static const char diagnosis[] =
 /* app/models/solid_queue/claimed_execution.rb:75, release(), and 118, unless_already_finalized(): the claim
  * is locked, the job becomes ready (job/executable.rb:75, 104) and the claim is deleted, in one transaction.
  */
-#define CLAIM                                                                                                \
-        " FROM solid_queue_claimed_executions c"                                                             \
-        " JOIN solid_queue_processes w ON w.id = c.process_id"                                               \
-        " JOIN solid_queue_processes s ON s.id = w.supervisor_id"                                            \
-        " JOIN solid_queue_jobs j ON j.id = c.job_id"                                                        \
-        " WHERE w.hostname = $1 AND CAST(w.pid AS text) = $2 AND CAST(s.id AS text) = $3"                    \
-        " AND s.hostname = w.hostname AND s.pid = w.pid AND CAST(w.id AS text) = $4"                         \
-        " AND c.id = CAST($5 AS bigint) AND c.job_id = CAST($6 AS bigint)"
 
 /* A job keeps its id when its claim is released (claimed_execution.rb:75), and gets another claim when it is
  * taken. A retry is another job. */
@@ -125,22 +117,13 @@ static const char released[] =
         " OR EXISTS (SELECT 1 FROM solid_queue_claimed_executions c"
         "  WHERE c.job_id = CAST(ran.job->>1 AS bigint) AND c.id <> CAST(ran.job->>0 AS bigint))";
 
-static const char probe[] =
-        "SELECT (SELECT count(*) FROM (SELECT id FROM solid_queue_processes LIMIT 1) a),"
-        " (SELECT count(*) FROM (SELECT id FROM solid_queue_claimed_executions LIMIT 1) b),"
-        " (SELECT count(*) FROM (SELECT id FROM solid_queue_ready_executions LIMIT 1) c),"
-        " (SELECT count(*) FROM (SELECT id FROM solid_queue_pauses LIMIT 1) d),"
-        " (SELECT count(*) FROM (SELECT id FROM solid_queue_jobs LIMIT 1) e)";
-
-static const char check[] =
-        "SELECT CASE WHEN substr(j.arguments, 1, length($7)) = $7 THEN 1 ELSE 0 END" CLAIM;
-
 /* A single statement sees one state of the tables: a process that another host removes meanwhile cannot leave
  * a job both claimed and ready. */
 static const char rescue[] =
         "WITH claim AS MATERIALIZED ("
         "  SELECT c.id, c.job_id, j.queue_name, j.priority,"
-        "  substr(j.arguments, 1, length($7)) = $7 AND $7 <> $8 AS as_it_was" CLAIM " FOR UPDATE OF c"
+        "  substr(j.arguments, 1, length($7)) = $7 AND $7 <> $8 AS as_it_was" SOLID_QUEUE_CLAIM
+        " FOR UPDATE OF c"
         " ), rescued AS MATERIALIZED (SELECT * FROM claim WHERE as_it_was"
         " ), made_ready AS ("
         "  INSERT INTO solid_queue_ready_executions (job_id, queue_name, priority, created_at)"
@@ -158,7 +141,7 @@ static const char rescue[] =
 
 const struct database_texts solid_queue_postgresql = {
         .begin = "SELECT set_config('TimeZone', 'UTC', true), set_config('jit', 'off', true)",
-        .probe = probe,
+        .probe = SOLID_QUEUE_PROBE,
         .questions =
                 {
                         [DATABASE_PROCESSES] = processes,
@@ -168,6 +151,6 @@ const struct database_texts solid_queue_postgresql = {
                         [DATABASE_DIAGNOSIS] = diagnosis,
                         [DATABASE_RELEASED] = released,
                 },
-        .check = check,
-        .rescue = {[DATABASE_RESCUE_LOCK] = rescue},
+        .check = SOLID_QUEUE_CHECK,
+        .rescue = {rescue},
 };

@@ -70,14 +70,6 @@ static const char diagnosis[] =
         "hour')"
         "  AND substr(x.error, 1, 50) = '{\"exception_class\":\"SolidQueue::Processes::Process')";
 
-#define CLAIM                                                                                                \
-        " FROM solid_queue_claimed_executions c"                                                             \
-        " JOIN solid_queue_processes w ON w.id = c.process_id"                                               \
-        " JOIN solid_queue_processes s ON s.id = w.supervisor_id"                                            \
-        " JOIN solid_queue_jobs j ON j.id = c.job_id"                                                        \
-        " WHERE w.hostname = $1 AND CAST(w.pid AS text) = $2 AND CAST(s.id AS text) = $3"                    \
-        " AND s.hostname = w.hostname AND s.pid = w.pid AND CAST(w.id AS text) = $4"                         \
-        " AND c.id = CAST($5 AS integer) AND c.job_id = CAST($6 AS integer)"
 #define AS_IT_WAS " AND substr(j.arguments, 1, length($7)) = $7"
 
 static const char released[] = "SELECT count(*) FROM json_each($1) ran"
@@ -87,33 +79,24 @@ static const char released[] = "SELECT count(*) FROM json_each($1) ran"
                                "  WHERE c.job_id = CAST(json_extract(ran.value, '$[1]') AS integer)"
                                "  AND c.id <> CAST(json_extract(ran.value, '$[0]') AS integer))";
 
-static const char probe[] =
-        "SELECT (SELECT count(*) FROM (SELECT id FROM solid_queue_processes LIMIT 1) a),"
-        " (SELECT count(*) FROM (SELECT id FROM solid_queue_claimed_executions LIMIT 1) b),"
-        " (SELECT count(*) FROM (SELECT id FROM solid_queue_ready_executions LIMIT 1) c),"
-        " (SELECT count(*) FROM (SELECT id FROM solid_queue_pauses LIMIT 1) d),"
-        " (SELECT count(*) FROM (SELECT id FROM solid_queue_jobs LIMIT 1) e)";
-
-static const char check[] =
-        "SELECT CASE WHEN substr(j.arguments, 1, length($7)) = $7 THEN 1 ELSE 0 END" CLAIM;
-
 static const char make_ready[] =
         "INSERT INTO solid_queue_ready_executions (job_id, queue_name, priority, created_at)"
-        " SELECT j.id, j.queue_name, j.priority, strftime('%Y-%m-%d %H:%M:%f000', 'now')" CLAIM AS_IT_WAS
-        " ON CONFLICT DO NOTHING";
+        " SELECT j.id, j.queue_name, j.priority, strftime('%Y-%m-%d %H:%M:%f000', 'now')" SOLID_QUEUE_CLAIM
+                AS_IT_WAS " ON CONFLICT DO NOTHING";
 
 static const char count_rescue[] =
         "UPDATE solid_queue_jobs SET arguments = $8 || substr(arguments, length($7) + 1)"
-        " WHERE id IN (SELECT j.id" CLAIM AS_IT_WAS ")";
+        " WHERE id IN (SELECT j.id" SOLID_QUEUE_CLAIM AS_IT_WAS ")";
 
 /* The arguments have changed by now. */
-static const char release[] = "DELETE FROM solid_queue_claimed_executions WHERE id IN (SELECT c.id" CLAIM
-                              " AND substr(j.arguments, 1, length($8)) = $8 AND $7 <> $8)"
-                              " AND job_id IN (SELECT r.job_id FROM solid_queue_ready_executions r"
-                              "  WHERE r.job_id = CAST($6 AS integer))";
+static const char release[] =
+        "DELETE FROM solid_queue_claimed_executions WHERE id IN (SELECT c.id" SOLID_QUEUE_CLAIM
+        " AND substr(j.arguments, 1, length($8)) = $8 AND $7 <> $8)"
+        " AND job_id IN (SELECT r.job_id FROM solid_queue_ready_executions r"
+        "  WHERE r.job_id = CAST($6 AS integer))";
 
 const struct database_texts solid_queue_sqlite = {
-        .probe = probe,
+        .probe = SOLID_QUEUE_PROBE,
         .questions =
                 {
                         [DATABASE_PROCESSES] = processes,
@@ -123,12 +106,6 @@ const struct database_texts solid_queue_sqlite = {
                         [DATABASE_DIAGNOSIS] = diagnosis,
                         [DATABASE_RELEASED] = released,
                 },
-        .check = check,
-        .rescue =
-                {
-                        [DATABASE_RESCUE_LOCK] = check,
-                        [DATABASE_RESCUE_READY] = make_ready,
-                        [DATABASE_RESCUE_COUNT] = count_rescue,
-                        [DATABASE_RESCUE_RELEASE] = release,
-                },
+        .check = SOLID_QUEUE_CHECK,
+        .rescue = {SOLID_QUEUE_CHECK, make_ready, count_rescue, release},
 };

@@ -24,7 +24,7 @@ EXPIRED_INTERVAL = 300 # process.rb:14
 MAX_THREADS = Integer(ENV["GOOD_JOB_MAX_THREADS"] || 5)
 QUEUES = ENV["GOOD_JOB_QUEUES"] || "*"
 
-# What the executor of Rails does at the end.
+# Does what the executor of Rails does at its end.
 def wrap_in_executor
   yield
 ensure
