@@ -113,6 +113,10 @@ struct worker_process {
                         can be found */
         usec_t boot_polled_at; /* last check for that; 0: never */
         usec_t boot_seen_at;   /* since when the title shows that it has booted; 0: it does not */
+        /* The process that sends heartbeats is out of reach: it is no descendant of pid, as under `docker
+         * run`, and heartbeat_pid is pid; or it may not be signaled. Signals go through the server, memory is
+         * that of the heartbeat, and neither title nor threads prove anything. */
+        bool remote;
         bool elsewhere; /* heartbeat_pid is known by its title alone: no heartbeat of it was ever found */
         usec_t shutdown_usec; /* the worker's exit timeout, from its arguments; 0: not known */
 };

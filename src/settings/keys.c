@@ -50,6 +50,9 @@ static const struct settings_choice rescues[] = {
         {"off", RESCUE_JOBS_OFF}, {"report", RESCUE_JOBS_REPORT}, {"requeue", RESCUE_JOBS_REQUEUE}, {0}};
 static const struct settings_choice stuck_job_actions[] = {
         {"warn", STUCK_JOB_WARN}, {"dump", STUCK_JOB_DUMP}, {0}};
+static const struct settings_choice scaling_modes[] = {
+        {"apply", SCALING_APPLY}, {"advise", SCALING_ADVISE}, {0}};
+static_assert(ELEMENTSOF(scaling_modes) == _SCALING_MODE_MAX + 1, "a name for each");
 static_assert(ELEMENTSOF(stuck_job_actions) == _STUCK_JOB_ACTION_MAX + 1, "a name for each");
 static_assert(ELEMENTSOF(rescues) == _RESCUE_JOBS_MAX + 1, "a name for each");
 static_assert(ELEMENTSOF(hang_actions) == _HANG_ACTION_MAX + 1, "a name for each");
@@ -127,6 +130,7 @@ const struct settings_key settings_keys[] = {
          .choices = preset_names},
         {LAUNCH(preload), .type = SETTINGS_CHOICE, .fallback = "no", .choices = yes_no},
         {LAUNCH(preload_compact), .type = SETTINGS_CHOICE, .fallback = "no", .choices = yes_no},
+        {LAUNCH(namespaced), .type = SETTINGS_CHOICE, .fallback = "no", .choices = yes_no},
         {LAUNCH(directory), .type = SETTINGS_PATH, .unset = "sqmgr's own"},
         {LAUNCH(user), .type = SETTINGS_TEXT, .unset = "sqmgr's own"},
         {LAUNCH(group), .type = SETTINGS_TEXT, .unset = "the user's"},
@@ -153,6 +157,7 @@ const struct settings_key settings_keys[] = {
         {FLEET_KEPT(database_url_file), .type = SETTINGS_PATH, .unset = "none"},
         {FLEET(active_process_count), .type = SETTINGS_COUNT, .fallback = "1", .max = COUNT_MAX},
         {FLEET(active_process_max), .type = SETTINGS_COUNT, .unset = "none", .min = 1, .max = COUNT_MAX},
+        {FLEET(scaling), .type = SETTINGS_CHOICE, .fallback = "apply", .choices = scaling_modes},
         {FLEET(latency_target), .type = SETTINGS_DURATIONS, .fallback = "30s"},
         {FLEET(scale_down_after), .type = SETTINGS_DURATION, .fallback = "10min", .min = MSEC(1000),
          .max = DAYS(30)},

@@ -19,6 +19,9 @@ enum rescue_jobs { RESCUE_JOBS_OFF, RESCUE_JOBS_REPORT, RESCUE_JOBS_REQUEUE, _RE
 
 enum pressure_action { PRESSURE_REPORT, PRESSURE_QUIET, _PRESSURE_ACTION_MAX };
 
+/* What autoscaling does with the count that the queues need. */
+enum scaling_mode { SCALING_APPLY, SCALING_ADVISE, _SCALING_MODE_MAX };
+
 enum on_stop { ON_STOP_DRAIN, ON_STOP_LEAVE, _ON_STOP_MAX };
 
 /* A number, or a percentage of another number, rounded up (`4`, `100%`). */
@@ -84,6 +87,7 @@ struct fleet_settings {
         int preset;                  /* see settings/presets.h */
         int preload;                 /* fork workers from a template: 0 or 1 */
         int preload_compact;         /* compact the template's heap before forking: 0 or 1 */
+        int namespaced; /* the command enters a PID, UTS or mount namespace, or a container: 0 or 1 */
         char *directory;
         char *user;
         char *group;
@@ -108,6 +112,7 @@ struct fleet_settings {
 
         unsigned active_process_count;
         unsigned active_process_max; /* 0: no autoscaling */
+        int scaling;                 /* enum scaling_mode */
         char *latency_target;        /* see settings/limits.h; never NULL after settings_draft_finish() */
         usec_t scale_down_after;
         unsigned max_processes; /* 0: 3 x the larger of the two counts, at least 3 */

@@ -79,6 +79,7 @@ const struct traits sidekiq_traits = {
         /* A heartbeat is due every 5 s, or every 10 s from 7.0 on. */
         .sent_usec = 10 * USEC_PER_SEC,
         .stale_usec = 30 * USEC_PER_SEC,
+        .signals_by_server = true,
         .host_variable = "DYNO",
         .oldest_version = 5,
 };
