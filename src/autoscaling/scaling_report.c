@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Autoscaling in status, metrics and doctor; see the header. */
 #include "autoscaling/scaling_report.h"
+#include "advice/problem.h"
 #include "autoscaling/autoscale_rules.h"
 #include "autoscaling/demand_rules.h"
 #include "autoscaling/foreign_consumers.h"
@@ -168,6 +169,16 @@ void scaling_metrics(const void *self _unused_, const struct world *world, struc
                                 METRICS_SAMPLE(metrics, value, "fleet", fleet->settings->name);
                 }
         }
+}
+
+void scaling_diagnose(const void *self _unused_, const struct fleet *fleet, struct findings *findings)
+{
+        char about[PROBLEM_ABOUT_MAX], because[AUTOSCALE_TEXT_MAX];
+
+        if (!fleet_scales(fleet) || fleet_count_follows(fleet))
+                return;
+        problem_about(&(struct problem){.fleet = fleet}, about);
+        findings_add(findings, FINDING_OK, about, NULL, "%s", autoscale_text(fleet, because));
 }
 
 struct queue_servers {
