@@ -328,7 +328,9 @@ static bool put(struct fleet *fleet, unsigned count)
         unsigned before = fleet_current_count(fleet);
         char because[AUTOSCALE_TEXT_MAX];
 
-        if (!is_automatic(fleet) || advises(fleet))
+        if (!is_automatic(fleet))
+                return false;
+        if (advises(fleet))
                 return false;
         fleet->automatic_count = count;
         if (count == before)

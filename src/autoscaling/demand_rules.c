@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the queues of a fleet demand; see the header. */
+/* Derives what the queues of a fleet demand; see the header. */
 #include "autoscaling/demand_rules.h"
 #include "autoscaling/autoscale_rules.h"
 #include "model/counts.h"

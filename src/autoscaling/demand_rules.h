@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the queues of a fleet demand, in figures for scalers outside of sqmgr. */
+/* Derives what the queues of a fleet demand, in figures for scalers outside of sqmgr. */
 #pragma once
 
 #include "base/macro.h"
