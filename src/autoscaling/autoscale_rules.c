@@ -116,16 +116,17 @@ static bool serves_any(const struct fleet *fleet, const struct fleet *other)
         return other->link == fleet->link && has_any(fleet, autoscale_of(other)->served);
 }
 
-/* Returns true if the count follows the queues now: the fleet accepts jobs, is not held, and the operator has
- * set no count. */
-static bool follows(const struct fleet *fleet)
-{
-        return is_automatic(fleet) && fleet_target(fleet) > 0 && hold_of(fleet) == SCALING_FREE;
-}
-
 static bool advises(const struct fleet *fleet)
 {
         return fleet->settings->scaling == SCALING_ADVISE;
+}
+
+/* Returns true if the count follows the queues now: the fleet accepts jobs, is not held, and the operator has
+ * set no count. Of a fleet that advises the count does not matter. */
+static bool follows(const struct fleet *fleet)
+{
+        return fleet_scales(fleet) && (fleet->scale == 0 || advises(fleet)) && fleet_target(fleet) > 0 &&
+               hold_of(fleet) == SCALING_FREE;
 }
 
 /* True if `other` takes a part of the need of the fleet. A fleet that advises would share with all others. It
