@@ -14,6 +14,7 @@ static void heartbeats_destroy(struct server_heartbeats *heartbeats)
                 next = slot->next;
                 slot_free(slot);
         }
+        inside_names_clear(&heartbeats->names);
         match_clear(&heartbeats->match);
         free(heartbeats->scan_host);
         free(heartbeats);
@@ -31,6 +32,8 @@ static void sweep_slots(struct server_heartbeats *heartbeats)
                         continue;
                 }
                 *heartbeats->end = slot->next;
+                if (slot->inside)
+                        inside_names_clear(&heartbeats->names);
                 slot_free(slot);
                 heartbeats->n_slots--;
         }
@@ -65,8 +68,9 @@ int server_heartbeats_know(struct heartbeat_slot *base, const char *identity)
         slot_lose_identity(slot);
         slot->base.identity = copy;
         slot->changed_at = now;
-        /* If this identity is lost later, the search uses its host name. */
-        if (!heartbeats->framework->identity_parse(identity, strlen(identity), &host_len, &pid))
+        /* If this identity is lost later, the search uses its host name, unless that is the worker's own. */
+        if (slot_is_namespaced(slot) ||
+            !heartbeats->framework->identity_parse(identity, strlen(identity), &host_len, &pid))
                 return 0;
         return match_host_was(&heartbeats->match, identity, host_len, now);
 }
@@ -89,6 +93,89 @@ void server_heartbeats_amend(struct server_slot *slot, struct heartbeat *heartbe
         *heartbeat = heartbeat_amend(slot->base.worker, heartbeat, now);
         if (heartbeat->sent_usec == now)
                 slot->changed_at = now;
+}
+
+/* Workers whose processes are read in one poll. */
+#define INSIDE_READ_MAX 32
+
+static bool names_have(const void *names, const char *host, size_t len)
+{
+        return inside_names_have(names, host, len);
+}
+
+static void read_inside(struct server_slot *slot, usec_t now)
+{
+        struct server_heartbeats *heartbeats = heartbeats_of(slot);
+        struct inside *inside = slot->inside ?: calloc(1, sizeof(*inside));
+
+        slot->inside_read_at = now;
+        slot->inside = inside;
+        if (inside &&
+            heartbeats->base.ops->read_inside(slot->base.worker, inside, heartbeats->base.userdata) < 0)
+                *inside = (struct inside){0};
+}
+
+/* Returns the seeking slot that was read longest ago. */
+static struct server_slot *next_inside(struct server_heartbeats *heartbeats,
+                                       bool (*seeks)(const struct server_slot *slot, usec_t now), usec_t now)
+{
+        struct server_slot *next = NULL;
+
+        for (struct server_slot *slot = heartbeats->slots; slot; slot = slot->next)
+                if (slot->base.worker && slot_is_namespaced(slot) && slot->poll_items &&
+                    slot->inside_read_at != now && seeks(slot, now) &&
+                    (!next || slot->inside_read_at < next->inside_read_at))
+                        next = slot;
+        return next;
+}
+
+int server_heartbeats_read_inside(struct server_heartbeats *heartbeats,
+                                  bool (*seeks)(const struct server_slot *slot, usec_t now), usec_t now)
+{
+        size_t n = 0;
+
+        inside_names_clear(&heartbeats->names);
+        heartbeats->match.names_have = NULL;
+        if (!heartbeats->base.ops->read_inside)
+                return 0;
+        for (unsigned i = 0; i < INSIDE_READ_MAX; i++) {
+                struct server_slot *slot = next_inside(heartbeats, seeks, now);
+
+                if (!slot)
+                        break;
+                read_inside(slot, now);
+        }
+        for (const struct server_slot *slot = heartbeats->slots; slot; slot = slot->next)
+                n += slot->base.worker && slot->inside;
+        if (n == 0)
+                return 0;
+        struct inside_owner *owners = calloc(n, sizeof(*owners)), *owner = owners;
+        if (!owners)
+                return -ENOMEM;
+        for (struct server_slot *slot = heartbeats->slots; slot; slot = slot->next)
+                if (slot->base.worker && slot->inside)
+                        *owner++ = (struct inside_owner){
+                                .owner = slot,
+                                .inside = slot->inside,
+                                .identity = &slot->base.identity,
+                                .seeks = seeks(slot, now),
+                                .main_pid = slot->base.worker->process.pid,
+                        };
+        int r = inside_names_make(owners, n, &heartbeats->names);
+        heartbeats->match.names = &heartbeats->names;
+        heartbeats->match.names_have = r >= 0 ? names_have : NULL;
+        return r;
+}
+
+void server_heartbeats_find_inside(const struct server_heartbeats *heartbeats, struct candidate *candidate)
+{
+        if (!inside_names_find(&heartbeats->names, candidate))
+                return;
+        candidate->resolved = true;
+        /* Such an identity cannot be older than its worker. */
+        if (candidate->unique && candidate->absent_at == 0)
+                candidate->absent_at =
+                        ((const struct server_slot *)candidate->owner)->base.worker->spawned_at;
 }
 
 void server_heartbeats_want(struct heartbeat_slot *slot, unsigned poll_items)
