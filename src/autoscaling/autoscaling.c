@@ -16,5 +16,7 @@ const struct subsystem autoscaling_subsystem = {
         .problems = autoscale_problems,
         .diagnose_link = scaling_diagnose_link,
         .status = scaling_status,
+        .pack = scaler_pack,
+        .unpack = scaler_unpack,
         .end = scaler_end,
 };

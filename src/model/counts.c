@@ -45,6 +45,17 @@ unsigned fleet_target(const struct fleet *fleet)
         return fleet_current_count(fleet);
 }
 
+bool fleet_sleeps(const struct fleet *fleet)
+{
+        return fleet_scales(fleet) && fleet->scale == 0 && !fleet->world->shutting_down &&
+               fleet_order(fleet) == ORDER_RUN && fleet_current_count(fleet) == 0;
+}
+
+bool fleet_serves(const struct fleet *fleet)
+{
+        return fleet_target(fleet) > 0 || fleet_sleeps(fleet);
+}
+
 unsigned fleet_surge(const struct fleet *fleet)
 {
         const struct share *surge = &fleet->settings->restart_surge;
