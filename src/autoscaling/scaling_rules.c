@@ -224,14 +224,22 @@ static bool falls_due(const struct scaling_reading *reading, const struct scalin
         return verdict->due_in <= usec_add(reading->boot, DUE_MARGIN_USEC);
 }
 
-/* Chooses from none. Idle threads elsewhere take as many jobs as they are. */
+/* Idle threads elsewhere take as many jobs as they are. */
+static enum scaling_cause wake_cause(const struct scaling_reading *reading,
+                                     const struct scaling_verdict *verdict)
+{
+        if (is_unknown(reading))
+                return SCALING_LEARN;
+        if ((double)verdict->waiting > reading->foreign_idle)
+                return SCALING_WAKE;
+        return falls_due(reading, verdict) ? SCALING_DUE : SCALING_ASLEEP;
+}
+
+/* Chooses from none. */
 static void choose_awake(const struct scaling *scaling, const struct scaling_limits *limits,
                          const struct scaling_reading *reading, struct scaling_verdict *verdict)
 {
-        verdict->cause = is_unknown(reading) ? SCALING_LEARN
-                         : (double)verdict->waiting > reading->foreign_idle
-                                 ? SCALING_WAKE
-                                 : (falls_due(reading, verdict) ? SCALING_DUE : SCALING_ASLEEP);
+        verdict->cause = wake_cause(reading, verdict);
         if (verdict->cause == SCALING_ASLEEP)
                 return;
         double service = reading->service > 0 ? seconds(reading->service) : scaling->service;
@@ -252,6 +260,17 @@ static enum scaling_cause greatest(const struct scaling_verdict *verdict)
         return verdict->backlog > load ? SCALING_WAITING : SCALING_LOAD;
 }
 
+/* The last worker ends once no job was there for down_after: the averages of the need never reach 0. */
+static bool has_too_many(const struct scaling_limits *limits, const struct scaling_reading *reading,
+                         bool is_unused, const struct scaling_verdict *verdict)
+{
+        if (reading->count <= limits->min || reading->draining > 0 || verdict->age_unknown ||
+            !verdict->peak_is_complete)
+                return false;
+        return reading->count == 1 ? is_unused
+                                   : workers_for(verdict->peak, reading->concurrency) < reading->count;
+}
+
 /* is_unused: no job was there for down_after. count includes starting workers. More than twice the active
  * workers are wanted only after those have booted. */
 static void choose(const struct scaling_limits *limits, const struct scaling_reading *reading, bool is_unused,
@@ -266,9 +285,7 @@ static void choose(const struct scaling_limits *limits, const struct scaling_rea
                 verdict->bounded_by_max = !verdict->bounded_by_boot && enough > limits->max;
                 if (verdict->wanted > count)
                         verdict->cause = greatest(verdict);
-        } else if (verdict->peak_is_complete && !verdict->age_unknown && reading->draining == 0 &&
-                   count > limits->min &&
-                   (count == 1 ? is_unused : workers_for(verdict->peak, reading->concurrency) < count)) {
+        } else if (has_too_many(limits, reading, is_unused, verdict)) {
                 verdict->wanted = count - 1;
                 verdict->cause = SCALING_FEWER;
         }

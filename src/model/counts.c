@@ -35,7 +35,7 @@ bool fleet_is_scaled(const struct fleet *fleet)
 
 unsigned fleet_scale_min(const struct fleet *fleet)
 {
-        return fleet->settings->active_process_count == 0 ? 0 : 1;
+        return fleet->settings->active_process_count == 0 && !fleet_scales(fleet) ? 0 : 1;
 }
 
 unsigned fleet_target(const struct fleet *fleet)
