@@ -3,6 +3,7 @@
  * created by server_heartbeats_new() or local_heartbeats_new(). */
 #pragma once
 
+#include "frameworks/inside.h"
 #include "observe/match.h"
 
 struct heartbeats;
@@ -25,6 +26,10 @@ struct heartbeats_ops {
         /* Is pid the worker's main process or a descendant of it? Returns 1, 0 or -errno. The number of
          * calls per poll is bounded. */
         int (*is_descendant)(pid_t pid, const struct worker *worker, void *userdata);
+        /* Reads the processes and host names of a worker of a fleet with `namespaced`. Returns 0;
+         * -EINPROGRESS: known once heartbeats_resume() is called; or -errno. The number of calls per poll is
+         * bounded. NULL: there are no such fleets. */
+        int (*read_inside)(const struct worker *worker, struct inside *ret, void *userdata);
         /* Has this process booted far enough to have sent a heartbeat, as read after heartbeats->decides_at?
          * Returns 1, 0 or -errno; returns 1 if the framework gives no evidence. -EINPROGRESS: known once
          * heartbeats_resume() is called; -ETIMEDOUT: it cannot be read. Not called for processes known to
@@ -40,8 +45,9 @@ struct heartbeats_ops {
         /* ambiguous: several identities of one pid that may be the worker's send heartbeats. False: the
          * ambiguity is over. */
         void (*on_ambiguous)(struct worker *worker, bool ambiguous, void *userdata);
-        /* The worker's heartbeats come from process heartbeat_pid. The first heartbeat is reported next. */
-        void (*on_identity)(struct worker *worker, pid_t heartbeat_pid, void *userdata);
+        /* The worker's heartbeats come from process heartbeat_pid; remote: from a process that is not
+         * visible, and heartbeat_pid is the worker's own process. The first heartbeat is reported next. */
+        void (*on_identity)(struct worker *worker, pid_t heartbeat_pid, bool remote, void *userdata);
         /* The heartbeat as read now, even if it has not changed. The callback may set heartbeats->deferred:
          * heartbeats_resume() then reports the same heartbeat again. */
         void (*on_heartbeat)(struct worker *worker, const struct heartbeat *heartbeat, void *userdata);

@@ -83,7 +83,8 @@ static inline void on_ambiguous(struct worker *worker, bool ambiguous, _unused_ 
         reported[worker - workers].ambiguous = ambiguous;
 }
 
-static inline void on_identity(struct worker *worker, pid_t heartbeat_pid, _unused_ void *userdata)
+static inline void on_identity(struct worker *worker, pid_t heartbeat_pid, _unused_ bool remote,
+                               _unused_ void *userdata)
 {
         struct reported *to = &reported[worker - workers];
 
