@@ -72,6 +72,7 @@ struct scaling_reading {
         unsigned draining;    /* workers being stopped because there are too many */
         unsigned concurrency; /* threads of one worker; 0: unknown */
         bool unserved;        /* which queues the workers serve is not known */
+        bool advise;          /* the count does not follow: wanted is not limited by what has booted */
 };
 
 struct scaling_limits {
@@ -128,7 +129,8 @@ struct scaling_verdict {
         unsigned threads; /* of the current workers */
         double busy, growing, backlog, late; /* the parts of the need of all */
         double need;                         /* of this fleet alone */
-        double peak; /* greatest need within down_after; within a shorter time unless peak_is_complete */
+        unsigned needed; /* workers for the need, whatever the limits and what has booted */
+        double peak;     /* greatest need within down_after; within a shorter time unless peak_is_complete */
         bool peak_is_complete;
         bool bounded_by_boot, bounded_by_max; /* more workers were needed than `wanted` says */
 };

@@ -288,7 +288,10 @@ char *render_fleet_summary(json_t *fleet)
                  json_array_size(json_object_get(fleet, "workers")) == 0)
                 fputs(json_is_object(scaling) ? "asleep, " : "disabled, ", out);
         fprintf(out, "%lld of %lld active", reply_integer(fleet, "active"), reply_integer(fleet, "target"));
-        if (json_is_object(scaling))
+        if (reply_is(scaling, "mode", "advise"))
+                fprintf(out, " (advice: %lld%s%s)", reply_integer(scaling, "wanted"),
+                        scaled[0] != '\0' ? "; now " : "", scaled);
+        else if (json_is_object(scaling))
                 fprintf(out, " (scaled from %lld to %lld%s%s)", reply_integer(scaling, "min"),
                         reply_integer(scaling, "max"), scaled[0] != '\0' ? "; now " : "", scaled);
         else if (scaled[0] != '\0')
