@@ -44,7 +44,8 @@ struct traits {
         /* No signal quiets the worker: the reader process asks it through its server. Heartbeats show whether
          * the worker has complied, as after a signal. */
         bool quiet_by_query;
-        /* A worker that signals cannot reach reads signals from its server: see worker_process.remote. */
+        /* The worker reads signals from its server, one at each heartbeat, and a repeated signal ends no
+         * jobs: a worker that signals cannot reach is quieted and stopped so, see worker_process.remote. */
         bool signals_by_server;
         /* The worker sends no heartbeat after its stop signal, though jobs may still run: it does not hang.
          */

@@ -181,4 +181,5 @@ const struct redis_format sidekiq_redis_format = {
         .running_jobs = &running_jobs,
         .queues = &queues,
         .requeue = &sidekiq_requeue,
+        .signals_suffix = "-signals",
 };
