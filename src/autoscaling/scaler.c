@@ -101,7 +101,10 @@ static bool is_ours(const char *identity, size_t len, void *userdata)
 
         if (!link->framework->identity_parse(identity, len, &host_len, &pid))
                 return false;
-        /* The identity of a worker that has just booted may be unknown: its pid identifies it. */
+        /* The identity of a worker that has just booted may be unknown: its pid identifies it, unless the
+         * worker is in a PID namespace of its own. */
+        if (link->heartbeats->match && match_has_owner(link->heartbeats->match, identity, len))
+                return true;
         WORLD_FOREACH_FLEET(world, fleet)
                 FLEET_FOREACH_WORKER(fleet, worker) {
                         const char *own = process_identity(worker->handle);

@@ -81,88 +81,133 @@ static bool name_is(const struct inside_names *names, size_t at, const char *hos
                names->list[at].name[len] == '\0';
 }
 
-bool inside_names_have(const struct inside_names *names, const char *host, size_t len)
+const struct inside_process *inside_find(const struct inside *inside, pid_t own_pid, const char *host,
+                                         bool *ret_several)
 {
-        return name_is(names, first_name(names, host, len), host, len);
-}
+        const struct inside_process *below = NULL, *beside = NULL;
 
-/* Counts the processes of the worker with this pid and host name; host NULL: any host name. *ret: the last
- * one. */
-static size_t find_processes(const struct inside *inside, pid_t own_pid, const char *host,
-                             const struct inside_process **ret)
-{
-        size_t n = 0;
-
+        *ret_several = false;
         for (size_t i = 0; i < inside->n; i++) {
                 const struct inside_process *process = &inside->list[i];
 
                 if (process->own_pid != own_pid || (host && strcmp(process->host, host) != 0))
                         continue;
-                *ret = process;
-                n++;
+                if (process->pid == own_pid) {
+                        beside = process;
+                        continue;
+                }
+                *ret_several |= below != NULL;
+                below = process;
         }
-        return n;
+        return *ret_several ? NULL : below ?: beside;
 }
 
-static bool is_known(const struct inside_names *names, struct candidate *candidate)
+/* Finds the process of the name's owner that may send heartbeats under this name. */
+static const struct inside_process *find_named(const struct inside_name *name, pid_t own_pid,
+                                               bool *ret_several)
+{
+        const struct inside *inside = name->owner->inside;
+        bool is_any = name->unique || strcmp(name->name, inside->variable) == 0;
+
+        return inside_find(inside, own_pid, is_any ? NULL : name->name, ret_several);
+}
+
+bool inside_names_have(const struct inside_names *names, const char *host, size_t len, pid_t own_pid)
+{
+        bool several;
+
+        for (size_t at = first_name(names, host, len); name_is(names, at, host, len); at++)
+                if (names->list[at].unique || find_named(&names->list[at], own_pid, &several) || several)
+                        return true;
+        return false;
+}
+
+/* Returns the owner whose known identity this is, or NULL. */
+static const struct inside_owner *find_knower(const struct inside_names *names,
+                                              const struct candidate *candidate)
 {
         for (size_t i = 0; i < names->n_owners; i++) {
                 const char *identity = *names->owners[i].identity;
 
                 if (identity && strcmp(identity, candidate->identity) == 0)
-                        return true;
+                        return &names->owners[i];
         }
-        return false;
+        return NULL;
 }
 
-static void take(struct candidate *candidate, const struct inside_owner *owner, pid_t pid, bool unique)
+/* Returns true if all processes of the worker, as of a time when the identity existed, lack its process, as
+ * below `docker run`. */
+static bool is_remote(const struct inside_owner *owner, const struct candidate *candidate)
+{
+        return owner->inside->complete && owner->read_at >= candidate->seen_at;
+}
+
+static void own(struct candidate *candidate, const struct inside_owner *owner,
+                const struct inside_process *process, bool unique)
 {
         candidate->owner = owner->owner;
-        candidate->pid = pid;
+        candidate->pid = process ? process->pid : owner->main_pid;
         candidate->unique = unique;
+        candidate->remote = !process;
+        candidate->claimed = true;
 }
 
-/* Without a process of that pid among all processes of the worker, the process is none of its descendants, as
- * below `docker run`. */
-static bool take_unique(struct candidate *candidate, const struct inside_owner *owner)
+/* Finds the only worker that seeks its identity and has this name with this pid. */
+static const struct inside_owner *find_claimant(const struct inside_names *names, size_t at,
+                                                const struct candidate *candidate,
+                                                const struct inside_process **ret)
 {
-        const struct inside_process *process = NULL;
-        size_t n = find_processes(owner->inside, candidate->own_pid, NULL, &process);
+        const struct inside_owner *claimant = NULL;
+        bool several = false;
 
-        if (n > 1 || (n == 0 && !owner->inside->complete))
+        for (; name_is(names, at, candidate->identity, candidate->host_len); at++) {
+                const struct inside_name *name = &names->list[at];
+
+                if (!name->owner->seeks || claimant == name->owner)
+                        continue;
+                const struct inside_process *process = find_named(name, candidate->own_pid, &several);
+                if (several || (process && claimant))
+                        return NULL;
+                if (process) {
+                        claimant = name->owner;
+                        *ret = process;
+                }
+        }
+        return claimant;
+}
+
+/* Finds the owner by the name that was given to this start of it alone. Returns false if there is no such
+ * name. */
+static bool find_unique(const struct inside_names *names, size_t at, const struct candidate *candidate,
+                        const struct inside_owner **ret, const struct inside_process **ret_process)
+{
+        bool several;
+
+        while (name_is(names, at, candidate->identity, candidate->host_len) && !names->list[at].unique)
+                at++;
+        if (!name_is(names, at, candidate->identity, candidate->host_len))
                 return false;
-        candidate->remote = n == 0;
-        take(candidate, owner, process ? process->pid : owner->main_pid, true);
+        const struct inside_owner *owner = names->list[at].owner;
+        *ret_process = inside_find(owner->inside, candidate->own_pid, NULL, &several);
+        *ret = *ret_process || (!several && is_remote(owner, candidate)) ? owner : NULL;
         return true;
 }
 
 bool inside_names_find(const struct inside_names *names, struct candidate *candidate)
 {
-        const char *host = candidate->identity;
-        size_t len = candidate->host_len;
-        const struct inside_owner *claimant = NULL;
+        size_t at = first_name(names, candidate->identity, candidate->host_len);
+        const struct inside_owner *owner = NULL;
         const struct inside_process *process = NULL;
 
-        for (size_t at = first_name(names, host, len); name_is(names, at, host, len); at++) {
-                const struct inside_name *name = &names->list[at];
-                const struct inside *inside = name->owner->inside;
-
-                if (name->unique)
-                        return take_unique(candidate, name->owner);
-                if (!name->owner->seeks || claimant == name->owner)
-                        continue;
-                bool by_variable = strcmp(name->name, inside->variable) == 0;
-                const struct inside_process *one = NULL;
-                size_t n = find_processes(inside, candidate->own_pid, by_variable ? NULL : name->name, &one);
-                if (n > 1 || (n == 1 && claimant))
-                        return false;
-                if (n == 1) {
-                        claimant = name->owner;
-                        process = one;
-                }
-        }
-        if (!claimant || is_known(names, candidate))
-                return false;
-        take(candidate, claimant, process->pid, false);
-        return true;
+        bool unique = find_unique(names, at, candidate, &owner, &process);
+        const struct inside_owner *knower = unique ? NULL : find_knower(names, candidate);
+        if (knower && candidate->owner == knower->owner)
+                return true;
+        if (!unique && !knower)
+                owner = find_claimant(names, at, candidate, &process);
+        if (candidate->owner && (!owner || candidate->owner != owner->owner))
+                match_disown(candidate);
+        if (owner)
+                own(candidate, owner, process, unique);
+        return owner;
 }

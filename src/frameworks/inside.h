@@ -41,6 +41,7 @@ struct inside_owner {
         char *const *identity; /* its known identity; the pointer there is NULL: none */
         bool seeks;            /* has no identity, or lost it */
         pid_t main_pid;
+        usec_t read_at; /* when `inside` was read */
 };
 
 /* The owners by name. */
@@ -60,9 +61,17 @@ struct inside_names {
 int inside_names_make(struct inside_owner *owners, size_t n, struct inside_names *ret);
 void inside_names_clear(struct inside_names *names);
 
-/* Returns true if any owner has this host name. */
-bool inside_names_have(const struct inside_names *names, const char *host, size_t len);
+/* Returns true if an identity of this host name and pid may be that of an owner. */
+bool inside_names_have(const struct inside_names *names, const char *host, size_t len, pid_t own_pid);
 
-/* Finds the owner of the identity. Sets owner, pid, unique and remote of the candidate. Returns false if it
- * has none. */
+/* Finds the process of the worker with this pid in its own PID namespace. host: of its own UTS namespace;
+ * NULL: any. A process in the PID namespace of sqmgr counts only if no other has the pid: the command's
+ * parents inherit its variables, but send no heartbeats. Returns NULL if there is none, or several;
+ * *ret_several tells which. */
+const struct inside_process *inside_find(const struct inside *inside, pid_t own_pid, const char *host,
+                                         bool *ret_several);
+
+/* Finds the owner of the identity. Sets owner, pid, unique, remote and claimed of the candidate. Returns
+ * false if it has none, and then takes the candidate from its owner. Call it again for claimed candidates:
+ * another worker may have the name, too, as is known once its processes are read. */
 bool inside_names_find(const struct inside_names *names, struct candidate *candidate);

@@ -267,9 +267,10 @@ static void ask_own(struct server_slot *slot, usec_t now)
 static bool is_born(struct server_heartbeats *heartbeats, struct candidate *candidate,
                     const struct worker *worker, uint64_t born_usec)
 {
-        int r = worker && born_usec != 0 ? heartbeats->base.ops->is_born(candidate->pid, born_usec, worker,
-                                                                         heartbeats->base.userdata)
-                                         : 0;
+        int r = worker && born_usec != 0 && !candidate->remote
+                        ? heartbeats->base.ops->is_born(candidate->pid, born_usec, worker,
+                                                        heartbeats->base.userdata)
+                        : 0;
 
         candidate->birth_awaited = r == -EINPROGRESS;
         heartbeats->undecided |= candidate->birth_awaited;
@@ -351,7 +352,8 @@ static void resolve_owners(struct server_heartbeats *heartbeats)
                          */
                         candidate->resolved = candidate->owner || budget > 0;
                 }
-                if (!candidate->owner)
+                /* A worker that is not in namespaces of its own goes first. */
+                if (candidate->owner ? candidate->claimed : candidate->named || candidate->resolved)
                         server_heartbeats_find_inside(heartbeats, candidate);
         }
         server_heartbeats_count_others(heartbeats);
@@ -436,7 +438,7 @@ static void scan_begin(struct server_heartbeats *heartbeats, usec_t now)
         heartbeats->scan_began_at = now;
         heartbeats->scan_hosts = 0;
         match_scan_begin(&heartbeats->match, now);
-        heartbeats->scan_all = heartbeats->names.n > 0;
+        heartbeats->scan_all = heartbeats->match.names_have != NULL;
         if (heartbeats->scan_all || scan_next_host(heartbeats))
                 scan_step(heartbeats, "");
 }
@@ -533,8 +535,9 @@ static void slot_decide(struct server_slot *slot)
                 .owner = slot,
                 .spawned_at = worker->spawned_at,
                 .since = MAX(worker->spawned_at, slot->forgotten_at),
-                /* The process of the known identity has no other identity. */
-                .except = slot->base.identity ? worker->process.heartbeat_pid : 0,
+                /* The process of the known identity has no other identity. Of one that is not visible, the
+                 * pid is not known. */
+                .except = slot->base.identity && !worker->process.remote ? worker->process.heartbeat_pid : 0,
                 .stale_usec = worker_outlived_usec(worker),
                 .doubt_at = worker->fleet->world->doubt.since,
         };
@@ -734,6 +737,7 @@ static int server_heartbeats_poll(struct heartbeats *base)
         for (struct server_slot *slot = heartbeats->slots; slot; slot = slot->next)
                 if (slot->poll_items && slot->base.identity)
                         ask_own(slot, now);
+        server_heartbeats_look_again(heartbeats, usec_sub(now, RESCAN_USEC), now);
         if (scan_is_due(heartbeats, now)) {
                 request_scan_permit(heartbeats, now);
         } else {

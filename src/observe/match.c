@@ -180,7 +180,7 @@ int match_scan_add(struct match *match, const struct match_found *found, usec_t 
 {
         const struct match_host *host = find_host(match, found->identity, found->host_len);
         bool known, named = !host && match->names_have &&
-                            match->names_have(match->names, found->identity, found->host_len);
+                            match->names_have(match->names, found->identity, found->host_len, found->pid);
 
         if (!host && !named)
                 return 0;
@@ -250,14 +250,28 @@ void match_owner_added(struct match *match)
                         match->candidates[i]->resolved = false;
 }
 
+bool match_has_owner(const struct match *match, const char *identity, size_t len)
+{
+        bool known;
+        size_t at = match_position(match, identity, len, &known);
+
+        return known && match->candidates[at]->owner;
+}
+
+void match_disown(struct candidate *candidate)
+{
+        candidate->owner = NULL;
+        candidate->pid = candidate->own_pid;
+        candidate->foreign = candidate->unique = candidate->remote = candidate->claimed = false;
+}
+
 void match_owner_removed(struct match *match, const void *owner)
 {
-        for (size_t i = 0; i < match->n_candidates; i++) {
-                if (match->candidates[i]->owner == owner) {
-                        match->candidates[i]->owner = NULL;
-                        match->candidates[i]->resolved = false;
-                        match->candidates[i]->foreign = false;
-                }
+        FOREACH_POINTER(candidate, match->candidates, match->n_candidates) {
+                if (candidate->owner != owner)
+                        continue;
+                match_disown(candidate);
+                candidate->resolved = false;
         }
 }
 

@@ -37,10 +37,11 @@ struct candidate {
         char *identity;
         size_t host_len; /* length of the host name at the start of the identity */
         pid_t own_pid;   /* as in the identity */
-        pid_t pid;   /* as sqmgr sees the process: differs if the owner is in a PID namespace of its own */
-        bool named;  /* the host name is one of a worker's own, not of this host: see match->names_have */
-        bool unique; /* no other process ever had the host name: it was given to this start of the owner */
-        bool remote; /* the process is no descendant of the owner's process; pid is then the owner's */
+        pid_t pid;    /* as sqmgr sees the process: differs if the owner is in a PID namespace of its own */
+        bool named;   /* the host name is one of a worker's own, not of this host: see match->names_have */
+        bool unique;  /* no other process ever had the host name: it was given to this start of the owner */
+        bool claimed; /* the owner was found by a name of its own, and is searched again at each poll */
+        bool remote;  /* the process is no descendant of the owner's process; pid is then the owner's */
 
         const void *owner; /* the worker whose process or descendant has this pid; NULL: none */
         bool resolved;     /* the owner was searched for */
@@ -74,9 +75,9 @@ struct match {
 
         struct match_host hosts[MATCH_HOSTS_MAX];
 
-        /* Returns true if a worker in namespaces of its own has this host name. NULL: there is no such
-         * worker. */
-        bool (*names_have)(const void *names, const char *host, size_t len);
+        /* Returns true if this host name, with this pid, may be that of a worker in namespaces of its own.
+         * NULL: no such worker is sought. */
+        bool (*names_have)(const void *names, const char *host, size_t len, pid_t own_pid);
         const void *names;
         usec_t all_done_at; /* start of the last complete scan of all hosts since the last connect; 0: none */
 
@@ -131,6 +132,10 @@ usec_t match_scanned_at(const struct match *match);
 
 /* A worker was added. Candidates without an owner must be resolved again. */
 void match_owner_added(struct match *match);
+/* Returns true if the identity is a candidate of some worker. */
+bool match_has_owner(const struct match *match, const char *identity, size_t len);
+/* Takes the candidate from its owner. */
+void match_disown(struct candidate *candidate);
 /* A worker is gone. Its candidates lose their owner. */
 void match_owner_removed(struct match *match, const void *owner);
 

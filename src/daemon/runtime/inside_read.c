@@ -53,6 +53,14 @@ static int add_process(pid_t pid, void *userdata)
         return 0;
 }
 
+/* Returns true if the names differ by that of the host at most, which may have been renamed meanwhile. */
+static bool is_same_unique(const char *value, const char *unique)
+{
+        size_t a = unique_host_base(value, strlen(value)), b = unique_host_base(unique, strlen(unique));
+
+        return unique[b] != '\0' && strcmp(value + a, unique + b) == 0;
+}
+
 /* Reads the value of the variable for the host name in the environment with which the worker was started. */
 static int read_variable(const struct link *link, const struct worker *worker, struct inside *inside)
 {
@@ -64,14 +72,18 @@ static int read_variable(const struct link *link, const struct worker *worker, s
                 return 0;
         _cleanup_free_ char *text = malloc(ENV_MARKERS_MAX_BYTES);
         int r = text ? proc_find(worker->process.pid, worker->process.start, &proc) : -ENOMEM;
-        if (r < 0)
-                return r;
+        if (r < 0 || !proc)
+                return r < 0 ? r : -ESRCH;
         ssize_t n = proc_facts_environment(link->links->proc_facts, proc, link->links->user_of(worker), text,
                                            ENV_MARKERS_MAX_BYTES, &length);
         if (n < 0)
                 return (int)n;
         const char *value = environment_find(text, length, name);
-        if (value && strcmp(value, inside->unique) != 0 && strlen(value) < sizeof(inside->variable))
+        if (!value)
+                return 0;
+        if (is_same_unique(value, inside->unique) && strlen(value) < sizeof(inside->unique))
+                strcpy(inside->unique, value);
+        else if (strlen(value) < sizeof(inside->variable))
                 strcpy(inside->variable, value);
         return 0;
 }
