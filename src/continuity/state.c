@@ -56,6 +56,7 @@ static const struct codec_field worker_flag_fields[] = {
         CODEC_FIELD(NUMBER, struct worker, orders.forced),
         CODEC_FIELD(NUMBER, struct worker, process.elsewhere),
         CODEC_FIELD(NUMBER, struct worker, heartbeat.stopping),
+        CODEC_FIELD(NUMBER, struct worker, process.remote),
 };
 static const struct record worker_flags = CODEC_GROWN(worker_flag_fields, 5);
 
@@ -526,7 +527,7 @@ void state_continue_fleet(struct fleet *fleet, const struct state_fleet *saved, 
         fleet->order = saved->order;
         fleet->force = saved->force;
         fleet->scale = saved->scale_for == fleet->settings->active_process_count ? saved->scale : 0;
-        fleet->automatic_count = fleet_scales(fleet) ? saved->scaled : 0;
+        fleet->automatic_count = fleet_count_follows(fleet) ? saved->scaled : 0;
         fleet->rollout = saved->rollout;
         fleet->crash = saved->crash;
         fleet->churn = saved->churn;

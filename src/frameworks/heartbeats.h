@@ -116,10 +116,11 @@ int heartbeats_poll(struct heartbeats *heartbeats);
  * reported. Runs callbacks from within, on_done() last. Does nothing if nothing is awaited. */
 void heartbeats_resume(struct heartbeats *heartbeats);
 
-/* Has the server ask the worker to accept no more jobs, for a framework with traits.quiet_by_query.
- * Heartbeats show what came of it. Returns 0; -ENOTSUP: the last request was refused; -ESRCH: the worker's
- * identity is unknown; -ENOTCONN; or -ENOMEM. */
-int heartbeats_quiet(struct heartbeat_slot *slot);
+/* Has the server hand a signal to the worker; signo 0: the request to accept no more jobs. See
+ * traits.quiet_by_query and traits.signals_by_server. Heartbeats show what came of it. Returns 0; -ENOTSUP:
+ * the last request was refused; -EACCES: the server refused the last signal, and the next call tries again;
+ * -ESRCH: the worker's identity is unknown; -ENOTCONN; or -ENOMEM. */
+int heartbeats_signal(struct heartbeat_slot *slot, int signo);
 
 /* For implementations of a heartbeat source: a server (server_heartbeats.c) or the processes of this machine
  * (local_heartbeats.c). Each function implements the function of the same purpose above. */
@@ -135,7 +136,7 @@ struct heartbeat_source {
         bool (*contended)(const struct heartbeats *heartbeats); /* many hosts want to scan */
         int (*know)(struct heartbeat_slot *slot, const char *identity);
         char *(*take_another)(struct heartbeat_slot *slot, pid_t *ret_pid);
-        int (*quiet)(struct heartbeat_slot *slot);
+        int (*signal)(struct heartbeat_slot *slot, int signo);
 };
 
 /* The first member of each source's own struct. */

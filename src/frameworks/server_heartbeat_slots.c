@@ -280,27 +280,33 @@ bool server_heartbeats_contended(const struct heartbeats *heartbeats)
         return scan_permit_is_contended(&((const struct server_heartbeats *)heartbeats)->scan_permit);
 }
 
-static void on_quiet(struct answer *answer, void *userdata)
+static void on_signal(struct answer *answer, void *userdata)
 {
         struct server_slot *slot = userdata;
 
         if (answer->status != ANSWER_LOST)
-                slot->quiet_refused = answer->status == ANSWER_REFUSED;
+                slot->signal_refused = answer->status == ANSWER_REFUSED;
         server_heartbeats_leave(heartbeats_of(slot));
 }
 
-int server_heartbeats_quiet(struct heartbeat_slot *base)
+int server_heartbeats_signal(struct heartbeat_slot *base, int signo)
 {
         struct server_slot *slot = own_slot(base);
         struct server_heartbeats *heartbeats = heartbeats_of(slot);
 
         if (!base->identity)
                 return -ESRCH;
-        if (slot->quiet_refused)
+        if (slot->signal_refused && signo == 0)
                 return -ENOTSUP;
+        if (slot->signal_refused) {
+                /* The permissions of the server's user may have been changed since: try again. */
+                slot->signal_refused = false;
+                return -EACCES;
+        }
         const struct field texts[] = {QUERY_TEXT(base->identity)};
-        const struct query query = {.kind = QUERY_QUIET, .texts = texts, .n_texts = 1};
-        int r = reader_ask(heartbeats->reader, &query, on_quiet, slot);
+        const struct query query = {
+                .kind = QUERY_SIGNAL, .numbers = {(uint64_t)signo}, .texts = texts, .n_texts = 1};
+        int r = reader_ask(heartbeats->reader, &query, on_signal, slot);
         if (r >= 0)
                 server_heartbeats_enter(heartbeats);
         return r;

@@ -21,7 +21,7 @@ struct server_slot {
         usec_t forgotten_at;        /* when heartbeats_forget() was called for the slot; 0: never */
         usec_t changed_at;          /* when the heartbeat was last seen to change */
         struct heartbeat heartbeat; /* the last heartbeat read; sent_usec 0: none */
-        bool quiet_refused;         /* the last request to accept no more jobs was refused */
+        bool signal_refused;        /* the last signal through the server was refused */
         bool heartbeat_waits;       /* for the answer about its work list */
         usec_t siblings_scan_at;    /* no scan for siblings before this; 0: none was made yet */
         bool deferred;              /* the caller wants `again` at heartbeats_resume() */
@@ -91,7 +91,7 @@ static inline void slot_lose_identity(struct server_slot *slot)
         slot->base.identity = NULL;
         free(slot->base.info);
         slot->base.info = NULL;
-        slot->heartbeat_missing = slot->quiet_refused = false;
+        slot->heartbeat_missing = slot->signal_refused = false;
         slot->heartbeat = (struct heartbeat){0};
         slot->heartbeat_waits = false;
         slot->deferred = false;
@@ -136,4 +136,4 @@ void server_heartbeats_forget_hosts(struct server_heartbeats *heartbeats);
 void server_heartbeats_want(struct heartbeat_slot *slot, unsigned poll_items);
 bool server_heartbeats_contended(const struct heartbeats *heartbeats);
 char *server_heartbeats_take_another(struct heartbeat_slot *base, pid_t *ret_pid);
-int server_heartbeats_quiet(struct heartbeat_slot *base);
+int server_heartbeats_signal(struct heartbeat_slot *base, int signo);

@@ -767,5 +767,5 @@ static const struct heartbeat_source server_kind = {
         .contended = server_heartbeats_contended,
         .know = server_heartbeats_know,
         .take_another = server_heartbeats_take_another,
-        .quiet = server_heartbeats_quiet,
+        .signal = server_heartbeats_signal,
 };

@@ -94,11 +94,6 @@ struct heartbeat heartbeat_amend(const struct worker *worker, const struct heart
         return amended;
 }
 
-void observe_remote(struct worker *worker, bool remote)
-{
-        worker->process.remote = remote;
-}
-
 void observe_ambiguous(struct worker *worker, bool ambiguous)
 {
         if (!worker->heartbeat.seen)

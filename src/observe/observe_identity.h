@@ -27,9 +27,6 @@ void observe_title(struct worker *worker, bool known, unsigned busy, bool quiet)
  */
 void observe_peers(struct worker *worker, const char *peers);
 
-/* remote: the heartbeats come from a process that is not visible; see struct worker_process. */
-void observe_remote(struct worker *worker, bool remote);
-
 /* ambiguous: several processes send heartbeats that may be this worker's, which has no known heartbeat;
  * false: no longer so. */
 void observe_ambiguous(struct worker *worker, bool ambiguous);

@@ -166,9 +166,9 @@ static void on_identity(struct worker *worker, pid_t pid, bool remote, void *use
 {
         const struct link *link = userdata;
 
-        observe_remote(worker, remote);
-
         link->links->found(worker, pid, clock_now(CLOCK_MONOTONIC));
+        if (remote)
+                observe_remote(worker);
 }
 
 /* Without a title, assume that the worker runs a job. Returns false while the title is being read. */
