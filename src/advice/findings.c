@@ -366,10 +366,11 @@ static void check_worker(struct findings *findings, const struct doctor_worker *
         const struct traits *traits = worker->fleet->settings->traits;
         char remedy[256];
 
-        if (facts->other_namespace && fleet_settings_write_heartbeats(worker->fleet->settings))
+        if (facts->other_namespace && !worker->fleet->settings->namespaced &&
+            fleet_settings_write_heartbeats(worker->fleet->settings))
                 findings_add(findings, FINDING_PROBLEM, WORKER_ID(worker),
-                             "Start the worker in the pid namespace of sqmgr",
-                             "runs in a pid namespace of its own; heartbeats cannot be matched");
+                             "Set namespaced = yes, then run 'sqmgrctl restart'",
+                             "runs in a PID namespace of its own; heartbeats cannot be matched");
         if (facts->version[0] != '\0' && strtoul(facts->version, NULL, 10) < traits->oldest_version) {
                 snprintf(remedy, sizeof(remedy), "Upgrade to %s %u or newer", traits->title,
                          traits->oldest_version);

@@ -234,7 +234,7 @@ static void find_preload(const struct search *search)
 {
         const char *refused = fleet_preload_refused(search->fleet);
 
-        if (!search->fleet->settings->preload || fleet_target(search->fleet) == 0)
+        if (!search->fleet->settings->preload || !fleet_serves(search->fleet))
                 return;
         if (refused[0] != '\0')
                 ADD_QUOTING(search, PROBLEM_PRELOAD_REFUSED, 0,

@@ -17,5 +17,7 @@ const struct subsystem autoscaling_subsystem = {
         .diagnose = scaling_diagnose,
         .diagnose_link = scaling_diagnose_link,
         .status = scaling_status,
+        .pack = scaler_pack,
+        .unpack = scaler_unpack,
         .end = scaler_end,
 };

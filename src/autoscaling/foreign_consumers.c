@@ -4,6 +4,7 @@
 #include "frameworks/answer_check.h"
 #include "io/clock.h"
 #include "model/queues.h"
+#include "model/unique_host.h"
 #include <string.h>
 
 /* Consumers read per count. Further ones are assumed to be like those read. */
@@ -163,7 +164,8 @@ static void found(struct foreign_consumers *consumers, const struct answer_ident
         *consumer = (struct consumer){
                 .next = census->list,
                 .consumers = consumers,
-                .host = strndup(found->identity, found->host_len),
+                /* A worker in namespaces of its own counts as of the host that started it. */
+                .host = strndup(found->identity, unique_host_base(found->identity, found->host_len)),
         };
         census->list = consumer;
         consumers->failed |= !consumer->host;

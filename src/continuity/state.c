@@ -56,6 +56,7 @@ static const struct codec_field worker_flag_fields[] = {
         CODEC_FIELD(NUMBER, struct worker, orders.forced),
         CODEC_FIELD(NUMBER, struct worker, process.elsewhere),
         CODEC_FIELD(NUMBER, struct worker, heartbeat.stopping),
+        CODEC_FIELD(NUMBER, struct worker, process.remote),
 };
 static const struct record worker_flags = CODEC_GROWN(worker_flag_fields, 5);
 

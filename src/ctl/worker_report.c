@@ -152,6 +152,8 @@ static void print_evidence(FILE *out, const struct worker_report *worker_report,
                          : strcmp(evidence, "none") == 0 ? "; no longer fresh"
                                                          : "");
         text_print_wrapped(out, text, 0, 4, view->columns);
+        if (reply_is_true(worker, "remote"))
+                text_print_wrapped(out, "  out of reach: signals go through Redis", 0, 4, view->columns);
         if (memory <= 0)
                 return;
         snprintf(text, sizeof(text), "  memory %s", format_size((uint64_t)memory, size, FORMAT_MAX));

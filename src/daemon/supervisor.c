@@ -317,6 +317,8 @@ static void compose(struct supervisor *supervisor, const struct invocation *invo
         runtime->world = links->world = supervisor->world;
         runtime->pressure = &supervisor->pressure;
         links->found = attach_heartbeat;
+        links->instance = runtime->instance;
+        links->boot_id = persist->boot_id;
         links->starter = &runtime->reader_starter.starter;
         links->user_of = process_user;
         supervisor->pressure.runtime = persist->runtime = supervisor->termination.runtime =

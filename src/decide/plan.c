@@ -646,18 +646,18 @@ static void plan_remainder(struct round *round, struct worker *worker, usec_t at
 static void plan_kill(struct round *round, struct worker *worker)
 {
         const struct fleet *fleet = round->fleet;
-        usec_t at = worker_kill_at(worker);
+        usec_t at = worker_kill_at(worker), repeat_at = worker_repeat_stop_at(worker);
 
         if (!fleet->redis_up && !fleet->world->shutting_down && !fleet->force && !worker->orders.forced) {
                 worker->verdict.waits_for = WAIT_REDIS;
                 return;
         }
         worker->verdict.waits_for = worker->orders.unconfirmed ? WAIT_UNCONFIRMED : WAIT_EXIT;
-        wake(round, at);
+        wake(round, MIN(at, repeat_at));
         if (worker_is_remainder(worker))
                 plan_remainder(round, worker, at);
-        else if (round->now >= at)
-                act(round, ACTION_KILL, worker, worker->reason);
+        else if (round->now >= at || round->now >= repeat_at)
+                act(round, round->now >= at ? ACTION_KILL : ACTION_STOP, worker, worker->reason);
 }
 
 /* Returns true if hang_action = kill applies: the worker is asked to exit, and killed after stop_timeout.

@@ -72,9 +72,9 @@ char *heartbeats_take_another(struct heartbeat_slot *slot, pid_t *ret_pid)
                                                     : NULL;
 }
 
-int heartbeats_quiet(struct heartbeat_slot *slot)
+int heartbeats_signal(struct heartbeat_slot *slot, int signo)
 {
-        return slot->heartbeats->kind->quiet ? slot->heartbeats->kind->quiet(slot) : -ESRCH;
+        return slot->heartbeats->kind->signal ? slot->heartbeats->kind->signal(slot, signo) : -ESRCH;
 }
 
 void heartbeats_want(struct heartbeat_slot *slot, unsigned poll_items)

@@ -3,6 +3,7 @@
  * created by server_heartbeats_new() or local_heartbeats_new(). */
 #pragma once
 
+#include "frameworks/inside.h"
 #include "observe/match.h"
 
 struct heartbeats;
@@ -25,6 +26,10 @@ struct heartbeats_ops {
         /* Is pid the worker's main process or a descendant of it? Returns 1, 0 or -errno. The number of
          * calls per poll is bounded. */
         int (*is_descendant)(pid_t pid, const struct worker *worker, void *userdata);
+        /* Reads the processes and host names of a worker of a fleet with `namespaced`. Returns 0;
+         * -EINPROGRESS: known once heartbeats_resume() is called; or -errno. The number of calls per poll is
+         * bounded. NULL: there are no such fleets. */
+        int (*read_inside)(const struct worker *worker, struct inside *ret, void *userdata);
         /* Has this process booted far enough to have sent a heartbeat, as read after heartbeats->decides_at?
          * Returns 1, 0 or -errno; returns 1 if the framework gives no evidence. -EINPROGRESS: known once
          * heartbeats_resume() is called; -ETIMEDOUT: it cannot be read. Not called for processes known to
@@ -40,8 +45,9 @@ struct heartbeats_ops {
         /* ambiguous: several identities of one pid that may be the worker's send heartbeats. False: the
          * ambiguity is over. */
         void (*on_ambiguous)(struct worker *worker, bool ambiguous, void *userdata);
-        /* The worker's heartbeats come from process heartbeat_pid. The first heartbeat is reported next. */
-        void (*on_identity)(struct worker *worker, pid_t heartbeat_pid, void *userdata);
+        /* The worker's heartbeats come from process heartbeat_pid; remote: from a process that is not
+         * visible, and heartbeat_pid is the worker's own process. The first heartbeat is reported next. */
+        void (*on_identity)(struct worker *worker, pid_t heartbeat_pid, bool remote, void *userdata);
         /* The heartbeat as read now, even if it has not changed. The callback may set heartbeats->deferred:
          * heartbeats_resume() then reports the same heartbeat again. */
         void (*on_heartbeat)(struct worker *worker, const struct heartbeat *heartbeat, void *userdata);
@@ -110,10 +116,11 @@ int heartbeats_poll(struct heartbeats *heartbeats);
  * reported. Runs callbacks from within, on_done() last. Does nothing if nothing is awaited. */
 void heartbeats_resume(struct heartbeats *heartbeats);
 
-/* Has the server ask the worker to accept no more jobs, for a framework with traits.quiet_by_query.
- * Heartbeats show what came of it. Returns 0; -ENOTSUP: the last request was refused; -ESRCH: the worker's
- * identity is unknown; -ENOTCONN; or -ENOMEM. */
-int heartbeats_quiet(struct heartbeat_slot *slot);
+/* Has the server hand a signal to the worker; signo 0: the request to accept no more jobs. See
+ * traits.quiet_by_query and traits.signals_by_server. Heartbeats show what came of it. Returns 0; -ENOTSUP:
+ * the last request was refused; -EACCES: the server refused the last signal, and the next call tries again;
+ * -ESRCH: the worker's identity is unknown; -ENOTCONN; or -ENOMEM. */
+int heartbeats_signal(struct heartbeat_slot *slot, int signo);
 
 /* For implementations of a heartbeat source: a server (server_heartbeats.c) or the processes of this machine
  * (local_heartbeats.c). Each function implements the function of the same purpose above. */
@@ -129,7 +136,7 @@ struct heartbeat_source {
         bool (*contended)(const struct heartbeats *heartbeats); /* many hosts want to scan */
         int (*know)(struct heartbeat_slot *slot, const char *identity);
         char *(*take_another)(struct heartbeat_slot *slot, pid_t *ret_pid);
-        int (*quiet)(struct heartbeat_slot *slot);
+        int (*signal)(struct heartbeat_slot *slot, int signo);
 };
 
 /* The first member of each source's own struct. */

@@ -52,7 +52,7 @@ struct live_format {
         /* Ends all asks that it holds (live_asks_end()), and frees the object. */
         void (*end)(struct live *live);
         /* By enum query_kind: QUERY_HEARTBEAT, QUERY_SCAN, and as the traits require QUERY_WORK_LIST,
-         * QUERY_JOBS, QUERY_QUIET. A QUERY_SCAN is answered with one page: the cursor stays "". NULL: the
+         * QUERY_JOBS, QUERY_SIGNAL. A QUERY_SCAN is answered with one page: the cursor stays "". NULL: the
          * reader answers the kind as for records, or refuses it. */
         live_ask_fn asks[_QUERY_KIND_MAX];
 };

@@ -21,6 +21,9 @@ struct redis_format {
                                                          * if live answers QUERY_JOBS */
         const struct queues_format *queues;             /* NULL: queues are unknown */
         const struct requeue_format *requeue;           /* NULL if the traits have no rescue */
+        /* The suffix of the key, beside that of an identity, with the list of signals that its process takes
+         * from the end, one at each heartbeat. NULL if not traits.signals_by_server. */
+        const char *signals_suffix;
         /* Counts, in the reply to CLIENT LIST, the connections of workers whose name does not show their
          * process. NULL: the names of connections mean nothing. */
         size_t (*count_nameless)(const struct field *clients, const char *namespace, unsigned database);

@@ -5,6 +5,7 @@
 #include "frameworks/framework.h"
 #include "frameworks/heartbeats.h"
 #include "frameworks/scan_permit.h"
+#include "model/fleet.h"
 #include <stdlib.h>
 
 struct server_slot {
@@ -20,12 +21,14 @@ struct server_slot {
         usec_t forgotten_at;        /* when heartbeats_forget() was called for the slot; 0: never */
         usec_t changed_at;          /* when the heartbeat was last seen to change */
         struct heartbeat heartbeat; /* the last heartbeat read; sent_usec 0: none */
-        bool quiet_refused;         /* the last request to accept no more jobs was refused */
+        bool signal_refused;        /* the last signal through the server was refused */
         bool heartbeat_waits;       /* for the answer about its work list */
         usec_t siblings_scan_at;    /* no scan for siblings before this; 0: none was made yet */
         bool deferred;              /* the caller wants `again` at heartbeats_resume() */
         struct heartbeat again;
-        usec_t seeks_at; /* the last poll of the slot, if that wanted a scan; else 0 */
+        struct inside *inside; /* owned; NULL: the worker has no namespaces, or never sought its identity */
+        usec_t inside_read_at; /* 0: never */
+        usec_t seeks_at;       /* the last poll of the slot, if that wanted a scan; else 0 */
 };
 
 struct server_heartbeats {
@@ -39,6 +42,7 @@ struct server_heartbeats {
         unsigned n_slots;
 
         struct match match;
+        struct inside_names names; /* of the workers in namespaces of their own; refers to the slots */
         struct scan_permit scan_permit;
         uint64_t connection; /* the connection that match belongs to */
 
@@ -49,6 +53,7 @@ struct server_heartbeats {
         unsigned pending; /* queries of the current poll without an answer */
         usec_t polled_at; /* when the current or last poll began */
         usec_t scan_began_at;
+        bool scan_all; /* one scan reads all hosts: workers in namespaces of their own may have any name */
         size_t scan_hosts;   /* index into this host's names: those before it are scanned */
         usec_t scan_next_at; /* no scan before this */
         usec_t lost_scan_at; /* no scan for a lost heartbeat before this */
@@ -86,14 +91,20 @@ static inline void slot_lose_identity(struct server_slot *slot)
         slot->base.identity = NULL;
         free(slot->base.info);
         slot->base.info = NULL;
-        slot->heartbeat_missing = slot->quiet_refused = false;
+        slot->heartbeat_missing = slot->signal_refused = false;
         slot->heartbeat = (struct heartbeat){0};
         slot->heartbeat_waits = false;
         slot->deferred = false;
 }
 
+static inline bool slot_is_namespaced(const struct server_slot *slot)
+{
+        return slot->base.worker->fleet->settings->namespaced;
+}
+
 static inline void slot_free(struct server_slot *slot)
 {
+        free(slot->inside);
         free(slot->base.identity);
         free(slot->base.info);
         free(slot);
@@ -109,6 +120,15 @@ void server_heartbeats_forget(struct heartbeat_slot *base);
 /* Adds to a heartbeat what its framework leaves to sqmgr: see process_is_heartbeat and quiet_is_silent in
  * struct traits. */
 void server_heartbeats_amend(struct server_slot *slot, struct heartbeat *heartbeat);
+/* Reads the processes of the workers in namespaces of their own for which seeks() is true, as far as one poll
+ * may, and makes their names known to the match. Returns 0 or -ENOMEM. */
+int server_heartbeats_read_inside(struct server_heartbeats *heartbeats,
+                                  bool (*seeks)(const struct server_slot *slot, usec_t now), usec_t now);
+/* A process that was not visible may have become a descendant of its worker: looks for that of one worker
+ * whose processes were not read since `before`. */
+void server_heartbeats_look_again(struct server_heartbeats *heartbeats, usec_t before, usec_t now);
+/* Finds the owner of a candidate among the workers in namespaces of their own. */
+void server_heartbeats_find_inside(const struct server_heartbeats *heartbeats, struct candidate *candidate);
 /* Counts the other candidates of each slot. A slot without others needs no search through all candidates. */
 void server_heartbeats_count_others(struct server_heartbeats *heartbeats);
 /* Drops host names under which no live worker can have started. */
@@ -116,4 +136,4 @@ void server_heartbeats_forget_hosts(struct server_heartbeats *heartbeats);
 void server_heartbeats_want(struct heartbeat_slot *slot, unsigned poll_items);
 bool server_heartbeats_contended(const struct heartbeats *heartbeats);
 char *server_heartbeats_take_another(struct heartbeat_slot *base, pid_t *ret_pid);
-int server_heartbeats_quiet(struct heartbeat_slot *base);
+int server_heartbeats_signal(struct heartbeat_slot *base, int signo);

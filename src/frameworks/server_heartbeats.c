@@ -149,7 +149,8 @@ static struct ask poll_answer(void *userdata, struct answer *answer)
         copy.heartbeats->pending--;
         if (copy.slot)
                 copy.slot->pending--;
-        if (!answer_check(copy.heartbeats->framework, answer, copy.heartbeats->scan_host)) {
+        if (!answer_check(copy.heartbeats->framework, answer,
+                          copy.heartbeats->scan_all ? NULL : copy.heartbeats->scan_host)) {
                 reader_refuse(copy.heartbeats->reader);
                 answer_clear(answer);
         }
@@ -266,9 +267,10 @@ static void ask_own(struct server_slot *slot, usec_t now)
 static bool is_born(struct server_heartbeats *heartbeats, struct candidate *candidate,
                     const struct worker *worker, uint64_t born_usec)
 {
-        int r = worker && born_usec != 0 ? heartbeats->base.ops->is_born(candidate->pid, born_usec, worker,
-                                                                         heartbeats->base.userdata)
-                                         : 0;
+        int r = worker && born_usec != 0 && !candidate->remote
+                        ? heartbeats->base.ops->is_born(candidate->pid, born_usec, worker,
+                                                        heartbeats->base.userdata)
+                        : 0;
 
         candidate->birth_awaited = r == -EINPROGRESS;
         heartbeats->undecided |= candidate->birth_awaited;
@@ -317,13 +319,13 @@ static void ask_candidates(struct server_heartbeats *heartbeats)
 static struct server_slot *find_owner(struct server_heartbeats *heartbeats, pid_t pid, unsigned *budget)
 {
         for (struct server_slot *slot = heartbeats->slots; slot; slot = slot->next)
-                if (slot->base.worker && slot->base.worker->process.pid == pid)
+                if (slot->base.worker && slot->base.worker->process.pid == pid && !slot_is_namespaced(slot))
                         return slot;
         /* Most leftover identities in Redis belong to processes that are long dead. */
         if (!probe_pid(pid))
                 return NULL;
         for (struct server_slot *slot = heartbeats->slots; slot && *budget > 0; slot = slot->next) {
-                if (!slot->base.worker)
+                if (!slot->base.worker || slot_is_namespaced(slot))
                         continue;
                 (*budget)--;
                 int r = heartbeats->base.ops->is_descendant(pid, slot->base.worker,
@@ -344,11 +346,15 @@ static void resolve_owners(struct server_heartbeats *heartbeats)
 
         for (size_t i = 0; i < heartbeats->match.n_candidates && !heartbeats->freed; i++) {
                 struct candidate *candidate = heartbeats->match.candidates[i];
-                if (candidate->resolved)
-                        continue;
-                candidate->owner = find_owner(heartbeats, candidate->pid, &budget);
-                /* Without an owner after the budget ran out, the search continues at the next poll. */
-                candidate->resolved = candidate->owner || budget > 0;
+                if (!candidate->resolved && !candidate->named) {
+                        candidate->owner = find_owner(heartbeats, candidate->own_pid, &budget);
+                        /* Without an owner after the budget ran out, the search continues at the next poll.
+                         */
+                        candidate->resolved = candidate->owner || budget > 0;
+                }
+                /* A worker that is not in namespaces of its own goes first. */
+                if (candidate->owner ? candidate->claimed : candidate->named || candidate->resolved)
+                        server_heartbeats_find_inside(heartbeats, candidate);
         }
         server_heartbeats_count_others(heartbeats);
 }
@@ -358,7 +364,7 @@ static bool scan_next_host(struct server_heartbeats *heartbeats)
 {
         const char *host = match_scan_host(&heartbeats->match, &heartbeats->scan_hosts);
 
-        if (!host)
+        if (!host || heartbeats->scan_all)
                 return false;
         free(heartbeats->scan_host);
         heartbeats->scan_host = strdup(host);
@@ -413,9 +419,15 @@ static void on_scan(struct answer *answer, void *userdata)
         poll_answer_done(heartbeats);
 }
 
+static bool slot_is_without_identity(const struct server_slot *slot, usec_t now)
+{
+        return !slot->base.identity || slot_is_lost(slot, now);
+}
+
 static void scan_begin(struct server_heartbeats *heartbeats, usec_t now)
 {
-        if (observe_host_name(heartbeats) < 0) {
+        if (observe_host_name(heartbeats) < 0 ||
+            server_heartbeats_read_inside(heartbeats, slot_is_without_identity, now) < 0) {
                 heartbeats->failed = true;
                 return;
         }
@@ -426,14 +438,16 @@ static void scan_begin(struct server_heartbeats *heartbeats, usec_t now)
         heartbeats->scan_began_at = now;
         heartbeats->scan_hosts = 0;
         match_scan_begin(&heartbeats->match, now);
-        if (scan_next_host(heartbeats))
+        heartbeats->scan_all = heartbeats->match.names_have != NULL;
+        if (heartbeats->scan_all || scan_next_host(heartbeats))
                 scan_step(heartbeats, "");
 }
 
 static void scan_step(struct server_heartbeats *heartbeats, const char *cursor)
 {
-        const struct field texts[] = {QUERY_TEXT(cursor), QUERY_TEXT(heartbeats->scan_host)};
-        const struct query query = {.kind = QUERY_SCAN, .texts = texts, .n_texts = 2};
+        bool all = heartbeats->scan_all;
+        const struct field texts[] = {QUERY_TEXT(cursor), QUERY_TEXT(all ? "" : heartbeats->scan_host)};
+        const struct query query = {.kind = QUERY_SCAN, .texts = texts, .n_texts = all ? 1 : 2};
         struct ask ask = {.heartbeats = heartbeats};
 
         (void)poll_ask(heartbeats, &query, on_scan, ask);
@@ -482,7 +496,8 @@ static void slot_adopt(struct server_slot *slot, struct candidate *candidate)
         slot->base.info = TAKE_PTR(candidate->info);
         slot->heartbeat = heartbeat;
         slot->changed_at = clock_now(CLOCK_MONOTONIC);
-        heartbeats->base.ops->on_identity(slot->base.worker, candidate->pid, heartbeats->base.userdata);
+        heartbeats->base.ops->on_identity(slot->base.worker, candidate->pid, candidate->remote,
+                                          heartbeats->base.userdata);
         if (slot->base.identity)
                 report_heartbeat(slot, &heartbeat);
 }
@@ -520,8 +535,9 @@ static void slot_decide(struct server_slot *slot)
                 .owner = slot,
                 .spawned_at = worker->spawned_at,
                 .since = MAX(worker->spawned_at, slot->forgotten_at),
-                /* The process of the known identity has no other identity. */
-                .except = slot->base.identity ? worker->process.heartbeat_pid : 0,
+                /* The process of the known identity has no other identity. Of one that is not visible, the
+                 * pid is not known. */
+                .except = slot->base.identity && !worker->process.remote ? worker->process.heartbeat_pid : 0,
                 .stale_usec = worker_outlived_usec(worker),
                 .doubt_at = worker->fleet->world->doubt.since,
         };
@@ -721,6 +737,7 @@ static int server_heartbeats_poll(struct heartbeats *base)
         for (struct server_slot *slot = heartbeats->slots; slot; slot = slot->next)
                 if (slot->poll_items && slot->base.identity)
                         ask_own(slot, now);
+        server_heartbeats_look_again(heartbeats, usec_sub(now, RESCAN_USEC), now);
         if (scan_is_due(heartbeats, now)) {
                 request_scan_permit(heartbeats, now);
         } else {
@@ -750,5 +767,5 @@ static const struct heartbeat_source server_kind = {
         .contended = server_heartbeats_contended,
         .know = server_heartbeats_know,
         .take_another = server_heartbeats_take_another,
-        .quiet = server_heartbeats_quiet,
+        .signal = server_heartbeats_signal,
 };

@@ -194,6 +194,14 @@ int proc_uid(const struct proc *proc, uid_t *ret)
         return r;
 }
 
+int proc_own_pid(const struct proc *proc, pid_t *ret)
+{
+        char text[8192];
+        ssize_t length = proc_read_file(proc, "status", text, sizeof(text));
+
+        return length < 0 ? (int)length : procfile_last_pid(text, "NSpid:", ret);
+}
+
 int proc_groups(const struct proc *proc, uid_t uid, gid_t *ret_gid, gid_t *groups, size_t max, size_t *ret_n)
 {
         char text[8192];

@@ -51,6 +51,9 @@ struct proc_place {
 };
 int proc_place(const struct proc *proc, struct proc_place *ret);
 
+/* Reads the pid of the process in its own PID namespace, as the process itself sees it. */
+int proc_own_pid(const struct proc *proc, pid_t *ret);
+
 /* Reads the control groups in the format of /proc/PID/cgroup. Returns -ENOBUFS if size is too small. */
 int proc_cgroup(const struct proc *proc, char *text, size_t size);
 

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 const char *procfile_value(const char *text, const char *key)
@@ -33,6 +34,26 @@ int procfile_number(const char *text, const char *key, int base, uint64_t *ret)
         if (errno != 0 || end == value)
                 return -ENODATA;
         *ret = number;
+        return 0;
+}
+
+int procfile_last_pid(const char *text, const char *key, pid_t *ret)
+{
+        const char *value = procfile_value(text, key);
+        pid_t last = 0;
+
+        while (value && *value != '\n' && *value != '\0') {
+                char *end;
+                long pid = isdigit((unsigned char)*value) ? strtol(value, &end, 10) : 0;
+
+                if (pid <= 0 || pid > INT_MAX)
+                        return -ENODATA;
+                last = (pid_t)pid;
+                value = end + strspn(end, " \t");
+        }
+        if (last == 0)
+                return -ENODATA;
+        *ret = last;
         return 0;
 }
 

@@ -36,7 +36,7 @@ bool fleet_is_scaled(const struct fleet *fleet)
 
 unsigned fleet_scale_min(const struct fleet *fleet)
 {
-        return fleet->settings->active_process_count == 0 ? 0 : 1;
+        return fleet->settings->active_process_count == 0 && !fleet_scales(fleet) ? 0 : 1;
 }
 
 unsigned fleet_target(const struct fleet *fleet)
@@ -44,6 +44,18 @@ unsigned fleet_target(const struct fleet *fleet)
         if (fleet->world->shutting_down || fleet_order(fleet) != ORDER_RUN)
                 return 0;
         return fleet_current_count(fleet);
+}
+
+bool fleet_sleeps(const struct fleet *fleet)
+{
+        return fleet_scales(fleet) && fleet->settings->scaling == SCALING_APPLY && fleet->scale == 0 &&
+               !fleet->world->shutting_down && fleet_order(fleet) == ORDER_RUN &&
+               fleet_current_count(fleet) == 0;
+}
+
+bool fleet_serves(const struct fleet *fleet)
+{
+        return fleet_target(fleet) > 0 || fleet_sleeps(fleet);
 }
 
 unsigned fleet_surge(const struct fleet *fleet)

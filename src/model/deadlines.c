@@ -51,6 +51,23 @@ usec_t worker_stop_sent_at(const struct worker *worker)
                                                                                      : worker->orders.stop_at;
 }
 
+/* How long a signal through the server takes: one heartbeat may just have ended, and one may be lost. */
+static usec_t delivery_usec(const struct worker *worker)
+{
+        return 2 * worker->fleet->settings->traits->sent_usec;
+}
+
+usec_t worker_repeat_stop_at(const struct worker *worker)
+{
+        const struct fleet *fleet = worker->fleet;
+
+        if (!worker->process.remote || worker->state != WORKER_STOPPING || !fleet->redis_up ||
+            !fleet->settings->traits->signals_by_server)
+                return USEC_INFINITY;
+        return usec_add(MAX(MAX(worker->orders.stop_at, worker->orders.stop_last_at), fleet->redis_at),
+                        delivery_usec(worker));
+}
+
 usec_t worker_kill_at(const struct worker *worker)
 {
         const struct fleet *fleet = worker->fleet;
@@ -59,5 +76,6 @@ usec_t worker_kill_at(const struct worker *worker)
 
         if (!world->shutting_down && !fleet->force && !worker->orders.forced)
                 from = MAX(from, fleet->redis_at);
-        return usec_add(from, fleet->settings->stop_timeout);
+        return usec_add(from,
+                        fleet->settings->stop_timeout + (worker->process.remote ? delivery_usec(worker) : 0));
 }

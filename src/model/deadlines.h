@@ -28,7 +28,12 @@ usec_t worker_stop_sent_at(const struct worker *worker);
  * counts. */
 usec_t worker_boot_deadline(const struct worker *worker);
 
-/* Returns when a worker that was asked to exit is killed: after stop_timeout. Only time without doubt and
+/* Returns when the stop signal of a remote worker is sent again, if it has not exited by then; USEC_INFINITY:
+ * not at all. The signal may be lost on its way through the server, and a second one ends no jobs. */
+usec_t worker_repeat_stop_at(const struct worker *worker);
+
+/* Returns when a worker that was asked to exit is killed: after stop_timeout; a remote one gets the signal
+ * with a heartbeat, which is as much later as two of them take. Only time without doubt and
  * with Redis up counts, when the worker could have put its jobs back. During a shutdown or forced stop, the
  * time without Redis counts too. */
 usec_t worker_kill_at(const struct worker *worker);

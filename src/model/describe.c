@@ -273,7 +273,18 @@ const char *worker_stop_command(const struct worker *worker, int signo, char *te
         return text;
 }
 
-const char *worker_waits_for(const struct worker *worker, usec_t now, char *text, size_t size)
+const char *worker_signal_error_text(const struct worker *worker, int error)
+{
+        if (error == ENOTSUP)
+                return "the process does not catch the signal and would be killed by it";
+        if (error == EACCES && worker->process.remote)
+                return "signals go through Redis, which refuses them. Allow the user of sqmgr EVAL, LPUSH "
+                       "and "
+                       "EXPIRE";
+        return strerrordesc_np(error);
+}
+
+static const char *waits_text(const struct worker *worker, usec_t now, char *text, size_t size)
 {
         char span[32], heartbeats[HEARTBEATS_MAX];
         unsigned count = worker->verdict.waits_count;
@@ -311,7 +322,7 @@ const char *worker_waits_for(const struct worker *worker, usec_t now, char *text
                 snprintf(text, size, "cannot be signaled: %s",
                          worker->orders.signal_error == ENOTSUP
                                  ? "the process does not catch the quiet signal"
-                                 : strerrordesc_np(worker->orders.signal_error));
+                                 : worker_signal_error_text(worker, worker->orders.signal_error));
                 break;
         case WAIT_ELSEWHERE:
                 elsewhere_text(worker, text, size);
@@ -325,6 +336,16 @@ const char *worker_waits_for(const struct worker *worker, usec_t now, char *text
         default:
                 snprintf(text, size, "%s", fixed_wait(worker->fleet, worker->verdict.waits_for));
         }
+        return text;
+}
+
+const char *worker_waits_for(const struct worker *worker, usec_t now, char *text, size_t size)
+{
+        waits_text(worker, now, text, size);
+        size_t length = strlen(text);
+        if (length > 0 && worker->process.remote && worker_is_retiring(worker))
+                snprintf(text + length, size - length, "; signals go through %s",
+                         fleet_settings_server(worker->fleet->settings));
         return text;
 }
 

@@ -27,6 +27,9 @@ const char *worker_elsewhere_text(const struct worker *worker, char text[static 
 /* Describes what the worker waits for; "" if nothing. Below, fleet_waits_for() does the same for a fleet. */
 const char *worker_waits_for(const struct worker *worker, usec_t now, char *text, size_t size);
 
+/* Why a signal was not sent, for a positive errno. Returns a static text. */
+const char *worker_signal_error_text(const struct worker *worker, int error);
+
 /* The shell command that asks the worker to exit by this signal. Without known heartbeats, the signal is for
  * the whole process group. */
 #define STOP_COMMAND_MAX 48

@@ -64,6 +64,9 @@ struct quoted; /* wire/quoted.h */
         /* the jobs of a worker that exceeded a memory limit or was ended by the OOM killer. INFO like \
            memory-over: sqmgr handles the breach itself, and the death has an ERR event of its own. */ \
         X("5b832976107547ae96a8672c37102012", EVENT_CULPRITS, "culprits", INFO, EVENT_NONE) \
+        X("8a1a713953244dc08df45754ac17ae36", EVENT_REMOTE, "remote", INFO, EVENT_NONE) \
+        /* The process that sqmgr started has ended, and the worker that it was the client of runs on. */ \
+        X("466b1cd6683544459994ecf3585939c4", EVENT_LEFTOVER, "leftover", WARNING, EVENT_NONE) \
         X("0a5782b72eaf4cb385715a9f3b5fa44d", EVENT_SIGNAL_REFUSED, "signal-refused", WARNING, EVENT_NONE) \
         /* the first worker of its fleet that does not catch the quiet signal */ \
         X("4a5bddf3da77404fbf79410226db0fbd", EVENT_QUIET_UNCAUGHT, "quiet-uncaught", WARNING, EVENT_NONE) \

@@ -146,7 +146,7 @@ struct fleet {
         unsigned scale;  /* the operator's count; 0: none */
         usec_t scale_at; /* when that was given; 0: not to this sqmgr */
         struct orderer scale_by;
-        unsigned automatic_count;    /* chosen by autoscaling; 0: none, the configured minimum applies */
+        unsigned automatic_count;    /* chosen by autoscaling; 0: the configured minimum applies */
         struct autoscale *autoscale; /* data of autoscaling, owned there; NULL: none */
         struct rollout rollout;
         struct backoff crash;

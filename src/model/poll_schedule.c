@@ -6,6 +6,7 @@
 #include "model/idle_proof.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
+#include <limits.h>
 
 /* Job threads start after the first heartbeat. The witness is collected within this time. */
 #define THREADS_POLL_USEC (60 * USEC_PER_SEC)
@@ -28,6 +29,8 @@ unsigned worker_poll_items(const struct worker *worker, bool fast, usec_t now)
         const struct traits *traits = fleet->settings->traits;
         bool idle = worker->heartbeat.seen && worker->heartbeat.busy == 0 && !worker_drains_to_exit(worker);
         bool elsewhere = worker->process.elsewhere;
+        /* /proc shows another process. */
+        const unsigned reachable = worker->process.remote ? POLL_HEARTBEAT | POLL_WORK_LIST : UINT_MAX;
         unsigned poll_items = 0;
 
         if (worker_is_remainder(worker) && !fast)
@@ -76,7 +79,7 @@ unsigned worker_poll_items(const struct worker *worker, bool fast, usec_t now)
                 if (worker->heartbeat.seen && !worker_fresh(worker, now))
                         poll_items |= POLL_TITLE;
         }
-        return poll_items;
+        return poll_items & reachable;
 }
 
 bool fleet_wants_fast_polls(const struct fleet *fleet, usec_t now)

@@ -209,6 +209,7 @@ struct worker_orders {
         bool pressed;        /* leaves, or has left, because of memory pressure (pressure_action) */
         usec_t quiet_at;     /* when it became quiet; 0: never */
         usec_t stop_at;      /* when it was asked to exit; 0: never */
+        usec_t stop_last_at; /* when the stop signal was last sent; 0: never, or not by this sqmgr */
         bool group_signaled; /* all its processes were asked to exit, not only the one that sent heartbeats */
         bool stop_acknowledged; /* a heartbeat after stop_at said quiet */
         bool finishes_job;   /* the worker's process has ended, and a leftover process finishes its job: the

@@ -127,6 +127,7 @@ void match_hosts_forget(struct match *match, usec_t oldest)
 void match_connected(struct match *match, usec_t now)
 {
         match->connected_at = now;
+        match->all_done_at = 0;
         for (size_t i = 0; i < MATCH_HOSTS_MAX; i++)
                 match->hosts[i].scan_done_at = 0;
         for (size_t i = 0; i < match->n_candidates; i++)
@@ -178,9 +179,10 @@ static size_t match_position(const struct match *match, const char *identity, si
 int match_scan_add(struct match *match, const struct match_found *found, usec_t now)
 {
         const struct match_host *host = find_host(match, found->identity, found->host_len);
-        bool known;
+        bool known, named = !host && match->names_have &&
+                            match->names_have(match->names, found->identity, found->host_len, found->pid);
 
-        if (!host)
+        if (!host && !named)
                 return 0;
         size_t at = match_position(match, found->identity, found->len, &known);
 
@@ -202,9 +204,11 @@ int match_scan_add(struct match *match, const struct match_found *found, usec_t 
                 return -ENOMEM;
         }
         candidate->host_len = found->host_len;
-        candidate->pid = found->pid;
+        candidate->own_pid = candidate->pid = found->pid;
+        candidate->named = named;
         candidate->seen_at = now;
-        candidate->absent_at = host->scan_done_at;
+        /* An earlier scan may not have looked for a worker's own name. */
+        candidate->absent_at = host ? host->scan_done_at : 0;
         candidate->scan = match->scan;
         memmove(match->candidates + at + 1, match->candidates + at,
                 (match->n_candidates - at) * sizeof(match->candidates[0]));
@@ -227,6 +231,8 @@ void match_scan_end(struct match *match)
         for (size_t i = 0; i < MATCH_HOSTS_MAX; i++)
                 if (match->hosts[i].scan == match->scan)
                         match->hosts[i].scan_done_at = match->scan_at;
+        if (match->names_have)
+                match->all_done_at = match->scan_at;
 }
 
 usec_t match_scanned_at(const struct match *match)
@@ -244,14 +250,28 @@ void match_owner_added(struct match *match)
                         match->candidates[i]->resolved = false;
 }
 
+bool match_has_owner(const struct match *match, const char *identity, size_t len)
+{
+        bool known;
+        size_t at = match_position(match, identity, len, &known);
+
+        return known && match->candidates[at]->owner;
+}
+
+void match_disown(struct candidate *candidate)
+{
+        candidate->owner = NULL;
+        candidate->pid = candidate->own_pid;
+        candidate->foreign = candidate->unique = candidate->remote = candidate->claimed = false;
+}
+
 void match_owner_removed(struct match *match, const void *owner)
 {
-        for (size_t i = 0; i < match->n_candidates; i++) {
-                if (match->candidates[i]->owner == owner) {
-                        match->candidates[i]->owner = NULL;
-                        match->candidates[i]->resolved = false;
-                        match->candidates[i]->foreign = false;
-                }
+        FOREACH_POINTER(candidate, match->candidates, match->n_candidates) {
+                if (candidate->owner != owner)
+                        continue;
+                match_disown(candidate);
+                candidate->resolved = false;
         }
 }
 
@@ -300,6 +320,8 @@ void match_distrust(struct match *match, const char *identity)
 /* True if the host had the identity's name when the worker was spawned, or later. */
 static bool host_counts(const struct match *match, const struct candidate *candidate, usec_t spawned_at)
 {
+        if (candidate->named)
+                return true;
         FOREACH_ELEMENT(host, match->hosts) {
                 if (host_is(host, candidate->identity, candidate->host_len))
                         return host_is_since(host, spawned_at);
@@ -322,7 +344,8 @@ pid_t match_pid(const struct match *match, const void *owner, size_t *at)
         while (*at < match->n_candidates) {
                 const struct candidate *candidate = match->candidates[(*at)++];
 
-                if (candidate->owner == owner && !candidate->foreign && candidate->pid != before)
+                if (candidate->owner == owner && !candidate->foreign && !candidate->remote &&
+                    candidate->pid != before)
                         return candidate->pid;
         }
         return 0;
@@ -338,6 +361,8 @@ static bool may_be_own(const struct match *match, const struct candidate *candid
 /* True if a complete scan for the identity's host name began then or later. */
 static bool was_scanned(const struct match *match, const struct candidate *candidate, usec_t since)
 {
+        if (candidate->named)
+                return match->all_done_at >= since;
         FOREACH_ELEMENT(host, match->hosts) {
                 if (host_is(host, candidate->identity, candidate->host_len))
                         return host->scan_done_at >= since;
@@ -388,7 +413,7 @@ static bool has_other_candidate(const struct match *match, const struct candidat
         bool rival = false;
 
         FOREACH_POINTER(candidate, match->candidates, match->n_candidates) {
-                if (candidate == best || candidate->pid != best->pid ||
+                if (candidate == best || candidate->pid != best->pid || candidate->unique < best->unique ||
                     !may_be_own(match, candidate, claim) || outlives(match, best, candidate, claim))
                         continue;
                 rival = true;
@@ -408,6 +433,12 @@ struct candidate *match_decide(const struct match *match, const struct match_cla
                 if (!may_be_own(match, candidate, claim) || !has_shown(match, candidate, claim->since))
                         continue;
 
+                if (best && candidate->unique != best->unique) {
+                        if (candidate->unique)
+                                best = candidate;
+                        tie &= !candidate->unique;
+                        continue;
+                }
                 if (!best || candidate->changed_at > best->changed_at ||
                     (candidate->changed_at == best->changed_at && candidate->absent_at > best->absent_at)) {
                         best = candidate;

@@ -36,7 +36,12 @@ struct match_host {
 struct candidate {
         char *identity;
         size_t host_len; /* length of the host name at the start of the identity */
-        pid_t pid;
+        pid_t own_pid;   /* as in the identity */
+        pid_t pid;    /* as sqmgr sees the process: differs if the owner is in a PID namespace of its own */
+        bool named;   /* the host name is one of a worker's own, not of this host: see match->names_have */
+        bool unique;  /* no other process ever had the host name: it was given to this start of the owner */
+        bool claimed; /* the owner was found by a name of its own, and is searched again at each poll */
+        bool remote;  /* the process is no descendant of the owner's process; pid is then the owner's */
 
         const void *owner; /* the worker whose process or descendant has this pid; NULL: none */
         bool resolved;     /* the owner was searched for */
@@ -69,6 +74,12 @@ struct match {
         size_t allocated;
 
         struct match_host hosts[MATCH_HOSTS_MAX];
+
+        /* Returns true if this host name, with this pid, may be that of a worker in namespaces of its own.
+         * NULL: no such worker is sought. */
+        bool (*names_have)(const void *names, const char *host, size_t len, pid_t own_pid);
+        const void *names;
+        usec_t all_done_at; /* start of the last complete scan of all hosts since the last connect; 0: none */
 
         usec_t connected_at;
 
@@ -105,7 +116,8 @@ struct match_found {
         pid_t pid;
 };
 
-/* A scan has these steps: begin, read the set for each host from match_scan_host(), add each identity, end.
+/* A scan has these steps: begin, read the set for each host from match_scan_host(), or once for all hosts if
+ * match->names_have is set, add each identity, end.
  * Do not end a scan that was interrupted. Adding an identity twice is harmless; identities of other hosts are
  * ignored. match_scan_add() returns 0, -E2BIG for too many, or -ENOMEM. match_scan_end() frees the candidates
  * that the scan did not find. */
@@ -120,6 +132,10 @@ usec_t match_scanned_at(const struct match *match);
 
 /* A worker was added. Candidates without an owner must be resolved again. */
 void match_owner_added(struct match *match);
+/* Returns true if the identity is a candidate of some worker. */
+bool match_has_owner(const struct match *match, const char *identity, size_t len);
+/* Takes the candidate from its owner. */
+void match_disown(struct candidate *candidate);
 /* A worker is gone. Its candidates lose their owner. */
 void match_owner_removed(struct match *match, const void *owner);
 

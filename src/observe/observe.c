@@ -195,11 +195,25 @@ void observe_heartbeat_process(struct worker *worker, pid_t pid, uint64_t pid_st
                 worker->heartbeat.not_quiet_count = 0;
                 worker->memory.mark_at = 0;
                 worker->deaf = (struct worker_deafness){0};
-                worker->process.elsewhere = false;
+                worker->process.elsewhere = worker->process.remote = false;
         }
         worker->orders.finishes_job &= pid == 0;
         worker->process.heartbeat_pid = pid;
         worker->process.heartbeat_start = pid_start;
+}
+
+void observe_remote(struct worker *worker)
+{
+        const struct fleet_settings *settings = worker->fleet->settings;
+
+        if (worker->process.remote || !settings->traits->signals_by_server)
+                return;
+        worker->process.remote = true;
+        /* /proc shows another process, and the memory of one is no measure of the other. */
+        worker->evidence = (struct worker_evidence){0};
+        worker->memory.over_samples = 0;
+        worker_event(worker, EVENT_REMOTE, " is out of reach of signals: %s passes them on",
+                     fleet_settings_server(settings));
 }
 
 /* The worker was asked to leave, and a process of the worker that was not asked sends heartbeats. That
@@ -388,6 +402,9 @@ void observe_heartbeat(struct worker *worker, const struct heartbeat *heartbeat,
                 worker->heartbeat.concurrency = heartbeat->concurrency;
         worker->heartbeat.quiet_signal = heartbeat->quiet_signal;
         worker->heartbeat.stop_signal = heartbeat->stop_signal;
+        if (worker->process.remote && heartbeat->sent_usec > worker->heartbeat.written_usec &&
+            heartbeat->rss_bytes > 0)
+                observe_memory(worker, heartbeat->rss_bytes, now);
         /* A work list read at an earlier heartbeat says nothing about this one. */
         if (heartbeat->work_list_known || heartbeat->sent_usec != worker->heartbeat.written_usec)
                 worker->jobs.list_empty = heartbeat->work_list_known && heartbeat->work_list_empty;
@@ -518,9 +535,7 @@ static bool worker_observe_signal(struct worker *worker, const char *what, int e
         if (!reported && error != ESRCH)
                 world_event(worker->fleet->world, EVENT_SIGNAL_REFUSED, worker->fleet, worker,
                             "%s cannot be %s: %s", WORKER_EVENT_NAME(worker), what,
-                            error == ENOTSUP
-                                    ? "the process does not catch the signal and would be killed by it"
-                                    : strerrordesc_np(error));
+                            worker_signal_error_text(worker, error));
         return false;
 }
 
@@ -587,6 +602,10 @@ void observe_stopped(struct worker *worker, enum reason reason, int error, usec_
         struct fleet *fleet = worker->fleet;
 
         if (!worker_observe_signal(worker, "stopped", error))
+                return;
+        worker->orders.stop_last_at = now;
+        /* The signal was sent again. */
+        if (worker->state == WORKER_STOPPING && worker->process.remote)
                 return;
         if (worker->process.unproven) {
                 worker_event(worker, reason == REASON_BOOT ? EVENT_BOOT_TIMEOUT : EVENT_GONE,

@@ -35,6 +35,10 @@ void observe_unconfirmed(const struct worker *worker, int signo);
  * process is gone. */
 void observe_heartbeat_process(struct worker *worker, pid_t pid, uint64_t pid_start, usec_t now);
 
+/* The process that sends the worker's heartbeats is out of reach, see worker_process.remote. No effect if the
+ * framework reads no signals from its server. observe_heartbeat_process() of another process ends it. */
+void observe_remote(struct worker *worker);
+
 /* A heartbeat of the worker was read. heartbeat is copied; its asked_at, or else now, is the time of the
  * reading. Ignored if heartbeat->start belongs to another process. */
 void observe_heartbeat(struct worker *worker, const struct heartbeat *heartbeat, usec_t now);

@@ -411,6 +411,10 @@ static void child_build_environment(struct launch_child *child, const struct pas
                          fleet->traits->name_suffix);
         if (variable && environment_set(environment, variable, name) < 0)
                 child_fail_memory(child);
+        variable = fleet->traits->host_variable;
+        if (request->unique_host && request->unique_host[0] != '\0' &&
+            environment_set(environment, variable, request->unique_host) < 0)
+                child_fail_memory(child);
         int r = environment_put_inherited(environment, request->base_environment);
         if (user && r == 0 &&
             (environment_set(environment, "HOME", user->pw_dir) < 0 ||
@@ -571,6 +575,9 @@ static _Noreturn void child_execute(const struct launch_child *child, char *cons
         if (child->template_fd >= 0 && argv == child->fleet->argv &&
             fcntl(child->template_fd, F_SETFD, 0) < 0)
                 child_fail(child, "cannot hand on the template's socket: %m");
+        /* So that conmon, and the container of `podman run`, remain descendants of the worker's process. */
+        if (child->fleet->namespaced && prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
+                child_fail(child, "cannot keep the processes of a container: %m");
         environ = child->environment.list; /* execvp() takes PATH from here */
         execvp(argv[0], argv);
 

@@ -9,7 +9,9 @@
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -263,15 +265,50 @@ int proc_pidfds_each(const struct proc *proc, int (*each)(pid_t pid, void *userd
         return r;
 }
 
-int proc_is_elsewhere(const struct proc *proc)
+/* Returns 1 if the process is in another namespace of this kind than we are, 0 if not, or -errno. */
+static int is_in_other(const struct proc *proc, const char *kind)
 {
-        char path[64];
+        char path[64], own[64];
         struct stat its, ours;
 
-        snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)proc_pid(proc));
+        snprintf(path, sizeof(path), "/proc/%d/ns/%s", (int)proc_pid(proc), kind);
+        snprintf(own, sizeof(own), "/proc/self/ns/%s", kind);
         if (stat(path, &its) < 0)
                 return errno == ENOENT ? -ESRCH : -errno;
-        if (stat("/proc/self/ns/pid", &ours) < 0)
+        if (stat(own, &ours) < 0)
                 return -errno;
         return its.st_ino != ours.st_ino;
+}
+
+int proc_is_elsewhere(const struct proc *proc)
+{
+        return is_in_other(proc, "pid");
+}
+
+/* gethostname() fails only for a buffer that is too small. */
+static void read_host_name(char name[static PROC_HOST_NAME_MAX])
+{
+        name[0] = '\0';
+        (void)gethostname(name, PROC_HOST_NAME_MAX - 1);
+        name[PROC_HOST_NAME_MAX - 1] = '\0';
+}
+
+int proc_host_name(const struct proc *proc, char name[static PROC_HOST_NAME_MAX])
+{
+        int r = is_in_other(proc, "uts");
+
+        if (r == 0)
+                read_host_name(name);
+        if (r <= 0)
+                return r;
+        _cleanup_close_ int ours = open("/proc/self/ns/uts", O_RDONLY | O_CLOEXEC);
+        if (ours < 0)
+                return -errno;
+        if (setns(proc_pidfd(proc), CLONE_NEWUTS) < 0)
+                return -errno;
+        read_host_name(name);
+        /* The right to enter a namespace is also the right to return. */
+        if (setns(ours, CLONE_NEWUTS) < 0)
+                abort();
+        return 0;
 }

@@ -45,5 +45,10 @@ int proc_directory(const struct proc *proc, char *path, size_t size);
  * descriptors. */
 int proc_pidfds_each(const struct proc *proc, int (*each)(pid_t pid, void *userdata), void *userdata);
 
+/* Reads the host name in the UTS namespace of the process. Enters another one for that moment, which needs
+ * CAP_SYS_ADMIN: -EPERM. If the way back fails, sqmgr aborts. Not re-entrant: no other thread may run. */
+#define PROC_HOST_NAME_MAX 65
+int proc_host_name(const struct proc *proc, char name[static PROC_HOST_NAME_MAX]);
+
 /* Returns 1 if the process is in another pid namespace than we are, 0 if not, or -errno. */
 int proc_is_elsewhere(const struct proc *proc);

@@ -8,7 +8,7 @@
 #include "queries/texts.h"
 
 /* Changes with each change of what is sent. A reader of another version refuses to be configured. */
-#define QUERY_VERSION 4
+#define QUERY_VERSION 5
 
 enum query_kind {
         QUERY_PING,      /* answered at once, whatever the server does */
@@ -28,7 +28,8 @@ enum query_kind {
         QUERY_SCAN_LEAVE, /* has this host counted no longer */
         QUERY_ROSTER,     /* the workers of a host that the server lists. texts: the host */
         /* Reads queues. texts: the names of queues, each followed by a NUL, which are read with the duration
-         * of their jobs; no text: all queues, sorted by name. */
+         * of their jobs; no text: all queues, sorted by name. numbers[0]: 1: with the time until their first
+         * scheduled job falls due. */
         QUERY_QUEUES,
         /* Reads the jobs that processes run. texts: identities. numbers[0]: 1: with their entries. If some
          * lists could not be read, the error of an answer ANSWER_OK says why. */
@@ -45,9 +46,10 @@ enum query_kind {
         /* Runs the script of rollouts. texts: the group; the arguments of the script. */
         QUERY_ROLLOUT,
         QUERY_GLANCE, /* number, id and state of the rollout of a group. texts: the group */
-        /* Has a process accept no more jobs, for a framework that is quieted through its server. texts: the
-         * identity. The answer ANSWER_OK says that the request was sent; heartbeats show what it led to. */
-        QUERY_QUIET,
+        /* Sends a process a signal through its server. texts: the identity. numbers[0]: the signal; 0: the
+         * request to accept no more jobs, for a framework that is quieted so. The answer ANSWER_OK says that
+         * the signal is on the server; heartbeats show what it led to. */
+        QUERY_SIGNAL,
         /* Reads facts for doctor. numbers[0]: 1: a rollout_group keeps its state there. texts, for a
          * database: the name of this host. */
         QUERY_DIAGNOSIS,

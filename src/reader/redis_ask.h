@@ -46,6 +46,7 @@ void ask_heartbeat(struct ask *ask);
 void ask_work_list(struct ask *ask);
 void ask_scan(struct ask *ask);
 void ask_requeue(struct ask *ask);
+void ask_signal(struct ask *ask);
 void ask_share(struct ask *ask);
 void ask_rollout(struct ask *ask);
 void ask_glance(struct ask *ask);

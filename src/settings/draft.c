@@ -352,6 +352,8 @@ static int inherit_fleet(const struct settings_draft *draft, struct draft_fleet 
          * outdate workers here. */
         if (!fleet->settings->traits->can_preload)
                 fleet->settings->preload = fleet->settings->preload_compact = 0;
+        if (!fleet_settings_need_server(fleet->settings))
+                fleet->settings->namespaced = 0;
         if (!fleet_settings_need_redis(fleet->settings) && !is_own(draft, fleet, "rollout_group")) {
                 free(fleet->settings->rollout_group);
                 fleet->settings->rollout_group = NULL;
@@ -391,6 +393,7 @@ static void check_framework(const struct settings_draft *draft, const struct dra
                 {"rollout_group", fleet_settings_need_redis(s), "heartbeats in Redis"},
                 {"database_url", fleet_settings_need_database(s), "heartbeats in a database"},
                 {"database_url_file", fleet_settings_need_database(s), "heartbeats in a database"},
+                {"namespaced", fleet_settings_need_server(s), "heartbeats in Redis or a database"},
                 {"hang_after", fleet_settings_write_heartbeats(s), "workers that send heartbeats"},
                 {"hang_action", fleet_settings_write_heartbeats(s), "workers that send heartbeats"},
                 {"rescue_jobs", s->traits->can_rescue, "workers whose jobs can be re-enqueued"},
@@ -481,11 +484,13 @@ static void check_scaling(const struct settings_draft *draft, const struct draft
 
         if (s->active_process_max == 0)
                 return;
-        if (s->active_process_count == 0)
-                refuse_fleet(draft, fleet, "active_process_max",
-                             "active_process_max = %u requires a minimum, but active_process_count = 0; set "
-                             "active_process_count to 1 or more, or remove active_process_max",
-                             s->active_process_max);
+        if (s->active_process_count == 0 && !s->traits->shows_due_jobs)
+                refuse_fleet(
+                        draft, fleet, "active_process_max",
+                        "active_process_max = %u requires a minimum, but active_process_count = 0: without "
+                        "a worker of %s, jobs that fall due cannot be seen; set active_process_count to 1 or "
+                        "more, or remove active_process_max",
+                        s->active_process_max, s->traits->title);
         else if (s->active_process_max < s->active_process_count)
                 refuse_fleet(draft, fleet, "active_process_max",
                              "active_process_max = %u is below the minimum, active_process_count = %u; raise "
@@ -496,6 +501,16 @@ static void check_scaling(const struct settings_draft *draft, const struct draft
                              "latency_target = %s excludes every queue from autoscaling; set a duration "
                              "(30s) or remove active_process_max",
                              s->latency_target);
+}
+
+static void check_namespaced(const struct settings_draft *draft, const struct draft_fleet *fleet)
+{
+        const struct fleet_settings *s = fleet->settings;
+
+        if (s->namespaced && s->preload)
+                refuse_fleet(draft, fleet, "namespaced", "%s",
+                             "namespaced = yes excludes preload = yes: a template in namespaces of its own "
+                             "cannot fork workers for sqmgr; remove one of the lines");
 }
 
 static void check_pairs(const struct settings_draft *draft, const struct draft_fleet *fleet)
@@ -565,6 +580,7 @@ static void check_fleet(const struct settings_draft *draft, const struct draft_f
         check_group(draft, fleet);
         check_counts(draft, fleet);
         check_scaling(draft, fleet);
+        check_namespaced(draft, fleet);
         check_pairs(draft, fleet);
 }
 

@@ -44,7 +44,8 @@ struct traits {
         /* No signal quiets the worker: the reader process asks it through its server. Heartbeats show whether
          * the worker has complied, as after a signal. */
         bool quiet_by_query;
-        /* A worker that signals cannot reach reads signals from its server: see worker_process.remote. */
+        /* The worker reads signals from its server, one at each heartbeat, and a repeated signal ends no
+         * jobs: a worker that signals cannot reach is quieted and stopped so, see worker_process.remote. */
         bool signals_by_server;
         /* The worker sends no heartbeat after its stop signal, though jobs may still run: it does not hang.
          */
@@ -89,6 +90,8 @@ struct traits {
         /* Workers report their queues. The number of waiting jobs and their latency can be read, so the count
          * may follow the queues. */
         bool reports_queues;
+        /* Without any worker, sqmgr sees the jobs that wait and those that fall due: the count may be 0. */
+        bool shows_due_jobs;
         /* The time is an estimate, so a change of it is no evidence that a job was taken. */
         bool latency_estimated;
 

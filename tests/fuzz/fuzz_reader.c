@@ -100,7 +100,7 @@ static void on_ambiguous(struct worker *of, bool ambiguous _unused_, void *userd
         fuzz_check(of == &worker);
 }
 
-static void on_identity(struct worker *of, pid_t pid, void *userdata _unused_)
+static void on_identity(struct worker *of, pid_t pid, bool remote _unused_, void *userdata _unused_)
 {
         fuzz_check(of == &worker && pid == PID);
 }

@@ -442,7 +442,8 @@ static bool makes_way(struct sim *sim, const struct action *action, const struct
 
 static void check_stop(struct sim *sim, const struct action *action, struct process *process)
 {
-        if (is_forced(sim, action->fleet) || makes_way(sim, action, process))
+        if (remote_repeats(sim, action, process) || is_forced(sim, action->fleet) ||
+            makes_way(sim, action, process))
                 return;
         /* The process that sent heartbeats has ended. The leftover is signaled, too: a wrapper, and a process
          * that it has started since. That process has not booted, and sends no heartbeats yet. */
@@ -475,7 +476,8 @@ static void check_kill(struct sim *sim, const struct action *action, const struc
                          (process->lied_at != 0 && process_traits(sim, process)->quiet_is_stop);
         if (action->worker->state != WORKER_STOPPING || !was_asked)
                 violate(sim, "P1", "%s is killed before it was told to exit", process_name(sim, process));
-        if (sim->now < from + action->fleet->settings->stop_timeout)
+        usec_t delivery = action->worker->process.remote ? 2 * action->fleet->settings->traits->sent_usec : 0;
+        if (sim->now < from + action->fleet->settings->stop_timeout + delivery)
                 violate(sim, "P1", "%s is killed %llu s after it was told to exit",
                         process_name(sim, process), (unsigned long long)((sim->now - from) / SEC));
         if (!sim->fleets[process->fleet].link.up && !sim->shell.world->shutting_down &&
@@ -510,6 +512,8 @@ void check_signalled(struct sim *sim, const struct action *action, struct proces
 
         /* A lying reader can report again and again that a worker is not quiet. */
         again |= action->kind == ACTION_QUIET && process->lied_at != 0;
+        /* A signal through the server may be lost. */
+        again |= action->worker->process.remote;
 
         if (action->kind != ACTION_KILL && ++*times > 4 + sim->shell.deaths && !again)
                 violate(sim, "flapping", "%s is told to %s for the %u. time", process_name(sim, process),

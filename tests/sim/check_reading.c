@@ -21,7 +21,7 @@ bool check_has_lied(const struct sim *sim, unsigned fleet)
 bool check_is_lied_of(const struct sim *sim, const struct process *process)
 {
         const struct traits *traits = process_traits(sim, process);
-        bool denied = traits->has_title && process->shown_title &&
+        bool denied = traits->has_title && process->shown_title && !process->remote.is &&
                       (process->shown_busy > 0 || !process->shown_quiet);
 
         return process->lied_at != 0 &&

@@ -528,7 +528,10 @@ static void step_heartbeat(struct sim *sim, struct process *process)
                 heartbeat.busy = 0;
                 heartbeat.quiet = false;
         }
+        if (process->remote.is)
+                heartbeat.rss_bytes = process_bytes(sim, process);
         redis_write(sim, process, &heartbeat);
+        remote_heartbeat(sim, process);
         if (process->job_at == USEC_INFINITY)
                 process->job_at = sim->now + rng_range(rng, 10 * MSEC, SEC);
         process->write_at = USEC_INFINITY;

@@ -17,13 +17,18 @@ void scaling_open(struct sim *sim)
 
                 model->demand = rng_fork(sim->seed, 300 + i);
                 model->heads = rng_fork(sim->seed, 320 + i);
+                model->sleeps = rng_fork(sim->seed, 340 + i);
                 if (!model->settings[0].traits->reports_queues || !rng_chance(&model->demand, 250))
                         continue;
+                bool sleeps = model->settings[0].traits->shows_due_jobs && rng_chance(&model->sleeps, 400);
                 for (unsigned k = 0; k < ELEMENTSOF(model->settings); k++) {
                         struct fleet_settings *settings = &model->settings[k];
 
                         settings->active_process_max =
                                 settings->active_process_count + (unsigned)rng_range(&model->demand, 0, 4);
+                        settings->active_process_max = MAX(settings->active_process_max, 1U);
+                        if (sleeps)
+                                settings->active_process_count = 0;
                         settings->latency_target = (char *)"30s";
                         settings->scaling = rng_chance(&advice, 300) ? SCALING_ADVISE : SCALING_APPLY;
                         settings->scale_down_after = rng_range(&model->demand, 1, 10) * USEC_PER_MIN;
@@ -107,6 +112,10 @@ static void judge(struct sim *sim, unsigned number, unsigned before, unsigned le
         if (after < before && sim->fleets[number].head_unknown && sim->fleets[number].link.up)
                 violate(sim, "P5", "fleet '%s' is scaled from %u to %u though a job may have waited for long",
                         fleet->settings->name, before, after);
+        if (fleet_serves(fleet) && after == 0 && !held && sim->fleets[number].waiting > 0)
+                violate(sim, "P5", "fleet '%s' sleeps while jobs wait", fleet->settings->name);
+        if (after < before && after == 0 && sim->fleets[number].waiting > 0)
+                violate(sim, "P5", "fleet '%s' ends its last worker while jobs wait", fleet->settings->name);
         if (after < before && (before - after > 1 || leaving > 0))
                 violate(sim, "P2", "fleet '%s' is scaled from %u to %u with %u that leave",
                         fleet->settings->name, before, after, leaving);

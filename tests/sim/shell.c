@@ -128,6 +128,7 @@ static void hear(struct sim *sim, struct process *process, const struct record *
                 observe_heartbeat_process(worker, process->runner_pid, process->runner_start, sim->now);
                 sim->shell.pass.unsaved = true;
         }
+        remote_found(sim, process);
         if (!(poll_items & POLL_WORK_LIST))
                 heartbeat.work_list_known = false;
         evidence_complete(sim, process, &heartbeat);
@@ -140,6 +141,8 @@ static void hear(struct sim *sim, struct process *process, const struct record *
         check_reading(sim, process, &heartbeat, written_at);
         enum worker_state before = worker->state;
         observe_heartbeat(worker, &heartbeat, sim->now);
+        if (worker->process.remote && worker->memory.read_at == sim->now)
+                process->read_bytes = worker->state == WORKER_ACTIVE ? worker->memory.bytes : 0;
         /* A retiring worker is active again: ready_after begins anew. */
         if (before > WORKER_ACTIVE && worker->state == WORKER_ACTIVE)
                 process->first_read_at = sim->now;
@@ -349,6 +352,7 @@ static void look(struct sim *sim, bool fast)
                         struct worker *worker = fleet->workers[j];
                         unsigned poll_items = worker_poll_items(worker, fast, sim->now);
 
+                        remote_polled(sim, worker, poll_items);
                         if (worker->state == WORKER_GONE)
                                 continue;
                         look_proc(sim, worker, poll_items);
@@ -404,10 +408,13 @@ static void start(struct sim *sim, const struct action *action)
         identify_added(sim, process->fleet);
 }
 
-static int signal_worker(struct sim *sim, const struct worker *worker, int signo)
+static int signal_worker(struct sim *sim, const struct worker *worker, int signo, bool forced)
 {
         struct process *process = process_of(worker);
+        int error;
 
+        if (remote_signal(sim, worker, signo, forced, &error))
+                return error;
         if (sim->now < sim->proc_fails_until && rng_chance(&sim->rng, 300))
                 return EACCES;
         /* A process that has ended gets no signal, nor does another process instead. */
@@ -517,7 +524,7 @@ static bool carry_out(struct sim *sim, const struct action *action)
                 ledger_ask(&sim->shell.ledger, process->record, action, sim->now);
         if (recorded && shell_dies_here(sim))
                 return false;
-        error = signo != 0 ? signal_worker(sim, worker, signo) : 0;
+        error = signo != 0 ? signal_worker(sim, worker, signo, forced) : 0;
         report(sim, "signals %s with %s (%s)%s, %u jobs running", process_name(sim, process),
                strsignal(signo), reason_name(action->reason), error != 0 ? ", which fails" : "",
                process_jobs(process));

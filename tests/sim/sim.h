@@ -8,12 +8,12 @@
 #include "decide/pass.h"
 #include "model/fleet.h"
 #include "observe/match.h"
+#include "remote.h"
 #include "rng.h"
 
 struct adoption;
 struct claimant;
 struct state_fleet;
-struct world;
 
 #define FLEETS_MAX    2
 #define JOBS_MAX      5
@@ -234,6 +234,7 @@ struct process {
         bool drains;             /* got the stop signal when it was quieted */
         usec_t tried_at, try_at; /* first and last time in a row: to be quieted, and not idle */
 
+        struct remote_sim remote;
         bool is_template; /* until known to be a worker */
         struct template_process as_template;
         bool forked, awaits_go; /* forked from a template; does nothing yet */
@@ -363,6 +364,7 @@ struct fleet_sim {
         unsigned count;               /* the count that scaling applied; 0: none */
         struct rng demand;            /* of its queues */
         struct rng heads;             /* of the oldest jobs in them */
+        struct rng sleeps;            /* of fleets that may have no worker */
         usec_t demand_until;
         unsigned waiting;
         bool head_unknown; /* the oldest job is too large to be read */

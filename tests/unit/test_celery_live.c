@@ -281,7 +281,7 @@ static bool is_quiet(void)
 TEST(a_worker_is_quieted_queue_by_queue_and_says_so_itself)
 {
         beat(&fakes[0], ONE);
-        ask(QUERY_QUIET, ONE, NULL, false);
+        ask(QUERY_SIGNAL, ONE, NULL, false);
         ck_assert_int_eq(status, ANSWER_OK);
         run_until(is_quiet());
         ck_assert_uint_eq(fakes[0].n_cancelled, 2);
@@ -291,7 +291,7 @@ TEST(a_worker_is_quieted_queue_by_queue_and_says_so_itself)
         publish(&fakes[0], "online");
         beat(&fakes[0], ONE);
         ck_assert(!heartbeat.quiet);
-        ask(QUERY_QUIET, ONE, NULL, false);
+        ask(QUERY_SIGNAL, ONE, NULL, false);
         run_until(is_quiet());
         ck_assert_uint_eq(fakes[0].n_cancelled, 3);
 }
@@ -300,7 +300,7 @@ TEST(a_worker_that_does_not_comply_is_not_quiet)
 {
         fakes[0].ignores_cancel = true;
         beat(&fakes[0], ONE);
-        ask(QUERY_QUIET, ONE, NULL, false);
+        ask(QUERY_SIGNAL, ONE, NULL, false);
         run_until(fakes[0].n_cancelled == 2);
         unsigned asked = fakes[0].n_asked;
         run_until(hears(ONE) && fakes[0].n_asked > asked);
@@ -311,7 +311,7 @@ TEST(a_worker_that_does_not_reply_is_not_quiet)
 {
         fakes[0].silent = true;
         beat(&fakes[0], ONE);
-        ask(QUERY_QUIET, ONE, NULL, false);
+        ask(QUERY_SIGNAL, ONE, NULL, false);
         ck_assert(!is_quiet());
         ck_assert(!work_list_known(ONE));
         ask(QUERY_JOBS, ONE, NULL, false);
@@ -565,7 +565,7 @@ TEST(a_tick_of_100_workers_costs_few_commands)
         /* Once: what they consume is listed, canceled, and listed again. */
         long long before = cost();
         unsigned replies = n_replies();
-        (void)tick(QUERY_QUIET);
+        (void)tick(QUERY_SIGNAL);
         run_until(all_cancelled());
         ck_assert(rests());
         FOREACH_ELEMENT(fake, fakes)
@@ -594,10 +594,10 @@ TEST(two_workers_of_one_name_are_not_quieted)
         fakes[1] = (struct fake){.name = "one@vm", .pid = 8, .n_queues = 1};
         beat(&fakes[0], ONE);
         beat(&fakes[1], "vm:8:one@vm");
-        ask(QUERY_QUIET, ONE, NULL, false);
+        ask(QUERY_SIGNAL, ONE, NULL, false);
         ck_assert_int_eq(status, ANSWER_REFUSED);
         ck_assert_str_eq(refused, "several workers have the same name");
-        ask(QUERY_QUIET, "vm:9:nine@vm", NULL, false);
+        ask(QUERY_SIGNAL, "vm:9:nine@vm", NULL, false);
         ck_assert_int_eq(status, ANSWER_REFUSED);
 }
 

@@ -335,7 +335,7 @@ TEST(the_end_of_the_reader_loses_its_queries)
 }
 
 static const enum query_kind refused[] = {QUERY_SHARE, QUERY_ROLLOUT, QUERY_GLANCE, QUERY_ROSTER,
-                                          QUERY_QUIET};
+                                          QUERY_SIGNAL};
 
 TEST_LOOP(queries_for_redis_are_refused, ELEMENTSOF(refused))
 {

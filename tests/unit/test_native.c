@@ -197,7 +197,7 @@ static void on_ambiguous(_unused_ struct worker *of, bool ambiguous, _unused_ vo
         ck_assert(!ambiguous);
 }
 
-static void on_identity(struct worker *of, pid_t pid, _unused_ void *userdata)
+static void on_identity(struct worker *of, pid_t pid, _unused_ bool remote, _unused_ void *userdata)
 {
         of->process.heartbeat_pid = pid;
         of->process.heartbeat_start = process_start;

@@ -81,7 +81,7 @@ static json_t *render_worker(const struct worker *worker, usec_t now)
         worker_waits_for(worker, now, waits_for, sizeof(waits_for));
         return json_pack(
                 "{s:o, s:I, s:I, s:s, s:b, s:o, s:b, s:I, s:b, s:o, s:o, s:o, s:I, s:f, s:f, s:o, s:o, "
-                "s:o, s:s, s:o, s:b, s:s?, s:o, s:o, s:s?}",
+                "s:o, s:s, s:o, s:b, s:s?, s:o, s:o, s:s?, s:b}",
                 "id", varlink_text(WORKER_ID(worker)), "index", (json_int_t)worker->index, "pid",
                 (json_int_t)worker_pid(worker), "state", worker_state_name(worker->state), "ready",
                 (int)worker_ready(worker, now), "ready_seconds", ready_in(worker, now), "hung",
@@ -98,7 +98,8 @@ static json_t *render_worker(const struct worker *worker, usec_t now)
                 waits_for[0] != '\0' ? wait_code(worker->verdict.waits_for) : NULL, "memory_reaches_seconds",
                 reaches != USEC_INFINITY ? json_real(seconds(reaches)) : json_null(), "memory_text",
                 varlink_text(leak_worker_text(worker, leak)), "problem",
-                code != PROBLEM_NONE ? problem_kinds[code].name : NULL);
+                code != PROBLEM_NONE ? problem_kinds[code].name : NULL, "remote",
+                (int)worker->process.remote);
 }
 
 json_t *status_workers(const struct fleet *fleet, usec_t now)

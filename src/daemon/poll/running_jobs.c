@@ -3,13 +3,13 @@
 #include "daemon/poll/running_jobs.h"
 #include "base/argv.h"
 #include "daemon/runtime/link_queries.h"
+#include "daemon/workers/delivery.h"
 #include "daemon/workers/process.h"
 #include "frameworks/table.h"
 #include "io/clock.h"
 #include "model/world.h"
 #include "observe/culprits.h"
 #include "observe/observe_jobs.h"
-#include "privileged/signal.h"
 #include "settings/limits.h"
 #include <string.h>
 
@@ -28,9 +28,8 @@ static bool was_reported(char *const *reported, const char *jid)
 static bool dump(const struct process *process)
 {
         int signo = framework_of(process->worker->fleet->settings->traits)->dump_signal;
-        const struct proc *proc = process_beating(process);
 
-        return signo != 0 && proc && proc_catches_signal(proc, signo) > 0 && signal_process(proc, signo) == 0;
+        return signo != 0 && delivery_send(process->worker, signo, true) == 0;
 }
 
 static void report_long_jobs(struct process *process, const struct job_list *list, usec_t realtime)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Connections to servers, Redis and databases; see the header. */
 #include "daemon/runtime/links.h"
+#include "daemon/runtime/inside_read.h"
 #include "daemon/runtime/proc_evidence.h"
 #include "frameworks/server_heartbeats.h"
 #include "frameworks/table.h"
@@ -161,11 +162,13 @@ static void on_ambiguous(struct worker *worker, bool ambiguous, void *userdata _
         observe_ambiguous(worker, ambiguous);
 }
 
-static void on_identity(struct worker *worker, pid_t pid, void *userdata)
+static void on_identity(struct worker *worker, pid_t pid, bool remote, void *userdata)
 {
         const struct link *link = userdata;
 
         link->links->found(worker, pid, clock_now(CLOCK_MONOTONIC));
+        if (remote)
+                observe_remote(worker);
 }
 
 /* Without a title, assume that the worker runs a job. Returns false while the title is being read. */
@@ -302,6 +305,7 @@ static int make_link(struct links *links, const struct fleet_settings *fleet)
         static const struct heartbeats_ops ops = {
                 .host_name = host_name,
                 .is_descendant = is_descendant,
+                .read_inside = inside_read,
                 .has_booted = has_booted,
                 .has_start = has_start,
                 .is_born = is_born,

@@ -49,6 +49,7 @@ struct links {
         void (*found)(struct worker *worker, pid_t pid, usec_t now);
         struct proc_facts *proc_facts;                 /* not owned; NULL: processes are read at once */
         uid_t (*user_of)(const struct worker *worker); /* the user of the worker's processes */
+        const char *instance, *boot_id;                /* not owned */
         char host_name[256];                           /* as of the last links_host_name(); "": never */
         struct link **list;
         size_t n;

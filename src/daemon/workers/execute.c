@@ -2,8 +2,10 @@
 /* Executes the actions of the plan, and observes their results. */
 #include "daemon/workers/execute.h"
 #include "base/fd.h"
+#include "daemon/runtime/inside_read.h"
 #include "daemon/runtime/start_record.h"
 #include "daemon/workers/attach.h"
+#include "daemon/workers/delivery.h"
 #include "daemon/workers/idle_check.h"
 #include "daemon/workers/process.h"
 #include "daemon/workers/sibling.h"
@@ -43,7 +45,9 @@ static void start(struct runtime *runtime, const struct action *action, usec_t n
         struct ledger *ledger = &runtime->ledger.ledger;
         unsigned record =
                 start_record_begin(runtime, fleet, action->index, fleet->generation, action->reason, now);
+        char name[UNIQUE_HOST_MAX];
         struct launch_request request = {
+                .unique_host = inside_unique_host(&runtime->links, fleet->settings, action->index, now, name),
                 .fleet = fleet->settings,
                 .index = action->index,
                 .generation = fleet->generation,
@@ -109,28 +113,12 @@ static void start(struct runtime *runtime, const struct action *action, usec_t n
 
 /* Signals the process that sends heartbeats. If that process is not known, signals the whole process group:
  * any process could become the worker, and none has taken a job. Returns 0 or a positive errno. */
-static int signal_worker(const struct worker *worker, int signo)
+static int signal_worker(struct worker *worker, int signo)
 {
         const struct process *process = worker->handle;
-        struct proc *beating = process_beating(process);
 
-        return beating ? -signal_process(beating, signo) : -signal_group(process->main, signo);
-}
-
-static int quiet(const struct worker *worker, int signo)
-{
-        struct proc *beating = process_beating(worker->handle);
-
-        if (!beating)
-                return ESRCH;
-        /* The result is observed in heartbeats: if they contradict, the worker is quieted again. */
-        if (worker->fleet->settings->traits->quiet_by_query)
-                return -heartbeats_quiet(worker->handle->slot);
-        /* A signal that is not caught would kill or stop the process. */
-        int r = proc_catches_signal(beating, signo);
-        if (r <= 0)
-                return r < 0 ? -r : ENOTSUP;
-        return -signal_process(beating, signo);
+        return process_beating(process) ? delivery_send(worker, signo, false)
+                                        : -signal_group(process->main, signo);
 }
 
 /* Returns the stop signal that the settings or the heartbeat name, or 0. */
@@ -144,7 +132,7 @@ int execute_stop_signal(const struct worker *worker)
         return named_stop_signal(worker) ?: framework_of(worker->fleet->settings->traits)->stop_signal;
 }
 
-static int stop(const struct worker *worker, const struct framework *framework)
+static int stop(struct worker *worker, const struct framework *framework, bool forced)
 {
         const struct process *process = worker->handle;
         struct proc *beating = process_beating(process);
@@ -163,17 +151,22 @@ static int stop(const struct worker *worker, const struct framework *framework)
                 (void)signal_process(process->main, signo);
         int error = signal_worker(worker, signo);
 
-        if (error == 0 && framework->wake_signal != 0)
+        /* An order does not wait for the server. The client of a container passes the signal on. */
+        if (error == ENOTCONN && forced)
+                return -signal_process(process->main, signo);
+        if (error == 0 && framework->wake_signal != 0 && !worker->process.remote)
                 (void)signal_worker(worker, framework->wake_signal);
         return error;
 }
 
 /* Kills the process that was asked to exit and no other: other processes of the worker may run jobs. If
- * forced by the operator, kills all known processes. */
-static int kill_worker(const struct worker *worker, bool forced)
+ * forced by the operator, kills all known processes. Of a remote worker, only the process that sqmgr started
+ * can be killed. */
+static int kill_worker(struct worker *worker, bool forced)
 {
         const struct process *process = worker->handle;
-        int error = signal_worker(worker, SIGKILL);
+        int error = worker->process.remote ? -signal_process(process->main, SIGKILL)
+                                           : signal_worker(worker, SIGKILL);
 
         if (forced && process_beating(process) != process->main)
                 (void)signal_process(process->main, SIGKILL);
@@ -187,10 +180,11 @@ static int send_signal(const struct action *action, bool forced)
 
         switch (action_signal(action)) {
         case ACTION_SIGNAL_QUIET:
-                return quiet(action->worker,
-                             action->worker->heartbeat.quiet_signal ?: framework->quiet_signal);
+                /* The result is observed in heartbeats: if they contradict, the worker is quieted again. */
+                return delivery_send(action->worker,
+                                     action->worker->heartbeat.quiet_signal ?: framework->quiet_signal, true);
         case ACTION_SIGNAL_STOP:
-                return stop(action->worker, framework);
+                return stop(action->worker, framework, forced);
         case ACTION_SIGNAL_KILL:
                 return kill_worker(action->worker, forced);
         case ACTION_SIGNAL_NONE:

@@ -65,6 +65,7 @@ static void begin_rescue_of_siblings(const struct process *process)
          * apply to them. */
         if (!other.orders.group_signaled)
                 other.state = WORKER_ACTIVE;
+        other.process.remote = false;
         other.heartbeat.busy = 0;
         other.memory.bytes = 0;
         while ((identity = heartbeats_take_another(process->slot, &other.process.heartbeat_pid))) {

@@ -5,9 +5,11 @@
 #include "continuity/state.h"
 #include "daemon/runtime/link_queries.h"
 #include "daemon/runtime/proc_evidence.h"
+#include "daemon/workers/leftover.h"
 #include "io/clock.h"
 #include "io/log.h"
 #include "model/names.h"
+#include "model/worker_facts.h"
 #include "model/world.h"
 #include "observe/culprits.h"
 #include <stdio.h>
@@ -30,6 +32,7 @@ struct rescue {
         bool culprits; /* OOM kill with job classes yet to be reported */
         usec_t died_at;
         sd_event_source *timer;
+        struct leftover_watch *leftover;   /* NULL: the process that ran the jobs is known to be dead */
         struct running_jobs *running_jobs; /* NULL: not reading */
         struct reader *reader;             /* NULL: no query in progress */
         struct job_list jobs;
@@ -45,6 +48,7 @@ static void rescue_free(struct rescue *rescue)
         LIST_UNLINK(rescue->runtime->rescues, dead);
         wakeup_changed(rescue->runtime->wakeup);
         sd_event_source_disable_unref(rescue->timer);
+        leftover_watch_free(rescue->leftover);
         running_jobs_cancel(rescue->running_jobs);
         if (rescue->reader)
                 reader_forget(rescue->reader, rescue);
@@ -299,6 +303,24 @@ static int on_timer(sd_event_source *source _unused_, uint64_t usec _unused_, vo
         return 0;
 }
 
+/* The remote process has ended now. How is not known. */
+static void on_leftover_ended(void *userdata)
+{
+        struct rescue *rescue = userdata;
+
+        rescue->leftover = leftover_watch_free(rescue->leftover);
+        rescue->died_at = clock_now(CLOCK_MONOTONIC);
+        (void)on_timer(rescue->timer, 0, rescue);
+}
+
+/* Returns true if the end of the process that sqmgr started does not show that the worker has ended. A client
+ * returns the exit status of the worker, and 0 only for a worker that was asked to exit and did. */
+static bool may_be_left(const struct worker *worker, const struct exit_status *exit)
+{
+        return worker->process.remote &&
+               !(worker_is_asked_to_exit(worker) && exit->known && !exit->by_signal && exit->status == 0);
+}
+
 static void report_shortage(const struct worker *worker)
 {
         log_error("out of memory: the jobs that %s (pid %d) was running when it died are not read",
@@ -312,7 +334,8 @@ void rescue_begin(struct runtime *runtime, struct fleet *fleet, const struct wor
         struct worker dead = *worker;
 
         dead.fleet = fleet; /* a worker from the state has no fleet */
-        if (!identity || !rescue_is_due(&dead, exit))
+        bool left = may_be_left(&dead, exit);
+        if (!identity || (!left && !rescue_is_due(&dead, exit)))
                 return;
         struct rescue *rescue = calloc(1, sizeof(*rescue));
         if (!rescue) {
@@ -325,14 +348,17 @@ void rescue_begin(struct runtime *runtime, struct fleet *fleet, const struct wor
         runtime->rescues = &rescue->dead;
         rescue->dead.worker.worker = dead;
         rescue->dead.exit = (struct exit_status){
-                .known = exit->known, .by_signal = exit->by_signal, .status = exit->status};
+                .known = exit->known && !left, .by_signal = exit->by_signal, .status = exit->status};
         rescue->died_at = clock_now(CLOCK_MONOTONIC);
-        exit_status_text(exit, rescue->how, sizeof(rescue->how));
+        exit_status_text(left ? &rescue->dead.exit : exit, rescue->how, sizeof(rescue->how));
         rescue->dead.worker.identity = strdup(identity);
         rescue->dead.fleet = strdup(fleet->settings->name);
         if (!rescue->dead.worker.identity || !rescue->dead.fleet ||
             sd_event_add_time_relative(runtime->event, &rescue->timer, CLOCK_MONOTONIC, WAIT_USEC, 0,
-                                       on_timer, rescue) < 0) {
+                                       on_timer, rescue) < 0 ||
+            (left && (sd_event_source_set_enabled(rescue->timer, SD_EVENT_OFF) < 0 ||
+                      leftover_watch_new(runtime, &rescue->dead, on_leftover_ended, rescue,
+                                         &rescue->leftover) < 0))) {
                 report_shortage(&dead);
                 rescue_free(rescue);
         }

@@ -479,6 +479,6 @@ const struct live_format celery_live_format = {
                         [QUERY_SCAN] = ask_scan,
                         [QUERY_JOBS] = ask_jobs,
                         [QUERY_QUEUES] = ask_queues,
-                        [QUERY_QUIET] = ask_quiet,
+                        [QUERY_SIGNAL] = ask_quiet,
                 },
 };
