@@ -177,6 +177,10 @@ TEST(a_fleet_without_workers_needs_one_for_the_first_job)
         ck_assert_double_ge(derive().needed_threads, 1);
         (void)look(NULL, 0);
         ck_assert(!derive().needed_known);
+        /* No worker has ever named the queues. */
+        autoscale_serves(t.fleet, NULL);
+        (void)look(calloc(1, sizeof(struct queues)), 0);
+        ck_assert(!derive().needed_known && !derive().waiting_known && !derive().backlog_known);
 }
 
 static void advise(void)
