@@ -178,7 +178,7 @@ static void find_orders(const struct search *search)
         if (!fleet_is_scaled(fleet))
                 return;
         fleet_scaled_text(fleet, search->now, scaled);
-        if (fleet_scales(fleet))
+        if (fleet_count_follows(fleet))
                 ADD(search, PROBLEM_AUTOSCALING_OVERRIDDEN, fleet->scale_at,
                     "%s to %u; the count does not follow the queues", scaled, fleet_current_count(fleet));
         else
@@ -234,7 +234,7 @@ static void find_preload(const struct search *search)
 {
         const char *refused = fleet_preload_refused(search->fleet);
 
-        if (!search->fleet->settings->preload || fleet_target(search->fleet) == 0)
+        if (!search->fleet->settings->preload || !fleet_serves(search->fleet))
                 return;
         if (refused[0] != '\0')
                 ADD_QUOTING(search, PROBLEM_PRELOAD_REFUSED, 0,

@@ -4,10 +4,12 @@
 #include "autoscaling/scaling_peer_rules.h"
 #include "base/parse.h"
 #include "base/printable.h"
+#include "continuity/codec.h"
 #include "model/counts.h"
 #include "model/fleet.h"
 #include "model/freshness.h"
 #include "model/memory.h"
+#include "model/preload.h"
 #include "model/queues.h"
 #include "model/world.h"
 #include "settings/limits.h"
@@ -58,6 +60,51 @@ void autoscale_forget(struct fleet *fleet)
         free(fleet->autoscale->served);
         free(fleet->autoscale);
         fleet->autoscale = NULL;
+}
+
+void autoscale_pack(const struct fleet *fleet, struct codec_writer *writer)
+{
+        const struct autoscale *autoscale = autoscale_of(fleet);
+        uint64_t n = 0;
+
+        if (fleet->settings->active_process_count > 0 || !autoscale->served)
+                return;
+        codec_write_number(writer, autoscale->concurrency);
+        codec_write_number(writer, autoscale->boot);
+        for (const char *name = autoscale->served; *name != '\0'; name += strlen(name) + 1)
+                n++;
+        codec_write_number(writer, n);
+        for (const char *name = autoscale->served; *name != '\0'; name += strlen(name) + 1)
+                codec_write_text(writer, name);
+}
+
+/* Returns a list as in struct autoscale, or NULL. */
+static char *unpack_names(struct codec_reader *reader)
+{
+        size_t n = codec_read_number(reader, 0, AUTOSCALE_QUEUES_MAX), used = 0;
+        char *names = calloc(n * (QUEUE_NAME_MAX + 1) + 2, 1);
+
+        for (size_t i = 0; i < n && names && !reader->wrong; i++) {
+                size_t length;
+                const char *name = codec_read_text(reader, QUEUE_NAME_MAX, &length);
+
+                memcpy(names + used, name, length);
+                used += length > 0 ? length + 1 : 0;
+        }
+        return names;
+}
+
+void autoscale_unpack(struct fleet *fleet, struct codec_reader *reader)
+{
+        unsigned concurrency = (unsigned)codec_read_number(reader, 0, UINT16_MAX);
+        usec_t boot = codec_read_number(reader, 0, USEC_PER_DAY);
+        _cleanup_free_ char *names = unpack_names(reader);
+
+        if (reader->wrong || !names || names[0] == '\0' || autoscale_attach(fleet) < 0)
+                return;
+        fleet->autoscale->concurrency = concurrency;
+        fleet->autoscale->boot = boot;
+        autoscale_serves(fleet, TAKE_PTR(names));
 }
 
 void autoscale_serves(struct fleet *fleet, char *names)
@@ -116,18 +163,31 @@ static bool serves_any(const struct fleet *fleet, const struct fleet *other)
         return other->link == fleet->link && has_any(fleet, autoscale_of(other)->served);
 }
 
+static bool advises(const struct fleet *fleet)
+{
+        return fleet->settings->scaling == SCALING_ADVISE;
+}
+
 /* Returns true if the count follows the queues now: the fleet accepts jobs, is not held, and the operator has
- * set no count. */
+ * set no count. Of a fleet that advises the count does not matter. */
 static bool follows(const struct fleet *fleet)
 {
-        return is_automatic(fleet) && fleet_target(fleet) > 0 && hold_of(fleet) == SCALING_FREE;
+        return fleet_scales(fleet) && (fleet->scale == 0 || advises(fleet)) && fleet_serves(fleet) &&
+               hold_of(fleet) == SCALING_FREE;
+}
+
+/* True if `other` takes a part of the need of the fleet. A fleet that advises would share with all others. It
+ * takes no part from a fleet whose count follows: its own count stays. */
+static bool shares_with(const struct fleet *fleet, const struct fleet *other)
+{
+        return follows(other) && (advises(fleet) || !advises(other));
 }
 
 /* True if the count of `other` follows the same need. */
 static bool scales_with(const struct fleet *fleet, const struct fleet *other)
 {
-        return other == fleet ||
-               (other->link == fleet->link && follows(other) && has_all(fleet, autoscale_of(other)->served));
+        return other == fleet || (other->link == fleet->link && shares_with(fleet, other) &&
+                                  has_all(fleet, autoscale_of(other)->served));
 }
 
 /* Threads of one fleet. */
@@ -213,7 +273,8 @@ static unsigned count_peers(const struct fleet *fleet, const struct peers *peers
                 if (!has_any(fleet, share->queues))
                         continue;
                 reading->foreign_idle += share->idle;
-                if (share->weight > 0 && has_all(fleet, share->queues)) {
+                if (share->weight > 0 && (advises(fleet) || !share->advises) &&
+                    has_all(fleet, share->queues)) {
                         reading->busy += share->busy;
                         reading->threads += share->threads;
                         weight += share->weight;
@@ -230,7 +291,8 @@ void autoscale_share(const struct fleet *fleet, double idle, struct peer_share *
         const struct world *world = fleet->world;
         unsigned found = (unsigned)MIN(MAX(idle, 0.0), (double)PEER_THREADS_MAX);
 
-        *ret = (struct peer_share){.idle = found, .queues = autoscale_of(fleet)->served ?: ""};
+        *ret = (struct peer_share){
+                .advises = advises(fleet), .idle = found, .queues = autoscale_of(fleet)->served ?: ""};
         WORLD_FOREACH_FLEET(world, other) {
                 struct threads threads = count_threads(other);
 
@@ -269,6 +331,8 @@ static bool take_queues(const struct fleet *fleet, struct scaling_queue *list)
                         .age_unknown = queue->size > 0 && !queue->latency_known,
                         .target = autoscale_target(fleet, queue->name),
                         .paused = queue->paused,
+                        .due_known = queue->due_known,
+                        .due_in = queue->due_in,
                 };
                 waits |= list[i].target > 0 && !queue->paused &&
                          (list[i].age_unknown || list[i].age >= TAKEN_USEC);
@@ -315,6 +379,8 @@ static bool put(struct fleet *fleet, unsigned count)
         char because[AUTOSCALE_TEXT_MAX];
 
         if (!is_automatic(fleet))
+                return false;
+        if (advises(fleet))
                 return false;
         fleet->automatic_count = count;
         if (count == before)
@@ -366,7 +432,7 @@ bool autoscale_observe(struct fleet *fleet, struct autoscale_reading *read, usec
                 return false;
         autoscale->foreign_consumers = read->foreign_consumers;
         /* The fleet shall accept no jobs, so waiting jobs do not show a lack of workers. */
-        if (fleet_target(fleet) == 0) {
+        if (!fleet_serves(fleet)) {
                 autoscale->rule.read_at = autoscale->read_at = 0;
                 autoscale->bounded_by_memory = false;
                 return false;
@@ -385,6 +451,8 @@ bool autoscale_observe(struct fleet *fleet, struct autoscale_reading *read, usec
                 .done = read->done,
                 .service = read->service,
                 .every = fleet->world->settings->check_interval,
+                .unserved = !autoscale->served,
+                .advise = advises(fleet),
         };
         if (reading.hold == SCALING_FREE && read->peers_unread)
                 reading.hold = SCALING_HELD_HOSTS;
@@ -394,6 +462,9 @@ bool autoscale_observe(struct fleet *fleet, struct autoscale_reading *read, usec
         weight += count_peers(fleet, read->peers, &reading, &autoscale->hosts);
         reading.part = (double)fleet->settings->active_process_max / MAX(weight, 1U);
         reading.foreign_idle += read->foreign_idle;
+        /* To a sleeping fleet, the idle threads of those that share the need are as good as any. */
+        if (reading.count == 0)
+                reading.foreign_idle += MAX(reading.threads - reading.busy, 0.0);
         if (list && take_queues(fleet, list))
                 reading.foreign_idle = 0;
         autoscale->source = read->service > 0    ? AUTOSCALE_BY_METRICS
@@ -411,22 +482,43 @@ unsigned autoscale_wanted(const struct fleet *fleet)
         return autoscale->read_at != 0 ? autoscale->verdict.wanted : fleet_current_count(fleet);
 }
 
+/* How soon the next job begins after a sleep. */
+#define SLEEP_TEXT_MAX 80
+static const char *sleep_text(const struct fleet *fleet, char text[static SLEEP_TEXT_MAX])
+{
+        const struct autoscale *autoscale = autoscale_of(fleet);
+        char boot[FORMAT_MAX];
+
+        text[0] = '\0';
+        if (!fleet_sleeps(fleet) || autoscale->verdict.cause != SCALING_ASLEEP)
+                return text;
+        if (fleet_preloads(fleet))
+                snprintf(text, SLEEP_TEXT_MAX, " from the template, within a second");
+        else if (autoscale->boot > 0)
+                snprintf(text, SLEEP_TEXT_MAX, ", which boots in %s",
+                         format_duration(autoscale->boot, boot, sizeof(boot)));
+        return text;
+}
+
 const char *autoscale_text(const struct fleet *fleet, char text[static AUTOSCALE_TEXT_MAX])
 {
         const struct autoscale *autoscale = autoscale_of(fleet);
         const struct scaling_limits limits = limits_of(fleet);
         const char *because = "queues not read yet";
-        char verdict[SCALING_TEXT_MAX], order[80] = "";
+        char verdict[SCALING_TEXT_MAX], order[96] = "", span[SLEEP_TEXT_MAX];
 
-        if (fleet_target(fleet) == 0)
+        if (!fleet_serves(fleet))
                 because = "count kept (reason: fleet quieted or stopped)";
         else if (autoscale->read_at != 0)
                 because = scaling_text(&autoscale->verdict, &limits, verdict);
-        if (!is_automatic(fleet))
+        if (advises(fleet))
+                snprintf(order, sizeof(order), "'scaling = advise' keeps the count at %u; %u would run: ",
+                         fleet_current_count(fleet), autoscale_wanted(fleet));
+        else if (!is_automatic(fleet))
                 snprintf(order, sizeof(order),
                          "'sqmgrctl scale' keeps the count at %u; otherwise: ", fleet_current_count(fleet));
         snprintf(text, AUTOSCALE_TEXT_MAX, "%s%s%s", order, because,
-                 autoscale->bounded_by_memory ? "; too little memory for more" : "");
+                 autoscale->bounded_by_memory ? "; too little memory for more" : sleep_text(fleet, span));
         return text;
 }
 

@@ -5,6 +5,8 @@
 
 #include "autoscaling/scaling_rules.h"
 
+struct codec_reader;
+struct codec_writer;
 struct fleet;
 struct link;
 struct peer_share;
@@ -83,6 +85,11 @@ bool autoscale_observe(struct fleet *fleet, struct autoscale_reading *reading, u
  * serve its queues. idle: idle threads of processes on this host that are not sqmgr's and serve the
  * queues. ret->queues is borrowed from the fleet. */
 void autoscale_share(const struct fleet *fleet, double idle, struct peer_share *ret);
+/* Writes, for a fleet that may sleep, what the next sqmgr needs to wake it: the queues that it serves, the
+ * threads and the boot time of a worker. Otherwise writes nothing. */
+void autoscale_pack(const struct fleet *fleet, struct codec_writer *writer);
+/* Bytes that are wrong are ignored. */
+void autoscale_unpack(struct fleet *fleet, struct codec_reader *reader);
 /* Frees the fleet's state. Must be called before the fleet is freed. */
 void autoscale_forget(struct fleet *fleet);
 

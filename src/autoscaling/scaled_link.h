@@ -14,6 +14,7 @@ struct scaled_link {
         struct scaling_share *scaling_share; /* owned; NULL: no fleet shares its need with other hosts */
         struct queues_reading demanded;      /* the last reading until it is evaluated */
         bool asked;                          /* a reading is in progress */
+        bool for_sleepers;                   /* the reading names the queues of sleeping fleets only */
         bool answered;
         bool error_reported;
 };

@@ -9,12 +9,20 @@
 #include "daemon/workers/process.h"
 #include "io/clock.h"
 #include "io/log.h"
+#include "model/counts.h"
 #include "model/fleet.h"
 #include "model/world.h"
 #include "observe/observe_deaf.h"
 #include <string.h>
 
 #define NAMES_MAX 16384
+/* How often the queues of a sleeping fleet are read: its first job is to begin within a second. */
+#define WAKE_POLL_USEC (250 * USEC_PER_MSEC)
+
+struct scaler {
+        struct links *links;
+        sd_event_source *timer; /* for sleeping fleets; NULL: there were none */
+};
 
 /* Names in text: each name ends with a NUL, the list with two. */
 struct names {
@@ -132,6 +140,15 @@ struct scaled_link *scaled_link_of(const struct link *link)
         return (struct scaled_link *)link->user;
 }
 
+/* True if the reading may wake a sleeping fleet. */
+static bool has_jobs(const struct queues *queues)
+{
+        for (size_t i = 0; queues && i < queues->n; i++)
+                if (queues->list[i].size > 0 || queues->list[i].due_known)
+                        return true;
+        return false;
+}
+
 static void on_demand(struct answer *answer, void *userdata)
 {
         struct scaled_link *scaled = userdata;
@@ -148,7 +165,9 @@ static void on_demand(struct answer *answer, void *userdata)
                            "%s %s: autoscaling cannot read the queues: %s", link_noun(link),
                            reader_url_text(link->reader), answer->error.text);
         scaled->error_reported = failed;
-        wakeup_arm(link->links->wakeup);
+        /* Nothing to decide, four times a second: the next pass takes note of it. */
+        if (!scaled->for_sleepers || failed || has_jobs(scaled->demanded.queues))
+                wakeup_arm(link->links->wakeup);
 }
 
 /* Returns NULL if memory is short. */
@@ -165,6 +184,35 @@ static struct scaled_link *join_link(struct link *link)
         scaled->link = link;
         link->user = &scaled->user;
         return scaled;
+}
+
+static bool link_sleeps(const struct link *link)
+{
+        WORLD_FOREACH_FLEET(link->links->world, fleet)
+                if (fleet->link == link && fleet_sleeps(fleet))
+                        return true;
+        return false;
+}
+
+/* Whether jobs are about to fall due decides when such a fleet ends its last worker, too. */
+static bool link_may_sleep(const struct link *link)
+{
+        WORLD_FOREACH_FLEET(link->links->world, fleet)
+                if (fleet->link == link && fleet_scales(fleet) && fleet->settings->active_process_count == 0)
+                        return true;
+        return false;
+}
+
+/* Asks for these queues. A reading of sleeping fleets alone says nothing about other fleets. */
+static int ask_queues(struct scaled_link *scaled, const struct names *names, bool for_sleepers)
+{
+        if (scaled->asked)
+                return 0;
+        int r = link_read_queues(scaled->link, names->text, link_may_sleep(scaled->link), on_demand, scaled);
+
+        scaled->asked = r >= 0;
+        scaled->for_sleepers = for_sleepers;
+        return r;
 }
 
 static int open_foreign(struct scaled_link *scaled)
@@ -201,9 +249,7 @@ static void poll_link(struct scaled_link *scaled, usec_t now)
         if (r >= 0) {
                 if (scales)
                         foreign_consumers_poll(scaled->foreign, now);
-                if (!scaled->asked)
-                        r = link_read_queues(link, names.text, on_demand, scaled);
-                scaled->asked |= r >= 0;
+                r = ask_queues(scaled, &names, false);
         }
         if (r < 0) {
                 scaled->demanded.queues = queues_free(scaled->demanded.queues);
@@ -212,9 +258,60 @@ static void poll_link(struct scaled_link *scaled, usec_t now)
         }
 }
 
+static void poll_sleepers(struct scaled_link *scaled)
+{
+        struct names names = {0};
+
+        WORLD_FOREACH_FLEET(scaled->link->links->world, fleet)
+                if (fleet->link == scaled->link && fleet_sleeps(fleet))
+                        names_add_list(&names, autoscale_of(fleet)->served, fleet);
+        /* An error shows at the next regular poll. */
+        (void)ask_queues(scaled, &names, true);
+}
+
+static bool any_sleeps(const struct links *links)
+{
+        for (size_t i = 0; i < links->n; i++)
+                if (scaled_link_of(links->list[i]) && link_sleeps(links->list[i]))
+                        return true;
+        return false;
+}
+
+/* Repeats itself while a fleet sleeps. */
+static int on_wake_poll(sd_event_source *source, uint64_t usec _unused_, void *userdata)
+{
+        const struct scaler *scaler = userdata;
+
+        if (!any_sleeps(scaler->links))
+                return sd_event_source_set_enabled(source, SD_EVENT_OFF);
+        for (size_t i = 0; i < scaler->links->n; i++) {
+                struct scaled_link *scaled = scaled_link_of(scaler->links->list[i]);
+
+                if (scaled && link_sleeps(scaled->link))
+                        poll_sleepers(scaled);
+        }
+        (void)sd_event_source_set_time(source, clock_now(CLOCK_MONOTONIC) + WAKE_POLL_USEC);
+        return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+/* Has the queues of sleeping fleets polled, if there are any. */
+static void arm_wake_poll(struct scaler *scaler)
+{
+        int enabled = SD_EVENT_OFF;
+
+        if (!any_sleeps(scaler->links))
+                return;
+        if (!scaler->timer)
+                (void)sd_event_add_time(scaler->links->event, &scaler->timer, CLOCK_MONOTONIC, 0, 0,
+                                        on_wake_poll, scaler);
+        else if (sd_event_source_get_enabled(scaler->timer, &enabled) >= 0 && enabled == SD_EVENT_OFF)
+                (void)sd_event_source_set_enabled(scaler->timer, SD_EVENT_ONESHOT);
+}
+
 void scaler_poll(void *self, usec_t now)
 {
-        const struct links *links = self;
+        const struct scaler *scaler = self;
+        const struct links *links = scaler->links;
 
         for (size_t i = 0; i < links->n; i++) {
                 struct link *link = links->list[i];
@@ -276,7 +373,8 @@ static bool observe(const struct scaled_link *scaled, struct fleet *fleet, usec_
 
 void scaler_observe(void *self, usec_t now)
 {
-        const struct links *links = self;
+        const struct scaler *scaler = self;
+        const struct links *links = scaler->links;
         bool changed = false;
 
         for (size_t i = 0; i < links->n; i++) {
@@ -286,35 +384,57 @@ void scaler_observe(void *self, usec_t now)
                         continue;
                 scaled->answered = false;
                 WORLD_FOREACH_FLEET(links->world, fleet)
-                        if (fleet->link == scaled->link && !fleet->settings->removed)
+                        if (fleet->link == scaled->link && !fleet->settings->removed &&
+                            (!scaled->for_sleepers || fleet_sleeps(fleet)))
                                 changed |= observe(scaled, fleet, now);
                 scaled->demanded.queues = queues_free(scaled->demanded.queues);
         }
         if (changed)
                 wakeup_changed(links->wakeup);
+        arm_wake_poll(self);
 }
 
 /* Drops the state of fleets with a fixed count and of removed fleets: freeing a fleet does not free that
  * state. */
 void scaler_join(void *self)
 {
-        const struct links *links = self;
+        const struct scaler *scaler = self;
+        const struct links *links = scaler->links;
 
         WORLD_FOREACH_FLEET(links->world, fleet)
                 if (!fleet_scales(fleet))
                         autoscale_forget(fleet);
 }
 
+void scaler_pack(const void *self _unused_, const struct fleet *fleet, struct codec_writer *writer)
+{
+        if (fleet_scales(fleet))
+                autoscale_pack(fleet, writer);
+}
+
+void scaler_unpack(void *self _unused_, struct fleet *fleet, struct codec_reader *reader)
+{
+        if (fleet_scales(fleet))
+                autoscale_unpack(fleet, reader);
+}
+
 void scaler_end(void *self)
 {
-        const struct links *links = self;
+        struct scaler *scaler = self;
 
-        WORLD_FOREACH_FLEET(links->world, fleet)
+        WORLD_FOREACH_FLEET(scaler->links->world, fleet)
                 autoscale_forget(fleet);
+        sd_event_source_disable_unref(scaler->timer);
+        free(scaler);
 }
 
 int scaler_begin(struct persist *persist, void **ret)
 {
-        *ret = &persist->runtime->links;
+        struct scaler *scaler = calloc(1, sizeof(*scaler));
+
+        if (!scaler)
+                return -ENOMEM;
+        scaler->links = &persist->runtime->links;
+        *ret = scaler;
         return 0;
 }

@@ -5,15 +5,20 @@
 
 #include "autoscaling/scaled_link.h"
 
+struct codec_reader;
+struct codec_writer;
 struct persist;
 
-/* Functions of struct subsystem. self is the struct links. poll() starts a reading of each Redis with
+/* Functions of struct subsystem. self is private. poll() starts a reading of each Redis with
  * fleets that need one. observe() evaluates the replies since, and marks the saved state as changed if a
  * count has changed. */
 int scaler_begin(struct persist *persist, void **ret);
 void scaler_join(void *self);
 void scaler_poll(void *self, usec_t now);
 void scaler_observe(void *self, usec_t now);
+/* The state: see autoscale_pack(). */
+void scaler_pack(const void *self, const struct fleet *fleet, struct codec_writer *writer);
+void scaler_unpack(void *self, struct fleet *fleet, struct codec_reader *reader);
 void scaler_end(void *self);
 
 /* NULL: no fleet at this link has been autoscaled yet. */

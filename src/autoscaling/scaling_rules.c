@@ -45,6 +45,8 @@ static void find_oldest(const struct scaling_reading *reading, struct scaling_ve
                 double part = seconds(queue->age) / seconds(queue->target);
                 verdict->waiting += queue->size;
                 verdict->age_unknown |= queue->age_unknown;
+                if (queue->due_known)
+                        verdict->due_in = MIN(verdict->due_in, queue->due_in);
                 if (verdict->target != 0 && part <= most)
                         continue;
                 most = part;
@@ -54,11 +56,22 @@ static void find_oldest(const struct scaling_reading *reading, struct scaling_ve
         }
 }
 
+/* Without workers, nothing more will become known. */
+static bool is_unknown(const struct scaling_reading *reading)
+{
+        return reading->unserved || reading->concurrency == 0;
+}
+
 static enum scaling_hold find_hold(const struct scaling_reading *reading,
                                    const struct scaling_verdict *verdict)
 {
-        if (reading->hold != SCALING_FREE)
+        bool asleep = reading->count == 0,
+             rolls = reading->hold == SCALING_HELD_ROLLOUT || reading->hold == SCALING_HELD_HALTED;
+
+        if (reading->hold != SCALING_FREE && !(asleep && rolls))
                 return reading->hold;
+        if (asleep && is_unknown(reading))
+                return SCALING_FREE;
         if (reading->concurrency == 0)
                 return SCALING_HELD_HEARTBEATS;
         return verdict->target == 0 ? SCALING_HELD_PAUSED : SCALING_FREE;
@@ -71,6 +84,7 @@ static void begin(struct scaling *scaling, const struct scaling_reading *reading
         *scaling = (struct scaling){
                 .read_at = now,
                 .since = now,
+                .used_at = now,
                 .waiting = waiting,
                 .done = reading->done,
                 .busy = reading->busy,
@@ -202,6 +216,42 @@ static unsigned workers_for(double need, unsigned concurrency)
         return whole + (workers > whole);
 }
 
+/* Sidekiq looks for jobs that have fallen due 10 to 15 s after its boot for the first time (INITIAL_WAIT of
+ * lib/sidekiq/scheduled.rb), and every few seconds then. */
+#define DUE_MARGIN_USEC (16 * USEC_PER_SEC)
+
+static bool falls_due(const struct scaling_reading *reading, const struct scaling_verdict *verdict)
+{
+        return verdict->due_in <= usec_add(reading->boot, DUE_MARGIN_USEC);
+}
+
+/* Idle threads elsewhere take as many jobs as they are. */
+static enum scaling_cause wake_cause(const struct scaling_reading *reading,
+                                     const struct scaling_verdict *verdict)
+{
+        if (is_unknown(reading))
+                return SCALING_LEARN;
+        if ((double)verdict->waiting > reading->foreign_idle)
+                return SCALING_WAKE;
+        return falls_due(reading, verdict) ? SCALING_DUE : SCALING_ASLEEP;
+}
+
+/* Chooses from none. */
+static void choose_awake(const struct scaling *scaling, const struct scaling_limits *limits,
+                         const struct scaling_reading *reading, struct scaling_verdict *verdict)
+{
+        verdict->cause = wake_cause(reading, verdict);
+        if (verdict->cause == SCALING_ASLEEP)
+                return;
+        double service = reading->service > 0 ? seconds(reading->service) : scaling->service;
+        verdict->service = (usec_t)(MIN(service, 1e9) * USEC_PER_SEC);
+        verdict->need = verdict->backlog = backlog(reading, service) * reading->part;
+        unsigned enough =
+                verdict->cause == SCALING_WAKE ? workers_for(verdict->need, reading->concurrency) : 1;
+        verdict->needed = MAX(enough, 1U);
+        verdict->wanted = MIN(MIN(verdict->needed, 2U), limits->max);
+}
+
 /* Returns which of the three parts needs the most threads. */
 static enum scaling_cause greatest(const struct scaling_verdict *verdict)
 {
@@ -212,9 +262,20 @@ static enum scaling_cause greatest(const struct scaling_verdict *verdict)
         return verdict->backlog > load ? SCALING_WAITING : SCALING_LOAD;
 }
 
-/* count includes starting workers. More than twice the active workers are wanted only after those have
- * booted. */
-static void choose(const struct scaling_limits *limits, const struct scaling_reading *reading,
+/* The last worker ends once no job was there for down_after: the averages of the need never reach 0. */
+static bool has_too_many(const struct scaling_limits *limits, const struct scaling_reading *reading,
+                         bool is_unused, const struct scaling_verdict *verdict)
+{
+        if (reading->count <= limits->min || reading->draining > 0 || verdict->age_unknown ||
+            !verdict->peak_is_complete)
+                return false;
+        return reading->count == 1 ? is_unused
+                                   : workers_for(verdict->peak, reading->concurrency) < reading->count;
+}
+
+/* is_unused: no job was there for down_after. count includes starting workers. More than twice the active
+ * workers are wanted only after those have booted. */
+static void choose(const struct scaling_limits *limits, const struct scaling_reading *reading, bool is_unused,
                    struct scaling_verdict *verdict)
 {
         unsigned count = reading->count, most = MAX(count, 2 * MAX(reading->active, 1U));
@@ -226,9 +287,28 @@ static void choose(const struct scaling_limits *limits, const struct scaling_rea
                 verdict->bounded_by_max = !verdict->bounded_by_boot && enough > limits->max;
                 if (verdict->wanted > count)
                         verdict->cause = greatest(verdict);
-        } else if (verdict->peak_is_complete && !verdict->age_unknown && reading->draining == 0 &&
-                   count > limits->min && workers_for(verdict->peak, reading->concurrency) < count) {
+        } else if (has_too_many(limits, reading, is_unused, verdict)) {
                 verdict->wanted = count - 1;
+                verdict->cause = SCALING_FEWER;
+        }
+}
+
+/* Chooses the count that would run now if it had followed the queues for down_after. No boot and no drain is
+ * waited for, because none happens. */
+static void advise(const struct scaling_limits *limits, const struct scaling_reading *reading,
+                   struct scaling_verdict *verdict)
+{
+        unsigned count = reading->count, enough = workers_for(verdict->peak, reading->concurrency);
+        double has = (double)count * reading->concurrency;
+
+        if (verdict->peak > has) {
+                verdict->wanted = MIN(enough, MAX(limits->max, count));
+                verdict->bounded_by_max = enough > limits->max;
+                if (verdict->need > has && verdict->wanted > count)
+                        verdict->cause = greatest(verdict);
+        } else if (verdict->peak_is_complete && !verdict->age_unknown && count > limits->min &&
+                   enough < count) {
+                verdict->wanted = MAX(enough, limits->min);
                 verdict->cause = SCALING_FEWER;
         }
 }
@@ -247,6 +327,7 @@ void scaling_observe(struct scaling *scaling, const struct scaling_limits *limit
                      const struct scaling_reading *reading, usec_t now, struct scaling_verdict *ret)
 {
         struct scaling_verdict verdict = {.wanted = reading->count,
+                                          .due_in = USEC_INFINITY,
                                           .threads = reading->count * reading->concurrency};
 
         find_oldest(reading, &verdict);
@@ -258,6 +339,16 @@ void scaling_observe(struct scaling *scaling, const struct scaling_limits *limit
                 *ret = verdict;
                 return;
         }
+        if (reading->count == 0) {
+                scaling->read_at = 0;
+                choose_awake(scaling, limits, reading, &verdict);
+                put_within(limits, &verdict);
+                *ret = verdict;
+                return;
+        }
+        if (reading->busy > 0 || verdict.waiting > 0 || verdict.age_unknown || falls_due(reading, &verdict) ||
+            (reading->done_known && reading->done != scaling->done))
+                scaling->used_at = now;
         if (scaling->read_at == 0 ||
             now - scaling->read_at > MAX(SCALING_AVERAGE_USEC, usec_add(reading->every, reading->every)))
                 begin(scaling, reading, verdict.waiting, now);
@@ -273,7 +364,11 @@ void scaling_observe(struct scaling *scaling, const struct scaling_limits *limit
         double all = MAX(MAX(verdict.busy + verdict.growing, verdict.backlog), verdict.late);
         verdict.need = MAX(all - reading->foreign_idle, 0.0) * reading->part;
         verdict.peak = fold_peak(scaling, verdict.need, limits->down_after, now, &verdict.peak_is_complete);
-        choose(limits, reading, &verdict);
+        verdict.needed = workers_for(verdict.need, reading->concurrency);
+        if (reading->advise)
+                advise(limits, reading, &verdict);
+        else
+                choose(limits, reading, usec_sub(now, scaling->used_at) >= limits->down_after, &verdict);
         put_within(limits, &verdict);
         *ret = verdict;
 }
@@ -329,6 +424,20 @@ const char *scaling_text(const struct scaling_verdict *verdict, const struct sca
                          "all threads busy; the oldest job has waited %s of its target %s",
                          format_duration(verdict->age, age, sizeof(age)),
                          format_duration(verdict->target, target, sizeof(target)));
+                break;
+        case SCALING_ASLEEP:
+                snprintf(because, sizeof(because), "no job waits; the next one starts a worker");
+                break;
+        case SCALING_LEARN:
+                snprintf(because, sizeof(because), "one worker shows which queues the fleet serves");
+                break;
+        case SCALING_WAKE:
+                snprintf(because, sizeof(because), "%llu job%s waiting, and no worker runs",
+                         (unsigned long long)verdict->waiting, verdict->waiting == 1 ? "" : "s");
+                break;
+        case SCALING_DUE:
+                snprintf(because, sizeof(because), "a scheduled job falls due in %s, and no worker runs",
+                         format_duration(verdict->due_in, age, sizeof(age)));
                 break;
         case SCALING_FEWER:
                 snprintf(because, sizeof(because), "needed at most %.1f threads within %s", verdict->peak,

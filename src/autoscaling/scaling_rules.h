@@ -28,6 +28,8 @@ struct scaling_queue {
         bool age_unknown; /* jobs wait, and the oldest could not be read: the count is not lowered */
         usec_t target;    /* no job shall wait longer; 0: the queue is ignored */
         bool paused;      /* no worker may fetch from the queue: ignored, too */
+        bool due_known;   /* a scheduled job is known */
+        usec_t due_in;    /* time until it falls due */
 };
 
 /* Why the count is kept, however many jobs wait. */
@@ -69,10 +71,12 @@ struct scaling_reading {
         unsigned active;      /* active workers of the fleet */
         unsigned draining;    /* workers being stopped because there are too many */
         unsigned concurrency; /* threads of one worker; 0: unknown */
+        bool unserved;        /* which queues the workers serve is not known */
+        bool advise;          /* the count does not follow: wanted is not limited by what has booted */
 };
 
 struct scaling_limits {
-        unsigned min, max; /* workers: 1 <= min <= max */
+        unsigned min, max; /* workers: min <= max, max >= 1 */
         usec_t down_after; /* fewer workers must have sufficed for this long */
 };
 
@@ -80,6 +84,7 @@ struct scaling_limits {
 struct scaling {
         usec_t read_at; /* the last reading that was not held; 0: none, or held since */
         usec_t since;   /* start of the current series of readings */
+        usec_t used_at; /* the last reading with a job that waits, runs, has run or is about to fall due */
         uint64_t waiting, done;
         double busy;                    /* averages */
         double growth;                  /* growth of the queues, in jobs per second */
@@ -100,6 +105,10 @@ enum scaling_cause {
         SCALING_LOAD,    /* more, for the load */
         SCALING_WAITING, /* more, for the backlog */
         SCALING_LATE,    /* more, because jobs are late */
+        SCALING_ASLEEP,  /* none, since no job waits */
+        SCALING_LEARN,   /* one, to learn which queues the workers serve */
+        SCALING_WAKE,    /* from none, for jobs that wait */
+        SCALING_DUE,     /* from none, for a job that falls due */
         SCALING_FEWER,   /* the count less one has sufficed for down_after */
         SCALING_LIMITS,  /* the count was outside of min and max */
         _SCALING_CAUSE_MAX,
@@ -114,15 +123,21 @@ struct scaling_verdict {
         usec_t age; /* age of the oldest job in the queue that has used up the greatest part of its target */
         usec_t target;    /* the target of that queue; 0: no queue has a target */
         bool age_unknown; /* for at least one queue with a target */
+        usec_t due_in;    /* until a scheduled job falls due; USEC_INFINITY: none known */
         usec_t left;      /* the time in which the waiting jobs of that queue are to start */
         usec_t service;   /* of a job; 0: unknown */
         unsigned threads; /* of the current workers */
         double busy, growing, backlog, late; /* the parts of the need of all */
         double need;                         /* of this fleet alone */
-        double peak; /* greatest need within down_after; within a shorter time unless peak_is_complete */
+        unsigned needed; /* workers for the need, whatever the limits and what has booted */
+        double peak;     /* greatest need within down_after; within a shorter time unless peak_is_complete */
         bool peak_is_complete;
         bool bounded_by_boot, bounded_by_max; /* more workers were needed than `wanted` says */
 };
+
+/* With a minimum of 0, the last worker ends once no job has waited, run or been about to fall due for
+ * down_after. From none, the first job that waits starts one, and so does a scheduled job that falls due
+ * within the time of a boot. A restart that is in progress or has halted does not hold that. */
 
 /* Evaluates one reading and sets the wanted number of workers in *ret. now must not be earlier than at the
  * last call; about 10 s between readings suffice. A new series of readings starts after a gap and after

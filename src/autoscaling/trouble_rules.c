@@ -95,7 +95,8 @@ static void find_bound(const struct fleet *fleet, struct problems *problems)
 {
         const struct autoscale *autoscale = autoscale_of(fleet);
 
-        if (autoscale->read_at == 0)
+        /* The limits bound an advice, and keep no worker from starting. */
+        if (autoscale->read_at == 0 || !fleet_count_follows(fleet))
                 return;
         if (autoscale->verdict.bounded_by_max)
                 problems_add(problems, &(struct problem){.code = PROBLEM_AUTOSCALING_AT_MAX, .fleet = fleet},

@@ -527,7 +527,7 @@ void state_continue_fleet(struct fleet *fleet, const struct state_fleet *saved, 
         fleet->order = saved->order;
         fleet->force = saved->force;
         fleet->scale = saved->scale_for == fleet->settings->active_process_count ? saved->scale : 0;
-        fleet->automatic_count = fleet_scales(fleet) ? saved->scaled : 0;
+        fleet->automatic_count = fleet_count_follows(fleet) ? saved->scaled : 0;
         fleet->rollout = saved->rollout;
         fleet->crash = saved->crash;
         fleet->churn = saved->churn;

@@ -44,8 +44,8 @@ const struct command commands[] = {
          NULL, 1, 1, OPTION_JSON, ctl_call},
         {"scale", "FLEET N|auto", "sets the number of active workers",
          "Sets the count, from 1 to max_processes, until the file names another count, or until a reboot. 0 "
-         "is possible only if active_process_count is 0, and takes the order back. With active_process_max "
-         "the count then no longer follows the queues, and may be outside of the configured range; auto "
+         "is possible only if active_process_count is 0 without active_process_max, and takes the order back. "
+         "With active_process_max the count then no longer follows the queues, and may be outside of the configured range; auto "
          "returns the count to autoscaling.",
          "the count was refused", 2, 2, OPTION_JSON, ctl_scale},
         {"events", "[FLEET...|WORKER]", "shows what has happened",
@@ -59,6 +59,12 @@ const struct command commands[] = {
          "Prints for each Redis and database the size of each queue, the wait of its oldest job, whether it "
          "is paused, and the number of jobs to be retried, scheduled and dead.",
          "a Redis or a database did not answer", 0, 0, OPTION_JSON, ctl_call},
+        {"demand", "", "shows how many workers the queues need",
+         "Prints for each fleet figures for a scaler outside of sqmgr(8): active workers, the workers that "
+         "autoscaling would run within its limits, the workers that are needed without limits, the limits, "
+         "waiting jobs, the wait of the oldest one, and the backlog in seconds of work. A figure that is not "
+         "known is printed as -, and is null in JSON.",
+         NULL, 0, 0, OPTION_JSON, ctl_demand},
         {"doctor", "", "checks servers, the machine and the settings",
          "Checks Redis (persistence, eviction), databases (processes, failed jobs), the machine and its "
          "clocks, the state file and open files. For each fleet it checks user, log, command, timeouts, "

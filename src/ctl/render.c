@@ -286,9 +286,12 @@ char *render_fleet_summary(json_t *fleet)
         /* During a shutdown the target of every fleet is 0. */
         else if (reply_integer(fleet, "target") == 0 && reply_integer(fleet, "configured") == 0 &&
                  json_array_size(json_object_get(fleet, "workers")) == 0)
-                fputs("disabled, ", out);
+                fputs(json_is_object(scaling) ? "asleep, " : "disabled, ", out);
         fprintf(out, "%lld of %lld active", reply_integer(fleet, "active"), reply_integer(fleet, "target"));
-        if (json_is_object(scaling))
+        if (reply_is(scaling, "mode", "advise"))
+                fprintf(out, " (advice: %lld%s%s)", reply_integer(scaling, "wanted"),
+                        scaled[0] != '\0' ? "; now " : "", scaled);
+        else if (json_is_object(scaling))
                 fprintf(out, " (scaled from %lld to %lld%s%s)", reply_integer(scaling, "min"),
                         reply_integer(scaling, "max"), scaled[0] != '\0' ? "; now " : "", scaled);
         else if (scaled[0] != '\0')

@@ -21,7 +21,7 @@ enum command_outcome {
         COMMAND_LEAVING, /* quiet: the worker is already quiet or stopping, or the fleet is stopped; nothing
                             changes */
         COMMAND_REMOVED, /* start, scale: the fleet is no longer configured */
-        COMMAND_FIXED,   /* scale auto: the fleet has no autoscaling */
+        COMMAND_FIXED,   /* scale auto: autoscaling does not set the count */
 };
 
 /* by: the operator who gives the order, shown in events and status; NULL: not known. No command does I/O; all

@@ -159,6 +159,21 @@ bool queues_may_decode(struct queues_found *found, size_t bytes)
         return true;
 }
 
+void queues_take_due(struct queues_found *found, const struct field *name, usec_t due)
+{
+        usec_t in = usec_sub(due, found->realtime);
+
+        for (size_t i = 0; i < found->queues->n; i++) {
+                struct queue *queue = &found->queues->list[i];
+
+                if (name &&
+                    (strlen(queue->name) != name->len || memcmp(queue->name, name->text, name->len) != 0))
+                        continue;
+                queue->due_in = queue->due_known ? MIN(queue->due_in, in) : in;
+                queue->due_known = true;
+        }
+}
+
 void queue_waits_since(struct queue *queue, usec_t since)
 {
         queue->latency_known = true;
@@ -262,7 +277,7 @@ static int begin(struct queue_reader *reader, const char *names, usec_t realtime
         return 0;
 }
 
-int queue_reader_read(struct queue_reader *reader, const char *names, usec_t realtime)
+int queue_reader_read(struct queue_reader *reader, const char *names, bool due, usec_t realtime)
 {
         if (redis_batch_pending(reader->redis_batch) > 0)
                 return -EBUSY;
@@ -275,6 +290,8 @@ int queue_reader_read(struct queue_reader *reader, const char *names, usec_t rea
         reader->each = false;
         reader->error = (struct error_report){0};
         ask(reader, names ? QUEUES_NAMED : QUEUES_ALL);
+        if (names && due)
+                ask(reader, QUEUES_DUE);
         if (names)
                 ask(reader, QUEUES_EACH);
         if (redis_batch_pending(reader->redis_batch) > 0)

@@ -36,6 +36,7 @@ enum {
         QUEUES_ALL = 1,   /* once per reading of all queues */
         QUEUES_NAMED = 2, /* once per reading of named queues */
         QUEUES_EACH = 4,  /* for each queue */
+        QUEUES_DUE = 8,   /* once per reading of named queues with their scheduled jobs */
 };
 
 #define QUEUE_WORDS_MAX 9
@@ -76,6 +77,9 @@ struct queues_format {
 uint64_t queues_number(const struct redisReply *reply);
 /* Sets the latency of a queue from the time since which its oldest job waits. since: wall clock. */
 void queue_waits_since(struct queue *queue, usec_t since);
+/* Records that a scheduled job of the queue falls due at this time; queue NULL: one of any queue. due: wall
+ * clock. */
+void queues_take_due(struct queues_found *found, const struct field *queue, usec_t due);
 /* Returns true if an oldest job of this many bytes may be decoded, and counts these bytes. */
 bool queues_may_decode(struct queues_found *found, size_t bytes);
 /* For queues_question.take: all queue names; the paused queues; the length of the queue. */
@@ -98,9 +102,10 @@ struct queue_reader;
 int queue_reader_new(struct redis *redis, const struct queues_format *format, const char *namespace,
                      queues_reading_fn callback, void *userdata, struct queue_reader **ret);
 /* Starts a reading; copies names. names: each name ends with a NUL, the list with two. NULL reads all queues
- * and sorts them by name. realtime: wall clock. Returns 0: the callback follows; -EBUSY: the previous reading
- * is still running; -ENODATA: no queue is named, and the format asks for nothing else; -ENOTCONN or -ENOMEM.
+ * and sorts them by name. due: of named queues, reads also when a scheduled job falls due. realtime: wall
+ * clock. Returns 0: the callback follows; -EBUSY: the previous reading is still running; -ENODATA: no queue
+ * is named, and the format asks for nothing else; -ENOTCONN or -ENOMEM.
  */
-int queue_reader_read(struct queue_reader *reader, const char *names, usec_t realtime);
+int queue_reader_read(struct queue_reader *reader, const char *names, bool due, usec_t realtime);
 /* Afterwards the callback is not called. Takes NULL. Returns NULL. */
 struct queue_reader *queue_reader_free(struct queue_reader *reader);

@@ -32,11 +32,16 @@ unsigned fleet_target(const struct fleet *fleet);
  * orders. */
 unsigned fleet_current_count(const struct fleet *fleet);
 
+/* Returns true if autoscaling has ended the last worker because no job waits: the next job starts one. */
+bool fleet_sleeps(const struct fleet *fleet);
+
+/* Returns true if the fleet has workers, or sleeps: no order keeps it from running jobs. */
+bool fleet_serves(const struct fleet *fleet);
+
 /* Returns the maximum number of live workers; also the highest count that an operator may order. */
 unsigned fleet_max_processes(const struct fleet *fleet);
 
-/* Returns the lowest count that an operator may order. 0 is allowed only for a fleet whose configured count
- * is 0. */
+/* Returns the lowest count that an operator may order. 0 is allowed only for a fleet whose fixed count is 0. */
 unsigned fleet_scale_min(const struct fleet *fleet);
 
 /* Returns true if the operator's count is current and differs from the configured one. With autoscaling, any

@@ -146,7 +146,7 @@ struct fleet {
         unsigned scale;  /* the operator's count; 0: none */
         usec_t scale_at; /* when that was given; 0: not to this sqmgr */
         struct orderer scale_by;
-        unsigned automatic_count;    /* chosen by autoscaling; 0: none, the configured minimum applies */
+        unsigned automatic_count;    /* chosen by autoscaling; 0: the configured minimum applies */
         struct autoscale *autoscale; /* data of autoscaling, owned there; NULL: none */
         struct rollout rollout;
         struct backoff crash;
@@ -201,12 +201,19 @@ struct fleet {
 /* Loops over the template slots of a fleet, free ones included (template_is_alive()). */
 #define FLEET_FOREACH_TEMPLATE(of, template) FOREACH_ELEMENT(template, (of)->templates)
 
-/* Returns true if the count follows the queues (autoscaling), unless the operator has ordered a count. */
+/* Returns true if autoscaling computes the count that the queues need. */
 static inline bool fleet_scales(const struct fleet *fleet)
 {
         const struct fleet_settings *settings = fleet->settings;
 
         return settings->active_process_max > 0 && settings->traits->reports_queues && !settings->removed;
+}
+
+/* Returns true if the count follows the queues, unless the operator has ordered a count. With `scaling =
+ * advise` the count is fixed. */
+static inline bool fleet_count_follows(const struct fleet *fleet)
+{
+        return fleet_scales(fleet) && fleet->settings->scaling == SCALING_APPLY;
 }
 
 /* Returns the current order. A fleet that is no longer configured stops. */

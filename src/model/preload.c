@@ -36,7 +36,7 @@ const char *fleet_preload_refused(const struct fleet *fleet)
 
 static bool is_configured(const struct fleet *fleet)
 {
-        return fleet->settings->preload && fleet->settings->traits->can_preload && fleet_target(fleet) > 0;
+        return fleet->settings->preload && fleet->settings->traits->can_preload && fleet_serves(fleet);
 }
 
 bool fleet_preloads(const struct fleet *fleet)

@@ -21,6 +21,8 @@ struct queue {
         bool latency_known;
         usec_t latency; /* how long the oldest job has waited; 0 if empty */
         bool paused;
+        bool due_known; /* scheduled jobs were read, and the queue has one */
+        usec_t due_in;  /* time until the first of them falls due; 0: it is due */
         /* As the framework itself has measured: of how many classes of its jobs the duration is known, and
          * the sum of these durations. */
         unsigned n_classes;

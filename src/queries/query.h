@@ -28,7 +28,8 @@ enum query_kind {
         QUERY_SCAN_LEAVE, /* has this host counted no longer */
         QUERY_ROSTER,     /* the workers of a host that the server lists. texts: the host */
         /* Reads queues. texts: the names of queues, each followed by a NUL, which are read with the duration
-         * of their jobs; no text: all queues, sorted by name. */
+         * of their jobs; no text: all queues, sorted by name. numbers[0]: 1: with the time until their first
+         * scheduled job falls due. */
         QUERY_QUEUES,
         /* Reads the jobs that processes run. texts: identities. numbers[0]: 1: with their entries. If some
          * lists could not be read, the error of an answer ANSWER_OK says why. */

@@ -14,6 +14,8 @@ static const struct codec_field queue_fields[] = {
         CODEC_FIELD(NUMBER, struct queue, latency_known),
         CODEC_RANGE(struct queue, latency, 0, LATENCY_MAX),
         CODEC_FIELD(NUMBER, struct queue, paused),
+        CODEC_FIELD(NUMBER, struct queue, due_known),
+        CODEC_RANGE(struct queue, due_in, 0, LATENCY_MAX),
         CODEC_RANGE(struct queue, n_classes, 0, QUEUE_CLASSES_MAX),
         CODEC_RANGE(struct queue, service, 0, QUEUE_CLASSES_MAX *QUEUE_SERVICE_MAX),
 };

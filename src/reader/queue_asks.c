@@ -40,7 +40,7 @@ void ask_queues(struct ask *ask)
                                      &reading->queue_reader);
         if (r >= 0)
                 r = queue_reader_read(reading->queue_reader, named ? query_text(ask_query(ask), 0) : NULL,
-                                      clock_now(CLOCK_REALTIME));
+                                      ask_query(ask)->numbers[0] != 0, clock_now(CLOCK_REALTIME));
         if (r == -ENODATA && (ask->answer.queues.queues = calloc(1, sizeof(struct queues))))
                 ask_done(ask);
         else if (r < 0)

@@ -386,6 +386,7 @@ static void check_framework(const struct settings_draft *draft, const struct dra
                 {"preload_compact", s->traits->can_preload,
                  "framework 'sidekiq', 'solid_queue' or 'good_job'"},
                 {"active_process_max", s->traits->reports_queues, "queues that show how long jobs wait"},
+                {"scaling", s->traits->reports_queues, "queues that show how long jobs wait"},
                 {"latency_target", s->traits->reports_queues, "queues that show how long jobs wait"},
                 {"scale_down_after", s->traits->reports_queues, "queues that show how long jobs wait"},
                 {"redis_url", fleet_settings_need_redis(s), "heartbeats in Redis"},
@@ -483,11 +484,13 @@ static void check_scaling(const struct settings_draft *draft, const struct draft
 
         if (s->active_process_max == 0)
                 return;
-        if (s->active_process_count == 0)
-                refuse_fleet(draft, fleet, "active_process_max",
-                             "active_process_max = %u requires a minimum, but active_process_count = 0; set "
-                             "active_process_count to 1 or more, or remove active_process_max",
-                             s->active_process_max);
+        if (s->active_process_count == 0 && !s->traits->shows_due_jobs)
+                refuse_fleet(
+                        draft, fleet, "active_process_max",
+                        "active_process_max = %u requires a minimum, but active_process_count = 0: without "
+                        "a worker of %s, jobs that fall due cannot be seen; set active_process_count to 1 or "
+                        "more, or remove active_process_max",
+                        s->active_process_max, s->traits->title);
         else if (s->active_process_max < s->active_process_count)
                 refuse_fleet(draft, fleet, "active_process_max",
                              "active_process_max = %u is below the minimum, active_process_count = %u; raise "

@@ -19,7 +19,7 @@ enum rescue_jobs { RESCUE_JOBS_OFF, RESCUE_JOBS_REPORT, RESCUE_JOBS_REQUEUE, _RE
 
 enum pressure_action { PRESSURE_REPORT, PRESSURE_QUIET, _PRESSURE_ACTION_MAX };
 
-/* What autoscaling does with the count that the queues need. */
+/* How autoscaling uses the count that the queues need. */
 enum scaling_mode { SCALING_APPLY, SCALING_ADVISE, _SCALING_MODE_MAX };
 
 enum on_stop { ON_STOP_DRAIN, ON_STOP_LEAVE, _ON_STOP_MAX };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Autoscaled fleets: makes random queues, and judges the resulting counts. */
 #include "autoscaling/autoscale_rules.h"
+#include "model/counts.h"
 #include "model/queues.h"
 #include "model/world.h"
 #include "sim.h"
@@ -12,17 +13,24 @@ void scaling_open(struct sim *sim)
 {
         for (unsigned i = 0; i < sim->n_fleets; i++) {
                 struct fleet_sim *model = &sim->fleets[i];
+                struct rng advice = rng_fork(sim->seed, 340 + i);
 
                 model->demand = rng_fork(sim->seed, 300 + i);
                 model->heads = rng_fork(sim->seed, 320 + i);
+                model->sleeps = rng_fork(sim->seed, 340 + i);
                 if (!model->settings[0].traits->reports_queues || !rng_chance(&model->demand, 250))
                         continue;
+                bool sleeps = model->settings[0].traits->shows_due_jobs && rng_chance(&model->sleeps, 400);
                 for (unsigned k = 0; k < ELEMENTSOF(model->settings); k++) {
                         struct fleet_settings *settings = &model->settings[k];
 
                         settings->active_process_max =
                                 settings->active_process_count + (unsigned)rng_range(&model->demand, 0, 4);
+                        settings->active_process_max = MAX(settings->active_process_max, 1U);
+                        if (sleeps)
+                                settings->active_process_count = 0;
                         settings->latency_target = (char *)"30s";
+                        settings->scaling = rng_chance(&advice, 300) ? SCALING_ADVISE : SCALING_APPLY;
                         settings->scale_down_after = rng_range(&model->demand, 1, 10) * USEC_PER_MIN;
                         if (settings->max_processes > 0)
                                 settings->max_processes =
@@ -41,7 +49,7 @@ unsigned scaling_count(const struct sim *sim, unsigned number)
 {
         const struct fleet_settings *settings = sim->shell.world->fleets[number]->settings;
 
-        if (settings->active_process_max == 0)
+        if (settings->active_process_max == 0 || settings->scaling == SCALING_ADVISE)
                 return settings->active_process_count;
         return MIN(MAX(sim->fleets[number].count, settings->active_process_count),
                    settings->active_process_max);
@@ -88,9 +96,15 @@ static void judge(struct sim *sim, unsigned number, unsigned before, unsigned le
 {
         const struct fleet *fleet = sim->shell.world->fleets[number];
         unsigned after = scaling_count(sim, number);
+        bool advises = fleet->settings->scaling == SCALING_ADVISE;
         bool held = !sim->fleets[number].link.up || fleet->rollout.state == ROLLOUT_RUNNING ||
                     fleet->rollout.state == ROLLOUT_HALTED || fleet->scale != 0;
 
+        if (advises &&
+            (fleet->automatic_count != 0 ||
+             (fleet->scale == 0 && fleet_current_count(fleet) != fleet->settings->active_process_count)))
+                violate(sim, "P2", "fleet '%s' only advises, and its count is %u", fleet->settings->name,
+                        fleet_current_count(fleet));
         if (after != before && held)
                 violate(sim, after < before ? "P2" : "P5",
                         "fleet '%s' is scaled from %u to %u where it is to be kept", fleet->settings->name,
@@ -98,6 +112,10 @@ static void judge(struct sim *sim, unsigned number, unsigned before, unsigned le
         if (after < before && sim->fleets[number].head_unknown && sim->fleets[number].link.up)
                 violate(sim, "P5", "fleet '%s' is scaled from %u to %u though a job may have waited for long",
                         fleet->settings->name, before, after);
+        if (fleet_serves(fleet) && after == 0 && !held && sim->fleets[number].waiting > 0)
+                violate(sim, "P5", "fleet '%s' sleeps while jobs wait", fleet->settings->name);
+        if (after < before && after == 0 && sim->fleets[number].waiting > 0)
+                violate(sim, "P5", "fleet '%s' ends its last worker while jobs wait", fleet->settings->name);
         if (after < before && (before - after > 1 || leaving > 0))
                 violate(sim, "P2", "fleet '%s' is scaled from %u to %u with %u that leave",
                         fleet->settings->name, before, after, leaving);

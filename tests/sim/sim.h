@@ -364,6 +364,7 @@ struct fleet_sim {
         unsigned count;               /* the count that scaling applied; 0: none */
         struct rng demand;            /* of its queues */
         struct rng heads;             /* of the oldest jobs in them */
+        struct rng sleeps;            /* of fleets that may have no worker */
         usec_t demand_until;
         unsigned waiting;
         bool head_unknown; /* the oldest job is too large to be read */

@@ -37,12 +37,15 @@ static struct reported {
         struct heartbeat heartbeat;
         unsigned siblings_polled;
         pid_t other;
-        bool ambiguous;
+        bool ambiguous, remote;
 } reported[WORKERS];
 static unsigned n_done, n_asked, n_boots_asked;
 static int boots = 1, births;
 static uint64_t born_asked; /* what is_born() was last asked */
 static pid_t descendant;
+static struct inside insides[WORKERS]; /* what is read of workers in namespaces of their own */
+static int inside_error;
+static unsigned n_inside_read;
 static const char *host;              /* NULL: it cannot be told */
 static unsigned short_of_descriptors; /* so many answers more */
 static enum { FREE_NEVER, FREE_AT_IDENTITY, FREE_AT_HEARTBEAT, FREE_AT_DONE } free_at;
@@ -83,12 +86,20 @@ static inline void on_ambiguous(struct worker *worker, bool ambiguous, _unused_ 
         reported[worker - workers].ambiguous = ambiguous;
 }
 
-static inline void on_identity(struct worker *worker, pid_t heartbeat_pid, _unused_ bool remote,
+static inline int read_inside(const struct worker *worker, struct inside *ret, _unused_ void *userdata)
+{
+        n_inside_read++;
+        *ret = insides[worker - workers];
+        return inside_error;
+}
+
+static inline void on_identity(struct worker *worker, pid_t heartbeat_pid, bool remote,
                                _unused_ void *userdata)
 {
         struct reported *to = &reported[worker - workers];
 
         worker->process.heartbeat_pid = heartbeat_pid;
+        worker->process.remote = to->remote = remote;
         to->identities++;
         to->heartbeat_pid = heartbeat_pid;
         if (free_at == FREE_AT_IDENTITY)
@@ -126,6 +137,7 @@ static inline void on_done(_unused_ struct heartbeats *b, _unused_ void *userdat
 static const struct heartbeats_ops ops = {
         .host_name = host_name,
         .is_descendant = is_descendant,
+        .read_inside = read_inside,
         .has_booted = has_booted,
         .is_born = is_born,
         .on_ambiguous = on_ambiguous,

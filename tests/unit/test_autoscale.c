@@ -7,10 +7,13 @@
 #include "autoscaling/autoscale_rules.h"
 #include "autoscaling/scaling_peer_rules.h"
 #include "autoscaling/trouble_rules.h"
+#include "continuity/codec.h"
 #include "decide/command.h"
 #include "frameworks/sidekiq/format.h"
 #include "golden.h"
+#include "model/counts.h"
 #include "model/fleet.h"
+#include "model/preload.h"
 #include "model/queues.h"
 #include "model/world.h"
 #include "world.h"
@@ -705,6 +708,80 @@ TEST(jobs_that_nobody_takes_are_reported)
         expect_queue("lo\x01t", 2 * USEC_PER_MIN, true);
         t.fleet_settings.active_process_max = 0;
         expect_queue("lo\x01t", 2 * USEC_PER_MIN, false);
+}
+
+static void fall_asleep(void)
+{
+        begin();
+        t.fleet_settings.active_process_count = 0;
+        for (unsigned i = 0; i < 600 && fleet_current_count(t.fleet) > 0; i++)
+                poll_for(1, 0, 0);
+        ck_assert(fleet_sleeps(t.fleet));
+}
+
+TEST(a_sleeping_fleet_serves_and_keeps_its_template_unless_it_is_stopped)
+{
+        t.fleet_settings.preload = 1;
+        fall_asleep();
+        ck_assert(fleet_serves(t.fleet) && fleet_preloads(t.fleet));
+        ck_assert_uint_eq(fleet_scale_min(t.fleet), 1);
+        t.fleet->order = ORDER_STOP;
+        ck_assert(!fleet_serves(t.fleet) && !fleet_preloads(t.fleet));
+        t.fleet->order = ORDER_RUN;
+        t.fleet->scale = 1;
+        ck_assert(!fleet_sleeps(t.fleet) && fleet_serves(t.fleet));
+}
+
+TEST(a_stopped_fleet_is_not_woken_and_a_halted_one_is)
+{
+        fall_asleep();
+        t.fleet->order = ORDER_STOP;
+        ck_assert(!look(5, 1));
+        t.fleet->order = ORDER_RUN;
+        t.fleet->rollout.state = ROLLOUT_HALTED;
+        ck_assert(look(5, 1));
+        ck_assert_uint_ge(fleet_current_count(t.fleet), 1);
+}
+
+/* The next sqmgr has a fleet of its own. */
+static const struct autoscale *hand_over(size_t bytes)
+{
+        struct codec_writer writer = {0};
+
+        autoscale_pack(t.fleet, &writer);
+        struct codec_reader reader = {.at = writer.bytes, .left = MIN(bytes, writer.size)};
+        autoscale_forget(t.fleet);
+        autoscale_unpack(t.fleet, &reader);
+        free(writer.bytes);
+        return autoscale_of(t.fleet);
+}
+
+TEST(the_next_sqmgr_knows_what_wakes_a_sleeping_fleet)
+{
+        fall_asleep();
+        SERVE(t.fleet, "default\0mail");
+        const struct autoscale *handed = hand_over(SIZE_MAX);
+        ck_assert(queue_names_have(handed->served, "default") && queue_names_have(handed->served, "mail"));
+        ck_assert_uint_eq(handed->concurrency, 5);
+        ck_assert_uint_eq(handed->boot, t.fleet->autoscale->boot);
+}
+
+TEST(a_damaged_state_of_autoscaling_is_ignored)
+{
+        fall_asleep();
+        for (size_t bytes = 0; bytes < 40; bytes++) {
+                SERVE(t.fleet, "default\0mail");
+                ck_assert_ptr_null(hand_over(bytes)->served);
+        }
+}
+
+TEST(a_fleet_that_does_not_sleep_has_no_state_of_autoscaling)
+{
+        struct codec_writer writer = {0};
+
+        begin();
+        autoscale_pack(t.fleet, &writer);
+        ck_assert_uint_eq(writer.size, 0);
 }
 
 TEST_MAIN("autoscale", .each = {setup, teardown})

@@ -279,6 +279,39 @@ TEST(names_the_worker_in_its_environment)
         ck_assert_str_eq(bench_run_script(&bench, "echo \"<$WORKER_NAME>\""), "<>\n<mail-3@%h>\n<mine@%h>\n");
 }
 
+TEST(names_the_host_of_a_worker_in_namespaces_unless_the_fleet_does)
+{
+        static const struct traits hosted = {.name = "hosted", .host_variable = "HOST_NAME"};
+        static const char script[] = "echo ${HOST_NAME-none}";
+
+        bench.fleet.traits = &hosted;
+        bench_run_script(&bench, script);
+        bench.request.unique_host = "vm:mail.3.abc";
+        bench_run_script(&bench, script);
+        bench.base_environment[1] = (char *)"HOST_NAME=inherited";
+        bench_run_script(&bench, script);
+        bench.environment_list[0] = (char *)"HOST_NAME=mine";
+        bench.fleet.environment_list = bench.environment_list;
+        ck_assert_str_eq(bench_run_script(&bench, script), "none\nvm:mail.3.abc\ninherited\nmine\n");
+}
+
+TEST(orphans_below_a_worker_in_namespaces_stay_its_children)
+{
+        static const char script[] =
+                "rm -f begun parent; sh -c 'sh ./orphan & until test -e begun; do sleep .01; "
+                "done'; until test -e parent; do sleep .01; done; "
+                "test $(cat parent) = $$ && echo ours || echo lost";
+
+        bench.fleet.directory = bench.dir;
+        unit_write_file(bench.dir, "orphan",
+                        "touch begun\n"
+                        "until test $PPID != $(cut -d' ' -f4 /proc/$$/stat); do sleep .01; done\n"
+                        "cut -d' ' -f4 /proc/$$/stat >number; mv number parent\n");
+        ck_assert_str_eq(bench_run_script(&bench, script), "lost\n");
+        bench.fleet.namespaced = 1;
+        ck_assert_str_eq(bench_run_script(&bench, script), "lost\nours\n");
+}
+
 TEST(says_what_is_wrong_with_the_environment_file)
 {
         char path[128];

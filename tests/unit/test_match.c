@@ -623,6 +623,129 @@ TEST(takes_a_name_that_comes_back)
         ck_assert_str_eq(decided(10), NEW);
 }
 
+/* Names of a worker in namespaces of its own: only pid 100 has them. */
+static bool has_name(const void *names, const char *name, size_t len, pid_t own_pid)
+{
+        return own_pid == 100 && strlen(names) == len && memcmp(names, name, len) == 0;
+}
+
+static void names_are(const char *name)
+{
+        match.names_have = has_name;
+        match.names = name;
+}
+
+#define BOX     "box:100:aaaaaaaaaaaa"
+#define BOX_NEW "box:100:bbbbbbbbbbbb"
+
+static void own_named(const char *identity, bool unique)
+{
+        own(identity);
+        find(identity)->unique = unique;
+        find(identity)->claimed = true;
+}
+
+TEST(other_names_than_the_hosts_count_only_if_a_worker_has_them)
+{
+        const struct match_found below = {.identity = "box:101:a", .len = 9, .host_len = 3, .pid = 101};
+
+        scan(10, BOX, NULL);
+        ck_assert(!has(BOX));
+        names_are("box");
+        match_scan_begin(&match, 20);
+        add(BOX, 20);
+        ck_assert_int_eq(match_scan_add(&match, &below, 20), 0);
+        add("boxes:100:aaaaaaaaaaaa", 20);
+        match_scan_end(&match);
+        ck_assert(has(BOX));
+        ck_assert_uint_eq(match.n_candidates, 1);
+        ck_assert(find(BOX)->named && !find(BOX)->owner);
+        ck_assert(!match_has_owner(&match, BOX, strlen(BOX)));
+        own_named(BOX, false);
+        ck_assert(match_has_owner(&match, BOX, strlen(BOX)));
+        ck_assert(!match_has_owner(&match, BOX, strlen(BOX) - 1));
+        /* An earlier scan did not look for the name: only a heartbeat that changes shows that the process
+         * lives. */
+        reads(BOX, 1000, 30, "none");
+        reads(BOX, 2000, 40, BOX);
+        match.names_have = NULL;
+        scan(50, BOX, NULL);
+        ck_assert(!has(BOX));
+}
+
+TEST(a_named_process_that_registered_itself_counts_after_a_scan_of_all_hosts)
+{
+        names_are("box");
+        scan_own(20, BOX, NULL);
+        born = true;
+        reads(BOX, 1000, 30, "none");
+        scan_own(40, BOX, NULL);
+        heartbeat_of(BOX, 1000, 45);
+        ck_assert_str_eq(decided(5), BOX);
+        match_connected(&match, 50);
+        ck_assert_str_eq(decided(5), "none");
+}
+
+TEST(a_unique_name_goes_before_every_other)
+{
+        names_are("box");
+        scan(20, BOX, NEW);
+        own(NEW);
+        own_named(BOX, true);
+        find(BOX)->absent_at = 5; /* as old as its worker at most */
+        heartbeat_of(NEW, 1000, 20);
+        heartbeat_of(NEW, 2000, 30);
+        ck_assert_str_eq(decided(5), "none"); /* it may be the same process */
+        heartbeat_of(BOX, 1000, 30);
+        ck_assert_str_eq(decided(5), BOX);
+        /* In either order. */
+        scan(40, BOX, BOX_NEW);
+        own_named(BOX_NEW, true);
+        own_named(BOX, false);
+        find(BOX_NEW)->absent_at = 5;
+        heartbeat_of(BOX, 2000, 40);
+        heartbeat_of(BOX_NEW, 1000, 40);
+        ck_assert_str_eq(decided(5), BOX_NEW);
+}
+
+TEST(two_processes_of_one_unique_name_are_ambiguous)
+{
+        names_are("box");
+        scan(20, BOX, BOX_NEW);
+        own_named(BOX, true);
+        own_named(BOX_NEW, true);
+        both_heartbeat(BOX, BOX_NEW, 20, 60);
+        ck_assert_str_eq(decided(5), "ambiguous");
+}
+
+TEST(a_process_that_is_not_visible_is_not_asked_whether_it_has_booted)
+{
+        size_t at = 0;
+
+        names_are("box");
+        scan_own(20, BOX, NULL);
+        ck_assert_int_eq(match_pid(&match, &owner, &at), 100);
+        find(BOX)->remote = true;
+        at = 0;
+        ck_assert_int_eq(match_pid(&match, &owner, &at), 0);
+}
+
+TEST(a_candidate_without_its_owner_has_the_pid_of_its_identity)
+{
+        names_are("box");
+        scan(20, BOX, NULL);
+        own_named(BOX, true);
+        find(BOX)->pid = 4711;
+        find(BOX)->remote = find(BOX)->foreign = true;
+        match_owner_removed(&match, &other);
+        ck_assert_int_eq(find(BOX)->pid, 4711);
+        match_owner_removed(&match, &owner);
+        ck_assert_int_eq(find(BOX)->pid, 100);
+        ck_assert_ptr_null(find(BOX)->owner);
+        ck_assert(!find(BOX)->remote && !find(BOX)->unique && !find(BOX)->claimed && !find(BOX)->foreign &&
+                  !find(BOX)->resolved);
+}
+
 TEST(keeps_the_name_of_now_when_there_are_too_many)
 {
         char name[] = "a";

@@ -302,7 +302,7 @@ static int begin(const char *namespace)
         reader = queue_reader_free(reader);
         ck_assert_int_eq(queue_reader_new(redis, format->queues, namespace, on_queues, &n_answers, &reader),
                          0);
-        return queue_reader_read(reader, NULL, clock_now(CLOCK_REALTIME));
+        return queue_reader_read(reader, NULL, false, clock_now(CLOCK_REALTIME));
 }
 
 static void read_queues(const char *namespace)
@@ -310,7 +310,7 @@ static void read_queues(const char *namespace)
         found = queues_free(found);
         n_answers = 0;
         ck_assert_int_eq(begin(namespace), 0);
-        ck_assert_int_eq(queue_reader_read(reader, NULL, clock_now(CLOCK_REALTIME)), -EBUSY);
+        ck_assert_int_eq(queue_reader_read(reader, NULL, false, clock_now(CLOCK_REALTIME)), -EBUSY);
         run_until(n_answers > 0);
         ck_assert_uint_eq(n_answers, 1);
 }

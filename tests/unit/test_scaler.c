@@ -5,14 +5,18 @@
 #include "autoscaling/foreign_consumers.h"
 #include "autoscaling/scaler.h"
 #include "autoscaling/trouble_rules.h"
+#include "daemon/takeover/persist.h"
 #include "golden.h"
+#include "model/counts.h"
 #include "model/fleet.h"
 #include "model/world.h"
 #include "redis_runtime.h"
 
 #define SCALES "active_process_max=4\nlatency_target=30s\n"
 
-static void fleet_serves(struct fleet *fleet, const char *names, size_t size)
+static void *begun;
+
+static void serve_fleet(struct fleet *fleet, const char *names, size_t size)
 {
         char *copy = malloc(size);
 
@@ -23,7 +27,7 @@ static void fleet_serves(struct fleet *fleet, const char *names, size_t size)
 
 static void serve(const char *names, size_t size)
 {
-        fleet_serves(web(), names, size);
+        serve_fleet(web(), names, size);
 }
 
 /* Has the fleet serve this many queues: q0, q1 and so on. */
@@ -35,7 +39,18 @@ static void serve_many(struct fleet *fleet, unsigned n)
         for (unsigned i = 0; i < n; i++)
                 used += (size_t)snprintf(names + used, sizeof(names) - used, "q%u", i) + 1;
         names[used++] = '\0';
-        fleet_serves(fleet, names, used);
+        serve_fleet(fleet, names, used);
+}
+
+/* As the daemon begins it. */
+static void *scaler(void)
+{
+        static struct persist persist;
+
+        persist.runtime = &runtime;
+        if (!begun)
+                ck_assert_int_eq(scaler_begin(&persist, &begun), 0);
+        return begun;
 }
 
 static bool is_answered(void)
@@ -45,9 +60,9 @@ static bool is_answered(void)
 
 static void look(void)
 {
-        scaler_poll(&runtime.links, clock_now(CLOCK_MONOTONIC));
+        scaler_poll(scaler(), clock_now(CLOCK_MONOTONIC));
         run_until(is_answered());
-        scaler_observe(&runtime.links, clock_now(CLOCK_MONOTONIC));
+        scaler_observe(scaler(), clock_now(CLOCK_MONOTONIC));
 }
 
 static long long calls(void)
@@ -68,8 +83,8 @@ TEST(a_fleet_that_does_not_scale_costs_no_command)
         run_until(web_is_up());
         long long before = calls();
         for (unsigned i = 0; i < 5; i++) {
-                scaler_poll(&runtime.links, clock_now(CLOCK_MONOTONIC));
-                scaler_observe(&runtime.links, clock_now(CLOCK_MONOTONIC));
+                scaler_poll(scaler(), clock_now(CLOCK_MONOTONIC));
+                scaler_observe(scaler(), clock_now(CLOCK_MONOTONIC));
                 ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
         }
         /* The question before is one itself. */
@@ -98,7 +113,7 @@ TEST(a_fleet_with_a_fixed_count_is_read_while_a_worker_may_be_deaf)
         serve("default\0", 9);
         server_do("LPUSH queue:default x");
         add_worker(1, true);
-        scaler_poll(&runtime.links, clock_now(CLOCK_MONOTONIC));
+        scaler_poll(scaler(), clock_now(CLOCK_MONOTONIC));
         ck_assert_ptr_null(scaled_link_of(web()->link));
         add_worker(2, false);
         look();
@@ -198,7 +213,7 @@ TEST(nor_where_a_fleet_of_a_group_does_not_scale)
         run_until(web_is_up());
         long long before = calls();
         for (unsigned i = 0; i < 3; i++) {
-                scaler_poll(&runtime.links, clock_now(CLOCK_MONOTONIC));
+                scaler_poll(scaler(), clock_now(CLOCK_MONOTONIC));
                 ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
         }
         ck_assert_int_eq(calls(), before + 1);
@@ -308,9 +323,9 @@ TEST(nothing_is_kept_of_a_fleet_that_is_removed)
         look();
         ck_assert_ptr_nonnull(web()->autoscale);
         runtime_settings->fleets[0]->removed = true;
-        scaler_join(&runtime.links);
+        scaler_join(scaler());
         ck_assert_ptr_null(web()->autoscale);
-        scaler_poll(&runtime.links, clock_now(CLOCK_MONOTONIC));
+        scaler_poll(scaler(), clock_now(CLOCK_MONOTONIC));
         ck_assert_ptr_null(web()->autoscale);
 }
 
@@ -388,10 +403,76 @@ TEST(while_redis_is_away_nothing_is_known)
         golden_expect("autoscaling", "while redis is away nothing is known", autoscale_text(web(), text));
 }
 
+#define SLEEPS "active_process_count=0\nactive_process_max=4\nlatency_target=30s\n"
+
+static void begin_sleep(void)
+{
+        web_start(SLEEPS);
+        run_until(web_is_up());
+        serve("default\0", 9);
+        web()->autoscale->concurrency = 1;
+        look();
+        ck_assert(fleet_sleeps(web()));
+        ck_assert_int_eq(autoscale_of(web())->verdict.cause, SCALING_ASLEEP);
+}
+
+static bool is_awake(void)
+{
+        scaler_observe(scaler(), clock_now(CLOCK_MONOTONIC));
+        return fleet_current_count(web()) == 1;
+}
+
+/* The regular poll comes every five seconds, and is not called here. */
+TEST(a_sleeping_fleet_is_polled_by_its_own_timer)
+{
+        begin_sleep();
+        server_do("LPUSH queue:default x");
+        run_until(is_awake());
+        ck_assert_int_eq(autoscale_of(web())->verdict.cause, SCALING_WAKE);
+}
+
+TEST(a_scheduled_job_of_a_served_queue_wakes_the_fleet)
+{
+        begin_sleep();
+        server_do("ZADD schedule 1 %s", "{\"queue\":\"default\"}");
+        run_until(is_awake());
+        ck_assert_int_eq(autoscale_of(web())->verdict.cause, SCALING_DUE);
+}
+
+/* Returns the queue as read anew. */
+static const struct queue *look_asleep(void)
+{
+        for (unsigned i = 0; i < 3; i++)
+                look();
+        ck_assert(fleet_sleeps(web()));
+        ck_assert_uint_eq(autoscale_of(web())->queues->n, 1);
+        return &autoscale_of(web())->queues->list[0];
+}
+
+TEST(a_job_that_falls_due_later_or_on_another_queue_lets_the_fleet_sleep)
+{
+        unsigned long long now = clock_now(CLOCK_REALTIME) / USEC_PER_SEC;
+
+        begin_sleep();
+        server_do("ZADD retry %llu.5 %s %llu %s", now + 3600, "{\"queue\":\"default\"}", now,
+                  "{\"queue\":\"other\"}");
+        const struct queue *queue = look_asleep();
+        ck_assert(queue->due_known);
+        ck_assert(queue->due_in > 59 * USEC_PER_MIN && queue->due_in <= 61 * USEC_PER_MIN);
+}
+
+TEST(scheduled_jobs_that_cannot_be_read_are_not_counted)
+{
+        begin_sleep();
+        server_do("ZADD schedule inf x 99999999999 %s", "{\"queue\":7}");
+        ck_assert(!look_asleep()->due_known);
+}
+
 /* Autoscaling frees what it keeps of each fleet, as the daemon has it do at its end. */
 static void teardown(void)
 {
-        scaler_end(&runtime.links);
+        scaler_end(scaler());
+        begun = NULL;
         redis_runtime_teardown();
 }
 

@@ -470,4 +470,147 @@ TEST(figures_without_bounds_are_held_within)
         ck_assert_uint_le(poll_for(reading.busy, 30), limits.max);
 }
 
+static void sleep_with(unsigned count)
+{
+        limits.min = 0;
+        reading.count = reading.active = count;
+        reading.done_known = true;
+}
+
+TEST(the_last_worker_ends_once_nothing_was_there_for_long)
+{
+        sleep_with(1);
+        poll_for(0.5, 60);
+        ck_assert_uint_eq(poll_for(0, 590), 1);
+        queue.size = 1;
+        look();
+        queue.size = 0;
+        ck_assert_uint_eq(poll_for(0, 590), 1);
+        look();
+        ck_assert_uint_eq(reading.count, 0);
+        ck_assert_int_eq(verdict.cause, SCALING_FEWER);
+}
+
+TEST(jobs_that_were_done_between_two_readings_keep_the_last_worker)
+{
+        sleep_with(1);
+        for (unsigned i = 0; i < 70; i++) {
+                reading.done++;
+                look();
+        }
+        ck_assert_uint_eq(reading.count, 1);
+        ck_assert_uint_eq(poll_for(0, 610), 0);
+}
+
+TEST(a_job_that_is_about_to_fall_due_keeps_the_last_worker)
+{
+        sleep_with(1);
+        queue.due_known = true;
+        queue.due_in = 5 * USEC_PER_SEC;
+        ck_assert_uint_eq(poll_for(0, 700), 1);
+        queue.due_in = USEC_PER_HOUR;
+        ck_assert_uint_eq(poll_for(0, 610), 0);
+}
+
+TEST(the_first_job_wakes)
+{
+        sleep_with(0);
+        look();
+        ck_assert_uint_eq(reading.count, 0);
+        golden_expect("autoscaling", "asleep", because());
+        queue.size = 1;
+        look();
+        ck_assert_uint_eq(reading.count, 1);
+        golden_expect("autoscaling", "awake for the first job", because());
+}
+
+TEST(many_jobs_wake_two_and_no_more_before_a_boot)
+{
+        sleep_with(0);
+        queue.size = 100000;
+        look();
+        ck_assert_uint_eq(reading.count, 2);
+        limits.max = 1;
+        reading.count = 0;
+        look();
+        ck_assert_uint_eq(reading.count, 1);
+}
+
+TEST(a_job_that_falls_due_wakes_ahead_by_a_boot)
+{
+        sleep_with(0);
+        queue.due_known = true;
+        queue.due_in = 27 * USEC_PER_SEC;
+        look();
+        ck_assert_uint_eq(reading.count, 0);
+        queue.due_in = 26 * USEC_PER_SEC;
+        look();
+        ck_assert_uint_eq(reading.count, 1);
+        golden_expect("autoscaling", "awake for a job that falls due", because());
+}
+
+TEST(idle_threads_elsewhere_take_as_many_jobs)
+{
+        sleep_with(0);
+        reading.foreign_idle = 2;
+        queue.size = 2;
+        look();
+        ck_assert_uint_eq(reading.count, 0);
+        queue.size = 3;
+        look();
+        ck_assert_uint_eq(reading.count, 1);
+}
+
+TEST(a_restart_does_not_keep_a_fleet_asleep_but_a_pause_and_an_outage_do)
+{
+        static const struct {
+                enum scaling_hold hold;
+                unsigned count;
+        } holds[] = {{SCALING_HELD_ROLLOUT, 1},
+                     {SCALING_HELD_HALTED, 1},
+                     {SCALING_HELD_REDIS, 0},
+                     {SCALING_HELD_HOSTS, 0}};
+
+        FOREACH_ELEMENT(one, holds) {
+                sleep_with(0);
+                queue.size = 1;
+                reading.hold = one->hold;
+                look();
+                ck_assert_uint_eq(reading.count, one->count);
+        }
+        sleep_with(0);
+        reading.hold = SCALING_FREE;
+        queue.paused = true;
+        look();
+        ck_assert_uint_eq(reading.count, 0);
+}
+
+TEST(what_is_not_known_is_learned_from_one_worker)
+{
+        sleep_with(0);
+        reading.unserved = true;
+        reading.n_queues = 0;
+        look();
+        ck_assert_uint_eq(reading.count, 1);
+        golden_expect("autoscaling", "awake to learn the queues", because());
+        sleep_with(0);
+        reading.unserved = false;
+        reading.concurrency = 0;
+        look();
+        ck_assert_uint_eq(reading.count, 1);
+}
+
+TEST(a_long_sleep_changes_nothing)
+{
+        sleep_with(0);
+        look();
+        const struct scaling before = scaling;
+        for (unsigned i = 0; i < 4 * 3600 * 12; i++) {
+                now += USEC_PER_SEC / 4;
+                scaling_observe(&scaling, &limits, &reading, now, &verdict);
+        }
+        ck_assert_mem_eq(&before, &scaling, sizeof(before));
+        ck_assert_uint_eq(verdict.wanted, 0);
+}
+
 TEST_MAIN("scaling", .each = {setup, NULL})

@@ -9,13 +9,15 @@ static const char *const refused[] = {
         "active_process_max=4\nmax_processes=4",
         "active_process_max=4\nmax_processes=3\nrestart_surge=0",
         "active_process_max=4\nactive_process_count=5",
-        "active_process_max=4\nactive_process_count=0",
+        "framework=bullmq\nactive_process_max=4\nactive_process_count=0",
         "active_process_max=0",
         "active_process_max=4\nlatency_target=none low=none",
         "latency_target=low=5",
         "latency_target=low:5",
         "scale_down_after=0s",
         "framework=native\nactive_process_max=4",
+        "framework=native\nscaling=advise",
+        "active_process_max=4\nscaling=perhaps",
 };
 
 TEST(what_could_not_work_is_refused)

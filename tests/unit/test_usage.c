@@ -16,6 +16,7 @@
         }
 COMMAND(ctl_abort)
 COMMAND(ctl_call)
+COMMAND(ctl_demand)
 COMMAND(ctl_events)
 COMMAND(ctl_logs)
 COMMAND(ctl_ping)

@@ -3,6 +3,7 @@
 #include "daemon/api/handler.h"
 #include "decide/command.h"
 #include "model/counts.h"
+#include "model/fleet.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
 
@@ -15,6 +16,12 @@ static void answer(struct control *control, struct call *call, const struct flee
         if (outcome == COMMAND_REMOVED)
                 handler_refuse(call, "fleet '%s' is no longer configured; its workers are being drained",
                                name);
+        else if (outcome == COMMAND_FIXED && fleet_scales(fleet))
+                handler_refuse(
+                        call,
+                        "fleet '%s' has scaling = advise, so its count does not follow its queues; set "
+                        "scaling = apply or name a count",
+                        name);
         else if (outcome == COMMAND_FIXED)
                 handler_refuse(call,
                                "fleet '%s' has no active_process_max, so its count does not follow its "

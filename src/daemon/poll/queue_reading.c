@@ -20,7 +20,8 @@ static void on_queues(struct answer *answer, void *userdata)
 
 static int read_link(struct link *link)
 {
-        int r = link->framework->has_queues ? link_read_queues(link, NULL, on_queues, link) : -EOPNOTSUPP;
+        int r = link->framework->has_queues ? link_read_queues(link, NULL, false, on_queues, link)
+                                            : -EOPNOTSUPP;
 
         link->reads_queues = r >= 0;
         return r;

@@ -4,10 +4,12 @@
 #include "model/queues.h"
 #include <string.h>
 
-int link_read_queues(const struct link *link, const char *names, reader_answer_fn callback, void *userdata)
+int link_read_queues(const struct link *link, const char *names, bool due, reader_answer_fn callback,
+                     void *userdata)
 {
         const struct field text = {.text = names, .len = names ? queue_names_length(names) : 0};
-        const struct query query = {.kind = QUERY_QUEUES, .texts = &text, .n_texts = names ? 1 : 0};
+        const struct query query = {
+                .kind = QUERY_QUEUES, .numbers = {due}, .texts = &text, .n_texts = names ? 1 : 0};
 
         return reader_ask(link->reader, &query, callback, userdata);
 }

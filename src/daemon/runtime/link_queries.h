@@ -4,9 +4,11 @@
 
 #include "daemon/runtime/links.h"
 
-/* Reads the queues into answer->queues. names: the queues to read, with how long their jobs take; a NUL
- * follows each name, and another one the last. NULL: all queues, sorted by name. Returns as reader_ask(). */
-int link_read_queues(const struct link *link, const char *names, reader_answer_fn callback, void *userdata);
+/* Reads the queues into answer->queues. due: also when their scheduled jobs fall due. names: the queues to
+ * read, with how long their jobs take; a NUL follows each name, and another one the last. NULL: all queues,
+ * sorted by name. Returns as reader_ask(). */
+int link_read_queues(const struct link *link, const char *names, bool due, reader_answer_fn callback,
+                     void *userdata);
 
 struct running_jobs; /* a reading in progress */
 

@@ -118,6 +118,16 @@ bool sidekiq_job_head(const char *payload, size_t len, uint64_t *ret_usec, char 
         return sidekiq_stamp_decode(json_object_get(job, "enqueued_at"), ret_usec);
 }
 
+bool sidekiq_job_queue(const char *payload, size_t len, char *queue, size_t size)
+{
+        _cleanup_json_ json_t *job = NULL;
+
+        if (decode_job(payload, len, &job) < 0)
+                return false;
+        const char *name = json_string_value(json_object_get(job, "queue"));
+        return name && (size_t)snprintf(queue, size, "%s", name) < size;
+}
+
 char *sidekiq_job_dead_payload(const struct job *job, const char *error_class, const char *error_message,
                                uint64_t now_usec)
 {

@@ -13,6 +13,10 @@ int sidekiq_job_decode(struct job *job);
  * truncated; "" if unknown. */
 bool sidekiq_job_head(const char *payload, size_t len, uint64_t *ret_usec, char class[static JOB_CLASS_MAX]);
 
+/* Decodes `queue` of a job's JSON. Returns false if it is missing or does not fit, or the job exceeds the
+ * bounds of decode_job(). */
+bool sidekiq_job_queue(const char *payload, size_t len, char *queue, size_t size);
+
 /* Returns the payload with the reason why the job was given up, as stored in Sidekiq's dead set. Sidekiq's
  * web page shows error_class and error_message. now_usec: wall clock. The caller frees the result; NULL:
  * out of memory. */

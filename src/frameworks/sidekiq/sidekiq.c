@@ -80,6 +80,7 @@ const struct traits sidekiq_traits = {
         .sent_usec = 10 * USEC_PER_SEC,
         .stale_usec = 30 * USEC_PER_SEC,
         .signals_by_server = true,
+        .shows_due_jobs = true,
         .host_variable = "DYNO",
         .oldest_version = 5,
 };

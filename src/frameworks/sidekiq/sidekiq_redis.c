@@ -153,6 +153,42 @@ static int take_oldest(const redisReply *reply, struct queues_found *found)
         return 0;
 }
 
+/* Whatever their queue, nobody enqueues jobs that are overdue for this long: each worker would. */
+#define OVERDUE_USEC (30 * USEC_PER_SEC)
+
+/* The score is the time, in seconds with a fraction. */
+static bool decode_score(const struct field *score, usec_t *ret)
+{
+        char text[32], *end;
+
+        if (!score->text || score->len == 0 || score->len >= sizeof(text))
+                return false;
+        memcpy(text, score->text, score->len);
+        text[score->len] = '\0';
+        double seconds = strtod(text, &end);
+        if (*end != '\0' || !(seconds >= 0) || seconds > 1e11)
+                return false;
+        *ret = (usec_t)(seconds * USEC_PER_SEC);
+        return true;
+}
+
+static int take_scheduled(const redisReply *reply, struct queues_found *found)
+{
+        for (size_t i = 0; reply->type == REDIS_REPLY_ARRAY && i + 1 < reply->elements; i += 2) {
+                const struct field job = reply_element(reply, i), score = reply_element(reply, i + 1);
+                char queue[QUEUE_NAME_MAX + 1];
+                usec_t due;
+
+                if (!job.text || !decode_score(&score, &due))
+                        continue;
+                if (usec_add(due, OVERDUE_USEC) <= found->realtime || !queues_may_decode(found, job.len))
+                        queues_take_due(found, NULL, due);
+                else if (sidekiq_job_queue(job.text, job.len, queue, sizeof(queue)))
+                        queues_take_due(found, &(struct field){.text = queue, .len = strlen(queue)}, due);
+        }
+        return 0;
+}
+
 static const struct queues_question questions[] = {
         {QUEUES_ALL, {"SMEMBERS"}, "queues", .take = queues_take_names},
         {QUEUES_ALL | QUEUES_NAMED, {"SMEMBERS"}, "paused", .take = queues_take_paused},
@@ -162,6 +198,12 @@ static const struct queues_question questions[] = {
         {QUEUES_NAMED, {"GET"}, "stat:processed", .take = take_done, .optional = true},
         {QUEUES_NAMED, {"HGETALL"}, .minute_key = minute_key, .take = take_minute, .optional = true},
         {QUEUES_NAMED, {"HGETALL"}, .minute_key = newer_minute_key, .take = take_minute, .optional = true},
+        {QUEUES_DUE,
+         {"ZRANGE", "0", "15", "WITHSCORES"},
+         "schedule",
+         .take = take_scheduled,
+         .optional = true},
+        {QUEUES_DUE, {"ZRANGE", "0", "15", "WITHSCORES"}, "retry", .take = take_scheduled, .optional = true},
         {QUEUES_EACH, {"LLEN"}, "queue", .take = queues_take_size},
         {QUEUES_EACH, {"LINDEX", "-1"}, "queue", .take = take_oldest, .optional = true},
 };

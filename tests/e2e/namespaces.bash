@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: MIT
+# Workers in PID and UTS namespaces and in containers, all of which have the host name `twin`. FOLDER/worker is the
+# command of the fleet: it starts a Sidekiq there.
+# shellcheck shell=bash disable=SC2034,SC2154
+
+app=$e2e/namespaces-app.rb
+logs='sqmgr.log workers.log engine.log'
+
+# Writes FOLDER/worker. `without_dyno` is set for a worker that is matched without DYNO.
+write_worker() { # WORDS...: before the command of Sidekiq, for /bin/sh
+        cat >"$folder/worker" <<END
+#!/bin/sh
+export RAN_BY=\$SQMGR_WORKER
+exec $* ${without_dyno:+env -u DYNO }$(sidekiq_command 2)
+END
+        chmod 755 "$folder/worker"
+}
+
+# Sets `holders` to two processes, each of which is the first of a PID namespace with that host name.
+make_namespaces() {
+        unshare --pid --fork --uts --mount-proc true 2>/dev/null || skip 'this machine lets nobody have a PID namespace'
+        local one
+        holders=
+        for one in 1 2; do
+                # The shell reaps orphans.
+                launch holder unshare --pid --fork --kill-child --uts --mount-proc \
+                        sh -c "hostname twin && touch '$folder/made.$one' && while :; do sleep 1000; done"
+                wait_until 10 test -e "$folder/made.$one"
+                holders="$holders $(pgrep -P "$!")"
+        done
+}
+# The command of a worker in the first or the second of them, by its index.
+write_sharing_worker() {
+        # shellcheck disable=SC2086
+        set -- $holders
+        write_worker "nsenter --target \$((SQMGR_INDEX % 2 ? $1 : $2)) --pid --uts --mount"
+}
+
+# Storage, sockets and processes of this podman are in FOLDER. crun knows no hybrid of both versions of control groups,
+# so podman sees version 2 alone.
+write_podman() {
+        cat >"$folder/podman" <<END
+#!/bin/sh
+exec unshare --mount sh -c 'umount -R -l /sys/fs/cgroup; mount -t cgroup2 none /sys/fs/cgroup && exec "\$@"' sh \\
+        podman --root $folder/storage --runroot $folder/run --tmpdir $folder/tmp --storage-driver vfs \\
+        --cgroup-manager cgroupfs --log-level error "\$@"
+END
+        chmod 755 "$folder/podman"
+        mkdir image
+        (
+                cd image && mkdir -p etc proc sys dev tmp usr run var/lib && ln -s usr/bin usr/sbin usr/lib usr/lib64 . &&
+                        tar c . | ../podman import - base
+        ) >engine.log 2>&1
+}
+# Prints arguments of podman that run a container with the files of this machine.
+container_words() {
+        local path
+        echo "run --rm --pull never --cgroups disabled --network host --uts private --hostname twin"
+        echo "--ulimit nofile=1024:1024 --ulimit nproc=1000:1000 --workdir $folder"
+        for path in /usr /etc /var/lib "$top"; do
+                echo "--volume $path:$path:ro"
+        done
+        echo "--volume $folder:$folder --env RAN_BY --env REDIS_URL ${without_dyno:---env DYNO} base"
+}
+needs_containers() {
+        write_podman
+        # shellcheck disable=SC2046
+        "$folder/podman" $(container_words) true >>engine.log 2>&1 ||
+                skip "no container can be run here: $(tail -n 1 engine.log)"
+}
+# Starts the service whose processes containers then are, as those of Docker are its daemon's: no descendants of the
+# worker that sqmgr started. FOLDER/remote is its client.
+start_engine() {
+        launch engine "$folder/podman" system service --time=0 "unix://$folder/podman.sock"
+        wait_until 20 test -S "$folder/podman.sock"
+        printf '#!/bin/sh\nexec podman --remote --url unix://%s "$@"\n' "$folder/podman.sock" >"$folder/remote"
+        chmod 755 "$folder/remote"
+}
+
+# Starts a fleet of COUNT workers, as FOLDER/worker does. `fleet_lines` has further lines of the fleet.
+start_placed() { # COUNT
+        start_redis
+        configure <<END
+command = $folder/worker
+directory = $folder
+active_process_count = $1
+namespaced = yes
+ready_after = 500ms
+rescue_jobs = requeue
+${fleet_lines-}
+END
+        start_sqmgr
+        wait_until 60 ready "$1"
+}
+
+# Prints the PID namespace and the pid there of a process, as jobs record them. Those of a container are found by its
+# name in FOLDER/cid.
+place_of() { # PID
+        echo "$(readlink "/proc/$1/ns/pid") $(awk '/^NSpid:/ { print $NF }' "/proc/$1/status")"
+}
+
+# True if sqmgr lists COUNT running jobs, and each with the worker and the process that the job itself recorded.
+attributed() { # COUNT
+        local lines jid worker pid
+        lines=$(sqmgrctl jobs --json | jq -r '.jobs[] | "\(.jid) \(.worker) \(.pid)"') || return 1
+        [ "$(grep -c . <<<"$lines")" = "$1" ] || return 1
+        while read -r jid worker pid; do
+                [ "$(redis hget ran "$jid")" = "$worker $(place_of "$pid")" ] || return 1
+        done <<<"$lines"
+}
+
+# Pushes a stream of jobs until stop_feeding, and records their ids in feed.log.
+start_feeding() {
+        touch go
+        launch feed ruby -r "$app" -e 'feed(ARGV[0])' "$folder"
+        feeder=$!
+}
+stop_feeding() {
+        rm go
+        wait_until 20 gone "$feeder"
+}
+# True if each job of the stream was done, once.
+stream_is_done() {
+        [ "$(redis --raw hmget ledger:done $(grep -x '[0-9a-f]*' feed.log) | sort | uniq -c | awk '{ print $1, $2 }')" = "$(grep -cx '[0-9a-f]*' feed.log) 1" ]
+}
