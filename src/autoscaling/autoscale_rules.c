@@ -163,16 +163,17 @@ static bool serves_any(const struct fleet *fleet, const struct fleet *other)
         return other->link == fleet->link && has_any(fleet, autoscale_of(other)->served);
 }
 
-/* Returns true if the count follows the queues now: the fleet accepts jobs, is not held, and the operator has
- * set no count. */
-static bool follows(const struct fleet *fleet)
-{
-        return is_automatic(fleet) && fleet_serves(fleet) && hold_of(fleet) == SCALING_FREE;
-}
-
 static bool advises(const struct fleet *fleet)
 {
         return fleet->settings->scaling == SCALING_ADVISE;
+}
+
+/* Returns true if the count follows the queues now: the fleet accepts jobs, is not held, and the operator has
+ * set no count. Of a fleet that advises the count does not matter. */
+static bool follows(const struct fleet *fleet)
+{
+        return fleet_scales(fleet) && (fleet->scale == 0 || advises(fleet)) && fleet_serves(fleet) &&
+               hold_of(fleet) == SCALING_FREE;
 }
 
 /* True if `other` takes a part of the need of the fleet. A fleet that advises would share with all others. It
@@ -461,6 +462,9 @@ bool autoscale_observe(struct fleet *fleet, struct autoscale_reading *read, usec
         weight += count_peers(fleet, read->peers, &reading, &autoscale->hosts);
         reading.part = (double)fleet->settings->active_process_max / MAX(weight, 1U);
         reading.foreign_idle += read->foreign_idle;
+        /* To a sleeping fleet, the idle threads of those that share the need are as good as any. */
+        if (reading.count == 0)
+                reading.foreign_idle += MAX(reading.threads - reading.busy, 0.0);
         if (list && take_queues(fleet, list))
                 reading.foreign_idle = 0;
         autoscale->source = read->service > 0    ? AUTOSCALE_BY_METRICS

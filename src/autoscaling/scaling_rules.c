@@ -216,8 +216,9 @@ static unsigned workers_for(double need, unsigned concurrency)
         return whole + (workers > whole);
 }
 
-/* A worker that has to boot first must begin with a margin before the job falls due. */
-#define DUE_MARGIN_USEC (2 * USEC_PER_SEC)
+/* Sidekiq looks for jobs that have fallen due 10 to 15 s after its boot for the first time (INITIAL_WAIT of
+ * lib/sidekiq/scheduled.rb), and every few seconds then. */
+#define DUE_MARGIN_USEC (16 * USEC_PER_SEC)
 
 static bool falls_due(const struct scaling_reading *reading, const struct scaling_verdict *verdict)
 {

@@ -386,6 +386,7 @@ static void check_framework(const struct settings_draft *draft, const struct dra
                 {"preload_compact", s->traits->can_preload,
                  "framework 'sidekiq', 'solid_queue' or 'good_job'"},
                 {"active_process_max", s->traits->reports_queues, "queues that show how long jobs wait"},
+                {"scaling", s->traits->reports_queues, "queues that show how long jobs wait"},
                 {"latency_target", s->traits->reports_queues, "queues that show how long jobs wait"},
                 {"scale_down_after", s->traits->reports_queues, "queues that show how long jobs wait"},
                 {"redis_url", fleet_settings_need_redis(s), "heartbeats in Redis"},

@@ -110,12 +110,22 @@ END_OF_INI
         # The metric exists, and the target is what the threads of a pod can do.
         grep -q '"sqmgr_fleet_scaling_need_threads"' "$top/src/autoscaling/scaling_report.c"
         [ "$(kubernetes get "$hpa" HorizontalPodAutoscaler spec.metrics.0.external.metric.name)" = sqmgr_fleet_scaling_need_threads ]
-        kubernetes get "$keda" ConfigMap 'data' >settings
         [ "$(kubernetes get "$keda" ScaledObject spec.triggers.0.metadata.targetValue)" = 9.5 ]
         [ "$(kubernetes get "$hpa" HorizontalPodAutoscaler spec.metrics.0.external.target.averageValue)" = 9.5 ]
         ruby -ryaml -e 'puts YAML.load_stream(File.read(ARGV[0]))[0]["data"]["sqmgr.ini"]' "$keda" >keda.ini
         [ "$(sed -nE 's/^command = .* -c ([0-9]+)$/\1/p; s/^active_process_count = ([0-9]+)$/\1/p' keda.ini | paste -sd ' ')" = '5 2' ]
-        sed -i -e "s|^directory = .*|directory = $folder|" -e '/^user = /d' -e "s|^command = .*|command = $stub|" \
+        sed -i -e "s|^directory = .*|directory = $folder|" -e '/^user = /d' -e "s|^command = bundle .*|command = $stub|" \
                 -e "1a state_file = $folder/state\nsocket = $folder/sqmgr.sock" keda.ini
         run -0 sqmgr --check-config --config keda.ini
+
+        # Its sqmgr-web answers as KEDA asks: at the address of the pod, without a host name.
+        command -v sqmgr-web >/dev/null || return 0
+        local port web
+        web=$(sed -n 's/^command = \(sqmgr-web .*\)/\1/p' keda.ini)
+        port=$(unused_port 127.0.0.1)
+        start_fleet
+        # shellcheck disable=SC2086
+        launch web ${web/7433/$port} -s "$folder/sqmgr.read.sock"
+        answers() { curl -sf "http://127.0.0.1:$port/api/demand" | jq -e '.instances[0].fleets[0].name == "default"'; }
+        wait_until 20 answers
 }

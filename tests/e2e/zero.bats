@@ -79,7 +79,7 @@ END
         wait_until 60 has_done 1
         wait_until 60 asleep
 
-        at=$(enqueue_timed 1 8)
+        enqueue_timed 1 22
         wait_until 60 any_event '.event == "scaled" and (.text | contains("a scheduled job falls due"))'
         [ "$(jobs_started)" -eq 1 ]
         wait_until 60 has_done 2

@@ -540,10 +540,10 @@ TEST(a_job_that_falls_due_wakes_ahead_by_a_boot)
 {
         sleep_with(0);
         queue.due_known = true;
-        queue.due_in = 13 * USEC_PER_SEC;
+        queue.due_in = 27 * USEC_PER_SEC;
         look();
         ck_assert_uint_eq(reading.count, 0);
-        queue.due_in = 12 * USEC_PER_SEC;
+        queue.due_in = 26 * USEC_PER_SEC;
         look();
         ck_assert_uint_eq(reading.count, 1);
         golden_expect("autoscaling", "awake for a job that falls due", because());

@@ -147,7 +147,7 @@ TEST(garbage_beside_a_share_hides_nothing)
         PUT("binary", "\xff\0\n\x1b[31m");
         PUT("empty", "");
         PUT("negative", "1 -8 1 2 0\0default\0");
-        PUT("newer", "2 8 1 2 0\0default\0");
+        PUT("newer", "3 8 1 2 0\0default\0");
         put("large", large, sizeof(large));
         be_there("hash");
         server_do("HSET " KEY ":threads:hash a b");

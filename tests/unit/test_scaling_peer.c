@@ -58,7 +58,7 @@ TEST(garbage_is_refused)
                 CASE(""),
                 CASE("\0"),
                 CASE("1 8 12 40 3"),
-                CASE("2 8 12 40 3\0default\0"),
+                CASE("3 8 12 40 3\0default\0"),
                 CASE("x\0default\0"),
                 CASE("1 8 12 40\0default\0"),
                 CASE("1 8 12 40 3 7\0default\0"),

@@ -16,6 +16,8 @@ static const char *const refused[] = {
         "latency_target=low:5",
         "scale_down_after=0s",
         "framework=native\nactive_process_max=4",
+        "framework=native\nscaling=advise",
+        "active_process_max=4\nscaling=perhaps",
 };
 
 TEST(what_could_not_work_is_refused)
