@@ -17,7 +17,7 @@ void scaling_open(struct sim *sim)
 
                 model->demand = rng_fork(sim->seed, 300 + i);
                 model->heads = rng_fork(sim->seed, 320 + i);
-                model->sleeps = rng_fork(sim->seed, 340 + i);
+                model->sleeps = rng_fork(sim->seed, 360 + i);
                 if (!model->settings[0].traits->reports_queues || !rng_chance(&model->demand, 250))
                         continue;
                 bool sleeps = model->settings[0].traits->shows_due_jobs && rng_chance(&model->sleeps, 400);
@@ -30,7 +30,8 @@ void scaling_open(struct sim *sim)
                         if (sleeps)
                                 settings->active_process_count = 0;
                         settings->latency_target = (char *)"30s";
-                        settings->scaling = rng_chance(&advice, 300) ? SCALING_ADVISE : SCALING_APPLY;
+                        settings->scaling =
+                                !sleeps && rng_chance(&advice, 300) ? SCALING_ADVISE : SCALING_APPLY;
                         settings->scale_down_after = rng_range(&model->demand, 1, 10) * USEC_PER_MIN;
                         if (settings->max_processes > 0)
                                 settings->max_processes =
@@ -92,7 +93,8 @@ static unsigned leaves_for_scaling(const struct fleet *fleet)
         return n;
 }
 
-static void judge(struct sim *sim, unsigned number, unsigned before, unsigned leaving)
+/* starves: a job has waited for so long that no idle thread elsewhere can take it. */
+static void judge(struct sim *sim, unsigned number, unsigned before, unsigned leaving, bool starves)
 {
         const struct fleet *fleet = sim->shell.world->fleets[number];
         unsigned after = scaling_count(sim, number);
@@ -112,7 +114,7 @@ static void judge(struct sim *sim, unsigned number, unsigned before, unsigned le
         if (after < before && sim->fleets[number].head_unknown && sim->fleets[number].link.up)
                 violate(sim, "P5", "fleet '%s' is scaled from %u to %u though a job may have waited for long",
                         fleet->settings->name, before, after);
-        if (fleet_serves(fleet) && after == 0 && !held && sim->fleets[number].waiting > 0)
+        if (fleet_serves(fleet) && after == 0 && !held && starves && !autoscale_of(fleet)->bounded_by_memory)
                 violate(sim, "P5", "fleet '%s' sleeps while jobs wait", fleet->settings->name);
         if (after < before && after == 0 && sim->fleets[number].waiting > 0)
                 violate(sim, "P5", "fleet '%s' ends its last worker while jobs wait", fleet->settings->name);
@@ -140,6 +142,7 @@ void scaling_look(struct sim *sim, unsigned number)
                 autoscale_serves(fleet, names);
         }
         struct queues *queues = make_queues(sim, model);
+        bool starves = queues->list[0].size > 0 && queues->list[0].latency >= 5 * SEC;
         reading.queues = model->link.up ? queues : queues_free(queues);
         unsigned before = scaling_count(sim, number), leaving = leaves_for_scaling(fleet);
         if (autoscale_observe(fleet, &reading, sim->now)) {
@@ -149,5 +152,5 @@ void scaling_look(struct sim *sim, unsigned number)
         }
         sim->shell.pass.unsaved |= fleet->automatic_count != model->count;
         model->count = fleet->automatic_count;
-        judge(sim, number, before, leaving);
+        judge(sim, number, before, leaving, starves);
 }
