@@ -42,8 +42,10 @@ static unsigned target_of(const struct sim *sim, const struct fleet *fleet)
                 return 0;
         if (fleet->scale == 0)
                 return scaling_count(sim, check_number(sim, fleet));
-        return fleet->settings->max_processes > 0 ? MIN(fleet->scale, fleet->settings->max_processes)
-                                                  : fleet->scale;
+        /* A reload may have lowered the maximum since the order. */
+        const struct fleet_settings *settings = fleet->settings;
+        unsigned most = 3 * MAX(MAX(settings->active_process_count, settings->active_process_max), 1U);
+        return MIN(fleet->scale, settings->max_processes > 0 ? settings->max_processes : most);
 }
 
 static usec_t stale_usec(const struct sim *sim, unsigned fleet)
