@@ -94,7 +94,7 @@ gone_all() { for pid in $*; do not kill -0 "$pid" 2>/dev/null || return 1; done;
         before=$(sidekiqs)
         redis shutdown nosave || true
         wait_until 30 redis_state_is down
-        run -0 sqmgrctl stop --force
+        run -0 sqmgrctl stop default --force
         wait_until 60 gone_all "$before"
         event_count_is killed 0
 }
