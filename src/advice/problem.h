@@ -50,8 +50,8 @@ struct worker;
           "sqmgr could not open read_socket, so viewers and sqmgr-web cannot connect", \
           "Fix what the log reports about read_socket, then restart sqmgr; its workers survive", NULL) \
         X(HOST_NAME_OVERRIDDEN, "host-name-overridden", WARNING, \
-          "an environment variable gives workers another host name than sqmgr uses: heartbeats cannot be matched", \
-          "Unset the variable for sqmgr and its workers", NULL) \
+          "an environment variable gives workers another host name than sqmgr uses: heartbeats cannot be matched, or with namespaced = yes not by a unique name", \
+          "Unset the variable for sqmgr and its workers, or set namespaced = yes", NULL) \
         X(CLOCK_JUMP, "clock-jump", NOTICE, \
           "the clock jumped, the machine was suspended, or sqmgr stalled: heartbeats from before were not trusted", \
           "Check the load and the clock of the machine", "sqmgrctl events") \
@@ -123,8 +123,8 @@ struct worker;
           "the tests use a stand-in for the framework, which itself was run by hand only", \
           "Try a restart under load, and the death of a worker, before you rely on it", NULL) \
         X(ENVIRONMENT_HOST_NAME, "environment-host-name", WARNING, \
-          "environment gives the workers another host name than sqmgr uses: heartbeats cannot be matched", \
-          "Remove the variable from environment", NULL) \
+          "environment gives the workers another host name than sqmgr uses: heartbeats cannot be matched, or with namespaced = yes not by a unique name", \
+          "Remove the variable from environment, or set namespaced = yes", NULL) \
         X(GROUP_TROUBLE, "group-trouble", ERROR, \
           "this host takes no part in rollouts of its rollout_group", \
           "Fix the reason; sqmgr-rollout(7) explains each", "sqmgrctl rollout FLEET") \

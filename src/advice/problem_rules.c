@@ -100,6 +100,13 @@ static void find_memory_pressure(const struct search *search)
                           pressure_response_text(search->world, text));
 }
 
+/* What a host name that sqmgr has not given means for the heartbeats of the fleet. */
+static const char *under_that_name(const struct fleet_settings *settings)
+{
+        return settings->namespaced ? "have that name instead of a unique one"
+                                    : "under that name cannot be matched";
+}
+
 static void find_of_machine(const struct search *search)
 {
         const struct problem_facts *facts = search->facts;
@@ -133,8 +140,9 @@ static void find_of_machine(const struct search *search)
                           "'%s' could not be opened; viewers cannot connect", read_socket);
         if (facts->renamed)
                 ADD_ABOUT(search, PROBLEM_HOST_NAME_OVERRIDDEN, "environment", 0,
-                          "%s is set for sqmgr itself; heartbeats of %s under that name cannot be matched",
-                          facts->renamed->host_variable, facts->renamed->title);
+                          "%s is set for sqmgr itself; heartbeats of %s %s",
+                          facts->renamed->traits->host_variable, facts->renamed->traits->title,
+                          under_that_name(facts->renamed));
         if (world->doubt.since != 0 && ago < DOUBT_USEC)
                 ADD_ABOUT(search, PROBLEM_CLOCK_JUMP, "clock", world->doubt.since,
                           "jumped %s ago, or the machine was suspended, or sqmgr stalled",
@@ -196,8 +204,8 @@ static void find_in_environment(const struct search *search)
         for (char **entry = settings->environment_list; name && entry && *entry; entry++)
                 if (strncmp(*entry, name, length) == 0 && (*entry)[length] == '=')
                         ADD(search, PROBLEM_ENVIRONMENT_HOST_NAME, 0,
-                            "environment sets %s; heartbeats of %s under that name cannot be matched", name,
-                            settings->traits->title);
+                            "environment sets %s; heartbeats of %s %s", name, settings->traits->title,
+                            under_that_name(settings));
 }
 
 static void find_in_settings(const struct search *search)

@@ -22,9 +22,9 @@ struct problem_facts {
         const struct problem_redis *redis;
         size_t n_redis;
         bool is_root;
-        /* The framework whose environment in sqmgr's own process sets another host name than sqmgr uses;
-         * NULL: none. */
-        const struct traits *renamed;
+        /* A fleet for whose framework the environment of sqmgr's own process sets another host name than
+         * sqmgr uses; NULL: none. */
+        const struct fleet_settings *renamed;
         uint64_t memory_bytes; /* 0: not known */
         uint64_t files_limit;  /* descriptors that sqmgr may have; 0: not known */
         uint64_t files_needed; /* with all workers that its fleets may have */

@@ -96,7 +96,7 @@ const struct inside_process *inside_find(const struct inside *inside, pid_t own_
                         beside = process;
                         continue;
                 }
-                *ret_several |= below != NULL;
+                *ret_several |= !!below;
                 below = process;
         }
         return *ret_several ? NULL : below ?: beside;

@@ -438,7 +438,7 @@ static void scan_begin(struct server_heartbeats *heartbeats, usec_t now)
         heartbeats->scan_began_at = now;
         heartbeats->scan_hosts = 0;
         match_scan_begin(&heartbeats->match, now);
-        heartbeats->scan_all = heartbeats->match.names_have != NULL;
+        heartbeats->scan_all = !!heartbeats->match.names_have;
         if (heartbeats->scan_all || scan_next_host(heartbeats))
                 scan_step(heartbeats, "");
 }

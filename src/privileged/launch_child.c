@@ -9,7 +9,9 @@
 #include "io/log.h"
 #include "io/proc.h"
 #include "model/names.h"
+#include "privileged/find_command.h"
 #include "privileged/launch_request.h"
+#include "privileged/program.h"
 #include "privileged/status_dir.h"
 #include "settings/resources.h"
 
@@ -34,7 +36,6 @@
 #define ENVIRONMENT_FILE_MAX_BYTES ((size_t)1 << 20)
 #define BEFORE_START               "before_start: "
 #define AFTER_EXIT                 "after_exit: "
-#define DEFAULT_PATH               "/bin:/usr/bin" /* of execvp() */
 
 struct launch_child {
         const struct launch_request *request;
@@ -320,11 +321,16 @@ static void child_read_environment_file(struct launch_child *child)
                 child_fail(child, "environment_file %s:%u: %s", path, line, error);
 }
 
+static void child_set(struct launch_child *child, const char *name, const char *value)
+{
+        if (environment_set(&child->environment, name, value) < 0)
+                child_fail_memory(child);
+}
+
 static void child_set_identity(struct launch_child *child)
 {
         const struct launch_request *request = child->request;
         const char *fleet = child->fleet->name;
-        struct environment *environment = &child->environment;
         char index[16], generation[24], started[24], worker[WORKER_ID_MAX], directory[PATH_MAX];
 
         snprintf(index, sizeof(index), "%u", request->index);
@@ -338,18 +344,16 @@ static void child_set_identity(struct launch_child *child)
                 snprintf(started, sizeof(started), "%20s", "");
                 snprintf(worker, sizeof(worker), "%s/%-10s", fleet, "template");
         }
-        if (environment_set(environment, "SQMGR_FLEET", fleet) < 0 ||
-            environment_set(environment, "SQMGR_WORKER", worker) < 0 ||
-            environment_set(environment, "SQMGR_INDEX", index) < 0 ||
-            environment_set(environment, "SQMGR_GENERATION", generation) < 0 ||
-            environment_set(environment, "SQMGR_START", started) < 0 ||
-            environment_set(environment, "SQMGR_INSTANCE", request->instance) < 0)
-                child_fail_memory(child);
+        child_set(child, "SQMGR_FLEET", fleet);
+        child_set(child, "SQMGR_WORKER", worker);
+        child_set(child, "SQMGR_INDEX", index);
+        child_set(child, "SQMGR_GENERATION", generation);
+        child_set(child, "SQMGR_START", started);
+        child_set(child, "SQMGR_INSTANCE", request->instance);
         if (child->status.fd < 0)
                 return;
         snprintf(directory, sizeof(directory), "%s/%s", request->status_parent, child->status_name);
-        if (environment_set(environment, "SQMGR_STATUS_DIR", directory) < 0)
-                child_fail_memory(child);
+        child_set(child, "SQMGR_STATUS_DIR", directory);
 }
 
 /* Puts the script before the other options of RUBYOPT, so Ruby loads it first. */
@@ -366,11 +370,10 @@ static void child_set_template(struct launch_child *child)
                 all = NULL;
                 child_fail_memory(child);
         }
-        if (environment_set(environment, "RUBYOPT", all) < 0 ||
-            environment_set(environment, "SQMGR_TEMPLATE", fd) < 0 ||
-            (child->fleet->preload_compact &&
-             environment_set(environment, "SQMGR_PRELOAD_COMPACT", "yes") < 0))
-                child_fail_memory(child);
+        child_set(child, "RUBYOPT", all);
+        child_set(child, "SQMGR_TEMPLATE", fd);
+        if (child->fleet->preload_compact)
+                child_set(child, "SQMGR_PRELOAD_COMPACT", "yes");
 }
 
 /* Reports if the environment names another Redis than redis_url. No part of a
@@ -394,7 +397,8 @@ static void child_compare_redis(const struct launch_child *child)
                 child_send(child, &message, -1);
 }
 
-/* Later entries win, and the worker's identity overrides all. The identity also comes first, since only the
+/* Later entries win, and the worker's identity overrides all. The fleet's environment, and sqmgr's own, may
+ * replace the names of worker and host. The identity also comes first, since only the
  * beginning of a huge environment is read back. */
 static void child_build_environment(struct launch_child *child, const struct passwd *user)
 {
@@ -405,23 +409,20 @@ static void child_build_environment(struct launch_child *child, const struct pas
         char name[WORKER_ID_MAX + 16];
 
         child_set_identity(child);
-        /* The environment of the fleet may replace the name. */
-        if (variable)
+        if (variable) {
                 snprintf(name, sizeof(name), "%s-%u%s", fleet->name, request->index,
                          fleet->traits->name_suffix);
-        if (variable && environment_set(environment, variable, name) < 0)
-                child_fail_memory(child);
-        variable = fleet->traits->host_variable;
-        if (request->unique_host && request->unique_host[0] != '\0' &&
-            environment_set(environment, variable, request->unique_host) < 0)
-                child_fail_memory(child);
+                child_set(child, variable, name);
+        }
+        if (request->unique_host && request->unique_host[0] != '\0')
+                child_set(child, fleet->traits->host_variable, request->unique_host);
         int r = environment_put_inherited(environment, request->base_environment);
-        if (user && r == 0 &&
-            (environment_set(environment, "HOME", user->pw_dir) < 0 ||
-             environment_set(environment, "USER", user->pw_name) < 0 ||
-             environment_set(environment, "LOGNAME", user->pw_name) < 0 ||
-             environment_set(environment, "SHELL", user->pw_shell) < 0))
-                r = -ENOMEM;
+        if (user && r == 0) {
+                child_set(child, "HOME", user->pw_dir);
+                child_set(child, "USER", user->pw_name);
+                child_set(child, "LOGNAME", user->pw_name);
+                child_set(child, "SHELL", user->pw_shell);
+        }
         for (char **p = fleet->environment_list; p && *p && r == 0; p++)
                 r = environment_put(environment, *p);
         if (r < 0)
@@ -509,46 +510,17 @@ static _Noreturn void child_fail_command(const struct launch_child *child, const
         errno = error;
         if (error == ENOENT && !strchr(name, '/'))
                 child_fail(child, "%scannot run '%s': %m in PATH '%s'", child->step, name,
-                           path ? path : DEFAULT_PATH);
+                           path ? path : FIND_COMMAND_PATH);
         child_fail(child, "%scannot run '%s': %m", child->step, name);
-}
-
-/* Returns 0 or a positive errno, as execve() would if the content of the file is valid. */
-static int may_execute(const char *path)
-{
-        struct stat st;
-
-        if (stat(path, &st) < 0 || access(path, X_OK) < 0)
-                return errno;
-        return S_ISREG(st.st_mode) ? 0 : EACCES;
 }
 
 /* Searches PATH as execvp() does. */
 static void child_find_command(const struct launch_child *child, const char *name)
 {
-        const char *path = environment_get(&child->environment, "PATH");
-        char file[PATH_MAX];
-        int error = ENOENT;
+        int error = find_command(environment_get(&child->environment, "PATH"), name);
 
-        if (strchr(name, '/')) {
-                error = may_execute(name);
-                if (error != 0)
-                        child_fail_command(child, name, error);
-                return;
-        }
-        for (const char *at = path ? path : DEFAULT_PATH, *end; at; at = *end != '\0' ? end + 1 : NULL) {
-                end = strchrnul(at, ':');
-                int length = snprintf(file, sizeof(file), "%.*s%s%s", (int)(end - at), at,
-                                      end > at ? "/" : "", name);
-                if (length < 0 || (size_t)length >= sizeof(file))
-                        continue;
-                int r = may_execute(file);
-                if (r == 0)
-                        return;
-                if (r == EACCES)
-                        error = r;
-        }
-        child_fail_command(child, name, error);
+        if (error != 0)
+                child_fail_command(child, name, error);
 }
 
 /* A missing log is created by a start, not by this check. */
@@ -576,7 +548,7 @@ static _Noreturn void child_execute(const struct launch_child *child, char *cons
             fcntl(child->template_fd, F_SETFD, 0) < 0)
                 child_fail(child, "cannot hand on the template's socket: %m");
         /* So that conmon, and the container of `podman run`, remain descendants of the worker's process. */
-        if (child->fleet->namespaced && prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
+        if (child->fleet->namespaced && program_adopt_orphans() < 0)
                 child_fail(child, "cannot keep the processes of a container: %m");
         environ = child->environment.list; /* execvp() takes PATH from here */
         execvp(argv[0], argv);

@@ -301,13 +301,13 @@ END
         redis config set appendonly no
         finding="fleet 'default': environment sets DYNO; heartbeats of Sidekiq under that name cannot be matched"
         run -1 sqmgrctl doctor
-        grep -qxF "warning  $finding. Remove the variable from environment" <<<"$output"
+        grep -qxF "warning  $finding. Remove the variable from environment, or set namespaced = yes" <<<"$output"
         grep -qxF "problem  Redis unix://$folder/redis.sock: no persistence: all jobs are lost when Redis restarts. Set appendonly to yes" <<<"$output"
         esc=$'\033'
         cat >narrow <<END
 ${esc}[33mwarning  ${esc}[0mfleet 'default': environment sets DYNO; heartbeats of Sidekiq under
          that name cannot be matched
-         remedy: Remove the variable from environment
+         remedy: Remove the variable from environment, or set namespaced = yes
 END
         diff narrow <(in_terminal 80 sqmgrctl doctor | grep -A 2 DYNO | head -n 3)
 }

@@ -89,7 +89,7 @@ static void take_candidate(struct input *input, const struct inside_names *names
         candidate.host_len = strlen(host);
         candidate.pid = candidate.own_pid;
         bool found = inside_names_find(names, &candidate);
-        fuzz_check(found == (candidate.owner != NULL));
+        fuzz_check(found == !!candidate.owner);
         fuzz_check(found || candidate.pid == candidate.own_pid);
         if (!found)
                 return;

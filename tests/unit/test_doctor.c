@@ -294,10 +294,13 @@ TEST(the_machine_is_judged)
         expect_last("machine 4");
         settings.read_socket = NULL;
         own = (struct doctor_machine){.has_redis = true, .overcommit = 0};
-        facts = (struct problem_facts){.renamed = &sidekiq_traits, .save_error = ENOSPC};
+        facts = (struct problem_facts){.renamed = &fleet_settings, .save_error = ENOSPC};
         world.doubt.since = T0 - 60 * USEC_PER_SEC;
         diagnose_machine(&own, &world);
         expect("machine 5");
+        fleet_settings.namespaced = 1;
+        diagnose_machine(&own, &world);
+        expect("machine 6");
 }
 
 TEST(open_files_are_judged_before_they_lack)

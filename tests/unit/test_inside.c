@@ -73,7 +73,7 @@ static const char *found(void)
 
         make_names();
         bool has = inside_names_find(&names, &candidate);
-        ck_assert(has == (candidate.owner != NULL));
+        ck_assert(has == !!candidate.owner);
         if (!has) {
                 ck_assert_int_eq(candidate.pid, candidate.own_pid);
                 return "none";
@@ -143,7 +143,7 @@ TEST(a_unique_name_goes_before_all_others)
         add_process(thief, 1001, 7, "u");
         add_process(a, 2001, 7, "box");
         FIND("u", 7, "1:2001 unique");
-        /* Even if the owner's process cannot be told. */
+        /* Even if it is not known which process of the owner it is. */
         add_process(a, 2002, 7, "box");
         FIND("u", 7, "none");
 }

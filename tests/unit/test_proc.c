@@ -724,4 +724,75 @@ TEST_LOOP(reads_back_only_what_the_process_itself_could, ELEMENTSOF(outputs))
         rmdir(output_folder);
 }
 
+static void enter_uts_namespace(void)
+{
+        if (unshare(CLONE_NEWUTS) < 0 || sethostname("box", 3) < 0)
+                _exit(1);
+}
+
+TEST(reads_the_host_name_of_another_namespace_and_returns)
+{
+        char ours[PROC_HOST_NAME_MAX], its[PROC_HOST_NAME_MAX], after[PROC_HOST_NAME_MAX];
+        _cleanup_proc_ struct proc *own = NULL, *other = NULL;
+
+        ck_assert_int_eq(gethostname(ours, sizeof(ours)), 0);
+        ck_assert_int_eq(proc_open(getpid(), &own), 0);
+        ck_assert_int_eq(proc_host_name(own, its), 0);
+        ck_assert_str_eq(its, ours);
+        if (geteuid() != 0) {
+                fprintf(stderr, "not root: no UTS namespace\n");
+                return;
+        }
+        pid_t pid = spawn(enter_uts_namespace);
+        ck_assert_int_eq(proc_open(pid, &other), 0);
+        ck_assert_int_eq(proc_host_name(other, its), 0);
+        ck_assert_str_eq(its, "box");
+        ck_assert_int_eq(gethostname(after, sizeof(after)), 0);
+        ck_assert_str_eq(after, ours);
+        end(pid);
+        ck_assert_int_lt(proc_host_name(other, its), 0);
+}
+
+/* The child does not run prepare() in its own PID namespace: a child of it does. */
+static void enter_pid_namespace(void)
+{
+        if (unshare(CLONE_NEWPID) < 0)
+                _exit(1);
+        pid_t pid = fork();
+        if (pid < 0)
+                _exit(1);
+        if (pid == 0) {
+                prctl(PR_SET_PDEATHSIG, SIGKILL);
+                for (;;)
+                        pause();
+        }
+}
+
+static int take_last(pid_t pid, void *userdata)
+{
+        *(pid_t *)userdata = pid;
+        return 0;
+}
+
+TEST(reads_the_pid_in_the_processs_own_namespace)
+{
+        _cleanup_proc_ struct proc *own = NULL, *other = NULL;
+        pid_t pid, below = 0;
+
+        ck_assert_int_eq(proc_open(getpid(), &own), 0);
+        ck_assert_int_eq(proc_own_pid(own, &pid), 0);
+        ck_assert_int_eq(pid, getpid());
+        if (geteuid() != 0) {
+                fprintf(stderr, "not root: no PID namespace\n");
+                return;
+        }
+        pid_t parent = spawn(enter_pid_namespace);
+        ck_assert_int_eq(proc_tree_each(parent, take_last, &below), 0);
+        ck_assert_int_ne(below, parent);
+        ck_assert_int_eq(proc_open(below, &other), 0);
+        ck_assert_int_eq(proc_own_pid(other, &pid), 0);
+        ck_assert_int_eq(pid, 1);
+        end(parent);
+}
+
 TEST_MAIN("proc")

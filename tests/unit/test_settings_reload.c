@@ -169,6 +169,30 @@ TEST(preloading_is_for_those_that_can)
         ck_assert(!defaults->fleets[0]->preload && !defaults->fleets[0]->preload_compact);
 }
 
+TEST(namespaces_are_for_heartbeats_on_a_server_and_exclude_templates)
+{
+        static const char *const texts[] = {
+                "[fleet:a]\ncommand=run\nframework=plain\nnamespaced=yes\n",
+                "[fleet:a]\ncommand=run\nframework=native\nheartbeat=file\nnamespaced=yes\n",
+                "[fleet:a]\ncommand=run\nnamespaced=yes\npreload=yes\n",
+                "[fleet]\nnamespaced=yes\n[fleet:a]\ncommand=run\npreload=yes\n",
+        };
+
+        golden_begin();
+        for (size_t i = 0; i < ELEMENTSOF(texts); i++)
+                add_refused_settings(&root_surroundings, texts[i], texts[i]);
+        golden_end("settings-errors", "namespaced");
+        _cleanup_settings_ struct settings *inherited =
+                read_good("[fleet]\nnamespaced=yes\n[fleet:a]\ncommand=run\nframework=plain\n"
+                          "[fleet:b]\ncommand=run\n[fleet:c]\ncommand=run\nframework=rq\n"
+                          "[fleet:d]\ncommand=run\nnamespaced=no\n"
+                          "[fleet:e]\ncommand=run\nframework=native\nheartbeat=redis\n");
+        ck_assert(!inherited->fleets[0]->namespaced && inherited->fleets[1]->namespaced);
+        ck_assert(inherited->fleets[2]->namespaced && !inherited->fleets[3]->namespaced);
+        ck_assert(inherited->fleets[4]->namespaced);
+        ck_assert_uint_ne(inherited->fleets[1]->launch_hash, inherited->fleets[3]->launch_hash);
+}
+
 TEST(takes_yes_and_no_alone)
 {
         static const char text[] = "[fleet:a]\ncommand=run\npreload=true\npreload_compact=1\n";

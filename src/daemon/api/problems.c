@@ -34,14 +34,17 @@ static const char *socket_option(const struct world *world)
         return !socket || strcmp(socket, SOCKET_PATH_SYSTEM) == 0 ? NULL : socket;
 }
 
-/* Returns the traits of a fleet whose host name variable is set in our environment, which workers inherit; or
- * NULL. */
-static const struct traits *renamed(const struct settings *settings)
+/* Returns a fleet whose host name variable is set in our environment, which workers inherit: rather one whose
+ * heartbeats cannot be matched because of it; or NULL. */
+static const struct fleet_settings *renamed(const struct settings *settings)
 {
+        const struct fleet_settings *found = NULL;
+
         FOREACH_POINTER(fleet, settings->fleets, settings->n_fleets)
-                if (fleet->traits->host_variable && getenv(fleet->traits->host_variable))
-                        return fleet->traits;
-        return NULL;
+                if (fleet->traits->host_variable && getenv(fleet->traits->host_variable) &&
+                    (!found || !fleet->namespaced))
+                        found = fleet;
+        return found;
 }
 
 static size_t collect_redis(const struct links *links, struct problem_redis list[static PROBLEM_REDIS_MAX])

@@ -6,26 +6,10 @@
 #include "io/proc.h"
 #include "model/fleet.h"
 #include "privileged/proc_inspect.h"
+#include <stdio.h>
 #include <string.h>
 
 static_assert(PROC_HOST_NAME_MAX == INSIDE_HOST_MAX, "the same name");
-
-const char *inside_unique_host(struct links *links, const struct fleet_settings *fleet, unsigned index,
-                               usec_t started_at, char text[static UNIQUE_HOST_MAX])
-{
-        const struct unique_host unique = {
-                .boot_id = links->boot_id,
-                .instance = links->instance,
-                .fleet = fleet->name,
-                .index = index,
-                .started_at = started_at,
-        };
-
-        text[0] = '\0';
-        return fleet->namespaced && fleet->traits->host_variable
-                       ? unique_host(&unique, links_host_name(links), text)
-                       : text;
-}
 
 /* Returns 0 to continue, or 1 once the list is full. */
 static int add_process(pid_t pid, void *userdata)
@@ -62,7 +46,8 @@ static bool is_same_unique(const char *value, const char *unique)
 }
 
 /* Reads the value of the variable for the host name in the environment with which the worker was started. */
-static int read_variable(const struct link *link, const struct worker *worker, struct inside *inside)
+static int read_variable(struct proc_facts *facts, const struct worker *worker, uid_t user,
+                         struct inside *inside)
 {
         const char *name = worker->fleet->settings->traits->host_variable;
         _cleanup_proc_ struct proc *proc = NULL;
@@ -74,28 +59,25 @@ static int read_variable(const struct link *link, const struct worker *worker, s
         int r = text ? proc_find(worker->process.pid, worker->process.start, &proc) : -ENOMEM;
         if (r < 0 || !proc)
                 return r < 0 ? r : -ESRCH;
-        ssize_t n = proc_facts_environment(link->links->proc_facts, proc, link->links->user_of(worker), text,
-                                           ENV_MARKERS_MAX_BYTES, &length);
+        ssize_t n = proc_facts_environment(facts, proc, user, text, ENV_MARKERS_MAX_BYTES, &length);
         if (n < 0)
                 return (int)n;
         const char *value = environment_find(text, length, name);
         if (!value)
                 return 0;
-        if (is_same_unique(value, inside->unique) && strlen(value) < sizeof(inside->unique))
-                strcpy(inside->unique, value);
+        if (is_same_unique(value, inside->unique))
+                snprintf(inside->unique, sizeof(inside->unique), "%s", value);
         else if (strlen(value) < sizeof(inside->variable))
-                strcpy(inside->variable, value);
+                snprintf(inside->variable, sizeof(inside->variable), "%s", value);
         return 0;
 }
 
-int inside_read(const struct worker *worker, struct inside *ret, void *userdata)
+int inside_read(struct proc_facts *facts, const struct worker *worker, uid_t user, const char *unique,
+                struct inside *ret)
 {
-        const struct link *link = userdata;
-
         *ret = (struct inside){.complete = true};
-        inside_unique_host(link->links, worker->fleet->settings, worker->index, worker->spawned_at,
-                           ret->unique);
-        int r = read_variable(link, worker, ret);
+        snprintf(ret->unique, sizeof(ret->unique), "%s", unique);
+        int r = read_variable(facts, worker, user, ret);
         if (r >= 0)
                 r = proc_tree_each(worker->process.pid, add_process, ret);
         return r < 0 ? r : 0;

@@ -2,12 +2,13 @@
 /* Reads the processes of a worker in namespaces of its own. */
 #pragma once
 
-#include "daemon/runtime/links.h"
+#include "daemon/runtime/proc_facts.h"
 #include "frameworks/inside.h"
 
-/* See struct heartbeats_ops. userdata: the struct link. */
-int inside_read(const struct worker *worker, struct inside *ret, void *userdata);
+struct worker;
 
-/* Writes the host name that a worker of this fleet gets; "": it gets none. Returns text. */
-const char *inside_unique_host(struct links *links, const struct fleet_settings *fleet, unsigned index,
-                               usec_t started_at, char text[static UNIQUE_HOST_MAX]);
+/* Reads what struct inside contains. unique: the host name that this start of the worker was given; "": none.
+ * facts and user are those of proc_facts_environment(), which returns -EINPROGRESS and -ETIMEDOUT. Returns 0
+ * or -errno; -ESRCH: the worker has exited. */
+int inside_read(struct proc_facts *facts, const struct worker *worker, uid_t user, const char *unique,
+                struct inside *ret);

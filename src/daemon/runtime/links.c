@@ -96,11 +96,37 @@ const char *links_host_name(struct links *links)
         return links->host_name;
 }
 
+const char *links_unique_host(struct links *links, const struct fleet_settings *fleet, unsigned index,
+                              usec_t started_at, char text[static UNIQUE_HOST_MAX])
+{
+        const struct unique_host unique = {
+                .boot_id = links->boot_id,
+                .instance = links->instance,
+                .fleet = fleet->name,
+                .index = index,
+                .started_at = started_at,
+        };
+
+        text[0] = '\0';
+        return fleet->namespaced && fleet->traits->host_variable
+                       ? unique_host(&unique, links_host_name(links), text)
+                       : text;
+}
+
 static const char *host_name(void *userdata)
 {
         const struct link *link = userdata;
 
         return links_host_name(link->links);
+}
+
+static int read_inside(const struct worker *worker, struct inside *ret, void *userdata)
+{
+        const struct link *link = userdata;
+        char unique[UNIQUE_HOST_MAX];
+
+        links_unique_host(link->links, worker->fleet->settings, worker->index, worker->spawned_at, unique);
+        return inside_read(link->links->proc_facts, worker, link->links->user_of(worker), unique, ret);
 }
 
 static int is_descendant(pid_t pid, const struct worker *worker, void *userdata _unused_)
@@ -305,7 +331,7 @@ static int make_link(struct links *links, const struct fleet_settings *fleet)
         static const struct heartbeats_ops ops = {
                 .host_name = host_name,
                 .is_descendant = is_descendant,
-                .read_inside = inside_read,
+                .read_inside = read_inside,
                 .has_booted = has_booted,
                 .has_start = has_start,
                 .is_born = is_born,

@@ -8,6 +8,7 @@
 #include "frameworks/heartbeats.h"
 #include "io/reader.h"
 #include "model/queues.h"
+#include "model/unique_host.h"
 #include "settings/database_url.h"
 
 struct fleet;
@@ -73,5 +74,8 @@ void links_join(struct links *links);
 /* Returns the host name of this machine as the workers see it, valid until the next call. Adds an event when
  * the name has changed. */
 const char *links_host_name(struct links *links);
+/* Writes the host name that a worker of this fleet is given for its heartbeats; "": none. Returns text. */
+const char *links_unique_host(struct links *links, const struct fleet_settings *fleet, unsigned index,
+                              usec_t started_at, char text[static UNIQUE_HOST_MAX]);
 /* Frees all links. Call when no worker process is attached any more. */
 void links_end(struct links *links);

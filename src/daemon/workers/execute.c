@@ -2,7 +2,6 @@
 /* Executes the actions of the plan, and observes their results. */
 #include "daemon/workers/execute.h"
 #include "base/fd.h"
-#include "daemon/runtime/inside_read.h"
 #include "daemon/runtime/start_record.h"
 #include "daemon/workers/attach.h"
 #include "daemon/workers/delivery.h"
@@ -47,7 +46,7 @@ static void start(struct runtime *runtime, const struct action *action, usec_t n
                 start_record_begin(runtime, fleet, action->index, fleet->generation, action->reason, now);
         char name[UNIQUE_HOST_MAX];
         struct launch_request request = {
-                .unique_host = inside_unique_host(&runtime->links, fleet->settings, action->index, now, name),
+                .unique_host = links_unique_host(&runtime->links, fleet->settings, action->index, now, name),
                 .fleet = fleet->settings,
                 .index = action->index,
                 .generation = fleet->generation,
