@@ -24,7 +24,6 @@ start_remote() { # LINE...
 sidekiqs() { pgrep -P "$(pgrep -f "container_daemon.py daemon $folder/daemon.sock" | head -1)"; }
 fleet_is() { sqmgrctl status --json | jq -e ".fleets[0] | $1"; }
 attributed() { [ "$(sqmgrctl jobs --json | jq '.jobs | length')" = "$1" ]; }
-gone_all() { for pid in $*; do not kill -0 "$pid" 2>/dev/null || return 1; done; }
 
 @test "remote: a restart quiets, drains and stops workers out of reach; sqmgr is killed meanwhile" {
         start_remote
@@ -42,7 +41,7 @@ gone_all() { for pid in $*; do not kill -0 "$pid" 2>/dev/null || return 1; done;
         start_sqmgr
         wait_until 30 fleet_is '.active == 2 and all(.workers[]; .remote)'
         touch hold
-        wait_until 90 gone_all "$before"
+        wait_until 90 gone "$before"
         [ "$(jobs_done)" = 2 ]
         [ "$(jobs_run_twice)" = 0 ]
         fleet_is '.crash.count == 0'
@@ -87,14 +86,14 @@ gone_all() { for pid in $*; do not kill -0 "$pid" 2>/dev/null || return 1; done;
 
         kill -TERM "$sqmgr_pid"
         wait_until 90 gone "$sqmgr_pid"
-        wait_until 30 gone_all "$(sidekiqs)" "$before"
+        wait_until 30 gone "$(sidekiqs)" "$before"
 
         start_sqmgr
         wait_until 60 fleet_is '.active == 2 and all(.workers[]; .remote)'
         before=$(sidekiqs)
         redis shutdown nosave || true
         wait_until 30 redis_state_is down
-        run -0 sqmgrctl stop --force
-        wait_until 60 gone_all "$before"
+        run -0 sqmgrctl stop default --force
+        wait_until 60 gone "$before"
         event_count_is killed 0
 }

@@ -605,6 +605,13 @@ TEST(an_adopted_worker_is_judged_by_what_it_does_now)
         ck_assert(worker_fresh(worker, t.now));
 }
 
+TEST(a_worker_out_of_reach_is_so_for_the_next_sqmgr)
+{
+        observe_remote(test_spawn_ready(&t));
+        pack();
+        ck_assert(unpack(BOOT, t.now)->workers[0].worker.process.remote);
+}
+
 TEST(what_is_left_with_a_job_has_it_still)
 {
         struct worker *worker = test_spawn_ready(&t);
