@@ -15,7 +15,8 @@ static void add_queues(const struct fleet *fleet, struct demand *demand)
 {
         const struct queues *queues = autoscale_of(fleet)->queues;
 
-        demand->waiting_known = demand->latency_known = !!queues;
+        /* Before a worker has named its queues, the list is empty. */
+        demand->waiting_known = demand->latency_known = queues && autoscale_of(fleet)->served;
         for (size_t i = 0; queues && i < queues->n; i++) {
                 const struct queue *queue = &queues->list[i];
 

@@ -110,18 +110,26 @@ static bool names_have(const void *names, const char *host, size_t len, pid_t ow
         return inside_names_have(names, host, len, own_pid);
 }
 
-/* Returns the number of processes read. Without its processes, a worker has no name. */
+/* Returns the number of processes read. While its environment is being read, a worker keeps the names of its
+ * earlier processes. Without processes it has no name. */
 static size_t read_inside(struct server_slot *slot, usec_t now)
 {
         struct server_heartbeats *heartbeats = heartbeats_of(slot);
-        struct inside *inside = slot->inside ?: calloc(1, sizeof(*inside));
+        _cleanup_free_ struct inside *inside = calloc(1, sizeof(*inside));
 
         slot->inside_read_at = now;
-        slot->inside = inside;
-        if (inside &&
-            heartbeats->base.ops->read_inside(slot->base.worker, inside, heartbeats->base.userdata) < 0)
-                *inside = (struct inside){0};
-        return inside ? inside->n : 0;
+        if (!inside ||
+            heartbeats->base.ops->read_inside(slot->base.worker, inside, heartbeats->base.userdata) < 0) {
+                if (slot->inside)
+                        slot->inside->complete = false;
+                return 0;
+        }
+        /* Names point to the one that is there. */
+        if (slot->inside)
+                *slot->inside = *inside;
+        else
+                slot->inside = TAKE_PTR(inside);
+        return slot->inside->n;
 }
 
 static bool is_namespaced(const struct server_slot *slot)
@@ -184,6 +192,9 @@ int server_heartbeats_read_inside(struct server_heartbeats *heartbeats,
                 any = true;
                 processes += read_inside(slot, now);
         }
+        /* A scan of this host alone would forget what is known of identities with other names. */
+        for (struct server_slot *slot = heartbeats->slots; slot && !any; slot = slot->next)
+                any = is_namespaced(slot) && seeks(slot, now);
         int r = make_names(heartbeats, seeks, now);
         heartbeats->match.names = &heartbeats->names;
         /* While no worker in namespaces of its own needs it, scans read this host only. */

@@ -1,31 +1,33 @@
 # SPDX-License-Identifier: MIT
-# Workers in PID and UTS namespaces and in containers, all of which have the host name `twin`. FOLDER/worker is the
-# command of the fleet: it starts a Sidekiq there.
+# Workers in PID and UTS namespaces and in containers. FOLDER/worker is the command of the fleet: it starts a Sidekiq
+# there.
 # shellcheck shell=bash disable=SC2034,SC2154
 
 app=$e2e/namespaces-app.rb
 logs='sqmgr.log workers.log engine.log'
 
-# Writes FOLDER/worker. `without_dyno` is set for a worker that is matched without DYNO.
+# Writes FOLDER/worker. `without_dyno` is set for a worker that is matched without DYNO. The guard would not find a
+# process whose folder is in another mount namespace, so `launch` records it.
 write_worker() { # WORDS...: before the command of Sidekiq, for /bin/sh
         cat >"$folder/worker" <<END
 #!/bin/sh
 export RAN_BY=\$SQMGR_WORKER
-exec $* ${without_dyno:+env -u DYNO }$(sidekiq_command 2)
+exec $top/contrib/demo/launch $folder $* ${without_dyno:+env -u DYNO }$(sidekiq_command 2)
 END
         chmod 755 "$folder/worker"
 }
 
-# Sets `holders` to two processes, each of which is the first of a PID namespace with that host name.
-make_namespaces() {
+# Sets `holders` to processes each of which is the first of a PID namespace with such a host name.
+make_namespaces() { # HOST-NAME...
         unshare --pid --fork --uts --mount-proc true 2>/dev/null || skip 'this machine lets nobody have a PID namespace'
-        local one
+        local name
         holders=
-        for one in 1 2; do
+        for name; do
                 # The shell reaps orphans.
                 launch holder unshare --pid --fork --kill-child --uts --mount-proc \
-                        sh -c "hostname twin && touch '$folder/made.$one' && while :; do sleep 1000; done"
-                wait_until 10 test -e "$folder/made.$one"
+                        sh -c "hostname '$name' && touch '$folder/made' && while :; do sleep 1000; done"
+                wait_until 10 test -e made
+                rm made
                 holders="$holders $(pgrep -P "$!")"
         done
 }
@@ -52,28 +54,29 @@ END
                         tar c . | ../podman import - base
         ) >engine.log 2>&1
 }
-# Prints arguments of podman that run a container with the files of this machine.
-container_words() {
-        local path
-        echo "run --rm --pull never --cgroups disabled --network host --uts private --hostname twin"
-        echo "--ulimit nofile=1024:1024 --ulimit nproc=1000:1000 --workdir $folder"
-        for path in /usr /etc /var/lib "$top"; do
-                echo "--volume $path:$path:ro"
-        done
-        echo "--volume $folder:$folder --env RAN_BY --env REDIS_URL ${without_dyno:---env DYNO} base"
+# Prints options of `podman run`, each on a line, for a container with the files of this machine.
+container_options() {
+        printf '%s\n' --cgroups=disabled --network=host --uts=private --hostname=twin --ulimit=nofile=1024:1024 \
+                --ulimit=nproc=1000:1000 "--workdir=$folder" --env=RAN_BY --env=REDIS_URL "--volume=$folder:$folder"
+        printf -- '--volume=%s:ro\n' /usr:/usr /etc:/etc /var/lib:/var/lib "$top:$top"
 }
 needs_containers() {
         write_podman
         # shellcheck disable=SC2046
-        "$folder/podman" $(container_words) true >>engine.log 2>&1 ||
+        "$folder/podman" run --rm --pull=never $(container_options) base true >>engine.log 2>&1 ||
                 skip "no container can be run here: $(tail -n 1 engine.log)"
 }
-# Starts the service whose processes containers then are, as those of Docker are its daemon's: no descendants of the
-# worker that sqmgr started. FOLDER/remote is its client.
+# Starts a service that runs containers, as the daemon of Docker does: their processes are no descendants of the client.
+# FOLDER/remote is the client.
 start_engine() {
         launch engine "$folder/podman" system service --time=0 "unix://$folder/podman.sock"
         wait_until 20 test -S "$folder/podman.sock"
-        printf '#!/bin/sh\nexec podman --remote --url unix://%s "$@"\n' "$folder/podman.sock" >"$folder/remote"
+        # There is no registry.
+        cat >"$folder/remote" <<END
+#!/bin/sh
+[ "\$1" != pull ] || set -- tag base "\$2"
+exec podman --remote --url unix://$folder/podman.sock "\$@"
+END
         chmod 755 "$folder/remote"
 }
 
@@ -93,8 +96,7 @@ END
         wait_until 60 ready "$1"
 }
 
-# Prints the PID namespace and the pid there of a process, as jobs record them. Those of a container are found by its
-# name in FOLDER/cid.
+# Prints the PID namespace and the pid there of a process, as jobs record them.
 place_of() { # PID
         echo "$(readlink "/proc/$1/ns/pid") $(awk '/^NSpid:/ { print $NF }' "/proc/$1/status")"
 }
@@ -119,7 +121,9 @@ stop_feeding() {
         rm go
         wait_until 20 gone "$feeder"
 }
-# True if each job of the stream was done, once.
+# True if each job of the stream is done, once.
 stream_is_done() {
-        [ "$(redis --raw hmget ledger:done $(grep -x '[0-9a-f]*' feed.log) | sort | uniq -c | awk '{ print $1, $2 }')" = "$(grep -cx '[0-9a-f]*' feed.log) 1" ]
+        local jids
+        mapfile -t jids < <(grep -x '[0-9a-f]*' feed.log)
+        [ "$(redis hmget ledger:done "${jids[@]}" | grep -cx 1)" = "${#jids[@]}" ]
 }

@@ -6,14 +6,6 @@
 load helpers
 load namespaces
 
-# Records the process that sends heartbeats, and the main process, whose folder is not the test's.
-record_workers() {
-        local pid
-        for pid in $(worker_pids); do
-                record "$pid" "$(awk '/^PPid:/ { print $2 }' "/proc/$pid/status")"
-        done
-}
-
 # Prints the processes of Sidekiq in both namespaces, as sqmgr prints pids.
 sidekiqs() {
         local holder
@@ -24,7 +16,7 @@ sidekiqs() {
 same_as_sidekiqs() { [ "$(worker_pids)" = "$(sidekiqs)" ]; }
 
 @test "8 Sidekiqs in two namespaces: a stream of jobs through quiet, memory, a restart, kill -9 of a worker and of sqmgr" {
-        make_namespaces
+        make_namespaces twin twin
         write_sharing_worker
         fleet_lines='memory_threshold = 200M
 restart_surge = 4' start_placed 8
@@ -54,7 +46,6 @@ restart_surge = 4' start_placed 8
         gone "$before"
         same_as_sidekiqs
 
-        record_workers
         before=$(worker_pids)
         kill_sqmgr
         wait_until 10 has_done $(($(jobs_done) + 20))
@@ -72,11 +63,45 @@ restart_surge = 4' start_placed 8
         kill -KILL "$killed"
         wait_until 30 fleet_is '.active == 8 and all(.workers[]; .pid != '"$killed"')'
         wait_until 60 attributed 16
-        record_workers
         touch hold
         wait_until 30 fleet_is 'all(.workers[]; .busy == 0)'
         stream_is_done
         [ "$(redis hvals ledger:done | sort | uniq -c | awk '{ print $2 }')" = 1 ]
         [ "$(jobs_started)" = "$(jobs_done)" ]
         [ "$(redis hvals ledger:started | grep -c 2)" = 2 ]
+}
+
+# Two workers are matched, restarted under a stream of jobs, and adopted.
+passes_through() {
+        start_placed 2
+        fleet_is 'all(.workers[]; .evidence == "redis")'
+        enqueue 4 Hold "$folder/hold"
+        wait_until 20 attributed 4
+        before=$(worker_pids)
+        kill_sqmgr
+        start_sqmgr
+        wait_until 30 ready 2
+        [ "$(worker_pids)" = "$before" ]
+        sqmgrctl restart
+        wait_until 60 fleet_is '.rollout.state == "done" and .active == 2'
+        alive "$before"
+        touch hold
+        wait_until 60 gone "$before"
+        wait_until 20 fleet_is '(.workers | length) == 2'
+        [ "$(jobs_done)" = 4 ]
+        [ "$(jobs_run_twice)" = 0 ]
+        fleet_is '.crash.count == 0'
+}
+
+@test "bubblewrap: workers with one host name and one pid, each in namespaces of its own" {
+        bwrap --dev-bind / / --unshare-pid --unshare-uts --hostname twin true 2>/dev/null ||
+                skip 'this machine lets nobody have a PID namespace'
+        write_worker "bwrap --dev-bind / / --proc /proc --unshare-pid --unshare-uts --hostname twin"
+        passes_through
+}
+
+@test "without DYNO: the pid in the namespace and the host name there name a worker" {
+        make_namespaces one two
+        without_dyno=yes write_sharing_worker
+        passes_through
 }

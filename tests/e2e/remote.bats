@@ -71,3 +71,30 @@ gone_all() { for pid in $*; do not kill -0 "$pid" 2>/dev/null || return 1; done;
         event_count_is job-rescued 0
         fleet_is '.active == 2'
 }
+
+@test "remote: stop --force with and without Redis, and the end of sqmgr" {
+        start_remote
+        before=$(sidekiqs)
+        enqueue 2 Hold "$folder/hold"
+        wait_until 30 attributed 2
+        run -0 sqmgrctl stop default/1 --force
+        # The job that it ran is put back by Sidekiq itself, after its timeout.
+        wait_until 90 event_count_is gone 1
+        wait_until 60 fleet_is '.active == 2 and all(.workers[]; .remote)'
+        wait_until 60 attributed 2
+        touch hold
+        wait_until 30 has_done 2
+
+        kill -TERM "$sqmgr_pid"
+        wait_until 90 gone "$sqmgr_pid"
+        wait_until 30 gone_all "$(sidekiqs)" "$before"
+
+        start_sqmgr
+        wait_until 60 fleet_is '.active == 2 and all(.workers[]; .remote)'
+        before=$(sidekiqs)
+        redis shutdown nosave || true
+        wait_until 30 redis_state_is down
+        run -0 sqmgrctl stop --force
+        wait_until 60 gone_all "$before"
+        event_count_is killed 0
+}

@@ -717,6 +717,9 @@ static void fall_asleep(void)
         for (unsigned i = 0; i < 600 && fleet_current_count(t.fleet) > 0; i++)
                 poll_for(1, 0, 0);
         ck_assert(fleet_sleeps(t.fleet));
+        for (unsigned i = 0; i < 60 && t.fleet->n_workers > 0; i++)
+                poll_for(1, 0, 0);
+        ck_assert_uint_eq(t.fleet->n_workers, 0);
 }
 
 TEST(a_sleeping_fleet_serves_and_keeps_its_template_unless_it_is_stopped)

@@ -177,6 +177,10 @@ TEST(a_fleet_without_workers_needs_one_for_the_first_job)
         ck_assert_double_ge(derive().needed_threads, 1);
         (void)look(NULL, 0);
         ck_assert(!derive().needed_known);
+        /* No worker has ever named the queues. */
+        autoscale_serves(t.fleet, NULL);
+        (void)look(calloc(1, sizeof(struct queues)), 0);
+        ck_assert(!derive().needed_known && !derive().waiting_known && !derive().backlog_known);
 }
 
 static void advise(void)
@@ -307,6 +311,10 @@ TEST(an_advice_takes_no_part_from_a_host_that_follows)
         ck_assert(exchanged(text).advises && exchanged(text).weight == 8);
         ck_assert_uint_eq(hosts_beside(false), 2);
         ck_assert_uint_eq(hosts_beside(true), 2);
+        /* Together they report the need once: an outer scaler adds the figures of all. */
+        const double need = autoscale_of(t.fleet)->verdict.backlog;
+        ck_assert_double_gt(need, 5);
+        ck_assert_double_eq_tol(2 * derive().needed_threads, need, 0.001);
 }
 
 TEST(a_reply_that_lacks_figures_has_nulls)
