@@ -511,6 +511,12 @@ static void check_namespaced(const struct settings_draft *draft, const struct dr
                 refuse_fleet(draft, fleet, "namespaced", "%s",
                              "namespaced = yes excludes preload = yes: a template in namespaces of its own "
                              "cannot fork workers for sqmgr; remove one of the lines");
+        if (s->namespaced && !s->traits->host_variable && !draft->surroundings.is_root)
+                settings_errors_add(draft->warnings, fleet_line(fleet, "namespaced"),
+                                    "fleet '%s': namespaced = yes: sqmgr reads the host names of UTS "
+                                    "namespaces only as root; workers of %s must keep the host name of this "
+                                    "machine",
+                                    s->name, s->traits->title);
 }
 
 static void check_pairs(const struct settings_draft *draft, const struct draft_fleet *fleet)

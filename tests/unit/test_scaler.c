@@ -245,7 +245,7 @@ TEST(hosts_of_a_group_share_and_their_processes_count_once)
         static const char own[] = "1 4 0 0 6\0default\0low\0";
 
         web_start(SCALES GROUP);
-        put_process("there", 7, 12, "default");
+        put_process("there:mail.0.0123456789abc", 7, 12, "default"); /* in namespaces of its own */
         put_process("there", 8, 5, "low");
         put_process("mute", 9, 7, "default");
         put_process(runtime.links.host_name, 4, 8, "default");

@@ -193,6 +193,27 @@ TEST(namespaces_are_for_heartbeats_on_a_server_and_exclude_templates)
         ck_assert_uint_ne(inherited->fleets[1]->launch_hash, inherited->fleets[3]->launch_hash);
 }
 
+/* Without a variable for the host name, namespaces are matched by host names that only root can read. */
+TEST(who_is_not_root_is_warned_of_namespaces_without_a_unique_name)
+{
+        static const char text[] =
+                "[sqmgr]\nsocket=/s\n[fleet:a]\ncommand=run\nframework=rq\nnamespaced=yes\n"
+                "[fleet:b]\ncommand=run\nnamespaced=yes\n";
+        struct settings_surroundings surroundings = root_surroundings;
+
+        golden_begin();
+        for (int root = 0; root < 2; root++) {
+                _cleanup_free_ char *errors = NULL, *warnings = NULL;
+
+                surroundings.is_root = root;
+                _cleanup_settings_ struct settings *settings =
+                        read_settings_warned(&surroundings, text, &errors, &warnings);
+                ck_assert_msg(settings, "%s", errors);
+                golden_add(root ? "root" : "other", warnings);
+        }
+        golden_end("settings-errors", "namespaced, warnings");
+}
+
 TEST(takes_yes_and_no_alone)
 {
         static const char text[] = "[fleet:a]\ncommand=run\npreload=true\npreload_compact=1\n";
