@@ -25,8 +25,7 @@ struct state_fleet;
 #define CLONES_MAX    256
 /* A worker that has waited for a job for this long hardly takes one at the very moment of a signal. */
 #define IDLE_CHECK_USEC (3 * USEC_PER_SEC)
-/* For this time after a backward step of the wall clock, an old answer may count as new: an answer is at most
- * as late, and is stale_usec old. */
+/* After a backward step of the wall clock, an answer this late, and stale_usec old, may count as new. */
 #define STEPPED_USEC (150 * USEC_PER_SEC)
 /* Pids from here on belong to processes that are not ours. */
 #define STRANGERS_PID 100000000
