@@ -8,25 +8,27 @@
 static int compare_names(const void *a, const void *b)
 {
         const struct inside_name *left = a, *right = b;
+        int r = strcmp(left->name, right->name);
 
-        return strcmp(left->name, right->name);
+        return r != 0 ? r : (left->own_pid > right->own_pid) - (left->own_pid < right->own_pid);
 }
 
-/* A name that several processes of a worker have is added once for each: owners are few. */
+/* A name that several processes of a worker have with one pid is added once for each: owners are few. */
 static size_t count_names(const struct inside_owner *owners, size_t n)
 {
         size_t names = 0;
 
         for (size_t i = 0; i < n; i++)
-                names += 2 + owners[i].inside->n;
+                names += 1 + 2 * owners[i].inside->n;
         return names;
 }
 
-static void add_name(struct inside_names *names, const char *name, const struct inside_owner *owner,
-                     bool unique)
+static void add_name(struct inside_names *names, const char *name, pid_t own_pid,
+                     const struct inside_owner *owner)
 {
         if (name[0] != '\0')
-                names->list[names->n++] = (struct inside_name){name, owner, unique};
+                names->list[names->n++] =
+                        (struct inside_name){.name = name, .own_pid = own_pid, .owner = owner};
 }
 
 int inside_names_make(struct inside_owner *owners, size_t n, struct inside_names *ret)
@@ -42,11 +44,11 @@ int inside_names_make(struct inside_owner *owners, size_t n, struct inside_names
         for (size_t i = 0; i < n; i++) {
                 const struct inside *inside = owners[i].inside;
 
-                add_name(ret, inside->unique, &owners[i], true);
-                add_name(ret, inside->variable, &owners[i], false);
-                for (size_t k = 0; k < inside->n; k++)
-                        if (k == 0 || strcmp(inside->list[k].host, inside->list[k - 1].host) != 0)
-                                add_name(ret, inside->list[k].host, &owners[i], false);
+                add_name(ret, inside->unique, 0, &owners[i]);
+                for (size_t k = 0; k < inside->n; k++) {
+                        add_name(ret, inside->variable, inside->list[k].own_pid, &owners[i]);
+                        add_name(ret, inside->list[k].host, inside->list[k].own_pid, &owners[i]);
+                }
         }
         qsort(ret->list, ret->n, sizeof(*ret->list), compare_names);
         return 0;
@@ -59,15 +61,25 @@ void inside_names_clear(struct inside_names *names)
         *names = (struct inside_names){0};
 }
 
+/* Compares as compare_names() does. */
+static int compare_name(const struct inside_name *name, const char *host, size_t len, pid_t own_pid)
+{
+        int r = strncmp(name->name, host, len);
+
+        if (r != 0 || name->name[len] != '\0')
+                return r != 0 ? r : 1;
+        return (name->own_pid > own_pid) - (name->own_pid < own_pid);
+}
+
 /* Returns the position of the first name that is not before this one. */
-static size_t first_name(const struct inside_names *names, const char *host, size_t len)
+static size_t first_name(const struct inside_names *names, const char *host, size_t len, pid_t own_pid)
 {
         size_t low = 0, high = names->n;
 
         while (low < high) {
                 size_t middle = low + (high - low) / 2;
 
-                if (strncmp(names->list[middle].name, host, len) < 0)
+                if (compare_name(&names->list[middle], host, len, own_pid) < 0)
                         low = middle + 1;
                 else
                         high = middle;
@@ -75,10 +87,18 @@ static size_t first_name(const struct inside_names *names, const char *host, siz
         return low;
 }
 
-static bool name_is(const struct inside_names *names, size_t at, const char *host, size_t len)
+/* Returns the name at the position if it is this one, or NULL. */
+static const struct inside_name *name_at(const struct inside_names *names, size_t at, const char *host,
+                                         size_t len, pid_t own_pid)
 {
-        return at < names->n && strncmp(names->list[at].name, host, len) == 0 &&
-               names->list[at].name[len] == '\0';
+        return at < names->n && compare_name(&names->list[at], host, len, own_pid) == 0 ? &names->list[at]
+                                                                                        : NULL;
+}
+
+static const struct inside_name *find_name(const struct inside_names *names, const char *host, size_t len,
+                                           pid_t own_pid)
+{
+        return name_at(names, first_name(names, host, len, own_pid), host, len, own_pid);
 }
 
 const struct inside_process *inside_find(const struct inside *inside, pid_t own_pid, const char *host,
@@ -102,30 +122,19 @@ const struct inside_process *inside_find(const struct inside *inside, pid_t own_
         return *ret_several ? NULL : below ?: beside;
 }
 
-/* Finds the process of the name's owner that may send heartbeats under this name. */
-static const struct inside_process *find_named(const struct inside_name *name, pid_t own_pid,
-                                               bool *ret_several)
-{
-        const struct inside *inside = name->owner->inside;
-        bool is_any = name->unique || strcmp(name->name, inside->variable) == 0;
-
-        return inside_find(inside, own_pid, is_any ? NULL : name->name, ret_several);
-}
-
 bool inside_names_have(const struct inside_names *names, const char *host, size_t len, pid_t own_pid)
 {
-        bool several;
-
-        for (size_t at = first_name(names, host, len); name_is(names, at, host, len); at++)
-                if (names->list[at].unique || find_named(&names->list[at], own_pid, &several) || several)
-                        return true;
-        return false;
+        return find_name(names, host, len, 0) || find_name(names, host, len, own_pid);
 }
 
 /* Returns the owner whose known identity this is, or NULL. */
 static const struct inside_owner *find_knower(const struct inside_names *names,
                                               const struct candidate *candidate)
 {
+        /* Most candidates are of no worker in namespaces. */
+        if (!candidate->owner &&
+            !find_name(names, candidate->identity, candidate->host_len, candidate->own_pid))
+                return NULL;
         for (size_t i = 0; i < names->n_owners; i++) {
                 const char *identity = *names->owners[i].identity;
 
@@ -153,58 +162,53 @@ static void own(struct candidate *candidate, const struct inside_owner *owner,
 }
 
 /* Finds the only worker that seeks its identity and has this name with this pid. */
-static const struct inside_owner *find_claimant(const struct inside_names *names, size_t at,
+static const struct inside_owner *find_claimant(const struct inside_names *names,
                                                 const struct candidate *candidate,
                                                 const struct inside_process **ret)
 {
+        const char *host = candidate->identity;
+        size_t len = candidate->host_len, at = first_name(names, host, len, candidate->own_pid);
         const struct inside_owner *claimant = NULL;
-        bool several = false;
 
-        for (; name_is(names, at, candidate->identity, candidate->host_len); at++) {
-                const struct inside_name *name = &names->list[at];
+        for (const struct inside_name *name; (name = name_at(names, at, host, len, candidate->own_pid));
+             at++) {
+                bool several, is_any = strcmp(name->name, name->owner->inside->variable) == 0;
 
                 if (!name->owner->seeks || claimant == name->owner)
                         continue;
-                const struct inside_process *process = find_named(name, candidate->own_pid, &several);
-                if (several || (process && claimant))
+                const struct inside_process *process = inside_find(name->owner->inside, candidate->own_pid,
+                                                                   is_any ? NULL : name->name, &several);
+                if (!process || claimant)
                         return NULL;
-                if (process) {
-                        claimant = name->owner;
-                        *ret = process;
-                }
+                claimant = name->owner;
+                *ret = process;
         }
         return claimant;
 }
 
-/* Finds the owner by the name that was given to this start of it alone. Returns false if there is no such
- * name. */
-static bool find_unique(const struct inside_names *names, size_t at, const struct candidate *candidate,
-                        const struct inside_owner **ret, const struct inside_process **ret_process)
+/* Finds the owner by the name that was given to this start of it alone. */
+static const struct inside_owner *find_unique(const struct inside_owner *owner,
+                                              const struct candidate *candidate,
+                                              const struct inside_process **ret)
 {
         bool several;
 
-        while (name_is(names, at, candidate->identity, candidate->host_len) && !names->list[at].unique)
-                at++;
-        if (!name_is(names, at, candidate->identity, candidate->host_len))
-                return false;
-        const struct inside_owner *owner = names->list[at].owner;
-        *ret_process = inside_find(owner->inside, candidate->own_pid, NULL, &several);
-        *ret = *ret_process || (!several && is_remote(owner, candidate)) ? owner : NULL;
-        return true;
+        *ret = inside_find(owner->inside, candidate->own_pid, NULL, &several);
+        return *ret || (!several && is_remote(owner, candidate)) ? owner : NULL;
 }
 
 bool inside_names_find(const struct inside_names *names, struct candidate *candidate)
 {
-        size_t at = first_name(names, candidate->identity, candidate->host_len);
-        const struct inside_owner *owner = NULL;
+        const struct inside_name *unique = find_name(names, candidate->identity, candidate->host_len, 0);
+        const struct inside_owner *owner, *knower = unique ? NULL : find_knower(names, candidate);
         const struct inside_process *process = NULL;
 
-        bool unique = find_unique(names, at, candidate, &owner, &process);
-        const struct inside_owner *knower = unique ? NULL : find_knower(names, candidate);
         if (knower && candidate->owner == knower->owner)
                 return true;
-        if (!unique && !knower)
-                owner = find_claimant(names, at, candidate, &process);
+        if (unique)
+                owner = find_unique(unique->owner, candidate, &process);
+        else
+                owner = knower ? NULL : find_claimant(names, candidate, &process);
         if (candidate->owner && (!owner || candidate->owner != owner->owner))
                 match_disown(candidate);
         if (owner)

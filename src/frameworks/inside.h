@@ -48,9 +48,9 @@ struct inside_owner {
 struct inside_names {
         struct inside_name {
                 const char *name;
+                pid_t own_pid; /* of a process with that name; 0: any, for the unique name of the owner */
                 const struct inside_owner *owner;
-                bool unique;
-        } * list; /* sorted by name */
+        } * list; /* sorted by name and pid: many identities in Redis may have the name, few the pid */
         size_t n;
         struct inside_owner *owners;
         size_t n_owners;
