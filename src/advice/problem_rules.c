@@ -100,7 +100,7 @@ static void find_memory_pressure(const struct search *search)
                           pressure_response_text(search->world, text));
 }
 
-/* What a host name that sqmgr has not given means for the heartbeats of the fleet. */
+/* Returns what a host name that sqmgr has not given means for the heartbeats of the fleet. */
 static const char *under_that_name(const struct fleet_settings *settings)
 {
         return settings->namespaced ? "have that name instead of a unique one"

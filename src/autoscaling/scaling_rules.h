@@ -71,7 +71,7 @@ struct scaling_reading {
         unsigned active;      /* active workers of the fleet */
         unsigned draining;    /* workers being stopped because there are too many */
         unsigned concurrency; /* threads of one worker; 0: unknown */
-        bool unserved;        /* which queues the workers serve is not known */
+        bool unserved;        /* the queues that the workers serve are not known */
         bool advise;          /* the count does not follow: wanted is not limited by what has booted */
 };
 
@@ -105,10 +105,10 @@ enum scaling_cause {
         SCALING_LOAD,    /* more, for the load */
         SCALING_WAITING, /* more, for the backlog */
         SCALING_LATE,    /* more, because jobs are late */
-        SCALING_ASLEEP,  /* none, since no job waits */
-        SCALING_LEARN,   /* one, to learn which queues the workers serve */
-        SCALING_WAKE,    /* from none, for jobs that wait */
-        SCALING_DUE,     /* from none, for a job that falls due */
+        SCALING_ASLEEP,  /* no worker, since no job waits */
+        SCALING_LEARN,   /* a worker is to show which queues the fleet serves */
+        SCALING_WAKE,    /* the first worker, for jobs that wait */
+        SCALING_DUE,     /* the first worker, for a job that falls due */
         SCALING_FEWER,   /* the count less one has sufficed for down_after */
         SCALING_LIMITS,  /* the count was outside of min and max */
         _SCALING_CAUSE_MAX,

@@ -24,7 +24,7 @@ struct inside_process {
         char host[INSIDE_HOST_MAX]; /* of its own UTS namespace; "": not known */
 };
 
-/* What is known of the processes of one worker. */
+/* The processes of one worker, as far as they are known. */
 struct inside {
         struct inside_process list[INSIDE_PROCESSES_MAX];
         size_t n;
@@ -38,7 +38,7 @@ struct inside {
 struct inside_owner {
         void *owner;
         const struct inside *inside;
-        char *const *identity; /* its known identity; the pointer there is NULL: none */
+        char *const *identity; /* the known identity; the pointer there is NULL: none */
         bool seeks;            /* has no identity, or lost it */
         pid_t main_pid;
         usec_t read_at; /* when `inside` was read */

@@ -213,7 +213,7 @@ void server_heartbeats_find_inside(const struct server_heartbeats *heartbeats, s
                 return;
         }
         candidate->resolved = true;
-        /* Such an identity cannot be older than its worker. */
+        /* An identity with a unique name cannot be older than its worker. */
         if (candidate->unique && candidate->absent_at == 0)
                 candidate->absent_at = slot->base.worker->spawned_at;
 }
@@ -238,7 +238,7 @@ void server_heartbeats_look_again(struct server_heartbeats *heartbeats, usec_t b
                 if (process && process->pid != worker->process.pid)
                         heartbeats->base.ops->on_identity(worker, process->pid, false,
                                                           heartbeats->base.userdata);
-                /* One worker in a poll. */
+                /* A poll reads one worker. */
                 return;
         }
 }

@@ -53,7 +53,8 @@ struct server_heartbeats {
         unsigned pending; /* queries of the current poll without an answer */
         usec_t polled_at; /* when the current or last poll began */
         usec_t scan_began_at;
-        bool scan_all; /* one scan reads all hosts: workers in namespaces of their own may have any name */
+        bool scan_all; /* a single scan reads all hosts: workers in namespaces of their own may have any name
+                        */
         size_t scan_hosts;   /* index into this host's names: those before it are scanned */
         usec_t scan_next_at; /* no scan before this */
         usec_t lost_scan_at; /* no scan for a lost heartbeat before this */

@@ -20,7 +20,7 @@ enum leftover_step {
         LEFTOVER_WAIT,
         LEFTOVER_QUIET, /* send the quiet signal */
         LEFTOVER_STOP,  /* send the stop signal */
-        LEFTOVER_ENDED, /* it sends heartbeats no more */
+        LEFTOVER_ENDED, /* sends heartbeats no more */
 };
 
 /* A reading of its heartbeat. heartbeat: NULL: there is none. The work list counts as empty only if known. A

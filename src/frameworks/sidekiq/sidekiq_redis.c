@@ -153,7 +153,8 @@ static int take_oldest(const redisReply *reply, struct queues_found *found)
         return 0;
 }
 
-/* Whatever their queue, nobody enqueues jobs that are overdue for this long: each worker would. */
+/* A job that is overdue for this long counts for all queues: no worker runs anywhere that would enqueue it.
+ */
 #define OVERDUE_USEC (30 * USEC_PER_SEC)
 
 /* The score is the time, in seconds with a fraction. */
