@@ -248,7 +248,8 @@ static void find_preload(const struct search *search)
                 ADD_QUOTING(search, PROBLEM_PRELOAD_REFUSED, 0,
                             fleet_preload_is_refused(search->fleet) ? &search->fleet->preload.quoted : NULL,
                             "workers boot separately despite preload = yes: %s", refused);
-        else if (fleet_target(search->fleet) == 1)
+        /* With scale to zero, the template lets the first job begin at once. */
+        else if (fleet_target(search->fleet) == 1 && search->fleet->settings->active_process_count > 0)
                 ADD(search, PROBLEM_PRELOAD_SINGLE, 0,
                     "preload with one worker shares no memory; the template needs memory of its own");
 }
@@ -394,7 +395,10 @@ static void elsewhere_text(const struct search *search, const struct worker *wor
                 snprintf(text, size, "has booted, but its heartbeat was not found: %s%s",
                          redis_difference_text(redis, differs), search->lack);
         else
-                snprintf(text, size, "has booted, but its heartbeat was not found%s%s%s",
+                snprintf(text, size, "has booted, but its heartbeat was not found%s%s%s%s",
+                         worker->fleet->settings->namespaced
+                                 ? ", or another worker has the same host name and pid"
+                                 : "",
                          peers[0] != '\0' ? "; connected to " : "", peers, search->lack);
 }
 

@@ -283,10 +283,8 @@ char *render_fleet_summary(json_t *fleet)
         fprintf(out, "%s (%s): ", reply_string(fleet, "name"), reply_string(fleet, "framework"));
         if (strcmp(state, "running") != 0)
                 fprintf(out, "%s%s%s, ", state, ordered[0] != '\0' ? " " : "", ordered);
-        /* During a shutdown the target of every fleet is 0. */
-        else if (reply_integer(fleet, "target") == 0 && reply_integer(fleet, "configured") == 0 &&
-                 json_array_size(json_object_get(fleet, "workers")) == 0)
-                fputs(json_is_object(scaling) ? "asleep, " : "disabled, ", out);
+        else
+                fputs(reply_at_zero(fleet), out);
         fprintf(out, "%lld of %lld active", reply_integer(fleet, "active"), reply_integer(fleet, "target"));
         if (reply_is(scaling, "mode", "advise"))
                 fprintf(out, " (advice: %lld%s%s)", reply_integer(scaling, "wanted"),

@@ -230,11 +230,16 @@ static const char *fixed_wait(const struct fleet *fleet, enum wait wait)
 
 const char *worker_elsewhere_text(const struct worker *worker, char text[static WORKER_ELSEWHERE_MAX])
 {
+        const struct fleet_settings *settings = worker->fleet->settings;
+
         if (worker->process.redis.difference != REDIS_SAME)
                 return redis_difference_text(&worker->process.redis, text);
-        snprintf(text, WORKER_ELSEWHERE_MAX, "check %s and host name%s%s%s",
-                 fleet_settings_need_database(worker->fleet->settings) ? "database_url"
-                                                                       : "redis_url, namespace",
+        /* An identity that two workers in namespaces could have is given to neither. */
+        snprintf(text, WORKER_ELSEWHERE_MAX, "check %s and %s%s%s%s%s",
+                 fleet_settings_need_database(settings) ? "database_url" : "redis_url, namespace",
+                 settings->namespaced && settings->traits->host_variable ? settings->traits->host_variable
+                                                                         : "host name",
+                 settings->namespaced ? "; another worker may have the same host name and pid" : "",
                  worker->evidence.peers[0] != '\0' ? " (connected to " : "", worker->evidence.peers,
                  worker->evidence.peers[0] != '\0' ? ")" : "");
         return text;

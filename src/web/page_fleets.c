@@ -221,7 +221,8 @@ static void put_facts(FILE *out, const json_t *fleet, const struct census *censu
         const char *scaled = reply_string(fleet, "scaled_text");
         char restart[REPLY_ROLLOUT_MAX];
 
-        html_print(out, "<ul class=\"facts\"><li><b>%lld of %lld</b> active", active, target);
+        html_print(out, "<ul class=\"facts\"><li>%s<b>%lld of %lld</b> active", reply_at_zero(fleet), active,
+                   target);
         if (scaled[0] != '\0' && !json_is_object(json_object_get(fleet, "scaling")))
                 html_print(out, " (file: %lld; %s)", page_integer(fleet, "configured"), scaled);
         for (size_t i = 0; i < ELEMENTSOF(others); i++)

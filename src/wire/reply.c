@@ -122,6 +122,16 @@ void reply_worker_why(const json_t *worker, char *text, size_t size)
                 add_phrase(text, size, ready_text(worker, phrase));
 }
 
+const char *reply_at_zero(const json_t *fleet)
+{
+        /* During a shutdown the target of every fleet is 0. */
+        if (!reply_is(fleet, "state", "running") || reply_integer(fleet, "target") != 0 ||
+            reply_integer(fleet, "configured") != 0 ||
+            json_array_size(json_object_get(fleet, "workers")) != 0)
+                return "";
+        return reply_is(json_object_get(fleet, "scaling"), "mode", "apply") ? "asleep, " : "disabled, ";
+}
+
 const char *reply_rollout(const json_t *rollout, char text[static REPLY_ROLLOUT_MAX])
 {
         const char *state = reply_string(rollout, "state");
