@@ -218,7 +218,7 @@ void server_heartbeats_find_inside(const struct server_heartbeats *heartbeats, s
                 candidate->absent_at = slot->base.worker->spawned_at;
 }
 
-void server_heartbeats_look_again(struct server_heartbeats *heartbeats, usec_t before, usec_t now)
+void server_heartbeats_reread_remote(struct server_heartbeats *heartbeats, usec_t before, usec_t now)
 {
         for (struct server_slot *slot = heartbeats->slots; slot; slot = slot->next) {
                 struct worker *worker = slot->base.worker;

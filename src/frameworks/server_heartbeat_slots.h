@@ -127,7 +127,7 @@ int server_heartbeats_read_inside(struct server_heartbeats *heartbeats,
                                   bool (*seeks)(const struct server_slot *slot, usec_t now), usec_t now);
 /* A process that was not visible may have become a descendant of its worker: looks for that of one worker
  * whose processes were not read since `before`. */
-void server_heartbeats_look_again(struct server_heartbeats *heartbeats, usec_t before, usec_t now);
+void server_heartbeats_reread_remote(struct server_heartbeats *heartbeats, usec_t before, usec_t now);
 /* Finds the owner of a candidate among the workers in namespaces of their own. */
 void server_heartbeats_find_inside(const struct server_heartbeats *heartbeats, struct candidate *candidate);
 /* Counts the other candidates of each slot. A slot without others needs no search through all candidates. */

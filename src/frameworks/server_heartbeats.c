@@ -737,7 +737,7 @@ static int server_heartbeats_poll(struct heartbeats *base)
         for (struct server_slot *slot = heartbeats->slots; slot; slot = slot->next)
                 if (slot->poll_items && slot->base.identity)
                         ask_own(slot, now);
-        server_heartbeats_look_again(heartbeats, usec_sub(now, RESCAN_USEC), now);
+        server_heartbeats_reread_remote(heartbeats, usec_sub(now, RESCAN_USEC), now);
         if (scan_is_due(heartbeats, now)) {
                 request_scan_permit(heartbeats, now);
         } else {
