@@ -46,6 +46,7 @@ enqueue_timed() { # COUNT [IN-SECONDS]
         wait_until 60 asleep
         wait_until 20 template_is_ready
         why_says 'from the template'
+        [[ $(sqmgrctl status) == *'asleep, 0 of 0 active'* ]]
         run -0 sqmgrctl ping --ready
 
         at=$(enqueue_timed 500)
