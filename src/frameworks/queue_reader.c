@@ -49,14 +49,19 @@ static int ask_question(struct queue_reader *reader, const struct queues_questio
                         const char *queue, size_t tag)
 {
         usec_t realtime = reader->found.realtime;
-        char text[QUEUE_KEY_MAX];
+        char text[QUEUE_KEY_MAX], until[24];
+        const char *words[QUEUE_WORDS_MAX + 1] = {NULL};
         struct redis_command command;
 
         if (question->minute_key && reader->minute == realtime / USEC_PER_MIN)
                 return 0;
         assert(question->key || question->minute_key);
         const char *name = question->key ?: question->minute_key(realtime, text);
-        int r = command_make(&command, reader->format->key(reader->namespace, name, queue), question->words);
+        snprintf(until, sizeof(until), "%llu",
+                 (unsigned long long)((realtime + QUEUES_UNTIL_USEC) / USEC_PER_SEC));
+        for (size_t i = 0; i < QUEUE_WORDS_MAX && question->words[i]; i++)
+                words[i] = strcmp(question->words[i], QUEUES_UNTIL) == 0 ? until : question->words[i];
+        int r = command_make(&command, reader->format->key(reader->namespace, name, queue), words);
         for (size_t i = 0; i < QUEUE_GETS_MAX && r >= 0 && question->get[i]; i++)
                 r = command_add_get(&command,
                                     reader->format->key(reader->namespace, question->get[i], queue));

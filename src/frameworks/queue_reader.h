@@ -39,6 +39,10 @@ enum {
         QUEUES_DUE = 8,   /* once per reading of named queues with their scheduled jobs */
 };
 
+/* Stands for the time, in seconds since 1970, up to which scheduled jobs are read. */
+#define QUEUES_UNTIL      "until"
+#define QUEUES_UNTIL_USEC (5 * USEC_PER_MIN)
+
 #define QUEUE_WORDS_MAX 9
 #define QUEUE_GETS_MAX  3
 #define QUEUE_KEY_MAX   40

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # Scale to zero: a fleet without jobs has no worker, and the first job, or one that falls due, starts one.
-# seconds: 60
+# seconds: 130
 # promises: P1 P2
 load preload
 
@@ -84,5 +84,21 @@ END
         wait_until 60 any_event '.event == "scaled" and (.text | contains("a scheduled job falls due"))'
         [ "$(jobs_started)" -eq 1 ]
         wait_until 60 has_done 2
+        wait_until 60 asleep
+}
+
+@test "zero: a restart of a sleeping fleet halts if the release does not boot" {
+        start_redis
+        make_timed_jobs
+        make_release one
+        configure_preload 'active_process_count = 0' 'active_process_max = 3' 'scale_down_after = 1s'
+        start_sqmgr
+        wait_until 60 any_event '.event == "scaled" and (.text | contains("0 -> 1"))'
+        wait_until 60 asleep
+        make_release two 'raise "broken"'
+        run -1 sqmgrctl restart --wait --timeout 120s
+        fleet_is '.rollout.state == "halted"'
+        make_release three
+        run -0 sqmgrctl restart --wait --timeout 120s
         wait_until 60 asleep
 }

@@ -280,6 +280,7 @@ static void operate(struct sim *sim, const struct act *act)
         switch (act->kind) {
         case ACT_RESTART:
                 outcome = command_restart(fleet, NULL, sim->now);
+                sim->fleets[act->a % sim->n_fleets].count = fleet->automatic_count;
                 check_command(sim, fleet,
                               outcome != COMMAND_DONE
                                       ? fleet_order(fleet) == before && before != ORDER_RUN &&
@@ -458,6 +459,7 @@ void act_calm(struct sim *sim)
                         command_start(fleet, NULL, sim->now);
                 if (rng_chance(&sim->rng, 500))
                         command_restart(fleet, NULL, sim->now);
+                sim->fleets[i].count = fleet->automatic_count;
         }
         shell->wake_at = sim->now + 1;
 }

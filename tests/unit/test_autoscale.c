@@ -735,6 +735,22 @@ TEST(a_sleeping_fleet_serves_and_keeps_its_template_unless_it_is_stopped)
         ck_assert(!fleet_sleeps(t.fleet) && fleet_serves(t.fleet));
 }
 
+TEST(a_restart_of_a_sleeping_fleet_proves_the_release_by_one_worker)
+{
+        fall_asleep();
+        ck_assert_int_eq(command_restart(t.fleet, NULL, t.now), COMMAND_DONE);
+        ck_assert_uint_eq(fleet_target(t.fleet), 1);
+        test_tick(&t, 0);
+        ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_RUNNING);
+        for (unsigned i = 0; i < 120 && t.fleet->rollout.state == ROLLOUT_RUNNING; i++)
+                poll_for(1, 0, 0);
+        ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
+        ck_assert_uint_eq(fleet_count(t.fleet, t.now).active, 1);
+        for (unsigned i = 0; i < 600 && fleet_current_count(t.fleet) > 0; i++)
+                poll_for(1, 0, 0);
+        ck_assert(fleet_sleeps(t.fleet));
+}
+
 TEST(a_stopped_fleet_is_not_woken_and_a_halted_one_is)
 {
         fall_asleep();

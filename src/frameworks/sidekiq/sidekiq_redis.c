@@ -190,6 +190,10 @@ static int take_scheduled(const redisReply *reply, struct queues_found *found)
         return 0;
 }
 
+/* Each of these may be large, and is read four times a second: few, and only those that soon fall due.
+ * Another process that enqueues the first ones enqueues the next ones, too. */
+#define SCHEDULED "ZRANGEBYSCORE", "-inf", QUEUES_UNTIL, "WITHSCORES", "LIMIT", "0", "4"
+
 static const struct queues_question questions[] = {
         {QUEUES_ALL, {"SMEMBERS"}, "queues", .take = queues_take_names},
         {QUEUES_ALL | QUEUES_NAMED, {"SMEMBERS"}, "paused", .take = queues_take_paused},
@@ -199,12 +203,8 @@ static const struct queues_question questions[] = {
         {QUEUES_NAMED, {"GET"}, "stat:processed", .take = take_done, .optional = true},
         {QUEUES_NAMED, {"HGETALL"}, .minute_key = minute_key, .take = take_minute, .optional = true},
         {QUEUES_NAMED, {"HGETALL"}, .minute_key = newer_minute_key, .take = take_minute, .optional = true},
-        {QUEUES_DUE,
-         {"ZRANGE", "0", "15", "WITHSCORES"},
-         "schedule",
-         .take = take_scheduled,
-         .optional = true},
-        {QUEUES_DUE, {"ZRANGE", "0", "15", "WITHSCORES"}, "retry", .take = take_scheduled, .optional = true},
+        {QUEUES_DUE, {SCHEDULED}, "schedule", .take = take_scheduled, .optional = true},
+        {QUEUES_DUE, {SCHEDULED}, "retry", .take = take_scheduled, .optional = true},
         {QUEUES_EACH, {"LLEN"}, "queue", .take = queues_take_size},
         {QUEUES_EACH, {"LINDEX", "-1"}, "queue", .take = take_oldest, .optional = true},
 };
