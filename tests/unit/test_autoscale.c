@@ -710,13 +710,18 @@ TEST(jobs_that_nobody_takes_are_reported)
         expect_queue("lo\x01t", 2 * USEC_PER_MIN, false);
 }
 
+static void idle_until_asleep(void)
+{
+        for (unsigned i = 0; i < 600 && fleet_current_count(t.fleet) > 0; i++)
+                poll_for(1, 0, 0);
+        ck_assert(fleet_sleeps(t.fleet));
+}
+
 static void fall_asleep(void)
 {
         begin();
         t.fleet_settings.active_process_count = 0;
-        for (unsigned i = 0; i < 600 && fleet_current_count(t.fleet) > 0; i++)
-                poll_for(1, 0, 0);
-        ck_assert(fleet_sleeps(t.fleet));
+        idle_until_asleep();
         for (unsigned i = 0; i < 60 && t.fleet->n_workers > 0; i++)
                 poll_for(1, 0, 0);
         ck_assert_uint_eq(t.fleet->n_workers, 0);
@@ -740,15 +745,11 @@ TEST(a_restart_of_a_sleeping_fleet_proves_the_release_by_one_worker)
         fall_asleep();
         ck_assert_int_eq(command_restart(t.fleet, NULL, t.now), COMMAND_DONE);
         ck_assert_uint_eq(fleet_target(t.fleet), 1);
-        test_tick(&t, 0);
-        ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_RUNNING);
         for (unsigned i = 0; i < 120 && t.fleet->rollout.state == ROLLOUT_RUNNING; i++)
                 poll_for(1, 0, 0);
         ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
         ck_assert_uint_eq(fleet_count(t.fleet, t.now).active, 1);
-        for (unsigned i = 0; i < 600 && fleet_current_count(t.fleet) > 0; i++)
-                poll_for(1, 0, 0);
-        ck_assert(fleet_sleeps(t.fleet));
+        idle_until_asleep();
 }
 
 TEST(a_stopped_fleet_is_not_woken_and_a_halted_one_is)

@@ -190,7 +190,7 @@ static int take_scheduled(const redisReply *reply, struct queues_found *found)
         return 0;
 }
 
-/* Each of these may be large, and is read four times a second: few, and only those that soon fall due.
+/* Scheduled jobs may be large, and are read four times a second: few, and only those that soon fall due.
  * Another process that enqueues the first ones enqueues the next ones, too. */
 #define SCHEDULED "ZRANGEBYSCORE", "-inf", QUEUES_UNTIL, "WITHSCORES", "LIMIT", "0", "4"
 
