@@ -23,7 +23,7 @@ enum command_outcome command_restart(struct fleet *fleet, const struct orderer *
         if (fleet_order(fleet) == ORDER_QUIET)
                 return COMMAND_QUIETED;
         put_order(fleet, ORDER_RUN, by, now);
-        /* One worker proves that the release boots; the fleet sleeps again once it has been idle. */
+        /* A single worker proves that the release boots; the fleet sleeps again once it has been idle. */
         if (fleet_sleeps(fleet))
                 fleet->automatic_count = 1;
         rollout_start(fleet, by, now);

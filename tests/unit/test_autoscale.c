@@ -786,22 +786,15 @@ TEST(the_next_sqmgr_knows_what_wakes_a_sleeping_fleet)
         ck_assert_uint_eq(handed->boot, t.fleet->autoscale->boot);
 }
 
-TEST(a_damaged_state_of_autoscaling_is_ignored)
+TEST(a_state_that_is_damaged_or_of_no_sleeper_is_ignored)
 {
+        begin();
+        ck_assert_ptr_null(hand_over(SIZE_MAX)->served);
         fall_asleep();
         for (size_t bytes = 0; bytes < 40; bytes++) {
                 SERVE(t.fleet, "default\0mail");
                 ck_assert_ptr_null(hand_over(bytes)->served);
         }
-}
-
-TEST(a_fleet_that_does_not_sleep_has_no_state_of_autoscaling)
-{
-        struct codec_writer writer = {0};
-
-        begin();
-        autoscale_pack(t.fleet, &writer);
-        ck_assert_uint_eq(writer.size, 0);
 }
 
 TEST_MAIN("autoscale", .each = {setup, teardown})
