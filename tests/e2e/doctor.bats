@@ -83,7 +83,7 @@ start_fleet() { # LINE...
         start_redis
         configure <<<"command = unshare --pid --fork --kill-child sleep 1000"
         start_sqmgr
-        wait_until 20 has_finding '.about == "default/1" and .level == "problem" and (.text | contains("pid namespace"))'
+        wait_until 20 has_finding '.about == "default/1" and .level == "problem" and (.text | contains("PID namespace"))'
         ln -s "$stub" "$folder/sidekiq"
         printf '%s\n' '#!/bin/sh' "$folder/sidekiq -u $folder/redis.sock -d $folder/steer -t 58 &" 'wait' >"$folder/wrapper"
         chmod +x "$folder/wrapper"
