@@ -44,8 +44,10 @@ const struct command commands[] = {
          NULL, 1, 1, OPTION_JSON, ctl_call},
         {"scale", "FLEET N|auto", "sets the number of active workers",
          "Sets the count, from 1 to max_processes, until the file names another count, or until a reboot. 0 "
-         "is possible only if active_process_count is 0 without active_process_max, and takes the order back. "
-         "With active_process_max the count then no longer follows the queues, and may be outside of the configured range; auto "
+         "is possible only if active_process_count is 0 without active_process_max, and takes the order "
+         "back. "
+         "With active_process_max the count then no longer follows the queues, and may be outside of the "
+         "configured range; auto "
          "returns the count to autoscaling.",
          "the count was refused", 2, 2, OPTION_JSON, ctl_scale},
         {"events", "[FLEET...|WORKER]", "shows what has happened",

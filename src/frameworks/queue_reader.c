@@ -164,18 +164,18 @@ bool queues_may_decode(struct queues_found *found, size_t bytes)
         return true;
 }
 
-void queues_take_due(struct queues_found *found, const struct field *name, usec_t due)
+void queues_take_due(struct queues_found *found, const struct field *queue, usec_t due)
 {
         usec_t in = usec_sub(due, found->realtime);
 
         for (size_t i = 0; i < found->queues->n; i++) {
-                struct queue *queue = &found->queues->list[i];
+                struct queue *one = &found->queues->list[i];
 
-                if (name &&
-                    (strlen(queue->name) != name->len || memcmp(queue->name, name->text, name->len) != 0))
+                if (queue &&
+                    (strlen(one->name) != queue->len || memcmp(one->name, queue->text, queue->len) != 0))
                         continue;
-                queue->due_in = queue->due_known ? MIN(queue->due_in, in) : in;
-                queue->due_known = true;
+                one->due_in = one->due_known ? MIN(one->due_in, in) : in;
+                one->due_known = true;
         }
 }
 

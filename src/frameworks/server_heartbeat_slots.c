@@ -159,12 +159,13 @@ static int make_names(struct server_heartbeats *heartbeats,
 
         for (const struct server_slot *slot = heartbeats->slots; slot; slot = slot->next)
                 n += is_namespaced(slot) && slot->inside;
-        struct inside_owner *owners = calloc(n + 1, sizeof(*owners)), *owner = owners;
+        struct inside_owner *owners = calloc(n + 1, sizeof(*owners));
         if (!owners)
                 return -ENOMEM;
+        n = 0;
         for (struct server_slot *slot = heartbeats->slots; slot; slot = slot->next)
                 if (is_namespaced(slot) && slot->inside)
-                        *owner++ = (struct inside_owner){
+                        owners[n++] = (struct inside_owner){
                                 .owner = slot,
                                 .inside = slot->inside,
                                 .identity = &slot->base.identity,

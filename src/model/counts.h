@@ -41,7 +41,8 @@ bool fleet_serves(const struct fleet *fleet);
 /* Returns the maximum number of live workers; also the highest count that an operator may order. */
 unsigned fleet_max_processes(const struct fleet *fleet);
 
-/* Returns the lowest count that an operator may order. 0 is allowed only for a fleet whose fixed count is 0. */
+/* Returns the lowest count that an operator may order. 0 is allowed only for a fleet whose fixed count is 0.
+ */
 unsigned fleet_scale_min(const struct fleet *fleet);
 
 /* Returns true if the operator's count is current and differs from the configured one. With autoscaling, any

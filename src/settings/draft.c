@@ -492,10 +492,11 @@ static void check_scaling(const struct settings_draft *draft, const struct draft
                         "more, or remove active_process_max",
                         s->active_process_max, s->traits->title);
         else if (s->active_process_count == 0 && s->scaling == SCALING_ADVISE)
-                refuse_fleet(draft, fleet, "scaling",
-                             "scaling = advise keeps active_process_count = %u: no worker would ever run; set "
-                             "scaling = apply, or active_process_count to 1 or more",
-                             s->active_process_count);
+                refuse_fleet(
+                        draft, fleet, "scaling",
+                        "scaling = advise keeps active_process_count = %u: no worker would ever run; set "
+                        "scaling = apply, or active_process_count to 1 or more",
+                        s->active_process_count);
         else if (s->active_process_max < s->active_process_count)
                 refuse_fleet(draft, fleet, "active_process_max",
                              "active_process_max = %u is below the minimum, active_process_count = %u; raise "

@@ -34,7 +34,8 @@ const char *reply_worker_state(const json_t *worker);
  * applies. */
 void reply_worker_why(const json_t *worker, char *text, size_t size);
 
-/* Returns "asleep, " for a Fleet without workers that autoscaling wakes, "disabled, " for one whose count is 0;
+/* Returns "asleep, " for a Fleet without workers that autoscaling wakes, "disabled, " for one whose count is
+ * 0;
  * "" for any other. */
 const char *reply_at_zero(const json_t *fleet);
 
