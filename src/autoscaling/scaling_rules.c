@@ -236,9 +236,9 @@ static enum scaling_cause wake_cause(const struct scaling_reading *reading,
         return falls_due(reading, verdict) ? SCALING_DUE : SCALING_ASLEEP;
 }
 
-/* Chooses from none. */
-static void choose_awake(const struct scaling *scaling, const struct scaling_limits *limits,
-                         const struct scaling_reading *reading, struct scaling_verdict *verdict)
+/* Chooses for a fleet without workers. */
+static void choose_from_none(const struct scaling *scaling, const struct scaling_limits *limits,
+                             const struct scaling_reading *reading, struct scaling_verdict *verdict)
 {
         verdict->cause = wake_cause(reading, verdict);
         if (verdict->cause == SCALING_ASLEEP)
@@ -341,7 +341,7 @@ void scaling_observe(struct scaling *scaling, const struct scaling_limits *limit
         }
         if (reading->count == 0) {
                 scaling->read_at = 0;
-                choose_awake(scaling, limits, reading, &verdict);
+                choose_from_none(scaling, limits, reading, &verdict);
                 put_within(limits, &verdict);
                 *ret = verdict;
                 return;

@@ -151,8 +151,8 @@ static bool is_remote(const struct inside_owner *owner, const struct candidate *
         return owner->inside->complete && owner->read_at >= candidate->seen_at;
 }
 
-static void own(struct candidate *candidate, const struct inside_owner *owner,
-                const struct inside_process *process, bool unique)
+static void assign_owner(struct candidate *candidate, const struct inside_owner *owner,
+                         const struct inside_process *process, bool unique)
 {
         candidate->owner = owner->owner;
         candidate->pid = process ? process->pid : owner->main_pid;
@@ -212,6 +212,6 @@ bool inside_names_find(const struct inside_names *names, struct candidate *candi
         if (candidate->owner && (!owner || candidate->owner != owner->owner))
                 match_disown(candidate);
         if (owner)
-                own(candidate, owner, process, unique);
+                assign_owner(candidate, owner, process, unique);
         return owner;
 }

@@ -48,9 +48,8 @@ unsigned fleet_target(const struct fleet *fleet)
 
 bool fleet_sleeps(const struct fleet *fleet)
 {
-        return fleet_scales(fleet) && fleet->settings->scaling == SCALING_APPLY && fleet->scale == 0 &&
-               !fleet->world->shutting_down && fleet_order(fleet) == ORDER_RUN &&
-               fleet_current_count(fleet) == 0;
+        return fleet_count_follows(fleet) && fleet->scale == 0 && !fleet->world->shutting_down &&
+               fleet_order(fleet) == ORDER_RUN && fleet_current_count(fleet) == 0;
 }
 
 bool fleet_serves(const struct fleet *fleet)

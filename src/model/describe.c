@@ -284,8 +284,7 @@ const char *worker_signal_error_text(const struct worker *worker, int error)
                 return "the process does not catch the signal and would be killed by it";
         if (error == EACCES && worker->process.remote)
                 return "signals go through Redis, which refuses them. Allow the user of sqmgr EVAL, LPUSH "
-                       "and "
-                       "EXPIRE";
+                       "and EXPIRE";
         return strerrordesc_np(error);
 }
 

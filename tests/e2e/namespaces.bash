@@ -127,3 +127,25 @@ stream_is_done() {
         mapfile -t jids < <(grep -x '[0-9a-f]*' feed.log)
         [ "$(redis hmget ledger:done "${jids[@]}" | grep -cx 1)" = "${#jids[@]}" ]
 }
+
+# Two workers are matched, restarted under a stream of jobs, and adopted.
+passes_through() {
+        start_placed 2
+        fleet_is 'all(.workers[]; .evidence == "redis")'
+        enqueue 4 Hold "$folder/hold"
+        wait_until 30 attributed 4
+        before=$(worker_pids)
+        kill_sqmgr
+        start_sqmgr
+        wait_until 30 ready 2
+        [ "$(worker_pids)" = "$before" ]
+        sqmgrctl restart
+        wait_until 60 fleet_is '.rollout.state == "done" and .active == 2'
+        alive "$before"
+        touch hold
+        wait_until 60 gone "$before"
+        wait_until 20 fleet_is '(.workers | length) == 2'
+        [ "$(jobs_done)" = 4 ]
+        [ "$(jobs_run_twice)" = 0 ]
+        fleet_is '.crash.count == 0'
+}

@@ -71,28 +71,6 @@ restart_surge = 4' start_placed 8
         [ "$(redis hvals ledger:started | grep -c 2)" = 2 ]
 }
 
-# Two workers are matched, restarted under a stream of jobs, and adopted.
-passes_through() {
-        start_placed 2
-        fleet_is 'all(.workers[]; .evidence == "redis")'
-        enqueue 4 Hold "$folder/hold"
-        wait_until 20 attributed 4
-        before=$(worker_pids)
-        kill_sqmgr
-        start_sqmgr
-        wait_until 30 ready 2
-        [ "$(worker_pids)" = "$before" ]
-        sqmgrctl restart
-        wait_until 60 fleet_is '.rollout.state == "done" and .active == 2'
-        alive "$before"
-        touch hold
-        wait_until 60 gone "$before"
-        wait_until 20 fleet_is '(.workers | length) == 2'
-        [ "$(jobs_done)" = 4 ]
-        [ "$(jobs_run_twice)" = 0 ]
-        fleet_is '.crash.count == 0'
-}
-
 @test "bubblewrap: workers with one host name and one pid, each in namespaces of its own" {
         bwrap --dev-bind / / --unshare-pid --unshare-uts --hostname twin true 2>/dev/null ||
                 skip 'this machine lets nobody have a PID namespace'

@@ -381,6 +381,25 @@ void act_apply(struct sim *sim, const struct act *act)
 }
 
 /* Begins the calm: ends all faults, repairs what hangs, and kills what cannot be repaired. */
+static void calm_fleet(struct sim *sim, unsigned number)
+{
+        struct fleet_sim *model = &sim->fleets[number];
+        struct fleet *fleet = sim->shell.world->fleets[number];
+
+        model->release = model->good;
+        model->release.late_heartbeats = model->release.slow_trips = 0;
+        model->settings[0].max_age = 0;
+        reload(sim, number, 0);
+        /* A fleet scaled up to max_processes has no place for replacements. */
+        if (fleet_current_count(fleet) >= fleet_max_processes(fleet))
+                command_scale(fleet, fleet->settings->active_process_count, NULL, sim->now);
+        if (fleet->order != ORDER_RUN && rng_chance(&sim->rng, 700))
+                command_start(fleet, NULL, sim->now);
+        if (rng_chance(&sim->rng, 500))
+                command_restart(fleet, NULL, sim->now);
+        model->count = fleet->automatic_count;
+}
+
 void act_calm(struct sim *sim)
 {
         struct shell *shell = &sim->shell;
@@ -445,21 +464,7 @@ void act_calm(struct sim *sim)
                         process->wrapper_exit_at = sim->now + SEC;
                 }
         }
-        for (unsigned i = 0; i < sim->n_fleets; i++) {
-                struct fleet *fleet = shell->world->fleets[i];
-
-                sim->fleets[i].release = sim->fleets[i].good;
-                sim->fleets[i].release.late_heartbeats = sim->fleets[i].release.slow_trips = 0;
-                sim->fleets[i].settings[0].max_age = 0;
-                reload(sim, i, 0);
-                /* A fleet scaled up to max_processes has no place for replacements. */
-                if (fleet_current_count(fleet) >= fleet_max_processes(fleet))
-                        command_scale(fleet, fleet->settings->active_process_count, NULL, sim->now);
-                if (fleet->order != ORDER_RUN && rng_chance(&sim->rng, 700))
-                        command_start(fleet, NULL, sim->now);
-                if (rng_chance(&sim->rng, 500))
-                        command_restart(fleet, NULL, sim->now);
-                sim->fleets[i].count = fleet->automatic_count;
-        }
+        for (unsigned i = 0; i < sim->n_fleets; i++)
+                calm_fleet(sim, i);
         shell->wake_at = sim->now + 1;
 }

@@ -204,7 +204,7 @@ TEST(an_advice_changes_no_count)
         ck_assert_uint_eq(t.fleet->automatic_count, 0);
         ck_assert_uint_eq(test_counts(&t).live, 2);
         ck_assert_uint_eq(scaled_events(), 0);
-        /* What has booted does not bound it: no worker boots. */
+        /* The number of booted workers does not bound an advice: no worker boots. */
         ck_assert_uint_eq(autoscale_wanted(t.fleet), 8);
         ck_assert_int_eq(autoscale_of(t.fleet)->verdict.cause, SCALING_WAITING);
         golden_expect("autoscaling", "an advice", autoscale_text(t.fleet, text));

@@ -161,7 +161,7 @@ TEST(a_process_that_is_not_below_is_remote_once_the_list_is_whole_and_new)
         FIND("u", 7, "none");
         read_at[a] = 50;
         FIND("u", 7, "0:1000 unique remote");
-        /* It becomes visible: the same candidate is not remote any more. */
+        /* The process becomes visible: its candidate is not remote any more. */
         add_process(a, 1009, 7, "box");
         ck_assert_str_eq(found(), "0:1009 unique");
 }
@@ -294,7 +294,7 @@ TEST(unique_names_differ_by_all_that_they_are_made_of)
         ck_assert_str_ne(unique("b", "i", "male", 3, 77), first);
         ck_assert_str_ne(unique("b", "i", "mail", 4, 77), first);
         ck_assert_str_ne(unique("b", "i", "mail", 3, 78), first);
-        /* Where one part ends counts. */
+        /* The border between two parts counts. */
         ck_assert_str_ne(strrchr(unique("bi", "", "mail", 3, 77), '.'), strrchr(first, '.'));
 }
 

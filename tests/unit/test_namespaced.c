@@ -43,7 +43,7 @@ static void heartbeat_of(const char *name, pid_t pid, unsigned nonce, unsigned s
                   "{\"concurrency\":5}", second);
 }
 
-/* Scans until the worker's processes were read so many times more, and the scan has ended. */
+/* Scans until the processes of workers were read `times` more times, and the scan has ended. */
 static void scan_times(unsigned n_workers, unsigned times)
 {
         for (unsigned until = n_inside_read + times; n_inside_read < until;)
