@@ -10,7 +10,9 @@ static int compare_names(const void *a, const void *b)
         const struct inside_name *left = a, *right = b;
         int r = strcmp(left->name, right->name);
 
-        return r != 0 ? r : (left->own_pid > right->own_pid) - (left->own_pid < right->own_pid);
+        if (r == 0)
+                r = (left->own_pid > right->own_pid) - (left->own_pid < right->own_pid);
+        return r != 0 ? r : right->owner->seeks - left->owner->seeks;
 }
 
 /* A name that several processes of a worker have with one pid is added once for each: owners are few. */
@@ -61,7 +63,7 @@ void inside_names_clear(struct inside_names *names)
         *names = (struct inside_names){0};
 }
 
-/* Compares as compare_names() does. */
+/* Compares as compare_names() does, whoever the owner is. */
 static int compare_name(const struct inside_name *name, const char *host, size_t len, pid_t own_pid)
 {
         int r = strncmp(name->name, host, len);
@@ -174,7 +176,10 @@ static const struct inside_owner *find_claimant(const struct inside_names *names
              at++) {
                 bool several, is_any = strcmp(name->name, name->owner->inside->variable) == 0;
 
-                if (!name->owner->seeks || claimant == name->owner)
+                /* Further ones seek nothing. A user can give all processes of its workers one name. */
+                if (!name->owner->seeks)
+                        break;
+                if (claimant == name->owner)
                         continue;
                 const struct inside_process *process = inside_find(name->owner->inside, candidate->own_pid,
                                                                    is_any ? NULL : name->name, &several);

@@ -50,7 +50,8 @@ struct inside_names {
                 const char *name;
                 pid_t own_pid; /* of a process with that name; 0: any, for the unique name of the owner */
                 const struct inside_owner *owner;
-        } * list; /* sorted by name and pid: many identities in Redis may have the name, few the pid */
+        } * list; /* sorted by name and pid: many identities in Redis may have the name, few the pid; of equal
+                   * ones, those of owners that seek come first */
         size_t n;
         struct inside_owner *owners;
         size_t n_owners;

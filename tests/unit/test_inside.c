@@ -219,6 +219,8 @@ TEST(an_identity_of_two_workers_is_nobodys)
         FIND("box", 7, "0:1001");
         satisfied[a] = true;
         FIND("box", 7, "none");
+        satisfied[b] = false;
+        FIND("box", 7, "1:2001"); /* whoever was added first */
 }
 
 TEST(an_identity_of_one_worker_whose_processes_share_the_pid_is_nobodys)
