@@ -304,10 +304,11 @@ int proc_host_name(const struct proc *proc, char name[static PROC_HOST_NAME_MAX]
         _cleanup_close_ int ours = open("/proc/self/ns/uts", O_RDONLY | O_CLOEXEC);
         if (ours < 0)
                 return -errno;
-        if (setns(proc_pidfd(proc), CLONE_NEWUTS) < 0)
+        /* The first call changes nothing, and shows that the way back is open: root in a user namespace may
+         * lack the right to enter the UTS namespace in which it is. */
+        if (setns(ours, CLONE_NEWUTS) < 0 || setns(proc_pidfd(proc), CLONE_NEWUTS) < 0)
                 return -errno;
         read_host_name(name);
-        /* The right to enter a namespace is also the right to return. */
         if (setns(ours, CLONE_NEWUTS) < 0)
                 abort();
         return 0;
