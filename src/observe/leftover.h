@@ -9,7 +9,7 @@
 /* All zeroes but `since` at the beginning. */
 struct leftover {
         usec_t since;          /* when its client ended */
-        uint64_t written_usec; /* of the newest heartbeat; 0: none was read yet */
+        uint64_t written_usec; /* of the last heartbeat; 0: none was read yet */
         usec_t changed_at;     /* when a heartbeat was last seen to change; 0: never */
         unsigned idle_count;   /* changed heartbeats in a row that say quiet, 0 busy and an empty work list */
         unsigned unheeded;     /* changed heartbeats since the last signal that do not show that it arrived */

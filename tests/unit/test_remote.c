@@ -243,6 +243,19 @@ TEST(a_leftover_has_ended_once_its_heartbeat_has_not_changed_for_long)
         ck_assert_int_eq(leftover_observe(&left, t.fleet, NULL, t.now + stale + 1), LEFTOVER_ENDED);
 }
 
+TEST(a_leftover_whose_clock_goes_back_has_not_ended)
+{
+        usec_t end = t.now + 10 * t.fleet_settings.traits->stale_usec;
+
+        left_begin();
+        left_beat = 3600 * SEC;
+        ck_assert_int_eq(left_beats(1, true), LEFTOVER_WAIT);
+        left_beat = 60 * SEC;
+        while (t.now < end)
+                ck_assert_int_eq(left_beats(1, true), LEFTOVER_WAIT);
+        ck_assert_int_eq(left_is_silent(t.fleet_settings.traits->stale_usec + 1), LEFTOVER_ENDED);
+}
+
 TEST(no_leftover_ends_by_an_outage)
 {
         usec_t stale = t.fleet_settings.traits->stale_usec;
