@@ -160,13 +160,14 @@ static void on_demand(struct answer *answer, void *userdata)
         answer->queues.queues = NULL;
         scaled->asked = false;
         scaled->answered = true;
+        scaled->of_sleepers = scaled->for_sleepers;
         if (failed && !scaled->error_reported)
                 log_quoted(LOG_WARNING, &answer->error.quoted,
                            "%s %s: autoscaling cannot read the queues: %s", link_noun(link),
                            reader_url_text(link->reader), answer->error.text);
         scaled->error_reported = failed;
         /* Nothing to decide, four times a second: the next pass takes note of it. */
-        if (!scaled->for_sleepers || failed || has_jobs(scaled->demanded.queues))
+        if (!scaled->of_sleepers || failed || has_jobs(scaled->demanded.queues))
                 wakeup_arm(link->links->wakeup);
 }
 
@@ -206,12 +207,15 @@ static bool link_may_sleep(const struct link *link)
 /* Asks for these queues. A reading of sleeping fleets alone says nothing about other fleets. */
 static int ask_queues(struct scaled_link *scaled, const struct names *names, bool for_sleepers)
 {
-        if (scaled->asked)
+        if (scaled->asked) {
+                scaled->missed |= !for_sleepers && scaled->for_sleepers;
                 return 0;
+        }
         int r = link_read_queues(scaled->link, names->text, link_may_sleep(scaled->link), on_demand, scaled);
 
         scaled->asked = r >= 0;
         scaled->for_sleepers = for_sleepers;
+        scaled->missed &= for_sleepers;
         return r;
 }
 
@@ -224,13 +228,10 @@ static int open_foreign(struct scaled_link *scaled)
                                                        &scaled->foreign);
 }
 
-static void poll_link(struct scaled_link *scaled, usec_t now)
+/* Adds the queues of all fleets. */
+static void add_all(const struct link *link, struct names *names, usec_t now)
 {
-        struct link *link = scaled->link;
         const struct world *world = link->links->world;
-        bool scales = autoscale_reads(world, link);
-        struct names names = {0};
-        int r = scales ? open_foreign(scaled) : 0;
 
         WORLD_FOREACH_FLEET(world, fleet) {
                 if (fleet->link != link || fleet->settings->removed)
@@ -238,12 +239,22 @@ static void poll_link(struct scaled_link *scaled, usec_t now)
                 bool all = poll_served(fleet);
                 if (fleet_scales(fleet) && fleet->autoscale)
                         fleet->autoscale->queues_left_out =
-                                !names_add_list(&names, fleet->autoscale->served, fleet) || !all;
+                                !names_add_list(names, fleet->autoscale->served, fleet) || !all;
         }
         /* Queues without a target are only shown, so they are added last. */
         WORLD_FOREACH_FLEET(world, fleet)
                 if (fleet->link == link && is_read(fleet, now))
-                        names_add_list(&names, autoscale_of(fleet)->served, NULL);
+                        names_add_list(names, autoscale_of(fleet)->served, NULL);
+}
+
+static void poll_link(struct scaled_link *scaled, usec_t now)
+{
+        struct link *link = scaled->link;
+        bool scales = autoscale_reads(link->links->world, link);
+        struct names names = {0};
+        int r = scales ? open_foreign(scaled) : 0;
+
+        add_all(link, &names, now);
         if (scales)
                 scaling_share_poll(scaled, now);
         if (r >= 0) {
@@ -254,19 +265,26 @@ static void poll_link(struct scaled_link *scaled, usec_t now)
         if (r < 0) {
                 scaled->demanded.queues = queues_free(scaled->demanded.queues);
                 scaled->answered = true;
+                scaled->of_sleepers = false;
                 wakeup_arm(link->links->wakeup);
         }
 }
 
 static void poll_sleepers(struct scaled_link *scaled)
 {
+        const struct link *link = scaled->link;
         struct names names = {0};
 
-        WORLD_FOREACH_FLEET(scaled->link->links->world, fleet)
-                if (fleet->link == scaled->link && fleet_sleeps(fleet))
-                        names_add_list(&names, autoscale_of(fleet)->served, fleet);
+        /* Where answers take long, the regular polls would find such a question in progress again and again.
+         */
+        if (scaled->missed)
+                add_all(link, &names, clock_now(CLOCK_MONOTONIC));
+        else
+                WORLD_FOREACH_FLEET(link->links->world, fleet)
+                        if (fleet->link == link && fleet_sleeps(fleet))
+                                names_add_list(&names, autoscale_of(fleet)->served, fleet);
         /* An error shows at the next regular poll. */
-        (void)ask_queues(scaled, &names, true);
+        (void)ask_queues(scaled, &names, !scaled->missed);
 }
 
 static bool any_sleeps(const struct links *links)
@@ -385,7 +403,7 @@ void scaler_observe(void *self, usec_t now)
                 scaled->answered = false;
                 WORLD_FOREACH_FLEET(links->world, fleet)
                         if (fleet->link == scaled->link && !fleet->settings->removed &&
-                            (!scaled->for_sleepers || fleet_sleeps(fleet)))
+                            (!scaled->of_sleepers || fleet_sleeps(fleet)))
                                 changed |= observe(scaled, fleet, now);
                 scaled->demanded.queues = queues_free(scaled->demanded.queues);
         }

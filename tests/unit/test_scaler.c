@@ -466,10 +466,66 @@ TEST(scheduled_jobs_that_cannot_be_read_or_fall_due_later_are_not_counted)
         unsigned long long now = clock_now(CLOCK_REALTIME) / USEC_PER_SEC;
 
         begin_sleep();
-        server_do("ZADD schedule -inf x inf y %llu %s %llu %s", now + 100, "{\"queue\":7}", now + 3600,
+        server_do("ZADD schedule inf y %llu %s %llu %s", now + 100, "{\"queue\":7}", now + 3600,
                   "{\"queue\":\"default\"}");
         const struct queue *queue = look_asleep();
         ck_assert_msg(!queue->due_known, "%ju", (uintmax_t)queue->due_in);
+}
+
+/* Such jobs would hide all others. */
+TEST(jobs_that_were_due_before_1970_wake_the_fleet)
+{
+        begin_sleep();
+        server_do("ZADD schedule -inf a -7 b -1 c -0.5 d");
+        run_until(is_awake());
+        ck_assert_int_eq(autoscale_of(web())->verdict.cause, SCALING_DUE);
+}
+
+static struct fleet *mail(void)
+{
+        return world_fleet(runtime_world, "mail");
+}
+
+static void begin_sleep_beside_another(void)
+{
+        web_start(SLEEPS "[fleet:mail]\ncommand=/bin/true\n" SCALES);
+        run_until(web_is_up());
+        serve("default\0", 9);
+        serve_fleet(mail(), "mail\0", 6);
+        web()->autoscale->concurrency = 1;
+        server_do("LPUSH queue:mail x");
+        look();
+        ck_assert(fleet_sleeps(web()));
+        ck_assert_uint_eq(autoscale_of(mail())->queues->n, 1);
+}
+
+/* What the timer has read is still there when a pass of the daemon asks for all queues. */
+TEST(a_reading_for_a_sleeping_fleet_says_nothing_about_another)
+{
+        begin_sleep_beside_another();
+        run_until(is_answered());
+        scaler_poll(scaler(), clock_now(CLOCK_MONOTONIC));
+        scaler_observe(scaler(), clock_now(CLOCK_MONOTONIC));
+        ck_assert_uint_eq(autoscale_of(mail())->queues->n, 1);
+        run_until(is_answered());
+        scaler_observe(scaler(), clock_now(CLOCK_MONOTONIC));
+        ck_assert_uint_eq(autoscale_of(mail())->queues->n, 1);
+}
+
+static bool mail_has_two_jobs(void)
+{
+        scaler_observe(scaler(), clock_now(CLOCK_MONOTONIC));
+        return autoscale_of(mail())->queues->list[0].size == 2;
+}
+
+TEST(a_reading_for_a_sleeping_fleet_delays_that_of_another_at_most)
+{
+        begin_sleep_beside_another();
+        run_until(scaled_link_of(web()->link)->asked);
+        ck_assert(scaled_link_of(web()->link)->for_sleepers);
+        server_do("LPUSH queue:mail y");
+        scaler_poll(scaler(), clock_now(CLOCK_MONOTONIC));
+        run_until(mail_has_two_jobs());
 }
 
 /* Autoscaling frees what it keeps of each fleet, as the daemon has it do at its end. */

@@ -157,7 +157,7 @@ static int take_oldest(const redisReply *reply, struct queues_found *found)
  */
 #define OVERDUE_USEC (30 * USEC_PER_SEC)
 
-/* The score is the time, in seconds with a fraction. */
+/* The score is the time, in seconds with a fraction. One before 1970, or -inf, has passed, too. */
 static bool decode_score(const struct field *score, usec_t *ret)
 {
         char text[32], *end;
@@ -167,9 +167,9 @@ static bool decode_score(const struct field *score, usec_t *ret)
         memcpy(text, score->text, score->len);
         text[score->len] = '\0';
         double seconds = strtod(text, &end);
-        if (*end != '\0' || !(seconds >= 0) || seconds > 1e11)
+        if (*end != '\0' || !(seconds <= 1e11))
                 return false;
-        *ret = (usec_t)(seconds * USEC_PER_SEC);
+        *ret = seconds > 0 ? (usec_t)(seconds * USEC_PER_SEC) : 0;
         return true;
 }
 
