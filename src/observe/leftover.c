@@ -25,8 +25,8 @@ enum leftover_step leftover_observe(struct leftover *leftover, const struct flee
                               MAX(fleet->redis_at, fleet->world->doubt.since));
         bool first = leftover->written_usec == 0;
 
-        /* An earlier time is a change, too: the clock of its machine may have gone back. To take a living
-         * process for a dead one would have its jobs run twice. */
+        /* An earlier time is a change, too: the clock of that machine may have gone back. If a living
+         * process counted as dead, its jobs would run twice. */
         if (!heartbeat || heartbeat->sent_usec == leftover->written_usec)
                 return usec_sub(now, alive_at) > fleet->settings->traits->stale_usec ? LEFTOVER_ENDED
                                                                                      : LEFTOVER_WAIT;

@@ -305,7 +305,7 @@ int proc_host_name(const struct proc *proc, char name[static PROC_HOST_NAME_MAX]
         if (ours < 0)
                 return -errno;
         /* The first call changes nothing, and shows that the way back is open: root in a user namespace may
-         * lack the right to enter the UTS namespace in which it is. */
+         * lack the right to enter the UTS namespace of sqmgr. */
         if (setns(ours, CLONE_NEWUTS) < 0 || setns(proc_pidfd(proc), CLONE_NEWUTS) < 0)
                 return -errno;
         read_host_name(name);

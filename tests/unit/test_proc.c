@@ -753,42 +753,6 @@ TEST(reads_the_host_name_of_another_namespace_and_returns)
         ck_assert_int_lt(proc_host_name(other, its), 0);
 }
 
-/* Root in a user namespace of its own, in a UTS namespace that belongs to the outer one. */
-static void read_without_a_way_back(void)
-{
-        char name[PROC_HOST_NAME_MAX];
-        _cleanup_proc_ struct proc *other = NULL;
-
-        if (unshare(CLONE_NEWUSER) < 0)
-                _exit(2);
-        pid_t pid = spawn(enter_uts_namespace);
-        int r = proc_open(pid, &other);
-        if (r >= 0)
-                r = proc_host_name(other, name);
-        kill(pid, SIGKILL);
-        _exit(r == -EPERM ? 0 : 1);
-}
-
-TEST(enters_no_namespace_without_a_way_back)
-{
-        int status;
-
-        if (geteuid() != 0) {
-                fprintf(stderr, "not root: no UTS namespace\n");
-                return;
-        }
-        pid_t pid = fork();
-        ck_assert_int_ge(pid, 0);
-        if (pid == 0)
-                read_without_a_way_back();
-        ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-        if (WIFEXITED(status) && WEXITSTATUS(status) == 2) {
-                fprintf(stderr, "no user namespaces here\n");
-                return;
-        }
-        ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %#x", (unsigned)status);
-}
-
 /* The child does not run prepare() in its own PID namespace: a child of it does. */
 static void enter_pid_namespace(void)
 {

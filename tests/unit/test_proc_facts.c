@@ -10,6 +10,7 @@
 #include "privileged/proc_inspect.h"
 #include "privileged/reader_start.h"
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <sys/prctl.h>
@@ -456,6 +457,46 @@ TEST(what_the_user_may_not_read_is_not_read_for_him)
         close(held);
         close(log_fd);
         kill(target, SIGKILL);
+}
+
+/* Runs as root of a user namespace, in a UTS namespace that belongs to the outer user namespace. */
+static _Noreturn void read_without_a_way_back(void)
+{
+        char name[PROC_HOST_NAME_MAX];
+        _cleanup_proc_ struct proc *other = NULL;
+        int fds[2];
+
+        if (unshare(CLONE_NEWUSER) < 0)
+                _exit(2);
+        pid_t pid = pipe(fds) == 0 ? fork() : -1;
+        if (pid == 0) {
+                bool is_inside = unshare(CLONE_NEWUTS) == 0 && write(fds[1], "x", 1) == 1;
+
+                while (is_inside)
+                        pause();
+                _exit(1);
+        }
+        close(fds[1]);
+        if (pid < 0 || read(fds[0], name, 1) != 1)
+                _exit(3);
+        int r = proc_open(pid, &other) ?: proc_host_name(other, name);
+        kill(pid, SIGKILL);
+        _exit(r == -EPERM ? 0 : 1);
+}
+
+TEST(no_uts_namespace_is_entered_without_a_way_back)
+{
+        int status;
+        pid_t pid = fork();
+
+        ck_assert_int_ge(pid, 0);
+        if (pid == 0)
+                read_without_a_way_back();
+        ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 2)
+                fprintf(stderr, "no user namespaces\n");
+        else
+                ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %#x", (unsigned)status);
 }
 
 TEST_MAIN("proc_facts", .each = {setup, teardown})

@@ -157,7 +157,7 @@ static int take_oldest(const redisReply *reply, struct queues_found *found)
  */
 #define OVERDUE_USEC (30 * USEC_PER_SEC)
 
-/* The score is the time, in seconds with a fraction. One before 1970, or -inf, has passed, too. */
+/* The score is the time, in seconds with a fraction. A time before 1970, as -inf, has passed. */
 static bool decode_score(const struct field *score, usec_t *ret)
 {
         char text[32], *end;
