@@ -71,6 +71,7 @@ void autoscale_pack(const struct fleet *fleet, struct codec_writer *writer)
                 return;
         codec_write_number(writer, autoscale->concurrency);
         codec_write_number(writer, autoscale->boot);
+        codec_write_number(writer, autoscale->served_generation);
         for (const char *name = autoscale->served; *name != '\0'; name += strlen(name) + 1)
                 n++;
         codec_write_number(writer, n);
@@ -98,6 +99,7 @@ void autoscale_unpack(struct fleet *fleet, struct codec_reader *reader)
 {
         unsigned concurrency = (unsigned)codec_read_number(reader, 0, UINT16_MAX);
         usec_t boot = codec_read_number(reader, 0, USEC_PER_DAY);
+        uint64_t generation = codec_read_number(reader, 0, UINT64_MAX);
         _cleanup_free_ char *names = unpack_names(reader);
 
         if (reader->wrong || !names || names[0] == '\0' || autoscale_attach(fleet) < 0)
@@ -105,6 +107,7 @@ void autoscale_unpack(struct fleet *fleet, struct codec_reader *reader)
         fleet->autoscale->concurrency = concurrency;
         fleet->autoscale->boot = boot;
         autoscale_serves(fleet, TAKE_PTR(names));
+        fleet->autoscale->served_generation = generation;
 }
 
 void autoscale_serves(struct fleet *fleet, char *names)
@@ -115,6 +118,21 @@ void autoscale_serves(struct fleet *fleet, char *names)
         }
         free(fleet->autoscale->served);
         fleet->autoscale->served = names;
+        fleet->autoscale->served_generation = 0;
+        FLEET_FOREACH_WORKER(fleet, worker)
+                if (worker->state == WORKER_ACTIVE)
+                        fleet->autoscale->served_generation =
+                                MAX(fleet->autoscale->served_generation, worker->generation);
+        if (fleet->autoscale->served_generation == 0)
+                fleet->autoscale->served_generation = fleet->generation;
+}
+
+/* The next worker may serve other queues than the last ones did. */
+static bool is_unserved(const struct fleet *fleet)
+{
+        const struct autoscale *autoscale = autoscale_of(fleet);
+
+        return !autoscale->served || autoscale->served_generation != fleet->generation;
 }
 
 usec_t autoscale_target(const struct fleet *fleet, const char *queue)
@@ -451,7 +469,7 @@ bool autoscale_observe(struct fleet *fleet, struct autoscale_reading *read, usec
                 .done = read->done,
                 .service = read->service,
                 .every = fleet->world->settings->check_interval,
-                .unserved = !autoscale->served,
+                .unserved = is_unserved(fleet),
                 .advise = advises(fleet),
         };
         if (reading.hold == SCALING_FREE && read->peers_unread)

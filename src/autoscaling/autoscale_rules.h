@@ -30,6 +30,7 @@ enum autoscale_source {
 struct autoscale {
         usec_t read_at; /* time of the last verdict; 0: none */
         char *served;   /* owned: the queues that its workers serve, see queue_names_have(); NULL: unknown */
+        uint64_t served_generation; /* the newest of the workers that served them */
         struct queues *queues; /* owned: the served queues as last read; NULL: the last reading failed, or
                                 * none was made */
         usec_t queues_at;      /* when they were read */

@@ -14,7 +14,7 @@ struct scaled_link {
         struct scaling_share *scaling_share; /* owned; NULL: no fleet shares its need with other hosts */
         struct queues_reading demanded;      /* the last reading until it is evaluated */
         bool asked;                          /* a reading is in progress */
-        bool for_sleepers;                   /* that one names the queues of sleeping fleets only */
+        bool for_sleepers;                   /* the reading in progress names only their queues */
         bool missed;                         /* a regular reading was due meanwhile */
         bool answered;
         bool of_sleepers; /* the answer is about the queues of sleeping fleets only */

@@ -275,8 +275,7 @@ static void poll_sleepers(struct scaled_link *scaled)
         const struct link *link = scaled->link;
         struct names names = {0};
 
-        /* Where answers take long, the regular polls would find such a question in progress again and again.
-         */
+        /* With slow answers, each regular poll might find such a question in progress. */
         if (scaled->missed)
                 add_all(link, &names, clock_now(CLOCK_MONOTONIC));
         else

@@ -262,14 +262,15 @@ static enum scaling_cause greatest(const struct scaling_verdict *verdict)
         return verdict->backlog > load ? SCALING_WAITING : SCALING_LOAD;
 }
 
-/* The last worker ends once no job was there for down_after: the averages of the need never reach 0. */
+/* The last worker ends once no job was there for down_after: the averages of the need never reach 0. A
+ * worker that boots is not ended: with a short down_after, no boot would ever show the queues. */
 static bool has_too_many(const struct scaling_limits *limits, const struct scaling_reading *reading,
                          bool is_unused, const struct scaling_verdict *verdict)
 {
         if (reading->count <= limits->min || reading->draining > 0 || verdict->age_unknown ||
             !verdict->peak_is_complete)
                 return false;
-        return reading->count == 1 ? is_unused
+        return reading->count == 1 ? is_unused && reading->active > 0
                                    : workers_for(verdict->peak, reading->concurrency) < reading->count;
 }
 

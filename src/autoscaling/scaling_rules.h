@@ -71,7 +71,7 @@ struct scaling_reading {
         unsigned active;      /* active workers of the fleet */
         unsigned draining;    /* workers being stopped because there are too many */
         unsigned concurrency; /* threads of one worker; 0: unknown */
-        bool unserved;        /* the queues that the workers serve are not known */
+        bool unserved;        /* the queues that the next worker will serve are not known */
         bool advise;          /* the count does not follow: wanted is not limited by what has booted */
 };
 

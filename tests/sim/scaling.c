@@ -133,7 +133,10 @@ void scaling_look(struct sim *sim, unsigned number)
          * fewer threads. */
         if (!fleet_scales(fleet) || sim->settled_at != 0)
                 return;
-        if (!autoscale_of(fleet)->served) {
+        bool shown = !autoscale_of(fleet)->served;
+        FLEET_FOREACH_WORKER(fleet, worker)
+                shown |= worker->state == WORKER_ACTIVE;
+        if (shown) {
                 char *names = calloc(1, sizeof("default") + 1);
 
                 if (!names)

@@ -481,6 +481,18 @@ TEST(jobs_that_were_due_before_1970_wake_the_fleet)
         ck_assert_int_eq(autoscale_of(web())->verdict.cause, SCALING_DUE);
 }
 
+/* A reload has changed the command, for example: nothing shows which queues it names. */
+TEST(a_sleeping_fleet_learns_the_queues_of_its_new_settings)
+{
+        begin_sleep();
+        look();
+        ck_assert(fleet_sleeps(web()));
+        web()->generation++;
+        look();
+        ck_assert_uint_eq(fleet_current_count(web()), 1);
+        ck_assert_int_eq(autoscale_of(web())->verdict.cause, SCALING_LEARN);
+}
+
 static struct fleet *mail(void)
 {
         return world_fleet(runtime_world, "mail");

@@ -502,6 +502,19 @@ TEST(jobs_that_were_done_between_two_readings_keep_the_last_worker)
         ck_assert_uint_eq(poll_for(0, 610), 0);
 }
 
+TEST(the_last_worker_does_not_end_while_it_boots)
+{
+        sleep_with(1);
+        for (unsigned i = 0; i < 70; i++) {
+                reading.active = 0;
+                look();
+                ck_assert_uint_eq(reading.count, 1);
+        }
+        reading.active = 1;
+        look();
+        ck_assert_uint_eq(reading.count, 0);
+}
+
 TEST(a_job_that_is_about_to_fall_due_keeps_the_last_worker)
 {
         sleep_with(1);
