@@ -13,11 +13,11 @@
 
 /* Magic, version, length and checksum of the payload. */
 #define STATE_MAGIC "sqmgr.st"
-/* Version 1 was written by 0.1.0, and can be read. Versions 2 to 8 were written only by development builds,
+/* Version 1 was written by 0.1.0, and can be read. Versions 2 to 9 were written only by development builds,
  * in other layouts. Their numbers are never reused, so no such file is mistaken for the current
  * layout. */
 #define STATE_VERSION_FIRST 1
-#define STATE_VERSION       9
+#define STATE_VERSION       10
 #define STATE_HEADER_SIZE   (sizeof(STATE_MAGIC) - 1 + 4 + 8 + 8)
 
 static const struct codec_field backoff_fields[] = {
@@ -36,8 +36,11 @@ static const struct codec_field rollout_fields[] = {
         CODEC_FIELD(NUMBER, struct rollout, failures),
         CODEC_FIELD(TIME, struct rollout, failed_at),
         CODEC_FIELD(ARRAY, struct rollout, error),
+        CODEC_RANGE(struct rollout, before, 0, UINT64_MAX - 1),
+        CODEC_FIELD(NUMBER, struct rollout, returned),
+        CODEC_FIELD(TIME, struct rollout, kept_since),
 };
-static const struct record rollout_record = RECORD(rollout_fields);
+static const struct record rollout_record = CODEC_GROWN(rollout_fields, 7);
 
 static const struct codec_field worker_flag_fields[] = {
         CODEC_FIELD(NUMBER, struct worker, heartbeat.seen),

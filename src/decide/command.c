@@ -64,6 +64,18 @@ static void order_fleet(struct fleet *fleet, enum fleet_order order, const char 
         event_by(by, fleet_event(fleet, EVENT_ORDER, ": %s by %s", what, who));
 }
 
+enum command_outcome command_rollback(struct fleet *fleet, const struct orderer *by, usec_t now)
+{
+        if (fleet->settings->removed)
+                return COMMAND_REMOVED;
+        if (fleet->rollout.before == 0 || fleet->rollout.returned)
+                return COMMAND_NOTHING;
+        if (!rollout_can_return(fleet))
+                return COMMAND_UNKEPT;
+        rollout_return(fleet, by, now);
+        return COMMAND_DONE;
+}
+
 enum command_outcome command_quiet_fleet(struct fleet *fleet, const struct orderer *by, usec_t now)
 {
         /* A stopped fleet keeps its order. Were it replaced by `quiet`, the `restart --resume` at the end of

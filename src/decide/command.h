@@ -21,6 +21,8 @@ enum command_outcome {
         COMMAND_LEAVING, /* quiet: the worker is already quiet or stopping, or the fleet is stopped; nothing
                             changes */
         COMMAND_REMOVED, /* start, scale: the fleet is no longer configured */
+        COMMAND_NOTHING, /* rollback: there is no generation before, or the fleet has returned to it */
+        COMMAND_UNKEPT,  /* rollback: the generation before is not in memory */
         COMMAND_FIXED,   /* scale auto: autoscaling does not set the count */
 };
 
@@ -28,6 +30,8 @@ enum command_outcome {
  * take effect with the next plan. */
 enum command_outcome command_restart(struct fleet *fleet, const struct orderer *by, usec_t now);
 enum command_outcome command_abort(struct fleet *fleet, const struct orderer *by, usec_t now);
+/* Returns to the generation before the last restart, whose template is still there. */
+enum command_outcome command_rollback(struct fleet *fleet, const struct orderer *by, usec_t now);
 /* Aborts a running restart without an order. why: the reason, copied. Does nothing while no restart runs. */
 void command_give_up(struct fleet *fleet, const char *why);
 enum command_outcome command_quiet_fleet(struct fleet *fleet, const struct orderer *by, usec_t now);

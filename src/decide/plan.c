@@ -3,6 +3,7 @@
  * decides which workers are to leave. */
 #include "decide/plan.h"
 #include "decide/pressure_response.h"
+#include "decide/round.h"
 #include "model/counts.h"
 #include "model/deadlines.h"
 #include "model/freshness.h"
@@ -13,30 +14,6 @@
 #include "model/worker_facts.h"
 #include "model/world.h"
 #include <limits.h>
-
-/* Working data of one fleet's plan. */
-struct round {
-        struct plan *plan;
-        struct fleet *fleet;
-        usec_t now;
-        unsigned target, max, surge;
-        unsigned live, starting;
-        unsigned active; /* with workers whose heartbeat is elsewhere: by their title they accept jobs */
-        unsigned elsewhere;
-        unsigned ready, title_ready;
-        unsigned hung;              /* would be active if they did not hang */
-        unsigned starting_outdated; /* starting workers of the release that a restart replaces: they may never
-                                       send a heartbeat */
-        unsigned keepers;           /* starting or active, and not to leave */
-        unsigned draining_for_restart;
-        uint64_t expected_bytes; /* of a worker; valid if expected_known */
-        bool expected_known;
-        bool starts;     /* the plan starts a worker */
-        bool forks;      /* a fork is or was requested */
-        bool hang_ended; /* a hung worker is being stopped, to see whether another one sends heartbeats */
-        bool fails;      /* the plan gives up a new worker */
-        int error;
-};
 
 void plan_free(struct plan *plan)
 {
@@ -61,13 +38,13 @@ enum action_signal action_signal(const struct action *action)
         }
 }
 
-static void wake(struct round *round, usec_t at)
+void round_wake(struct round *round, usec_t at)
 {
         if (at > round->now)
                 round->plan->wake_at = MIN(round->plan->wake_at, at);
 }
 
-static void add(struct round *round, struct action action)
+void round_add(struct round *round, struct action action)
 {
         struct plan *plan = round->plan;
 
@@ -83,7 +60,8 @@ static void act(struct round *round, enum action_kind kind, struct worker *worke
 {
         if (worker->orders.signal_error != 0)
                 worker->verdict.waits_for = WAIT_SIGNAL;
-        add(round, (struct action){.kind = kind, .worker = worker, .index = worker->index, .reason = reason});
+        round_add(round,
+                  (struct action){.kind = kind, .worker = worker, .index = worker->index, .reason = reason});
 }
 
 /* The evidence still missing before an action may rely on the worker's heartbeats (P5, P9). */
@@ -122,6 +100,8 @@ static enum reason unwanted_for(const struct worker *worker, usec_t now)
                 return REASON_OPERATOR;
         if (worker->memory.over_limit || pressure_response_applies(worker))
                 return REASON_MEMORY;
+        if (fleet->rollout.returned && worker_outdated(worker))
+                return REASON_ROLLBACK;
         if (replaced && worker_outdated(worker))
                 return REASON_RESTART;
         if (worker->memory.over_threshold)
@@ -135,8 +115,12 @@ static enum reason unwanted_for(const struct worker *worker, usec_t now)
 /* An operator's order, memory_limit and memory pressure do not wait until other workers are ready. */
 static bool is_urgent(const struct worker *worker)
 {
-        return worker->verdict.retire_reason == REASON_SHUTDOWN ||
-               worker->verdict.retire_reason == REASON_OPERATOR || worker->memory.over_limit ||
+        enum reason reason = worker->verdict.retire_reason;
+
+        /* What cannot be replaced does not wait for a replacement: jobs fail in the release that is given up.
+         */
+        return reason == REASON_SHUTDOWN || reason == REASON_OPERATOR ||
+               (reason == REASON_ROLLBACK && rollout_withholds(worker->fleet)) || worker->memory.over_limit ||
                pressure_response_applies(worker);
 }
 
@@ -190,8 +174,8 @@ static void count_forks(struct round *round)
         const struct fleet *fleet = round->fleet;
 
         FLEET_FOREACH_TEMPLATE(fleet, template) {
-                bool outdated =
-                        template->generation != fleet->generation && fleet->rollout.state == ROLLOUT_RUNNING;
+                bool outdated = template->generation != fleet->generation &&
+                                fleet->rollout.state == ROLLOUT_RUNNING && fleet->rollout.limit == 0;
 
                 if (!template_forks(template))
                         continue;
@@ -224,7 +208,8 @@ static int compare_leavers(const void *left, const void *right)
         enum rollout_state rollout = a->fleet->rollout.state;
         int order = compare(is_urgent(b), is_urgent(a));
 
-        if (order == 0 && (rollout == ROLLOUT_HALTED || rollout == ROLLOUT_ABORTED))
+        if (order == 0 && (rollout == ROLLOUT_HALTED || rollout == ROLLOUT_ABORTED) &&
+            !a->fleet->rollout.returned)
                 order = compare(worker_outdated(a), worker_outdated(b));
         if (order == 0)
                 order = compare(is_new(b), is_new(a));
@@ -267,6 +252,26 @@ static size_t gather_leavers(struct round *round, bool retire_reason)
         return n;
 }
 
+/* As long as the new workers of a restart are limited, as many old ones stay as the limit leaves places. */
+static void limit_restart(struct round *round)
+{
+        const struct rollout *rollout = &round->fleet->rollout;
+        unsigned stay = usec_sub(round->target, rollout->limit);
+
+        if (rollout->state != ROLLOUT_RUNNING || rollout->limit == 0 || stay == 0)
+                return;
+        for (size_t n = gather_leavers(round, true); n > 0 && stay > 0; n--) {
+                struct worker *worker = round->plan->scratch[n - 1];
+
+                if (worker->verdict.retire_reason != REASON_RESTART)
+                        continue;
+                worker->verdict.retire_reason = REASON_NONE;
+                round->starting_outdated -= is_starting(worker);
+                round->keepers++;
+                stay--;
+        }
+}
+
 static void choose_surplus(struct round *round)
 {
         if (round->keepers <= round->target)
@@ -276,248 +281,6 @@ static void choose_surplus(struct round *round)
                 /* A worker that has refused to be quiet keeps its reason. */
                 round->plan->scratch[i]->verdict.retire_reason =
                         rollout_kept_reason(round->plan->scratch[i]) ?: REASON_SCALE;
-}
-
-/* Returns how many workers beyond the target are allowed, and in *ret_reason the reason that allows the most.
- */
-static unsigned allowance(struct round *round, enum reason *ret_reason)
-{
-        unsigned most = 0;
-
-        FLEET_FOREACH_WORKER(round->fleet, worker) {
-                enum reason reason = worker->verdict.retire_reason;
-                unsigned allowed = reason == REASON_AGE || reason == REASON_DEAF;
-
-                if (worker->state > WORKER_ACTIVE || worker_hangs(worker))
-                        continue;
-                if (reason == REASON_RESTART)
-                        allowed = round->surge;
-                else if (reason == REASON_MEMORY && !worker->memory.over_limit &&
-                         !pressure_response_applies(worker))
-                        allowed = round->now >= round->fleet->churn.next_at;
-                if (allowed > most) {
-                        most = allowed;
-                        *ret_reason = reason;
-                }
-        }
-        return most;
-}
-
-/* Returns the count up to which rule 1 starts workers. If all workers are silent and some hang, Redis itself
- * may not accept heartbeats. Only one worker is started then; the others follow once any worker has sent a
- * heartbeat. */
-static unsigned start_ceiling(struct round *round, enum reason *ret_reason)
-{
-        unsigned ceiling = round->target + allowance(round, ret_reason);
-
-        if (round->hung == 0 || round->fleet->fresh_since != 0)
-                return ceiling;
-        return MIN(ceiling, usec_sub(round->target, round->hung) + 1);
-}
-
-static uint64_t expected_bytes(struct round *round)
-{
-        if (!round->expected_known)
-                round->expected_bytes = memory_expected_bytes(round->fleet);
-        round->expected_known = true;
-        return round->expected_bytes;
-}
-
-/* Returns the memory reserved so far, including the starts of this plan. Computed once per plan. */
-static uint64_t reserved_bytes(struct round *round)
-{
-        struct plan *plan = round->plan;
-        const struct fleet *fleet = NULL;
-        uint64_t expected = 0;
-
-        if (plan->reserved_known)
-                return plan->reserved_bytes;
-        plan->reserved_known = true;
-        plan->reserved_bytes = memory_reserved_bytes(round->fleet->world, round->now);
-        for (size_t i = 0; i < plan->n_actions; i++) {
-                if (plan->actions[i].kind == ACTION_LOAD)
-                        plan->reserved_bytes += fleet_template_bytes(plan->actions[i].fleet);
-                if (plan->actions[i].kind != ACTION_START)
-                        continue;
-                if (plan->actions[i].fleet != fleet)
-                        expected = memory_expected_bytes(plan->actions[i].fleet);
-                fleet = plan->actions[i].fleet;
-                plan->reserved_bytes += expected;
-        }
-        return plan->reserved_bytes;
-}
-
-/* An extra process, beyond the count including draining ones, starts only if memory remains for it after all
- * others have grown to their expected size. A worker below the count is not extra. Neither is the first one
- * of a fleet without active workers. */
-static bool lacks_memory(struct round *round)
-{
-        const struct world *world = round->fleet->world;
-
-        if (round->live < round->target ||
-            (!round->starts && round->active + round->starting + round->hung == 0))
-                return false;
-        return world->available_bytes > 0 &&
-               memory_is_short(world, reserved_bytes(round), expected_bytes(round));
-}
-
-/* During memory pressure no extra worker is started, and none replaces a worker that left because of it. */
-static bool waits_for_pressure_response(const struct round *round)
-{
-        const struct fleet *fleet = round->fleet;
-
-        return pressure_response_holds(fleet->world) && round->live + fleet->places_left >= round->target &&
-               (round->starts || round->active + round->starting + round->hung > 0);
-}
-
-/* Returns true if a worker may be started now. *ret_template: the template to fork it from, or NULL. Each
- * template forks one worker at a time. */
-static bool choose_template(struct round *round, struct template **ret_template)
-{
-        struct fleet *fleet = round->fleet;
-
-        *ret_template = NULL;
-        if (fleet->preload.unrecorded)
-                return true;
-        struct template *template =
-                fleet_template_to_fork(fleet, round->active + round->starting < round->target);
-        *ret_template = template;
-        if (!template) {
-                fleet->waits_for = fleet_preloads(fleet) ? WAIT_TEMPLATE : WAIT_NONE;
-                return fleet->waits_for == WAIT_NONE;
-        }
-        if (template_forks(template))
-                return false;
-        if (round->now < fleet->preload.retry_at) {
-                wake(round, fleet->preload.retry_at);
-                fleet->waits_for = WAIT_FORK;
-                return false;
-        }
-        round->forks = true;
-        return true;
-}
-
-/* Rule 1: start workers. */
-static void plan_starts(struct round *round)
-{
-        struct fleet *fleet = round->fleet;
-        enum reason reason = REASON_NONE;
-        unsigned ceiling = start_ceiling(round, &reason);
-        /* Without surge, a replacement waits until the old worker is gone. */
-        unsigned held = round->surge == 0 ? round->draining_for_restart : 0;
-        unsigned taken = round->active + round->starting - round->starting_outdated + held, index = 0;
-        unsigned freed = round->now < fleet->crash.next_at ? fleet->crash.freed : UINT_MAX;
-        size_t at = 0;
-
-        fleet->waits_for = WAIT_NONE;
-        wake(round, fleet->crash.next_at);
-        wake(round, fleet->shortage.next_at);
-        wake(round, fleet->churn.next_at);
-        while (round->keepers < round->target && taken < ceiling) {
-                bool extra = taken >= round->target;
-                struct template *template;
-
-                if (fleet->held)
-                        fleet->waits_for = WAIT_ADOPTION;
-                else if (round->now < fleet->shortage.next_at)
-                        fleet->waits_for = WAIT_FORK;
-                else if (freed == 0)
-                        fleet->waits_for = WAIT_BACKOFF;
-                else if (round->live >= round->max)
-                        fleet->waits_for = WAIT_PLACES;
-                else if (waits_for_pressure_response(round) || lacks_memory(round))
-                        fleet->waits_for = WAIT_MEMORY;
-                if (fleet->waits_for != WAIT_NONE || !choose_template(round, &template))
-                        return;
-                index = fleet_next_index(fleet, index, &at);
-                add(round, (struct action){.kind = ACTION_START,
-                                           .template = template,
-                                           .index = index,
-                                           .reason = extra ? reason : REASON_NONE});
-                if (round->plan->reserved_known)
-                        round->plan->reserved_bytes += expected_bytes(round);
-                round->starts = true;
-                round->live++;
-                round->keepers++;
-                taken++;
-                freed--;
-                if (template)
-                        return;
-        }
-        if (round->keepers < round->target && held > 0)
-                fleet->waits_for = WAIT_PLACES;
-        else if (round->keepers < round->target && round->hung > 0 && fleet->fresh_since == 0)
-                fleet->waits_for = WAIT_HUNG;
-        else if (round->keepers < round->target && round->now < fleet->churn.next_at)
-                fleet->waits_for = WAIT_BACKOFF;
-}
-
-/* Another template loads only if memory remains for it. Exceptions: a worker below the count waits for it, or
- * no active worker remains. */
-static bool lacks_memory_to_load(struct round *round)
-{
-        const struct fleet *fleet = round->fleet;
-
-        return round->live >= round->target && round->active + round->starting + round->hung > 0 &&
-               memory_is_short(fleet->world, reserved_bytes(round), fleet_template_bytes(fleet));
-}
-
-static enum wait load_wait(struct round *round)
-{
-        const struct fleet *fleet = round->fleet;
-
-        if (fleet->held)
-                return WAIT_ADOPTION;
-        if (round->now < fleet->shortage.next_at)
-                return WAIT_FORK;
-        if (round->now < fleet->crash.next_at)
-                return WAIT_BACKOFF;
-        return waits_for_pressure_response(round) || lacks_memory_to_load(round) ? WAIT_MEMORY : WAIT_NONE;
-}
-
-/* A loading template may turn out to be a worker: wait boot_timeout before ending it. */
-static bool template_is_due(struct round *round, const struct template *template)
-{
-        const struct fleet *fleet = round->fleet;
-        usec_t deadline = template_boot_deadline(template);
-
-        if (!template_is_kept(template))
-                return true;
-        if (template_forks(template) && template->fork.waited >= fleet_fork_patience(fleet))
-                return true;
-        if (template->state != TEMPLATE_LOADING || !fleet->redis_up)
-                return false;
-        wake(round, deadline);
-        return round->now >= deadline && template->boot_polled_at >= deadline;
-}
-
-/* plan_starts() sets the wait of starts, but not the wait of templates. */
-static void plan_templates(struct round *round)
-{
-        struct fleet *fleet = round->fleet;
-
-        FLEET_FOREACH_TEMPLATE(fleet, template) {
-                if (template->state == TEMPLATE_ENDING) {
-                        wake(round, template_kill_at(template));
-                        if (round->now >= template_kill_at(template))
-                                add(round,
-                                    (struct action){.kind = ACTION_TEMPLATE_KILL, .template = template});
-                } else if (template_is_alive(template) && template_is_due(round, template)) {
-                        add(round, (struct action){.kind = ACTION_TEMPLATE_END, .template = template});
-                }
-        }
-        if (!fleet_wants_template(fleet))
-                return;
-        enum wait wait = load_wait(round);
-        if (wait != WAIT_NONE && (fleet->waits_for == WAIT_TEMPLATE || fleet->waits_for == WAIT_NONE))
-                fleet->waits_for = wait;
-        if (wait != WAIT_NONE)
-                return;
-        add(round, (struct action){.kind = ACTION_LOAD});
-        if (fleet->shortage.count > 0)
-                fleet->waits_for = WAIT_FORK;
-        if (round->plan->reserved_known)
-                round->plan->reserved_bytes += fleet_template_bytes(fleet);
 }
 
 /* Returns why a worker that is to leave may not be quieted now; WAIT_NONE: it may. */
@@ -609,7 +372,7 @@ static void plan_stop(struct round *round, struct worker *worker)
         /* Without a process that sends heartbeats there is no heartbeat to wait for. */
         bool evident = wait == WAIT_NONE || (worker->process.heartbeat_pid == 0 && wait != WAIT_REDIS);
 
-        wake(round, overdue);
+        round_wake(round, overdue);
         if (worker_drains_to_exit(worker))
                 plan_drain(round, worker, overdue);
         else if (!evident)
@@ -653,7 +416,7 @@ static void plan_kill(struct round *round, struct worker *worker)
                 return;
         }
         worker->verdict.waits_for = worker->orders.unconfirmed ? WAIT_UNCONFIRMED : WAIT_EXIT;
-        wake(round, MIN(at, repeat_at));
+        round_wake(round, MIN(at, repeat_at));
         if (worker_is_remainder(worker))
                 plan_remainder(round, worker, at);
         else if (round->now >= at || round->now >= repeat_at)
@@ -700,7 +463,7 @@ static void plan_boot(struct round *round, struct worker *worker)
         worker->verdict.waits_for = worker->heartbeat.ambiguous ? WAIT_AMBIGUOUS
                                     : worker->process.booted    ? WAIT_ELSEWHERE
                                                                 : WAIT_FIRST_HEARTBEAT;
-        wake(round, deadline);
+        round_wake(round, deadline);
         if (round->now >= deadline && worker->process.boot_polled_at >= deadline && !worker->process.booted &&
             !worker->heartbeat.ambiguous) {
                 round->fails |= !worker_outdated(worker) && !worker->process.unproven;
@@ -720,7 +483,7 @@ static void plan_each(struct round *round)
 {
         enum reason reason = round->fleet->world->shutting_down ? REASON_SHUTDOWN : REASON_OPERATOR;
 
-        wake(round, fleet_forced_at(round->fleet));
+        round_wake(round, fleet_forced_at(round->fleet));
         FLEET_FOREACH_WORKER(round->fleet, worker) {
                 usec_t forced = worker_forced_at(worker);
 
@@ -735,7 +498,7 @@ static void plan_each(struct round *round)
                 else if (worker->state == WORKER_STARTING)
                         plan_boot(round, worker);
                 else if (worker->state == WORKER_ACTIVE) {
-                        wake(round, worker_ready_at(worker));
+                        round_wake(round, worker_ready_at(worker));
                         enum wait wait = evidence_wait(worker, round->now);
                         if (wait == WAIT_HUNG ||
                             (worker->verdict.retire_reason == REASON_NONE && wait == WAIT_STALE))
@@ -760,6 +523,7 @@ static int plan_fleet(struct plan *plan, struct fleet *fleet, usec_t now)
         count_workers(&round);
         fleet->short_since = round.active >= round.target ? 0 : fleet->short_since ?: now;
         count_forks(&round);
+        limit_restart(&round);
         choose_surplus(&round);
         plan_starts(&round);
         plan_templates(&round);

@@ -485,6 +485,13 @@ const char *fleet_waits_for(const struct fleet *fleet, usec_t now, char *text, s
         case WAIT_TEMPLATE:
                 template_text(fleet, now, text, size);
                 break;
+        case WAIT_RETURNED:
+                snprintf(
+                        text, size,
+                        "waits for a restart: the release before is not in memory, and the command may start "
+                        "the one that was given up. Link the release before, then run 'sqmgrctl restart %s'",
+                        fleet->settings->name);
+                break;
         case WAIT_ADOPTION:
                 snprintf(text, size,
                          "searches for workers of an earlier sqmgr; no worker is started meanwhile");

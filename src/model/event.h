@@ -143,6 +143,7 @@ enum reason {
         REASON_BOOT,
         REASON_HUNG,
         REASON_DEAF,
+        REASON_ROLLBACK,
         _REASON_MAX,
 };
 

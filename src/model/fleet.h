@@ -52,9 +52,17 @@ struct launch {
 
 struct rollout {
         enum rollout_state state;
-        unsigned total; /* number of workers to replace */
-        bool elsewhere; /* the workers to replace had booted, but no heartbeat of them was found: new workers
-                           need none either */
+        unsigned total;  /* number of workers to replace */
+        bool elsewhere;  /* the workers to replace had booted, but no heartbeat of them was found: new workers
+                            need none either */
+        uint64_t before; /* the generation that it replaces; 0: none. It ran before a restart that did not end
+                            well, too */
+        bool returned;   /* the fleet has returned to `before`, which is its generation now: workers of later
+                            ones leave */
+        unsigned limit;  /* as long as it runs: so many workers of the new generation, for now; 0: no limit.
+                            Set  by the optional feature that judges them */
+        usec_t kept_since; /* since when the template of `before` is kept after a complete restart; 0: it is
+                              not */
         usec_t started_at;
         usec_t progress_at; /* the last progress; or, if later, the last time that something other than the
                                release blocked progress */

@@ -28,6 +28,13 @@ void generation_restart(struct fleet *fleet)
         generation_begin(fleet);
 }
 
+void generation_return(struct fleet *fleet, uint64_t generation)
+{
+        fleet->newest_generation = MAX(fleet->newest_generation, fleet->generation);
+        fleet->generation = generation;
+        generation_begin(fleet);
+}
+
 /* Returns a free entry. If there is none, drops the oldest one without workers and templates, or else the
  * oldest. The entry of the last restart is never dropped. */
 static struct launch *launch_place(struct fleet *fleet)

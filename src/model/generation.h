@@ -11,6 +11,8 @@
 void generation_begin(struct fleet *fleet);
 /* Begins a new generation, higher than all before: all existing workers become outdated. */
 void generation_restart(struct fleet *fleet);
+/* Returns to an earlier generation: workers and templates of all others become outdated. */
+void generation_return(struct fleet *fleet, uint64_t generation);
 /* Call after the launch settings have changed. During a restart a new generation begins, so all existing
  * workers become outdated. Otherwise only workers that were started from other settings become outdated. */
 void generation_follow_settings(struct fleet *fleet);

@@ -20,6 +20,7 @@ static const char *const reason_names[] = {
         [REASON_OPERATOR] = "operator", [REASON_AGE] = "age",           [REASON_SCALE] = "scale",
         [REASON_EXTERNAL] = "external", [REASON_SHUTDOWN] = "shutdown", [REASON_CRASH] = "crash",
         [REASON_BOOT] = "boot",         [REASON_HUNG] = "hung",         [REASON_DEAF] = "deaf",
+        [REASON_ROLLBACK] = "rollback",
 };
 DEFINE_ENUM_NAMES(reason_name, enum reason, _REASON_MAX, reason_names)
 
@@ -36,6 +37,7 @@ static const char *const reason_texts[] = {
         [REASON_BOOT] = "did not boot within boot_timeout",
         [REASON_HUNG] = "no heartbeat for longer than hang_after",
         [REASON_DEAF] = "runs no jobs although jobs wait",
+        [REASON_ROLLBACK] = "the fleet returns to the release before",
 };
 DEFINE_ENUM_NAMES(reason_text, enum reason, _REASON_MAX, reason_texts)
 
@@ -74,6 +76,7 @@ static const char *const wait_codes[] = {
         [WAIT_ELSEWHERE] = "beats-elsewhere",
         [WAIT_RELEASE] = "release",
         [WAIT_PLACES] = "places",
+        [WAIT_RETURNED] = "rolled-back",
         [WAIT_MEMORY] = "memory",
         [WAIT_BACKOFF] = "backoff",
         [WAIT_ADOPTION] = "adoption",

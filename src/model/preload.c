@@ -69,10 +69,16 @@ struct template *fleet_template_place(const struct fleet *fleet)
         return NULL;
 }
 
-/* Returns the oldest template that can be forked and is not of the current generation; NULL: none. */
+/* Returns the template that can be forked and is of the generation before the last restart, or else the
+ * oldest one that is not of the current generation; NULL: none. */
 static struct template *older_template(const struct fleet *fleet)
 {
         const struct template *oldest = NULL;
+
+        FLEET_FOREACH_TEMPLATE(fleet, template)
+                if (template->state == TEMPLATE_READY && !template_is_current(template) &&
+                    template->generation == fleet->rollout.before)
+                        return (struct template *)template;
 
         FLEET_FOREACH_TEMPLATE(fleet, template)
                 if (template->state == TEMPLATE_READY && !template_is_current(template) &&
@@ -94,7 +100,8 @@ static bool falls_back(const struct fleet *fleet)
 {
         enum rollout_state state = fleet->rollout.state;
 
-        return state == ROLLOUT_HALTED || (state == ROLLOUT_ABORTED && has_outdated(fleet));
+        return !fleet->rollout.returned &&
+               (state == ROLLOUT_HALTED || (state == ROLLOUT_ABORTED && has_outdated(fleet)));
 }
 
 bool template_is_kept(const struct template *template)
@@ -108,7 +115,8 @@ bool template_is_kept(const struct template *template)
                 return false;
         if (template_is_current(template))
                 return fleet_preloads(fleet);
-        return (fleet->rollout.state == ROLLOUT_RUNNING || falls_back(fleet)) &&
+        return (fleet->rollout.state == ROLLOUT_RUNNING || falls_back(fleet) ||
+                (fleet->rollout.kept_since != 0 && template->generation == fleet->rollout.before)) &&
                template == older_template(fleet);
 }
 
@@ -119,20 +127,33 @@ struct template *fleet_template_kept(const struct fleet *fleet)
         return old && template_is_kept(old) ? old : NULL;
 }
 
+/* Returns true if a restart has all new workers that it may have for now: a worker that dies meanwhile is
+ * replaced by the old code. */
+static bool is_limited(const struct fleet *fleet)
+{
+        unsigned n = 0;
+
+        if (fleet->rollout.state != ROLLOUT_RUNNING || fleet->rollout.limit == 0)
+                return false;
+        FLEET_FOREACH_WORKER(fleet, worker)
+                n += worker->state <= WORKER_ACTIVE && !worker_outdated(worker) && !worker_hangs(worker);
+        return n >= fleet->rollout.limit;
+}
+
 struct template *fleet_template_to_fork(const struct fleet *fleet, bool missing)
 {
         struct template *old = fleet_template_kept(fleet), *current = fleet_template(fleet);
 
-        if (old && falls_back(fleet))
+        if (old && (falls_back(fleet) || is_limited(fleet)))
                 return old;
         if (current && current->state == TEMPLATE_READY && template_is_kept(current))
                 return current;
-        return missing ? old : NULL;
+        return missing && fleet->rollout.kept_since == 0 ? old : NULL;
 }
 
 bool fleet_wants_template(const struct fleet *fleet)
 {
-        return fleet_preloads(fleet) && !fleet_template(fleet) &&
+        return fleet_preloads(fleet) && !fleet_template(fleet) && !fleet->rollout.returned &&
                !(falls_back(fleet) && older_template(fleet)) && fleet_template_place(fleet);
 }
 

@@ -16,14 +16,27 @@
 
 #define ROLLOUT_FAILURES_MAX 3
 
+/* Returns the generation to go back to from the next one. A restart that did not end well leaves the one
+ * before it. */
+static uint64_t proven_generation(const struct fleet *fleet)
+{
+        const struct rollout *rollout = &fleet->rollout;
+        bool tried = rollout->state == ROLLOUT_RUNNING || rollout->state == ROLLOUT_HALTED ||
+                     rollout->state == ROLLOUT_ABORTED;
+
+        return tried && !rollout->returned && rollout->before != 0 ? rollout->before : fleet->generation;
+}
+
 void rollout_start(struct fleet *fleet, const struct orderer *by, usec_t now)
 {
         char who[ORDERER_TEXT_MAX];
 
+        uint64_t before = proven_generation(fleet);
         generation_restart(fleet);
         struct fleet_counts counts = fleet_count(fleet, now);
         fleet->rollout = (struct rollout){
                 .state = ROLLOUT_RUNNING,
+                .before = before,
                 .total = counts.outdated,
                 .elsewhere = counts.active == 0 && counts.elsewhere > 0,
                 .started_at = now,
@@ -42,8 +55,12 @@ void rollout_outdate(struct fleet *fleet, usec_t now)
 {
         generation_follow_settings(fleet);
         fleet->preload.failures = 0;
-        if (fleet->rollout.state != ROLLOUT_RUNNING)
+        /* The template of the generation before was started from other settings. */
+        if (fleet->rollout.state != ROLLOUT_RUNNING) {
+                fleet->rollout.before = fleet->rollout.kept_since = 0;
+                fleet->rollout.returned = false;
                 return;
+        }
         fleet->rollout.total = MAX(fleet->rollout.total, fleet_count(fleet, now).outdated);
         fleet->rollout.failures = 0;
         rollout_observe_progress(fleet, now);
@@ -75,7 +92,7 @@ void rollout_acknowledge(struct fleet *fleet, const struct orderer *by)
         event_by(by, fleet_event(fleet, EVENT_ORDER, ": halted restart acknowledged by %s", who));
 }
 
-static void rollout_halt(struct fleet *fleet, usec_t now)
+static void rollout_halt(struct fleet *fleet, bool judged, usec_t now)
 {
         bool any_old = fleet_count(fleet, now).outdated > 0;
 
@@ -85,7 +102,7 @@ static void rollout_halt(struct fleet *fleet, usec_t now)
                             ": restart halted; %s (reason: %s). Fix the %s, then run 'sqmgrctl restart %s'",
                             any_old ? "old workers keep running" : "no old workers are left",
                             fleet->rollout.error,
-                            fleet->rollout.failures < ROLLOUT_FAILURES_MAX ? "cause" : "release",
+                            fleet->rollout.failures < ROLLOUT_FAILURES_MAX && !judged ? "cause" : "release",
                             fleet->settings->name),
                 &fleet->rollout.quoted);
 }
@@ -108,7 +125,102 @@ void rollout_observe_failure(struct fleet *fleet, usec_t now)
                  rollout->failures, fleet->crash_last);
         rollout->quoted = fleet->crash_quoted;
         rollout->lines_token = fleet->lines_token;
-        rollout_halt(fleet, now);
+        rollout_halt(fleet, false, now);
+}
+
+static struct template *template_before(const struct fleet *fleet)
+{
+        FLEET_FOREACH_TEMPLATE(fleet, template)
+                if (template->state == TEMPLATE_READY && template->generation == fleet->rollout.before)
+                        return (struct template *)template;
+        return NULL;
+}
+
+/* Returns true if a worker of the current generation accepts jobs or boots. */
+static bool has_current(const struct fleet *fleet)
+{
+        FLEET_FOREACH_WORKER(fleet, worker)
+                if (worker->state <= WORKER_ACTIVE && !worker_outdated(worker) && !worker_hangs(worker))
+                        return true;
+        return false;
+}
+
+static void return_to_before(struct fleet *fleet)
+{
+        generation_return(fleet, fleet->rollout.before);
+        fleet->rollout.returned = true;
+        fleet->rollout.limit = 0;
+        fleet->rollout.kept_since = 0;
+        backoff_reset(&fleet->crash);
+}
+
+void rollout_reject(struct fleet *fleet, const char *why, const struct quoted *quoted, usec_t now)
+{
+        struct rollout *rollout = &fleet->rollout;
+
+        if (rollout->state != ROLLOUT_RUNNING)
+                return;
+        snprintf(rollout->error, sizeof(rollout->error), "%s", why);
+        rollout->quoted = quoted ? *quoted : (struct quoted){0};
+        rollout->lines_token = 0;
+        rollout_halt(fleet, true, now);
+        if (rollout->before != 0 && (template_before(fleet) || fleet_count(fleet, now).outdated > 0))
+                return_to_before(fleet);
+}
+
+bool rollout_can_return(const struct fleet *fleet)
+{
+        return fleet->rollout.before != 0 && !fleet->rollout.returned && template_before(fleet);
+}
+
+void rollout_return(struct fleet *fleet, const struct orderer *by, usec_t now)
+{
+        struct rollout *rollout = &fleet->rollout;
+        uint64_t from = fleet->generation;
+        char who[ORDERER_TEXT_MAX], why[sizeof(who) + 64];
+
+        snprintf(why, sizeof(why), "rolled back to generation %llu by %s",
+                 (unsigned long long)rollout->before, orderer_text(by, who));
+        rollout_abort(fleet, why, by);
+        rollout->state = ROLLOUT_ABORTED;
+        rollout->lines_token = 0;
+        snprintf(rollout->error, sizeof(rollout->error), "%s", why);
+        rollout->quoted = (struct quoted){0};
+        return_to_before(fleet);
+        rollout->total = fleet_count(fleet, now).outdated;
+        event_by(by, fleet_event(fleet, EVENT_ORDER, ": rolled back from generation %llu to %llu by %s",
+                                 (unsigned long long)from, (unsigned long long)fleet->generation, who));
+}
+
+bool rollout_withholds(const struct fleet *fleet)
+{
+        return fleet->rollout.returned && (!fleet_template(fleet) || fleet->preload.unrecorded) &&
+               has_current(fleet);
+}
+
+/* The generation that the fleet has returned to exists no more: what the command starts is current. */
+static void observe_return(struct fleet *fleet)
+{
+        if (!fleet->rollout.returned || fleet->held || fleet_target(fleet) == 0 || fleet_template(fleet) ||
+            has_current(fleet))
+                return;
+        fleet->rollout.returned = false;
+        fleet->rollout.before = 0;
+        generation_return(fleet, fleet->newest_generation);
+        fleet_event(fleet, EVENT_ORDER,
+                    ": neither template nor workers of the release before are left; workers are started from "
+                    "the command again");
+}
+
+/* After a complete restart, the template of the generation before stays for template_keep unless memory runs
+ * short. */
+static void observe_kept_template(struct fleet *fleet, usec_t now)
+{
+        usec_t since = fleet->rollout.kept_since;
+
+        if (since != 0 && (now >= usec_add(since, fleet->settings->template_keep) ||
+                           memory_lacks(fleet, now) || fleet->world->pressure.high))
+                fleet->rollout.kept_since = 0;
 }
 
 /* True if a new worker is ready, and became ready after the last failure. */
@@ -197,6 +309,8 @@ void rollout_observe_time(struct fleet *fleet, usec_t now)
         struct rollout *rollout = &fleet->rollout;
         usec_t timeout = fleet->settings->rollout_timeout;
 
+        observe_return(fleet);
+        observe_kept_template(fleet, now);
         /* No worker is replaced while sqmgr ends; the next sqmgr continues the restart. */
         if (rollout->state != ROLLOUT_RUNNING || fleet->world->shutting_down)
                 return;
@@ -210,6 +324,7 @@ void rollout_observe_time(struct fleet *fleet, usec_t now)
         unsigned ready = counts.active + (rollout->elsewhere ? counts.elsewhere : 0);
         if (counts.outdated == 0 && ready >= fleet_target(fleet)) {
                 rollout->state = ROLLOUT_DONE;
+                rollout->kept_since = fleet->settings->template_keep > 0 && template_before(fleet) ? now : 0;
                 unsigned left = quiet_the_hung(fleet);
                 snprintf(hung, sizeof(hung), "; %u old worker%s hung, to be quieted when heartbeats resume",
                          left, left == 1 ? " is" : "s are");
@@ -226,7 +341,8 @@ void rollout_observe_time(struct fleet *fleet, usec_t now)
         /* Blocked through no fault of the release: rollout_timeout does not advance. */
         if (!fleet->redis_up || fleet->redis_at > rollout->progress_at ||
             fleet->world->doubt.since > rollout->progress_at || places_are_held(fleet, &counts) ||
-            fleet->waits_for == WAIT_FORK || fleet->waits_for == WAIT_MEMORY || memory_lacks(fleet, now))
+            fleet->waits_for == WAIT_FORK || fleet->waits_for == WAIT_MEMORY || memory_lacks(fleet, now) ||
+            (rollout->limit > 0 && fleet_replaced(fleet, now) >= MIN(rollout->limit, rollout->total)))
                 rollout->progress_at = now;
         if (now < usec_add(rollout->progress_at, timeout))
                 return;
@@ -236,5 +352,5 @@ void rollout_observe_time(struct fleet *fleet, usec_t now)
         stuck_text(fleet, counts.live, reason, sizeof(reason));
         snprintf(rollout->error, sizeof(rollout->error), "no progress for %s (rollout_timeout)%s", span,
                  reason);
-        rollout_halt(fleet, now);
+        rollout_halt(fleet, false, now);
 }

@@ -21,6 +21,18 @@ void rollout_abort(struct fleet *fleet, const char *why, const struct orderer *b
 /* Acknowledges a halted restart. Old and new workers stay as they are. Does nothing if none has halted. */
 void rollout_acknowledge(struct fleet *fleet, const struct orderer *by);
 
+/* Halts a running restart whose new workers were judged: returns to the generation before if its workers or
+ * template are still there. why and quoted (NULL: none) are copied. */
+void rollout_reject(struct fleet *fleet, const char *why, const struct quoted *quoted, usec_t now);
+/* Returns true if the fleet can return to the generation before the last restart: its template is ready. */
+bool rollout_can_return(const struct fleet *fleet);
+/* Returns to the generation before the last restart; aborts a running one. Call only if
+ * rollout_can_return(). Until the next restart, workers are forked from that template. */
+void rollout_return(struct fleet *fleet, const struct orderer *by, usec_t now);
+/* Returns true if no worker is started: the fleet has returned to a generation whose template is gone, so the
+ * command may start another release, and workers of that generation still accept jobs. */
+bool rollout_withholds(const struct fleet *fleet);
+
 /* Records progress: rollout_timeout counts from now. */
 void rollout_observe_progress(struct fleet *fleet, usec_t now);
 /* Records that a new worker failed, as described in fleet->crash_last. May halt the restart. */

@@ -39,6 +39,7 @@ enum wait {
         WAIT_IDLE_CHECK, /* may be taking a job */
         WAIT_RELEASE,    /* new workers failed: one of them must prove itself first */
         WAIT_PLACES,     /* fleet: max_processes are alive */
+        WAIT_RETURNED,   /* fleet: it has returned to a generation that is not in memory */
         WAIT_MEMORY,     /* fleet: too little memory for an extra process */
         WAIT_BACKOFF,    /* fleet: the delay before the next start after a crash, or before replacing a worker
                             over its threshold */
@@ -154,6 +155,15 @@ struct worker_deafness {
         usec_t found_at; /* when it was found deaf, see worker_is_deaf(); 0: it was not, or works again */
 };
 
+/* The outcomes of the jobs of the process, since its start. */
+struct worker_outcomes {
+        bool known;                /* reported by the last heartbeat */
+        uint64_t processed;        /* ended, also by a failure */
+        uint64_t failed;           /* of these */
+        char class[JOB_CLASS_MAX]; /* the job class with the most failures; "": unknown */
+        uint64_t class_failed;     /* its failures */
+};
+
 /* The jobs of a worker, as of the last reading of its work list. */
 struct worker_jobs {
         bool list_empty; /* at the last heartbeat with a reading */
@@ -248,6 +258,7 @@ struct worker {
         struct worker_process process;
         struct worker_heartbeat heartbeat;
         struct worker_deafness deaf;
+        struct worker_outcomes outcomes;
         struct worker_jobs jobs;
         struct worker_evidence evidence;
         struct worker_memory memory;

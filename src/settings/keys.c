@@ -50,6 +50,9 @@ static const struct settings_choice rescues[] = {
         {"off", RESCUE_JOBS_OFF}, {"report", RESCUE_JOBS_REPORT}, {"requeue", RESCUE_JOBS_REQUEUE}, {0}};
 static const struct settings_choice stuck_job_actions[] = {
         {"warn", STUCK_JOB_WARN}, {"dump", STUCK_JOB_DUMP}, {0}};
+static const struct settings_choice trial_defaults[] = {
+        {"pass", TRIAL_DEFAULT_PASS}, {"halt", TRIAL_DEFAULT_HALT}, {0}};
+static_assert(ELEMENTSOF(trial_defaults) == _TRIAL_DEFAULT_MAX + 1, "a name for each");
 static const struct settings_choice scaling_modes[] = {
         {"apply", SCALING_APPLY}, {"advise", SCALING_ADVISE}, {0}};
 static_assert(ELEMENTSOF(scaling_modes) == _SCALING_MODE_MAX + 1, "a name for each");
@@ -170,6 +173,12 @@ const struct settings_key settings_keys[] = {
          .max = DAYS(1)},
         {FLEET(rollout_timeout), .type = SETTINGS_DURATION, .fallback = "10min", .min = MSEC(100),
          .max = DAYS(30)},
+        {FLEET(rollout_trial), .type = SETTINGS_DURATION, .fallback = "none", .min = MSEC(1000),
+         .max = DAYS(30)},
+        {FLEET(rollout_trial_share), .type = SETTINGS_SHARE, .fallback = "10%", .max = COUNT_MAX},
+        {FLEET(rollout_trial_default), .type = SETTINGS_CHOICE, .fallback = "pass",
+         .choices = trial_defaults},
+        {FLEET(template_keep), .type = SETTINGS_DURATION, .fallback = "10min", .max = DAYS(30)},
         {FLEET(memory_threshold), .type = SETTINGS_SIZE, .fallback = "none", .min = BYTES_MIN,
          .max = BYTES_MAX},
         {FLEET(memory_limit), .type = SETTINGS_SIZE, .fallback = "none", .min = BYTES_MIN, .max = BYTES_MAX},

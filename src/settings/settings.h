@@ -20,6 +20,7 @@ enum rescue_jobs { RESCUE_JOBS_OFF, RESCUE_JOBS_REPORT, RESCUE_JOBS_REQUEUE, _RE
 enum pressure_action { PRESSURE_REPORT, PRESSURE_QUIET, _PRESSURE_ACTION_MAX };
 
 /* How autoscaling uses the count that the queues need. */
+enum trial_default { TRIAL_DEFAULT_PASS, TRIAL_DEFAULT_HALT, _TRIAL_DEFAULT_MAX };
 enum scaling_mode { SCALING_APPLY, SCALING_ADVISE, _SCALING_MODE_MAX };
 
 enum on_stop { ON_STOP_DRAIN, ON_STOP_LEAVE, _ON_STOP_MAX };
@@ -120,6 +121,10 @@ struct fleet_settings {
         usec_t ready_after;
         usec_t boot_timeout;
         usec_t rollout_timeout;
+        usec_t rollout_trial;              /* 0: releases are not judged by their jobs */
+        struct share rollout_trial_share;  /* workers of the new generation meanwhile, at least one */
+        int rollout_trial_default;         /* enum trial_default */
+        usec_t template_keep;
         uint64_t memory_threshold; /* bytes; 0: none */
         uint64_t memory_limit;     /* bytes; 0: none */
         int memory_metric;

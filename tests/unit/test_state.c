@@ -225,7 +225,7 @@ TEST(names_what_is_wrong_with_the_bytes)
         assert_truncation_is_found();
         bytes[8] = STATE_FILE_VERSION + 1;
         ck_assert_int_eq(outcome(bytes, size), STATE_NEWER);
-        /* Versions 2 to 7 had other layouts: none of their bytes are read, however well they are formed. */
+        /* Versions 2 to 9 had other layouts: none of their bytes are read, however well they are formed. */
         for (uint8_t version = 0; version < STATE_FILE_VERSION; version++) {
                 if (version == 1)
                         continue;
@@ -327,7 +327,10 @@ static struct fleet fixed_fleets[] = {
                      .failed_at = 203,
                      .elsewhere = true,
                      .error = "it failed",
-                     .quoted.quoted_bytes = "no database"},
+                     .quoted.quoted_bytes = "no database",
+                     .before = 4,
+                     .returned = true,
+                     .kept_since = 305},
          .crash = {.count = 6, .failed_at = 301, .next_at = 5000, .freed = 1},
          .crash_last = "it died",
          .crash_quoted.quoted_bytes = "boom\nbang",
@@ -463,6 +466,9 @@ TEST(reads_what_this_version_writes)
         ck_assert_int_eq(state_unpack(kept, kept_size, BOOT, 1000, &state), STATE_READ);
         ck_assert_uint_eq(state->n_fleets, 2);
         const struct state_fleet *saved = &state->fleets[0], *mail = &state->fleets[1];
+        ck_assert_uint_eq(saved->rollout.before, fleet->rollout.before);
+        ck_assert(saved->rollout.returned);
+        ck_assert_uint_eq(saved->rollout.kept_since, fleet->rollout.kept_since);
         ck_assert(quoted_equal(&saved->rollout.quoted, &fleet->rollout.quoted));
         ck_assert(quoted_equal(&saved->crash_quoted, &fleet->crash_quoted));
         ck_assert(quoted_equal(&saved->preload.quoted, &fleet->preload.quoted));

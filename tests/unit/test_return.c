@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+/* The return to the release before: by an order, or because the new one was judged worse. */
+/* promises: P2 P6 P7 */
+#include "decide/command.h"
+#include "model/fleet.h"
+#include "model/fleets.h"
+#include "model/generation.h"
+#include "model/preload.h"
+#include "model/rollout.h"
+#include "model/world.h"
+#include "observe/observe.h"
+#include "settings/settings.h"
+#include "world.h"
+#include <string.h>
+
+TEST_WORLD(4)
+{
+        t.fleet_settings.template_keep = 10 * USEC_PER_MIN;
+        t.fleet_settings.ready_after = 0;
+}
+
+static unsigned of_generation(uint64_t generation)
+{
+        unsigned n = 0;
+
+        for (size_t i = 0; i < t.fleet->n_workers; i++)
+                n += t.fleet->workers[i]->generation == generation &&
+                     t.fleet->workers[i]->state < WORKER_QUIET;
+        return n;
+}
+
+static void settle(bool preload)
+{
+        if (preload)
+                test_preload(&t);
+        test_settle(&t);
+}
+
+/* A restart that is complete, with the old template kept. */
+static void complete(void)
+{
+        settle(true);
+        ck_assert_int_eq(test_restart_out(&t), ROLLOUT_DONE);
+        test_run(&t, 2);
+        ck_assert_int_eq(test_templates(&t), 2);
+}
+
+/* A restart that may replace two of four workers, and has. */
+static void limited(bool preload)
+{
+        settle(preload);
+        t.fleet->rollout.limit = 0;
+        command_restart(t.fleet, NULL, t.now);
+        t.fleet->rollout.limit = 2;
+        test_run(&t, 60);
+        ck_assert_int_eq(test_rollout(&t), ROLLOUT_RUNNING);
+        ck_assert_uint_eq(of_generation(2), 2);
+        ck_assert_uint_eq(of_generation(1), 2);
+}
+
+TEST(the_old_template_is_kept_after_a_restart_for_template_keep)
+{
+        complete();
+        test_after(&t, 9 * 60, test_templates(&t), 2);
+        test_after(&t, 2 * 60, test_templates(&t), 1);
+        ck_assert_int_eq(test_template(&t, 2)->state, TEMPLATE_READY);
+        ck_assert_int_eq(command_rollback(t.fleet, NULL, t.now), COMMAND_UNKEPT);
+        ck_assert_uint_eq(t.fleet->generation, 2);
+}
+
+TEST(a_template_is_not_kept_where_memory_is_short)
+{
+        complete();
+        t.world->pressure.high = true;
+        test_after(&t, 2, test_templates(&t), 1);
+}
+
+TEST(the_next_restart_keeps_the_template_before_it_alone)
+{
+        complete();
+        test_restart(&t);
+        for (unsigned i = 0; i < 600 && test_rollout(&t) == ROLLOUT_RUNNING; i++) {
+                ck_assert_int_le(test_templates(&t), 2);
+                test_tick(&t, 1);
+        }
+        ck_assert_int_eq(test_rollout(&t), ROLLOUT_DONE);
+        test_run(&t, 2);
+        ck_assert_ptr_null(test_template(&t, 1));
+        ck_assert_int_eq(test_template(&t, 2)->state, TEMPLATE_READY);
+        ck_assert_uint_eq(t.fleet->rollout.before, 2);
+}
+
+TEST(a_rollback_forks_all_workers_from_it)
+{
+        complete();
+        unsigned loads = t.loads;
+        ck_assert_int_eq(command_rollback(t.fleet, NULL, t.now), COMMAND_DONE);
+        ck_assert_int_eq(test_rollout(&t), ROLLOUT_ABORTED);
+        ck_assert_uint_eq(generation_shown(t.fleet), 1);
+        for (unsigned i = 0; i < 60; i++) {
+                ck_assert_uint_ge(test_counts(&t).active, 4);
+                test_tick(&t, 1);
+        }
+        ck_assert_uint_eq(of_generation(1), 4);
+        ck_assert_uint_eq(of_generation(2), 0);
+        ck_assert_uint_eq(t.loads, loads);
+        ck_assert_ptr_null(test_template(&t, 2));
+        ck_assert_int_eq(command_rollback(t.fleet, NULL, t.now), COMMAND_NOTHING);
+        /* A crashed worker comes from the same template, however late. */
+        test_run(&t, 3600);
+        unsigned forked = 0;
+        test_exit(&t, test_worker(&t, t.fleet->workers[0]->index), 1);
+        test_run(&t, 60);
+        for (size_t i = 0; i < t.fleet->n_workers; i++)
+                forked += t.fleet->workers[i]->process.forked && t.fleet->workers[i]->generation == 1;
+        ck_assert_uint_eq(forked, 4);
+        ck_assert_uint_eq(t.loads, loads);
+        /* Until the next restart. */
+        ck_assert_int_eq(test_restart_out(&t), ROLLOUT_DONE);
+        ck_assert_uint_eq(of_generation(3), 4);
+        ck_assert(!t.fleet->rollout.returned);
+        ck_assert_uint_eq(t.fleet->rollout.before, 1);
+}
+
+TEST(a_running_restart_is_aborted_by_a_rollback)
+{
+        limited(true);
+        ck_assert_int_eq(command_rollback(t.fleet, NULL, t.now), COMMAND_DONE);
+        ck_assert_int_eq(test_rollout(&t), ROLLOUT_ABORTED);
+        test_after(&t, 30, of_generation(1), 4);
+        ck_assert_uint_eq(of_generation(2), 0);
+}
+
+TEST(without_a_template_nothing_is_rolled_back)
+{
+        ck_assert_int_eq(command_rollback(t.fleet, NULL, t.now), COMMAND_NOTHING);
+        settle(false);
+        ck_assert_int_eq(test_restart_out(&t), ROLLOUT_DONE);
+        ck_assert_int_eq(command_rollback(t.fleet, NULL, t.now), COMMAND_UNKEPT);
+        test_after(&t, 5, of_generation(2), 4);
+}
+
+TEST(a_limit_holds_a_restart_however_long)
+{
+        limited(false);
+        unsigned starts = t.starts;
+        /* rollout_timeout does not count. */
+        test_after(&t, 3600, t.starts, starts);
+        ck_assert_int_eq(test_rollout(&t), ROLLOUT_RUNNING);
+        ck_assert_uint_eq(of_generation(1), 2);
+        t.fleet->rollout.limit = 0;
+        ck_assert_int_eq(test_run_out(&t, 600), ROLLOUT_DONE);
+        ck_assert_uint_eq(of_generation(2), 4);
+}
+
+TEST(an_old_worker_that_dies_meanwhile_is_forked_from_the_old_template)
+{
+        limited(true);
+        for (size_t i = 0; i < t.fleet->n_workers; i++)
+                if (t.fleet->workers[i]->generation == 1 && t.fleet->workers[i]->state == WORKER_ACTIVE) {
+                        test_exit(&t, t.fleet->workers[i], 1);
+                        break;
+                }
+        test_run(&t, 60);
+        ck_assert_uint_eq(of_generation(1), 2);
+        ck_assert_uint_eq(of_generation(2), 2);
+}
+
+TEST(a_rejected_release_leaves_and_the_old_workers_are_completed_by_forks)
+{
+        limited(true);
+        rollout_reject(t.fleet, "12 of 100 jobs failed", NULL, t.now);
+        ck_assert_int_eq(test_rollout(&t), ROLLOUT_HALTED);
+        ck_assert_str_eq(t.fleet->rollout.error, "12 of 100 jobs failed");
+        test_after(&t, 60, of_generation(1), 4);
+        ck_assert_uint_eq(of_generation(2), 0);
+        ck_assert_int_eq(test_rollout(&t), ROLLOUT_HALTED);
+}
+
+TEST(without_a_template_a_rejected_release_is_not_started_again)
+{
+        limited(false);
+        t.urgent = true;
+        rollout_reject(t.fleet, "12 of 100 jobs failed", NULL, t.now);
+        unsigned starts = t.starts;
+        test_after(&t, 60, of_generation(2), 0);
+        ck_assert_uint_eq(of_generation(1), 2);
+        test_after(&t, 3600, t.starts, starts);
+        ck_assert_int_eq(t.fleet->waits_for, WAIT_RETURNED);
+        /* The command runs what is linked now. Nothing else is left to run jobs. */
+        for (size_t i = 0; i < t.fleet->n_workers; i++)
+                if (t.fleet->workers[i]->state == WORKER_ACTIVE)
+                        test_exit(&t, t.fleet->workers[i], 1);
+        test_run(&t, 120);
+        ck_assert_uint_eq(test_counts(&t).active, 4);
+        ck_assert(!t.fleet->rollout.returned);
+        ck_assert_uint_eq(t.fleet->generation, 2);
+}
+
+TEST(new_launch_settings_end_the_return)
+{
+        struct fleet_settings changed = t.fleet_settings, *list[] = {&changed};
+        struct settings settings;
+
+        complete();
+        (void)command_rollback(t.fleet, NULL, t.now);
+        test_run(&t, 30);
+        changed = t.fleet_settings;
+        changed.launch_hash++;
+        settings = t.settings;
+        settings.fleets = list;
+        ck_assert_int_eq(world_reload(t.world, &settings, NULL, t.now), 0);
+        ck_assert(!t.fleet->rollout.returned);
+        ck_assert_uint_eq(t.fleet->generation, 3);
+        ck_assert_int_eq(command_rollback(t.fleet, NULL, t.now), COMMAND_NOTHING);
+        t.fleet->settings = &t.fleet_settings;
+}
+
+TEST_MAIN("return", .each = {setup, teardown})
