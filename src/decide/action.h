@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a plan consists of. */
+/* The parts of a plan. */
 #pragma once
 
 #include "base/usec.h"

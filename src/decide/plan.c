@@ -99,7 +99,7 @@ static bool is_urgent(const struct worker *worker)
 {
         enum reason reason = worker->verdict.retire_reason;
 
-        /* What cannot be replaced does not wait for a replacement: jobs fail in the release that is given up.
+        /* Jobs fail in the release that is given up: its workers leave at once if nothing can replace them.
          */
         return reason == REASON_SHUTDOWN || reason == REASON_OPERATOR ||
                (reason == REASON_ROLLBACK && rollout_withholds(worker->fleet)) || worker->memory.over_limit ||

@@ -226,7 +226,7 @@ void fleet_trial_observe(struct fleet *fleet, usec_t now)
                 return;
         end_window(fleet);
         if (!begin_window(fleet, true, now))
-                /* What was counted must not be counted again. */
+                /* Counted jobs must not be counted again. */
                 trial->window_at = 0;
         enum trial_verdict verdict = trial_judge(&trial->trial, fleet->settings->rollout_trial, now);
         if (verdict != TRIAL_RUNNING)

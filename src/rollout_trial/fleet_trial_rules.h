@@ -11,7 +11,7 @@ struct codec_reader;
 struct codec_writer;
 struct fleet;
 
-/* What a worker had reported when the current window began. */
+/* The report of a worker when the current window began. */
 struct trial_seen {
         unsigned index;
         pid_t pid; /* pid and start time identify the process uniquely */
@@ -20,7 +20,7 @@ struct trial_seen {
 };
 
 struct fleet_trial {
-        uint64_t generation; /* that is judged; 0: none was yet */
+        uint64_t generation; /* the one that is judged; 0: none was yet */
         struct trial trial;
         enum trial_verdict verdict;
         usec_t window_at;        /* when the current window began; 0: not yet */

@@ -85,7 +85,7 @@ void trial_add(struct trial *trial, const struct trial_counts *new, const struct
         double n = (double)new->processed, m = (double)old->processed;
         double failed = (double)(new->failed + old->failed);
         const struct window window = {n, m, failed, fmax(0, failed - m), fmin(n, failed)};
-        /* There is one way to spread the failures: the window says nothing. */
+        /* With one way to spread the failures, the window says nothing. */
         if (window.least >= window.most)
                 return;
         for (size_t i = 0; i < TRIAL_RATIOS; i++) {
