@@ -359,7 +359,7 @@ static void plan_stop(struct round *round, struct worker *worker)
                 plan_drain(round, worker, overdue);
         else if (!evident)
                 worker->verdict.waits_for = wait;
-        else if (worker_proven_idle(worker) || round->now >= overdue)
+        else if (worker_proven_idle(worker) || worker_proven_interruptible(worker) || round->now >= overdue)
                 act(round, ACTION_STOP, worker, worker->reason);
         else if (worker->heartbeat.ambiguous)
                 worker->verdict.waits_for = WAIT_AMBIGUOUS;

@@ -8,6 +8,8 @@
  * threads inherit the name of job threads and may never exit. */
 #define IDLE_HEARTBEATS_PROVEN   2
 #define IDLE_HEARTBEATS_OVERRULE 4
+/* A job may begin as its worker is quieted: the first heartbeat after that may not list it. */
+#define INTERRUPTIBLE_HEARTBEATS 2
 
 /* A title is written at each heartbeat: a title that is idle for two intervals was written anew. */
 #define IDLE_TITLE_INTERVALS 2
@@ -104,6 +106,14 @@ bool worker_proven_idle(const struct worker *worker)
         unsigned heartbeats;
 
         return worker->state == WORKER_QUIET && worker_proof_wait(worker, &heartbeats) == WAIT_NONE;
+}
+
+bool worker_proven_interruptible(const struct worker *worker)
+{
+        return worker->state == WORKER_QUIET && worker->fleet->settings->interruptible &&
+               worker->jobs.interruptible_count >= INTERRUPTIBLE_HEARTBEATS &&
+               worker->jobs.read_at >= worker->orders.quiet_at && worker->process.heartbeat_pid != 0 &&
+               !worker->process.elsewhere && !worker->orders.finishes_job && !worker_contradicted(worker);
 }
 
 usec_t worker_oldest_job_usec(const struct worker *worker, usec_t now)

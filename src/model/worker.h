@@ -170,8 +170,10 @@ struct worker_jobs {
         bool list_empty; /* at the last heartbeat with a reading */
         unsigned count;  /* including unknown jobs */
         usec_t read_at;
-        usec_t oldest_at;           /* start of the oldest job whose start is known; 0: none */
-        struct job_classes classes; /* empty if any job is unknown */
+        usec_t oldest_at;                 /* start of the oldest job whose start is known; 0: none */
+        struct job_classes classes;       /* empty if any job is unknown */
+        unsigned interruptible_count;     /* heartbeats in a row with which all jobs were of such classes */
+        uint64_t interruptible_heartbeat; /* written_usec of the last of these */
 };
 
 #define WORKER_PEERS_MAX 128

@@ -616,7 +616,8 @@ void observe_stopped(struct worker *worker, enum reason reason, int error, usec_
         }
         observe_cut_off(worker, reason, now);
         bool never_sent_heartbeat = worker->state == WORKER_STARTING,
-             was_reported = worker_is_asked_to_exit(worker);
+             was_reported = worker_is_asked_to_exit(worker),
+             interrupts = worker->heartbeat.busy > 0 && worker_proven_interruptible(worker);
         worker->orders.stop_at = now;
         worker->orders.group_signaled = worker->process.heartbeat_pid == 0;
         worker->heartbeat.hung = false;
@@ -624,9 +625,9 @@ void observe_stopped(struct worker *worker, enum reason reason, int error, usec_
         if (reason != REASON_BOOT) {
                 worker_event(worker, EVENT_STOPPING,
                              was_reported ? " was asked to exit (reason: %s); killed after stop_timeout if "
-                                            "still running"
-                                          : " asked to exit (reason: %s)",
-                             reason_name(reason));
+                                            "still running%s"
+                                          : " asked to exit (reason: %s)%s",
+                             reason_name(reason), interrupts ? "; its jobs are interruptible" : "");
                 return;
         }
         start_failure_describe(fleet, NULL, "%s %s within boot_timeout%s%s", WORKER_EVENT_NAME(worker),

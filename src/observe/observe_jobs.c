@@ -10,8 +10,45 @@
 #include <stdio.h>
 #include <string.h>
 
+static bool is_interruptible(const struct fleet_settings *settings, const struct job *job)
+{
+        size_t length = strlen(job->class);
+
+        for (const char *at = settings->interruptible; at && length > 0; at += strcspn(at, " \t")) {
+                at += strspn(at, " \t");
+                if (*at == '\0')
+                        return false;
+                if (strcspn(at, " \t") == length && memcmp(at, job->class, length) == 0)
+                        return true;
+        }
+        return false;
+}
+
+/* Counts the heartbeats since the quiet with which all jobs are interruptible. */
+static void observe_interruptible(struct worker *worker, const struct job_list *jobs)
+{
+        bool all = worker->state == WORKER_QUIET && worker->heartbeat.not_quiet_count == 0 &&
+                   worker->heartbeat.after != 0 && worker->heartbeat.after >= worker->orders.quiet_at &&
+                   !worker->heartbeat.ambiguous && !worker->heartbeat.hung && jobs->n_jobs > 0 &&
+                   jobs->n_jobs == worker->heartbeat.busy && job_list_unknown(jobs) == 0;
+
+        for (size_t i = 0; all && i < jobs->n_jobs; i++)
+                all = is_interruptible(worker->fleet->settings, &jobs->jobs[i]);
+        /* Another process of the worker may have been quieted since. */
+        if (!all || worker->jobs.read_at < worker->orders.quiet_at)
+                worker->jobs.interruptible_count = 0;
+        if (!all)
+                return;
+        if (worker->jobs.interruptible_count == 0 ||
+            worker->jobs.interruptible_heartbeat != worker->heartbeat.written_usec) {
+                worker->jobs.interruptible_count++;
+                worker->jobs.interruptible_heartbeat = worker->heartbeat.written_usec;
+        }
+}
+
 void observe_jobs(struct worker *worker, const struct job_list *jobs, usec_t oldest, usec_t now)
 {
+        observe_interruptible(worker, jobs);
         worker->jobs.count = (unsigned)(jobs->n_jobs + job_list_unknown(jobs));
         worker->jobs.read_at = now;
         worker->jobs.oldest_at = oldest > 0 ? MAX(usec_sub(now, oldest), (usec_t)1) : 0;

@@ -193,6 +193,7 @@ const struct settings_key settings_keys[] = {
         {FLEET(hang_action), .type = SETTINGS_CHOICE, .fallback = "keep", .choices = hang_actions},
         {FLEET(rescue_jobs), .type = SETTINGS_CHOICE, .fallback = "report", .choices = rescues},
         {FLEET(rescue_limit), .type = SETTINGS_COUNT, .fallback = "3", .max = 1000},
+        {FLEET(interruptible), .type = SETTINGS_TEXT, .unset = "none"},
         {FLEET(job_warn_after), .type = SETTINGS_DURATIONS, .fallback = "none"},
         {FLEET(stuck_job_action), .type = SETTINGS_CHOICE, .fallback = "warn", .choices = stuck_job_actions},
         {FLEET(rollout_group), .type = SETTINGS_TEXT, .unset = "none"},

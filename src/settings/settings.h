@@ -143,6 +143,7 @@ struct fleet_settings {
         unsigned rollout_failures;
         char *rollout_key_file;
         char *rollout_key;    /* content of rollout_key_file; NULL: none */
+        char *interruptible;  /* job classes, separated by blanks; NULL: none */
         char *job_warn_after; /* see settings/limits.h; NULL: none */
         int stuck_job_action;
         int stop_signal; /* 0: the preset's, else the framework's */

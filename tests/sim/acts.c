@@ -453,7 +453,9 @@ void act_calm(struct sim *sim)
                         process->exit_at = sim->now;
                 for (unsigned j = 0; j < process->n_jobs; j++)
                         if (process->job_end[j] != USEC_INFINITY)
-                                process->job_end[j] = MIN(process->job_end[j], sim->now + 5 * USEC_PER_MIN);
+                                process->job_end[j] =
+                                        MIN(process->job_end[j],
+                                            interrupt_end(process->job_end[j], sim->now + 5 * USEC_PER_MIN));
                 /* A worker without a known identity is not found under a host name from before this sqmgr. */
                 bool unknown = process->booted && process->host != sim->host && process->identity == 0 &&
                                !fleet_is_local(sim, process->fleet);

@@ -220,7 +220,8 @@ void behavior_become_quiet(struct sim *sim, struct process *process)
         process->threads_gone_at = sim->now + rng_range(&process->rng, 100 * MSEC, 5 * SEC);
         for (unsigned i = 0; i < process->n_jobs; i++)
                 if (process->job_end[i] == USEC_INFINITY)
-                        process->job_end[i] = sim->now + rng_range(&process->rng, 0, 20 * SEC);
+                        process->job_end[i] = interrupt_end(process->job_end[i],
+                                                            sim->now + rng_range(&process->rng, 0, 20 * SEC));
 }
 
 bool behavior_seems_quiet(const struct sim *sim, const struct process *process)

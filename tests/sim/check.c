@@ -381,6 +381,8 @@ static void check_idle(struct sim *sim, const struct action *action, struct proc
                 return;
         else if (!process->quiet && process->quiet_from == USEC_INFINITY)
                 violate(sim, "P1", "%s is stopped, and nothing has quieted it", process_name(sim, process));
+        else if (worker->heartbeat.busy > 0 && settings->interruptible && interrupt_plain_jobs(process) == 0)
+                return;
         else if (process_jobs(process) > 0)
                 violate(sim, "P1", "%s is stopped with %u jobs running", process_name(sim, process),
                         process_jobs(process));

@@ -231,6 +231,7 @@ void sim_open(struct sim *sim, const struct origin *origin)
         make_schedule(sim);
         scaling_open(sim);
         trial_open(sim);
+        interrupt_open(sim);
         deaf_open(sim);
         pressure_open(sim);
         templates_open(sim);

@@ -409,7 +409,8 @@ static void step_jobs(struct sim *sim, struct process *process)
                 process_woken(sim, process);
                 process->fetched_until = 0;
                 if (process->quiet && process->fetched_job_end == USEC_INFINITY)
-                        process->fetched_job_end = sim->now + 10 * SEC;
+                        process->fetched_job_end =
+                                interrupt_end(process->fetched_job_end, sim->now + 10 * SEC);
                 process->job_end[process->n_jobs++] = process->fetched_job_end;
         }
         if (sim->now < process->job_at || process->job_at == USEC_INFINITY)
@@ -501,6 +502,7 @@ static void step_heartbeat(struct sim *sim, struct process *process)
         if (process->write_at == USEC_INFINITY &&
             (sim->now >= process->heartbeat_at || work_changed(behavior, process))) {
                 process->copied_busy = process->title_busy = reported_jobs(behavior, process);
+                process->copied_plain = interrupt_plain_jobs(process);
                 process->copied_quiet = process->title_quiet = process->quiet;
                 process->write_at = sim->now + redis_trip(sim, rng);
                 if (!behavior->observed && rng_chance(rng, process->release.slow_trips))

@@ -356,6 +356,8 @@ static void look(struct sim *sim, bool fast)
                         if (worker->state == WORKER_GONE)
                                 continue;
                         look_proc(sim, worker, poll_items);
+                        if (!fast)
+                                interrupt_look(sim, worker);
                         if (fleet_is_local(sim, i)) {
                                 look_local(sim, worker, poll_items);
                                 continue;

@@ -181,7 +181,7 @@ struct process {
         bool stopping;
 
         usec_t heartbeat_at, write_at;
-        unsigned copied_busy;
+        unsigned copied_busy, copied_plain; /* plain: may not be interrupted */
         bool copied_quiet;
         unsigned title_busy; /* set right before the heartbeat */
         bool title_quiet;

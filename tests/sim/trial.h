@@ -3,9 +3,11 @@
  */
 #pragma once
 
+#include "base/usec.h"
 #include "rng.h"
 
 struct action;
+struct worker;
 struct process;
 struct sim;
 
@@ -25,6 +27,15 @@ void trial_open(struct sim *sim);
 void trial_look(struct sim *sim, unsigned fleet);
 /* P2 and P7: what a limit and a return allow. */
 void trial_check(struct sim *sim, const struct action *action, const struct process *process);
-/* Returns true if the fleet stays below its count until a restart, as the release before is not in memory, and
- * no worker leaves any more. */
+/* Returns true if the fleet stays below its count until a restart, as the release before is not in memory,
+ * and no worker leaves any more. */
 bool trial_withholds(const struct sim *sim, unsigned fleet);
+
+/* Interruptible jobs: some fleets name the class of some jobs in `interruptible`. */
+void interrupt_open(struct sim *sim);
+/* Returns the number of jobs that the process runs and that are of another class. */
+unsigned interrupt_plain_jobs(const struct process *process);
+/* Returns the end, moved by less than 10 us: a job that ends then instead of before stays of its class. */
+usec_t interrupt_end(usec_t before, usec_t end);
+/* Reads the work list of a quieted worker, as its last heartbeat copied it. */
+void interrupt_look(struct sim *sim, struct worker *worker);

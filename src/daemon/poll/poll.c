@@ -284,7 +284,8 @@ static void poll_worker(struct worker *worker, bool fast, usec_t now)
                 poll_items |= POLL_OWN_MEMORY;
         poll_proc(worker, poll_items, fast, now);
         if (!fast && ((process->runtime->wakeup->pass.n_regular + worker->index) % JOBS_EVERY == 0 ||
-                      is_last_poll(worker, now) || running_jobs_may_be_cut_off(worker)))
+                      is_last_poll(worker, now) || running_jobs_may_be_cut_off(worker) ||
+                      (worker->state == WORKER_QUIET && worker->fleet->settings->interruptible)))
                 running_jobs_poll(worker);
 }
 
