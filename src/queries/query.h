@@ -8,7 +8,7 @@
 #include "queries/texts.h"
 
 /* Changes with each change of what is sent. A reader of another version refuses to be configured. */
-#define QUERY_VERSION 5
+#define QUERY_VERSION 6
 
 enum query_kind {
         QUERY_PING,      /* answered at once, whatever the server does */
