@@ -352,6 +352,8 @@ static int inherit_fleet(const struct settings_draft *draft, struct draft_fleet 
          * outdate workers here. */
         if (!fleet->settings->traits->can_preload)
                 fleet->settings->preload = fleet->settings->preload_compact = 0;
+        if (!fleet->settings->traits->counts_outcomes)
+                fleet->settings->rollout_trial = 0;
         if (!fleet_settings_need_server(fleet->settings))
                 fleet->settings->namespaced = 0;
         if (!fleet_settings_need_redis(fleet->settings) && !is_own(draft, fleet, "rollout_group")) {
@@ -389,6 +391,9 @@ static void check_framework(const struct settings_draft *draft, const struct dra
                 {"scaling", s->traits->reports_queues, "queues that show how long jobs wait"},
                 {"latency_target", s->traits->reports_queues, "queues that show how long jobs wait"},
                 {"scale_down_after", s->traits->reports_queues, "queues that show how long jobs wait"},
+                {"rollout_trial", s->traits->counts_outcomes,
+                 "framework 'sidekiq', 'rq', 'resque' or 'native', whose workers report how many jobs "
+                 "failed"},
                 {"redis_url", fleet_settings_need_redis(s), "heartbeats in Redis"},
                 {"rollout_group", fleet_settings_need_redis(s), "heartbeats in Redis"},
                 {"database_url", fleet_settings_need_database(s), "heartbeats in a database"},

@@ -121,9 +121,9 @@ struct fleet_settings {
         usec_t ready_after;
         usec_t boot_timeout;
         usec_t rollout_timeout;
-        usec_t rollout_trial;              /* 0: releases are not judged by their jobs */
-        struct share rollout_trial_share;  /* workers of the new generation meanwhile, at least one */
-        int rollout_trial_default;         /* enum trial_default */
+        usec_t rollout_trial;             /* 0: releases are not judged by their jobs */
+        struct share rollout_trial_share; /* workers of the new generation meanwhile, at least one */
+        int rollout_trial_default;        /* enum trial_default */
         usec_t template_keep;
         uint64_t memory_threshold; /* bytes; 0: none */
         uint64_t memory_limit;     /* bytes; 0: none */
@@ -180,6 +180,12 @@ static inline bool fleet_settings_need_database(const struct fleet_settings *fle
 static inline bool fleet_settings_need_server(const struct fleet_settings *fleet)
 {
         return fleet_settings_need_redis(fleet) || fleet_settings_need_database(fleet);
+}
+/* Returns true if the fleet's workers load sqmgr-outcomes.rb. In a namespace of its own the file may not
+ * exist. */
+static inline bool fleet_settings_load_outcomes(const struct fleet_settings *fleet)
+{
+        return fleet->traits->outcomes_by_script && fleet->rollout_trial > 0 && !fleet->namespaced;
 }
 /* Returns false if the framework cannot use the database of database_url. */
 bool fleet_settings_database_fits(const struct fleet_settings *fleet);
