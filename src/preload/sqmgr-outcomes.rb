@@ -73,7 +73,7 @@ module SqmgrOutcomes
       nil
     end
 
-    # After the heartbeat, which tells from the key whether it is the first one.
+    # After the heartbeat, which is its first one if the key does not exist yet.
     def publish(launcher)
       key = launcher.send(:identity)
       figures = fields
