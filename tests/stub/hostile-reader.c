@@ -89,7 +89,7 @@ static void lie_of_heartbeat(struct heartbeat *heartbeat)
                 .rss_bytes = chance(3) * (UINT64_C(1) << 49),
                 .quiet_signal = (int)chance(65),
                 .stop_signal = (int)chance(65),
-                /* Others count none: the lie would be refused. */
+                /* Refused of a framework that counts no outcomes. */
                 .outcomes = {.known = framework == 0,
                              .processed = failed + chance(1000001),
                              .failed = failed,

@@ -269,7 +269,7 @@ TEST(outcomes_are_those_of_the_newest_heartbeat)
 
         observe_heartbeat(worker, &heartbeat, t.now);
         ck_assert_uint_eq(worker->outcomes.processed, 20);
-        /* They may be written after the rest of the heartbeat. */
+        /* The counts may be written after the rest of the heartbeat. */
         heartbeat.outcomes.processed = 21;
         observe_heartbeat(worker, &heartbeat, t.now);
         ck_assert_uint_eq(worker->outcomes.processed, 21);

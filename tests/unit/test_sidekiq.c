@@ -201,7 +201,7 @@ static const struct {
         {"20", "7", "FailJob", "6", {true, 20, 7, "FailJob", 6}},
         {"20", "7", NULL, NULL, {true, 20, 7, "", 0}},
         {"20", "7", "\033[31mFail\n", "6", {true, 20, 7, "?[31mFail?", 6}},
-        /* One character too long. */
+        /* A name that is too long is cut. */
         {"20",
          "7",
          "012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789012345678"
