@@ -68,7 +68,7 @@ struct worker_outcomes {
         uint64_t processed;        /* ended, also by a failure */
         uint64_t failed;           /* of these */
         char class[JOB_CLASS_MAX]; /* the job class with the most failures; "": unknown */
-        uint64_t class_failed;     /* its failures */
+        uint64_t class_failed;     /* failures of that class */
 };
 
 /* A decoded heartbeat, as its framework wrote it. */
