@@ -11,7 +11,8 @@
 TSTP quiets the worker, TERM asks it to exit. A fetch may last some seconds at most, because it delays both. If another
 library fetches, pass `on_quiet`, a function that returns once fetching has certainly stopped; count jobs by begin() and
 done(), or pass `busy`, a function that returns their number. If another library handles TERM, pass
-`catch_stop=False`, and call close() at its end.
+`catch_stop=False`, and call close() at its end. `outcomes` is a function that returns how many jobs the process has
+done, and how many of these failed: releases can be judged by them.
 """
 import os
 import queue
@@ -27,8 +28,9 @@ SHORTEST = 0.1  # changes within this time share one record
 
 class Heartbeat:
     def __init__(self, redis=None, namespace=None, tag=None, concurrency=None, on_quiet=None, busy=None,
-                 catch_stop=True):
+                 catch_stop=True, outcomes=None):
         self._redis, self._on_quiet, self._count, self._catch_stop = redis, on_quiet, busy, catch_stop
+        self._outcomes = outcomes
         self._prefix = namespace + ":" if namespace else ""
         self._people = {"tag": tag and "".join(c if c.isprintable() else " " for c in tag)[:64],
                         "concurrency": concurrency}
@@ -144,6 +146,8 @@ class Heartbeat:
         fields = {"v": 1, "beat": "%.6f" % time.time(), "busy": busy, "quiet": int(quiet), "start": self._start,
                   "quiet_sig": "TSTP", "resume_sig": "", "stop_sig": "TERM"}
         fields.update((name, value) for name, value in self._people.items() if value)
+        if self._outcomes:
+            fields["processed"], fields["failed"] = self._outcomes()
         if self._redis:
             name, key = self._keys()
             with self._redis.pipeline(transaction=True) as pipe:

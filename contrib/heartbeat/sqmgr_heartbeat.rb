@@ -11,7 +11,8 @@
 # TSTP quiets the worker, TERM asks it to exit. A fetch may last some seconds at most, because it delays both. If
 # another library fetches, pass `on_quiet:`, which returns once fetching has certainly stopped, and count jobs by
 # begin_job and end_job. If another library handles TERM, pass `catch_stop: false`, and call close at its end. The
-# client may be of the gems redis or redis-client.
+# client may be of the gems redis or redis-client. `outcomes:` is a callable that returns how many jobs the process has
+# done, and how many of these failed: releases can be judged by them.
 require 'socket'
 
 class SqmgrHeartbeat
@@ -21,8 +22,10 @@ class SqmgrHeartbeat
 
   attr_reader :quiet, :stopping
 
-  def initialize(redis: nil, namespace: nil, tag: nil, concurrency: nil, on_quiet: nil, catch_stop: true)
+  def initialize(redis: nil, namespace: nil, tag: nil, concurrency: nil, on_quiet: nil, catch_stop: true,
+                 outcomes: nil)
     @redis, @on_quiet, @busy, @quiet, @stopping = redis, on_quiet, 0, false, false
+    @outcomes = outcomes
     @prefix = namespace ? "#{namespace}:" : ''
     @people = { 'tag' => tag&.gsub(/[[:cntrl:]]/, ' ')&.slice(0, 64), 'concurrency' => concurrency }.compact
     @words = catch_stop ? { 'TSTP' => 'quiet', 'TERM' => 'stop' } : { 'TSTP' => 'quiet' }
@@ -153,6 +156,7 @@ class SqmgrHeartbeat
     fields = { 'v' => 1, 'beat' => format('%.6f', Process.clock_gettime(Process::CLOCK_REALTIME)), 'busy' => busy,
                'quiet' => quiet ? 1 : 0, 'start' => @start, 'quiet_sig' => 'TSTP', 'resume_sig' => '',
                'stop_sig' => 'TERM', **@people }
+    fields['processed'], fields['failed'] = @outcomes.call if @outcomes
     if @redis
       @redis.multi do |commands|
         commands.call('HSET', key, *fields.flatten)

@@ -260,6 +260,7 @@ static void end_runtime(struct runtime *runtime)
         heartbeats_free(runtime->local);
         free(runtime->status_parent);
         free(runtime->preload_script);
+        free(runtime->outcomes_script);
         proc_host_close(runtime->host);
         proc_facts_free(runtime->proc_facts);
         start_record_close(runtime);
@@ -349,19 +350,18 @@ static void compose(struct supervisor *supervisor, const struct invocation *invo
 
 /* Returns the installed script, or the one in the source tree if sqmgr is not installed. NULL: memory is
  * short. */
-static char *preload_script(void)
+static char *script(const char *installed, const char *name)
 {
         char program[PATH_MAX];
-        char *script = NULL;
+        char *path = NULL;
 
-        ssize_t n =
-                access(PRELOAD_SCRIPT, F_OK) == 0 ? 0 : readlink("/proc/self/exe", program, sizeof(program));
+        ssize_t n = access(installed, F_OK) == 0 ? 0 : readlink("/proc/self/exe", program, sizeof(program));
         char *slash = n > 0 ? memrchr(program, '/', (size_t)n) : NULL;
         if (!slash)
-                return strdup(PRELOAD_SCRIPT);
-        if (asprintf(&script, "%.*s/src/preload/sqmgr-preload.rb", (int)(slash - program), program) < 0)
+                return strdup(installed);
+        if (asprintf(&path, "%.*s/src/preload/%s", (int)(slash - program), program, name) < 0)
                 return NULL;
-        return script;
+        return path;
 }
 
 /* Continues everything that awaited answers of the readers. A reader has answered or is late. */
@@ -401,8 +401,9 @@ static int open_runtime(struct runtime *runtime, struct handover *handover)
         runtime->status_parent = socket_path_status(runtime->world->settings->socket);
         if (!runtime->status_parent)
                 return -ENOMEM;
-        runtime->preload_script = preload_script();
-        if (!runtime->preload_script)
+        runtime->preload_script = script(PRELOAD_SCRIPT, "sqmgr-preload.rb");
+        runtime->outcomes_script = script(OUTCOMES_SCRIPT, "sqmgr-outcomes.rb");
+        if (!runtime->preload_script || !runtime->outcomes_script)
                 return -ENOMEM;
         status_files_begin(runtime);
         int r = reader_starter_init(&runtime->reader_starter, &runtime->children, NULL);

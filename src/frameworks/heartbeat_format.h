@@ -47,6 +47,11 @@ struct heartbeat_format {
          * owns, or stays NULL. */
         bool (*take_heartbeat)(const struct redisReply *reply, struct heartbeat *ret,
                                struct heartbeat_info **info);
+        /* For a framework whose heartbeat does not contain the outcomes of jobs; both are NULL otherwise.
+         * ask_outcomes makes the command that reads them, and returns 0 or -ENOMEM. take_outcomes decodes its
+         * reply. */
+        int (*ask_outcomes)(const char *namespace, const char *identity, struct redis_command *ret);
+        struct worker_outcomes (*take_outcomes)(const struct redisReply *reply);
         /* Makes the command that follows ask_heartbeat if the traits have a work list. The command counts
          * the existing keys of the work list. Returns 0 or -ENOMEM. */
         int (*ask_work_list)(const char *namespace, const char *identity, struct redis_command *ret);

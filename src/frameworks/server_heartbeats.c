@@ -238,8 +238,9 @@ static bool ask_heartbeat(struct server_slot *slot, struct candidate *candidate,
         const char *identity = candidate ? candidate->identity : slot->base.identity;
         bool with_info = candidate ? !candidate->info : !slot->base.info;
         const struct field texts[] = {QUERY_TEXT(identity)};
+        bool outcomes = slot->base.worker && slot->base.worker->fleet->settings->rollout_trial > 0;
         const struct query query = {
-                .kind = QUERY_HEARTBEAT, .numbers = {with_info}, .texts = texts, .n_texts = 1};
+                .kind = QUERY_HEARTBEAT, .numbers = {with_info, 0, outcomes}, .texts = texts, .n_texts = 1};
         struct ask ask = {.heartbeats = heartbeats, .slot = slot, .candidate = candidate};
 
         return poll_ask(heartbeats, &query, callback, ask);

@@ -59,6 +59,18 @@ enum wait {
 /* Number of heartbeats that a title contradicts before that is reported. */
 #define WORKER_DENIED_HEARTBEATS 4
 
+/* No process begins more jobs in its life. */
+#define WORKER_PROCESSED_MAX (UINT64_C(1) << 50)
+
+/* The outcomes of the jobs of the process, since its start. */
+struct worker_outcomes {
+        bool known;                /* reported */
+        uint64_t processed;        /* ended, also by a failure */
+        uint64_t failed;           /* of these */
+        char class[JOB_CLASS_MAX]; /* the job class with the most failures; "": unknown */
+        uint64_t class_failed;     /* failures of that class */
+};
+
 /* A decoded heartbeat, as its framework wrote it. */
 struct heartbeat {
         uint64_t sent_usec; /* the worker's own wall clock: compare only with the same worker's */
@@ -76,6 +88,7 @@ struct heartbeat {
         int stop_signal;
         usec_t asked_at;    /* when sqmgr asked for the heartbeat, as an answer may be late; 0: just read */
         uint64_t processed; /* number of jobs that the process has begun or done since its start */
+        struct worker_outcomes outcomes;
 };
 
 /* Why the status file of a worker does not count. */
@@ -154,15 +167,6 @@ struct worker_deafness {
         unsigned taken;  /* number of these readings before which others had taken jobs */
         usec_t taken_at; /* the last of these */
         usec_t found_at; /* when it was found deaf, see worker_is_deaf(); 0: it was not, or works again */
-};
-
-/* The outcomes of the jobs of the process, since its start. */
-struct worker_outcomes {
-        bool known;                /* reported by the last heartbeat */
-        uint64_t processed;        /* ended, also by a failure */
-        uint64_t failed;           /* of these */
-        char class[JOB_CLASS_MAX]; /* the job class with the most failures; "": unknown */
-        uint64_t class_failed;     /* failures of that class */
 };
 
 /* The jobs of a worker, as of the last reading of its work list. */

@@ -409,6 +409,11 @@ void observe_heartbeat(struct worker *worker, const struct heartbeat *heartbeat,
         if (heartbeat->work_list_known || heartbeat->sent_usec != worker->heartbeat.written_usec)
                 worker->jobs.list_empty = heartbeat->work_list_known && heartbeat->work_list_empty;
 
+        bool older = worker->heartbeat.seen && heartbeat->sent_usec < worker->heartbeat.written_usec;
+        bool repeated = older && worker_is_repeated(worker, now);
+        if (!repeated)
+                worker->outcomes = heartbeat->outcomes;
+
         if (!worker->heartbeat.seen) {
                 worker_observe_first_heartbeat(worker, heartbeat, now);
                 return;
@@ -420,8 +425,7 @@ void observe_heartbeat(struct worker *worker, const struct heartbeat *heartbeat,
                 worker_observe_current_jobs(worker, heartbeat, mark, now);
                 return;
         }
-        bool older = heartbeat->sent_usec < worker->heartbeat.written_usec;
-        if (older && worker_is_repeated(worker, now)) {
+        if (repeated) {
                 worker->heartbeat.idle_count = 0;
                 deaf_observe_repeated(worker, heartbeat);
                 return;

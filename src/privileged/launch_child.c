@@ -356,6 +356,21 @@ static void child_set_identity(struct launch_child *child)
         child_set(child, "SQMGR_STATUS_DIR", directory);
 }
 
+/* Puts the script behind the other options of RUBYOPT: the environment's own come first. */
+static void child_set_outcomes(struct launch_child *child)
+{
+        struct environment *environment = &child->environment;
+        const char *options = environment_get(environment, "RUBYOPT");
+        _cleanup_free_ char *all = NULL;
+
+        if (asprintf(&all, "%s%s-r%s", options ?: "", options ? " " : "", child->request->outcomes_script) <
+            0) {
+                all = NULL;
+                child_fail_memory(child);
+        }
+        child_set(child, "RUBYOPT", all);
+}
+
 /* Puts the script before the other options of RUBYOPT, so Ruby loads it first. */
 static void child_set_template(struct launch_child *child)
 {
@@ -772,6 +787,9 @@ _Noreturn void launch_child_run(const struct launch_request *request, const stru
         if (request->end)
                 child_run_after(&child);
         child_run_before(&child);
+        if (fleet_settings_load_outcomes(child.fleet) && request->outcomes_script &&
+            access(request->outcomes_script, R_OK) == 0)
+                child_set_outcomes(&child);
         if (request->template)
                 child_set_template(&child);
         child_check_parent(request, birth->parent);

@@ -46,5 +46,7 @@ struct launch_request {
         bool shares_descriptors;       /* the caller attends to launched.child_fd */
         const struct launch_end *end;  /* run after_exit instead of the worker; NULL: run the worker */
         const char *release;           /* check the directory only, see above; NULL: no */
+        const char *outcomes_script;   /* for fleet_settings_load_outcomes(): the Ruby file, no blanks in the
+                                          path; NULL: none */
         const struct launch_template *template; /* start a template; NULL: a worker */
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Answers about heartbeats and identities, as bytes. */
+#include "base/printable.h"
 #include "model/queues.h"
 #include "queries/answer.h"
 #include <limits.h>
@@ -7,8 +8,6 @@
 
 /* No process has more jobs or threads. */
 #define COUNT_MAX 1000000
-/* No process begins more jobs in its life. */
-#define PROCESSED_MAX (UINT64_C(1) << 50)
 /* The largest number of a signal; SIGRTMAX is no constant. */
 #define SIGNAL_MAX 64
 /* More than any machine has. */
@@ -25,10 +24,33 @@ static const struct codec_field heartbeat_fields[] = {
         CODEC_RANGE(struct heartbeat, quiet_signal, 0, SIGNAL_MAX),
         CODEC_RANGE(struct heartbeat, stop_signal, 0, SIGNAL_MAX),
         CODEC_FIELD(NUMBER, struct heartbeat, processed_known),
-        CODEC_RANGE(struct heartbeat, processed, 0, PROCESSED_MAX),
+        CODEC_RANGE(struct heartbeat, processed, 0, WORKER_PROCESSED_MAX),
         CODEC_FIELD(NUMBER, struct heartbeat, stopping),
 };
 static const struct record heartbeat_record = RECORD(heartbeat_fields);
+
+/* No process fails more jobs than it has processed, and no class has more failures than all. */
+static void write_outcomes(struct codec_writer *writer, const struct worker_outcomes *outcomes)
+{
+        codec_write_number(writer, outcomes->known);
+        codec_write_number(writer, outcomes->processed);
+        codec_write_number(writer, outcomes->failed);
+        codec_write_number(writer, outcomes->class_failed);
+        codec_write_text(writer, outcomes->class);
+}
+
+static void read_outcomes(struct codec_reader *reader, struct worker_outcomes *ret)
+{
+        size_t length;
+
+        ret->known = codec_read_number(reader, 0, 1);
+        ret->processed = codec_read_number(reader, 0, WORKER_PROCESSED_MAX);
+        ret->failed = codec_read_number(reader, 0, ret->processed);
+        ret->class_failed = codec_read_number(reader, 0, ret->failed);
+        const char *class = codec_read_text(reader, sizeof(ret->class) - 1, &length);
+        memcpy(ret->class, class, length);
+        printable_replace(ret->class, length, false);
+}
 
 static const struct codec_field info_fields[] = {
         CODEC_RANGE(struct heartbeat_info, concurrency, 0, COUNT_MAX),
@@ -87,8 +109,10 @@ static void write_heartbeat(struct codec_writer *writer, const void *body)
 
         codec_write_number(writer, answer->found);
         codec_write_number(writer, !!answer->info);
-        if (answer->found)
+        if (answer->found) {
                 codec_write(writer, &heartbeat_record, &answer->heartbeat);
+                write_outcomes(writer, &answer->heartbeat.outcomes);
+        }
         if (answer->info)
                 write_info(writer, answer->info);
 }
@@ -99,8 +123,10 @@ static int read_heartbeat(struct codec_reader *reader, void *body)
 
         answer->found = codec_read_number(reader, 0, 1);
         bool has_info = codec_read_number(reader, 0, 1);
-        if (answer->found)
+        if (answer->found) {
                 (void)codec_read(reader, &heartbeat_record, &answer->heartbeat);
+                read_outcomes(reader, &answer->heartbeat.outcomes);
+        }
         return has_info ? read_info(reader, &answer->info) : 0;
 }
 

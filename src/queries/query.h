@@ -8,14 +8,15 @@
 #include "queries/texts.h"
 
 /* Changes with each change of what is sent. A reader of another version refuses to be configured. */
-#define QUERY_VERSION 5
+#define QUERY_VERSION 6
 
 enum query_kind {
         QUERY_PING,      /* answered at once, whatever the server does */
         QUERY_CONFIGURE, /* the first query; see queries/configuration.h */
         /* Reads the heartbeat of an identity. texts: the identity. numbers[0]: 1: also read what the process
          * reported about itself. numbers[1]: 1: if the server forbids the command, the answer is
-         * ANSWER_REFUSED; 0: the connection ends. */
+         * ANSWER_REFUSED; 0: the connection ends. numbers[2]: 1: also read outcomes of jobs that need a
+         * command of their own. */
         QUERY_HEARTBEAT,
         QUERY_WORK_LIST, /* is any job on the work list of an identity? texts: the identity */
         /* Reads a page of the identities. texts: the cursor from the answer before, "" for the first page;

@@ -8,16 +8,64 @@
 #include <stdio.h>
 #include <string.h>
 
+/* A command that reads outcomes, sent before that for the heartbeat. */
+struct outcomes_ask {
+        struct ask *ask; /* NULL: has ended */
+};
+
+static void on_outcomes(struct redis *redis _unused_, const redisReply *reply, void *userdata)
+{
+        struct outcomes_ask *outcomes = userdata;
+        struct ask *ask = outcomes->ask;
+
+        free(outcomes);
+        if (!ask)
+                return;
+        ask->work = NULL;
+        /* The heartbeat counts without them. */
+        if (reply)
+                ask->answer.heartbeat.heartbeat.outcomes = ask_format(ask)->heartbeats->take_outcomes(reply);
+}
+
+/* Returns NULL if the outcomes cannot be read: they are unknown then. */
+static struct outcomes_ask *ask_outcomes(struct ask *ask)
+{
+        const struct heartbeat_format *heartbeats = ask_format(ask)->heartbeats;
+        struct outcomes_ask *outcomes = NULL;
+        struct redis_command command;
+
+        if (ask_query(ask)->numbers[2] == 0 || !heartbeats->ask_outcomes ||
+            heartbeats->ask_outcomes(ask_namespace(ask), query_text(ask_query(ask), 0), &command) < 0)
+                return NULL;
+        outcomes = calloc(1, sizeof(*outcomes));
+        if (!outcomes || redis_command_forbiddable(ask_redis(ask), on_outcomes, outcomes, command.argc,
+                                                   command.argv, NULL) < 0) {
+                command_clear(&command);
+                free(outcomes);
+                return NULL;
+        }
+        command_clear(&command);
+        outcomes->ask = ask;
+        ask->work = outcomes;
+        return outcomes;
+}
+
 static void on_heartbeat(struct redis *redis _unused_, const redisReply *reply, void *userdata)
 {
         struct ask *ask = userdata;
         struct answer_heartbeat *answer = &ask->answer.heartbeat;
+        const struct worker_outcomes read = answer->heartbeat.outcomes;
+
+        if (ask->work)
+                ((struct outcomes_ask *)ask->work)->ask = NULL;
 
         /* A key of another type holds no heartbeat. */
         if (!(reply && reply->type == REDIS_REPLY_ERROR && reply_is_wrong_type(reply)) &&
             ask_failed(ask, reply))
                 return;
         answer->found = ask_format(ask)->heartbeats->take_heartbeat(reply, &answer->heartbeat, &answer->info);
+        if (ask_format(ask)->heartbeats->take_outcomes)
+                answer->heartbeat.outcomes = read;
         ask_done(ask);
 }
 
@@ -27,10 +75,13 @@ void ask_heartbeat(struct ask *ask)
         struct redis_command command;
 
         if (ask_format(ask)->heartbeats->ask_heartbeat(ask_namespace(ask), query_text(query, 0),
-                                                       query->numbers[0] != 0, &command) < 0)
+                                                       query->numbers[0] != 0, &command) < 0) {
                 ask_fail_errno(ask, -ENOMEM);
-        else
-                ask_command(ask, on_heartbeat, &command, query->numbers[1] != 0);
+                return;
+        }
+        struct outcomes_ask *outcomes = ask_outcomes(ask);
+        if (!ask_command(ask, on_heartbeat, &command, query->numbers[1] != 0) && outcomes)
+                outcomes->ask = NULL;
 }
 
 static void on_work_list(struct redis *redis _unused_, const redisReply *reply, void *userdata)

@@ -23,7 +23,7 @@ bool ask_failed(struct ask *ask, const redisReply *reply)
         return true;
 }
 
-void ask_command(struct ask *ask, redis_reply_fn callback, struct redis_command *command, bool forbiddable)
+bool ask_command(struct ask *ask, redis_reply_fn callback, struct redis_command *command, bool forbiddable)
 {
         struct redis *redis = ask_redis(ask);
         int r = forbiddable
@@ -33,6 +33,7 @@ void ask_command(struct ask *ask, redis_reply_fn callback, struct redis_command 
         command_clear(command);
         if (r < 0)
                 ask_fail_errno(ask, r);
+        return r >= 0;
 }
 
 struct queue_reading *ask_queue_reading(const struct ask *ask, bool named)

@@ -28,8 +28,8 @@ void ask_quote_refusal(struct error_report *ret, const redisReply *reply);
 bool ask_failed(struct ask *ask, const redisReply *reply);
 
 /* Sends a command and clears it. callback gets the ask as its userdata, later. If the command cannot be sent,
- * the ask ends within this call. forbiddable: see redis_command_forbiddable(). */
-void ask_command(struct ask *ask, redis_reply_fn callback, struct redis_command *command, bool forbiddable);
+ * the ask ends within this call, which returns false. forbiddable: see redis_command_forbiddable(). */
+bool ask_command(struct ask *ask, redis_reply_fn callback, struct redis_command *command, bool forbiddable);
 
 /* Returns the reading of named queues, or that of all queues. Owned by the backend. */
 struct queue_reading *ask_queue_reading(const struct ask *ask, bool named);

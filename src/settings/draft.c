@@ -352,6 +352,8 @@ static int inherit_fleet(const struct settings_draft *draft, struct draft_fleet 
          * outdate workers here. */
         if (!fleet->settings->traits->can_preload)
                 fleet->settings->preload = fleet->settings->preload_compact = 0;
+        if (!fleet->settings->traits->counts_outcomes)
+                fleet->settings->rollout_trial = 0;
         if (!fleet_settings_need_server(fleet->settings))
                 fleet->settings->namespaced = 0;
         if (!fleet_settings_need_redis(fleet->settings) && !is_own(draft, fleet, "rollout_group")) {

@@ -304,6 +304,9 @@ static int launch_hash(const struct fleet_settings *fleet, uint64_t *ret)
                 hash = hash_bytes(hash, key->name, strlen(key->name) + 1);
                 hash = hash_bytes(hash, value, strlen(value) + 1);
         }
+        /* Not the duration: workers need not be replaced for another one. */
+        if (fleet_settings_load_outcomes(fleet))
+                hash = hash_bytes(hash, "outcomes", sizeof("outcomes"));
         *ret = hash;
         return 0;
 }

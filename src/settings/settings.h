@@ -182,6 +182,12 @@ static inline bool fleet_settings_need_server(const struct fleet_settings *fleet
 {
         return fleet_settings_need_redis(fleet) || fleet_settings_need_database(fleet);
 }
+/* Returns true if the fleet's workers load sqmgr-outcomes.rb. In a namespace of its own the file may not
+ * exist. */
+static inline bool fleet_settings_load_outcomes(const struct fleet_settings *fleet)
+{
+        return fleet->traits->outcomes_by_script && fleet->rollout_trial > 0 && !fleet->namespaced;
+}
 /* Returns false if the framework cannot use the database of database_url. */
 bool fleet_settings_database_fits(const struct fleet_settings *fleet);
 /* Names the server with the fleet's heartbeats within a sentence: "Redis" or "the database". */

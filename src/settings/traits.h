@@ -87,8 +87,10 @@ struct traits {
         bool uncaught_is_stop; /* a worker that does not catch the quiet signal is stopped instead */
         bool app_catches;      /* the library reacts to no signals: the application has to catch them */
         bool resumes_jobs;     /* jobs that a stop signal interrupts are put back, and may be made to be resumed */
-        bool counts_outcomes;  /* heartbeats may say how many jobs the process has done and failed */
-        bool can_preload;      /* workers can be forked from a process that has the application loaded */
+        bool counts_outcomes;  /* workers report how many jobs they have done and how many of these failed */
+        /* The worker does that only if it loads sqmgr-outcomes.rb. */
+        bool outcomes_by_script;
+        bool can_preload; /* workers can be forked from a process that has the application loaded */
         /* Workers report their queues. The number of waiting jobs and their latency can be read, so the count
          * may follow the queues. */
         bool reports_queues;

@@ -33,6 +33,11 @@ def leak(job, megabytes, path):
     hold(job, path)
 
 
+def fail(job):
+    server.hincrby("ledger:started", job)
+    raise RuntimeError("failed")
+
+
 if __name__ == "__main__":
     from rq import Queue
 

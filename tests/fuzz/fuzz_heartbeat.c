@@ -18,6 +18,8 @@ static struct heartbeat_info *take_heartbeat(const struct field fields[static FI
                 fuzz_check(heartbeat.sent_usec > 0 && heartbeat.busy <= 1000000 &&
                            heartbeat.concurrency <= 1000000);
                 fuzz_check(!heartbeat.work_list_known);
+                fuzz_check(heartbeat.outcomes.failed <= heartbeat.outcomes.processed &&
+                           heartbeat.outcomes.class_failed <= heartbeat.outcomes.failed);
         }
         if (sidekiq_info_decode(&fields[_SIDEKIQ_FIELD_MAX], &info) < 0)
                 return NULL;

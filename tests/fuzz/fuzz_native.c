@@ -22,6 +22,7 @@ static void take_record(const struct field *text)
                 return;
         fuzz_check(heartbeat.sent_usec > 0 && heartbeat.busy <= 1000000 && heartbeat.concurrency <= 1000000);
         fuzz_check(!heartbeat.work_list_known && heartbeat.rss_bytes == 0);
+        fuzz_check(heartbeat.outcomes.failed <= heartbeat.outcomes.processed);
         for (const int *never = (const int[]){SIGKILL, SIGSTOP, SIGABRT, SIGSEGV, SIGCHLD, -1}; *never > 0;
              never++)
                 fuzz_check(heartbeat.quiet_signal != *never && heartbeat.stop_signal != *never);

@@ -5,7 +5,7 @@
 #include "fuzz.h"
 #include "model/worker.h"
 
-enum { HOST, PID, KEY, STATE, HEARTBEAT, SHUTDOWN, DEATH, BIRTH, _FIELD_MAX };
+enum { HOST, PID, KEY, STATE, HEARTBEAT, SHUTDOWN, DEATH, BIRTH, SUCCESSFUL, FAILED, _FIELD_MAX };
 
 static void take_record(const struct field fields[static _FIELD_MAX])
 {
@@ -21,10 +21,13 @@ static void take_record(const struct field fields[static _FIELD_MAX])
                 .shutdown_requested_date = fields[SHUTDOWN],
                 .death = fields[DEATH],
                 .birth = fields[BIRTH],
+                .successful = fields[SUCCESSFUL],
+                .failed = fields[FAILED],
         };
         if (rq_heartbeat_decode(&record, &heartbeat))
                 fuzz_check(heartbeat.sent_usec < UINT64_MAX / 2 && heartbeat.born_usec < UINT64_MAX / 2 &&
-                           heartbeat.busy <= 1 && heartbeat.concurrency == 1);
+                           heartbeat.busy <= 1 && heartbeat.concurrency == 1 &&
+                           heartbeat.outcomes.failed <= heartbeat.outcomes.processed);
         char *identity = rq_identity_make(&worker, &error);
         if (!identity)
                 return;

@@ -79,6 +79,7 @@ static void take_configuration(const struct query *query)
 static void lie_of_heartbeat(struct heartbeat *heartbeat)
 {
         bool idle = manner == MANNER_IDLE;
+        uint64_t failed = chance(1000001);
 
         *heartbeat = (struct heartbeat){
                 .sent_usec = 1795238801500000 + ++beat * USEC_PER_SEC,
@@ -88,6 +89,12 @@ static void lie_of_heartbeat(struct heartbeat *heartbeat)
                 .rss_bytes = chance(3) * (UINT64_C(1) << 49),
                 .quiet_signal = (int)chance(65),
                 .stop_signal = (int)chance(65),
+                /* Refused of a framework that counts no outcomes. */
+                .outcomes = {.known = framework == 0,
+                             .processed = failed + chance(1000001),
+                             .failed = failed,
+                             .class = "Lie",
+                             .class_failed = failed},
         };
 }
 

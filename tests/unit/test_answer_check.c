@@ -42,6 +42,8 @@ static const struct {
         {RESQUE, {.born_usec = 1}, false, false},
         {RESQUE, {.sent_usec = 1, .busy = 1}, false, false},
         {RESQUE, {.sent_usec = 1, .quiet = true}, false, false},
+        {SIDEKIQ, {.sent_usec = 1, .outcomes.known = true}, false, true},
+        {CELERY, {.sent_usec = 1, .outcomes.known = true}, false, false},
         {CELERY, {.sent_usec = 1, .quiet = true, .stopping = true}, true, true},
         {SIDEKIQ, {.sent_usec = 1, .quiet = true, .stopping = true}, true, false},
 };

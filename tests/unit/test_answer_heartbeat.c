@@ -96,7 +96,12 @@ static void make_heartbeat(void)
                               .stop_signal = 64,
                               .processed_known = true,
                               .processed = UINT64_C(1) << 50,
-                              .stopping = true},
+                              .stopping = true,
+                              .outcomes = {.known = true,
+                                           .processed = UINT64_C(1) << 50,
+                                           .failed = UINT64_C(1) << 50,
+                                           .class = "FailJobs",
+                                           .class_failed = UINT64_C(1) << 50}},
                 .info = info,
         };
 }
@@ -118,8 +123,8 @@ TEST(a_heartbeat_is_read_as_it_was_written)
 TEST(a_heartbeat_has_bounds)
 {
         make_heartbeat();
-        /* The start time, and the name of the capsule. */
-        expect_bounds(BIT(BODY + 7) | BIT(BODY + 17));
+        /* The start time, the class of the failures, and the name of the capsule. */
+        expect_bounds(BIT(BODY + 7) | BIT(BODY + 19) | BIT(BODY + 23));
 }
 
 static const struct heartbeat beyond[] = {
@@ -132,6 +137,9 @@ static const struct heartbeat beyond[] = {
         {.born_usec = ANSWER_CLOCK_MAX_USEC + 1},
         {.quiet_signal = -1},
         {.processed = (UINT64_C(1) << 50) + 1},
+        {.outcomes = {.processed = (UINT64_C(1) << 50) + 1}},
+        {.outcomes = {.processed = 1, .failed = 2}},
+        {.outcomes = {.processed = 2, .failed = 1, .class_failed = 2}},
 };
 
 TEST_LOOP(a_heartbeat_beyond_a_bound_is_refused, ELEMENTSOF(beyond))
@@ -139,6 +147,17 @@ TEST_LOOP(a_heartbeat_beyond_a_bound_is_refused, ELEMENTSOF(beyond))
         make_heartbeat();
         answer.heartbeat.heartbeat = beyond[_i];
         ck_assert_int_eq(transfer(), -EBADMSG);
+}
+
+TEST(the_class_of_failures_is_bounded_and_printable)
+{
+        make_heartbeat();
+        struct worker_outcomes *outcomes = &answer.heartbeat.heartbeat.outcomes;
+        memset(outcomes->class, 'x', sizeof(outcomes->class) - 1);
+        outcomes->class[0] = '\033';
+        ck_assert_int_eq(transfer(), 0);
+        ck_assert_uint_eq(strlen(copy.heartbeat.heartbeat.outcomes.class), JOB_CLASS_MAX - 1);
+        ck_assert_int_eq(copy.heartbeat.heartbeat.outcomes.class[0], '?');
 }
 
 TEST(what_a_process_reported_has_bounds)

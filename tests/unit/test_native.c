@@ -65,6 +65,24 @@ static const struct {
          {.sent_usec = 1795341600250000, .quiet = true, .quiet_signal = SIGWINCH, .stop_signal = SIGQUIT}},
         {HEARTBEAT "busy=0\nquiet=1\nquiet_sig=TERM\nstop_sig=TERM\n",
          {.sent_usec = 1795341600250000, .quiet = true, .quiet_signal = SIGTERM, .stop_signal = SIGTERM}},
+        {HEARTBEAT "busy=0\nquiet=1\nprocessed=20\nfailed=7\n",
+         {.sent_usec = 1795341600250000, .quiet = true, .outcomes = {true, 20, 7}}},
+        {HEARTBEAT "busy=0\nquiet=1\nprocessed=1125899906842624\nfailed=0\n",
+         {.sent_usec = 1795341600250000, .quiet = true, .outcomes = {true, UINT64_C(1) << 50, 0}}},
+        /* Outcomes that no worker writes are unknown, and the rest counts. */
+        {HEARTBEAT "busy=0\nquiet=1\nprocessed=20\n", {.sent_usec = 1795341600250000, .quiet = true}},
+        {HEARTBEAT "busy=0\nquiet=1\nfailed=7\n", {.sent_usec = 1795341600250000, .quiet = true}},
+        {HEARTBEAT "busy=0\nquiet=1\nprocessed=7\nfailed=8\n",
+         {.sent_usec = 1795341600250000, .quiet = true}},
+        {HEARTBEAT "busy=0\nquiet=1\nprocessed=-1\nfailed=-1\n",
+         {.sent_usec = 1795341600250000, .quiet = true}},
+        {HEARTBEAT "busy=0\nquiet=1\nprocessed=\nfailed=\n", {.sent_usec = 1795341600250000, .quiet = true}},
+        {HEARTBEAT "busy=0\nquiet=1\nprocessed=many\nfailed=0\n",
+         {.sent_usec = 1795341600250000, .quiet = true}},
+        {HEARTBEAT "busy=0\nquiet=1\nprocessed=1125899906842625\nfailed=0\n",
+         {.sent_usec = 1795341600250000, .quiet = true}},
+        {HEARTBEAT "busy=0\nquiet=1\nprocessed=18446744073709551617\nfailed=1\n",
+         {.sent_usec = 1795341600250000, .quiet = true}},
         {"", {0}},
         {"\n", {0}},
         {"v=1\n", {0}},
@@ -122,6 +140,10 @@ static void expect_heartbeat(const struct heartbeat *heartbeat, const struct hea
         ck_assert_int_eq(heartbeat->quiet_signal, expect->quiet_signal);
         ck_assert_int_eq(heartbeat->stop_signal, expect->stop_signal);
         ck_assert(!heartbeat->work_list_known);
+        ck_assert_int_eq(heartbeat->outcomes.known, expect->outcomes.known);
+        ck_assert_uint_eq(heartbeat->outcomes.processed, expect->outcomes.processed);
+        ck_assert_uint_eq(heartbeat->outcomes.failed, expect->outcomes.failed);
+        ck_assert_str_eq(heartbeat->outcomes.class, "");
 }
 
 /* A copy that ends where the text does: who reads beyond is found out. */
@@ -283,7 +305,7 @@ TEST_FIXTURE(setup, teardown)
 TEST(reads_a_worker_in_redis)
 {
         send_heartbeat("100.5", NULL);
-        server_do("HSET app:sqmgr:worker:" HOST ":5000000 stop_sig USR2 concurrency 3");
+        server_do("HSET app:sqmgr:worker:" HOST ":5000000 stop_sig USR2 concurrency 3 processed 20 failed 7");
         look();
         /* The record may have been there before the worker. */
         ck_assert_uint_eq(n_reported, 0);
@@ -293,7 +315,8 @@ TEST(reads_a_worker_in_redis)
         expect_heartbeat(&reported, &(struct heartbeat){.sent_usec = 105500000,
                                                         .busy = 2,
                                                         .concurrency = 3,
-                                                        .stop_signal = SIGUSR2});
+                                                        .stop_signal = SIGUSR2,
+                                                        .outcomes = {true, 20, 7}});
         /* One that names what is not to be sent does not count. */
         n_reported = 0;
         server_do("HSET app:sqmgr:worker:" HOST ":5000000 stop_sig KILL beat 106");

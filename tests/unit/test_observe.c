@@ -261,6 +261,33 @@ TEST(a_late_answer_is_as_old_as_its_question)
         ck_assert(!worker_fresh(worker, t.now));
 }
 
+TEST(outcomes_are_those_of_the_newest_heartbeat)
+{
+        struct worker *worker = test_spawn_ready(&t);
+        struct heartbeat heartbeat = {.sent_usec = 115 * USEC_PER_SEC,
+                                      .outcomes = {.known = true, .processed = 20, .failed = 7}};
+
+        observe_heartbeat(worker, &heartbeat, t.now);
+        ck_assert_uint_eq(worker->outcomes.processed, 20);
+        /* The counts may be written after the rest of the heartbeat. */
+        heartbeat.outcomes.processed = 21;
+        observe_heartbeat(worker, &heartbeat, t.now);
+        ck_assert_uint_eq(worker->outcomes.processed, 21);
+        /* A replica that lags repeats an old heartbeat. */
+        heartbeat.sent_usec -= USEC_PER_SEC;
+        heartbeat.outcomes.processed = 19;
+        observe_heartbeat(worker, &heartbeat, t.now);
+        ck_assert_uint_eq(worker->outcomes.processed, 21);
+        /* Another process counts from zero, or not at all. */
+        heartbeat.sent_usec += 5 * USEC_PER_SEC;
+        heartbeat.outcomes = (struct worker_outcomes){.known = true};
+        observe_heartbeat(worker, &heartbeat, t.now);
+        ck_assert(worker->outcomes.known && worker->outcomes.processed == 0);
+        heartbeat.outcomes.known = false;
+        observe_heartbeat(worker, &heartbeat, t.now);
+        ck_assert(!worker->outcomes.known);
+}
+
 TEST(a_heartbeat_from_before_the_quiet_proves_nothing)
 {
         struct worker *worker = test_spawn_ready(&t);

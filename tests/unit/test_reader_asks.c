@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Does a reader answer about queues, jobs and the server itself, and also when it cannot? Run against a real
  * redis-server. */
+#include "frameworks/resque/resque.h"
 #include "frameworks/rq/rq.h"
 #include "frameworks/sidekiq/format.h"
 #include "local_reader.h"
@@ -130,6 +131,51 @@ TEST(a_framework_without_lists_is_refused)
         ck_assert_int_eq(answered.status, ANSWER_REFUSED);
         ask(QUERY_QUEUES, NULL, 0);
         ck_assert_int_eq(answered.status, ANSWER_OK);
+}
+
+static const struct worker_outcomes *ask_outcomes(const char *identity, bool outcomes)
+{
+        const struct field text = QUERY_TEXT(identity);
+        const struct query query = {
+                .kind = QUERY_HEARTBEAT, .numbers = {0, 0, outcomes}, .texts = &text, .n_texts = 1};
+        unsigned before = answers;
+
+        ck_assert_int_eq(reader_ask(reader, &query, take, NULL), 0);
+        run_until(answers > before);
+        ck_assert(answered.status == ANSWER_OK && answered.heartbeat.found);
+        return &answered.heartbeat.heartbeat.outcomes;
+}
+
+TEST(outcomes_are_part_of_a_heartbeat_of_sidekiq)
+{
+        server_do("HSET " IDENTITY " busy 1 beat 1795238801.5 quiet false");
+        ck_assert(!ask_outcomes(IDENTITY, true)->known);
+        server_do("HSET " IDENTITY " sqmgr_processed 20 sqmgr_failed 7 sqmgr_failed_class FailJob "
+                  "sqmgr_failed_class_count 6");
+        const struct worker_outcomes *outcomes = ask_outcomes(IDENTITY, false);
+        ck_assert(outcomes->known && outcomes->processed == 20 && outcomes->failed == 7);
+        ck_assert_str_eq(outcomes->class, "FailJob");
+        ck_assert_uint_eq(outcomes->class_failed, 6);
+}
+
+TEST(outcomes_of_resque_are_read_on_demand)
+{
+        reader = reader_free(reader);
+        reader = local_reader_up(&settings, resque_traits.id);
+        server_do("HSET resque:workers:heartbeat host:77:a 2026-11-22T10:45:09Z");
+        server_do("MSET resque:stat:processed:host:77:a 20 resque:stat:failed:host:77:a 7");
+        ck_assert(!ask_outcomes("host:77:a", false)->known);
+        const struct worker_outcomes *outcomes = ask_outcomes("host:77:a", true);
+        ck_assert(outcomes->known && outcomes->processed == 20 && outcomes->failed == 7);
+        /* The heartbeat counts without them. */
+        server_do("ACL SETUSER default -mget");
+        ck_assert(!ask_outcomes("host:77:a", true)->known);
+        server_do("ACL SETUSER default +mget");
+        /* A query in progress ends with the reader. */
+        const struct field text = QUERY_TEXT("host:77:a");
+        const struct query query = {
+                .kind = QUERY_HEARTBEAT, .numbers = {0, 0, 1}, .texts = &text, .n_texts = 1};
+        ck_assert_int_eq(reader_ask(reader, &query, take, NULL), 0);
 }
 
 static void put_jobs(size_t size)

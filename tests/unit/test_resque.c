@@ -213,14 +213,17 @@ static void expect_words(struct redis_command *command, const char *words)
 TEST(a_namespace_stands_in_place_of_its_own)
 {
         static const struct {
-                const char *namespace, *set, *heartbeat, *work_list;
+                const char *namespace, *set, *heartbeat, *work_list, *outcomes;
         } names[] = {
                 {NULL, "resque:workers", "HGET resque:workers:heartbeat vm:42:a:b ",
-                 "EXISTS resque:worker:vm:42:a:b "},
+                 "EXISTS resque:worker:vm:42:a:b ",
+                 "MGET resque:stat:processed:vm:42:a:b resque:stat:failed:vm:42:a:b "},
                 {"", "resque:workers", "HGET resque:workers:heartbeat vm:42:a:b ",
-                 "EXISTS resque:worker:vm:42:a:b "},
+                 "EXISTS resque:worker:vm:42:a:b ",
+                 "MGET resque:stat:processed:vm:42:a:b resque:stat:failed:vm:42:a:b "},
                 {"shop", "shop:workers", "HGET shop:workers:heartbeat vm:42:a:b ",
-                 "EXISTS shop:worker:vm:42:a:b "},
+                 "EXISTS shop:worker:vm:42:a:b ",
+                 "MGET shop:stat:processed:vm:42:a:b shop:stat:failed:vm:42:a:b "},
         };
         struct redis_command command;
 
@@ -237,6 +240,10 @@ TEST(a_namespace_stands_in_place_of_its_own)
                                                                                "vm:42:a:b", &command),
                                  0);
                 expect_words(&command, names[i].work_list);
+                ck_assert_int_eq(resque_redis_format.heartbeats->ask_outcomes(names[i].namespace, "vm:42:a:b",
+                                                                              &command),
+                                 0);
+                expect_words(&command, names[i].outcomes);
         }
 }
 
@@ -252,6 +259,36 @@ TEST(takes_replies)
         ck_assert(!resque_redis_format.heartbeats->take_heartbeat(&one, &heartbeat, &info));
         ck_assert(resque_redis_format.heartbeats->take_heartbeat(&time, &heartbeat, &info));
         ck_assert_ptr_null(info);
+}
+
+static struct worker_outcomes take_outcomes(const char *processed, const char *failed)
+{
+        redisReply each[2] = {{.type = REDIS_REPLY_NIL}, {.type = REDIS_REPLY_NIL}};
+        redisReply *list[2] = {&each[0], &each[1]};
+        const redisReply reply = {.type = REDIS_REPLY_ARRAY, .elements = 2, .element = list};
+        const char *const texts[2] = {processed, failed};
+
+        for (size_t i = 0; i < 2; i++)
+                if (texts[i])
+                        each[i] = (redisReply){
+                                .type = REDIS_REPLY_STRING, .str = (char *)texts[i], .len = strlen(texts[i])};
+        return resque_redis_format.heartbeats->take_outcomes(&reply);
+}
+
+TEST(reads_counts_of_jobs)
+{
+        static const redisReply error = {.type = REDIS_REPLY_ERROR, .str = (char *)"NOPERM", .len = 6};
+        struct worker_outcomes outcomes = take_outcomes("20", "7");
+
+        ck_assert(outcomes.known && outcomes.processed == 20 && outcomes.failed == 7);
+        outcomes = take_outcomes(NULL, NULL);
+        ck_assert(outcomes.known && outcomes.processed == 0 && outcomes.failed == 0);
+        ck_assert(take_outcomes("20", NULL).known);
+        ck_assert(!take_outcomes(NULL, "1").known);
+        ck_assert(!take_outcomes("-20", "-21").known);
+        ck_assert(!take_outcomes("1125899906842625", "1").known);
+        ck_assert(!take_outcomes("", "").known);
+        ck_assert(!resque_redis_format.heartbeats->take_outcomes(&error).known);
 }
 
 TEST(has_a_row_of_its_own)

@@ -224,6 +224,38 @@ TEST_LOOP(reads_records, ELEMENTSOF(records))
         ck_assert(!heartbeat.work_list_known);
 }
 
+TEST(reads_counts_of_jobs)
+{
+        static const struct {
+                const char *successful, *failed;
+                bool known;
+                uint64_t n_processed, n_failed;
+        } counts[] = {
+                {NULL, NULL, true, 0, 0}, /* no job yet */
+                {"13", NULL, true, 13, 0},
+                {NULL, "7", true, 7, 7},
+                {"13", "7", true, 20, 7},
+                {"562949953421312", "562949953421312", true, UINT64_C(1) << 50, UINT64_C(1) << 49},
+                {"562949953421313", "7", false, 0, 0},
+                {"13", "99999999999999999999", false, 0, 0},
+                {"-1", "0", false, 0, 0},
+                {"13", "", false, 0, 0},
+                {"1e3", "0", false, 0, 0},
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(counts); i++) {
+                const struct rq_record record = {.last_heartbeat = field(AT),
+                                                 .successful = field(counts[i].successful),
+                                                 .failed = field(counts[i].failed)};
+                struct heartbeat heartbeat;
+
+                ck_assert(rq_heartbeat_decode(&record, &heartbeat));
+                ck_assert_int_eq(heartbeat.outcomes.known, counts[i].known);
+                ck_assert_uint_eq(heartbeat.outcomes.processed, counts[i].n_processed);
+                ck_assert_uint_eq(heartbeat.outcomes.failed, counts[i].n_failed);
+        }
+}
+
 TEST(reads_when_a_worker_registered)
 {
         static const struct {
@@ -403,11 +435,12 @@ TEST(asks_for_the_list_and_for_a_record)
         expect_words(&command, "SORT rq:workers BY nosort GET # GET *->hostname GET *->pid ");
         ck_assert_int_eq(
                 rq_redis_format.heartbeats->ask_heartbeat("app", "vm:42:rq:worker:a:b", true, &command), 0);
-        expect_words(&command,
-                     "HMGET rq:worker:a:b state last_heartbeat shutdown_requested_date death birth ");
+        expect_words(&command, "HMGET rq:worker:a:b state last_heartbeat shutdown_requested_date death birth "
+                               "successful_job_count failed_job_count ");
         free(command.keys[0]);
         ck_assert_int_eq(rq_redis_format.heartbeats->ask_heartbeat(NULL, "garbage", false, &command), 0);
-        expect_words(&command, "HMGET garbage state last_heartbeat shutdown_requested_date death birth ");
+        expect_words(&command, "HMGET garbage state last_heartbeat shutdown_requested_date death birth "
+                               "successful_job_count failed_job_count ");
         free(command.keys[0]);
 }
 
@@ -491,21 +524,24 @@ TEST_LOOP(knows_the_command_of_a_worker_by_its_queues, ELEMENTSOF(commands))
 
 TEST(takes_a_record)
 {
-        static const char *const record[] = {"busy", AT, NULL, NULL, AT, "more"};
+        static const char *const record[] = {"busy", AT, NULL, NULL, AT, "13", "7", "more"};
         struct heartbeat last_heartbeat;
         struct heartbeat_info *info = NULL;
         struct reply reply;
 
-        ck_assert(rq_redis_format.heartbeats->take_heartbeat(reply_of(&reply, record, 5), &last_heartbeat,
+        ck_assert(rq_redis_format.heartbeats->take_heartbeat(reply_of(&reply, record, 7), &last_heartbeat,
                                                              &info));
         ck_assert_uint_eq(last_heartbeat.busy, 1);
         ck_assert_uint_eq(last_heartbeat.born_usec, 1795344309000000);
+        ck_assert(last_heartbeat.outcomes.known);
+        ck_assert_uint_eq(last_heartbeat.outcomes.processed, 20);
+        ck_assert_uint_eq(last_heartbeat.outcomes.failed, 7);
         ck_assert_ptr_null(info);
-        ck_assert(!rq_redis_format.heartbeats->take_heartbeat(reply_of(&reply, record, 4), &last_heartbeat,
-                                                              &info));
         ck_assert(!rq_redis_format.heartbeats->take_heartbeat(reply_of(&reply, record, 6), &last_heartbeat,
                                                               &info));
-        reply_of(&reply, record, 5);
+        ck_assert(!rq_redis_format.heartbeats->take_heartbeat(reply_of(&reply, record, 8), &last_heartbeat,
+                                                              &info));
+        reply_of(&reply, record, 7);
         reply.each[1].type = REDIS_REPLY_INTEGER;
         ck_assert(!rq_redis_format.heartbeats->take_heartbeat(&reply.all, &last_heartbeat, &info));
         ck_assert(!rq_redis_format.heartbeats->take_heartbeat(&(redisReply){.type = REDIS_REPLY_NIL},

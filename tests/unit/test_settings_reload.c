@@ -129,7 +129,8 @@ TEST(hashes_what_a_worker_is_started_from)
                                              "command=x\nlog=journal\n",
                                              "command=x\nlog=inherit\n",
                                              "command=x\npreload=yes\n",
-                                             "command=x\npreload_compact=yes\n"};
+                                             "command=x\npreload_compact=yes\n",
+                                             "command=x\nrollout_trial=5min\n"};
         _cleanup_settings_ struct settings *a = read_good("[fleet:a]\ncommand=x\n");
         _cleanup_settings_ struct settings *same =
                 read_good("[fleet:b]\nactive_process_count=3\noom_score_adj=0\nmax_age=1d\ncommand=x\n");
@@ -143,6 +144,40 @@ TEST(hashes_what_a_worker_is_started_from)
                 _cleanup_settings_ struct settings *other = read_good(text);
                 ck_assert_uint_ne(hash, other->fleets[0]->launch_hash);
         }
+}
+
+/* Only Sidekiq loads a file to count its jobs, whatever the duration of a trial. */
+TEST(a_trial_is_for_those_that_count_their_jobs)
+{
+        static const char *const others[] = {"celery", "bullmq", "solid_queue", "good_job", "plain"};
+        static const char *const counting[] = {"sidekiq", "rq", "resque", "native"};
+
+        golden_begin();
+        for (size_t i = 0; i < ELEMENTSOF(others); i++) {
+                char text[128];
+
+                snprintf(text, sizeof(text), "[fleet:a]\ncommand=run\nframework=%s\nrollout_trial=1h\n",
+                         others[i]);
+                add_refused_settings(&root_surroundings, text, text);
+        }
+        golden_end("settings-errors", "rollout_trial");
+        for (size_t i = 0; i < ELEMENTSOF(counting); i++) {
+                char text[256];
+
+                snprintf(text, sizeof(text),
+                         "[fleet:a]\ncommand=run\nframework=%s\n[fleet:b]\ncommand=run\nframework=%s\n"
+                         "rollout_trial=1h\n[fleet:c]\ncommand=run\nframework=%s\nrollout_trial=2h\n",
+                         counting[i], counting[i], counting[i]);
+                _cleanup_settings_ struct settings *s = read_good(text);
+                ck_assert_int_eq(s->fleets[0]->launch_hash == s->fleets[1]->launch_hash, i > 0);
+                ck_assert_uint_eq(s->fleets[1]->launch_hash, s->fleets[2]->launch_hash);
+        }
+        _cleanup_settings_ struct settings *inherited = read_good(
+                "[fleet]\nrollout_trial=1h\n[fleet:a]\ncommand=run\nframework=plain\n[fleet:b]\ncommand=run\n"
+                "[fleet:c]\ncommand=run\nnamespaced=yes\n");
+        ck_assert(inherited->fleets[0]->rollout_trial == 0 && inherited->fleets[1]->rollout_trial > 0);
+        ck_assert(fleet_settings_load_outcomes(inherited->fleets[1]));
+        ck_assert(!fleet_settings_load_outcomes(inherited->fleets[2]));
 }
 
 TEST(preloading_is_for_those_that_can)

@@ -193,6 +193,60 @@ TEST_LOOP(decodes_heartbeats_and_never_guesses, ELEMENTSOF(heartbeats))
 }
 
 static const struct {
+        const char *processed, *failed, *class, *class_count;
+        struct worker_outcomes expect;
+} outcomes[] = {
+        {NULL, NULL, NULL, NULL, {0}},
+        {"0", "0", "", "0", {.known = true}},
+        {"20", "7", "FailJob", "6", {true, 20, 7, "FailJob", 6}},
+        {"20", "7", NULL, NULL, {true, 20, 7, "", 0}},
+        {"20", "7", "\033[31mFail\n", "6", {true, 20, 7, "?[31mFail?", 6}},
+        /* A name that is too long is cut. */
+        {"20",
+         "7",
+         "012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789012345678"
+         "9x",
+         "6",
+         {true, 20, 7,
+          "01234567890123456789012345678901234567890123456789012345678901234567890123456789012345678901234567"
+          "89",
+          6}},
+        {"20", "7", "FailJob", "8", {true, 20, 7, "", 0}},
+        {"20", "7", "FailJob", "-1", {true, 20, 7, "", 0}},
+        {"20", "7", "FailJob", "many", {true, 20, 7, "", 0}},
+        {"20", "21", "FailJob", "1", {0}},
+        {"-1", "0", "FailJob", "1", {0}},
+        {"20", "-7", NULL, NULL, {0}},
+        {"20", NULL, NULL, NULL, {0}},
+        {NULL, "7", NULL, NULL, {0}},
+        {"", "7", NULL, NULL, {0}},
+        {"1e3", "7", NULL, NULL, {0}},
+        {"1125899906842625", "7", NULL, NULL, {0}},
+        {"99999999999999999999", "7", NULL, NULL, {0}},
+};
+
+TEST_LOOP(outcomes_are_read_or_unknown, ELEMENTSOF(outcomes))
+{
+        struct heartbeat heartbeat;
+        const struct field fields[_SIDEKIQ_FIELD_MAX] = {
+                [SIDEKIQ_BUSY] = field("1"),
+                [SIDEKIQ_HEARTBEAT] = field("1795238801.5"),
+                [SIDEKIQ_QUIET] = field("true"),
+                [SIDEKIQ_PROCESSED] = field(outcomes[_i].processed),
+                [SIDEKIQ_FAILED] = field(outcomes[_i].failed),
+                [SIDEKIQ_FAILED_CLASS] = field(outcomes[_i].class),
+                [SIDEKIQ_FAILED_CLASS_COUNT] = field(outcomes[_i].class_count),
+        };
+
+        ck_assert(sidekiq_heartbeat_decode(fields, &heartbeat));
+        ck_assert_int_eq(heartbeat.outcomes.known, outcomes[_i].expect.known);
+        ck_assert_uint_eq(heartbeat.outcomes.processed, outcomes[_i].expect.processed);
+        ck_assert_uint_eq(heartbeat.outcomes.failed, outcomes[_i].expect.failed);
+        ck_assert_str_eq(heartbeat.outcomes.class, outcomes[_i].expect.class);
+        ck_assert_uint_eq(heartbeat.outcomes.class_failed, outcomes[_i].expect.class_failed);
+}
+
+static const struct {
         const char *text;
         uint64_t bytes;
 } sizes[] = {

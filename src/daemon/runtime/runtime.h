@@ -53,6 +53,7 @@ struct runtime {
         struct exit_log *exit_log;       /* journal readings in progress */
         struct after_exit *after_exits;  /* running commands */
         char *preload_script;            /* Ruby script of templates; owned */
+        char *outcomes_script;           /* Ruby script that counts the jobs of Sidekiq; owned */
         struct handed *handed;           /* sockets from the previous image; not owned */
         size_t n_handed;
         uint64_t lines_token; /* last token handed out */

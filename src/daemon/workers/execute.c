@@ -57,6 +57,7 @@ static void start(struct runtime *runtime, const struct action *action, usec_t n
                 .instance = runtime->instance,
                 .nofile = runtime->nofile,
                 .base_environment = environ,
+                .outcomes_script = runtime->outcomes_script,
                 .status_parent = fleet_settings_heartbeat(fleet->settings) == HEARTBEAT_FILE
                                          ? runtime->status_parent
                                          : NULL,

@@ -435,6 +435,7 @@ static int launch(struct runtime *runtime, struct fleet *fleet, usec_t now, stru
                 .instance = runtime->instance,
                 .nofile = runtime->nofile,
                 .base_environment = environ,
+                .outcomes_script = runtime->outcomes_script,
                 .template = &template,
         };
         r = launch_start(&request, &launched);

@@ -2,6 +2,7 @@
 /* The heartbeat of a worker that implements sqmgr-heartbeat(7); see the header. */
 #include "frameworks/native/native.h"
 #include "base/usec.h"
+#include "frameworks/decode_outcomes.h"
 #include "frameworks/framework.h"
 #include "model/worker.h"
 #include "settings/traits.h"
@@ -17,6 +18,7 @@ const struct traits native_traits = {
         .heartbeat_chosen = true,
         .reports_busy = true,
         .uncaught_is_stop = true,
+        .counts_outcomes = true,
         .sent_usec = 5 * USEC_PER_SEC,
         .stale_usec = 30 * USEC_PER_SEC,
 };
@@ -31,6 +33,8 @@ const char *const native_field_names[_NATIVE_FIELD_MAX] = {
         [NATIVE_QUIET_SIG] = "quiet_sig",
         [NATIVE_RESUME_SIG] = "resume_sig",
         [NATIVE_STOP_SIG] = "stop_sig",
+        [NATIVE_PROCESSED] = "processed",
+        [NATIVE_FAILED] = "failed",
 };
 
 /* No process has more jobs or threads: a larger number is garbage. */
@@ -122,6 +126,7 @@ bool native_decode(const struct field fields[static _NATIVE_FIELD_MAX], struct h
         decoded.quiet = quiet == 1;
         decoded.concurrency = (unsigned)concurrency;
         decoded.start = start;
+        decoded.outcomes = decode_outcomes(&fields[NATIVE_PROCESSED], &fields[NATIVE_FAILED]);
         *ret = decoded;
         return true;
 }

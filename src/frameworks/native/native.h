@@ -24,6 +24,8 @@ enum native_field {
         NATIVE_QUIET_SIG,
         NATIVE_RESUME_SIG,
         NATIVE_STOP_SIG,
+        NATIVE_PROCESSED,
+        NATIVE_FAILED,
         _NATIVE_FIELD_MAX,
 };
 
@@ -34,7 +36,7 @@ extern const char *const native_field_names[_NATIVE_FIELD_MAX];
 bool native_identity_parse(const char *text, size_t len, size_t *ret_host_len, pid_t *ret_pid);
 
 /* Decodes a record. Returns false, with *ret untouched, if the record is invalid: a field is missing or
- * wrong, the version is another, or a signal must not be sent. */
+ * wrong, the version is another, or a signal must not be sent. Invalid outcomes count as missing. */
 bool native_decode(const struct field fields[static _NATIVE_FIELD_MAX], struct heartbeat *ret);
 
 /* Like native_decode(), for the text of a file. */

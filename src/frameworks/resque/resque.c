@@ -15,6 +15,7 @@ const struct traits resque_traits = {
         .has_work_list = true,
         .memory_of_tree = true,
         .reports_busy = true,
+        .counts_outcomes = true,
         /* A separate thread of the worker sends a heartbeat every 60 s. Other workers consider this worker
          * dead after 300 s. */
         .process_is_heartbeat = true,

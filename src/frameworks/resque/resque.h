@@ -18,7 +18,9 @@ extern const struct framework resque_framework;
 
 #define RESQUE_WORKERS    "workers"           /* the set of identities */
 #define RESQUE_HEARTBEATS "workers:heartbeat" /* a hash: identity -> time of the last heartbeat */
-#define RESQUE_WORKER     "worker"            /* with the identity appended: the running job */
+#define RESQUE_PROCESSED  "stat:processed" /* with the identity appended: jobs done, failed ones included */
+#define RESQUE_FAILED     "stat:failed"    /* with the identity appended: jobs that failed */
+#define RESQUE_WORKER     "worker"         /* with the identity appended: the running job */
 
 /* Like decode_key(), with Resque's own namespace if none is given. */
 char *resque_key(const char *namespace, const char *name, const char *suffix);

@@ -3,6 +3,7 @@
  * of each worker's last heartbeat, and one key per busy worker with its job. Queues: a set of names, a
  * list per queue, and a list of failed jobs. The time at which a job was enqueued is not stored. */
 #include "frameworks/decode_job.h"
+#include "frameworks/decode_outcomes.h"
 #include "frameworks/heartbeat_format.h"
 #include "frameworks/queue_reader.h"
 #include "frameworks/redis_format.h"
@@ -44,6 +45,23 @@ static bool take_heartbeat(const redisReply *reply, struct heartbeat *ret,
         return resque_heartbeat_decode(&field, ret);
 }
 
+static int ask_outcomes(const char *namespace, const char *identity, struct redis_command *ret)
+{
+        return command_make_pair(ret, "MGET", resque_key(namespace, RESQUE_PROCESSED, identity),
+                                 resque_key(namespace, RESQUE_FAILED, identity));
+}
+
+/* The keys do not exist before the first job. */
+static struct worker_outcomes take_outcomes(const redisReply *reply)
+{
+        static const struct field none = {.text = "0", .len = 1};
+        const struct field processed = reply_element(reply, 0), failed = reply_element(reply, 1);
+
+        if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2)
+                return (struct worker_outcomes){0};
+        return decode_outcomes(processed.text ? &processed : &none, failed.text ? &failed : &none);
+}
+
 static int ask_work_list(const char *namespace, const char *identity, struct redis_command *ret)
 {
         return command_make(ret, resque_key(namespace, RESQUE_WORKER, identity), WORDS("EXISTS"));
@@ -55,6 +73,8 @@ static const struct heartbeat_format heartbeats = {
         .identity_parse = resque_identity_parse,
         .ask_heartbeat = ask_heartbeat,
         .take_heartbeat = take_heartbeat,
+        .ask_outcomes = ask_outcomes,
+        .take_outcomes = take_outcomes,
         .ask_work_list = ask_work_list,
 };
 

@@ -18,6 +18,7 @@ const struct traits rq_traits = {
         .quiet_when_idle = true,
         .memory_of_tree = true,
         .reports_busy = true,
+        .counts_outcomes = true,
         /* An idle worker sends a heartbeat every 405 s; its record expires after 480 s. */
         .process_is_heartbeat = true,
         .stale_usec = 480 * USEC_PER_SEC,

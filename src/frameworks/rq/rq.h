@@ -31,11 +31,12 @@ const char *rq_identity_key(const char *identity);
 
 /* The fields of a record. */
 struct rq_record {
-        struct field state, last_heartbeat, shutdown_requested_date, death, birth;
+        struct field state, last_heartbeat, shutdown_requested_date, death, birth, successful, failed;
 };
 
 /* Decodes a record. Only the time of the last heartbeat is required: after a data loss in Redis, a live
- * worker writes no other field again. Returns false if the record is invalid or the worker has ended. */
+ * worker writes no other field again. Counts of jobs are part of its outcomes.
+ * Returns false if the record is invalid or the worker has ended. */
 bool rq_heartbeat_decode(const struct rq_record *record, struct heartbeat *ret);
 
 /* True if this command line, of RQ or of a wrapper such as `sh -c`, starts a worker of exactly these queues

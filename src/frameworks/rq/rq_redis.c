@@ -2,6 +2,7 @@
 /* RQ's data in Redis. Workers: a set of worker keys, which contain neither host
  * nor pid, and a hash at each key, which contains both. Queues: a set of queue keys, a list of job ids per
  * queue with the oldest first, and a hash per job. RQ has no namespaces. */
+#include "frameworks/decode_outcomes.h"
 #include "frameworks/heartbeat_format.h"
 #include "frameworks/queue_reader.h"
 #include "frameworks/redis_format.h"
@@ -27,6 +28,7 @@ bool rq_heartbeat_decode(const struct rq_record *record, struct heartbeat *ret)
                 .busy = decode_field_is(&record->state, "busy"),
                 .concurrency = 1,
                 .quiet = !!record->shutdown_requested_date.text,
+                .outcomes = decode_outcomes_apart(&record->successful, &record->failed),
         };
         return true;
 }
@@ -119,9 +121,9 @@ static int ask_heartbeat(const char *namespace _unused_, const char *identity, b
                          struct redis_command *ret)
 {
         /* An invalid identity, for example from a state file, is used as the key and not found. */
-        return command_make(
-                ret, strdup(rq_identity_key(identity) ?: identity),
-                WORDS("HMGET", "state", "last_heartbeat", "shutdown_requested_date", "death", "birth"));
+        return command_make(ret, strdup(rq_identity_key(identity) ?: identity),
+                            WORDS("HMGET", "state", "last_heartbeat", "shutdown_requested_date", "death",
+                                  "birth", "successful_job_count", "failed_job_count"));
 }
 
 static bool take_heartbeat(const redisReply *reply, struct heartbeat *ret,
@@ -133,9 +135,11 @@ static bool take_heartbeat(const redisReply *reply, struct heartbeat *ret,
                 .shutdown_requested_date = reply_element(reply, 2),
                 .death = reply_element(reply, 3),
                 .birth = reply_element(reply, 4),
+                .successful = reply_element(reply, 5),
+                .failed = reply_element(reply, 6),
         };
 
-        return reply->type == REDIS_REPLY_ARRAY && reply->elements == 5 && rq_heartbeat_decode(&record, ret);
+        return reply->type == REDIS_REPLY_ARRAY && reply->elements == 7 && rq_heartbeat_decode(&record, ret);
 }
 
 static const struct heartbeat_format heartbeats = {

@@ -2,6 +2,7 @@
 /* Decodes the data of Sidekiq 5 to 8, and what is announced for 9, in Redis; see the header. */
 #include "frameworks/sidekiq/format.h"
 #include "base/macro.h"
+#include "frameworks/decode_outcomes.h"
 #include "model/worker.h"
 #include "wire/json.h"
 #include <stdio.h>
@@ -50,7 +51,10 @@ bool sidekiq_heartbeat_decode(const struct field fields[static _SIDEKIQ_FIELD_MA
                 .concurrency = (unsigned)n_concurrency,
                 .quiet = is_quiet,
                 .rss_bytes = rss_kib * 1024,
+                .outcomes = decode_outcomes(&fields[SIDEKIQ_PROCESSED], &fields[SIDEKIQ_FAILED]),
         };
+        decode_outcomes_class(&fields[SIDEKIQ_FAILED_CLASS], &fields[SIDEKIQ_FAILED_CLASS_COUNT],
+                              &ret->outcomes);
         return true;
 }
 

@@ -19,10 +19,16 @@ enum sidekiq_field {
         SIDEKIQ_QUIET,
         SIDEKIQ_CONCURRENCY,
         SIDEKIQ_RSS,
+        /* Written by sqmgr-outcomes.rb: */
+        SIDEKIQ_PROCESSED,
+        SIDEKIQ_FAILED,
+        SIDEKIQ_FAILED_CLASS,
+        SIDEKIQ_FAILED_CLASS_COUNT,
         _SIDEKIQ_FIELD_MAX,
 };
 
-/* Decodes a heartbeat. concurrency and rss are optional; an invalid rss counts as missing. The work list
+/* Decodes a heartbeat. concurrency, rss and outcomes are optional; an invalid rss, and invalid
+ * outcomes, count as missing. The work list
  * in *ret stays unknown. Returns false, with *ret untouched, if a required field is missing or a field has
  * a value that Sidekiq never writes. */
 bool sidekiq_heartbeat_decode(const struct field fields[static _SIDEKIQ_FIELD_MAX], struct heartbeat *ret);

@@ -19,9 +19,10 @@ static const char *const suffixes[] = {"work", "workers"};
 static int ask_heartbeat(const char *namespace, const char *identity, bool with_info,
                          struct redis_command *ret)
 {
-        return command_make(
-                ret, decode_key(namespace, identity, NULL),
-                WORDS("HMGET", "busy", "beat", "quiet", "concurrency", "rss", with_info ? "info" : NULL));
+        return command_make(ret, decode_key(namespace, identity, NULL),
+                            WORDS("HMGET", "busy", "beat", "quiet", "concurrency", "rss", "sqmgr_processed",
+                                  "sqmgr_failed", "sqmgr_failed_class", "sqmgr_failed_class_count",
+                                  with_info ? "info" : NULL));
 }
 
 static int ask_work_list(const char *namespace, const char *identity, struct redis_command *ret)
