@@ -2,8 +2,8 @@
 /* Decides what to start, quiet, stop and kill. Apart from the three rules (start, quiet, stop), the code only
  * decides which workers are to leave. */
 #include "decide/plan.h"
+#include "decide/plan_starts.h"
 #include "decide/pressure_response.h"
-#include "decide/round.h"
 #include "model/counts.h"
 #include "model/deadlines.h"
 #include "model/freshness.h"
@@ -36,24 +36,6 @@ enum action_signal action_signal(const struct action *action)
         default:
                 return ACTION_SIGNAL_NONE;
         }
-}
-
-void round_wake(struct round *round, usec_t at)
-{
-        if (at > round->now)
-                round->plan->wake_at = MIN(round->plan->wake_at, at);
-}
-
-void round_add(struct round *round, struct action action)
-{
-        struct plan *plan = round->plan;
-
-        if (!ARRAY_RESERVE(plan->actions, plan->n_actions, plan->allocated)) {
-                round->error = -ENOMEM;
-                return;
-        }
-        action.fleet = round->fleet;
-        plan->actions[plan->n_actions++] = action;
 }
 
 static void act(struct round *round, enum action_kind kind, struct worker *worker, enum reason reason)
@@ -117,7 +99,7 @@ static bool is_urgent(const struct worker *worker)
 {
         enum reason reason = worker->verdict.retire_reason;
 
-        /* What cannot be replaced does not wait for a replacement: jobs fail in the release that is given up.
+        /* Jobs fail in the release that is given up: its workers leave at once if nothing can replace them.
          */
         return reason == REASON_SHUTDOWN || reason == REASON_OPERATOR ||
                (reason == REASON_ROLLBACK && rollout_withholds(worker->fleet)) || worker->memory.over_limit ||
@@ -536,6 +518,8 @@ static int plan_fleet(struct plan *plan, struct fleet *fleet, usec_t now)
                 fleet->waits_for = WAIT_REDIS;
         else if (fleet->waits_for == WAIT_NONE && rollout_is_held(fleet))
                 fleet->waits_for = WAIT_RELEASE;
+        else if (fleet->waits_for == WAIT_NONE && fleet_is_limited(fleet))
+                fleet->waits_for = WAIT_TRIAL;
         return round.error;
 }
 

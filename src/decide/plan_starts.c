@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Decides which workers are started, and which templates are loaded and ended. */
+/* Decides what is started, and which templates end; see the header. */
+#include "decide/plan_starts.h"
 #include "decide/pressure_response.h"
-#include "decide/round.h"
 #include "model/memory.h"
 #include "model/preload.h"
 #include "model/rollout.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The plan of one fleet while it is made. Only plan.c and plan_starts.c include this. */
+/* The plan of one fleet while it is made. */
 #pragma once
 
-#include "decide/plan.h"
+#include "decide/action.h"
 
 /* Working data of one fleet's plan. */
 struct round {
@@ -32,8 +32,3 @@ struct round {
 void round_wake(struct round *round, usec_t at);
 /* Adds an action; sets round->error if memory is short. */
 void round_add(struct round *round, struct action action);
-
-/* Rule 1: starts workers. */
-void plan_starts(struct round *round);
-/* Loads, ends and kills templates. Call after plan_starts(), which sets what the fleet waits for. */
-void plan_templates(struct round *round);

@@ -104,3 +104,14 @@ unsigned fleet_replaced(const struct fleet *fleet, usec_t now)
                            !worker_outdated(worker);
         return MIN(gone, current + (total > target ? total - target : 0));
 }
+
+bool fleet_is_limited(const struct fleet *fleet)
+{
+        unsigned n = 0;
+
+        if (fleet->rollout.state != ROLLOUT_RUNNING || fleet->rollout.limit == 0)
+                return false;
+        FLEET_FOREACH_WORKER(fleet, worker)
+                n += worker->state <= WORKER_ACTIVE && !worker_outdated(worker) && !worker_hangs(worker);
+        return n >= fleet->rollout.limit;
+}

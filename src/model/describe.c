@@ -485,6 +485,9 @@ const char *fleet_waits_for(const struct fleet *fleet, usec_t now, char *text, s
         case WAIT_TEMPLATE:
                 template_text(fleet, now, text, size);
                 break;
+        case WAIT_TRIAL:
+                snprintf(text, size, "waits for the trial of the new release: enough jobs have to end first");
+                break;
         case WAIT_RETURNED:
                 snprintf(
                         text, size,

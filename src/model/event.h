@@ -116,6 +116,8 @@ struct quoted; /* wire/quoted.h */
         X("2c8d5833761141ce80db08097c1f21d8", EVENT_RESCUE_FAILED, "rescue-failed", ERR, EVENT_NONE) \
         /* a job runs for longer than job_warn_after */ \
         X("25efa6719f1c48ad8d8c75d3ca347d7c", EVENT_JOB_LONG, "job-long", WARNING, EVENT_NONE) \
+        /* the jobs of a new release were compared with those of the old one */ \
+        X("454693c47b1b412bbb8d0492b5d719d3", EVENT_TRIAL, "trial", INFO, EVENT_NONE) \
         /* an operator's order */ \
         X("bff299560cf443aeb39df5a4da71cf1c", EVENT_ORDER, "order", INFO, EVENT_NONE)
 

@@ -134,6 +134,7 @@ struct fleet_totals {
 };
 
 struct autoscale;
+struct fleet_trial;
 
 struct fleet {
         struct world *world;                   /* the world that contains it */
@@ -157,6 +158,7 @@ struct fleet {
         unsigned automatic_count;    /* chosen by autoscaling; 0: the configured minimum applies */
         struct autoscale *autoscale; /* data of autoscaling, owned there; NULL: none */
         struct rollout rollout;
+        struct fleet_trial *trial; /* data of trials, owned there; NULL: none */
         struct backoff crash;
         char crash_last[CRASH_LAST_MAX]; /* how the last worker died; "": none has */
         struct quoted crash_quoted;      /* quoted by crash_last */

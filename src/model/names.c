@@ -76,6 +76,7 @@ static const char *const wait_codes[] = {
         [WAIT_ELSEWHERE] = "beats-elsewhere",
         [WAIT_RELEASE] = "release",
         [WAIT_PLACES] = "places",
+        [WAIT_TRIAL] = "trial",
         [WAIT_RETURNED] = "rolled-back",
         [WAIT_MEMORY] = "memory",
         [WAIT_BACKOFF] = "backoff",

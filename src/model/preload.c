@@ -127,24 +127,11 @@ struct template *fleet_template_kept(const struct fleet *fleet)
         return old && template_is_kept(old) ? old : NULL;
 }
 
-/* Returns true if a restart has all new workers that it may have for now: a worker that dies meanwhile is
- * replaced by the old code. */
-static bool is_limited(const struct fleet *fleet)
-{
-        unsigned n = 0;
-
-        if (fleet->rollout.state != ROLLOUT_RUNNING || fleet->rollout.limit == 0)
-                return false;
-        FLEET_FOREACH_WORKER(fleet, worker)
-                n += worker->state <= WORKER_ACTIVE && !worker_outdated(worker) && !worker_hangs(worker);
-        return n >= fleet->rollout.limit;
-}
-
 struct template *fleet_template_to_fork(const struct fleet *fleet, bool missing)
 {
         struct template *old = fleet_template_kept(fleet), *current = fleet_template(fleet);
 
-        if (old && (falls_back(fleet) || is_limited(fleet)))
+        if (old && (falls_back(fleet) || fleet_is_limited(fleet)))
                 return old;
         if (current && current->state == TEMPLATE_READY && template_is_kept(current))
                 return current;

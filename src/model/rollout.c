@@ -342,7 +342,7 @@ void rollout_observe_time(struct fleet *fleet, usec_t now)
         if (!fleet->redis_up || fleet->redis_at > rollout->progress_at ||
             fleet->world->doubt.since > rollout->progress_at || places_are_held(fleet, &counts) ||
             fleet->waits_for == WAIT_FORK || fleet->waits_for == WAIT_MEMORY || memory_lacks(fleet, now) ||
-            (rollout->limit > 0 && fleet_replaced(fleet, now) >= MIN(rollout->limit, rollout->total)))
+            (fleet_is_limited(fleet) && fleet_replaced(fleet, now) >= MIN(rollout->limit, rollout->total)))
                 rollout->progress_at = now;
         if (now < usec_add(rollout->progress_at, timeout))
                 return;

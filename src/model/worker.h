@@ -39,6 +39,7 @@ enum wait {
         WAIT_IDLE_CHECK, /* may be taking a job */
         WAIT_RELEASE,    /* new workers failed: one of them must prove itself first */
         WAIT_PLACES,     /* fleet: max_processes are alive */
+        WAIT_TRIAL,      /* fleet: a restart has all new workers that it may have for now */
         WAIT_RETURNED,   /* fleet: it has returned to a generation that is not in memory */
         WAIT_MEMORY,     /* fleet: too little memory for an extra process */
         WAIT_BACKOFF,    /* fleet: the delay before the next start after a crash, or before replacing a worker
@@ -161,7 +162,7 @@ struct worker_outcomes {
         uint64_t processed;        /* ended, also by a failure */
         uint64_t failed;           /* of these */
         char class[JOB_CLASS_MAX]; /* the job class with the most failures; "": unknown */
-        uint64_t class_failed;     /* its failures */
+        uint64_t class_failed;     /* failures of that class */
 };
 
 /* The jobs of a worker, as of the last reading of its work list. */

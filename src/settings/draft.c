@@ -383,6 +383,8 @@ static void check_framework(const struct settings_draft *draft, const struct dra
                 {"preset", s->traits->stop_chosen, "framework 'plain'"},
                 {"stop_signal", s->traits->stop_chosen, "framework 'plain'"},
                 {"preload", s->traits->can_preload, "framework 'sidekiq', 'solid_queue' or 'good_job'"},
+                {"rollout_trial", s->traits->counts_outcomes,
+                 "a framework whose workers report failed jobs: 'sidekiq', 'rq', 'resque' or 'native'"},
                 {"preload_compact", s->traits->can_preload,
                  "framework 'sidekiq', 'solid_queue' or 'good_job'"},
                 {"active_process_max", s->traits->reports_queues, "queues that show how long jobs wait"},

@@ -121,9 +121,9 @@ struct fleet_settings {
         usec_t ready_after;
         usec_t boot_timeout;
         usec_t rollout_timeout;
-        usec_t rollout_trial;              /* 0: releases are not judged by their jobs */
-        struct share rollout_trial_share;  /* workers of the new generation meanwhile, at least one */
-        int rollout_trial_default;         /* enum trial_default */
+        usec_t rollout_trial;             /* 0: releases are not judged by their jobs */
+        struct share rollout_trial_share; /* workers of the new generation meanwhile, at least one */
+        int rollout_trial_default;        /* enum trial_default */
         usec_t template_keep;
         uint64_t memory_threshold; /* bytes; 0: none */
         uint64_t memory_limit;     /* bytes; 0: none */

@@ -86,6 +86,7 @@ struct traits {
         bool jobs_outlive_it;  /* each job runs in a child process that continues if the worker is killed */
         bool uncaught_is_stop; /* a worker that does not catch the quiet signal is stopped instead */
         bool app_catches;      /* the library reacts to no signals: the application has to catch them */
+        bool counts_outcomes;  /* heartbeats may say how many jobs the process has done and failed */
         bool can_preload;      /* workers can be forked from a process that has the application loaded */
         /* Workers report their queues. The number of waiting jobs and their latency can be read, so the count
          * may follow the queues. */

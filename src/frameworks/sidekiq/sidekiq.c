@@ -66,6 +66,7 @@ const struct traits sidekiq_traits = {
         .has_work_list = true,
         .can_rescue = true,
         .can_dump = true,
+        .counts_outcomes = true,
         .can_preload = true,
         .reports_queues = true,
         .reports_busy = true,

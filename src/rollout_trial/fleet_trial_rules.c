@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+/* The trial of a fleet; see the header. */
+#include "rollout_trial/fleet_trial_rules.h"
+#include "base/macro.h"
+#include "base/parse.h"
+#include "continuity/codec.h"
+#include "model/counts.h"
+#include "model/fleet.h"
+#include "model/rollout.h"
+#include "model/worker_facts.h"
+#include "model/world.h"
+#include <stdio.h>
+#include <string.h>
+
+static const char *const verdict_names[] = {
+        [TRIAL_RUNNING] = "running",
+        [TRIAL_PASSED] = "passed",
+        [TRIAL_WORSE] = "worse",
+        [TRIAL_TOO_FEW] = "too_few",
+};
+DEFINE_ENUM_NAMES(trial_verdict_name, enum trial_verdict, _TRIAL_VERDICT_MAX, verdict_names)
+
+static double percent(const struct trial_counts *counts)
+{
+        return counts->processed > 0 ? 100 * (double)counts->failed / (double)counts->processed : 0;
+}
+
+const char *trial_text(const struct trial *trial, char text[static TRIAL_TEXT_MAX])
+{
+        snprintf(text, TRIAL_TEXT_MAX,
+                 "%llu of %llu jobs failed in new workers (%.1f%%), %llu of %llu in old ones (%.1f%%)",
+                 (unsigned long long)trial->new.failed, (unsigned long long)trial->new.processed,
+                 percent(&trial->new), (unsigned long long)trial->old.failed,
+                 (unsigned long long)trial->old.processed, percent(&trial->old));
+        return text;
+}
+
+bool fleet_is_tried(const struct fleet *fleet)
+{
+        return fleet->settings->rollout_trial > 0 && fleet_target(fleet) > 1;
+}
+
+/* At least one worker is replaced, and one remains. */
+static unsigned share_of(const struct fleet *fleet)
+{
+        const struct share *share = &fleet->settings->rollout_trial_share;
+        unsigned target = fleet_target(fleet);
+        unsigned limit = share->percent ? (unsigned)((uint64_t)target * share->value / 100) : share->value;
+
+        return MIN(MAX(limit, 1U), target - 1);
+}
+
+static const struct trial_seen *find_seen(const struct fleet_trial *trial, size_t *at,
+                                          const struct worker *worker)
+{
+        while (*at < trial->n_seen && trial->seen[*at].index < worker->index)
+                (*at)++;
+        if (*at == trial->n_seen || trial->seen[*at].index != worker->index ||
+            trial->seen[*at].pid != worker->process.pid || trial->seen[*at].start != worker->process.start)
+                return NULL;
+        return &trial->seen[*at];
+}
+
+/* Records what all workers have reported so far. new: also those of the new generation; otherwise all their
+ * jobs count. */
+static bool begin_window(struct fleet *fleet, bool new, usec_t now)
+{
+        struct fleet_trial *trial = fleet->trial;
+        struct trial_seen *seen = malloc((fleet->n_workers + 1) * sizeof(*seen));
+        size_t n = 0;
+
+        if (!seen)
+                return false;
+        FLEET_FOREACH_WORKER(fleet, worker)
+                if (worker->outcomes.known && (new || worker_outdated(worker)))
+                        seen[n++] = (struct trial_seen){
+                                .index = worker->index,
+                                .pid = worker->process.pid,
+                                .start = worker->process.start,
+                                .counts = {worker->outcomes.processed, worker->outcomes.failed},
+                        };
+        free(trial->seen);
+        trial->seen = seen;
+        trial->n_seen = n;
+        trial->window_at = now;
+        return true;
+}
+
+/* Adds the jobs that have ended since the window began. Jobs of an old worker that was not seen then are
+ * left out: most of them ended before. */
+static void end_window(struct fleet *fleet)
+{
+        struct fleet_trial *trial = fleet->trial;
+        struct trial_counts new = {0}, old = {0};
+        size_t at = 0;
+
+        FLEET_FOREACH_WORKER(fleet, worker) {
+                const struct trial_seen *seen = find_seen(trial, &at, worker);
+                const struct trial_counts before = seen ? seen->counts : (struct trial_counts){0};
+                struct trial_counts *counts = worker_outdated(worker) ? &old : &new;
+
+                if (!worker->outcomes.known || (!seen && worker_outdated(worker)))
+                        continue;
+                counts->processed += usec_sub(worker->outcomes.processed, before.processed);
+                counts->failed += usec_sub(worker->outcomes.failed, before.failed);
+        }
+        trial_add(&trial->trial, &new, &old);
+}
+
+/* Returns the class with the most failures in new workers, as each of them reports one; "": none is known. */
+static const char *worst_class(const struct fleet *fleet)
+{
+        const char *worst = "";
+        uint64_t most = 0;
+
+        FLEET_FOREACH_WORKER(fleet, worker) {
+                uint64_t failed = 0;
+
+                if (worker_outdated(worker) || worker->outcomes.class[0] == '\0')
+                        continue;
+                FLEET_FOREACH_WORKER(fleet, other)
+                        if (!worker_outdated(other) &&
+                            strcmp(other->outcomes.class, worker->outcomes.class) == 0)
+                                failed += MIN(other->outcomes.class_failed, UINT32_MAX);
+                if (failed > most) {
+                        most = failed;
+                        worst = worker->outcomes.class;
+                }
+        }
+        return worst;
+}
+
+static void reject(struct fleet *fleet, usec_t now)
+{
+        char counts[TRIAL_TEXT_MAX], why[TRIAL_TEXT_MAX + 128];
+        const char *class = worst_class(fleet);
+        struct quoted quoted = {0};
+
+        snprintf(why, sizeof(why), "jobs fail more often in the new release: %s%s",
+                 trial_text(&fleet->trial->trial, counts),
+                 class[0] != '\0' ? "; the class with the most failures is" : "");
+        quoted_set(&quoted, class);
+        rollout_reject(fleet, why, &quoted, now);
+}
+
+static void reject_for_default(struct fleet *fleet, usec_t now)
+{
+        char counts[TRIAL_TEXT_MAX], span[FORMAT_MAX], why[TRIAL_TEXT_MAX + 160];
+
+        snprintf(why, sizeof(why),
+                 "too few jobs ended in %s (rollout_trial, rollout_trial_default = halt): %s",
+                 format_duration(fleet->settings->rollout_trial, span, sizeof(span)),
+                 trial_text(&fleet->trial->trial, counts));
+        rollout_reject(fleet, why, NULL, now);
+}
+
+static void conclude(struct fleet *fleet, enum trial_verdict verdict, usec_t now)
+{
+        char counts[TRIAL_TEXT_MAX];
+
+        fleet->trial->verdict = verdict;
+        if (verdict == TRIAL_WORSE) {
+                reject(fleet, now);
+        } else if (verdict == TRIAL_TOO_FEW && fleet->settings->rollout_trial_default == TRIAL_DEFAULT_HALT) {
+                reject_for_default(fleet, now);
+        } else {
+                fleet_event(fleet, EVENT_TRIAL, ": the trial of generation %llu has ended%s: %s",
+                            (unsigned long long)fleet->generation,
+                            verdict == TRIAL_TOO_FEW ? " with too few jobs" : "",
+                            trial_text(&fleet->trial->trial, counts));
+                fleet->rollout.limit = 0;
+                rollout_observe_progress(fleet, now);
+        }
+}
+
+static bool has_new(const struct fleet *fleet)
+{
+        FLEET_FOREACH_WORKER(fleet, worker)
+                if (worker->state == WORKER_ACTIVE && !worker_outdated(worker))
+                        return true;
+        return false;
+}
+
+/* Returns false if memory is short. */
+static bool attach(struct fleet *fleet)
+{
+        if (!fleet->trial)
+                fleet->trial = calloc(1, sizeof(*fleet->trial));
+        if (!fleet->trial)
+                return false;
+        if (fleet->trial->generation == fleet->generation)
+                return true;
+        free(fleet->trial->seen);
+        *fleet->trial = (struct fleet_trial){.generation = fleet->generation};
+        return true;
+}
+
+void fleet_trial_observe(struct fleet *fleet, usec_t now)
+{
+        if (fleet->rollout.state != ROLLOUT_RUNNING)
+                return;
+        if (!fleet_is_tried(fleet)) {
+                fleet->rollout.limit = 0;
+                return;
+        }
+        /* The limit holds also while memory is short. */
+        bool attached = attach(fleet);
+        struct fleet_trial *trial = fleet->trial;
+        if (attached && trial->verdict != TRIAL_RUNNING) {
+                fleet->rollout.limit = 0;
+                return;
+        }
+        fleet->rollout.limit = share_of(fleet);
+        if (!attached || !has_new(fleet))
+                return;
+        if (trial->window_at == 0) {
+                /* A trial that an earlier sqmgr has begun: the jobs until now are counted or lost. */
+                bool continued = trial->trial.begun_at != 0;
+
+                if (begin_window(fleet, continued, now) && !continued)
+                        trial->trial.begun_at = now;
+                return;
+        }
+        bool over = now >= usec_add(trial->trial.begun_at, fleet->settings->rollout_trial);
+        if (!over && now < usec_add(trial->window_at, TRIAL_WINDOW_USEC))
+                return;
+        end_window(fleet);
+        if (!begin_window(fleet, true, now))
+                /* Counted jobs must not be counted again. */
+                trial->window_at = 0;
+        enum trial_verdict verdict = trial_judge(&trial->trial, fleet->settings->rollout_trial, now);
+        if (verdict != TRIAL_RUNNING)
+                conclude(fleet, verdict, now);
+}
+
+void fleet_trial_forget(struct fleet *fleet)
+{
+        if (fleet->trial)
+                free(fleet->trial->seen);
+        free(fleet->trial);
+        fleet->trial = NULL;
+}
+
+void fleet_trial_pack(const struct fleet *fleet, struct codec_writer *writer)
+{
+        const struct fleet_trial *trial = fleet->trial;
+
+        if (!trial || trial->generation != fleet->generation || fleet->rollout.state != ROLLOUT_RUNNING ||
+            trial->trial.begun_at == 0)
+                return;
+        codec_write_number(writer, trial->generation);
+        codec_write_number(writer, trial->verdict);
+        trial_pack(&trial->trial, writer);
+}
+
+void fleet_trial_unpack(struct fleet *fleet, struct codec_reader *reader)
+{
+        uint64_t generation = codec_read_number(reader, 1, UINT64_MAX - 1);
+        enum trial_verdict verdict = (enum trial_verdict)codec_read_number(reader, 0, _TRIAL_VERDICT_MAX - 1);
+        struct trial trial;
+
+        if (!trial_unpack(&trial, reader) || generation != fleet->generation || !attach(fleet))
+                return;
+        fleet->trial->verdict = verdict;
+        fleet->trial->trial = trial;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* Judges a release by its jobs: compares how often jobs fail in the new workers of a restart and in the old
+ * ones. No I/O, no clock.
+ *
+ * The test is an e-process. The jobs that ended since the last reading form a window. If the release makes no
+ * difference, the F failures of a window are spread over the new and the old jobs by chance: the number of
+ * failed new jobs is hypergeometric, whatever the failure rate is. The evidence of a window for an odds ratio
+ * theta is the likelihood ratio of Fisher's noncentral hypergeometric distribution,
+ *
+ *     theta^f / E(theta^K),    K hypergeometric.
+ *
+ * Its expectation is at most 1 if the new release is not worse. So is that of the product over all windows,
+ * and of a mixture over several theta. By Ville's inequality, the mixture ever reaches 1000 in at most one of
+ * 1000 trials of releases that are not worse, however often it is looked at (Grünwald et al., "Safe
+ * Testing", 2024; Turner et al., "Generic E-Variables for Exact Sequential k-Sample Tests", 2024). A failure
+ * rate that changes with time does no harm: jobs are compared with jobs of the same window. */
+#pragma once
+
+#include "base/usec.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct codec_reader;
+struct codec_writer;
+
+/* The evidence at which a release counts as worse. */
+#define TRIAL_EVIDENCE 1000
+/* New jobs after which a release that does not count as worse passes. */
+#define TRIAL_ENOUGH 1000
+/* Fewer new or old jobs at the end of the time say nothing. */
+#define TRIAL_FEWEST 100
+/* A window with more jobs of either side is implausible, and is left out. */
+#define TRIAL_WINDOW_MAX 100000
+
+/* The length of a window: workers report at different times, each within TRIAL_WINDOW_USEC. */
+#define TRIAL_WINDOW_USEC (30 * USEC_PER_SEC)
+/* The most that one window counts for. When an outage begins or ends, the reports of one side cover more of
+ * it than those of the other: such a window must not decide. Limiting a factor keeps its expectation below 1.
+ */
+#define TRIAL_WINDOW_EVIDENCE_MAX 8
+
+#define TRIAL_RATIOS 4
+
+/* The jobs that ended, and of these the failed ones. */
+struct trial_counts {
+        uint64_t processed, failed;
+};
+
+/* All zeroes but begun_at at the beginning. */
+struct trial {
+        usec_t begun_at; /* CLOCK_MONOTONIC; 0: none */
+        struct trial_counts new, old;
+        double evidence[TRIAL_RATIOS]; /* the logarithm of each product */
+};
+
+enum trial_verdict {
+        TRIAL_RUNNING,
+        TRIAL_PASSED,
+        TRIAL_WORSE,
+        TRIAL_TOO_FEW, /* the time is over, and too few jobs have ended */
+        _TRIAL_VERDICT_MAX,
+};
+
+/* Adds a window. Counts that cannot be are left out. */
+void trial_add(struct trial *trial, const struct trial_counts *new, const struct trial_counts *old);
+/* duration: rollout_trial. */
+enum trial_verdict trial_judge(const struct trial *trial, usec_t duration, usec_t now);
+/* Returns the evidence that the new release is worse: 1 says nothing, TRIAL_EVIDENCE is enough. */
+double trial_evidence(const struct trial *trial);
+
+void trial_pack(const struct trial *trial, struct codec_writer *writer);
+/* Returns false if the bytes are wrong; *ret is then all zeroes. */
+bool trial_unpack(struct trial *ret, struct codec_reader *reader);
