@@ -54,7 +54,7 @@ load_jobs() {
         [ "$(releases 3)" = 1:3 ]
         sqmgrctl status >shown
         grep -q 'rolled back from generation 2 to 1; runs from the template in memory' shown
-        grep -q "sqmgrctl restart default" shown
+        grep -q "restart the fleet: sqmgrctl -s .* restart default" shown
         sqmgrctl metrics >shown
         grep -qx 'sqmgr_fleet_rolled_back{fleet="default"} 1' shown
         run -1 sqmgrctl doctor
@@ -70,7 +70,7 @@ load_jobs() {
         fleet_is '.rollout.rolled_back == null and .template.kept_generation == 1'
 }
 
-@test "rollback: ends a running restart, whose --wait exits with 1; a kill -9 of sqmgr does not end the return" {
+@test "rollback: ends a running restart, whose --wait exits with 1; the return outlives a re-exec and a kill -9 of sqmgr" {
         template_keep=10min start_fleet 2
         make_release 2 "sleep 0.05 until File.exist?('$folder/load')"
         sqmgrctl restart --wait --timeout 120s >waited 2>&1 3>&- &
@@ -84,12 +84,23 @@ load_jobs() {
         touch load
         [ "$(releases 2)" = 1:2 ]
 
+        sqmgrctl reexec
+        fleet_is '.rollout.rolled_back == 2'
+        kill_worker "$(fleet '.workers[0].pid')" 2
+        [ "$(releases 2)" = 1:2 ]
+
+        # The template dies with sqmgr, and the command would start release 2.
         kill_sqmgr
         start_sqmgr
         wait_until 30 ready 2
         fleet_is '.rollout.rolled_back == 2'
-        kill_worker "$(fleet '.workers[0].pid')" 2
+        kill -KILL "$(fleet '.workers[0].pid')"
+        wait_until 30 fleet_is '.waits_for_code == "rolled-back" and .active == 1'
         [ "$(ask_releases 1 | cut -d' ' -f1)" = 1 ]
+        sqmgrctl status | grep -q 'rolled back from generation 2 to 1; no worker is started until the next restart'
+        ln -sfn 1 current
+        run -0 sqmgrctl restart --wait --timeout 120s
+        [ "$(releases 2)" = 1:2 ]
 }
 
 @test "rollback: what is not in memory is answered with what to do; exit codes" {
