@@ -121,6 +121,9 @@ TEST(either_all_named_fleets_return_or_none)
         client_expect(event, &client, CONTROL("Rollback", "{\"fleets\":[\"nosuch\"]}"),
                       CONTROL_UNKNOWN_FLEET);
         client_expect(event, &client, CONTROL("Rollback", "{\"wait\":\"drained\"}"), VARLINK_EXPECTED_MORE);
+        fleet_settings[0].removed = true;
+        client_expect(event, &client, CONTROL("Rollback", "{\"fleets\":[\"web\"]}"), CONTROL_REFUSED);
+        fleet_settings[0].removed = false;
         save_error = -EROFS;
         client_expect(event, &client, CONTROL("Rollback", "{\"fleets\":[\"web\"]}"), CONTROL_REFUSED);
         save_error = 0;

@@ -3,7 +3,6 @@
 #include "daemon/api/handler.h"
 #include "decide/command.h"
 #include "model/fleet.h"
-#include "model/preload.h"
 #include "model/rollout.h"
 #include <string.h>
 
@@ -73,9 +72,9 @@ void handle_restart(struct control *control, struct call *call, json_t *paramete
 static void refuse_return(struct call *call, const struct fleet *fleet)
 {
         uint64_t before = fleet->rollout.before;
-        const char *reason = before == 0              ? "no_restart"
-                             : !fleet_preloads(fleet) ? "no_preload"
-                                                      : "template_ended";
+        const char *reason = before == 0                 ? "no_restart"
+                             : !fleet->settings->preload ? "no_preload"
+                                                         : "template_ended";
 
         server_reply_error(call, CONTROL_NOT_IN_MEMORY,
                            json_pack("{s:o, s:o, s:o, s:s}", "fleet", varlink_text(fleet->settings->name),
@@ -94,13 +93,16 @@ static bool choose_returning(struct call *call, struct handler_fleets *list)
         for (size_t i = 0; i < list->n_fleets; i++) {
                 struct fleet *fleet = list->fleets[i];
 
-                if (fleet->rollout.returned || rollout_can_return(fleet))
+                if (!fleet->settings->removed && (fleet->rollout.returned || rollout_can_return(fleet)))
                         list->fleets[n++] = fleet;
                 else if (!refused || refused->rollout.before == 0)
                         refused = fleet;
         }
         if (refused && (!list->all || n == 0)) {
-                refuse_return(call, refused);
+                if (refused->settings->removed)
+                        handler_refuse_removed(call, refused);
+                else
+                        refuse_return(call, refused);
                 return false;
         }
         list->n_fleets = n;
