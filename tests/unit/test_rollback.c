@@ -146,6 +146,20 @@ TEST(a_restart_ends_a_return_that_is_followed)
         expect_fleet(&reply, 0, "aborted", false);
 }
 
+TEST(a_return_that_is_given_up_ends_as_aborted)
+{
+        struct varlink_reply reply;
+
+        keep_template();
+        reply = client_call(event, &client, ROLLBACK("{\"fleets\":[\"web\"]}"));
+        expect_fleet(&reply, 0, "running", true);
+        web->rollout.returned = false;
+        ck_assert(next_reply(&reply));
+        ck_assert_str_eq(json_string_value(fleet_field(&reply, 0, "error")),
+                         "the release before is not in memory any more, or the settings have changed");
+        expect_fleet(&reply, 0, "aborted", false);
+}
+
 TEST(a_return_aborts_the_restart_that_is_followed)
 {
         struct varlink_reply reply;
