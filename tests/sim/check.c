@@ -229,7 +229,8 @@ static void check_start(struct sim *sim, const struct action *action)
         if (living >= fleet_max_processes(fleet))
                 violate(sim, "P3", "a start with %u processes alive, max_processes is %u", living,
                         fleet_max_processes(fleet));
-        if (trying >= target_of(sim, fleet) + MAX(fleet_surge(fleet), 1U))
+        if (trying >= target_of(sim, fleet) +
+                              MAX(fleet->rollout.returned ? target_of(sim, fleet) : fleet_surge(fleet), 1U))
                 violate(sim, "P3", "a start with %u active and starting, the target is %u and the surge %u",
                         trying, target_of(sim, fleet), fleet_surge(fleet));
         if (hung > 0 && model->fresh_since == 0 && trying > usec_sub(target_of(sim, fleet), hung))
@@ -296,7 +297,8 @@ static void check_replaced(struct sim *sim, const struct action *action, struct 
         process->pressed |= action->reason == REASON_MEMORY && pressure_response_applies(worker) &&
                             worker->memory.over_limit;
         if (action->reason == REASON_OPERATOR || action->reason == REASON_SHUTDOWN ||
-            worker->memory.over_limit)
+            worker->memory.over_limit ||
+            (action->reason == REASON_ROLLBACK && !check_template(sim, process->fleet, true)))
                 return;
         if (action->reason == REASON_MEMORY && pressure_response_applies(worker)) {
                 pressure_quieted(sim, action, process);
@@ -494,6 +496,7 @@ void check_action(struct sim *sim, const struct action *action)
         sim->actions++;
         if (sim->settled_at != 0)
                 violate(sim, "flapping", "an action (%d) after all had settled", (int)action->kind);
+        trial_check(sim, action, process);
         if (action->kind == ACTION_START)
                 check_start(sim, action);
         else if (action->kind == ACTION_QUIET)
@@ -603,8 +606,8 @@ static void check_rollout(struct sim *sim, unsigned number)
         }
         if (model->failures >= 3 && model->failed_generation == fleet->generation)
                 violate(sim, "P7", "%u new workers failed, and the restart continues", model->failures);
-        bool calm = model->link.up && !rollout_is_held(fleet) && !check_has_lied(sim, number) &&
-                    sim->now >= sim->proc_fails_until + SEC &&
+        bool calm = model->link.up && fleet->rollout.limit == 0 && !rollout_is_held(fleet) &&
+                    !check_has_lied(sim, number) && sim->now >= sim->proc_fails_until + SEC &&
                     (!check_preloads(sim, number) || check_template(sim, number, true));
         for (size_t i = 0; i < fleet->n_workers && calm && !due; i++) {
                 const struct worker *worker = fleet->workers[i];
@@ -690,9 +693,9 @@ static void check_gaps(struct sim *sim, unsigned number)
                 trying += process->worker->state <= WORKER_ACTIVE && !process->hung;
                 heard += has_evidence(sim, process);
         }
-        if (trying >= target_of(sim, fleet) || heard == 0 || living >= fleet_max_processes(fleet) ||
-            short_of_memory || fleet->held || waits || check_has_lied(sim, number) ||
-            sim->now < MAX(sim->fork_fails_until, sim->fork_lacks_until) ||
+        if (trying >= target_of(sim, fleet) || heard == 0 || fleet->waits_for == WAIT_RETURNED ||
+            living >= fleet_max_processes(fleet) || short_of_memory || fleet->held || waits ||
+            check_has_lied(sim, number) || sim->now < MAX(sim->fork_fails_until, sim->fork_lacks_until) ||
             sim->now < MAX(fleet->crash.next_at, fleet->shortage.next_at) ||
             (fleet_surge(fleet) == 0 && draining_for_restart(fleet, NULL) > 0))
                 model->gap_since = sim->now;
@@ -724,6 +727,8 @@ static bool fleet_settled(struct sim *sim, unsigned number, char *why, size_t si
 
         snprintf(why, size, "fleet '%s': %u processes live, %u are ready, %u are wanted; restart %s",
                  fleet->settings->name, living, ready, target, rollout_state_name(fleet->rollout.state));
+        if (trial_withholds(sim, number))
+                return true;
         if (living != target || ready != target || fleet->rollout.state == ROLLOUT_RUNNING ||
             sim->squeezed.high)
                 return false;
@@ -738,6 +743,8 @@ static bool fleet_settled(struct sim *sim, unsigned number, char *why, size_t si
                 /* Workers that a reload outdated stay until a restart. */
                 if (fleet->rollout.state == ROLLOUT_DONE && worker->generation != fleet->generation &&
                     fleet->generation != sim->fleets[number].reloaded_generation)
+                        return false;
+                if (fleet->rollout.returned && worker->generation != fleet->generation)
                         return false;
                 if (worker->memory.over_threshold || worker->memory.over_limit ||
                     (worker->orders.quiet && worker->state <= WORKER_ACTIVE))

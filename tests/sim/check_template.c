@@ -53,6 +53,7 @@ static bool seems_ready(const struct template_process *template)
 const struct template_process *check_template(const struct sim *sim, unsigned fleet, bool newest)
 {
         uint64_t generation = sim->shell.world->fleets[fleet]->generation;
+        uint64_t before = sim->shell.world->fleets[fleet]->rollout.before;
         const struct template_process *found = NULL;
 
         for (size_t i = 0; sim->fleets[fleet].preloads && i < sim->n_processes; i++) {
@@ -60,7 +61,8 @@ const struct template_process *check_template(const struct sim *sim, unsigned fl
 
                 if (sim->processes[i]->fleet == fleet && seems_ready(template) &&
                     (template->generation == generation) == newest &&
-                    (!found || template->generation < found->generation))
+                    (!found || template->generation == before ||
+                     (template->generation < found->generation && found->generation != before)))
                         found = template;
         }
         return found;
@@ -84,7 +86,8 @@ void check_fork(struct sim *sim, const struct action *action)
         const struct template_process *old = check_template(sim, number, false);
         const struct template_process *new = check_template(sim, number, true);
 
-        if (!from && old && fleet->rollout.state == ROLLOUT_HALTED && fleet->settings->preload)
+        if (!from && old && fleet->rollout.state == ROLLOUT_HALTED && fleet->settings->preload &&
+            !fleet->rollout.returned)
                 violate(sim, "P7", "after a halt a worker is started, though the old code is there to fork");
         if (!from)
                 return;
@@ -98,11 +101,11 @@ void check_fork(struct sim *sim, const struct action *action)
                 if (sim->processes[i]->fleet == number &&
                     sim->processes[i]->as_template.index == action->index)
                         violate(sim, "P3", "place %u is given twice", action->index);
-        if (fleet->rollout.state == ROLLOUT_HALTED && old && from != old)
+        if (fleet->rollout.state == ROLLOUT_HALTED && !fleet->rollout.returned && old && from != old)
                 violate(sim, "P7",
                         "after a halt a worker is forked from generation %llu, the old one is %llu",
                         (unsigned long long)from->generation, (unsigned long long)old->generation);
-        if (fleet->rollout.state == ROLLOUT_RUNNING && new &&from != new)
+        if (fleet->rollout.state == ROLLOUT_RUNNING && fleet->rollout.limit == 0 && new &&from != new)
                 violate(sim, "P6", "a worker is forked from generation %llu, though %llu is ready",
                         (unsigned long long)from->generation, (unsigned long long)new->generation);
 }
@@ -168,7 +171,7 @@ void check_template_end(struct sim *sim, const struct template_process *template
         if (check_template(sim, process->fleet, false) != template || forks || !fleet->settings->preload ||
             fleet_order(fleet) != ORDER_RUN || sim->shell.world->shutting_down)
                 return;
-        if (rollout == ROLLOUT_RUNNING || rollout == ROLLOUT_HALTED)
+        if (rollout == ROLLOUT_RUNNING || (rollout == ROLLOUT_HALTED && !fleet->rollout.returned))
                 violate(sim, "P7", "%s is ended, though the restart has not ended well",
                         process_name(sim, process));
 }
@@ -264,7 +267,8 @@ static void check_kept(struct sim *sim, const struct template_process *template)
                 violate(sim, "P8", "%s was asked for a fork %llu s ago", process_name(sim, process),
                         (unsigned long long)((sim->now - template->asked_at) / SEC));
         if (fleet->rollout.state == ROLLOUT_DONE && template->generation != fleet->generation &&
-            template->ended_at == 0 && template->ready && process->runner_alive && template->template)
+            template->ended_at == 0 && template->ready && process->runner_alive && template->template &&
+            sim->now > fleet->rollout.kept_since + fleet->settings->template_keep)
                 violate(sim, "P3", "%s is kept though the restart is done", process_name(sim, process));
         if (template->template && !template->connected && template->ended_at == 0 && template->loaded &&
             process->runner_alive)
@@ -303,6 +307,8 @@ bool check_templates_settled(const struct sim *sim, unsigned number)
                     process_is_alive(sim->processes[i]) && !sim->processes[i]->let_go &&
                     !sim->processes[i]->as_template.template)
                         return false;
+        if (fleet->rollout.returned)
+                return check_living_templates(sim, number) <= 1;
         if (halted && check_template(sim, number, false))
                 return check_living_templates(sim, number) <= TEMPLATES_MAX;
         return check_living_templates(sim, number) == wanted &&

@@ -230,6 +230,7 @@ void sim_open(struct sim *sim, const struct origin *origin)
         shell->start_at = sim->now;
         make_schedule(sim);
         scaling_open(sim);
+        trial_open(sim);
         deaf_open(sim);
         pressure_open(sim);
         templates_open(sim);

@@ -651,6 +651,8 @@ void shell_iterate(struct sim *sim)
         sim->n_ticks++;
         shell_keep_ledger(sim);
         observe_disturbance(sim);
+        for (unsigned i = 0; i < sim->n_fleets; i++)
+                trial_look(sim, i);
         if (pass_run(&shell->pass, &ops, &clocks, sim) < 0)
                 abort();
         bool deferred = pass_is_deferred(&shell->pass) && !shell_dies_here(sim);

@@ -9,7 +9,7 @@
 #include "model/fleet.h"
 #include "observe/match.h"
 #include "remote.h"
-#include "rng.h"
+#include "trial.h"
 
 struct adoption;
 struct claimant;
@@ -350,15 +350,13 @@ struct fleet_sim {
         struct link link; /* permanently up, if it needs no Redis */
         struct reader_sim reader;
         unsigned failures; /* consecutive failures of new workers, as the world saw them */
-        usec_t failed_at;
+        usec_t failed_at, hour_at, burst_at;
         uint64_t failed_generation;
         usec_t p6_since, gap_since;
         usec_t fresh_since; /* since when at least one worker sends heartbeats; 0: none does */
         uid_t uid;
-        usec_t hour_at;
         unsigned hour_starts, burst_starts;
-        unsigned hour_target; /* the highest target in the hour that began at hour_at */
-        usec_t burst_at;
+        unsigned hour_target;         /* the highest target in the hour that began at hour_at */
         uint64_t reloaded_generation; /* the generation made by a reload, not by a restart */
         unsigned count;               /* the count that scaling applied; 0: none */
         struct rng demand;            /* of its queues */
@@ -368,6 +366,7 @@ struct fleet_sim {
         unsigned waiting;
         bool head_unknown; /* the oldest job is too large to be read */
         struct deaf_sim deaf;
+        struct trial_sim trial;
         bool preloads;     /* by any of its settings */
         usec_t load_since; /* since when a template is due; 0: none is */
         usec_t slowest_fork;

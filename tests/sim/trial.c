@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* Trials of releases, and returns to the release before; see the header. */
+#include "decide/command.h"
+#include "decide/plan.h"
+#include "model/counts.h"
+#include "model/rollout.h"
+#include "model/world.h"
+#include "sim.h"
+#include <limits.h>
+
+#define SEC USEC_PER_SEC
+
+void trial_open(struct sim *sim)
+{
+        for (unsigned i = 0; i < sim->n_fleets; i++) {
+                struct fleet_sim *model = &sim->fleets[i];
+
+                model->trial = (struct trial_sim){.rng = rng_fork(sim->seed, 380 + i)};
+                model->trial.tries = rng_chance(&model->trial.rng, 400);
+                for (unsigned k = 0; k < ELEMENTSOF(model->settings); k++)
+                        model->settings[k].template_keep =
+                                model->trial.tries ? rng_range(&model->trial.rng, 0, 15) * USEC_PER_MIN : 0;
+        }
+}
+
+static void choose(struct sim *sim, struct trial_sim *trial, const struct fleet *fleet)
+{
+        *trial = (struct trial_sim){.rng = trial->rng, .tries = true, .generation = fleet->generation};
+        trial->limit = rng_chance(&trial->rng, 600) ? 1 + (unsigned)rng_range(&trial->rng, 0, 2) : 0;
+        trial->until = sim->now + rng_range(&trial->rng, 1, 20 * 60) * SEC;
+        trial->worse = rng_chance(&trial->rng, 400);
+        trial->return_at = rng_chance(&trial->rng, 300) ? sim->now + rng_range(&trial->rng, 1, 30 * 60) * SEC
+                                                        : USEC_INFINITY;
+}
+
+void trial_look(struct sim *sim, unsigned number)
+{
+        struct trial_sim *trial = &sim->fleets[number].trial;
+        struct fleet *fleet = sim->shell.world->fleets[number];
+        bool runs = fleet->rollout.state == ROLLOUT_RUNNING;
+
+        if (!trial->tries || sim->shell.world->shutting_down)
+                return;
+        if (runs && trial->generation != fleet->generation)
+                choose(sim, trial, fleet);
+        if (trial->generation != fleet->generation)
+                return;
+        if (sim->now >= trial->return_at) {
+                trial->return_at = USEC_INFINITY;
+                uint64_t before = fleet->rollout.before, generation = fleet->generation;
+                if (command_rollback(fleet, NULL, sim->now) == COMMAND_DONE ? fleet->generation != before
+                                                                            : fleet->generation != generation)
+                        violate(sim, "P4", "a rollback leads to generation %llu",
+                                (unsigned long long)fleet->generation);
+                sim->shell.pass.unsaved = true;
+                return;
+        }
+        if (!runs)
+                return;
+        if (sim->now < trial->until) {
+                fleet->rollout.limit = trial->limit;
+                return;
+        }
+        fleet->rollout.limit = 0;
+        if (!trial->worse || trial->limit == 0)
+                return;
+        rollout_reject(fleet, "jobs fail", NULL, sim->now);
+        sim->shell.pass.unsaved = true;
+        if (fleet->rollout.state != ROLLOUT_HALTED)
+                violate(sim, "P7", "a release that was rejected goes on");
+}
+
+static bool accepts(const struct worker *worker)
+{
+        return worker->state == WORKER_ACTIVE && !worker->heartbeat.hung;
+}
+
+/* The number of workers, besides this one, that are or become active. */
+static unsigned count_others(const struct fleet *fleet, const struct worker *except, bool outdated)
+{
+        unsigned n = 0;
+
+        FLEET_FOREACH_WORKER(fleet, worker)
+                n += worker != except && worker->state <= WORKER_ACTIVE && !worker->heartbeat.hung &&
+                     (worker->generation != fleet->generation) == outdated;
+        return n;
+}
+
+void trial_check(struct sim *sim, const struct action *action, const struct process *process)
+{
+        const struct fleet *fleet = action->fleet;
+        const struct rollout *rollout = &fleet->rollout;
+        unsigned number = check_number(sim, fleet);
+        bool limited = rollout->state == ROLLOUT_RUNNING && rollout->limit > 0;
+
+        if (action->kind == ACTION_QUIET && action->reason == REASON_RESTART && limited &&
+            count_others(fleet, action->worker, true) < usec_sub(fleet_target(fleet), rollout->limit))
+                violate(sim, "P7", "%s is replaced, though the restart is limited to %u",
+                        process_name(sim, process), rollout->limit);
+        if (action->kind == ACTION_QUIET && action->reason == REASON_ROLLBACK &&
+            action->worker->generation == fleet->generation)
+                violate(sim, "P7", "%s leaves for a return to its own release", process_name(sim, process));
+        if (action->kind == ACTION_LOAD && rollout->returned)
+                violate(sim, "P7", "a template is loaded, though the fleet has returned");
+        if (action->kind != ACTION_START || !rollout->returned || action->template)
+                return;
+        FLEET_FOREACH_WORKER(fleet, worker)
+                if (accepts(worker) && worker->generation == fleet->generation)
+                        violate(sim, "P7",
+                                "fleet %u has returned, and starts what its command runs beside the old "
+                                "release",
+                                number);
+}
+
+bool trial_withholds(const struct sim *sim, unsigned number)
+{
+        const struct fleet *fleet = sim->shell.world->fleets[number];
+
+        FLEET_FOREACH_WORKER(fleet, worker)
+                if (worker->state != WORKER_ACTIVE || worker->generation != fleet->generation)
+                        return false;
+        return fleet->rollout.returned && fleet->waits_for == WAIT_RETURNED &&
+               !check_template(sim, number, true);
+}
