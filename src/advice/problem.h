@@ -59,6 +59,9 @@ struct worker;
         X(ROLLOUT_HALTED, "rollout-halted", ERROR, \
           "new workers failed, or made no progress within rollout_timeout; old workers keep running", \
           "Fix the release, then restart the fleet; or roll back, then abort the restart", "sqmgrctl restart FLEET") \
+        X(ROLLED_BACK, "rolled-back", ERROR, \
+          "the fleet has returned to the release before; until the next restart, workers come from its template in memory", \
+          "Let the directory of the fleet lead to a good release, then restart the fleet", "sqmgrctl restart FLEET") \
         X(ROLLOUT_SLOW, "rollout-slow", WARNING, \
           "a restart has made no progress for half of rollout_timeout, or waits because a new worker failed", \
           "Check the log of the new workers", "sqmgrctl logs FLEET") \

@@ -254,6 +254,23 @@ static void find_preload(const struct search *search)
                     "preload with one worker shares no memory; the template needs memory of its own");
 }
 
+static void find_return(const struct search *search)
+{
+        const struct fleet *fleet = search->fleet;
+        const struct template *template = fleet_template(fleet);
+        char memory[FORMAT_MAX], where[FORMAT_MAX + 64];
+
+        if (!fleet->rollout.returned)
+                return;
+        if (template)
+                snprintf(where, sizeof(where), "runs from the template in memory (%s)",
+                         format_size(template->memory_bytes, memory, sizeof(memory)));
+        ADD(search, PROBLEM_ROLLED_BACK, 0,
+            "rolled back from generation %llu to %llu; %s until the next restart",
+            (unsigned long long)fleet->newest_generation, (unsigned long long)fleet->generation,
+            template ? where : "no worker is started");
+}
+
 static void find_rollout(const struct search *search)
 {
         const struct fleet *fleet = search->fleet;
@@ -513,6 +530,7 @@ static void find_in_fleet(struct search *search)
                                                 search->problems);
                 find_in_settings(search);
                 find_rollout(search);
+                find_return(search);
                 find_failed_starts(search);
                 find_preload(search);
                 find_churn(search);

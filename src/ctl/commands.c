@@ -24,6 +24,14 @@ const struct command commands[] = {
          "restart is acknowledged: workers stay as they are, and status and doctor no longer report it, nor "
          "the failed starts that caused it.",
          NULL, 0, SIZE_MAX, OPTION_EVERYWHERE | OPTION_JSON, ctl_abort},
+        {"rollback", "[FLEET...]", "returns to the release before the last restart",
+         "Replaces all workers by workers of the generation before the last restart, within seconds and "
+         "without interrupting jobs: they are forked from its template, which preload = yes keeps in memory "
+         "during a restart, and for template_keep after it. A running restart is aborted. Until the next "
+         "restart new workers come from that template, too. Without a name all fleets return whose release "
+         "before is in memory.",
+         "the release before is not in memory, or the rollback was aborted", 0, SIZE_MAX,
+         OPTION_WAIT | OPTION_JSON, ctl_rollback},
         {"rollout", "[FLEET] | forget FLEET HOST", "shows a restart of all hosts, or forgets a host",
          "Shows the rollout of a restart --everywhere: its progress, the remaining time, and for each host "
          "its state, since when, and what the host waits for or why it failed; see sqmgr-rollout(7). Failed "

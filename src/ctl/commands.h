@@ -69,6 +69,7 @@ int ctl_events(struct ctl *ctl);
 int ctl_logs(struct ctl *ctl);
 int ctl_ping(struct ctl *ctl);
 int ctl_restart(struct ctl *ctl);
+int ctl_rollback(struct ctl *ctl);
 int ctl_rollout(struct ctl *ctl);
 int ctl_scale(struct ctl *ctl);
 int ctl_status(struct ctl *ctl);

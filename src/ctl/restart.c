@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The command `restart`: shows the progress that sqmgr reports. */
+/* The commands `restart` and `rollback`: show the progress that sqmgr reports. */
 #include "base/text.h"
 #include "ctl/client.h"
 #include "ctl/commands.h"
@@ -12,6 +12,7 @@
 
 struct restart {
         usec_t begun_at;
+        bool rollback;
         bool followed; /* the connection was lost; a new sqmgr process may answer */
 };
 
@@ -78,12 +79,25 @@ static json_t *find_fleet(json_t *reply, const char *name)
         return NULL;
 }
 
+/* The generation that a fleet has left for an earlier one; 0: none. */
+static long long left_generation(json_t *fleet)
+{
+        return reply_integer(fleet, "rolled_back");
+}
+
 /* at: a time stamp, or "". */
 static void print_started(json_t *fleet, const char *at)
 {
         long long total = reply_integer(fleet, "total"), superseded = reply_integer(fleet, "superseded");
         const char *waits_for = reply_string(fleet, "waits_for");
 
+        if (left_generation(fleet) > 0) {
+                output_line("%s%s: returns from generation %lld to %lld, %lld worker%s to replace%s%s", at,
+                            reply_string(fleet, "name"), left_generation(fleet),
+                            reply_integer(fleet, "generation"), total, plural(total),
+                            waits_for[0] != '\0' ? "; " : "", waits_for);
+                return;
+        }
         if (superseded > 0)
                 output_line("%s%s: replaces the running restart to generation %lld", at,
                             reply_string(fleet, "name"), superseded);
@@ -208,8 +222,9 @@ static int report_kept(json_t *fleet)
 }
 
 /* Prints how the restart of one fleet ended, or that it began. */
-static int print_outcome(json_t *fleet, bool waited, bool drained)
+static int print_outcome(json_t *fleet, const struct ctl *ctl, bool rollback)
 {
+        bool waited = ctl->wait != CTL_WAIT_NONE, drained = ctl->wait == CTL_WAIT_DRAINED;
         const char *name = reply_string(fleet, "name"), *state = reply_string(fleet, "state");
         char drains[DRAINS_MAX], error[REPLY_QUOTING_MAX];
         long long total = reply_integer(fleet, "total");
@@ -223,8 +238,16 @@ static int print_outcome(json_t *fleet, bool waited, bool drained)
         if (strcmp(state, "halted") == 0)
                 return report_halt(fleet);
         if (strcmp(state, "aborted") == 0)
-                return output_error(CTL_FAILED, "%s: restart aborted: %s", name,
+                return output_error(CTL_FAILED, "%s: %s aborted: %s", name, rollback ? "rollback" : "restart",
                                     reply_quoting(fleet, reply_string(fleet, "error"), error));
+        if (rollback) {
+                output_line(
+                        "%s: rolled back from generation %lld to %lld, %lld worker%s replaced%s. New workers "
+                        "come from the template in memory until the next restart",
+                        name, left_generation(fleet), reply_integer(fleet, "generation"), total,
+                        plural(total), drained ? " and gone" : drains_text(fleet, drains));
+                return CTL_DONE;
+        }
         output_line("%s: restart done; generation %lld is current, %lld worker%s replaced%s", name,
                     reply_integer(fleet, "generation"), total, plural(total),
                     drained ? " and gone" : drains_text(fleet, drains));
@@ -233,6 +256,7 @@ static int print_outcome(json_t *fleet, bool waited, bool drained)
 
 static int finish(struct follow *follow)
 {
+        const struct restart *restart = follow->userdata;
         const struct ctl *ctl = follow->ctl;
         int code = CTL_DONE;
         json_t *fleet;
@@ -242,7 +266,7 @@ static int finish(struct follow *follow)
                 int r = CTL_DONE;
 
                 if (!ctl->json)
-                        r = print_outcome(fleet, ctl->wait != CTL_WAIT_NONE, ctl->wait == CTL_WAIT_DRAINED);
+                        r = print_outcome(fleet, ctl, restart->rollback);
                 else if (strcmp(state, "halted") == 0 || strcmp(state, "aborted") == 0)
                         r = CTL_FAILED;
                 code = MAX(code, r);
@@ -251,22 +275,23 @@ static int finish(struct follow *follow)
 }
 
 /* Detects that sqmgr lost its state and no longer knows this restart. */
-static int check_known(json_t *reply, json_t *before)
+static int check_known(json_t *reply, json_t *before, const char *command)
 {
         json_t *fleet;
 
         json_foreach_in(fleet, reply, "fleets") {
                 json_t *old = find_fleet(before, reply_string(fleet, "name"));
 
-                if (!old || (!reply_is(fleet, "state", "none") &&
-                             reply_integer(fleet, "generation") >= reply_integer(old, "generation")))
+                /* Only a rollback leads to an earlier generation. */
+                if (!old || left_generation(fleet) > 0 ||
+                    (!reply_is(fleet, "state", "none") &&
+                     reply_integer(fleet, "generation") >= reply_integer(old, "generation")))
                         continue;
-                return output_error(
-                        CTL_FAILED,
-                        "%s: sqmgr lost its state, and with it the restart to generation %lld. Run "
-                        "'sqmgrctl restart %s' again",
-                        reply_string(fleet, "name"), reply_integer(old, "generation"),
-                        reply_string(fleet, "name"));
+                return output_error(CTL_FAILED,
+                                    "%s: sqmgr lost its state, and with it the %s to generation %lld. Run "
+                                    "'sqmgrctl %s %s' again",
+                                    reply_string(fleet, "name"), command, reply_integer(old, "generation"),
+                                    command, reply_string(fleet, "name"));
         }
         return CTL_DONE;
 }
@@ -289,6 +314,7 @@ static int send_call(struct follow *follow)
                 [CTL_WAIT_REPLACED] = "replaced",
                 [CTL_WAIT_DRAINED] = "drained",
         };
+        const struct restart *restart = follow->userdata;
         struct ctl *ctl = follow->ctl;
         json_t *parameters = json_pack("{s:o, s:s?}", "fleets",
                                        follow->reply ? followed_fleets(follow->reply) : client_fleets(ctl),
@@ -299,7 +325,13 @@ static int send_call(struct follow *follow)
                 json_object_set_new(parameters, "workers", json_true());
         if (ctl->resume && !follow->reply)
                 json_object_set_new(parameters, "resume", json_true());
-        return client_send(ctl, follow->reply ? "Follow" : "Restart", parameters, ctl->wait != CTL_WAIT_NONE);
+        if (restart->rollback && follow->reply)
+                json_object_set_new(parameters, "rollback", json_true());
+        return client_send(ctl,
+                           follow->reply       ? "Follow"
+                           : restart->rollback ? "Rollback"
+                                               : "Restart",
+                           parameters, ctl->wait != CTL_WAIT_NONE);
 }
 
 static int take_reply(struct follow *follow, json_t *reply)
@@ -308,7 +340,7 @@ static int take_reply(struct follow *follow, json_t *reply)
                 output_print_json(reply);
         else if (follow->ctl->wait != CTL_WAIT_NONE)
                 print_progress(reply, follow->reply, follow->live);
-        int r = check_known(reply, follow->reply);
+        int r = check_known(reply, follow->reply, follow->what);
         follow_keep(follow, reply);
         return r;
 }
@@ -346,15 +378,15 @@ static int fail(struct follow *follow, int code)
         if (follow_away(follow) == CTL_DONE)
                 return CTL_DONE;
         return output_error(CTL_CONNECT,
-                            "cannot reconnect to '%s': %s; the restart continues when sqmgr runs again. To "
+                            "cannot reconnect to '%s': %s; the %s continues when sqmgr runs again. To "
                             "follow it then, run 'sqmgrctl status'",
-                            ctl->socket, strerrordesc_np(ctl->connect_error));
+                            ctl->socket, strerrordesc_np(ctl->connect_error), follow->what);
 }
 
-static int restart_here(struct ctl *ctl)
+static int run(struct ctl *ctl, bool rollback)
 {
         bool wait = ctl->wait != CTL_WAIT_NONE;
-        struct restart restart = {.begun_at = client_now()};
+        struct restart restart = {.begun_at = client_now(), .rollback = rollback};
         struct follow follow = {.ctl = ctl,
                                 .userdata = &restart,
                                 .send = send_call,
@@ -362,14 +394,17 @@ static int restart_here(struct ctl *ctl)
                                 .fail = fail,
                                 .draw = draw,
                                 .end = finish,
-                                .what = "restart",
+                                .what = rollback ? "rollback" : "restart",
                                 .live = wait && !ctl->json && screen_is_there()};
         int r = send_call(&follow);
 
         if (r != CTL_DONE)
                 return r;
         follow.until = ctl->deadline;
-        if (wait)
+        if (rollback && wait)
+                follow.detached =
+                        "detached; the rollback continues. To follow it, run 'sqmgrctl status --watch'";
+        else if (wait)
                 follow.detached =
                         "detached; the restart continues. To follow it, run 'sqmgrctl status --watch'; to "
                         "end it, 'sqmgrctl abort'";
@@ -382,5 +417,10 @@ int ctl_restart(struct ctl *ctl)
                 return usage_error(ctl->command, "--release needs --everywhere");
         if (ctl->resume && ctl->everywhere)
                 return usage_error(ctl->command, "--resume cannot be used with --everywhere");
-        return ctl->everywhere ? group_rollout_restart(ctl) : restart_here(ctl);
+        return ctl->everywhere ? group_rollout_restart(ctl) : run(ctl, false);
+}
+
+int ctl_rollback(struct ctl *ctl)
+{
+        return run(ctl, true);
 }

@@ -97,11 +97,13 @@ static void put_restart(FILE *out, const struct page *page, const json_t *instan
                   draining = page_integer(rollout, "draining");
         const char *name = reply_string(fleet, "name"), *socket = reply_string(instance, "socket");
         bool halted = is_halted(fleet);
+        long long left = page_integer(rollout, "rolled_back");
 
         html_print(out,
                    "<section class=\"restart\" data-key=\"restart %s %s\"><h3>%s: restart to generation %lld "
                    "%s</h3>",
-                   socket, name, name, page_integer(rollout, "generation"), rollout_state(fleet));
+                   socket, name, name, left > 0 ? left : page_integer(rollout, "generation"),
+                   rollout_state(fleet));
         html_print(out, "<p class=\"progress\"><b>%lld replaced, %lld outdated, %lld draining</b>", replaced,
                    outdated, draining);
         page_bar(out, (double)replaced, (double)(replaced + outdated), halted ? "over" : "fine");

@@ -5,13 +5,13 @@
  * Ping and GetVersion are read-only. All of them but GetDiagnosis are answered on read_socket too.
  * GetDiagnosis shows commands and users, and queries each Redis anew.
  *
- * Restart, Abort, Quiet, Stop, Start, Scale and Reload each record an order and reply at once.
+ * Restart, Rollback, Abort, Quiet, Stop, Start, Scale and Reload each record an order and reply at once.
  * RestartEverywhere, AbortEverywhere and ForgetHost reply once Redis has stored the order. Reexec is answered
  * by the new image.
  *
- * Restart and Follow called with `more` keep replying on each change until the rollouts of all their fleets
- * have ended. A null or empty list of fleets means all fleets; for GetRollouts, all fleets with a
- * rollout_group. */
+ * Restart, Rollback and Follow called with `more` keep replying on each change until the rollouts of all
+ * their fleets have ended. A null or empty list of fleets means all fleets; for GetRollouts, all fleets with
+ * a rollout_group. */
 #pragma once
 
 #include "base/macro.h"
@@ -22,6 +22,7 @@
 #define CONTROL_UNKNOWN_FLEET  CONTROL_INTERFACE ".UnknownFleet"
 #define CONTROL_UNKNOWN_WORKER CONTROL_INTERFACE ".UnknownWorker"
 #define CONTROL_REFUSED        CONTROL_INTERFACE ".Refused"
+#define CONTROL_NOT_IN_MEMORY  CONTROL_INTERFACE ".NotInMemory"
 
 /* Each class of methods includes those above it. */
 enum control_access {
@@ -41,6 +42,7 @@ struct control_method {
 #define CONTROL_METHODS(ROW)                                                                                 \
         ROW(GetStatus, get_status, CONTROL_VIEW, false)                                                      \
         ROW(Restart, restart, CONTROL_OPERATE, true)                                                         \
+        ROW(Rollback, rollback, CONTROL_OPERATE, true)                                                       \
         ROW(Follow, follow, CONTROL_VIEW, true)                                                              \
         ROW(Abort, abort, CONTROL_OPERATE, false)                                                            \
         ROW(Quiet, quiet, CONTROL_OPERATE, false)                                                            \

@@ -140,6 +140,13 @@ const char *reply_rollout(const json_t *rollout, char text[static REPLY_ROLLOUT_
                   draining = reply_integer(rollout, "draining");
 
         text[0] = '\0';
+        if (json_is_integer(json_object_get(rollout, "rolled_back"))) {
+                snprintf(text, REPLY_ROLLOUT_MAX,
+                         "rolled back from %lld to %lld (%lld replaced, %lld outdated)",
+                         reply_integer(rollout, "rolled_back"), reply_integer(rollout, "generation"),
+                         replaced, outdated);
+                return text;
+        }
         /* An aborted restart is shown while outdated workers remain. */
         if (state[0] == '\0' || strcmp(state, "none") == 0 ||
             (strcmp(state, "aborted") == 0 && outdated == 0))
@@ -172,6 +179,13 @@ const char *reply_template(const json_t *template, char text[static REPLY_TEMPLA
         if (json_is_integer(kept))
                 text_append(text, REPLY_TEMPLATE_MAX, "; template of generation %lld kept",
                             (long long)json_integer_value(kept));
+        if (json_is_integer(kept) && reply_integer(template, "kept_memory_bytes") > 0)
+                text_append(text, REPLY_TEMPLATE_MAX, ", %s",
+                            format_size((uint64_t)reply_integer(template, "kept_memory_bytes"), memory,
+                                        sizeof(memory)));
+        if (json_is_integer(kept) && json_is_number(json_object_get(template, "kept_seconds")))
+                text_append(text, REPLY_TEMPLATE_MAX, ", for %s: 'sqmgrctl rollback' returns to it",
+                            reply_seconds_left(template, "kept_seconds", memory));
         return text;
 }
 

@@ -32,6 +32,7 @@ configure_preload() { # LINE...
 command = sidekiq -r ./app.rb -c 1
 directory = $folder/current
 preload = yes
+template_keep = ${template_keep:-0s}
 ready_after = 300ms
 backoff_min = 200ms
 backoff_max = 1s

@@ -8,7 +8,7 @@ load preload
 @test "preload: workers are forks, children of sqmgr, with their own environment markers; status shows it; kill -9" {
         start_fleet 3
         template=$(template)
-        template_is 'keys == ["generation", "kept_generation", "memory_bytes", "pid", "quoted", "refused", "state"] and
+        template_is 'keys == ["generation", "kept_generation", "kept_memory_bytes", "kept_seconds", "memory_bytes", "pid", "quoted", "refused", "state"] and
                 .state == "ready" and .generation == 1 and .memory_bytes > 10000000 and .refused == null'
         [ "$(parent_of "$template")" = "$sqmgr_pid" ]
         fleet_is 'all(.workers[]; .forked) and (.workers | length) == 3'

@@ -99,6 +99,15 @@ drive.call("Quiet", {target: "default/1"})
 drive.call("Restart", {fleets: ["default"]})
 drive.call("Abort")
 drive.call("Follow", {fleets: nil})
+# The fleet is not preloaded.
+link.send_call("org.sqmgr.Control.Rollback", {fleets: ["default"]})
+refusal = link.receive
+raise "Rollback: #{refusal}" unless refusal["error"] == "org.sqmgr.Control.NotInMemory"
+
+facts = refusal["parameters"]
+raise "Rollback: #{facts}" unless facts.keys.sort == %w[directory fleet generation reason] && facts["reason"] == "no_preload"
+
+called << "Rollback"
 drive.call("Stop", {fleet: "default", force: false})
 drive.call("Start", {fleet: "default"})
 drive.call("Reload")

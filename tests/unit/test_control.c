@@ -28,7 +28,7 @@ TEST(every_method_is_described)
         }
         ck_assert_uint_eq(count_lines("method "), control_n_methods);
         ck_assert_uint_eq(count_lines("interface " CONTROL_INTERFACE "\n"), 1);
-        ck_assert_uint_eq(count_lines("error "), 3);
+        ck_assert_uint_eq(count_lines("error "), 4);
         ck_assert_ptr_null(control_find_method("Nothing"));
         ck_assert_ptr_null(control_find_method(""));
 }

@@ -19,6 +19,7 @@ static const struct golden {
         {"events-piped", "events", 0, false, false},
         {"status-troubled-80-colour", "status-troubled", 80, true, false},
         {"status-scaled-80-colour", "status-scaled", 80, true, false},
+        {"status-returned-80", "status-returned", 80, false, false},
         {"events-80", "events", 80, false, false},
         {"hosts-piped", "hosts", 0, false, false},
         {"hosts-80", "hosts", 80, false, false},

@@ -138,6 +138,12 @@ static void refuse_worker(struct call *call, const char *id, const struct fleet 
                            failed ? NULL : json_pack("{s:s, s:O}", "name", id, "workers", ids));
 }
 
+void handler_refuse_removed(struct call *call, const struct fleet *fleet)
+{
+        handler_refuse(call, "fleet '%s' is no longer configured; its workers are being drained",
+                       fleet->settings->name);
+}
+
 void handler_refuse_unknown(struct control *control, struct call *call, const char *name)
 {
         const char *slash = strrchr(name, '/');

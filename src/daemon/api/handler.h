@@ -92,6 +92,8 @@ void handler_refuse(struct call *call, const char *format, ...) _printf_(2, 3);
 /* quoted: text from elsewhere that the reason is about; NULL: nothing. */
 void handler_refuse_quoted(struct call *call, const struct quoted *quoted, const char *format, ...)
         _printf_(3, 4);
+/* The fleet is no longer configured. */
+void handler_refuse_removed(struct call *call, const struct fleet *fleet);
 /* No fleet or worker has this name. */
 void handler_refuse_unknown(struct control *control, struct call *call, const char *name);
 /* Returns true after refusing the call because sqmgr is shutting down; else returns false without a reply. */

@@ -248,6 +248,9 @@ static void put_fleets(struct facts *facts)
         /* A state set of OpenMetrics: the current state has the value 1, the others 0. */
         PUT(facts, "sqmgr_fleet_state", "gauge", "1 for the state ordered for the fleet.", _FLEET_ORDER_MAX,
             fleet_order(fleet) == (enum fleet_order)i, "state", fleet_order_name((enum fleet_order)i));
+        PUT_FLEETS(facts, "sqmgr_fleet_rolled_back",
+                   "1 if the fleet has returned to the generation before, until the next restart.",
+                   fleet->rollout.returned);
         PUT(facts, "sqmgr_rollout_state", "gauge", "1 for the state of the fleet's last rollout.",
             _ROLLOUT_STATE_MAX, fleet->rollout.state == (enum rollout_state)i, "state",
             rollout_state_name((enum rollout_state)i));
@@ -375,6 +378,9 @@ static void put_templates(struct facts *facts)
             is_preloaded(fleet), fleet_preload_refused(fleet)[0] != '\0');
         PUT(facts, "sqmgr_template_memory_bytes", "gauge", "Memory used by the template.",
             is_preloaded(fleet), fleet_template(fleet) ? fleet_template(fleet)->memory_bytes : 0);
+        PUT(facts, "sqmgr_template_kept_memory_bytes", "gauge",
+            "Memory used by the template of the generation before, to which the fleet can return.",
+            is_preloaded(fleet), fleet_template_kept(fleet) ? fleet_template_kept(fleet)->memory_bytes : 0);
         PUT(facts, "sqmgr_template_loads_total", "counter", "Templates started.", is_preloaded(fleet),
             fleet->totals.template_loads);
         PUT(facts, "sqmgr_template_failures_total", "counter",

@@ -14,8 +14,7 @@ static void answer(struct control *control, struct call *call, const struct flee
         const char *name = fleet->settings->name;
 
         if (outcome == COMMAND_REMOVED)
-                handler_refuse(call, "fleet '%s' is no longer configured; its workers are being drained",
-                               name);
+                handler_refuse_removed(call, fleet);
         else if (outcome == COMMAND_FIXED && fleet_scales(fleet))
                 handler_refuse(
                         call,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Handles Restart, Follow and Abort. */
+/* Handles Restart, Rollback, Follow and Abort. */
 #include "daemon/api/handler.h"
 #include "decide/command.h"
 #include "model/fleet.h"
+#include "model/rollout.h"
 #include <string.h>
 
 /* Parses the parameters of a watch except the fleets. Returns false after replying with an error. */
@@ -68,14 +69,93 @@ void handle_restart(struct control *control, struct call *call, json_t *paramete
         watch_reply(&control->watches, call, &request, now);
 }
 
+static void refuse_return(struct call *call, const struct fleet *fleet)
+{
+        uint64_t before = fleet->rollout.before;
+        const char *reason = before == 0                 ? "no_restart"
+                             : !fleet->settings->preload ? "no_preload"
+                                                         : "template_ended";
+
+        server_reply_error(call, CONTROL_NOT_IN_MEMORY,
+                           json_pack("{s:o, s:o, s:o, s:s}", "fleet", varlink_text(fleet->settings->name),
+                                     "generation",
+                                     before > 0 ? json_integer((json_int_t)before) : json_null(), "directory",
+                                     varlink_text(fleet->settings->directory), "reason", reason));
+}
+
+/* Without names, leaves those fleets in the list that have returned or can. Returns false after refusing the
+ * call: a named fleet cannot, or none can. */
+static bool choose_returning(struct call *call, struct handler_fleets *list)
+{
+        const struct fleet *refused = NULL;
+        size_t n = 0;
+
+        for (size_t i = 0; i < list->n_fleets; i++) {
+                struct fleet *fleet = list->fleets[i];
+
+                if (!fleet->settings->removed && (fleet->rollout.returned || rollout_can_return(fleet)))
+                        list->fleets[n++] = fleet;
+                else if (!refused || refused->rollout.before == 0)
+                        refused = fleet;
+        }
+        if (refused && (!list->all || n == 0)) {
+                if (refused->settings->removed)
+                        handler_refuse_removed(call, refused);
+                else
+                        refuse_return(call, refused);
+                return false;
+        }
+        list->n_fleets = n;
+        return true;
+}
+
+void handle_rollback(struct control *control, struct call *call, json_t *parameters, usec_t now)
+{
+        _cleanup_(handler_fleets_free) struct handler_fleets list = {0};
+        _cleanup_free_ struct watch_order *orders = NULL;
+        const struct orderer by = handler_orderer(call);
+        struct watch_request request;
+
+        if (!parse_watch(call, parameters, &request) || handler_refuse_at_shutdown(control, call) ||
+            !handler_parse_fleets(control, call, parameters, &list) || !choose_returning(call, &list) ||
+            handler_refuse_unrecorded(control, call))
+                return;
+        orders = calloc(list.n_fleets + 1, sizeof(*orders));
+        if (!orders) {
+                server_reply(call, NULL, false);
+                return;
+        }
+        for (size_t i = 0; i < list.n_fleets; i++) {
+                (void)command_rollback(list.fleets[i], &by, now);
+                orders[i].returned_to = list.fleets[i]->generation;
+        }
+        if (!handler_record(control, call))
+                return;
+        request.fleets = list.fleets;
+        request.n_fleets = list.n_fleets;
+        request.orders = orders;
+        watch_reply(&control->watches, call, &request, now);
+}
+
 void handle_follow(struct control *control, struct call *call, json_t *parameters, usec_t now)
 {
         _cleanup_(handler_fleets_free) struct handler_fleets list = {0};
+        _cleanup_free_ struct watch_order *orders = NULL;
         struct watch_request request;
+        bool rollback;
 
         if (!parse_watch(call, parameters, &request) ||
+            !handler_parse_flag(call, parameters, "rollback", &rollback) ||
             !handler_parse_fleets(control, call, parameters, &list))
                 return;
+        orders = calloc(list.n_fleets + 1, sizeof(*orders));
+        if (!orders) {
+                server_reply(call, NULL, false);
+                return;
+        }
+        for (size_t i = 0; rollback && i < list.n_fleets; i++)
+                orders[i].returned_to = list.fleets[i]->generation;
+        request.orders = orders;
         request.fleets = list.fleets;
         request.n_fleets = list.n_fleets;
         watch_reply(&control->watches, call, &request, now);

@@ -113,14 +113,22 @@ json_t *status_workers(const struct fleet *fleet, usec_t now)
         return TAKE_PTR(workers);
 }
 
+json_t *status_rolled_back(const struct fleet *fleet)
+{
+        if (!fleet || !fleet->rollout.returned)
+                return json_null();
+        return json_integer((json_int_t)fleet->newest_generation);
+}
+
 static json_t *render_rollout(const struct fleet *fleet, const struct fleet_counts *counts, usec_t now)
 {
         json_t *object = json_pack(
-                "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "state", rollout_state_name(fleet->rollout.state),
-                "generation", (json_int_t)fleet->generation, "total", (json_int_t)fleet->rollout.total,
-                "replaced", (json_int_t)fleet_replaced(fleet, now), "outdated", (json_int_t)counts->outdated,
-                "draining", (json_int_t)counts->draining, "failed", (json_int_t)fleet->rollout.failures,
-                "error", varlink_text(fleet->rollout.error));
+                "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "state",
+                rollout_state_name(fleet->rollout.state), "generation", (json_int_t)fleet->generation,
+                "total", (json_int_t)fleet->rollout.total, "replaced", (json_int_t)fleet_replaced(fleet, now),
+                "outdated", (json_int_t)counts->outdated, "draining", (json_int_t)counts->draining, "failed",
+                (json_int_t)fleet->rollout.failures, "error", varlink_text(fleet->rollout.error),
+                "rolled_back", status_rolled_back(fleet));
 
         return quoted_put(object, &fleet->rollout.quoted);
 }
@@ -196,20 +204,26 @@ static json_t *time_of(usec_t at, const struct status_info *info, usec_t now)
 }
 
 /* Renders the template that workers are or will be forked from; null if there is none. */
-static json_t *render_template(const struct fleet *fleet)
+static json_t *render_template(const struct fleet *fleet, usec_t now)
 {
         const char *refused = fleet_preload_refused(fleet);
         const struct template *template = fleet_template(fleet), *kept = fleet_template_kept(fleet);
 
         if (!fleet->settings->preload || (!template && !kept && refused[0] == '\0'))
                 return json_null();
-        json_t *object = json_pack("{s:o, s:s?, s:I, s:I, s:o, s:o}", "pid",
-                                   template ? json_integer(template_pid(template)) : json_null(), "state",
-                                   template ? template_state_name(template->state) : NULL, "generation",
-                                   (json_int_t)fleet->generation, "memory_bytes",
-                                   (json_int_t)(template ? template->memory_bytes : 0), "refused",
-                                   varlink_text(refused), "kept_generation",
-                                   kept ? json_integer((json_int_t)kept->generation) : json_null());
+        usec_t end_at = fleet->rollout.kept_since != 0
+                                ? usec_add(fleet->rollout.kept_since, fleet->settings->template_keep)
+                                : 0;
+        json_t *object = json_pack(
+                "{s:o, s:s?, s:I, s:I, s:o, s:o, s:o, s:o}", "pid",
+                template ? json_integer(template_pid(template)) : json_null(), "state",
+                template ? template_state_name(template->state) : NULL, "generation",
+                (json_int_t)fleet->generation, "memory_bytes",
+                (json_int_t)(template ? template->memory_bytes : 0), "refused", varlink_text(refused),
+                "kept_generation", kept ? json_integer((json_int_t)kept->generation) : json_null(),
+                "kept_memory_bytes", kept ? json_integer((json_int_t)kept->memory_bytes) : json_null(),
+                "kept_seconds",
+                kept && end_at != 0 ? json_real(seconds(usec_sub(end_at, now))) : json_null());
         return quoted_put(object, fleet_preload_is_refused(fleet) ? &fleet->preload.quoted : &nothing);
 }
 
@@ -259,7 +273,7 @@ static json_t *render_fleet(const struct fleet *fleet, const struct status_info 
                 "rollout", render_rollout(fleet, &counts, now), "crash", render_crash(fleet, now), "workers",
                 status_workers(fleet, now), "memory_threshold_bytes",
                 threshold > 0 ? json_integer((json_int_t)threshold) : json_null(), "culprits",
-                render_culprits(fleet, now), "template", render_template(fleet), "waits_for_code",
+                render_culprits(fleet, now), "template", render_template(fleet, now), "waits_for_code",
                 waits_for[0] != '\0' ? wait_code(fleet->waits_for) : NULL, "rollout_group",
                 fleet->settings->rollout_group, "scaling", json_null(), "trial", json_null(), "growth",
                 render_leak(fleet), "reload_outdated", (json_int_t)generation_outdated_by_reload(fleet));

@@ -52,3 +52,6 @@ json_t *status_render(const struct status_info *info, struct fleet *const *fleet
  * when memory is short. */
 json_t *status_orderer(const struct orderer *by);
 json_t *status_workers(const struct fleet *fleet, usec_t now);
+/* Renders the generation that the fleet has left for an earlier one; JSON null if it has not. fleet may be
+ * NULL. Returns a new reference, or NULL when memory is short. */
+json_t *status_rolled_back(const struct fleet *fleet);

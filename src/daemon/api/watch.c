@@ -129,6 +129,18 @@ static enum rollout_state rollout_outcome(const struct fleet *fleet, bool waits_
         }
 }
 
+/* Returns the state of a return to a generation. */
+static enum rollout_state return_outcome(const struct watched *watched, const struct fleet *fleet,
+                                         const struct fleet_counts *counts, bool drained, bool *ret_ended)
+{
+        bool given_up = !fleet->rollout.returned || fleet->generation != watched->order.returned_to ||
+                        fleet->world->shutting_down;
+
+        *ret_ended = given_up || (counts->outdated == 0 && counts->active >= fleet_target(fleet) &&
+                                  !(drained && counts->draining > 0));
+        return given_up ? ROLLOUT_ABORTED : *ret_ended ? ROLLOUT_DONE : ROLLOUT_RUNNING;
+}
+
 /* Returns the current facts. fleet is NULL if no longer configured. */
 static struct reported_fleet describe(const struct watched *watched, const struct fleet *fleet, bool drained,
                                       usec_t now)
@@ -153,7 +165,9 @@ static struct reported_fleet describe(const struct watched *watched, const struc
                 .draining = counts.draining,
                 .failed = fleet->rollout.failures,
         };
-        if (!reported.refused)
+        if (watched->order.returned_to != 0)
+                reported.state = return_outcome(watched, fleet, &counts, drained, &reported.ended);
+        else if (!reported.refused)
                 reported.state = rollout_outcome(fleet, drained && reported.draining > 0, &reported.ended);
         if (!reported.ended)
                 reported.waits_for = fleet->waits_for;
@@ -201,6 +215,10 @@ static const char *watched_error(const struct watched *watched, const struct fle
                 return "";
         if (fleet->world->shutting_down && fleet->rollout.state == ROLLOUT_RUNNING)
                 return "sqmgr is shutting down";
+        if (watched->order.returned_to != 0 && !fleet->rollout.returned)
+                return fleet->rollout.state == ROLLOUT_RUNNING
+                               ? "a restart has begun"
+                               : "the release before is not in memory any more, or the settings have changed";
         return fleet->rollout.error;
 }
 
@@ -218,8 +236,8 @@ static json_t *render_fleet(const struct watched *watched, const struct fleet *f
                 fleet_ordered_text(fleet, now, ordered);
 
         json_t *object = json_pack(
-                "{s:o, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:s?}", "name",
-                varlink_text(watched->name), "generation", (json_int_t)reported->generation, "state",
+                "{s:o, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:s?, s:o}",
+                "name", varlink_text(watched->name), "generation", (json_int_t)reported->generation, "state",
                 reported->refused ? fleet_order_name(watched->order.kept)
                                   : rollout_state_name(reported->state),
                 "total", (json_int_t)reported->total, "replaced", (json_int_t)reported->replaced, "outdated",
@@ -230,7 +248,8 @@ static json_t *render_fleet(const struct watched *watched, const struct fleet *f
                 workers && fleet ? status_workers(fleet, now) : json_null(), "memory_threshold_bytes",
                 threshold > 0 ? json_integer((json_int_t)threshold) : json_null(), "state_text",
                 varlink_text(ordered), "waits_for_code",
-                watched->waits_for[0] != '\0' && fleet ? wait_code(fleet->waits_for) : NULL);
+                watched->waits_for[0] != '\0' && fleet ? wait_code(fleet->waits_for) : NULL, "rolled_back",
+                status_rolled_back(fleet));
         return quoted_put(object,
                           fleet && watched->order.kept == ORDER_RUN ? &fleet->rollout.quoted : &nothing);
 }

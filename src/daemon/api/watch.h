@@ -21,6 +21,7 @@ struct watch_order {
         enum fleet_order kept; /* ORDER_RUN: restarted; otherwise the fleet remains stopped or quieted, and
                                   there is no restart to wait for */
         uint64_t superseded;   /* generation of the interrupted restart; 0: none */
+        uint64_t returned_to;  /* follow the return to this generation instead of a restart; 0: a restart */
 };
 
 struct watch_request {
@@ -33,7 +34,8 @@ struct watch_request {
         bool workers; /* replies include the workers and are sent every second */
 };
 
-/* Replies with the progress of the restarts of these fleets. Copies what it needs from *request. */
+/* Replies with the progress of the restarts or returns of these fleets. Copies what it needs from *request.
+ */
 void watch_reply(struct watch_list *list, struct call *call, const struct watch_request *request, usec_t now);
 
 /* Sends progress, warnings and errors to the waiting clients. */

@@ -1,0 +1,127 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# `sqmgrctl rollback`: real Sidekiq workers return to the release before within seconds, from its template in memory.
+# seconds: 70
+# promises: P1 P2
+load preload
+
+# Restarts to release 2, with the template of release 1 kept.
+start_release_2() { # COUNT [LINE...]
+        template_keep=10min start_fleet "$@"
+        old_template=$(template)
+        make_release 2
+        sqmgrctl restart --wait --timeout 120s
+        [ "$(releases "$1")" = "2:$1" ]
+        alive "$old_template"
+        template_is '.generation == 2 and .kept_generation == 1 and .kept_memory_bytes > 10000000 and
+                .kept_seconds > 500 and .kept_seconds <= 600'
+        sqmgrctl status | grep -qE "template of generation 1 kept, [0-9.]+M, for [0-9]+(m|min|s)[^:]*: 'sqmgrctl rollback' returns to it"
+}
+
+# Enqueues jobs until the file named stop exists, and writes a line for each.
+load_jobs() {
+        (until [ -e stop ]; do
+                enqueue 4 Tell /dev/null >/dev/null
+                printf '%s\n' 1 2 3 4 >>enqueued
+        done) 3>&- &
+        loader=$!
+}
+
+@test "rollback: over in 2 s under load, no job lost; kill -9 is replaced from the old template; restart ends it" {
+        start_release_2 3
+        before=$(jobs_done)
+        load_jobs
+        wait_until 30 has_done "$((before + 4))"
+        begun=$(date +%s%N)
+        run -0 sqmgrctl rollback --wait --timeout 60s
+        took=$((($(date +%s%N) - begun) / 1000000))
+        echo "took $took ms" >&2
+        [ "$took" -lt 20000 ] # 2 s on an idle machine
+        [[ $output == *'rolled back from generation 2 to 1, 3 workers replaced'* ]]
+        fleet_is '.rollout.rolled_back == 2 and .rollout.generation == 1 and .rollout.state == "aborted"'
+        [[ $(fleet .rollout.error) == 'rolled back to generation 1 by '* ]]
+        fleet_is '[.workers[] | select(.state == "active" and .generation == 1 and .forked)] | length == 3'
+        touch stop
+        wait "$loader"
+        wait_until 60 has_done "$((before + $(wc -l <enqueued)))"
+        [ "$(jobs_run_twice)" = 0 ]
+        [ "$(template)" = "$old_template" ]
+        [ "$(releases 3)" = 1:3 ]
+
+        # The directory leads to release 2 all the time.
+        [ "$(readlink current)" = 2 ]
+        kill_worker "$(fleet '[.workers[] | select(.state == "active")][0].pid')" 3
+        [ "$(releases 3)" = 1:3 ]
+        sqmgrctl status >shown
+        grep -q 'rolled back from generation 2 to 1; runs from the template in memory' shown
+        grep -q "restart the fleet: sqmgrctl -s .* restart default" shown
+        sqmgrctl metrics >shown
+        grep -qx 'sqmgr_fleet_rolled_back{fleet="default"} 1' shown
+        run -1 sqmgrctl doctor
+        [[ $output == *'rolled back from generation 2 to 1'* ]]
+
+        # It can be ordered twice.
+        run -0 sqmgrctl rollback default --wait
+        [[ $output == *'rolled back from generation 2 to 1'* ]]
+
+        make_release 3
+        run -0 sqmgrctl restart --wait --timeout 120s
+        [ "$(releases 3)" = 3:3 ]
+        fleet_is '.rollout.rolled_back == null and .template.kept_generation == 1'
+}
+
+@test "rollback: ends a running restart, whose --wait exits with 1; the return outlives a re-exec and a kill -9 of sqmgr" {
+        template_keep=10min start_fleet 2
+        make_release 2 "sleep 0.05 until File.exist?('$folder/load')"
+        sqmgrctl restart --wait --timeout 120s >waited 2>&1 3>&- &
+        waiter=$!
+        wait_until 30 template_is '.state == "loading" and .kept_generation == 1'
+        sqmgrctl rollback --wait --timeout 60s
+        status=0
+        wait "$waiter" || status=$?
+        [ "$status" = 1 ]
+        grep -q 'restart aborted: rolled back to generation 1 by' waited
+        touch load
+        [ "$(releases 2)" = 1:2 ]
+
+        sqmgrctl reexec
+        fleet_is '.rollout.rolled_back == 2'
+        kill_worker "$(fleet '.workers[0].pid')" 2
+        [ "$(releases 2)" = 1:2 ]
+
+        # The template dies with sqmgr, and the command would start release 2.
+        kill_sqmgr
+        start_sqmgr
+        wait_until 30 ready 2
+        fleet_is '.rollout.rolled_back == 2'
+        kill -KILL "$(fleet '.workers[0].pid')"
+        wait_until 30 fleet_is '.waits_for_code == "rolled-back" and .active == 1'
+        [ "$(ask_releases 1 | cut -d' ' -f1)" = 1 ]
+        sqmgrctl status | grep -q 'rolled back from generation 2 to 1; no worker is started until the next restart'
+        ln -sfn 1 current
+        run -0 sqmgrctl restart --wait --timeout 120s
+        [ "$(releases 2)" = 1:2 ]
+}
+
+@test "rollback: what is not in memory is answered with what to do; exit codes" {
+        template_keep=1s start_fleet 1
+        run -1 sqmgrctl rollback default
+        [[ $output == *'default: no earlier generation is known'*"Link the release before in $folder/current"* ]]
+        make_release 2
+        sqmgrctl restart --wait --timeout 120s
+        wait_until 20 template_is '.kept_generation == null'
+        run -1 sqmgrctl rollback
+        [[ $output == *"default: generation 1 is not in memory (its template has ended, as after template_keep). Link the release before in $folder/current (the fleet's working directory), then run 'sqmgrctl restart default'"* ]]
+        fleet_is '.rollout.state == "done" and .rollout.rolled_back == null'
+        run -1 sqmgrctl rollback --json
+        [[ $output == *'not-in-memory'* ]]
+        run -2 sqmgrctl rollback nosuch
+        run -2 sqmgrctl rollback --everywhere default
+        [[ $output == *"on each host"* ]]
+
+        set_line preload no
+        sqmgrctl reload
+        sqmgrctl restart --wait=drained --timeout 120s
+        run -1 sqmgrctl rollback default
+        [[ $output == *'is not in memory (its workers are not forked from a template: preload = no)'* ]]
+}
