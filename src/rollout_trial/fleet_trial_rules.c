@@ -61,9 +61,23 @@ static const struct trial_seen *find_seen(const struct fleet_trial *trial, size_
         return &trial->seen[*at];
 }
 
-/* Records what all workers have reported so far. new: also those of the new generation; otherwise all their
- * jobs count. */
-static bool begin_window(struct fleet *fleet, bool new, usec_t now)
+/* A trial has at least 20 windows, so that no few of them decide, unless workers report more seldom. */
+static usec_t window_of(const struct fleet *fleet)
+{
+        return MAX(MIN(fleet->settings->rollout_trial / 20, TRIAL_WINDOW_USEC),
+                   fleet->settings->traits->sent_usec);
+}
+
+/* Jobs that end soon after the start of a worker are the short ones, which fail more often or more seldom
+ * than others: a worker counts once it has been active for the length of a window. */
+static bool counts_now(const struct worker *worker, usec_t now)
+{
+        return worker->outcomes.known && worker->active_at != 0 &&
+               usec_sub(now, worker->active_at) >= window_of(worker->fleet);
+}
+
+/* Records what all workers have reported so far. */
+static bool begin_window(struct fleet *fleet, usec_t now)
 {
         struct fleet_trial *trial = fleet->trial;
         struct trial_seen *seen = malloc((fleet->n_workers + 1) * sizeof(*seen));
@@ -72,7 +86,7 @@ static bool begin_window(struct fleet *fleet, bool new, usec_t now)
         if (!seen)
                 return false;
         FLEET_FOREACH_WORKER(fleet, worker)
-                if (worker->outcomes.known && (new || worker_outdated(worker)))
+                if (counts_now(worker, now))
                         seen[n++] = (struct trial_seen){
                                 .index = worker->index,
                                 .pid = worker->process.pid,
@@ -86,8 +100,7 @@ static bool begin_window(struct fleet *fleet, bool new, usec_t now)
         return true;
 }
 
-/* Adds the jobs that have ended since the window began. Jobs of an old worker that was not seen then are
- * left out: most of them ended before. */
+/* Adds the jobs that have ended since the window began, of the workers that counted then. */
 static void end_window(struct fleet *fleet)
 {
         struct fleet_trial *trial = fleet->trial;
@@ -96,13 +109,12 @@ static void end_window(struct fleet *fleet)
 
         FLEET_FOREACH_WORKER(fleet, worker) {
                 const struct trial_seen *seen = find_seen(trial, &at, worker);
-                const struct trial_counts before = seen ? seen->counts : (struct trial_counts){0};
                 struct trial_counts *counts = worker_outdated(worker) ? &old : &new;
 
-                if (!worker->outcomes.known || (!seen && worker_outdated(worker)))
+                if (!worker->outcomes.known || !seen)
                         continue;
-                counts->processed += usec_sub(worker->outcomes.processed, before.processed);
-                counts->failed += usec_sub(worker->outcomes.failed, before.failed);
+                counts->processed += usec_sub(worker->outcomes.processed, seen->counts.processed);
+                counts->failed += usec_sub(worker->outcomes.failed, seen->counts.failed);
         }
         trial_add(&trial->trial, &new, &old);
 }
@@ -214,18 +226,16 @@ void fleet_trial_observe(struct fleet *fleet, usec_t now)
         if (!attached || !has_new(fleet))
                 return;
         if (trial->window_at == 0) {
-                /* A trial that an earlier sqmgr has begun: the jobs until now are counted or lost. */
-                bool continued = trial->trial.begun_at != 0;
-
-                if (begin_window(fleet, continued, now) && !continued)
+                /* An earlier sqmgr may have begun the trial. */
+                if (begin_window(fleet, now) && trial->trial.begun_at == 0)
                         trial->trial.begun_at = now;
                 return;
         }
         bool over = now >= usec_add(trial->trial.begun_at, fleet->settings->rollout_trial);
-        if (!over && now < usec_add(trial->window_at, TRIAL_WINDOW_USEC))
+        if (!over && now < usec_add(trial->window_at, window_of(fleet)))
                 return;
         end_window(fleet);
-        if (!begin_window(fleet, true, now))
+        if (!begin_window(fleet, now))
                 /* Counted jobs must not be counted again. */
                 trial->window_at = 0;
         enum trial_verdict verdict = trial_judge(&trial->trial, fleet->settings->rollout_trial, now);

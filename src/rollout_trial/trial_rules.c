@@ -77,6 +77,7 @@ void trial_add(struct trial *trial, const struct trial_counts *new, const struct
 {
         if (!is_plausible(new) || !is_plausible(old))
                 return;
+        trial->windows += new->processed > 0 && old->processed > 0;
         trial->new.processed += new->processed;
         trial->new.failed += new->failed;
         trial->old.processed += old->processed;
@@ -110,7 +111,8 @@ enum trial_verdict trial_judge(const struct trial *trial, usec_t duration, usec_
 {
         if (trial_evidence(trial) >= TRIAL_EVIDENCE)
                 return TRIAL_WORSE;
-        if (trial->new.processed >= TRIAL_ENOUGH && trial->old.processed >= TRIAL_ENOUGH)
+        if (trial->windows >= TRIAL_WINDOWS && trial->new.processed >= TRIAL_ENOUGH &&
+            trial->old.processed >= TRIAL_ENOUGH)
                 return TRIAL_PASSED;
         if (now < usec_add(trial->begun_at, duration))
                 return TRIAL_RUNNING;
@@ -143,6 +145,7 @@ void trial_pack(const struct trial *trial, struct codec_writer *writer)
         codec_write_number(writer, trial->new.failed);
         codec_write_number(writer, trial->old.processed);
         codec_write_number(writer, trial->old.failed);
+        codec_write_number(writer, trial->windows);
         FOREACH_ELEMENT(evidence, trial->evidence)
                 pack_evidence(writer, *evidence);
 }
@@ -155,6 +158,7 @@ bool trial_unpack(struct trial *ret, struct codec_reader *reader)
         trial.new.failed = codec_read_number(reader, 0, trial.new.processed);
         trial.old.processed = codec_read_number(reader, 0, UINT32_MAX);
         trial.old.failed = codec_read_number(reader, 0, trial.old.processed);
+        trial.windows = (unsigned)codec_read_number(reader, 0, UINT32_MAX);
         FOREACH_ELEMENT(evidence, trial.evidence)
                 *evidence = unpack_evidence(reader);
         *ret = reader->wrong ? (struct trial){0} : trial;

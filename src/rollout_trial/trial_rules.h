@@ -25,14 +25,15 @@ struct codec_writer;
 
 /* The evidence at which a release counts as worse. */
 #define TRIAL_EVIDENCE 1000
-/* New jobs after which a release that does not count as worse passes. */
-#define TRIAL_ENOUGH 1000
+/* New jobs, as many old ones, and windows after which a release that does not count as worse passes. */
+#define TRIAL_ENOUGH  1000
+#define TRIAL_WINDOWS 8
 /* Fewer new or old jobs at the end of the time say nothing. */
 #define TRIAL_FEWEST 100
 /* A window with more jobs of either side is implausible, and is left out. */
 #define TRIAL_WINDOW_MAX 100000
 
-/* The length of a window: workers report at different times, each within TRIAL_WINDOW_USEC. */
+/* The length of a window in a long trial: several reports of each worker. */
 #define TRIAL_WINDOW_USEC (30 * USEC_PER_SEC)
 /* The most that one window counts for. When an outage begins or ends, the reports of one side cover more of
  * it than those of the other: such a window must not decide. Limiting a factor keeps its expectation below 1.
@@ -50,6 +51,7 @@ struct trial_counts {
 struct trial {
         usec_t begun_at; /* CLOCK_MONOTONIC; 0: none */
         struct trial_counts new, old;
+        unsigned windows;              /* in which jobs of both sides ended */
         double evidence[TRIAL_RATIOS]; /* the logarithm of each product */
 };
 

@@ -23,7 +23,7 @@ load_jobs() {
         (until [ -e stop ]; do
                 enqueue 4 Tell /dev/null >/dev/null
                 printf '%s\n' 1 2 3 4 >>enqueued
-        done) 3>&- &
+        done) 3>&- 9>&- &
         loader=$!
 }
 
