@@ -282,8 +282,8 @@ static void find_rollout(const struct search *search)
                 ADD_QUOTING(search, PROBLEM_ROLLOUT_HALTED,
                             MIN(MAX(rollout->failed_at, rollout->progress_at), search->now), &rollout->quoted,
                             "restart halted; %s (reason: %s)",
-                            search->counts.outdated > 0 ? "old workers keep running"
-                                                        : "no old workers are left",
+                            search->counts.outdated > 0 || rollout->returned ? "old workers keep running"
+                                                                             : "no old workers are left",
                             rollout->error);
         if (rollout->state != ROLLOUT_RUNNING || search->world->shutting_down)
                 return;

@@ -193,7 +193,7 @@ static void draw(FILE *out, const struct view *view, void *userdata)
 static int report_halt(json_t *fleet)
 {
         const char *name = reply_string(fleet, "name");
-        bool any_old = reply_integer(fleet, "outdated") > 0;
+        bool any_old = reply_integer(fleet, "outdated") > 0 || reply_integer(fleet, "rolled_back") > 0;
         char error[REPLY_QUOTING_MAX];
 
         return output_error(

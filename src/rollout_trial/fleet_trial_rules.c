@@ -111,7 +111,9 @@ static void end_window(struct fleet *fleet)
                 const struct trial_seen *seen = find_seen(trial, &at, worker);
                 struct trial_counts *counts = worker_outdated(worker) ? &old : &new;
 
-                if (!worker->outcomes.known || !seen)
+                /* The workers of a restart that did not end well are not to compare with. */
+                if (!worker->outcomes.known || !seen ||
+                    (worker_outdated(worker) && worker->generation > fleet->rollout.before))
                         continue;
                 counts->processed += usec_sub(worker->outcomes.processed, seen->counts.processed);
                 counts->failed += usec_sub(worker->outcomes.failed, seen->counts.failed);
@@ -144,14 +146,14 @@ static const char *worst_class(const struct fleet *fleet)
 
 static void reject(struct fleet *fleet, usec_t now)
 {
-        char counts[TRIAL_TEXT_MAX], why[TRIAL_TEXT_MAX + 128];
+        char counts[TRIAL_TEXT_MAX], why[TRIAL_TEXT_MAX + 128], worst[JOB_CLASS_MAX + 64];
         const char *class = worst_class(fleet);
         struct quoted quoted = {0};
 
-        snprintf(why, sizeof(why), "jobs fail more often in the new release: %s%s",
-                 trial_text(&fleet->trial->trial, counts),
-                 class[0] != '\0' ? "; the class with the most failures is" : "");
-        quoted_set(&quoted, class);
+        snprintf(why, sizeof(why), "jobs fail more often in the new release: %s",
+                 trial_text(&fleet->trial->trial, counts));
+        snprintf(worst, sizeof(worst), "class with the most failures: %s", class);
+        quoted_set(&quoted, class[0] != '\0' ? worst : NULL);
         rollout_reject(fleet, why, &quoted, now);
 }
 

@@ -81,7 +81,7 @@ all_are_of() { # RELEASE COUNT
         make_release bad
         run -1 sqmgrctl restart --wait --timeout 240s
         [[ $output == *'jobs fail more often in the new release: '*' jobs failed in new workers ('* ]]
-        [[ $output == *'class with the most failures'*ReportJob* ]]
+        [[ $output == *'class with the most failures: ReportJob'* ]]
         fleet_is '.rollout.state == "halted" and .rollout.rolled_back == 2 and .trial.verdict == "worse"'
         fleet_is '.trial.new.failed > 10 and .trial.old.failed == 0'
         # At no time had the release more than its share.
@@ -92,11 +92,13 @@ all_are_of() { # RELEASE COUNT
         wait_until 30 fleet_is '[.workers[] | select(.state == "active" and .generation == 1)] | length == 4'
         [ "$(releases 4)" = good:4 ]
         # The next release is fixed.
+        redis del ledger:started ledger:done
         load_jobs
         make_release fixed
         sqmgrctl restart default
         wait_until 60 trial_runs
-        run -0 sqmgrctl restart --wait --timeout 240s
+        wait_until 180 fleet_is '.rollout.state == "done"'
+        fleet_is '.trial.verdict == "passed" and .trial.new.failed == 0'
         stop_load
         [ "$(releases 4)" = fixed:4 ]
         sqmgrctl events default --since 1h --json >events.json || sqmgrctl events default >events.json
@@ -121,8 +123,7 @@ all_are_of() { # RELEASE COUNT
         wait_until 60 fleet_is '.active == 2 and .waits_for_code == "rolled-back"'
         stop_load
         [ "$(ask_releases 2 | cut -d' ' -f1 | sort | uniq -c | xargs)" = '2 good' ]
-        run -1 sqmgrctl rollback default
-        [[ $output == *'Link the release before'* ]] || [[ $output == *'rolled back'* ]]
+        sqmgrctl status | grep -q 'no worker is started until the next restart'
         ln -sfn good current
         run -0 sqmgrctl restart --wait --timeout 240s
         [ "$(releases 3)" = good:3 ]

@@ -199,7 +199,7 @@ TEST(a_worse_release_halts_and_leaves)
         ck_assert_int_eq(t.fleet->trial->verdict, TRIAL_WORSE);
         ck_assert_int_eq(test_rollout(&t), ROLLOUT_HALTED);
         ck_assert_ptr_nonnull(strstr(t.fleet->rollout.error, "jobs fail more often in the new release"));
-        ck_assert_str_eq(quoted_reveal(&t.fleet->rollout.quoted), "ReportJob");
+        ck_assert_str_eq(quoted_reveal(&t.fleet->rollout.quoted), "class with the most failures: ReportJob");
         /* Generation 1 is current again. */
         ck_assert_uint_eq(t.fleet->generation, 1);
         ck_assert_uint_eq(new_workers(), 4);
