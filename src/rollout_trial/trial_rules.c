@@ -84,14 +84,13 @@ void trial_add(struct trial *trial, const struct trial_counts *new, const struct
         trial->old.failed += old->failed;
 
         double n = (double)new->processed, m = (double)old->processed;
-        double failed = (double)(new->failed + old->failed);
+        double k = (double)new->failed, failed = k + (double)old->failed;
         const struct window window = {n, m, failed, fmax(0, failed - m), fmin(n, failed)};
         /* With one way to spread the failures, the window says nothing. */
         if (window.least >= window.most)
                 return;
         for (size_t i = 0; i < TRIAL_RATIOS; i++) {
-                double evidence =
-                        (double)new->failed *log(ratios[i].ratio) - log_expectation(&window, ratios[i].ratio);
+                double evidence = k * log(ratios[i].ratio) - log_expectation(&window, ratios[i].ratio);
 
                 trial->evidence[i] += fmin(evidence, log(TRIAL_WINDOW_EVIDENCE_MAX));
         }
