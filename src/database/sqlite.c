@@ -60,7 +60,7 @@ static void clear_batch(struct batch *batch)
         for (size_t i = 0; batch->statements && i < batch->n; i++) {
                 struct statement *statement = &batch->statements[i];
 
-                for (size_t k = 0; k < statement->n; k++)
+                for (size_t k = 0; statement->parameters && k < statement->n; k++)
                         free(statement->parameters[k]);
                 free(statement->parameters);
                 free(statement->sql);

@@ -150,8 +150,8 @@ static int begin_connectors(struct redis_backend *backend)
 {
         int fd = reader_server_connections_fd(backend->server);
 
-        FOREACH_ELEMENT(connector, backend->connectors)
-                *connector = (struct unix_connector){
+        for (size_t i = 0; i < ELEMENTSOF(backend->connectors); i++)
+                backend->connectors[i] = (struct unix_connector){
                         .connector = {.request = connector_request, .cancel = connector_cancel},
                         .backend = backend,
                 };
