@@ -48,6 +48,9 @@ static void open_world(struct core *core, uint64_t seed, usec_t now)
         core->begun_at = now - sim->begun_at;
         sim->calm_at = sim->end_at = USEC_INFINITY;
         sim->fleets[0].settings[1].removed = false;
+        /* A release that is judged worse halts: the next order would not be done. */
+        for (unsigned i = 0; i < sim->n_fleets; i++)
+                sim->fleets[i].trial.tries = false;
         /* No clones here: tests/sim relies on its own schedule to leave out processes that cannot be
          * distinguished. */
         sim->cloned = false;
