@@ -108,12 +108,23 @@ bool worker_proven_idle(const struct worker *worker)
         return worker->state == WORKER_QUIET && worker_proof_wait(worker, &heartbeats) == WAIT_NONE;
 }
 
+/* The title shows that the worker accepts jobs, or runs more than its heartbeats list: these may be another
+ * process's. */
+static bool title_shows_other_jobs(const struct worker *worker)
+{
+        const struct worker_evidence *evidence = &worker->evidence;
+
+        return worker->fleet->settings->traits->has_title && evidence->title_known &&
+               (!evidence->title_quiet || evidence->title_busy > worker->heartbeat.busy);
+}
+
 bool worker_proven_interruptible(const struct worker *worker)
 {
         return worker->state == WORKER_QUIET && worker->fleet->settings->interruptible &&
                worker->jobs.interruptible_count >= INTERRUPTIBLE_HEARTBEATS &&
                worker->jobs.read_at >= worker->orders.quiet_at && worker->process.heartbeat_pid != 0 &&
-               !worker->process.elsewhere && !worker->orders.finishes_job && !worker_contradicted(worker);
+               !worker->process.elsewhere && !worker->orders.finishes_job && !worker_contradicted(worker) &&
+               !title_shows_other_jobs(worker);
 }
 
 usec_t worker_oldest_job_usec(const struct worker *worker, usec_t now)
