@@ -160,6 +160,8 @@ bool trial_unpack(struct trial *ret, struct codec_reader *reader)
         trial.windows = (unsigned)codec_read_number(reader, 0, UINT32_MAX);
         FOREACH_ELEMENT(evidence, trial.evidence)
                 *evidence = unpack_evidence(reader);
-        *ret = reader->wrong ? (struct trial){0} : trial;
+        if (reader->wrong)
+                trial = (struct trial){0};
+        *ret = trial;
         return !reader->wrong;
 }

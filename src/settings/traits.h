@@ -86,8 +86,9 @@ struct traits {
         bool jobs_outlive_it;  /* each job runs in a child process that continues if the worker is killed */
         bool uncaught_is_stop; /* a worker that does not catch the quiet signal is stopped instead */
         bool app_catches;      /* the library reacts to no signals: the application has to catch them */
-        bool resumes_jobs;     /* jobs that a stop signal interrupts are put back, and may be made to be resumed */
-        bool counts_outcomes;  /* workers report how many jobs they have done and how many of these failed */
+        bool resumes_jobs; /* jobs that a stop signal interrupts are put back, and may be made to be resumed
+                            */
+        bool counts_outcomes; /* workers report how many jobs they have done and how many of these failed */
         /* The worker does that only if it loads sqmgr-outcomes.rb. */
         bool outcomes_by_script;
         bool can_preload; /* workers can be forked from a process that has the application loaded */

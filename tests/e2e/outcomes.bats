@@ -5,6 +5,7 @@
 # seconds: 45
 # promises: P1
 load helpers
+# shellcheck disable=SC2034
 
 trial_app() {
         cat "$e2e/app.rb" - >"$folder/trial_app.rb" <<'END'
