@@ -39,6 +39,10 @@ class Hold
   end
 end
 
+# Like Hold, for `interruptible`.
+class Import < Hold
+end
+
 # Allocates memory that it never frees, reports its pid, and runs until a file exists.
 class Leak
   include Counted

@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # A job that exceeds the limit of its class is reported once, and Sidekiq logs its backtrace.
-# seconds: 60
-# promises: none
+# seconds: 95
+# promises: P1
 load helpers
 
 metric_is() { sqmgrctl metrics | grep -qFx "$1"; } # LINE
@@ -91,4 +91,43 @@ END
         sqmgrctl events | grep -q 'warning: default/1 (pid [0-9]*) cut off after 20s (drain_timeout), 2 jobs running: Hold (2)'
         touch "$folder/never"
         wait_until 60 has_done 2
+}
+
+# Prints the id of the running job of that class, and the pid of its worker.
+job_of() { sqmgrctl jobs --json | jq -er ".jobs[] | select(.class == \"$1\") | \"\(.jid) \(.pid)\""; } # CLASS
+times_started() { [ "$(redis hget ledger:started "$1")" = "$2" ]; } # JID COUNT
+
+@test "interruptible: a quieted worker that runs only such a job is stopped, the job runs elsewhere; another class drains" {
+        start_workers 2 <<END
+command = $(sidekiq_command 1) -t 1
+active_process_count = 2
+interruptible = Import
+END
+        enqueue 1 Import "$folder/import"
+        wait_until 20 has_started 1
+        enqueue 1 Hold "$folder/hold"
+        wait_until 20 has_started 2
+        wait_until 20 job_of Import
+        read -r import importer < <(job_of Import)
+        wait_until 20 job_of Hold
+        read -r hold holder < <(job_of Hold)
+        [ "$importer" != "$holder" ]
+        run -0 sqmgrctl restart --wait --timeout 300s
+        wait_until 60 gone "$importer"
+        wait_until 30 times_started "$import" 2
+        sqmgrctl events | grep -q "(pid $importer) asked to exit (reason: restart); its jobs are interruptible"
+        # Two more heartbeats prove nothing about a job of another class.
+        for _ in 1 2; do
+                beat=$(last_heartbeat "$holder")
+                wait_until 20 sent_heartbeat_after "$holder" "$beat"
+        done
+        wait_ticks 4
+        fleet_is "any(.workers[]; .pid == $holder and .state == \"quiet\" and .busy == 1)"
+        event_count_is stopping 1
+        touch "$folder/hold" "$folder/import"
+        wait_until 30 gone "$holder"
+        wait_until 30 has_done 2
+        [ "$(redis hvals ledger:done | tr '\n' ' ')" = '1 1 ' ]
+        times_started "$hold" 1
+        event_count_is drain-cut 0
 }
