@@ -134,6 +134,14 @@ static bool choose_template(struct round *round, struct template **ret_template)
 void plan_starts(struct round *round)
 {
         struct fleet *fleet = round->fleet;
+
+        fleet->waits_for = WAIT_NONE;
+        round_wake(round, fleet->crash.next_at);
+        round_wake(round, fleet->shortage.next_at);
+        round_wake(round, fleet->churn.next_at);
+        if (round->keepers >= round->target)
+                return;
+
         enum reason reason = REASON_NONE;
         unsigned ceiling = start_ceiling(round, &reason);
         /* Without surge, a replacement waits until the old worker is gone. */
@@ -142,10 +150,6 @@ void plan_starts(struct round *round)
         unsigned freed = round->now < fleet->crash.next_at ? fleet->crash.freed : UINT_MAX;
         size_t at = 0;
 
-        fleet->waits_for = WAIT_NONE;
-        round_wake(round, fleet->crash.next_at);
-        round_wake(round, fleet->shortage.next_at);
-        round_wake(round, fleet->churn.next_at);
         while (round->keepers < round->target && taken < ceiling) {
                 bool extra = taken >= round->target;
                 struct template *template;

@@ -4,12 +4,6 @@
 #include "base/macro.h"
 #include <errno.h>
 
-void round_wake(struct round *round, usec_t at)
-{
-        if (at > round->now)
-                round->plan->wake_at = MIN(round->plan->wake_at, at);
-}
-
 void round_add(struct round *round, struct action action)
 {
         struct plan *plan = round->plan;

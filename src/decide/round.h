@@ -2,6 +2,7 @@
 /* The plan of one fleet while it is made. */
 #pragma once
 
+#include "base/macro.h"
 #include "decide/action.h"
 
 /* Working data of one fleet's plan. */
@@ -29,6 +30,10 @@ struct round {
 };
 
 /* Wakes the loop at this time, unless it has passed. */
-void round_wake(struct round *round, usec_t at);
+static inline void round_wake(struct round *round, usec_t at)
+{
+        if (at > round->now)
+                round->plan->wake_at = MIN(round->plan->wake_at, at);
+}
 /* Adds an action; sets round->error if memory is short. */
 void round_add(struct round *round, struct action action);

@@ -94,6 +94,9 @@ unsigned generation_outdated_by_reload(const struct fleet *fleet)
 {
         unsigned n = 0;
 
+        /* A return has outdated the workers of later generations. */
+        if (fleet->rollout.returned)
+                return 0;
         FLEET_FOREACH_WORKER(fleet, worker) {
                 if (worker->state > WORKER_ACTIVE || !worker_outdated(worker))
                         continue;

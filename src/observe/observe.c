@@ -409,9 +409,9 @@ void observe_heartbeat(struct worker *worker, const struct heartbeat *heartbeat,
         if (heartbeat->work_list_known || heartbeat->sent_usec != worker->heartbeat.written_usec)
                 worker->jobs.list_empty = heartbeat->work_list_known && heartbeat->work_list_empty;
 
-        bool older = worker->heartbeat.seen && heartbeat->sent_usec < worker->heartbeat.written_usec;
-        bool repeated = older && worker_is_repeated(worker, now);
-        if (!repeated)
+        /* Sidekiq's counts follow its heartbeat, whose time they do not change. */
+        if ((heartbeat->outcomes.known || worker->outcomes.known) &&
+            heartbeat->sent_usec >= worker->heartbeat.written_usec)
                 worker->outcomes = heartbeat->outcomes;
 
         if (!worker->heartbeat.seen) {
@@ -425,7 +425,8 @@ void observe_heartbeat(struct worker *worker, const struct heartbeat *heartbeat,
                 worker_observe_current_jobs(worker, heartbeat, mark, now);
                 return;
         }
-        if (repeated) {
+        bool older = heartbeat->sent_usec < worker->heartbeat.written_usec;
+        if (older && worker_is_repeated(worker, now)) {
                 worker->heartbeat.idle_count = 0;
                 deaf_observe_repeated(worker, heartbeat);
                 return;

@@ -211,7 +211,7 @@ static bool attach(struct fleet *fleet)
 
 void fleet_trial_observe(struct fleet *fleet, usec_t now)
 {
-        if (fleet->rollout.state != ROLLOUT_RUNNING)
+        if (fleet->rollout.state != ROLLOUT_RUNNING || fleet->settings->removed)
                 return;
         if (!fleet_is_tried(fleet)) {
                 fleet->rollout.limit = 0;

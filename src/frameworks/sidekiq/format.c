@@ -45,14 +45,16 @@ bool sidekiq_heartbeat_decode(const struct field fields[static _SIDEKIQ_FIELD_MA
         if (rss->text && !decode_count(rss->text, rss->len, RSS_KIB_MAX, &rss_kib))
                 rss_kib = 0;
 
-        *ret = (struct heartbeat){
-                .sent_usec = sent_usec,
-                .busy = (unsigned)n_busy,
-                .concurrency = (unsigned)n_concurrency,
-                .quiet = is_quiet,
-                .rss_bytes = rss_kib * 1024,
-                .outcomes = decode_outcomes(&fields[SIDEKIQ_PROCESSED], &fields[SIDEKIQ_FAILED]),
-        };
+        /* Each poll decodes all heartbeats: nothing is copied. */
+        *ret = (struct heartbeat){0};
+        ret->sent_usec = sent_usec;
+        ret->busy = (unsigned)n_busy;
+        ret->concurrency = (unsigned)n_concurrency;
+        ret->quiet = is_quiet;
+        ret->rss_bytes = rss_kib * 1024;
+        if (!fields[SIDEKIQ_PROCESSED].text)
+                return true;
+        ret->outcomes = decode_outcomes(&fields[SIDEKIQ_PROCESSED], &fields[SIDEKIQ_FAILED]);
         decode_outcomes_class(&fields[SIDEKIQ_FAILED_CLASS], &fields[SIDEKIQ_FAILED_CLASS_COUNT],
                               &ret->outcomes);
         return true;
