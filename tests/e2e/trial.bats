@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # A release is judged by its jobs: real Sidekiq workers, one class in ten of which fails in the new release.
-# seconds: 150
+# seconds: 90
 # promises: P1 P7
 load preload
 
@@ -49,7 +49,7 @@ load_jobs() {
         ruby -r "$app" -e 'n = 0
                 classes = [*0..8].map { |i| Object.const_get("Job#{i}") } << ReportJob
                 until File.exist?("stop")
-                        sleep 0.05
+                        sleep 0.2
                         next if Sidekiq::Queue.new.size > 50
                         classes.each(&:perform_async)
                         n += classes.size
@@ -69,14 +69,10 @@ stop_load() {
 queue_is_empty() { [ "$(redis llen queue:default)" = 0 ]; }
 workers_rest() { fleet_is 'all(.workers[]; .busy == 0)'; }
 trial_runs() { fleet_is '.trial.verdict == "running" and .trial.new.processed > 0'; }
-all_are_of() { # RELEASE COUNT
-        fleet_is "[.workers[] | select(.state == \"active\" and .outdated == false)] | length == $2" &&
-                [ "$(releases "$2")" = "$1:$2" ]
-}
 
 @test "trial: a release whose one class fails halts by itself; forks of the old template take over; no job lost" {
         make_release good
-        start_fleet 4 'rollout_trial = 1min' 'rollout_trial_share = 1'
+        start_fleet 4 'rollout_trial = 2min' 'rollout_trial_share = 1'
         load_jobs
         make_release bad
         run -1 sqmgrctl restart --wait --timeout 240s
@@ -91,8 +87,12 @@ all_are_of() { # RELEASE COUNT
         [ "$(jobs_done)" -lt "$(jobs_started)" ]
         wait_until 30 fleet_is '[.workers[] | select(.state == "active" and .generation == 1)] | length == 4'
         [ "$(releases 4)" = good:4 ]
-        # The next release is fixed.
-        redis del ledger:started ledger:done
+}
+
+@test "trial: a release that is not worse passes" {
+        [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes two minutes'
+        make_release good
+        start_fleet 4 'rollout_trial = 2min' 'rollout_trial_share = 1'
         load_jobs
         make_release fixed
         sqmgrctl restart default
@@ -101,22 +101,20 @@ all_are_of() { # RELEASE COUNT
         fleet_is '.trial.verdict == "passed" and .trial.new.failed == 0'
         stop_load
         [ "$(releases 4)" = fixed:4 ]
-        sqmgrctl events default --since 1h --json >events.json || sqmgrctl events default >events.json
-        grep -q 'the trial of generation' events.json
+        sqmgrctl events default >shown
+        grep -q 'the trial of generation' shown
 }
 
 @test "trial: without preload a bad release leaves, and nothing is started until a restart" {
+        [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes two minutes'
         make_release good
         start_redis
         make_jobs
-        make_release bad0
-        ln -sfn good current
-        configure_preload 'active_process_count = 3' 'rollout_trial = 1min' 'rollout_trial_share = 1'
+        configure_preload 'active_process_count = 3' 'rollout_trial = 2min' 'rollout_trial_share = 1'
         set_line preload no
         start_sqmgr
         wait_until 60 ready 3
         load_jobs
-        ln -sfn good current
         make_release bad
         run -1 sqmgrctl restart --wait --timeout 240s
         [[ $output == *'jobs fail more often in the new release: '* ]]
