@@ -64,7 +64,7 @@ static void order_fleet(struct fleet *fleet, enum fleet_order order, const char 
         event_by(by, fleet_event(fleet, EVENT_ORDER, ": %s by %s", what, who));
 }
 
-enum command_outcome command_rollback(struct fleet *fleet, const struct orderer *by, usec_t now)
+enum command_outcome command_rollback(struct fleet *fleet, const struct orderer *by, usec_t now _unused_)
 {
         if (fleet->settings->removed)
                 return COMMAND_REMOVED;
@@ -72,7 +72,7 @@ enum command_outcome command_rollback(struct fleet *fleet, const struct orderer 
                 return COMMAND_NOTHING;
         if (!rollout_can_return(fleet))
                 return COMMAND_UNKEPT;
-        rollout_return(fleet, by, now);
+        rollout_return(fleet, by);
         return COMMAND_DONE;
 }
 

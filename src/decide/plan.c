@@ -82,7 +82,7 @@ static enum reason unwanted_for(const struct worker *worker, usec_t now)
                 return REASON_OPERATOR;
         if (worker->memory.over_limit || pressure_response_applies(worker))
                 return REASON_MEMORY;
-        if (fleet->rollout.returned && worker_outdated(worker))
+        if (worker_is_given_up(worker))
                 return REASON_ROLLBACK;
         if (replaced && worker_outdated(worker))
                 return REASON_RESTART;

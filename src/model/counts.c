@@ -115,3 +115,12 @@ bool fleet_is_limited(const struct fleet *fleet)
                 n += worker->state <= WORKER_ACTIVE && !worker_outdated(worker) && !worker_hangs(worker);
         return n >= fleet->rollout.limit;
 }
+
+unsigned fleet_given_up(const struct fleet *fleet)
+{
+        unsigned n = 0;
+
+        FLEET_FOREACH_WORKER(fleet, worker)
+                n += worker->state <= WORKER_ACTIVE && worker_is_given_up(worker) && !worker_hangs(worker);
+        return n;
+}

@@ -55,3 +55,7 @@ unsigned fleet_surge(const struct fleet *fleet);
 /* Returns true if a restart has all new workers that it may have for now. A worker that dies meanwhile is
  * replaced by the old code if its template is there. */
 bool fleet_is_limited(const struct fleet *fleet);
+
+/* Returns the number of starting and active workers of generations that the fleet has returned from, without
+ * hung ones. */
+unsigned fleet_given_up(const struct fleet *fleet);

@@ -16,15 +16,16 @@
 
 #define ROLLOUT_FAILURES_MAX 3
 
-/* Returns the generation to go back to from the next one. A restart that did not end well leaves the one
- * before it. */
+/* Returns the generation to go back to from the next one: one that has workers. A restart that did not end
+ * well leaves the one before it. */
 static uint64_t proven_generation(const struct fleet *fleet)
 {
         const struct rollout *rollout = &fleet->rollout;
         bool tried = rollout->state == ROLLOUT_RUNNING || rollout->state == ROLLOUT_HALTED ||
                      rollout->state == ROLLOUT_ABORTED;
 
-        return tried && !rollout->returned && rollout->before != 0 ? rollout->before : fleet->generation;
+        return tried && !rollout->returned && rollout->before != 0 ? rollout->before
+                                                                   : generation_shown(fleet);
 }
 
 void rollout_start(struct fleet *fleet, const struct orderer *by, usec_t now)
@@ -136,11 +137,12 @@ static struct template *template_before(const struct fleet *fleet)
         return NULL;
 }
 
-/* Returns true if a worker of the current generation accepts jobs or boots. */
-static bool has_current(const struct fleet *fleet)
+/* Returns true if a worker of the generation that the fleet has returned to, or of one before, accepts jobs
+ * or boots. */
+static bool has_kept(const struct fleet *fleet)
 {
         FLEET_FOREACH_WORKER(fleet, worker)
-                if (worker->state <= WORKER_ACTIVE && !worker_outdated(worker) && !worker_hangs(worker))
+                if (worker->state <= WORKER_ACTIVE && !worker_is_given_up(worker) && !worker_hangs(worker))
                         return true;
         return false;
 }
@@ -173,7 +175,7 @@ bool rollout_can_return(const struct fleet *fleet)
         return fleet->rollout.before != 0 && !fleet->rollout.returned && template_before(fleet);
 }
 
-void rollout_return(struct fleet *fleet, const struct orderer *by, usec_t now)
+void rollout_return(struct fleet *fleet, const struct orderer *by)
 {
         struct rollout *rollout = &fleet->rollout;
         uint64_t from = fleet->generation;
@@ -187,7 +189,7 @@ void rollout_return(struct fleet *fleet, const struct orderer *by, usec_t now)
         snprintf(rollout->error, sizeof(rollout->error), "%s", why);
         rollout->quoted = (struct quoted){0};
         return_to_before(fleet);
-        rollout->total = fleet_count(fleet, now).outdated;
+        rollout->total = fleet_given_up(fleet);
         event_by(by, fleet_event(fleet, EVENT_ORDER, ": rolled back from generation %llu to %llu by %s",
                                  (unsigned long long)from, (unsigned long long)fleet->generation, who));
 }
@@ -195,14 +197,14 @@ void rollout_return(struct fleet *fleet, const struct orderer *by, usec_t now)
 bool rollout_withholds(const struct fleet *fleet)
 {
         return fleet->rollout.returned && (!fleet_template(fleet) || fleet->preload.unrecorded) &&
-               has_current(fleet);
+               has_kept(fleet);
 }
 
 /* The generation that the fleet has returned to exists no more: what the command starts is current. */
 static void observe_return(struct fleet *fleet)
 {
         if (!fleet->rollout.returned || fleet->held || fleet_target(fleet) == 0 || fleet_template(fleet) ||
-            has_current(fleet))
+            has_kept(fleet))
                 return;
         fleet->rollout.returned = false;
         fleet->rollout.before = 0;

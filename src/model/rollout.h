@@ -28,7 +28,7 @@ void rollout_reject(struct fleet *fleet, const char *why, const struct quoted *q
 bool rollout_can_return(const struct fleet *fleet);
 /* Returns to the generation before the last restart; aborts a running one. Call only if
  * rollout_can_return(). Until the next restart, workers are forked from that template. */
-void rollout_return(struct fleet *fleet, const struct orderer *by, usec_t now);
+void rollout_return(struct fleet *fleet, const struct orderer *by);
 /* Returns true if no worker is started: the fleet has returned to a generation whose template is gone, so the
  * command may start another release, and workers of that generation still accept jobs. */
 bool rollout_withholds(const struct fleet *fleet);

@@ -15,6 +15,12 @@ static inline bool worker_outdated(const struct worker *worker)
         return worker->generation != worker->fleet->generation;
 }
 
+/* The fleet has returned to a generation before that of the worker. */
+static inline bool worker_is_given_up(const struct worker *worker)
+{
+        return worker->fleet->rollout.returned && worker->generation > worker->fleet->generation;
+}
+
 /* Returns true once a heartbeat was received; always false if the fleet writes no heartbeats. */
 static inline bool worker_sends_heartbeats(const struct worker *worker)
 {

@@ -61,7 +61,7 @@ static const struct trial_seen *find_seen(const struct fleet_trial *trial, size_
         return &trial->seen[*at];
 }
 
-/* A trial has at least 20 windows, so that no few of them decide, unless workers report more seldom. */
+/* A few windows must not decide: a trial has about 20 or more, unless the interval of reports is longer. */
 static usec_t window_of(const struct fleet *fleet)
 {
         return MAX(MIN(fleet->settings->rollout_trial / 20, TRIAL_WINDOW_USEC),

@@ -11,7 +11,7 @@
  *
  * Its expectation is at most 1 if the new release is not worse. So is that of the product over all windows,
  * and of a mixture over several theta. By Ville's inequality, the mixture ever reaches 1000 in at most one of
- * 1000 trials of releases that are not worse, however often it is looked at (Grünwald et al., "Safe
+ * 1000 trials of releases that are not worse, however often it is computed (Grünwald et al., "Safe
  * Testing", 2024; Turner et al., "Generic E-Variables for Exact Sequential k-Sample Tests", 2024). A failure
  * rate that changes with time does no harm: jobs are compared with jobs of the same window. */
 #pragma once

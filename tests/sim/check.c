@@ -746,7 +746,7 @@ static bool fleet_settled(struct sim *sim, unsigned number, char *why, size_t si
                 if (fleet->rollout.state == ROLLOUT_DONE && worker->generation != fleet->generation &&
                     fleet->generation != sim->fleets[number].reloaded_generation)
                         return false;
-                if (fleet->rollout.returned && worker->generation != fleet->generation)
+                if (fleet->rollout.returned && worker->generation > fleet->generation)
                         return false;
                 if (worker->memory.over_threshold || worker->memory.over_limit ||
                     (worker->orders.quiet && worker->state <= WORKER_ACTIVE))

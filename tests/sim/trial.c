@@ -98,14 +98,14 @@ void trial_check(struct sim *sim, const struct action *action, const struct proc
                 violate(sim, "P7", "%s is replaced, though the restart is limited to %u",
                         process_name(sim, process), rollout->limit);
         if (action->kind == ACTION_QUIET && action->reason == REASON_ROLLBACK &&
-            action->worker->generation == fleet->generation)
+            action->worker->generation <= fleet->generation)
                 violate(sim, "P7", "%s leaves for a return to its own release", process_name(sim, process));
         if (action->kind == ACTION_LOAD && rollout->returned)
                 violate(sim, "P7", "a template is loaded, though the fleet has returned");
         if (action->kind != ACTION_START || !rollout->returned || action->template)
                 return;
         FLEET_FOREACH_WORKER(fleet, worker)
-                if (accepts(worker) && worker->generation == fleet->generation)
+                if (accepts(worker) && worker->generation <= fleet->generation)
                         violate(sim, "P7",
                                 "fleet %u has returned, and starts what its command runs beside the old "
                                 "release",
@@ -117,7 +117,7 @@ bool trial_withholds(const struct sim *sim, unsigned number)
         const struct fleet *fleet = sim->shell.world->fleets[number];
 
         FLEET_FOREACH_WORKER(fleet, worker)
-                if (worker->state != WORKER_ACTIVE || worker->generation != fleet->generation)
+                if (worker->state != WORKER_ACTIVE || worker->generation > fleet->generation)
                         return false;
         return fleet->rollout.returned && fleet->waits_for == WAIT_RETURNED &&
                !check_template(sim, number, true);

@@ -197,6 +197,59 @@ TEST(without_a_template_a_rejected_release_is_not_started_again)
         ck_assert_uint_eq(t.fleet->generation, 2);
 }
 
+/* A reload changed the launch settings, and one worker has been started from them since. */
+TEST(a_rejected_release_leaves_the_workers_that_a_reload_had_outdated)
+{
+        struct fleet_settings changed, *list[] = {&changed};
+        struct settings settings;
+
+        settle(false);
+        changed = t.fleet_settings;
+        changed.launch_hash++;
+        settings = t.settings;
+        settings.fleets = list;
+        ck_assert_int_eq(world_reload(t.world, &settings, NULL, t.now), 0);
+        test_exit(&t, test_worker(&t, 1), 1);
+        test_run(&t, 30);
+        ck_assert_uint_eq(of_generation(1), 3);
+        ck_assert_uint_eq(of_generation(2), 1);
+        command_restart(t.fleet, NULL, t.now);
+        t.fleet->rollout.limit = 1;
+        test_run(&t, 60);
+        ck_assert_uint_eq(of_generation(3), 1);
+        t.urgent = true;
+        rollout_reject(t.fleet, "12 of 100 jobs failed", NULL, t.now);
+        test_run(&t, 60);
+        ck_assert_uint_eq(of_generation(3), 0);
+        ck_assert_uint_eq(of_generation(1) + of_generation(2), 3);
+        ck_assert_uint_eq(t.fleet->generation, 2);
+        t.fleet->settings = &t.fleet_settings;
+}
+
+/* The same, before any worker was started from the new settings. */
+TEST(a_generation_that_no_worker_has_is_not_returned_to)
+{
+        struct fleet_settings changed, *list[] = {&changed};
+        struct settings settings;
+
+        settle(false);
+        changed = t.fleet_settings;
+        changed.launch_hash++;
+        settings = t.settings;
+        settings.fleets = list;
+        ck_assert_int_eq(world_reload(t.world, &settings, NULL, t.now), 0);
+        command_restart(t.fleet, NULL, t.now);
+        ck_assert_uint_eq(t.fleet->rollout.before, 1);
+        t.fleet->rollout.limit = 1;
+        test_run(&t, 60);
+        t.urgent = true;
+        rollout_reject(t.fleet, "12 of 100 jobs failed", NULL, t.now);
+        test_run(&t, 60);
+        ck_assert_uint_eq(of_generation(1), 3);
+        ck_assert_uint_eq(of_generation(3), 0);
+        t.fleet->settings = &t.fleet_settings;
+}
+
 TEST(new_launch_settings_end_the_return)
 {
         struct fleet_settings changed = t.fleet_settings, *list[] = {&changed};

@@ -136,7 +136,7 @@ static enum rollout_state return_outcome(const struct watched *watched, const st
         bool given_up = !fleet->rollout.returned || fleet->generation != watched->order.returned_to ||
                         fleet->world->shutting_down;
 
-        *ret_ended = given_up || (counts->outdated == 0 && counts->active >= fleet_target(fleet) &&
+        *ret_ended = given_up || (fleet_given_up(fleet) == 0 && counts->active >= fleet_target(fleet) &&
                                   !(drained && counts->draining > 0));
         return given_up ? ROLLOUT_ABORTED : *ret_ended ? ROLLOUT_DONE : ROLLOUT_RUNNING;
 }
