@@ -19,6 +19,7 @@ start_app() { # LINE...
 command = bundle exec sidekiq -e production -r . -c 5
 directory = $folder/app
 preload = yes
+template_keep = 0s
 active_process_count = 3
 $(printf '%s\n' "$@")
 END

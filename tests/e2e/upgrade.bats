@@ -316,7 +316,7 @@ END
         wait_until 20 ready 2
         sqmgrctl scale default 3
         wait_until 20 ready 3
-        [ "$(state_version)" = 9 ]
+        [ "$(state_version)" = 10 ]
         were=$(processes)
         install_program "$before/main/sqmgr"
         run -1 sqmgrctl reexec
@@ -340,7 +340,7 @@ END
         upgrade_by_reexec
         wait_until 20 ready 2
         [ "$(processes)" = "$were" ]
-        wait_until 20 state_is_of_version 9
+        wait_until 20 state_is_of_version 10
 }
 state_version() { head -c 9 state | tail -c 1 | od -An -tu1 | xargs; }
 state_is_of_version() { [ "$(state_version)" = "$1" ]; }
