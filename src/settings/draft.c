@@ -354,6 +354,10 @@ static int inherit_fleet(const struct settings_draft *draft, struct draft_fleet 
                 fleet->settings->preload = fleet->settings->preload_compact = 0;
         if (!fleet->settings->traits->counts_outcomes)
                 fleet->settings->rollout_trial = 0;
+        if (!fleet->settings->traits->resumes_jobs) {
+                free(fleet->settings->interruptible);
+                fleet->settings->interruptible = NULL;
+        }
         if (!fleet_settings_need_server(fleet->settings))
                 fleet->settings->namespaced = 0;
         if (!fleet_settings_need_redis(fleet->settings) && !is_own(draft, fleet, "rollout_group")) {

@@ -172,10 +172,13 @@ TEST(a_trial_is_for_those_that_count_their_jobs)
                 ck_assert_int_eq(s->fleets[0]->launch_hash == s->fleets[1]->launch_hash, i > 0);
                 ck_assert_uint_eq(s->fleets[1]->launch_hash, s->fleets[2]->launch_hash);
         }
-        _cleanup_settings_ struct settings *inherited = read_good(
-                "[fleet]\nrollout_trial=1h\n[fleet:a]\ncommand=run\nframework=plain\n[fleet:b]\ncommand=run\n"
-                "[fleet:c]\ncommand=run\nnamespaced=yes\n");
+        _cleanup_settings_ struct settings *inherited =
+                read_good("[fleet]\nrollout_trial=1h\ninterruptible=ImportJob\n[fleet:a]\ncommand="
+                          "run\nframework=plain\n[fleet:b]\ncommand=run\n"
+                          "[fleet:c]\ncommand=run\nnamespaced=yes\n");
         ck_assert(inherited->fleets[0]->rollout_trial == 0 && inherited->fleets[1]->rollout_trial > 0);
+        ck_assert_ptr_null(inherited->fleets[0]->interruptible);
+        ck_assert_str_eq(inherited->fleets[1]->interruptible, "ImportJob");
         ck_assert(fleet_settings_load_outcomes(inherited->fleets[1]));
         ck_assert(!fleet_settings_load_outcomes(inherited->fleets[2]));
 }
