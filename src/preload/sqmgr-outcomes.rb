@@ -107,7 +107,8 @@ module SqmgrOutcomes
     def fields
       @lock.synchronize do
         name, failures = @classes.max_by { |_, n| n }
-        ["sqmgr_processed", @processed, "sqmgr_failed", @failed, "sqmgr_failed_class", name || "",
+        # Sidekiq counts a failure before the job.
+        ["sqmgr_processed", [@processed, @failed].max, "sqmgr_failed", @failed, "sqmgr_failed_class", name || "",
          "sqmgr_failed_class_count", failures || 0]
       end
     end
