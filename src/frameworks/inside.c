@@ -63,7 +63,7 @@ void inside_names_clear(struct inside_names *names)
         *names = (struct inside_names){0};
 }
 
-/* Compares as compare_names() does, whoever the owner is. */
+/* Compares as compare_names() does, without the owner. */
 static int compare_name(const struct inside_name *name, const char *host, size_t len, pid_t own_pid)
 {
         int r = strncmp(name->name, host, len);

@@ -59,8 +59,8 @@ struct rollout {
                             well, too */
         bool returned;   /* the fleet has returned to `before`, which is its generation now: workers of later
                             ones leave */
-        unsigned limit;  /* as long as it runs: so many workers of the new generation, for now; 0: no limit.
-                            Set  by the optional feature that judges them */
+        unsigned limit;  /* the largest number of workers of the new generation while the restart runs; 0: no
+                            limit. Set by the optional feature that judges these workers */
         usec_t kept_since; /* since when the template of `before` is kept after a complete restart; 0: it is
                               not */
         usec_t started_at;

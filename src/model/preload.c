@@ -69,16 +69,23 @@ struct template *fleet_template_place(const struct fleet *fleet)
         return NULL;
 }
 
+struct template *fleet_template_before(const struct fleet *fleet)
+{
+        FLEET_FOREACH_TEMPLATE(fleet, template)
+                if (template->state == TEMPLATE_READY && template->generation == fleet->rollout.before)
+                        return (struct template *)template;
+        return NULL;
+}
+
 /* Returns the template that can be forked and is of the generation before the last restart, or else the
  * oldest one that is not of the current generation; NULL: none. */
 static struct template *older_template(const struct fleet *fleet)
 {
+        struct template *before = fleet_template_before(fleet);
         const struct template *oldest = NULL;
 
-        FLEET_FOREACH_TEMPLATE(fleet, template)
-                if (template->state == TEMPLATE_READY && !template_is_current(template) &&
-                    template->generation == fleet->rollout.before)
-                        return (struct template *)template;
+        if (before && !template_is_current(before))
+                return before;
 
         FLEET_FOREACH_TEMPLATE(fleet, template)
                 if (template->state == TEMPLATE_READY && !template_is_current(template) &&

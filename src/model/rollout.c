@@ -129,14 +129,6 @@ void rollout_observe_failure(struct fleet *fleet, usec_t now)
         rollout_halt(fleet, false, now);
 }
 
-static struct template *template_before(const struct fleet *fleet)
-{
-        FLEET_FOREACH_TEMPLATE(fleet, template)
-                if (template->state == TEMPLATE_READY && template->generation == fleet->rollout.before)
-                        return (struct template *)template;
-        return NULL;
-}
-
 /* Returns true if a worker of the generation that the fleet has returned to, or of one before, accepts jobs
  * or boots. */
 static bool has_kept(const struct fleet *fleet)
@@ -166,13 +158,13 @@ void rollout_reject(struct fleet *fleet, const char *why, const struct quoted *q
         rollout->quoted = quoted ? *quoted : (struct quoted){0};
         rollout->lines_token = 0;
         rollout_halt(fleet, true, now);
-        if (rollout->before != 0 && (template_before(fleet) || fleet_count(fleet, now).outdated > 0))
+        if (rollout->before != 0 && (fleet_template_before(fleet) || fleet_count(fleet, now).outdated > 0))
                 return_to_before(fleet);
 }
 
 bool rollout_can_return(const struct fleet *fleet)
 {
-        return fleet->rollout.before != 0 && !fleet->rollout.returned && template_before(fleet);
+        return fleet->rollout.before != 0 && !fleet->rollout.returned && fleet_template_before(fleet);
 }
 
 void rollout_return(struct fleet *fleet, const struct orderer *by)
@@ -326,7 +318,8 @@ void rollout_observe_time(struct fleet *fleet, usec_t now)
         unsigned ready = counts.active + (rollout->elsewhere ? counts.elsewhere : 0);
         if (counts.outdated == 0 && ready >= fleet_target(fleet)) {
                 rollout->state = ROLLOUT_DONE;
-                rollout->kept_since = fleet->settings->template_keep > 0 && template_before(fleet) ? now : 0;
+                rollout->kept_since =
+                        fleet->settings->template_keep > 0 && fleet_template_before(fleet) ? now : 0;
                 unsigned left = quiet_the_hung(fleet);
                 snprintf(hung, sizeof(hung), "; %u old worker%s hung, to be quieted when heartbeats resume",
                          left, left == 1 ? " is" : "s are");

@@ -24,7 +24,7 @@ static void observe(void *self, usec_t now)
                 fleet_trial_observe(fleet, now);
 }
 
-/* A removed fleet is freed later, without a word. */
+/* The world frees a removed fleet later, and calls nothing here. */
 static void join(void *self)
 {
         const struct world *world = self;

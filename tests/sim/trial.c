@@ -67,7 +67,7 @@ void trial_look(struct sim *sim, unsigned number)
         rollout_reject(fleet, "jobs fail", NULL, sim->now);
         sim->shell.pass.unsaved = true;
         if (fleet->rollout.state != ROLLOUT_HALTED)
-                violate(sim, "P7", "a release that was rejected goes on");
+                violate(sim, "P7", "the restart to a rejected release continues");
 }
 
 static bool accepts(const struct worker *worker)

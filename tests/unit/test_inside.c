@@ -220,7 +220,7 @@ TEST(an_identity_of_two_workers_is_nobodys)
         satisfied[a] = true;
         FIND("box", 7, "none");
         satisfied[b] = false;
-        FIND("box", 7, "1:2001"); /* whoever was added first */
+        FIND("box", 7, "1:2001"); /* the order of adding is of no importance */
 }
 
 TEST(an_identity_of_one_worker_whose_processes_share_the_pid_is_nobodys)

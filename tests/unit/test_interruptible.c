@@ -15,7 +15,7 @@
 #define CLASSES_MAX 3
 
 static struct worker *worker;
-/* Of the last heartbeat, by the worker's clock, in seconds. */
+/* The time of the last heartbeat in seconds, by the worker's clock. */
 static double sent_at;
 
 TEST_WORLD(1)
@@ -24,7 +24,7 @@ TEST_WORLD(1)
         sent_at = 200;
 }
 
-/* What a work list shows. */
+/* The content of a work list. */
 struct reading {
         const char *classes[CLASSES_MAX];
         size_t n_unreadable, n_oversized;
@@ -199,7 +199,7 @@ TEST_LOOP(another_process_of_the_worker_has_its_own_proof, 2)
         send_heartbeat(1, _i == 1);
         ck_assert(!test_stops(&t, worker));
         if (_i == 0) {
-                /* That process accepts jobs. */
+                /* The process accepts jobs. */
                 ck_assert_int_eq(worker->state, WORKER_ACTIVE);
                 read_jobs(&imports);
                 t.now += USEC_PER_SEC;

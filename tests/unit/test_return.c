@@ -36,6 +36,19 @@ static void settle(bool preload)
         test_settle(&t);
 }
 
+/* A reload changes the launch settings. The test must set t.fleet->settings back at its end. */
+static void reload_changed(void)
+{
+        static struct fleet_settings changed, *list[] = {&changed};
+        static struct settings settings;
+
+        changed = t.fleet_settings;
+        changed.launch_hash++;
+        settings = t.settings;
+        settings.fleets = list;
+        ck_assert_int_eq(world_reload(t.world, &settings, NULL, t.now), 0);
+}
+
 /* A restart that is complete, with the old template kept. */
 static void complete(void)
 {
@@ -200,15 +213,8 @@ TEST(without_a_template_a_rejected_release_is_not_started_again)
 /* A reload changed the launch settings, and one worker has been started from them since. */
 TEST(a_rejected_release_leaves_the_workers_that_a_reload_had_outdated)
 {
-        struct fleet_settings changed, *list[] = {&changed};
-        struct settings settings;
-
         settle(false);
-        changed = t.fleet_settings;
-        changed.launch_hash++;
-        settings = t.settings;
-        settings.fleets = list;
-        ck_assert_int_eq(world_reload(t.world, &settings, NULL, t.now), 0);
+        reload_changed();
         test_exit(&t, test_worker(&t, 1), 1);
         test_run(&t, 30);
         ck_assert_uint_eq(of_generation(1), 3);
@@ -229,15 +235,8 @@ TEST(a_rejected_release_leaves_the_workers_that_a_reload_had_outdated)
 /* The same, before any worker was started from the new settings. */
 TEST(a_generation_that_no_worker_has_is_not_returned_to)
 {
-        struct fleet_settings changed, *list[] = {&changed};
-        struct settings settings;
-
         settle(false);
-        changed = t.fleet_settings;
-        changed.launch_hash++;
-        settings = t.settings;
-        settings.fleets = list;
-        ck_assert_int_eq(world_reload(t.world, &settings, NULL, t.now), 0);
+        reload_changed();
         command_restart(t.fleet, NULL, t.now);
         ck_assert_uint_eq(t.fleet->rollout.before, 1);
         t.fleet->rollout.limit = 1;
@@ -252,17 +251,10 @@ TEST(a_generation_that_no_worker_has_is_not_returned_to)
 
 TEST(new_launch_settings_end_the_return)
 {
-        struct fleet_settings changed = t.fleet_settings, *list[] = {&changed};
-        struct settings settings;
-
         complete();
         (void)command_rollback(t.fleet, NULL, t.now);
         test_run(&t, 30);
-        changed = t.fleet_settings;
-        changed.launch_hash++;
-        settings = t.settings;
-        settings.fleets = list;
-        ck_assert_int_eq(world_reload(t.world, &settings, NULL, t.now), 0);
+        reload_changed();
         ck_assert(!t.fleet->rollout.returned);
         ck_assert_uint_eq(t.fleet->generation, 3);
         ck_assert_int_eq(command_rollback(t.fleet, NULL, t.now), COMMAND_NOTHING);

@@ -103,7 +103,7 @@ TEST(what_is_not_in_memory_is_refused_with_the_facts)
         json_t *ended = json_pack("{s:s, s:i, s:s, s:s}", "fleet", "web", "generation", 1, "directory",
                                   "/srv/app/current", "reason", "template_ended");
         expect_unkept(CONTROL("Rollback", "{\"fleets\":[\"web\"]}"), json_incref(ended));
-        /* Of all fleets, that which was restarted. */
+        /* Without names, the fleet that was restarted is chosen. */
         expect_unkept(CONTROL("Rollback", "{}"), ended);
         fleet_settings[0].preload = false;
         fleet_settings[0].directory = NULL;

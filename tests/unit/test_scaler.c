@@ -511,7 +511,7 @@ static void begin_sleep_beside_another(void)
         ck_assert_uint_eq(autoscale_of(mail())->queues->n, 1);
 }
 
-/* What the timer has read is still there when a pass of the daemon asks for all queues. */
+/* The reading of the timer is still there when a pass of the daemon asks for all queues. */
 TEST(a_reading_for_a_sleeping_fleet_says_nothing_about_another)
 {
         begin_sleep_beside_another();

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Trials: the evidence of windows, the verdict, and what a fleet makes of it. */
 /* promises: P7 */
+#include "advice/findings.h"
 #include "continuity/codec.h"
+#include "daemon/runtime/subsystem.h"
 #include "decide/command.h"
 #include "model/fleet.h"
 #include "model/rollout.h"
 #include "model/worker_facts.h"
 #include "rollout_trial/fleet_trial_rules.h"
+#include "rollout_trial/rollout_trial.h"
 #include "settings/settings.h"
 #include "world.h"
 #include <math.h>
@@ -128,11 +131,11 @@ TEST(the_verdict_at_the_end)
         ck_assert_int_eq(trial_judge(&trial, 10, 1009), TRIAL_PASSED);
 }
 
-/* What the process of a worker has done. Heartbeats of this world report nothing of that. */
+/* The jobs that the process of each worker has ended. Heartbeats of this world do not report them. */
 static struct worker_outcomes done[64];
 static pid_t pids[ELEMENTSOF(done)];
 
-/* Each tick of a second, all workers end jobs: of a hundred, so many fail in new and old ones. */
+/* Each second every active worker ends two jobs. new_failed and old_failed are percentages. */
 static void work(unsigned seconds, unsigned new_failed, unsigned old_failed, bool known)
 {
         for (unsigned i = 0; i < seconds; i++) {
@@ -237,6 +240,28 @@ TEST(a_fleet_of_one_worker_is_not_judged)
         fleet_trial_observe(t.fleet, t.now);
         ck_assert_uint_eq(t.fleet->rollout.limit, 0);
         ck_assert_ptr_null(t.fleet->trial);
+}
+
+TEST(doctor_reports_workers_without_counts_and_fleets_of_one_worker)
+{
+        struct findings findings = {0};
+
+        rollout_trial_subsystem.diagnose(NULL, t.fleet, &findings);
+        ck_assert_uint_eq(findings.n, 1);
+        ck_assert_ptr_nonnull(strstr(findings.list[0].text, "no active worker reports"));
+        findings_clear(&findings);
+
+        t.fleet->workers[0]->outcomes.known = true;
+        rollout_trial_subsystem.diagnose(NULL, t.fleet, &findings);
+        ck_assert_uint_eq(findings.n, 0);
+        t.fleet_settings.active_process_count = 1;
+        rollout_trial_subsystem.diagnose(NULL, t.fleet, &findings);
+        ck_assert_uint_eq(findings.n, 1);
+        ck_assert_ptr_nonnull(strstr(findings.list[0].text, "releases are not judged"));
+        findings_clear(&findings);
+        t.fleet_settings.rollout_trial = 0;
+        rollout_trial_subsystem.diagnose(NULL, t.fleet, &findings);
+        ck_assert_uint_eq(findings.n, 0);
 }
 
 TEST(the_next_sqmgr_continues_a_trial_and_counts_nothing_twice)

@@ -32,6 +32,26 @@ static bool parse_watch(struct call *call, json_t *parameters, struct watch_requ
         return true;
 }
 
+/* Returns an order for each fleet, all zeroes, which the caller frees; NULL after replying that memory is
+ * short. */
+static struct watch_order *allocate_orders(struct call *call, const struct handler_fleets *list)
+{
+        struct watch_order *orders = calloc(list->n_fleets + 1, sizeof(*orders));
+
+        if (!orders)
+                server_reply(call, NULL, false);
+        return orders;
+}
+
+static void reply_watch(struct control *control, struct call *call, struct watch_request *request,
+                        const struct handler_fleets *list, const struct watch_order *orders, usec_t now)
+{
+        request->fleets = list->fleets;
+        request->n_fleets = list->n_fleets;
+        request->orders = orders;
+        watch_reply(&control->watches, call, request, now);
+}
+
 void handle_restart(struct control *control, struct call *call, json_t *parameters, usec_t now)
 {
         _cleanup_(handler_fleets_free) struct handler_fleets list = {0};
@@ -46,11 +66,9 @@ void handle_restart(struct control *control, struct call *call, json_t *paramete
             !handler_parse_fleets(control, call, parameters, &list) ||
             handler_refuse_unrecorded(control, call))
                 return;
-        orders = calloc(list.n_fleets + 1, sizeof(*orders));
-        if (!orders) {
-                server_reply(call, NULL, false);
+        orders = allocate_orders(call, &list);
+        if (!orders)
                 return;
-        }
         for (size_t i = 0; i < list.n_fleets; i++) {
                 struct fleet *fleet = list.fleets[i];
 
@@ -63,10 +81,7 @@ void handle_restart(struct control *control, struct call *call, json_t *paramete
         }
         if (!handler_record(control, call))
                 return;
-        request.fleets = list.fleets;
-        request.n_fleets = list.n_fleets;
-        request.orders = orders;
-        watch_reply(&control->watches, call, &request, now);
+        reply_watch(control, call, &request, &list, orders, now);
 }
 
 static void refuse_return(struct call *call, const struct fleet *fleet)
@@ -120,21 +135,16 @@ void handle_rollback(struct control *control, struct call *call, json_t *paramet
             !handler_parse_fleets(control, call, parameters, &list) || !choose_returning(call, &list) ||
             handler_refuse_unrecorded(control, call))
                 return;
-        orders = calloc(list.n_fleets + 1, sizeof(*orders));
-        if (!orders) {
-                server_reply(call, NULL, false);
+        orders = allocate_orders(call, &list);
+        if (!orders)
                 return;
-        }
         for (size_t i = 0; i < list.n_fleets; i++) {
                 (void)command_rollback(list.fleets[i], &by, now);
                 orders[i].returned_to = list.fleets[i]->generation;
         }
         if (!handler_record(control, call))
                 return;
-        request.fleets = list.fleets;
-        request.n_fleets = list.n_fleets;
-        request.orders = orders;
-        watch_reply(&control->watches, call, &request, now);
+        reply_watch(control, call, &request, &list, orders, now);
 }
 
 void handle_follow(struct control *control, struct call *call, json_t *parameters, usec_t now)
@@ -148,17 +158,12 @@ void handle_follow(struct control *control, struct call *call, json_t *parameter
             !handler_parse_flag(call, parameters, "rollback", &rollback) ||
             !handler_parse_fleets(control, call, parameters, &list))
                 return;
-        orders = calloc(list.n_fleets + 1, sizeof(*orders));
-        if (!orders) {
-                server_reply(call, NULL, false);
+        orders = allocate_orders(call, &list);
+        if (!orders)
                 return;
-        }
         for (size_t i = 0; rollback && i < list.n_fleets; i++)
                 orders[i].returned_to = list.fleets[i]->generation;
-        request.orders = orders;
-        request.fleets = list.fleets;
-        request.n_fleets = list.n_fleets;
-        watch_reply(&control->watches, call, &request, now);
+        reply_watch(control, call, &request, &list, orders, now);
 }
 
 void handle_abort(struct control *control, struct call *call, json_t *parameters, usec_t now)
