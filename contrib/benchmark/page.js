@@ -62,7 +62,7 @@
         },
         axes: [
           { ...axis, side: 3, size: labels, grid: { show: false }, splits: () => places, values: () => group.lines.map((line) => line.who) },
-          { ...axis, side: 2, size: 30, incrs: group.whole ? [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 10000] : undefined },
+          { ...axis, side: 2, size: 30, space: 75, incrs: group.whole ? [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 10000] : undefined },
         ],
         series: [{}, bars(true), bars(false)],
         hooks: { draw: [(u) => drawSpread(u, group)] },
