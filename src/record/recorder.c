@@ -10,6 +10,8 @@
 #include "model/world.h"
 #include "privileged/record_file.h"
 #include "record/record_rules.h"
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 
 /* Slots begin at pages of the file. */
@@ -76,6 +78,7 @@ static void join(void *self)
         struct recorder *recorder = self;
 
         recorder->begun = false;
+        recorder->error = 0;
         recorder->retry_at = 0;
         if (recorder->size != world_of(recorder)->settings->record)
                 close_file(recorder);
@@ -117,11 +120,17 @@ static int continue_ring(struct recorder *recorder)
                 recorder->header.sequence = header.sequence;
                 recorder->slot = slot;
         }
-        if (!foreign)
-                return 0;
-        recorder->header.sequence = 0;
-        recorder->slot = RECORD_SLOTS - 1;
-        return ftruncate(recorder->fd, 0) < 0 ? -errno : 0;
+        if (foreign) {
+                recorder->header.sequence = 0;
+                recorder->slot = RECORD_SLOTS - 1;
+                if (ftruncate(recorder->fd, 0) < 0)
+                        return -errno;
+        }
+        /* A disk that fills up later does not end the record. Not all file systems can reserve space. */
+        if (fallocate(recorder->fd, 0, 0, (off_t)(RECORD_SLOTS * slot_bytes(recorder))) < 0 &&
+            errno == ENOSPC)
+                return -errno;
+        return 0;
 }
 
 static int open_file(struct recorder *recorder)
@@ -158,7 +167,7 @@ static bool fits(const struct recorder *recorder, size_t more)
                recorder->header.slot_bytes - RECORD_HEADER_SIZE;
 }
 
-/* Begins a segment in the next slot. Returns 0, -EFBIG if the state does not fit, or -errno. */
+/* Begins a segment in the next slot. Returns 0, -EOVERFLOW if the state does not fit, or -errno. */
 static int begin_segment(struct recorder *recorder, usec_t now)
 {
         const struct world *world = world_of(recorder);
@@ -180,7 +189,7 @@ static int begin_segment(struct recorder *recorder, usec_t now)
         if (r < 0 || recorder->frame.failed)
                 return -ENOMEM;
         recorder->begun = true;
-        return fits(recorder, DECISION_BYTES) ? 0 : -EFBIG;
+        return fits(recorder, DECISION_BYTES) ? 0 : -EOVERFLOW;
 }
 
 /* Prepares the frame of this pass. */
@@ -210,7 +219,7 @@ static void planning(void *self, usec_t now)
         if (r == 0)
                 r = write_state(recorder, now);
         recorder->framed = r == 0;
-        if (r == -EFBIG) {
+        if (r == -EOVERFLOW) {
                 char size[32];
 
                 format_size(2 * RECORD_SLOTS * (uint64_t)recorder->frame.size, size, sizeof(size));

@@ -72,12 +72,15 @@ static int find_segments(struct replay *replay, const uint8_t *bytes, size_t siz
                 r = record_header_read(slot, size - i * slot_bytes, &header);
                 if (r < 0 || (r > 0 && header.slot_bytes != slot_bytes))
                         return refuse(why, "the record is damaged or truncated");
-                if (r > 0)
+                /* A segment that sqmgr could not write, or had no time to, is empty. */
+                if (r > 0 && header.used > 0)
                         replay->segments[replay->n_segments++] =
                                 (struct segment){.bytes = slot + RECORD_HEADER_SIZE, .header = header};
         }
         if (size / slot_bytes > RECORD_SLOTS)
                 return refuse(why, "the record is longer than its slots");
+        if (replay->n_segments == 0)
+                return refuse(why, "the record is empty");
         qsort(replay->segments, replay->n_segments, sizeof(*replay->segments), compare_segments);
         for (size_t i = 1; i < replay->n_segments; i++)
                 if (replay->segments[i].header.sequence == replay->segments[i - 1].header.sequence)
