@@ -34,7 +34,7 @@ struct record_header {
         uint64_t slot_bytes; /* size of each slot, with its header */
         uint64_t sequence;   /* from 1, raised with each segment */
         uint64_t used;       /* bytes behind the header */
-        uint64_t checksum;   /* of these: hash_bytes() */
+        uint64_t checksum;   /* hash_bytes() of the used bytes */
 };
 
 void record_header_write(const struct record_header *header, uint8_t bytes[static RECORD_HEADER_SIZE]);
@@ -74,14 +74,15 @@ void recorded_world_free(struct recorded_world *recorded);
 /* Writes the beginning of a segment: the names of the fields, and the settings. */
 void record_write_begin(struct codec_writer *writer, const struct settings *settings);
 /* Writes the difference between recorded and the world, and changes recorded accordingly. The world has the
- * fleets of the settings, in the same order. Returns 0 or -ENOMEM; then the segment cannot go on. */
+ * fleets of the settings, in the same order. Returns 0; or -ENOMEM, after which the segment must
+ * end. */
 int record_write_state(struct codec_writer *writer, struct recorded_world *recorded,
                        const struct world *world, usec_t now);
 /* Writes the decision of the plan: its actions, and when to plan again. */
 void record_write_decision(struct codec_writer *writer, const struct plan *plan, const struct world *world,
                            usec_t now);
 
-/* Which of our fields each field of a segment is. */
+/* Maps the fields of a segment to our fields. */
 struct record_names {
         struct {
                 int16_t own[MODEL_FIELDS_MAX]; /* -1: this sqmgr has no such field */
@@ -100,7 +101,7 @@ int record_read_state(struct codec_reader *reader, const struct record_names *na
 /* An action of a decision. */
 struct recorded_action {
         unsigned kind;   /* enum action_kind */
-        size_t fleet;    /* its position in the settings */
+        size_t fleet;    /* position in the settings */
         unsigned index;  /* of the worker, existing or to be started; 0: none */
         unsigned slot;   /* of the template, from 1; 0: none */
         unsigned reason; /* enum reason */

@@ -30,7 +30,7 @@ struct recorder {
 
         struct record_header header; /* of the current segment */
         unsigned slot;
-        bool begun;                      /* the segment can go on */
+        bool begun;                      /* the segment can be continued */
         const struct settings *settings; /* the segment has these; not owned */
         struct recorded_world recorded;
         struct codec_writer frame; /* reused from pass to pass */

@@ -22,9 +22,9 @@ DEFINE_CLEANUP(struct replay *, replay_free)
  * fleet that the record does not have is refused by replay_next(). */
 int replay_set(struct replay *replay, const char *text, char why[static REPLAY_WHY_MAX]);
 
-/* One pass. The pointers are valid until the next call. */
+/* A pass. The pointers are valid until the next call. */
 struct replay_step {
-        const struct world *world; /* what the planner sees in the replay, after its decision */
+        const struct world *world; /* as the planner sees it in the replay, after its decision */
         usec_t now;                /* CLOCK_MONOTONIC of the recorded machine */
         uint64_t real_usec;        /* the same by the wall clock */
         bool begins;               /* the first pass of a segment */

@@ -484,10 +484,9 @@ struct sim {
         uint64_t n_ticks, n_started, n_interrupted_by_others, n_jobs;
 
         bool broken;
-        char invariant[16];
-        char detail[512];
-        struct story *story;       /* NULL: no story is kept */
-        struct record_sim *record; /* NULL: nothing is recorded */
+        char invariant[16], detail[512];
+        struct story *story; /* NULL: no story is kept; of record: nothing is recorded */
+        struct record_sim *record;
 };
 
 /* The source of a world and its schedule. */
