@@ -122,6 +122,12 @@ static bool counts_as_active(const struct worker *worker)
         return is_elsewhere(worker) || (worker->state == WORKER_ACTIVE && !worker->heartbeat.hung);
 }
 
+/* Without surge, another worker takes the place of such a worker, once it is gone. */
+static bool gives_its_place(enum reason reason)
+{
+        return reason == REASON_RESTART || reason == REASON_ROLLBACK;
+}
+
 static void count_workers(struct round *round)
 {
         FLEET_FOREACH_WORKER(round->fleet, worker) {
@@ -132,7 +138,7 @@ static void count_workers(struct round *round)
                         continue;
                 round->live++;
                 if (worker->state > WORKER_ACTIVE) {
-                        round->draining_for_restart += worker->reason == REASON_RESTART;
+                        round->draining_for_restart += gives_its_place(worker->reason);
                         round->hang_ended |=
                                 worker->state == WORKER_STOPPING && worker->reason == REASON_HUNG;
                         continue;
@@ -300,10 +306,10 @@ static enum wait quiet_wait(struct round *round, struct worker *worker)
                 if (fleet_preloads(round->fleet) && !round->fleet->preload.unrecorded &&
                     (!template || template->state != TEMPLATE_READY))
                         return WAIT_TEMPLATE;
-                if (round->surge == 0 && round->starting == 0 && round->draining_for_restart == 0 &&
-                    needed > 0)
-                        needed--;
         }
+        if (gives_its_place(worker->verdict.retire_reason) && round->surge == 0 && round->starting == 0 &&
+            round->draining_for_restart == 0 && needed > 0)
+                needed--;
         if (others >= needed)
                 return WAIT_NONE;
         worker->verdict.waits_count = needed - others;
@@ -327,7 +333,7 @@ static void plan_quiets(struct round *round)
                 round->ready -= worker_ready(worker, round->now);
                 round->active -= counts_as_active(worker);
                 round->title_ready -= worker_title_ready(worker, round->now);
-                round->draining_for_restart += worker->verdict.retire_reason == REASON_RESTART;
+                round->draining_for_restart += gives_its_place(worker->verdict.retire_reason);
                 act(round, ACTION_QUIET, worker, worker->verdict.retire_reason);
                 if (worker_may_take_job(worker, round->now))
                         worker->verdict.waits_for = WAIT_IDLE_CHECK;

@@ -261,4 +261,16 @@ TEST(new_launch_settings_end_the_return)
         t.fleet->settings = &t.fleet_settings;
 }
 
+/* Without surge, and with no place for a replacement, a worker leaves before another takes its place. */
+TEST(a_rollback_needs_no_place_for_another_process_without_surge)
+{
+        t.fleet_settings.restart_surge = (struct share){.value = 0};
+        t.fleet_settings.max_processes = 4;
+        complete();
+        ck_assert_int_eq(command_rollback(t.fleet, NULL, t.now), COMMAND_DONE);
+        test_run(&t, 300);
+        ck_assert_uint_eq(of_generation(1), 4);
+        ck_assert_uint_eq(of_generation(2), 0);
+}
+
 TEST_MAIN("return", .each = {setup, teardown})
