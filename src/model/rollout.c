@@ -298,6 +298,18 @@ static bool places_are_held(const struct fleet *fleet, const struct fleet_counts
                (counts->live >= fleet_max_processes(fleet) || (for_restart && fleet_surge(fleet) == 0));
 }
 
+/* True if a limited restart has all new workers that it may have, and they accept jobs. */
+static bool limit_holds(const struct fleet *fleet, usec_t now)
+{
+        unsigned n = 0;
+
+        FLEET_FOREACH_WORKER(fleet, worker)
+                n += !worker_outdated(worker) &&
+                     ((worker->state == WORKER_ACTIVE && !worker->heartbeat.hung) ||
+                      (fleet->rollout.elsewhere && worker_title_ready(worker, now)));
+        return fleet_is_limited(fleet) && n >= fleet->rollout.limit;
+}
+
 void rollout_observe_time(struct fleet *fleet, usec_t now)
 {
         struct rollout *rollout = &fleet->rollout;
@@ -337,7 +349,7 @@ void rollout_observe_time(struct fleet *fleet, usec_t now)
         if (!fleet->redis_up || fleet->redis_at > rollout->progress_at ||
             fleet->world->doubt.since > rollout->progress_at || places_are_held(fleet, &counts) ||
             fleet->waits_for == WAIT_FORK || fleet->waits_for == WAIT_MEMORY || memory_lacks(fleet, now) ||
-            (fleet_is_limited(fleet) && fleet_replaced(fleet, now) >= MIN(rollout->limit, rollout->total)))
+            limit_holds(fleet, now))
                 rollout->progress_at = now;
         if (now < usec_add(rollout->progress_at, timeout))
                 return;

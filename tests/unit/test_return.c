@@ -273,4 +273,17 @@ TEST(a_rollback_needs_no_place_for_another_process_without_surge)
         ck_assert_uint_eq(of_generation(2), 0);
 }
 
+/* The fleet had fewer workers than its count when the restart began: none of the old ones is to be replaced. */
+TEST(a_limit_holds_a_restart_of_a_fleet_that_lacked_workers)
+{
+        settle(false);
+        t.fleet_settings.active_process_count = 8;
+        command_restart(t.fleet, NULL, t.now);
+        t.fleet->rollout.limit = 2;
+        test_run(&t, 60);
+        ck_assert_uint_eq(of_generation(1), 4);
+        test_run(&t, 3600);
+        ck_assert_int_eq(test_rollout(&t), ROLLOUT_RUNNING);
+}
+
 TEST_MAIN("return", .each = {setup, teardown})
