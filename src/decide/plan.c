@@ -200,6 +200,8 @@ static int compare_leavers(const void *left, const void *right)
             !a->fleet->rollout.returned)
                 order = compare(worker_outdated(a), worker_outdated(b));
         if (order == 0)
+                order = compare(worker_is_of_failed_try(b), worker_is_of_failed_try(a));
+        if (order == 0)
                 order = compare(is_new(b), is_new(a));
         if (order == 0)
                 order = compare(b->memory.over_threshold, a->memory.over_threshold);

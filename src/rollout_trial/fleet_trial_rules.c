@@ -112,8 +112,7 @@ static void end_window(struct fleet *fleet)
                 struct trial_counts *counts = worker_outdated(worker) ? &old : &new;
 
                 /* The workers of a restart that did not end well are not to compare with. */
-                if (!worker->outcomes.known || !seen ||
-                    (worker_outdated(worker) && worker->generation > fleet->rollout.before))
+                if (!worker->outcomes.known || !seen || worker_is_of_failed_try(worker))
                         continue;
                 counts->processed += usec_sub(worker->outcomes.processed, seen->counts.processed);
                 counts->failed += usec_sub(worker->outcomes.failed, seen->counts.failed);

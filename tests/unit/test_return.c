@@ -286,4 +286,17 @@ TEST(a_limit_holds_a_restart_of_a_fleet_that_lacked_workers)
         ck_assert_int_eq(test_rollout(&t), ROLLOUT_RUNNING);
 }
 
+/* The workers of a release that did not end well are the first to leave. */
+TEST(a_limited_restart_keeps_the_workers_of_the_release_before)
+{
+        limited(true);
+        command_restart(t.fleet, NULL, t.now);
+        ck_assert_uint_eq(t.fleet->rollout.before, 1);
+        t.fleet->rollout.limit = 2;
+        test_run(&t, 60);
+        ck_assert_uint_eq(of_generation(3), 2);
+        ck_assert_uint_eq(of_generation(1), 2);
+        ck_assert_uint_eq(of_generation(2), 0);
+}
+
 TEST_MAIN("return", .each = {setup, teardown})
