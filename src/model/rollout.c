@@ -16,6 +16,17 @@
 
 #define ROLLOUT_FAILURES_MAX 3
 
+/* Returns true if a worker of the generation before the last restart, or of an earlier one, accepts jobs or
+ * boots. */
+static bool has_kept(const struct fleet *fleet)
+{
+        FLEET_FOREACH_WORKER(fleet, worker)
+                if (worker->state <= WORKER_ACTIVE && worker->generation <= fleet->rollout.before &&
+                    !worker_hangs(worker))
+                        return true;
+        return false;
+}
+
 /* Returns the generation to go back to from the next one: one that has workers. A restart that did not end
  * well leaves the one before it. */
 static uint64_t proven_generation(const struct fleet *fleet)
@@ -24,8 +35,9 @@ static uint64_t proven_generation(const struct fleet *fleet)
         bool tried = rollout->state == ROLLOUT_RUNNING || rollout->state == ROLLOUT_HALTED ||
                      rollout->state == ROLLOUT_ABORTED;
 
-        return tried && !rollout->returned && rollout->before != 0 ? rollout->before
-                                                                   : generation_shown(fleet);
+        return tried && !rollout->returned && (has_kept(fleet) || fleet_template_before(fleet))
+                       ? rollout->before
+                       : generation_shown(fleet);
 }
 
 void rollout_start(struct fleet *fleet, const struct orderer *by, usec_t now)
@@ -129,16 +141,6 @@ void rollout_observe_failure(struct fleet *fleet, usec_t now)
         rollout_halt(fleet, false, now);
 }
 
-/* Returns true if a worker of the generation that the fleet has returned to, or of one before, accepts jobs
- * or boots. */
-static bool has_kept(const struct fleet *fleet)
-{
-        FLEET_FOREACH_WORKER(fleet, worker)
-                if (worker->state <= WORKER_ACTIVE && !worker_is_given_up(worker) && !worker_hangs(worker))
-                        return true;
-        return false;
-}
-
 static void return_to_before(struct fleet *fleet)
 {
         generation_return(fleet, fleet->rollout.before);
@@ -158,7 +160,7 @@ void rollout_reject(struct fleet *fleet, const char *why, const struct quoted *q
         rollout->quoted = quoted ? *quoted : (struct quoted){0};
         rollout->lines_token = 0;
         rollout_halt(fleet, true, now);
-        if (rollout->before != 0 && (fleet_template_before(fleet) || fleet_count(fleet, now).outdated > 0))
+        if (has_kept(fleet) || fleet_template_before(fleet))
                 return_to_before(fleet);
 }
 

@@ -299,4 +299,17 @@ TEST(a_limited_restart_keeps_the_workers_of_the_release_before)
         ck_assert_uint_eq(of_generation(2), 0);
 }
 
+TEST(a_generation_without_workers_is_not_gone_back_to)
+{
+        limited(false);
+        for (size_t i = 0; i < t.fleet->n_workers; i++)
+                if (t.fleet->workers[i]->generation == 1 && t.fleet->workers[i]->state == WORKER_ACTIVE)
+                        test_exit(&t, t.fleet->workers[i], 1);
+        command_abort(t.fleet, NULL, t.now);
+        test_run(&t, 60);
+        ck_assert_uint_eq(of_generation(2), 4);
+        command_restart(t.fleet, NULL, t.now);
+        ck_assert_uint_eq(t.fleet->rollout.before, 2);
+}
+
 TEST_MAIN("return", .each = {setup, teardown})
