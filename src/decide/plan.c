@@ -67,6 +67,19 @@ static enum wait evidence_wait(const struct worker *worker, usec_t now)
                                                                            : WAIT_FRESH_HEARTBEAT;
 }
 
+/* Returns why a worker should leave whichever release it is of. */
+static enum reason worn_out(const struct worker *worker, usec_t now)
+{
+        const struct fleet *fleet = worker->fleet;
+
+        if (worker->memory.over_threshold)
+                return REASON_MEMORY;
+        if (fleet->settings->max_age > 0 && usec_sub(now, worker->spawned_at) >= fleet->settings->max_age)
+                return REASON_AGE;
+        return fleet->settings->hang_action == HANG_KILL && worker_is_deaf(worker) ? REASON_DEAF
+                                                                                   : REASON_NONE;
+}
+
 /* Returns why a starting or active worker should leave, apart from surplus. */
 static enum reason unwanted_for(const struct worker *worker, usec_t now)
 {
@@ -86,12 +99,7 @@ static enum reason unwanted_for(const struct worker *worker, usec_t now)
                 return REASON_ROLLBACK;
         if (replaced && worker_outdated(worker))
                 return REASON_RESTART;
-        if (worker->memory.over_threshold)
-                return REASON_MEMORY;
-        if (fleet->settings->max_age > 0 && usec_sub(now, worker->spawned_at) >= fleet->settings->max_age)
-                return REASON_AGE;
-        return fleet->settings->hang_action == HANG_KILL && worker_is_deaf(worker) ? REASON_DEAF
-                                                                                   : REASON_NONE;
+        return worn_out(worker, now);
 }
 
 /* An operator's order, memory_limit and memory pressure do not wait until other workers are ready. */
@@ -242,10 +250,12 @@ static size_t gather_leavers(struct round *round, bool retire_reason)
         return n;
 }
 
-/* As long as the new workers of a restart are limited, as many old ones stay as the limit leaves places. */
+/* As long as the new workers of a restart are limited, as many old ones stay as the limit leaves places. A
+ * worn out one stays unless its replacement can be of the old release. */
 static void limit_restart(struct round *round)
 {
         const struct rollout *rollout = &round->fleet->rollout;
+        bool forks_old = fleet_template_kept(round->fleet) && !round->fleet->preload.unrecorded;
         unsigned stay = usec_sub(round->target, rollout->limit);
 
         if (rollout->state != ROLLOUT_RUNNING || rollout->limit == 0 || stay == 0)
@@ -255,8 +265,10 @@ static void limit_restart(struct round *round)
 
                 if (worker->verdict.retire_reason != REASON_RESTART)
                         continue;
-                worker->verdict.retire_reason = REASON_NONE;
+                worker->verdict.retire_reason = forks_old ? worn_out(worker, round->now) : REASON_NONE;
                 round->starting_outdated -= is_starting(worker);
+                if (worker->verdict.retire_reason != REASON_NONE)
+                        continue;
                 round->keepers++;
                 stay--;
         }

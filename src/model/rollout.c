@@ -309,7 +309,7 @@ static bool limit_holds(const struct fleet *fleet, usec_t now)
                 n += !worker_outdated(worker) &&
                      ((worker->state == WORKER_ACTIVE && !worker->heartbeat.hung) ||
                       (fleet->rollout.elsewhere && worker_title_ready(worker, now)));
-        return fleet_is_limited(fleet) && n >= fleet->rollout.limit;
+        return fleet->rollout.limit != 0 && n >= fleet->rollout.limit;
 }
 
 void rollout_observe_time(struct fleet *fleet, usec_t now)

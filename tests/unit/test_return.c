@@ -312,4 +312,40 @@ TEST(a_generation_without_workers_is_not_gone_back_to)
         ck_assert_uint_eq(t.fleet->rollout.before, 2);
 }
 
+TEST(an_old_worker_over_its_threshold_is_replaced_while_a_restart_is_limited)
+{
+        limited(true);
+        struct worker *old = t.fleet->workers[0];
+        for (size_t i = 0; i < t.fleet->n_workers; i++)
+                if (t.fleet->workers[i]->generation == 1 && t.fleet->workers[i]->state == WORKER_ACTIVE)
+                        old = t.fleet->workers[i];
+        t.fleet_settings.memory_threshold = 500 << 20;
+        test_process(old)->memory_bytes = (uint64_t)600 << 20;
+        unsigned starts = t.starts;
+        test_run(&t, 300);
+        ck_assert_uint_eq(t.starts, starts + 1);
+        ck_assert_uint_eq(t.kills, 0);
+        ck_assert_uint_eq(of_generation(1), 2);
+        ck_assert_uint_eq(of_generation(2), 2);
+        for (size_t i = 0; i < t.fleet->n_workers; i++)
+                ck_assert(!t.fleet->workers[i]->memory.over_threshold);
+}
+
+/* The replacement of a new worker is a new one, too. */
+TEST(a_new_worker_over_its_threshold_is_replaced_by_a_new_one_while_a_restart_is_limited)
+{
+        limited(true);
+        struct worker *new = t.fleet->workers[0];
+        for (size_t i = 0; i < t.fleet->n_workers; i++)
+                if (t.fleet->workers[i]->generation == 2 && t.fleet->workers[i]->state == WORKER_ACTIVE)
+                        new = t.fleet->workers[i];
+        t.fleet_settings.memory_threshold = 500 << 20;
+        test_process(new)->memory_bytes = (uint64_t)600 << 20;
+        unsigned starts = t.starts;
+        test_run(&t, 300);
+        ck_assert_uint_eq(t.starts, starts + 1);
+        ck_assert_uint_eq(of_generation(1), 2);
+        ck_assert_uint_eq(of_generation(2), 2);
+}
+
 TEST_MAIN("return", .each = {setup, teardown})
