@@ -110,7 +110,7 @@ static bool is_urgent(const struct worker *worker)
         /* Jobs fail in the release that is given up: its workers leave at once if nothing can replace them.
          */
         return reason == REASON_SHUTDOWN || reason == REASON_OPERATOR ||
-               (reason == REASON_ROLLBACK && rollout_withholds(worker->fleet)) || worker->memory.over_limit ||
+               (reason == REASON_ROLLBACK && rollout_drops(worker->fleet)) || worker->memory.over_limit ||
                pressure_response_applies(worker);
 }
 

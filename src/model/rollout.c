@@ -16,8 +16,18 @@
 
 #define ROLLOUT_FAILURES_MAX 3
 
-/* Returns true if a worker of the generation before the last restart, or of an earlier one, accepts jobs or
- * boots. */
+/* Returns true if a worker of the generation before the last restart, or of an earlier one, accepts jobs. */
+static bool runs_before(const struct fleet *fleet)
+{
+        FLEET_FOREACH_WORKER(fleet, worker)
+                if (worker->generation <= fleet->rollout.before && !worker_hangs(worker) &&
+                    (worker->state == WORKER_ACTIVE ||
+                     (worker->state == WORKER_STARTING && worker->process.elsewhere)))
+                        return true;
+        return false;
+}
+
+/* The same for one that boots or accepts jobs. */
 static bool has_kept(const struct fleet *fleet)
 {
         FLEET_FOREACH_WORKER(fleet, worker)
@@ -192,6 +202,11 @@ bool rollout_withholds(const struct fleet *fleet)
 {
         return fleet->rollout.returned && (!fleet_template(fleet) || fleet->preload.unrecorded) &&
                has_kept(fleet);
+}
+
+bool rollout_drops(const struct fleet *fleet)
+{
+        return fleet->rollout.returned && !fleet_template(fleet) && runs_before(fleet);
 }
 
 /* The generation that the fleet has returned to exists no more: what the command starts is current. */

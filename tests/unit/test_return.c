@@ -348,4 +348,19 @@ TEST(a_new_worker_over_its_threshold_is_replaced_by_a_new_one_while_a_restart_is
         ck_assert_uint_eq(of_generation(2), 2);
 }
 
+/* The template died, and what was forked from it has not booted. */
+TEST(no_worker_leaves_for_one_that_has_not_booted)
+{
+        complete();
+        t.newborn.boot_usec = USEC_INFINITY;
+        ck_assert_int_eq(command_rollback(t.fleet, NULL, t.now), COMMAND_DONE);
+        for (unsigned i = 0; i < 10 && of_generation(1) == 0; i++)
+                test_tick(&t, 1);
+        ck_assert_uint_eq(of_generation(1), 1);
+        test_template_exit(&t, test_template(&t, 1));
+        t.urgent = true;
+        test_run(&t, 20);
+        ck_assert_uint_ge(test_counts(&t).active, 4);
+}
+
 TEST_MAIN("return", .each = {setup, teardown})
