@@ -8,6 +8,8 @@
 #include "model/fleet.h"
 #include "model/rollout.h"
 #include "model/worker_facts.h"
+#include "observe/observe.h"
+#include "observe/observe_identity.h"
 #include "rollout_trial/fleet_trial_rules.h"
 #include "rollout_trial/rollout_trial.h"
 #include "settings/settings.h"
@@ -290,6 +292,35 @@ TEST(the_next_sqmgr_continues_a_trial_and_counts_nothing_twice)
         ck_assert_uint_ge(t.fleet->trial->trial.new.processed, before.new.processed + 40);
         ck_assert_uint_le(t.fleet->trial->trial.new.processed, before.new.processed + 70);
         free(writer.bytes);
+        fleet_trial_forget(t.fleet);
+}
+
+/* Their heartbeats are in another Redis, as were those of the old ones. */
+TEST(the_trial_of_workers_whose_heartbeats_are_not_found_ends)
+{
+        struct worker *worker = NULL;
+
+        t.newborn.silent = true;
+        restart();
+        t.fleet->rollout.elsewhere = true;
+        test_run(&t, 2);
+        for (size_t i = 0; i < t.fleet->n_workers; i++)
+                if (t.fleet->workers[i]->state == WORKER_STARTING)
+                        worker = t.fleet->workers[i];
+        if (!worker)
+                ck_abort_msg("no new worker");
+        observe_booted(worker, true, t.now);
+        observe_heartbeat_process(worker, worker->process.pid, worker->process.start, t.now);
+        observe_elsewhere(worker);
+        for (unsigned i = 0; i < 3600; i++) {
+                t.now += USEC_PER_SEC;
+                observe_title(worker, true, 0, false);
+                observe_title_elsewhere(worker, 5, t.now);
+                fleet_trial_observe(t.fleet, t.now);
+                rollout_observe_time(t.fleet, t.now);
+        }
+        ck_assert_int_eq(t.fleet->trial->verdict, TRIAL_TOO_FEW);
+        ck_assert_uint_eq(t.fleet->rollout.limit, 0);
         fleet_trial_forget(t.fleet);
 }
 
