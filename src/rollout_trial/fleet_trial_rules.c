@@ -274,7 +274,9 @@ void fleet_trial_unpack(struct fleet *fleet, struct codec_reader *reader)
         enum trial_verdict verdict = (enum trial_verdict)codec_read_number(reader, 0, _TRIAL_VERDICT_MAX - 1);
         struct trial trial;
 
-        if (!trial_unpack(&trial, reader) || generation != fleet->generation || !attach(fleet))
+        /* join() has freed the trials of removed fleets. */
+        if (!trial_unpack(&trial, reader) || generation != fleet->generation || fleet->settings->removed ||
+            !attach(fleet))
                 return;
         fleet->trial->verdict = verdict;
         fleet->trial->trial = trial;

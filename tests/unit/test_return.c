@@ -273,7 +273,8 @@ TEST(a_rollback_needs_no_place_for_another_process_without_surge)
         ck_assert_uint_eq(of_generation(2), 0);
 }
 
-/* The fleet had fewer workers than its count when the restart began: none of the old ones is to be replaced. */
+/* The fleet had fewer workers than its count when the restart began: none of the old ones is to be replaced.
+ */
 TEST(a_limit_holds_a_restart_of_a_fleet_that_lacked_workers)
 {
         settle(false);
@@ -361,6 +362,21 @@ TEST(no_worker_leaves_for_one_that_has_not_booted)
         t.urgent = true;
         test_run(&t, 20);
         ck_assert_uint_ge(test_counts(&t).active, 4);
+}
+
+/* sqmgr crashed before it could save the state of a restart that the ledger shows. */
+TEST(a_start_of_a_later_generation_ends_the_return)
+{
+        complete();
+        (void)command_rollback(t.fleet, NULL, t.now);
+        test_run(&t, 60);
+        generation_observe(t.fleet, 2);
+        ck_assert(t.fleet->rollout.returned);
+        generation_observe(t.fleet, 3);
+        ck_assert(!t.fleet->rollout.returned);
+        test_exit(&t, test_worker(&t, t.fleet->workers[0]->index), 1);
+        test_run(&t, 60);
+        ck_assert_uint_eq(test_counts(&t).active, 4);
 }
 
 TEST_MAIN("return", .each = {setup, teardown})

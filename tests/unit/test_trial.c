@@ -283,6 +283,11 @@ TEST(the_next_sqmgr_continues_a_trial_and_counts_nothing_twice)
                 ck_assert_ptr_null(t.fleet->trial);
         }
         struct codec_reader reader = {.at = writer.bytes, .left = writer.size, .now = t.now};
+        t.fleet_settings.removed = true;
+        fleet_trial_unpack(t.fleet, &reader);
+        ck_assert_ptr_null(t.fleet->trial);
+        t.fleet_settings.removed = false;
+        reader = (struct codec_reader){.at = writer.bytes, .left = writer.size, .now = t.now};
         fleet_trial_unpack(t.fleet, &reader);
         ck_assert_uint_eq(reader.left, 0);
         ck_assert_uint_eq(t.fleet->trial->trial.new.processed, before.new.processed);
