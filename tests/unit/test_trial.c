@@ -90,7 +90,7 @@ TEST(the_largest_windows_are_finite)
         static const struct trial_counts large[][2] = {
                 {{TRIAL_WINDOW_MAX, TRIAL_WINDOW_MAX}, {TRIAL_WINDOW_MAX, 0}},
                 {{TRIAL_WINDOW_MAX, 0}, {TRIAL_WINDOW_MAX, TRIAL_WINDOW_MAX}},
-                {{TRIAL_WINDOW_MAX, 50000}, {TRIAL_WINDOW_MAX, 50000}},
+                {{TRIAL_WINDOW_MAX, TRIAL_WINDOW_MAX / 2}, {TRIAL_WINDOW_MAX, TRIAL_WINDOW_MAX / 2}},
         };
 
         FOREACH_ELEMENT(pair, large) {
@@ -100,6 +100,18 @@ TEST(the_largest_windows_are_finite)
                 ck_assert(isfinite(trial_evidence(&trial)));
                 ck_assert(trial_evidence(&trial) <= TRIAL_WINDOW_EVIDENCE_MAX + 1e-9);
         }
+}
+
+/* 100 workers of 50 jobs in a second. */
+TEST(a_fleet_that_ends_thousands_of_jobs_in_a_second_is_judged)
+{
+        struct trial trial = {.begun_at = 1};
+
+        for (unsigned i = 0; i < 4; i++) {
+                ck_assert_int_eq(trial_judge(&trial, USEC_PER_HOUR, 2), TRIAL_RUNNING);
+                trial_add(&trial, &(struct trial_counts){15000, 450}, &(struct trial_counts){135000, 1350});
+        }
+        ck_assert_int_eq(trial_judge(&trial, USEC_PER_HOUR, 2), TRIAL_WORSE);
 }
 
 TEST(one_window_decides_nothing_and_four_do)
