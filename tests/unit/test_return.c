@@ -364,6 +364,15 @@ TEST(no_worker_leaves_for_one_that_has_not_booted)
         ck_assert_uint_ge(test_counts(&t).active, 4);
 }
 
+/* sqmgr crashed, and the template of the earlier one has not noticed yet. */
+TEST(a_template_out_of_reach_is_not_returned_to)
+{
+        complete();
+        test_template(&t, 1)->lost = true;
+        ck_assert_int_eq(command_rollback(t.fleet, NULL, t.now), COMMAND_UNKEPT);
+        ck_assert_uint_eq(t.fleet->generation, 2);
+}
+
 /* sqmgr crashed before it could save the state of a restart that the ledger shows. */
 TEST(a_start_of_a_later_generation_ends_the_return)
 {
