@@ -63,7 +63,8 @@ static int status(const void *self _unused_, const struct fleet *fleet, json_t *
         const struct fleet_trial *trial = fleet->trial;
         char text[TRIAL_TEXT_MAX];
 
-        if (!fleet_is_tried(fleet) || !trial || trial->trial.begun_at == 0)
+        if (!fleet_is_tried(fleet) || !trial || trial->trial.begun_at == 0 ||
+            (trial->verdict == TRIAL_RUNNING && fleet->rollout.state != ROLLOUT_RUNNING))
                 return 0;
         usec_t ends_at = usec_add(trial->trial.begun_at, fleet->settings->rollout_trial);
         json_t *left =

@@ -236,6 +236,23 @@ TEST_LOOP(a_title_of_another_state_or_of_more_jobs_denies, ELEMENTSOF(titles))
         ck_assert(test_stops(&t, worker));
 }
 
+/* The stop was denied for a while, and the next heartbeat says that the worker accepts jobs. */
+TEST(the_proof_is_that_of_the_last_heartbeat)
+{
+        worker = test_spawn_quiet(&t);
+        ck_assert(!stops_after(1, &imports));
+        observe_title(worker, true, 2, true);
+        ck_assert(!stops_after(1, &imports));
+        send_heartbeat(1, false);
+        observe_title(worker, true, 1, true);
+        ck_assert(!test_stops(&t, worker));
+        /* The same for a heartbeat with other jobs, whose list was not read yet. */
+        ck_assert(stops_after(1, &imports));
+        observe_title(worker, true, 3, true);
+        send_heartbeat(3, true);
+        ck_assert(!test_stops(&t, worker));
+}
+
 TEST(a_worker_known_by_its_title_alone_is_not_proven)
 {
         worker = test_spawn_quiet(&t);
