@@ -129,6 +129,13 @@ bool worker_proven_interruptible(const struct worker *worker)
                !title_shows_other_jobs(worker);
 }
 
+bool worker_interrupts_next(const struct worker *worker)
+{
+        return worker->state == WORKER_QUIET && worker->fleet->settings->interruptible &&
+               worker->jobs.interruptible_count == INTERRUPTIBLE_HEARTBEATS - 1 &&
+               !worker->orders.finishes_job;
+}
+
 usec_t worker_oldest_job_usec(const struct worker *worker, usec_t now)
 {
         if (!worker_is_retiring(worker) || worker->jobs.oldest_at == 0 ||

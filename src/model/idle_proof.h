@@ -18,6 +18,9 @@ bool worker_proven_idle(const struct worker *worker);
  * A quieted worker begins no other job. */
 bool worker_proven_interruptible(const struct worker *worker);
 
+/* Returns true if one more heartbeat with nothing but such jobs makes that proof. */
+bool worker_interrupts_next(const struct worker *worker);
+
 /* Returns true if the process title, which is set at each heartbeat, contradicts the heartbeats attributed to
  * the worker. */
 bool worker_contradicted(const struct worker *worker);

@@ -119,6 +119,7 @@ static void rollout_halt(struct fleet *fleet, bool judged, usec_t now)
 {
         bool any_old = fleet_count(fleet, now).outdated > 0;
 
+        rollout_observe_progress(fleet, now);
         fleet->rollout.state = ROLLOUT_HALTED;
         event_quote(
                 fleet_event(fleet, EVENT_ROLLOUT_HALTED,
@@ -132,7 +133,9 @@ static void rollout_halt(struct fleet *fleet, bool judged, usec_t now)
 
 void rollout_observe_progress(struct fleet *fleet, usec_t now)
 {
-        fleet->rollout.progress_at = now;
+        /* After a halt, the time of the halt stays. */
+        if (fleet->rollout.state != ROLLOUT_HALTED)
+                fleet->rollout.progress_at = now;
 }
 
 void rollout_observe_failure(struct fleet *fleet, usec_t now)
@@ -157,6 +160,9 @@ static void return_to_before(struct fleet *fleet)
         fleet->rollout.returned = true;
         fleet->rollout.limit = 0;
         fleet->rollout.kept_since = 0;
+        fleet->rollout.total = fleet_given_up(fleet);
+        /* The restart waits for nothing any more; the next pass sets the wait anew. */
+        fleet->waits_for = WAIT_NONE;
         backoff_reset(&fleet->crash);
 }
 
@@ -193,7 +199,6 @@ void rollout_return(struct fleet *fleet, const struct orderer *by)
         snprintf(rollout->error, sizeof(rollout->error), "%s", why);
         rollout->quoted = (struct quoted){0};
         return_to_before(fleet);
-        rollout->total = fleet_given_up(fleet);
         event_by(by, fleet_event(fleet, EVENT_ORDER, ": rolled back from generation %llu to %llu by %s",
                                  (unsigned long long)from, (unsigned long long)fleet->generation, who));
 }
@@ -218,9 +223,10 @@ static void observe_return(struct fleet *fleet)
         fleet->rollout.returned = false;
         fleet->rollout.before = 0;
         generation_return(fleet, fleet->newest_generation);
-        fleet_event(fleet, EVENT_ORDER,
-                    ": neither template nor workers of the release before are left; workers are started from "
-                    "the command again");
+        fleet_event(
+                fleet, EVENT_ORDER,
+                ": neither template nor workers of the previous release are left; workers are started from "
+                "the command again");
 }
 
 /* After a complete restart, the template of the generation before stays for template_keep unless memory runs

@@ -3,6 +3,7 @@
  * denies that. */
 /* promises: P1 P5 */
 #include "decide/command.h"
+#include "model/describe.h"
 #include "model/exit_status.h"
 #include "model/idle_proof.h"
 #include "model/names.h"
@@ -131,6 +132,19 @@ TEST(two_readings_of_one_heartbeat_count_once)
                 ck_assert(!test_stops(&t, worker));
         }
         ck_assert(stops_after(1, &imports));
+}
+
+TEST(what_a_quieted_worker_waits_for_is_shown)
+{
+        char text[200];
+
+        worker = test_spawn_quiet(&t);
+        ck_assert(!stops_after(1, &mails));
+        ck_assert_str_eq(worker_waits_for(worker, t.now, text, sizeof(text)),
+                         "waits for 1 running job to finish");
+        ck_assert(!stops_after(1, &imports));
+        ck_assert_str_eq(worker_waits_for(worker, t.now, text, sizeof(text)),
+                         "exits after 1 more heartbeat: its 1 running job is interruptible");
 }
 
 TEST(heartbeats_without_a_reading_count_for_nothing)

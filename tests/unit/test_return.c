@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The return to the release before: by an order, or because the new one was judged worse. */
+/* The return to the previous release: by an order, or because the new one was judged worse. */
 /* promises: P2 P6 P7 */
 #include "decide/command.h"
 #include "model/fleet.h"
@@ -182,12 +182,18 @@ TEST(an_old_worker_that_dies_meanwhile_is_forked_from_the_old_template)
 TEST(a_rejected_release_leaves_and_the_old_workers_are_completed_by_forks)
 {
         limited(true);
+        ck_assert_int_ne(t.fleet->waits_for, WAIT_NONE);
         rollout_reject(t.fleet, "12 of 100 jobs failed", NULL, t.now);
+        usec_t halted_at = t.now;
         ck_assert_int_eq(test_rollout(&t), ROLLOUT_HALTED);
+        /* The wait of the restart and its number of workers end with it. */
+        ck_assert_int_eq(t.fleet->waits_for, WAIT_NONE);
+        ck_assert_uint_eq(t.fleet->rollout.total, 2);
         ck_assert_str_eq(t.fleet->rollout.error, "12 of 100 jobs failed");
         test_after(&t, 60, of_generation(1), 4);
         ck_assert_uint_eq(of_generation(2), 0);
         ck_assert_int_eq(test_rollout(&t), ROLLOUT_HALTED);
+        ck_assert_uint_eq(t.fleet->rollout.progress_at, halted_at);
 }
 
 TEST(without_a_template_a_rejected_release_is_not_started_again)
