@@ -11,7 +11,7 @@ load helpers
         set -o pipefail
         seconds=$((${CHAOS_MINUTES:-0} * 60)) teller=3
         seed=$((SRANDOM % 1000000))
-        # An ordinary run has one seed, which causes 21 of the 25 faults.
+        # An ordinary run has one seed, which causes 16 of the 27 kinds of faults.
         [ "$seconds" != 0 ] || seconds=80 teller=1 seed=2966
         seed=${CHAOS_SEED:-$seed}
         # If a mount namespace can be created, the state has its own small disk, which is filled at times: 4M for the
