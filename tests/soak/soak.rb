@@ -19,6 +19,7 @@ class Soak
   HEAVY_SECONDS = 300
   HEAVY_INTERVAL = 12   # mean time between two faults, in seconds
   LIGHT_INTERVAL = 40
+  LAST_KILL_SECONDS = 15
   SAMPLE_SECONDS = 60
   WAVE_SECONDS = 600    # the load rises and falls: autoscaling has something to do
 
@@ -37,16 +38,17 @@ class Soak
     steps = []
     at = 0
     loop do
-      in_era = at % ERA_SECONDS
-      heavy_now = in_era < [HEAVY_SECONDS, seconds / 10.0].min
-      at += (heavy_now ? HEAVY_INTERVAL : LIGHT_INTERVAL) * (0.3 + 1.4 * random.rand)
+      at += (heavy?(at, seconds) ? HEAVY_INTERVAL : LIGHT_INTERVAL) * (0.3 + 1.4 * random.rand)
       return steps if at >= seconds
+      heavy_now = heavy?(at, seconds)
       host = random.rand < 0.5 ? "a" : "b"
       weights = heavy_now ? heavy : host == "b" ? light.except(*READERS) : light
       names = weights.flat_map { |name, weight| [name] * weight }
       steps << Step.new(at, host, names.sample(random: random), Array.new(3) { random.rand })
     end
   end
+
+  def self.heavy?(at, seconds) = at % ERA_SECONDS < [HEAVY_SECONDS, seconds / 10.0].min
 
   attr_reader :folder, :redis, :client, :ledger, :violations, :hosts
 
@@ -118,7 +120,9 @@ class Soak
         step = steps.shift
         hosts.find { |host| host.name == step.host }.execute(step.name, step.numbers)
       end
-      next unless filled <= elapsed / ERA_SECONDS && elapsed % ERA_SECONDS > [HEAVY_SECONDS, @seconds / 10].min
+      # A fault of the first part may kill sqmgr some seconds later.
+      next if Soak.heavy?(elapsed, @seconds) || Soak.heavy?(elapsed - LAST_KILL_SECONDS, @seconds)
+      next if filled > elapsed / ERA_SECONDS
       filled += 1
       say("from here on sqmgr is not killed")
       hosts.each(&:fill_events)
