@@ -93,12 +93,13 @@ class Client
   end
 end
 
-# What became of the jobs of one Sidekiq queue, by the append-only file of Redis.
+# What became of the jobs of one queue, by the append-only file of Redis.
 class RedisLog
   attr_reader :popped, :pushed
 
-  def initialize(folder, queue)
-    @queue = "queue:#{queue}"
+  # jid: the pattern that finds the id in a job.
+  def initialize(folder, key, jid)
+    @key, @jid = key, jid
     @popped = Hash.new { |hash, jid| hash[jid] = [] }
     @pushed = Hash.new(0)
     @list = []
@@ -121,16 +122,17 @@ class RedisLog
   end
 
   def fold(name, key = nil, *values)
-    return unless key == @queue
+    return unless key == @key
     case name.upcase
     when "LPUSH" then values.each { |value| push(value) { |jid| @list.unshift(jid) } }
     when "RPUSH" then values.each { |value| push(value) { |jid| @list.push(jid) } }
     when "RPOP" then @popped[@list.pop] << @time
+    when "LPOP" then @popped[@list.shift] << @time
     end
   end
 
   def push(value)
-    jid = value[/"jid":"(\w+)"/, 1]
+    jid = value[@jid, 1]
     @pushed[jid] += 1
     yield jid
   end

@@ -93,6 +93,26 @@ TEST(before_the_first_reading_nothing_is_known)
                   !demand.needed_known);
 }
 
+/* 23 s pass until another worker runs jobs, and its boot takes 3 of them. */
+static const struct {
+        const char *target;
+        bool preload, advised;
+} preloads[] = {{"21s", false, true}, {"21s", true, false}, {"15s", false, false}};
+
+TEST_LOOP(preload_is_advised_where_it_helps, ELEMENTSOF(preloads))
+{
+        struct problems problems = {0};
+
+        begin();
+        t.fleet_settings.latency_target = (char *)preloads[_i].target;
+        t.fleet_settings.preload = preloads[_i].preload;
+        autoscale_problems(NULL, t.fleet, t.now, &problems);
+        const struct problem *problem = problems_find(&problems, PROBLEM_TARGET_BELOW_BOOT);
+        ck_assert_ptr_nonnull(problem);
+        ck_assert_int_eq(!!strstr(problem_remedy(problem), "preload"), preloads[_i].advised);
+        problems_clear(&problems);
+}
+
 TEST(more_workers_are_needed_than_the_maximum_allows)
 {
         begin();

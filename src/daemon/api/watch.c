@@ -216,9 +216,9 @@ static const char *watched_error(const struct watched *watched, const struct fle
         if (fleet->world->shutting_down && fleet->rollout.state == ROLLOUT_RUNNING)
                 return "sqmgr is shutting down";
         if (watched->order.returned_to != 0 && !fleet->rollout.returned)
-                return fleet->rollout.state == ROLLOUT_RUNNING
-                               ? "a restart has begun"
-                               : "the release before is not in memory any more, or the settings have changed";
+                return fleet->rollout.state == ROLLOUT_RUNNING ? "a restart has begun"
+                                                               : "the previous release is not in memory any "
+                                                                 "more, or the settings have changed";
         return fleet->rollout.error;
 }
 
