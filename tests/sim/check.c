@@ -680,10 +680,11 @@ static void check_gaps(struct sim *sim, unsigned number)
         struct fleet_sim *model = &sim->fleets[number];
         const struct fleet *fleet = sim->shell.world->fleets[number];
         unsigned trying = check_forking(sim, number, 0), heard = 0;
-        /* The start waits for a fork, or for a template that loads or ends. */
-        bool waits = trying > 0 ||
-                     (check_preloads(sim, number) && !check_template(sim, number, true) &&
-                      !check_template(sim, number, false) && check_living_templates(sim, number) > 0);
+        /* The start waits for a fork, or for a template that loads or ends. The one that is kept after a
+         * complete restart is forked on an order only. */
+        bool waits = trying > 0 || (check_preloads(sim, number) && !check_template(sim, number, true) &&
+                                    (fleet->rollout.kept_since != 0 || !check_template(sim, number, false)) &&
+                                    check_living_templates(sim, number) > 0);
         unsigned living = count_living(sim, number);
         bool short_of_memory = pressure_holds(sim, number, living, target_of(sim, fleet)) ||
                                (living >= target_of(sim, fleet) &&
