@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Finds the processes that other running sqmgrs watch. A sqmgr has a pidfd of each of its workers, its
- * children and the adopted ones, and the kernel shows whose pidfds a process has. */
+ * children and the adopted ones, and the kernel shows whose pidfds a process has. A pidfd that proc_watch()
+ * did not get does not count: a sqmgr opens each process that it reads. */
 #pragma once
 
 #include "base/macro.h"

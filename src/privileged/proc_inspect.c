@@ -250,7 +250,7 @@ int proc_pidfds_each(const struct proc *proc, int (*each)(pid_t pid, void *userd
                 return r;
         for (const struct dirent *entry; r == 0 && (entry = readdir(list));) {
                 char text[512];
-                uint64_t pid;
+                uint64_t pid, flags;
 
                 if (!isdigit((unsigned char)entry->d_name[0]))
                         continue;
@@ -259,7 +259,9 @@ int proc_pidfds_each(const struct proc *proc, int (*each)(pid_t pid, void *userd
                 if (is_shortage((int)length))
                         return (int)length;
                 /* The number is -1 once the process was reaped, and 0 for one that we cannot see. */
-                if (length > 0 && procfile_number(text, "Pid:", 10, &pid) == 0 && pid > 0 && pid <= INT32_MAX)
+                if (length > 0 && procfile_number(text, "Pid:", 10, &pid) == 0 && pid > 0 &&
+                    pid <= INT32_MAX && procfile_number(text, "flags:", 8, &flags) == 0 &&
+                    !(flags & O_NONBLOCK))
                         r = each((pid_t)pid, userdata);
         }
         return r;

@@ -11,8 +11,12 @@ class Figures
     (values[(values.size - 1) / 2] + values[values.size / 2]) / 2.0
   end
 
+  # Long series are stored without the single values.
+  STORED = 100
+
   def to_h
-    { median: median, min: values.first, max: values.last, count: values.size }
+    figures = { median: median, min: values.first, max: values.last, count: values.size }
+    values.size > STORED ? figures : figures.merge(values: values)
   end
 
   def text
@@ -37,6 +41,9 @@ class Bench
     @build = File.expand_path(options[:build])
     @lines = []
     @notes = []
+    @rows = []
+    @settings = []
+    @begun = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     @versions = { "sqmgr" => `#{@build}/sqmgr --version`[/[\d.]+/], "Redis" => `redis-server --version`[/v=(\S+)/, 1] }
     SUPERVISORS.each do |name, supervisor|
       next unless options[:supervisors].include?(name)
@@ -52,10 +59,25 @@ class Bench
     SUPERVISORS.select { |name, _| @versions[name] }
   end
 
+  # A row that fails is a note, and the next row is measured.
   def run_row(name)
+    row = ROWS.fetch(name)
     @row = name
-    send(ROWS.fetch(name).fetch(:run))
+    begun = seconds
+    return note("row #{name} is left out: #{options[:minutes]} minutes are over") if options[:minutes] && begun > options[:minutes] * 60
+
+    warn "== #{name}: #{row.fetch(:title)}"
+    before = load_average
+    begin
+      send(row.fetch(:run))
+    rescue Place::Failed => e
+      note("row #{name} broke off: #{e.message}")
+    end
+    @rows << { row: name, title: row.fetch(:title), seconds: (seconds - begun).round, load_before: before, load_after: load_average }
   end
+
+  def seconds = Process.clock_gettime(Process::CLOCK_MONOTONIC) - @begun
+  def load_average = File.read("/proc/loadavg").to_f
 
   # Adds a line to the table. target is { max:, of: }: at most max, or at most max times the median named `of`.
   def figure(who, values, unit:, target: nil, what: nil)
@@ -89,10 +111,13 @@ class Bench
     name.empty? ? "unknown" : name
   end
 
+  FORMAT = "sqmgr-bench 2"
+
   def to_h
     @load ||= File.read("/proc/loadavg").split.first(3).join(" ")
-    { date: Time.now.utc.strftime("%Y-%m-%d %H:%M UTC"), machine: machine, load_average: @load, commit: commit,
-      versions: @versions, results: @lines, notes: @notes }
+    { format: FORMAT, date: Time.now.utc.strftime("%Y-%m-%d %H:%M UTC"), machine: machine, cores: `nproc`.to_i,
+      load_average: @load, commit: commit, seconds: seconds.round, options: options.slice(*%i[workers seconds crashes short]),
+      versions: @versions, rows: @rows, settings: @settings, results: @lines, notes: @notes }
   end
 
   def markdown

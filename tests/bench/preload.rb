@@ -169,8 +169,6 @@ class LargeFleet
 end
 
 class Bench
-  PRELOAD_ROUNDS = 3
-  PRELOAD_JOBS = 2000
   PRELOAD_KILLS = 5
 
   # Adds the figures of both, with unit and target.
@@ -178,7 +176,7 @@ class Bench
     # Ruby 3.3 introduced Process.warmup, after which workers share more memory.
     less = { max: 0.45, of: "separate boots" } if Gem::Version.new(ruby) >= Gem::Version.new("3.3")
     { booted: ["PSS after boot, template included", "MB"],
-      worked: ["PSS after #{PRELOAD_JOBS} jobs for each worker that run a fifth of its code, template included", "MB", less],
+      worked: ["PSS after #{options[:preload_jobs]} jobs for each worker that run a fifth of its code, template included", "MB", less],
       template: ["of that the template's", "MB"],
       worked_all: ["PSS after as many more that run all of its code", "MB"],
       start: ["start of sqmgr to all beating", "s"],
@@ -189,10 +187,11 @@ class Bench
 
   def row_preload
     versions = LargeApplication.versions
+    @versions.update(versions)
     note("row preload: #{versions.map { |pair| pair.join(" ") }.join(", ")}; #{LargeFleet::WORKERS} workers of #{LargeFleet::THREADS} threads")
     modes = { "separate boots" => "no", "preload" => "yes" }
     taken = modes.transform_values { Hash.new { |hash, what| hash[what] = [] } }
-    PRELOAD_ROUNDS.times { modes.each { |who, preload| play_preload(preload, taken[who]) } }
+    options[:preload_rounds].times { modes.each { |who, preload| play_preload(preload, taken[who]) } }
     preload_figures(versions["Ruby"]).each do |key, (what, unit, target)|
       taken.each { |who, of| figure(who, of[key], unit: unit, what: what, target: (target if who == "preload")) unless of[key].empty? }
     end
@@ -215,7 +214,7 @@ class Bench
   end
 
   def memory_worked(fleet, classes)
-    fleet.run_jobs(PRELOAD_JOBS * LargeFleet::WORKERS, classes)
+    fleet.run_jobs(options[:preload_jobs] * LargeFleet::WORKERS, classes)
     fleet.memory
   end
 end

@@ -18,6 +18,10 @@ class Supervisor
   # Starts the workers, and returns the pid of the supervisor.
   def start(_place, _count, **) = raise(NotImplementedError)
 
+  # Returns the commands that restart the workers, to be run one after another: for all workers together, or for each.
+  # seconds: the longest time that the supervisor may wait for a worker's end, nil for its default.
+  def restart(_place, _count, each: false, seconds: nil) = raise(NotImplementedError)
+
   # Returns all of its processes except the workers.
   def processes(place, pid) = [pid] | (place.members - place.workers)
 end
@@ -27,6 +31,10 @@ class Sqmgr < Supervisor
   def start(place, count, fleets: 1, **how)
     place.configure(count, fleets, **how)
     place.spawn("sqmgr", "#{place.build}/sqmgr", "-c", "#{place.folder}/sqmgr.ini")
+  end
+
+  def restart(place, _count, **)
+    [["#{place.build}/sqmgrctl", "-s", place.control_socket, "restart", "--wait=drained"]]
   end
 
   def processes(_place, pid) = [pid]
@@ -67,7 +75,7 @@ class Floor < Supervisor
 end
 
 class Supervisord < Supervisor
-  def start(place, count, **)
+  def start(place, count, command: place.worker, seconds: nil)
     File.write("#{place.folder}/supervisord.conf", <<~INI)
       [supervisord]
       nodaemon=true
@@ -77,35 +85,57 @@ class Supervisord < Supervisor
       minfds=#{(count * 4) + 1024}
       [unix_http_server]
       file=#{place.folder}/supervisor.sock
+      [supervisorctl]
+      serverurl=unix://#{place.folder}/supervisor.sock
       [rpcinterface:supervisor]
       supervisor.rpcinterface_factory=supervisor.rpcinterface:make_main_rpcinterface
       [program:worker]
-      command=#{place.worker.join(" ")}
+      command=#{command.join(" ")}
       process_name=%(process_num)d
       numprocs=#{count}
       directory=#{place.folder}
       autorestart=true
       redirect_stderr=true
       stdout_logfile=#{place.folder}/workers.log
+      #{"stopwaitsecs=#{seconds}" if seconds}
     INI
     place.spawn("supervisord-out", path, "-c", "#{place.folder}/supervisord.conf", rlimit_nofile: Process.getrlimit(:NOFILE).last)
+  end
+
+  def restart(place, count, each: false, **)
+    (each ? Array.new(count) { |i| "worker:#{i}" } : ["worker:*"]).map do |name|
+      ["supervisorctl", "-c", "#{place.folder}/supervisord.conf", "restart", name]
+    end
   end
 end
 
 # runit and s6: a folder for each service, with a script that executes the worker.
 class Tree < Supervisor
-  def initialize(program, package, arguments, version)
-    super(program, package, version)
-    @arguments = arguments
+  def start(place, count, command: place.worker, **)
+    folders(place, count).each do |folder|
+      FileUtils.mkdir_p(folder)
+      File.write("#{folder}/run", "#!/bin/sh\nexec #{command.join(" ")}\n", perm: 0o755)
+    end
+    place.spawn(program, path, *options(count), "#{place.folder}/services")
   end
 
-  def start(place, count, **)
-    services = "#{place.folder}/services"
-    (1..count).each do |i|
-      FileUtils.mkdir_p("#{services}/w#{i}")
-      File.write("#{services}/w#{i}/run", "#!/bin/sh\nexec #{place.worker.join(" ")}\n", perm: 0o755)
-    end
-    place.spawn(program, path, *@arguments.call(count), services)
+  def options(_count) = []
+  def folders(place, count) = (1..count).map { |i| "#{place.folder}/services/w#{i}" }
+end
+
+class Runit < Tree
+  def restart(place, count, each: false, seconds: nil)
+    command = ["sv", *(["-w", seconds.to_s] if seconds), "restart"]
+    each ? folders(place, count).map { |folder| [*command, folder] } : [[*command, *folders(place, count)]]
+  end
+end
+
+class S6 < Tree
+  def options(count) = ["-c", (count + 10).to_s]
+
+  def restart(place, count, each: false, seconds: nil)
+    wait = each ? ["-wr", "-T", ((seconds || 0) * 1000).to_s] : []
+    folders(place, count).map { |folder| ["s6-svc", *wait, "-r", folder] }
   end
 end
 
@@ -131,30 +161,38 @@ class Monit < Supervisor
 end
 
 class Pm2 < Supervisor
-  def start(place, count, **)
-    home = "#{place.folder}/pm2"
-    FileUtils.mkdir_p(home)
-    script, *arguments = place.worker
-    File.write("#{place.folder}/ecosystem.config.json", JSON.generate(
-      apps: [{ name: "worker", script: script, args: arguments, interpreter: "none", exec_mode: "fork", instances: count,
-               cwd: place.folder, out_file: "/dev/null", error_file: "/dev/null" }]
-    ))
-    starter = place.spawn("pm2", "env", "PM2_HOME=#{home}", path, "start", "#{place.folder}/ecosystem.config.json")
-    place.wait(60, "PM2's daemon") { File.size?("#{home}/pm2.pid") }
+  def start(place, count, command: place.worker, seconds: nil)
+    FileUtils.mkdir_p(home(place))
+    script, *arguments = command
+    worker = { name: "worker", script: script, args: arguments, interpreter: "none", exec_mode: "fork", instances: count,
+               cwd: place.folder, out_file: "/dev/null", error_file: "/dev/null" }
+    worker[:kill_timeout] = seconds * 1000 if seconds
+    File.write("#{place.folder}/ecosystem.config.json", JSON.generate(apps: [worker]))
+    starter = place.spawn("pm2", *client(place), "start", "#{place.folder}/ecosystem.config.json")
+    place.wait(60, "PM2's daemon") { File.size?("#{home(place)}/pm2.pid") }
     Process.detach(starter)
-    File.read("#{home}/pm2.pid").to_i
+    File.read("#{home(place)}/pm2.pid").to_i
   end
+
+  def restart(place, count, each: false, **)
+    (each ? (0...count).map(&:to_s) : ["worker"]).map { |name| [*client(place), "restart", name] }
+  end
+
+  def home(place) = "#{place.folder}/pm2"
+  def client(place) = ["env", "PM2_HOME=#{home(place)}", "PM2_DISABLE_VERSION_CHECK=true", path]
 
   def processes(_place, pid) = [pid]
 end
 
 dpkg = ->(package) { -> { `dpkg-query -W -f '${Version}' #{package} 2>/dev/null`[/\A[^-]+/] || "of unknown version" } }
+# PM2's own --version starts its daemon.
+pm2 = -> { JSON.parse(File.read(File.expand_path("../../package.json", File.realpath(SUPERVISORS["pm2"].path))))["version"] }
 SUPERVISORS = {
   "supervisord" => Supervisord.new("supervisord", "Debian's package supervisor", dpkg.call("supervisor")),
-  "runit" => Tree.new("runsvdir", "Debian's package runit", ->(_) { [] }, dpkg.call("runit")),
-  "s6" => Tree.new("s6-svscan", "Debian's package s6", ->(count) { ["-c", (count + 10).to_s] }, dpkg.call("s6")),
+  "runit" => Runit.new("runsvdir", "Debian's package runit", dpkg.call("runit")),
+  "s6" => S6.new("s6-svscan", "Debian's package s6", dpkg.call("s6")),
   "monit" => Monit.new("monit", "Debian's package monit", dpkg.call("monit")),
-  "pm2" => Pm2.new("pm2", "npm install -g pm2", -> { `pm2 --version 2>/dev/null`[/^\d[\d.]*$/] }),
+  "pm2" => Pm2.new("pm2", "npm package pm2", pm2),
 }.freeze
 SQMGR = Sqmgr.new("sqmgr", nil, nil)
 FLOOR = Floor.new("floor", nil, nil)

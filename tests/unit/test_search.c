@@ -4,6 +4,7 @@
 #include "continuity/adoption.h"
 #include "continuity/state.h"
 #include "daemon/takeover/search.h"
+#include "io/proc_watch.h"
 #include "privileged/launch.h"
 #include "privileged/proc_inspect.h"
 #include "runtime.h"
@@ -165,10 +166,16 @@ TEST(large_environments_are_read_a_few_at_a_time_and_the_first_of_each)
         end();
 }
 
-/* A process with the name of each sqmgr, whatever this program is called, that has a pidfd of another one, is
- * no child of ours, and ends with us at the latest.
+static int on_exit_of_other(sd_event_source *source _unused_, int fd _unused_, uint32_t events _unused_,
+                            void *userdata _unused_)
+{
+        return 0;
+}
+
+/* Starts a process with the name of each sqmgr that opens another process as sqmgr does. It is no child of
+ * ours, and ends with us at the latest. watches: it also waits for the exit of the other process.
  */
-static pid_t watch(pid_t pid, uid_t uid)
+static pid_t start_sqmgr(pid_t pid, uid_t uid, bool watches)
 {
         int pair[2], ours[2];
 
@@ -181,7 +188,13 @@ static pid_t watch(pid_t pid, uid_t uid)
                         _exit(EXIT_SUCCESS);
                 close_fd(ours[1]);
                 prctl(PR_SET_NAME, "sqmgr");
-                if (pidfd_open(pid, 0) < 0 || setresuid(uid, uid, uid) < 0)
+                struct proc *proc = NULL;
+                sd_event *loop = NULL;
+                sd_event_source *source = NULL;
+
+                if (proc_open(pid, &proc) < 0 || sd_event_new(&loop) < 0 ||
+                    (watches && proc_watch(proc, loop, on_exit_of_other, NULL, &source) < 0) ||
+                    setresuid(uid, uid, uid) < 0)
                         _exit(EXIT_FAILURE);
                 watcher = getpid();
                 (void)!write(pair[1], &watcher, sizeof(watcher));
@@ -193,6 +206,11 @@ static pid_t watch(pid_t pid, uid_t uid)
         close_fd(pair[0]);
         close_fd(ours[0]);
         return watcher;
+}
+
+static pid_t watch(pid_t pid, uid_t uid)
+{
+        return start_sqmgr(pid, uid, true);
 }
 
 TEST(what_another_living_sqmgr_watches_is_not_adopted)
@@ -232,6 +250,24 @@ TEST(a_part_of_a_worker_that_another_sqmgr_watches_is_not_adopted)
         run();
         ck_assert_uint_eq(runtime_world->fleets[0]->n_workers, 0);
         ck_assert_int_eq(kill(watcher, SIGKILL), 0);
+        end();
+}
+
+TEST(what_another_sqmgr_only_reads_is_adopted)
+{
+        char instance[] = "SQMGR_INSTANCE=0123456789abcdef", worker[] = "SQMGR_WORKER=web/2";
+        char *const marked[] = {instance, worker, NULL};
+        pid_t ours = spawn(user(), "/bin/sleep", marked), other;
+
+        ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0), 0);
+        /* A search reads all processes: workers, and their ancestors. */
+        pid_t readers[] = {start_sqmgr(ours, geteuid(), false), start_sqmgr(parent, geteuid(), false)};
+        ck_assert_int_eq(search_other_sqmgr(&search, NULL, &other), 0);
+        ck_assert_int_eq(other, 0);
+        run();
+        ck_assert_uint_eq(runtime_world->fleets[0]->n_workers, 1);
+        for (size_t i = 0; i < ELEMENTSOF(readers); i++)
+                ck_assert_int_eq(kill(readers[i], SIGKILL), 0);
         end();
 }
 

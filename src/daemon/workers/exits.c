@@ -7,6 +7,7 @@
 #include "daemon/workers/rescue.h"
 #include "daemon/workers/sibling.h"
 #include "io/clock.h"
+#include "io/proc_watch.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
 #include "observe/observe.h"
@@ -40,8 +41,7 @@ static bool succeed(struct process *process, const struct exit_status *exit, str
         _cleanup_proc_ struct proc *other = left;
         sd_event_source *main_exit = NULL;
 
-        if (!other || sd_event_add_io(process->runtime->event, &main_exit, proc_pidfd(other), EPOLLIN,
-                                      on_main_exit, process) < 0)
+        if (!other || proc_watch(other, process->runtime->event, on_main_exit, process, &main_exit) < 0)
                 return false;
         sd_event_source_disable_unref(process->main_exit);
         proc_close(process->main);
@@ -156,8 +156,7 @@ static void adopt_orphan(struct worker *worker, struct proc *orphan)
 
         process->orphan_search = NULL;
         if (!held || worker->state != WORKER_STARTING ||
-            sd_event_add_io(process->runtime->event, &process->main_exit, proc_pidfd(held), EPOLLIN,
-                            on_main_exit, process) < 0) {
+            proc_watch(held, process->runtime->event, on_main_exit, process, &process->main_exit) < 0) {
                 ended(process, process->main_status);
                 return;
         }
@@ -236,8 +235,7 @@ static int on_heartbeat_exit(sd_event_source *source _unused_, int fd _unused_, 
 
 int exits_watch(struct process *process)
 {
-        return sd_event_add_io(process->runtime->event, &process->main_exit, proc_pidfd(process->main),
-                               EPOLLIN, on_main_exit, process);
+        return proc_watch(process->main, process->runtime->event, on_main_exit, process, &process->main_exit);
 }
 
 int exits_watch_heartbeat(struct process *process, struct proc *heartbeat)
@@ -245,8 +243,7 @@ int exits_watch_heartbeat(struct process *process, struct proc *heartbeat)
         _cleanup_proc_ struct proc *held = heartbeat;
         sd_event_source *heartbeat_exit = NULL;
 
-        int r = sd_event_add_io(process->runtime->event, &heartbeat_exit, proc_pidfd(heartbeat), EPOLLIN,
-                                on_heartbeat_exit, process);
+        int r = proc_watch(heartbeat, process->runtime->event, on_heartbeat_exit, process, &heartbeat_exit);
         if (r < 0)
                 return r;
         process_forget_heartbeat(process);

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
-# Where contrib/setup installs the npm packages of native/package-lock.json and page/package-lock.json, and the tests
-# find them: each lock file has its own folder. Also needrestart, which must not be installed where tests run, because
+# Where contrib/setup installs the npm packages of native/package-lock.json, page/package-lock.json and
+# contrib/benchmark/package-lock.json, and their users find them: each lock file has its own folder. Also needrestart, which must not be installed where tests run, because
 # each later installation of a package would restart services there.
 # shellcheck shell=bash
 
 # shellcheck disable=SC2034
 native_tests=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
 page_tests=${native_tests%/*}/page
+# shellcheck disable=SC2034
+benchmark_peers=${native_tests%/tests/e2e/native}/contrib/benchmark
 cache_folder() {
         local home=~ # from the passwd entry without HOME: no other user may write there
         echo "${XDG_CACHE_HOME:-$home/.cache}/sqmgr"
