@@ -299,7 +299,7 @@ static void add_problems(struct findings *findings, const struct problems *probl
 
                 if (problem->fleet != fleet)
                         continue;
-                if (!command || asprintf(&remedy, "%s%s%s", problem_kinds[problem->code].remedy,
+                if (!command || asprintf(&remedy, "%s%s%s", problem_remedy(problem),
                                          command[0] != '\0' ? ": " : "", command) < 0)
                         remedy = NULL;
                 findings->lost |= !remedy;

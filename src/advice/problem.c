@@ -155,6 +155,11 @@ static void put_word(FILE *out, const struct problem *problem, const char *word,
                 fwrite(word, 1, length, out);
 }
 
+const char *problem_remedy(const struct problem *problem)
+{
+        return problem->remedy ?: problem_kinds[problem->code].remedy;
+}
+
 char *problem_command(const struct problem *problem, const char *socket, const char *config_path)
 {
         const char *word = problem->command ?: problem_kinds[problem->code].command ?: "";

@@ -57,11 +57,11 @@ struct worker;
           "Check the load and the clock of the machine", "sqmgrctl events") \
         /* of one fleet */ \
         X(ROLLOUT_HALTED, "rollout-halted", ERROR, \
-          "new workers failed, or made no progress within rollout_timeout; old workers keep running", \
-          "Fix the release, then restart the fleet; or roll back, then abort the restart", "sqmgrctl restart FLEET") \
+          "new workers failed, their jobs failed more often (rollout_trial), or they made no progress within rollout_timeout; old workers keep running", \
+          "Fix the release or link the old one, then restart the fleet", "sqmgrctl restart FLEET") \
         X(ROLLED_BACK, "rolled-back", ERROR, \
-          "the fleet has returned to the release before; until the next restart, workers come from its template in memory", \
-          "Let the directory of the fleet lead to a good release, then restart the fleet", "sqmgrctl restart FLEET") \
+          "the fleet has returned to the previous release; until the next restart, workers come from its template in memory, or none is started", \
+          "Let the directory of the fleet point to a good release, then restart the fleet", "sqmgrctl restart FLEET") \
         X(ROLLOUT_SLOW, "rollout-slow", WARNING, \
           "a restart has made no progress for half of rollout_timeout, or waits because a new worker failed", \
           "Check the log of the new workers", "sqmgrctl logs FLEET") \
@@ -144,7 +144,7 @@ struct worker;
           "jobs wait although no thread that serves their queue runs a job", \
           "Check in the log of the workers why they take none, then restart the fleet", "sqmgrctl restart FLEET") \
         X(TARGET_BELOW_BOOT, "target-below-boot", NOTICE, \
-          "latency_target is shorter than a worker needs to boot: bursts wait for longer", \
+          "latency_target is shorter than the time to notice a burst and to boot a worker: jobs wait for longer", \
           "Raise latency_target or active_process_count, or set preload = yes", NULL) \
         X(TARGET_BELOW_JOB, "target-below-job", NOTICE, \
           "jobs run for longer than latency_target: while all threads run such jobs, others wait", \
@@ -215,6 +215,7 @@ struct problem {
         char *about;                    /* the subject; NULL: the worker, else the fleet. Owned, as text is */
         char *text;                     /* state and reason, without a full stop */
         char *command;                  /* instead of the kind's; NULL: the kind's. Owned */
+        const char *remedy;             /* instead of the kind's; NULL: the kind's. A constant */
         const struct quoted
                 *quoted; /* quoted by the text, which has none of its bytes; NULL: nothing. Owned */
 };
@@ -243,6 +244,9 @@ void problems_sort(struct problems *problems);
 /* Writes the subject: "fleet 'default'", "default/3", "default/3 and 7 more". Returns text. */
 #define PROBLEM_ABOUT_MAX 300
 const char *problem_about(const struct problem *problem, char text[static PROBLEM_ABOUT_MAX]);
+
+/* Returns what to do, as a sentence without the full stop. */
+const char *problem_remedy(const struct problem *problem);
 
 /* Returns the command for a shell. "": none; NULL: memory is short. socket: the option -s that sqmgrctl
  * needs; NULL: none. The caller owns the result. */

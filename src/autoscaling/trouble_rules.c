@@ -48,25 +48,30 @@ static void find_unserved(const struct fleet *fleet, struct problems *problems)
 /* After a job arrives, more threads take up to two polls, a heartbeat and a boot. */
 static void find_short(const struct fleet *fleet, struct problems *problems)
 {
-        const usec_t takes = autoscale_of(fleet)->boot;
-        usec_t least = usec_add(
-                2 * fleet->world->settings->check_interval + fleet->settings->traits->sent_usec, takes);
-        const struct queues *queues = takes > 0 ? autoscale_of(fleet)->queues : NULL;
-        char name[80], target[FORMAT_MAX], boot[FORMAT_MAX], longest[FORMAT_MAX];
+        const usec_t boot = autoscale_of(fleet)->boot;
+        const usec_t unseen = 2 * fleet->world->settings->check_interval + fleet->settings->traits->sent_usec;
+        const struct queues *queues = boot > 0 ? autoscale_of(fleet)->queues : NULL;
+        char name[80], target[FORMAT_MAX], span[FORMAT_MAX], longest[FORMAT_MAX];
 
         for (size_t i = 0; queues && i < queues->n; i++) {
                 usec_t wanted = autoscale_target(fleet, queues->list[i].name);
+                /* Workers that are forked boot at once. */
+                bool helps = !fleet->settings->preload && wanted >= unseen;
 
-                if (wanted == 0 || wanted >= least)
+                if (wanted == 0 || wanted >= usec_add(unseen, boot))
                         continue;
                 problems_add(
-                        problems, &(struct problem){.code = PROBLEM_TARGET_BELOW_BOOT, .fleet = fleet},
+                        problems,
+                        &(struct problem){.code = PROBLEM_TARGET_BELOW_BOOT,
+                                          .fleet = fleet,
+                                          .remedy = helps ? NULL
+                                                          : "Raise latency_target or active_process_count"},
                         PROBLEM_ABOUT_FLEET,
-                        "target of queue '%s' is %s, but a worker needs %s to boot; in a burst, jobs wait up "
-                        "to %s",
+                        "target of queue '%s' is %s, but in a burst jobs wait up to %s: it takes that long "
+                        "to read the queue twice, to receive a heartbeat, and to boot a worker (%s)",
                         shown(queues->list[i].name, name), format_duration(wanted, target, sizeof(target)),
-                        format_duration(takes, boot, sizeof(boot)),
-                        format_duration(least, longest, sizeof(longest)));
+                        format_duration(usec_add(unseen, boot), longest, sizeof(longest)),
+                        format_duration(boot, span, sizeof(span)));
         }
 }
 

@@ -351,7 +351,7 @@ static int report_unknown_fleet(const struct ctl *ctl, json_t *parameters)
                                output_names(fleets));
 }
 
-/* Says why the fleet cannot return, and what leads to the release before. */
+/* Says why the fleet cannot return, and what leads to the previous release. */
 static int report_not_in_memory(json_t *parameters)
 {
         const char *fleet = reply_string(parameters, "fleet"),
@@ -363,14 +363,13 @@ static int report_not_in_memory(json_t *parameters)
         if (reply_is(parameters, "reason", "no_restart"))
                 return output_error_as(
                         "not-in-memory", CTL_FAILED,
-                        "%s: no earlier generation is known: no restart has replaced one since the "
-                        "settings changed last. Link the release before in %s%s, then run 'sqmgrctl "
+                        "%s: no previous release is known: no restart has replaced one since the settings "
+                        "of the fleet changed. Let %s%s point to the previous release, then run 'sqmgrctl "
                         "restart %s'",
                         fleet, directory, where, fleet);
         return output_error_as("not-in-memory", CTL_FAILED,
-                               "%s: generation %lld is not in memory (%s). Link the release before in %s%s, "
-                               "then run 'sqmgrctl "
-                               "restart %s'",
+                               "%s: generation %lld is not in memory (%s). Let %s%s point to the previous "
+                               "release, then run 'sqmgrctl restart %s'",
                                fleet, reply_integer(parameters, "generation"),
                                ended ? "its template has ended, as after template_keep"
                                      : "its workers are not forked from a template: preload = no",

@@ -28,9 +28,10 @@ const struct command commands[] = {
          "Replaces all workers by workers of the generation before the last restart, within seconds and "
          "without interrupting jobs: they are forked from its template, which preload = yes keeps in memory "
          "during a restart, and for template_keep after it. A running restart is aborted. Until the next "
-         "restart new workers come from that template, too. Without a name all fleets return whose release "
-         "before is in memory.",
-         "the release before is not in memory, or the rollback was aborted", 0, SIZE_MAX,
+         "restart new workers come from that template, too. Without a name, those fleets return whose "
+         "previous "
+         "release is in memory.",
+         "the previous release is not in memory, or the rollback was aborted", 0, SIZE_MAX,
          OPTION_WAIT | OPTION_JSON, ctl_rollback},
         {"rollout", "[FLEET] | forget FLEET HOST", "shows a restart of all hosts, or forgets a host",
          "Shows the rollout of a restart --everywhere: its progress, the remaining time, and for each host "

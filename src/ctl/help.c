@@ -35,7 +35,7 @@ static void print_command(const struct command *command)
 {
         bool wide = text_width(command->arguments) > ARGUMENTS_COLUMNS;
 
-        printf("  %-7s  %-*s", command->name, ARGUMENTS_COLUMNS, command->arguments);
+        printf("  %-8s %-*s", command->name, ARGUMENTS_COLUMNS, command->arguments);
         if (wide)
                 printf("\n%*s%s\n", COMMAND_HELP_COLUMN, "", command->help);
         else

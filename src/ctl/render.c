@@ -348,12 +348,13 @@ static void render_culprits(FILE *out, json_t *list, const struct view *view)
 static int render_fleet(FILE *out, json_t *fleet, const struct view *view)
 {
         _cleanup_free_ char *summary = render_fleet_summary(fleet);
-        char scaling[REPLY_SCALING_MAX];
+        char scaling[REPLY_SCALING_MAX], trial[REPLY_TRIAL_MAX];
 
         if (!summary)
                 return output_error(CTL_FAILED, "not enough memory");
         text_print_wrapped(out, summary, 0, RENDER_INDENT, view->columns);
         render_wait(out, fleet, view);
+        render_text(out, reply_trial(fleet, trial), "", view);
         render_text(out, reply_string(json_object_get(fleet, "growth"), "text"), "", view);
         render_template(out, json_object_get(fleet, "template"), view);
         render_text(out, reply_scaling(json_object_get(fleet, "scaling"), scaling), "", view);

@@ -2,6 +2,7 @@
 /* The optional features of this daemon, one per row. */
 #include "daemon/subsystems.h"
 #include "autoscaling/autoscaling.h"
+#include "record/recorder.h"
 #include "rollout_hosts/rollout_hosts.h"
 #include "rollout_trial/rollout_trial.h"
 
@@ -9,5 +10,6 @@ const struct subsystem *const subsystem_table[] = {
         &rollout_hosts_subsystem,
         &autoscaling_subsystem,
         &rollout_trial_subsystem,
+        &recorder_subsystem,
         NULL,
 };

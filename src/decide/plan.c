@@ -67,6 +67,19 @@ static enum wait evidence_wait(const struct worker *worker, usec_t now)
                                                                            : WAIT_FRESH_HEARTBEAT;
 }
 
+/* Returns why a worker should leave whichever release it is of. */
+static enum reason worn_out(const struct worker *worker, usec_t now)
+{
+        const struct fleet *fleet = worker->fleet;
+
+        if (worker->memory.over_threshold)
+                return REASON_MEMORY;
+        if (fleet->settings->max_age > 0 && usec_sub(now, worker->spawned_at) >= fleet->settings->max_age)
+                return REASON_AGE;
+        return fleet->settings->hang_action == HANG_KILL && worker_is_deaf(worker) ? REASON_DEAF
+                                                                                   : REASON_NONE;
+}
+
 /* Returns why a starting or active worker should leave, apart from surplus. */
 static enum reason unwanted_for(const struct worker *worker, usec_t now)
 {
@@ -86,12 +99,7 @@ static enum reason unwanted_for(const struct worker *worker, usec_t now)
                 return REASON_ROLLBACK;
         if (replaced && worker_outdated(worker))
                 return REASON_RESTART;
-        if (worker->memory.over_threshold)
-                return REASON_MEMORY;
-        if (fleet->settings->max_age > 0 && usec_sub(now, worker->spawned_at) >= fleet->settings->max_age)
-                return REASON_AGE;
-        return fleet->settings->hang_action == HANG_KILL && worker_is_deaf(worker) ? REASON_DEAF
-                                                                                   : REASON_NONE;
+        return worn_out(worker, now);
 }
 
 /* An operator's order, memory_limit and memory pressure do not wait until other workers are ready. */
@@ -102,7 +110,7 @@ static bool is_urgent(const struct worker *worker)
         /* Jobs fail in the release that is given up: its workers leave at once if nothing can replace them.
          */
         return reason == REASON_SHUTDOWN || reason == REASON_OPERATOR ||
-               (reason == REASON_ROLLBACK && rollout_withholds(worker->fleet)) || worker->memory.over_limit ||
+               (reason == REASON_ROLLBACK && rollout_drops(worker->fleet)) || worker->memory.over_limit ||
                pressure_response_applies(worker);
 }
 
@@ -122,6 +130,12 @@ static bool counts_as_active(const struct worker *worker)
         return is_elsewhere(worker) || (worker->state == WORKER_ACTIVE && !worker->heartbeat.hung);
 }
 
+/* Without surge, another worker takes the place of such a worker, once it is gone. */
+static bool gives_its_place(enum reason reason)
+{
+        return reason == REASON_RESTART || reason == REASON_ROLLBACK;
+}
+
 static void count_workers(struct round *round)
 {
         FLEET_FOREACH_WORKER(round->fleet, worker) {
@@ -132,7 +146,7 @@ static void count_workers(struct round *round)
                         continue;
                 round->live++;
                 if (worker->state > WORKER_ACTIVE) {
-                        round->draining_for_restart += worker->reason == REASON_RESTART;
+                        round->draining_for_restart += gives_its_place(worker->reason);
                         round->hang_ended |=
                                 worker->state == WORKER_STOPPING && worker->reason == REASON_HUNG;
                         continue;
@@ -194,6 +208,8 @@ static int compare_leavers(const void *left, const void *right)
             !a->fleet->rollout.returned)
                 order = compare(worker_outdated(a), worker_outdated(b));
         if (order == 0)
+                order = compare(worker_is_of_failed_try(b), worker_is_of_failed_try(a));
+        if (order == 0)
                 order = compare(is_new(b), is_new(a));
         if (order == 0)
                 order = compare(b->memory.over_threshold, a->memory.over_threshold);
@@ -234,10 +250,12 @@ static size_t gather_leavers(struct round *round, bool retire_reason)
         return n;
 }
 
-/* As long as the new workers of a restart are limited, as many old ones stay as the limit leaves places. */
+/* As long as the new workers of a restart are limited, as many old ones stay as the limit leaves places. A
+ * worn out one stays unless its replacement can be of the old release. */
 static void limit_restart(struct round *round)
 {
         const struct rollout *rollout = &round->fleet->rollout;
+        bool forks_old = fleet_template_kept(round->fleet) && !round->fleet->preload.unrecorded;
         unsigned stay = usec_sub(round->target, rollout->limit);
 
         if (rollout->state != ROLLOUT_RUNNING || rollout->limit == 0 || stay == 0)
@@ -247,8 +265,10 @@ static void limit_restart(struct round *round)
 
                 if (worker->verdict.retire_reason != REASON_RESTART)
                         continue;
-                worker->verdict.retire_reason = REASON_NONE;
+                worker->verdict.retire_reason = forks_old ? worn_out(worker, round->now) : REASON_NONE;
                 round->starting_outdated -= is_starting(worker);
+                if (worker->verdict.retire_reason != REASON_NONE)
+                        continue;
                 round->keepers++;
                 stay--;
         }
@@ -300,10 +320,10 @@ static enum wait quiet_wait(struct round *round, struct worker *worker)
                 if (fleet_preloads(round->fleet) && !round->fleet->preload.unrecorded &&
                     (!template || template->state != TEMPLATE_READY))
                         return WAIT_TEMPLATE;
-                if (round->surge == 0 && round->starting == 0 && round->draining_for_restart == 0 &&
-                    needed > 0)
-                        needed--;
         }
+        if (gives_its_place(worker->verdict.retire_reason) && round->surge == 0 && round->starting == 0 &&
+            round->draining_for_restart == 0 && needed > 0)
+                needed--;
         if (others >= needed)
                 return WAIT_NONE;
         worker->verdict.waits_count = needed - others;
@@ -327,7 +347,7 @@ static void plan_quiets(struct round *round)
                 round->ready -= worker_ready(worker, round->now);
                 round->active -= counts_as_active(worker);
                 round->title_ready -= worker_title_ready(worker, round->now);
-                round->draining_for_restart += worker->verdict.retire_reason == REASON_RESTART;
+                round->draining_for_restart += gives_its_place(worker->verdict.retire_reason);
                 act(round, ACTION_QUIET, worker, worker->verdict.retire_reason);
                 if (worker_may_take_job(worker, round->now))
                         worker->verdict.waits_for = WAIT_IDLE_CHECK;

@@ -24,7 +24,7 @@ static unsigned allowance(struct round *round, enum reason *ret_reason)
                 if (reason == REASON_RESTART)
                         allowed = round->surge;
                 else if (reason == REASON_ROLLBACK)
-                        allowed = round->target;
+                        allowed = round->surge > 0 ? round->target : 0;
                 else if (reason == REASON_MEMORY && !worker->memory.over_limit &&
                          !pressure_response_applies(worker))
                         allowed = round->now >= round->fleet->churn.next_at;

@@ -112,7 +112,8 @@ bool fleet_is_limited(const struct fleet *fleet)
         if (fleet->rollout.state != ROLLOUT_RUNNING || fleet->rollout.limit == 0)
                 return false;
         FLEET_FOREACH_WORKER(fleet, worker)
-                n += worker->state <= WORKER_ACTIVE && !worker_outdated(worker) && !worker_hangs(worker);
+                n += worker->state <= WORKER_ACTIVE && !worker_outdated(worker) && !worker_hangs(worker) &&
+                     worker->verdict.retire_reason == REASON_NONE;
         return n >= fleet->rollout.limit;
 }
 

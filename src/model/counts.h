@@ -52,8 +52,9 @@ bool fleet_is_scaled(const struct fleet *fleet);
 /* Returns restart_surge as a number of workers. */
 unsigned fleet_surge(const struct fleet *fleet);
 
-/* Returns true if a restart has all new workers that it may have for now. A worker that dies meanwhile is
- * replaced by the old code if its template is there. */
+/* For plans: returns true if a restart has all new workers that it may have for now, without those that
+ * leave. An old worker that dies meanwhile is replaced by the old code if its template is there.
+ */
 bool fleet_is_limited(const struct fleet *fleet);
 
 /* Returns the number of starting and active workers of generations that the fleet has returned from, without

@@ -91,7 +91,10 @@ static const char *jobs_text(const struct worker *worker, usec_t now, char *text
         char oldest[OLDEST_MAX], left[FORMAT_MAX], allowed[FORMAT_MAX];
 
         oldest_text(worker, now, oldest);
-        if (cut.word == CUT_ORDER)
+        if (worker_interrupts_next(worker))
+                snprintf(text, size, "exits after 1 more heartbeat: its %u running job%s interruptible",
+                         worker->heartbeat.busy, worker->heartbeat.busy == 1 ? " is" : "s are");
+        else if (cut.word == CUT_ORDER)
                 snprintf(text, size, "waits for %u running job%s to finish%s", worker->heartbeat.busy,
                          worker->heartbeat.busy == 1 ? "" : "s", oldest);
         else
@@ -489,11 +492,11 @@ const char *fleet_waits_for(const struct fleet *fleet, usec_t now, char *text, s
                 snprintf(text, size, "waits for the trial of the new release: enough jobs have to end first");
                 break;
         case WAIT_RETURNED:
-                snprintf(
-                        text, size,
-                        "waits for a restart: the release before is not in memory, and the command may start "
-                        "the one that was given up. Link the release before, then run 'sqmgrctl restart %s'",
-                        fleet->settings->name);
+                snprintf(text, size,
+                         "waits for a restart: the previous release is not in memory, and the command may "
+                         "start the "
+                         "one that was given up. Link the previous release, then run 'sqmgrctl restart %s'",
+                         fleet->settings->name);
                 break;
         case WAIT_ADOPTION:
                 snprintf(text, size,

@@ -65,7 +65,7 @@ struct rollout {
                               not */
         usec_t started_at;
         usec_t progress_at; /* the last progress; or, if later, the last time that something other than the
-                               release blocked progress */
+                               release blocked progress; after a halt, its time */
         unsigned failures;  /* failed new workers in a row */
         usec_t failed_at;   /* the last failure */
         char error[ROLLOUT_ERROR_MAX];

@@ -74,6 +74,8 @@ void generation_observe(struct fleet *fleet, uint64_t generation)
 {
         if (generation <= fleet->newest_generation)
                 return;
+        /* A restart that the state does not tell of has ended a return. */
+        fleet->rollout.returned = false;
         fleet->generation = generation;
         generation_begin(fleet);
 }

@@ -122,9 +122,18 @@ bool worker_proven_interruptible(const struct worker *worker)
 {
         return worker->state == WORKER_QUIET && worker->fleet->settings->interruptible &&
                worker->jobs.interruptible_count >= INTERRUPTIBLE_HEARTBEATS &&
-               worker->jobs.read_at >= worker->orders.quiet_at && worker->process.heartbeat_pid != 0 &&
-               !worker->process.elsewhere && !worker->orders.finishes_job && !worker_contradicted(worker) &&
+               worker->jobs.interruptible_heartbeat == worker->heartbeat.written_usec &&
+               worker->heartbeat.not_quiet_count == 0 && worker->jobs.read_at >= worker->orders.quiet_at &&
+               worker->process.heartbeat_pid != 0 && !worker->process.elsewhere &&
+               !worker->orders.finishes_job && !worker_contradicted(worker) &&
                !title_shows_other_jobs(worker);
+}
+
+bool worker_interrupts_next(const struct worker *worker)
+{
+        return worker->state == WORKER_QUIET && worker->fleet->settings->interruptible &&
+               worker->jobs.interruptible_count == INTERRUPTIBLE_HEARTBEATS - 1 &&
+               !worker->orders.finishes_job;
 }
 
 usec_t worker_oldest_job_usec(const struct worker *worker, usec_t now)

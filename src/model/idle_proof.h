@@ -14,9 +14,12 @@ bool worker_proven_idle(const struct worker *worker);
 
 /* Returns true if the worker is quieted, and two heartbeats in a row prove that it runs nothing but jobs of
  * the classes that the operator calls interruptible: the busy threads are as many as the jobs of its work
- * list, which all were read, and the title shows no more, where known. A quieted worker begins no other
- * job. */
+ * list, which all were read, and the title shows no more, where known. One of the two is the last heartbeat.
+ * A quieted worker begins no other job. */
 bool worker_proven_interruptible(const struct worker *worker);
+
+/* Returns true if one more heartbeat with nothing but such jobs makes that proof. */
+bool worker_interrupts_next(const struct worker *worker);
 
 /* Returns true if the process title, which is set at each heartbeat, contradicts the heartbeats attributed to
  * the worker. */

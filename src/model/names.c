@@ -37,7 +37,7 @@ static const char *const reason_texts[] = {
         [REASON_BOOT] = "did not boot within boot_timeout",
         [REASON_HUNG] = "no heartbeat for longer than hang_after",
         [REASON_DEAF] = "runs no jobs although jobs wait",
-        [REASON_ROLLBACK] = "the fleet returns to the release before",
+        [REASON_ROLLBACK] = "the fleet returns to the previous release",
 };
 DEFINE_ENUM_NAMES(reason_text, enum reason, _REASON_MAX, reason_texts)
 

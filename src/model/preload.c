@@ -72,7 +72,8 @@ struct template *fleet_template_place(const struct fleet *fleet)
 struct template *fleet_template_before(const struct fleet *fleet)
 {
         FLEET_FOREACH_TEMPLATE(fleet, template)
-                if (template->state == TEMPLATE_READY && template->generation == fleet->rollout.before)
+                if (template->state == TEMPLATE_READY && !template->lost &&
+                    template->generation == fleet->rollout.before)
                         return (struct template *)template;
         return NULL;
 }

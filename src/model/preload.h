@@ -30,8 +30,8 @@ struct template *fleet_template(const struct fleet *fleet);
 /* Returns a free slot for another template; NULL: none. */
 struct template *fleet_template_place(const struct fleet *fleet);
 
-/* Returns the ready template of the generation before the last restart, which may be the current one again;
- * NULL: none. */
+/* Returns the ready template, in reach, of the generation before the last restart, which may be current
+ * again; NULL: none. */
 struct template *fleet_template_before(const struct fleet *fleet);
 
 /* Returns the oldest ready template of another generation, if template_is_kept(); NULL: none. */

@@ -16,6 +16,27 @@
 
 #define ROLLOUT_FAILURES_MAX 3
 
+/* Returns true if a worker of the generation before the last restart, or of an earlier one, accepts jobs. */
+static bool runs_before(const struct fleet *fleet)
+{
+        FLEET_FOREACH_WORKER(fleet, worker)
+                if (worker->generation <= fleet->rollout.before && !worker_hangs(worker) &&
+                    (worker->state == WORKER_ACTIVE ||
+                     (worker->state == WORKER_STARTING && worker->process.elsewhere)))
+                        return true;
+        return false;
+}
+
+/* The same for one that boots or accepts jobs. */
+static bool has_kept(const struct fleet *fleet)
+{
+        FLEET_FOREACH_WORKER(fleet, worker)
+                if (worker->state <= WORKER_ACTIVE && worker->generation <= fleet->rollout.before &&
+                    !worker_hangs(worker))
+                        return true;
+        return false;
+}
+
 /* Returns the generation to go back to from the next one: one that has workers. A restart that did not end
  * well leaves the one before it. */
 static uint64_t proven_generation(const struct fleet *fleet)
@@ -24,8 +45,9 @@ static uint64_t proven_generation(const struct fleet *fleet)
         bool tried = rollout->state == ROLLOUT_RUNNING || rollout->state == ROLLOUT_HALTED ||
                      rollout->state == ROLLOUT_ABORTED;
 
-        return tried && !rollout->returned && rollout->before != 0 ? rollout->before
-                                                                   : generation_shown(fleet);
+        return tried && !rollout->returned && (has_kept(fleet) || fleet_template_before(fleet))
+                       ? rollout->before
+                       : generation_shown(fleet);
 }
 
 void rollout_start(struct fleet *fleet, const struct orderer *by, usec_t now)
@@ -97,6 +119,7 @@ static void rollout_halt(struct fleet *fleet, bool judged, usec_t now)
 {
         bool any_old = fleet_count(fleet, now).outdated > 0;
 
+        rollout_observe_progress(fleet, now);
         fleet->rollout.state = ROLLOUT_HALTED;
         event_quote(
                 fleet_event(fleet, EVENT_ROLLOUT_HALTED,
@@ -110,7 +133,9 @@ static void rollout_halt(struct fleet *fleet, bool judged, usec_t now)
 
 void rollout_observe_progress(struct fleet *fleet, usec_t now)
 {
-        fleet->rollout.progress_at = now;
+        /* After a halt, the time of the halt stays. */
+        if (fleet->rollout.state != ROLLOUT_HALTED)
+                fleet->rollout.progress_at = now;
 }
 
 void rollout_observe_failure(struct fleet *fleet, usec_t now)
@@ -129,22 +154,15 @@ void rollout_observe_failure(struct fleet *fleet, usec_t now)
         rollout_halt(fleet, false, now);
 }
 
-/* Returns true if a worker of the generation that the fleet has returned to, or of one before, accepts jobs
- * or boots. */
-static bool has_kept(const struct fleet *fleet)
-{
-        FLEET_FOREACH_WORKER(fleet, worker)
-                if (worker->state <= WORKER_ACTIVE && !worker_is_given_up(worker) && !worker_hangs(worker))
-                        return true;
-        return false;
-}
-
 static void return_to_before(struct fleet *fleet)
 {
         generation_return(fleet, fleet->rollout.before);
         fleet->rollout.returned = true;
         fleet->rollout.limit = 0;
         fleet->rollout.kept_since = 0;
+        fleet->rollout.total = fleet_given_up(fleet);
+        /* The restart waits for nothing any more; the next pass sets the wait anew. */
+        fleet->waits_for = WAIT_NONE;
         backoff_reset(&fleet->crash);
 }
 
@@ -158,7 +176,7 @@ void rollout_reject(struct fleet *fleet, const char *why, const struct quoted *q
         rollout->quoted = quoted ? *quoted : (struct quoted){0};
         rollout->lines_token = 0;
         rollout_halt(fleet, true, now);
-        if (rollout->before != 0 && (fleet_template_before(fleet) || fleet_count(fleet, now).outdated > 0))
+        if (has_kept(fleet) || fleet_template_before(fleet))
                 return_to_before(fleet);
 }
 
@@ -181,7 +199,6 @@ void rollout_return(struct fleet *fleet, const struct orderer *by)
         snprintf(rollout->error, sizeof(rollout->error), "%s", why);
         rollout->quoted = (struct quoted){0};
         return_to_before(fleet);
-        rollout->total = fleet_given_up(fleet);
         event_by(by, fleet_event(fleet, EVENT_ORDER, ": rolled back from generation %llu to %llu by %s",
                                  (unsigned long long)from, (unsigned long long)fleet->generation, who));
 }
@@ -190,6 +207,11 @@ bool rollout_withholds(const struct fleet *fleet)
 {
         return fleet->rollout.returned && (!fleet_template(fleet) || fleet->preload.unrecorded) &&
                has_kept(fleet);
+}
+
+bool rollout_drops(const struct fleet *fleet)
+{
+        return fleet->rollout.returned && !fleet_template(fleet) && runs_before(fleet);
 }
 
 /* The generation that the fleet has returned to exists no more: what the command starts is current. */
@@ -201,9 +223,10 @@ static void observe_return(struct fleet *fleet)
         fleet->rollout.returned = false;
         fleet->rollout.before = 0;
         generation_return(fleet, fleet->newest_generation);
-        fleet_event(fleet, EVENT_ORDER,
-                    ": neither template nor workers of the release before are left; workers are started from "
-                    "the command again");
+        fleet_event(
+                fleet, EVENT_ORDER,
+                ": neither template nor workers of the previous release are left; workers are started from "
+                "the command again");
 }
 
 /* After a complete restart, the template of the generation before stays for template_keep unless memory runs
@@ -298,6 +321,18 @@ static bool places_are_held(const struct fleet *fleet, const struct fleet_counts
                (counts->live >= fleet_max_processes(fleet) || (for_restart && fleet_surge(fleet) == 0));
 }
 
+/* True if a limited restart has all new workers that it may have, and they accept jobs. */
+static bool limit_holds(const struct fleet *fleet, usec_t now)
+{
+        unsigned n = 0;
+
+        FLEET_FOREACH_WORKER(fleet, worker)
+                n += !worker_outdated(worker) &&
+                     ((worker->state == WORKER_ACTIVE && !worker->heartbeat.hung) ||
+                      (fleet->rollout.elsewhere && worker_title_ready(worker, now)));
+        return fleet->rollout.limit != 0 && n >= fleet->rollout.limit;
+}
+
 void rollout_observe_time(struct fleet *fleet, usec_t now)
 {
         struct rollout *rollout = &fleet->rollout;
@@ -337,7 +372,7 @@ void rollout_observe_time(struct fleet *fleet, usec_t now)
         if (!fleet->redis_up || fleet->redis_at > rollout->progress_at ||
             fleet->world->doubt.since > rollout->progress_at || places_are_held(fleet, &counts) ||
             fleet->waits_for == WAIT_FORK || fleet->waits_for == WAIT_MEMORY || memory_lacks(fleet, now) ||
-            (fleet_is_limited(fleet) && fleet_replaced(fleet, now) >= MIN(rollout->limit, rollout->total)))
+            limit_holds(fleet, now))
                 rollout->progress_at = now;
         if (now < usec_add(rollout->progress_at, timeout))
                 return;

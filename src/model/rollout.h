@@ -32,6 +32,9 @@ void rollout_return(struct fleet *fleet, const struct orderer *by);
 /* Returns true if no worker is started: the fleet has returned to a generation whose template is gone, so the
  * command may start another release, and workers of that generation still accept jobs. */
 bool rollout_withholds(const struct fleet *fleet);
+/* Returns true if workers of the generations that the fleet has returned from leave though nothing can
+ * replace them: the template is gone, and workers of the generation before accept jobs. */
+bool rollout_drops(const struct fleet *fleet);
 
 /* Records progress: rollout_timeout counts from now. */
 void rollout_observe_progress(struct fleet *fleet, usec_t now);

@@ -15,6 +15,15 @@ static inline bool worker_outdated(const struct worker *worker)
         return worker->generation != worker->fleet->generation;
 }
 
+/* The running restart replaces the worker, which is of a release whose own restart did not end well. */
+static inline bool worker_is_of_failed_try(const struct worker *worker)
+{
+        const struct rollout *rollout = &worker->fleet->rollout;
+
+        return rollout->state == ROLLOUT_RUNNING && worker_outdated(worker) && rollout->before != 0 &&
+               worker->generation > rollout->before;
+}
+
 /* The fleet has returned to a generation before that of the worker. */
 static inline bool worker_is_given_up(const struct worker *worker)
 {

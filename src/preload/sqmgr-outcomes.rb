@@ -54,6 +54,8 @@ module SqmgrOutcomes
           trace.disable
         end
       end.enable
+    rescue ArgumentError
+      nil # TruffleRuby has no such events: nothing is counted
     end
 
     def count_processed
@@ -64,7 +66,7 @@ module SqmgrOutcomes
 
     def count_failed
       context = defined?(Sidekiq::Context) && Sidekiq::Context.current
-      name = context.respond_to?(:key?) ? context[:class].to_s.byteslice(0, NAME_MAX) : ""
+      name = context.respond_to?(:key?) ? context[:class].to_s.byteslice(0, NAME_MAX).scrub("") : ""
       @lock.synchronize do
         @failed += 1
         @classes[name] += 1 if !name.empty? && (@classes.key?(name) || @classes.size < CLASSES_MAX)
@@ -73,11 +75,14 @@ module SqmgrOutcomes
       nil
     end
 
-    # After the heartbeat, which is its first one if the key does not exist yet.
+    # After the heartbeat. If that could not be written and the key has expired, nothing is written either: Sidekiq tells
+    # by the key whether it has to register its process again.
     def publish(launcher)
       key = launcher.send(:identity)
       figures = fields
       launcher.send(:redis) do |connection|
+        next unless connection.hget(key, "beat")
+
         connection.multi do |transaction|
           if transaction.respond_to?(:hmset)
             transaction.hmset(key, *figures)

@@ -112,8 +112,7 @@ static void end_window(struct fleet *fleet)
                 struct trial_counts *counts = worker_outdated(worker) ? &old : &new;
 
                 /* The workers of a restart that did not end well are not to compare with. */
-                if (!worker->outcomes.known || !seen ||
-                    (worker_outdated(worker) && worker->generation > fleet->rollout.before))
+                if (!worker->outcomes.known || !seen || worker_is_of_failed_try(worker))
                         continue;
                 counts->processed += usec_sub(worker->outcomes.processed, seen->counts.processed);
                 counts->failed += usec_sub(worker->outcomes.failed, seen->counts.failed);
@@ -187,10 +186,14 @@ static void conclude(struct fleet *fleet, enum trial_verdict verdict, usec_t now
         }
 }
 
+/* Also where no heartbeat is found of any worker: such a trial ends by rollout_trial_default. */
 static bool has_new(const struct fleet *fleet)
 {
         FLEET_FOREACH_WORKER(fleet, worker)
-                if (worker->state == WORKER_ACTIVE && !worker_outdated(worker))
+                if (!worker_outdated(worker) &&
+                    (worker->state == WORKER_ACTIVE ||
+                     (fleet->rollout.elsewhere && worker->state == WORKER_STARTING &&
+                      worker->process.elsewhere)))
                         return true;
         return false;
 }
@@ -271,7 +274,9 @@ void fleet_trial_unpack(struct fleet *fleet, struct codec_reader *reader)
         enum trial_verdict verdict = (enum trial_verdict)codec_read_number(reader, 0, _TRIAL_VERDICT_MAX - 1);
         struct trial trial;
 
-        if (!trial_unpack(&trial, reader) || generation != fleet->generation || !attach(fleet))
+        /* join() has freed the trials of removed fleets. */
+        if (!trial_unpack(&trial, reader) || generation != fleet->generation || fleet->settings->removed ||
+            !attach(fleet))
                 return;
         fleet->trial->verdict = verdict;
         fleet->trial->trial = trial;

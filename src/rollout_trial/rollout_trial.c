@@ -2,6 +2,7 @@
 /* Registers trials as a subsystem of the daemon. */
 #include "rollout_trial/rollout_trial.h"
 #include "advice/findings.h"
+#include "advice/problem.h"
 #include "daemon/runtime/subsystem.h"
 #include "daemon/takeover/persist.h"
 #include "io/clock.h"
@@ -63,7 +64,8 @@ static int status(const void *self _unused_, const struct fleet *fleet, json_t *
         const struct fleet_trial *trial = fleet->trial;
         char text[TRIAL_TEXT_MAX];
 
-        if (!fleet_is_tried(fleet) || !trial || trial->trial.begun_at == 0)
+        if (!fleet_is_tried(fleet) || !trial || trial->trial.begun_at == 0 ||
+            (trial->verdict == TRIAL_RUNNING && fleet->rollout.state != ROLLOUT_RUNNING))
                 return 0;
         usec_t ends_at = usec_add(trial->trial.begun_at, fleet->settings->rollout_trial);
         json_t *left =
@@ -83,20 +85,24 @@ static int status(const void *self _unused_, const struct fleet *fleet, json_t *
 static void diagnose(const void *self _unused_, const struct fleet *fleet, struct findings *findings)
 {
         unsigned active = 0, known = 0;
+        char about[PROBLEM_ABOUT_MAX];
 
         if (fleet->settings->rollout_trial == 0)
                 return;
+        problem_about(&(struct problem){.fleet = fleet}, about);
         FLEET_FOREACH_WORKER(fleet, worker) {
                 active += worker->state == WORKER_ACTIVE;
                 known += worker->state == WORKER_ACTIVE && worker->outcomes.known;
         }
         if (active > 0 && known == 0)
-                findings_add(findings, FINDING_WARNING, fleet->settings->name,
-                             "See \"What is counted\" in docs/rollout-trial.md",
-                             "no active worker reports how many jobs it has done and failed: each trial of a "
-                             "release ends by rollout_trial_default");
+                findings_add(
+                        findings, FINDING_WARNING, about,
+                        "Restart the fleet if its workers were started before rollout_trial was set; else "
+                        "see \"What is counted\" in docs/rollout-trial.md",
+                        "no active worker reports how many jobs it has done and failed: each trial of a "
+                        "release ends by rollout_trial_default");
         if (active > 0 && !fleet_is_tried(fleet))
-                findings_add(findings, FINDING_WARNING, fleet->settings->name,
+                findings_add(findings, FINDING_WARNING, about,
                              "Run two workers or more, or remove rollout_trial",
                              "releases are not judged: no old worker would remain to compare a new one with");
 }

@@ -153,9 +153,9 @@ bool trial_unpack(struct trial *ret, struct codec_reader *reader)
 {
         struct trial trial = {.begun_at = reader->now - codec_read_number(reader, 0, reader->now - 1)};
 
-        trial.new.processed = codec_read_number(reader, 0, UINT32_MAX);
+        trial.new.processed = codec_read_number(reader, 0, INT64_MAX);
         trial.new.failed = codec_read_number(reader, 0, trial.new.processed);
-        trial.old.processed = codec_read_number(reader, 0, UINT32_MAX);
+        trial.old.processed = codec_read_number(reader, 0, INT64_MAX);
         trial.old.failed = codec_read_number(reader, 0, trial.old.processed);
         trial.windows = (unsigned)codec_read_number(reader, 0, UINT32_MAX);
         FOREACH_ELEMENT(evidence, trial.evidence)

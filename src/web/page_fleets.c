@@ -247,8 +247,10 @@ static void put_notes(FILE *out, const json_t *fleet)
 {
         const json_t *culprits;
         char template[REPLY_TEMPLATE_MAX], scaling[REPLY_SCALING_MAX], span[FORMAT_MAX];
+        char trial[REPLY_TRIAL_MAX];
 
         page_note(out, "waits", reply_string(fleet, "waits_for"));
+        page_note(out, "trial", reply_trial(fleet, trial));
         page_note(out, "growth", reply_string(json_object_get(fleet, "growth"), "text"));
         page_note(out, "template", reply_template(json_object_get(fleet, "template"), template));
         page_note(out, "scaling", reply_scaling(json_object_get(fleet, "scaling"), scaling));

@@ -159,6 +159,20 @@ const char *reply_rollout(const json_t *rollout, char text[static REPLY_ROLLOUT_
         return text;
 }
 
+const char *reply_trial(const json_t *fleet, char text[static REPLY_TRIAL_MAX])
+{
+        const json_t *trial = json_object_get(fleet, "trial");
+        char left[FORMAT_MAX];
+
+        text[0] = '\0';
+        /* An aborted restart ends its trial without a verdict. */
+        if (reply_is(trial, "verdict", "running") &&
+            reply_is(json_object_get(fleet, "rollout"), "state", "running"))
+                snprintf(text, REPLY_TRIAL_MAX, "trial: %.160s; ends within %s", reply_string(trial, "text"),
+                         reply_seconds_left(trial, "left_seconds", left));
+        return text;
+}
+
 const char *reply_template(const json_t *template, char text[static REPLY_TEMPLATE_MAX])
 {
         const char *refused = reply_string(template, "refused"), *state = reply_string(template, "state");

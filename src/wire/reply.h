@@ -44,6 +44,10 @@ const char *reply_at_zero(const json_t *fleet);
 #define REPLY_ROLLOUT_MAX 128
 const char *reply_rollout(const json_t *rollout, char text[static REPLY_ROLLOUT_MAX]);
 
+/* Formats the trial of a release as long as it runs; else "". Returns text. */
+#define REPLY_TRIAL_MAX 256
+const char *reply_trial(const json_t *fleet, char text[static REPLY_TRIAL_MAX]);
+
 /* Formats the template that a Fleet's workers are forked from, or why there is none; "" if its Template is
  * null. Returns text. */
 #define REPLY_TEMPLATE_MAX 1024

@@ -101,6 +101,7 @@ class Chaos
     mend_all
     balance
     converge
+    replay
   rescue Violated
     # report prints it.
   ensure
@@ -114,8 +115,11 @@ class Chaos
   Violated = Class.new(StandardError)
 
   def now = Time.now.to_f
-  def workers = Worker.all("CHAOS=#{@folder}").select(&:works?)
-  def templates = Worker.all("CHAOS=#{@folder}").select(&:template?)
+  def fleets = FLEETS
+  def marker = "CHAOS=#{@folder}"
+  def workers = Worker.all(marker).select(&:works?)
+  def templates = Worker.all(marker).select(&:template?)
+  def sqmgrctl(*words) = ["sqmgrctl", *words.map(&:to_s)]
 
   def say(text)
     puts(format("# %6.1f %s %s", monotonic - @begun, Time.now.strftime("%T"), text))
@@ -144,8 +148,8 @@ class Chaos
     Life.of(pid)
   end
 
-  def redis_command
-    ["redis-server", "--port", "0", "--unixsocket", "#{@folder}/redis.sock", "--dir", @folder, "--save", "",
+  def redis_command(folder = @folder)
+    ["redis-server", "--port", "0", "--unixsocket", "#{folder}/redis.sock", "--dir", folder, "--save", "",
      "--appendonly", "yes", "--appendfsync", "always", "--auto-aof-rewrite-percentage", "0",
      "--aof-timestamp-enabled", "yes", "--enable-debug-command", "local"]
   end
@@ -160,7 +164,7 @@ class Chaos
     common = "directory = #{@folder}\nenvironment = CHAOS=#{@folder}\n" \
              "environment_file = #{@folder}/environment\nlog = #{@folder}/workers.log\n" \
              "ready_after = #{ready_after}\nrestart_surge = #{surge}\nbackoff_min = 200ms\nbackoff_max = 3s\n"
-    text = "[sqmgr]\nsocket = #{@folder}/sqmgr.sock\nstate_file = #{@folder}/disk/state\ncheck_interval = #{interval}\nlog_level = debug\n" \
+    text = "[sqmgr]\nsocket = #{@folder}/sqmgr.sock\nstate_file = #{@folder}/disk/state\ncheck_interval = #{interval}\nlog_level = debug\nrecord = 4M\n" \
            "[redis]\nurl = unix://#{@folder}/redis.sock\n[fleet]\n#{common}"
     sidekiq = "sidekiq -r #{@folder}/release.rb -c #{THREADS} -t 1"
     commands = {
@@ -169,7 +173,7 @@ class Chaos
       "stub" => "#{@stub} -u #{@folder}/redis.sock -b 200 -c #{THREADS} -t 0 -j #{@folder}/ledger\nmax_age = #{max_age}",
       "plain" => "ruby --disable-gems #{@top}/tests/chaos/plain.rb #{@folder}\nframework = plain\nmax_age = #{max_age}"
     }
-    FLEETS.each do |name, fleet|
+    fleets.each do |name, fleet|
       text << "[fleet:#{name}]\ncommand = #{commands[name]}\nmax_processes = #{fleet[:max]}\n" \
               "active_process_count = #{counts.fetch(name, fleet[:count])}\n"
     end
@@ -179,6 +183,10 @@ class Chaos
   # Sleeps, and runs all periodic checks.
   def pass(seconds = 0.2)
     sleep seconds
+    observe
+  end
+
+  def observe
     due, @later = @later.partition { |at, _| at <= monotonic }
     due.sort_by(&:first).each { |_, block| block.call }
     look_after_servers
@@ -200,7 +208,7 @@ class Chaos
       fail_with("#{server.name} ended: #{$?}") if server.ended?
     end
     return if sqmgr.answers || !sqmgr.usable?
-    sqmgr.answers = system("sqmgrctl", "--timeout", "2s", "ping", out: File::NULL, err: File::NULL)
+    sqmgr.answers = system(*sqmgrctl("--timeout", "2s", "ping"), out: File::NULL, err: File::NULL)
     return if sqmgr.answers || sqmgr.unbroken_for <= ANSWER_SECONDS
     fail_with("sqmgr does not answer #{ANSWER_SECONDS} s after its start")
   end
@@ -211,7 +219,7 @@ class Chaos
       violated("#{place} lives #{doubles.size} times: #{doubles.join(", ")}") if doubles.size > 1
     end
     living.group_by(&:fleet).each do |fleet, all|
-      violated("#{fleet} has #{all.size} processes: #{all.join(", ")}") if all.size > FLEETS[fleet][:max]
+      violated("#{fleet} has #{all.size} processes: #{all.join(", ")}") if all.size > fleets[fleet][:max]
     end
   end
 
@@ -232,7 +240,7 @@ class Chaos
 
   def status
     begun = monotonic
-    command = ["sqmgrctl", "--timeout", "#{ANSWER_SECONDS}s", "--json", "status"]
+    command = sqmgrctl("--timeout", "#{ANSWER_SECONDS}s", "--json", "status")
     text = IO.popen(command, err: ["#{@folder}/orders.log", "a"], &:read)
     @slowest = [@slowest, monotonic - begun].max
     return JSON.parse(text) if $?.success?
@@ -242,7 +250,7 @@ class Chaos
 
   def order(*words, allow: [0])
     say("sqmgrctl #{words.join(" ")}")
-    pid = spawn_logged("orders", "sqmgrctl", *(words.include?("--timeout") ? [] : %w[--timeout 60s]), *words)
+    pid = spawn_logged("orders", *sqmgrctl(*(words.include?("--timeout") ? [] : %w[--timeout 60s]), *words))
     order = Order.new(words.join(" "), pid, monotonic, allow)
     order.allow += [3] unless sqmgr.answers
     order.allow += [1] if @shortages.positive?
@@ -328,7 +336,7 @@ class Chaos
     wait_until(120, "the orders are answered") { @orders.empty? }
     @status = nil
     configure
-    [["reload"], *FLEETS.flat_map { |name, fleet| [["start", name], ["scale", name, fleet[:count]]] }].each do |words|
+    [["reload"], *fleets.flat_map { |name, fleet| [["start", name], ["scale", name, fleet[:count]]] }].each do |words|
       given = order(*words)
       wait_until(90, "'#{words.join(" ")}' is answered") { given.answered }
     end
@@ -355,7 +363,7 @@ class Chaos
   def settle
     quiet_since = monotonic
     seen = nil
-    wait_until(SETTLE_SECONDS, "all jobs have ended") do
+    wait_until(self.class::SETTLE_SECONDS, "all jobs have ended") do
       ledger.refresh
       counts = [ledger.starts, ledger.count(:running), ledger.count(:queued)]
       quiet_since = monotonic if counts != seen || counts.last(2).sum.positive?
@@ -369,7 +377,7 @@ class Chaos
     forked = @status["fleets"].find { |fleet| fleet["name"] == "forked" }
     return false unless forked.dig("template", "state") == "ready" && forked["workers"].all? { |worker| worker["forked"] }
     @status["fleets"].all? do |fleet|
-      workers, rollout, count = fleet["workers"], fleet["rollout"], FLEETS[fleet["name"]][:count]
+      workers, rollout, count = fleet["workers"], fleet["rollout"], fleets[fleet["name"]][:count]
       fleet["state"] == "running" && fleet["target"] == count && workers.size == count &&
         workers.all? { |worker| worker["ready"] && !worker["outdated"] } &&
         %w[none done].include?(rollout["state"]) && rollout["outdated"].zero?
@@ -381,9 +389,20 @@ class Chaos
     known = @status["fleets"].flat_map { |fleet| fleet["workers"].map { |worker| worker["pid"] } }.sort
     living = workers.map { |worker| worker.life.pid }.sort
     violated("sqmgr knows of processes #{known}, those that live are #{living}") if known != living
-    template = @status["fleets"].map { |fleet| fleet.dig("template", "pid") }.compact
+    all = @status["fleets"].filter_map { |fleet| fleet["template"] }
+    known = all.filter_map { |template| template["pid"] }
+    # The pid of a kept template is not shown.
+    kept = all.count { |template| template["kept_generation"] }
     living = templates.map { |process| process.life.pid }
-    violated("sqmgr knows of the template #{template}, those that live are #{living}") if template != living
+    return if (known - living).empty? && living.size == known.size + kept
+    violated("sqmgr knows of the templates #{known} and of #{kept} more, those that live are #{living}")
+  end
+
+  # The record of all sqmgrs of the run, as far as it reaches back.
+  def replay
+    said = IO.popen(["sqmgr-replay", "#{@folder}/disk/state.record"], err: [:child, :out], &:read)
+    say(said.lines.last.to_s.chomp)
+    violated("the replay decides otherwise: #{said.lines.first(20).join}") unless $?.success?
   end
 
   # After a failure before `balance`, reads the ledger first.
@@ -400,6 +419,8 @@ class Chaos
   end
 end
 
-chaos = Chaos.new(*ARGV)
-chaos.run
-exit(chaos.failed? ? 1 : 0)
+if $PROGRAM_NAME == __FILE__
+  chaos = Chaos.new(*ARGV)
+  chaos.run
+  exit(chaos.failed? ? 1 : 0)
+end

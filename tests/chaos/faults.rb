@@ -30,6 +30,9 @@ module Faults
 
   private
 
+  # The fleets that run release.rb.
+  def released = %w[sidekiq forked]
+
   def kill_worker(which, *)
     worker = pick(workers, which) or return say("no worker to kill")
     from = @stopped_since.fetch(worker.life, now)
@@ -103,7 +106,7 @@ module Faults
 
   # Kills sqmgr while stopped workers finish their jobs: most often plain ones, which must not get a second signal.
   def kill_in_restart(which, delay, pause)
-    order("restart", pick([*self.class::FLEETS.keys, *["plain"] * 4], which))
+    order("restart", pick([*fleets.keys, *(fleets.keys & ["plain"]) * 4], which))
     later(1 + 3 * delay) { kill_sqmgr(pause, pause) }
   end
 
@@ -213,7 +216,7 @@ module Faults
     release = pick(BAD_RELEASES, how)
     say("the release is bad: #{release.lines.last.chomp}")
     write("release.rb", release)
-    order("restart", *[[], ["sidekiq"], ["forked"]][which * 3])
+    order("restart", *pick([nil, *released], which))
     later(3 + 6 * how_long) do
       write("release.rb", GOOD_RELEASE)
       say("the release is good again")
@@ -230,12 +233,12 @@ module Faults
     @storm = true
   end
 
-  def restart(which, *) = order("restart", *[[], ["sidekiq"], ["forked"], ["stub"], ["plain"]][which * 5])
+  def restart(which, *) = order("restart", *pick([nil, *fleets.keys], which))
   def abort(*) = order("abort")
 
   def scale(which, count, *)
-    fleet = pick(self.class::FLEETS.keys, which)
-    order("scale", fleet, (1 + (self.class::FLEETS[fleet][:max] - 2) * count).round)
+    fleet = pick(fleets.keys, which)
+    order("scale", fleet, (1 + (fleets[fleet][:max] - 2) * count).round)
   end
 
   # The worker may be gone before the order arrives.
@@ -245,7 +248,7 @@ module Faults
   end
 
   def quiet_fleet(which, how_long, *)
-    fleet = pick(self.class::FLEETS.keys, which)
+    fleet = pick(fleets.keys, which)
     order("quiet", fleet)
     later(1 + 9 * how_long) { order("start", fleet) }
   end

@@ -11,6 +11,10 @@ class Ledger
   # Fleets whose jobs are lists in Redis: FLEET:jobs, and FLEET:taken:TOKEN for each job that a worker has taken.
   LISTED = %w[stub plain].freeze
 
+  # The queue of the other fleets in Redis, and what finds the id in a job.
+  Queue = Struct.new(:key, :jid)
+  QUEUE = Queue.new("queue:default", /"jid":"(\w+)"/)
+
   # deaths: Life => time, for processes that the test killed. disturbances: [from, to] in seconds of the wall clock, and
   # how many fetches each may have cut off.
   attr_reader :deaths, :disturbances, :jobs
@@ -21,6 +25,7 @@ class Ledger
     @jobs = {}
     @deaths = {}
     @disturbances = []
+    @logs = {}
   end
 
   def add(jid, fleet) = @jobs[jid] = fleet
@@ -40,14 +45,14 @@ class Ledger
   # Reads Redis as well, and judges each job.
   def refresh
     read_runs
-    @queued = @redis.call("LRANGE", "queue:default", 0, -1).map { |job| job[/"jid":"(\w+)"/, 1] }
+    @queued = queues.flat_map { |queue| @redis.call("LRANGE", queue.key, 0, -1).map { |job| job[queue.jid, 1] } }
     LISTED.each { |fleet| @queued.concat(@redis.call("LRANGE", "#{fleet}:jobs", 0, -1).map { |job| job.split.first }) }
     @taken = Hash.new { |hash, jid| hash[jid] = [] }
     @redis.call("KEYS", "*:taken:*").each do |key|
       jid = @redis.call("LINDEX", key, 0)&.split&.first
       @taken[jid] << Life.of_token(key[/[^:]+\z/])
     end
-    @log = nil
+    @logs.each_value(&:update)
     @verdicts = @jobs.to_h { |jid, _| [jid, judge(jid)] }
   end
 
@@ -71,18 +76,23 @@ class Ledger
     end
     told << "queued" if @queued.include?(jid)
     told << "taken by #{@taken[jid].join(", ")}" if @taken.key?(jid)
-    fetched = log.popped[jid].map { |at| clock(at) }.join(", ")
-    told << "pushed #{log.pushed[jid]} times, fetched at #{fetched}" if @jobs[jid] == "sidekiq"
+    unless LISTED.include?(@jobs[jid])
+      fetched = log(jid).popped[jid].map { |at| clock(at) }.join(", ")
+      told << "pushed #{log(jid).pushed[jid]} times, fetched at #{fetched}"
+    end
     "#{@jobs[jid]}: #{told.join("; ")}"
   end
 
   private
 
+  def queues = [QUEUE]
+  def queue_of(_jid) = QUEUE
+
   # Sidekiq 7.3 may exit with an error of its own when it is quieted, if Redis, which the test froze or killed, has not
   # answered: no process asked it to exit, and its last output shows where its Redis client waited.
   def ended_itself?(life)
     # A log line with its log tail, whose lines begin with a bar.
-    told = File.foreach(File.join(@folder, "sqmgr.log")).slice_before { |line| !line.start_with?("    | ") }
+    told = Dir["#{@folder}/{,*/}sqmgr.log"].flat_map { |path| File.readlines(path) }.slice_before { |line| !line.start_with?("    | ") }
                .map(&:join).grep(/\A.*\(pid #{life.pid}\) /)
     told.any? { |lines| lines.match?(/ exited.*redis_client/m) } &&
       told.none? { |line| line.match?(/ asked to exit|; killed| was killed/) }
@@ -112,17 +122,20 @@ class Ledger
 
   # Sidekiq loses a job if the reply is lost with Redis or with the worker: Redis has already removed the job.
   def judge_fetched(jid)
-    at = log.popped[jid].last
+    at = log(jid).popped[jid].last
     return Verdict.new(:wrong, "vanished from Redis") unless at
     return Verdict.new(:lost) if disturbed?(at)
     Verdict.new(:wrong, "was fetched at #{clock(at)}, when nothing was broken, and never began")
   end
 
   # Sidekiq pushes back jobs that it fetched too late, and repeats that without a reply.
-  def pushed_twice?(jid, done) = log.pushed[jid] >= done && log.popped[jid].any? { |at| disturbed?(at) }
+  def pushed_twice?(jid, done) = log(jid).pushed[jid] >= done && log(jid).popped[jid].any? { |at| disturbed?(at) }
 
   def disturbed?(at) = @disturbances.any? { |disturbance| at.between?(disturbance[:from], disturbance[:to]) }
 
   def clock(seconds) = Time.at(seconds).strftime("%T")
-  def log = @log ||= RedisLog.new(@folder, "default")
+
+  def log(jid)
+    @logs[queue_of(jid)] ||= RedisLog.new(@folder, queue_of(jid).key, queue_of(jid).jid)
+  end
 end

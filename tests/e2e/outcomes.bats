@@ -104,6 +104,39 @@ run_jobs() {
         [ "$(redis get child)" = nil ]
 }
 
+@test "outcomes: no heartbeat, no figures: Sidekiq sees that its key has expired; a Ruby without the events starts" {
+        start_redis
+        cat >expired.rb <<'END'
+require "sidekiq"
+require "sidekiq/cli"
+require "sidekiq/launcher"
+Sidekiq.logger.level = Logger::FATAL
+registered = 0
+Sidekiq.options[:queues] = %w[default]
+launcher = Sidekiq::Launcher.new(Sidekiq.options)
+launcher.define_singleton_method(:fire_event) { |*| registered += 1 }
+exists = -> { Sidekiq.redis { |redis| redis.exists?(launcher.identity) } }
+beat = -> { launcher.send(:❤) }
+beat.call
+puts "first #{exists.call} #{registered}"
+Sidekiq.redis { |redis| redis.del(launcher.identity) }
+launcher.define_singleton_method(:to_json) { |*| raise "unreachable" }
+beat.call
+puts "failed #{exists.call} #{registered}"
+launcher.singleton_class.remove_method(:to_json)
+beat.call
+puts "again #{exists.call} #{registered}"
+p Sidekiq.redis { |redis| redis.hget(launcher.identity, "sqmgr_processed") }
+END
+        script=$top/src/preload/sqmgr-outcomes.rb
+        run -0 --separate-stderr ruby -r "$script" expired.rb
+        [ "$output" = "$(printf '%s\n' 'first true 1' 'failed false 1' 'again true 2' '"0"')" ]
+
+        echo 'TracePoint.define_singleton_method(:new) { |*| raise ArgumentError, "unknown event: end" }' >truffle.rb
+        run -0 ruby -r ./truffle.rb -r "$script" -e 'puts "starts"'
+        [ "$output" = starts ]
+}
+
 rq_identities() { redis smembers rq:workers; }
 rq_sums() {
         for identity in $(rq_identities); do

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# `sqmgrctl rollback`: real Sidekiq workers return to the release before within seconds, from its template in memory.
+# `sqmgrctl rollback`: real Sidekiq workers return to the previous release within seconds, from its template in memory.
 # seconds: 70
 # promises: P1 P2
 load preload
@@ -106,12 +106,12 @@ load_jobs() {
 @test "rollback: what is not in memory is answered with what to do; exit codes" {
         template_keep=1s start_fleet 1
         run -1 sqmgrctl rollback default
-        [[ $output == *'default: no earlier generation is known'*"Link the release before in $folder/current"* ]]
+        [[ $output == *'default: no previous release is known'*"Let $folder/current (the fleet's working directory) point to the previous release"* ]]
         make_release 2
         sqmgrctl restart --wait --timeout 120s
         wait_until 20 template_is '.kept_generation == null'
         run -1 sqmgrctl rollback
-        [[ $output == *"default: generation 1 is not in memory (its template has ended, as after template_keep). Link the release before in $folder/current (the fleet's working directory), then run 'sqmgrctl restart default'"* ]]
+        [[ $output == *"default: generation 1 is not in memory (its template has ended, as after template_keep). Let $folder/current (the fleet's working directory) point to the previous release, then run 'sqmgrctl restart default'"* ]]
         fleet_is '.rollout.state == "done" and .rollout.rolled_back == null'
         run -1 sqmgrctl rollback --json
         [[ $output == *'not-in-memory'* ]]

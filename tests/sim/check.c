@@ -136,7 +136,7 @@ static unsigned draining_for_restart(const struct fleet *fleet, const struct wor
 
                 n += worker != except &&
                      (worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING) &&
-                     worker->reason == REASON_RESTART;
+                     (worker->reason == REASON_RESTART || worker->reason == REASON_ROLLBACK);
         }
         return n;
 }
@@ -229,8 +229,10 @@ static void check_start(struct sim *sim, const struct action *action)
         if (living >= fleet_max_processes(fleet))
                 violate(sim, "P3", "a start with %u processes alive, max_processes is %u", living,
                         fleet_max_processes(fleet));
-        if (trying >= target_of(sim, fleet) +
-                              MAX(fleet->rollout.returned ? target_of(sim, fleet) : fleet_surge(fleet), 1U))
+        if (trying >= target_of(sim, fleet) + MAX(fleet->rollout.returned && fleet_surge(fleet) > 0
+                                                          ? target_of(sim, fleet)
+                                                          : fleet_surge(fleet),
+                                                  1U))
                 violate(sim, "P3", "a start with %u active and starting, the target is %u and the surge %u",
                         trying, target_of(sim, fleet), fleet_surge(fleet));
         if (hung > 0 && model->fresh_since == 0 && trying > usec_sub(target_of(sim, fleet), hung))
@@ -304,8 +306,8 @@ static void check_replaced(struct sim *sim, const struct action *action, struct 
                 pressure_quieted(sim, action, process);
                 return;
         }
-        if (action->reason == REASON_RESTART && fleet_surge(fleet) == 0 && needed > 0 &&
-            draining_for_restart(fleet, worker) == 0)
+        if ((action->reason == REASON_RESTART || action->reason == REASON_ROLLBACK) &&
+            fleet_surge(fleet) == 0 && needed > 0 && draining_for_restart(fleet, worker) == 0)
                 needed--;
         if (check_title_tells(sim, process))
                 ready += check_title_ready(sim, process->fleet, process);
@@ -678,10 +680,11 @@ static void check_gaps(struct sim *sim, unsigned number)
         struct fleet_sim *model = &sim->fleets[number];
         const struct fleet *fleet = sim->shell.world->fleets[number];
         unsigned trying = check_forking(sim, number, 0), heard = 0;
-        /* The start waits for a fork, or for a template that loads or ends. */
-        bool waits = trying > 0 ||
-                     (check_preloads(sim, number) && !check_template(sim, number, true) &&
-                      !check_template(sim, number, false) && check_living_templates(sim, number) > 0);
+        /* The start waits for a fork, or for a template that loads or ends. After a restart no worker is
+         * forked from the template before, which is kept for a rollback. */
+        bool waits = trying > 0 || (check_preloads(sim, number) && !check_template(sim, number, true) &&
+                                    (fleet->rollout.kept_since != 0 || !check_template(sim, number, false)) &&
+                                    check_living_templates(sim, number) > 0);
         unsigned living = count_living(sim, number);
         bool short_of_memory = pressure_holds(sim, number, living, target_of(sim, fleet)) ||
                                (living >= target_of(sim, fleet) &&

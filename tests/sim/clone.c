@@ -78,7 +78,7 @@ static bool is_alone(const struct sim *sim, const struct clone *clone)
 
         for (size_t i = 0; i < sim->n_processes; i++) {
                 const struct process *process = sim->processes[i];
-                const struct record *last = &process->records[0];
+                const struct heartbeat_record *last = &process->records[0];
                 usec_t boot_at = process->boot_at;
 
                 if (!process->runner_alive || process->runner_pid != clone->pid)
@@ -132,7 +132,7 @@ static void clone_step(struct sim *sim, struct clone *clone)
         clone->quiet = clone->quiet || rng_chance(rng, 50);
         if (!clone->listed && sim->fleets[clone->fleet].behavior->reports_birth)
                 clone->born_usec = clone_clock(sim);
-        clone->record = (struct record){
+        clone->record = (struct heartbeat_record){
                 .written_at = sim->now,
                 .heartbeat = {.sent_usec = clone_clock(sim),
                               .born_usec = clone->born_usec,
@@ -166,7 +166,7 @@ void clones_end(struct sim *sim, bool heartbeat_on)
 {
         for (unsigned i = 0; i < sim->n_clones; i++) {
                 sim->clones[i].listed = false;
-                sim->clones[i].record = (struct record){0};
+                sim->clones[i].record = (struct heartbeat_record){0};
                 if (!heartbeat_on)
                         sim->clones[i].next_at = USEC_INFINITY;
         }

@@ -83,14 +83,15 @@ bool evidence_idle(struct sim *sim, struct process *process)
         return process->fetched_until == 0 && sim->now >= process->slept_at + IDLE_CHECK_USEC;
 }
 
-bool evidence_local(struct sim *sim, const struct process *process, struct record *ret)
+bool evidence_local(struct sim *sim, const struct process *process, struct heartbeat_record *ret)
 {
-        const struct record *record = &process->records[0];
+        const struct heartbeat_record *record = &process->records[0];
 
         if (!process->runner_alive)
                 return false;
         if (fleet_is_bare(sim, process->fleet)) {
-                *ret = (struct record){.written_at = sim->now, .heartbeat = {.sent_usec = sim->now}};
+                *ret = (struct heartbeat_record){.written_at = sim->now,
+                                                 .heartbeat = {.sent_usec = sim->now}};
                 if (process->worker->heartbeat.seen)
                         return true;
                 return sim->now >= process->launched_at &&

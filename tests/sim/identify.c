@@ -159,8 +159,8 @@ static void resolve_owners(struct sim *sim, struct match *match)
 }
 
 /* Returns the answer for this identity, and its writer. */
-static const struct record *answer_of(const struct sim *sim, unsigned fleet, const char *identity,
-                                      struct process **ret_writer)
+static const struct heartbeat_record *answer_of(const struct sim *sim, unsigned fleet, const char *identity,
+                                                struct process **ret_writer)
 {
         unsigned serial = parse_identity(identity) - 1;
         const struct clone *clone = clone_find(sim, serial);
@@ -214,7 +214,8 @@ static void decide(struct sim *sim, struct process *process)
 
                 if (candidate->owner != process)
                         continue;
-                const struct record *answer = answer_of(sim, process->fleet, candidate->identity, &writer);
+                const struct heartbeat_record *answer =
+                        answer_of(sim, process->fleet, candidate->identity, &writer);
                 bool found =
                         answer && answer->written_at != 0 &&
                         (answer->heartbeat.start == 0 || answer->heartbeat.start == process->runner_start);
@@ -272,12 +273,12 @@ void identify(struct sim *sim, unsigned fleet)
 }
 
 /* Returns the heartbeat that counts as this worker's; written_at 0: none. */
-struct record identify_answer(const struct sim *sim, const struct process *process)
+struct heartbeat_record identify_answer(const struct sim *sim, const struct process *process)
 {
         const struct process *writer =
                 process->identity != 0 ? find_serial(sim, process->identity - 1) : NULL;
 
-        return writer ? writer->answer : (struct record){0};
+        return writer ? writer->answer : (struct heartbeat_record){0};
 }
 
 void check_remainder(struct sim *sim, const struct process *process)

@@ -317,8 +317,8 @@ static void respawn(struct sim *sim, struct process *process)
         process->title_quiet = process->copied_quiet = process->threads_counted = false;
         process->title_first_at = process->title_read_at = process->title_idle_from = 0;
         for (unsigned i = 0; i < RECORDS_MAX; i++)
-                process->records[i] = (struct record){0};
-        process->frozen_record = process->answer = (struct record){0};
+                process->records[i] = (struct heartbeat_record){0};
+        process->frozen_record = process->answer = (struct heartbeat_record){0};
         memset(process->given, 0, sizeof(process->given));
         report(sim, "%s: its wrapper %s", process_name(sim, process),
                process->twins ? "had started another" : "starts another");
@@ -477,7 +477,7 @@ static bool is_silent(const struct sim *sim, struct process *process)
  * later ones have none. */
 static uint64_t birth_of(struct process *process, uint64_t written_usec)
 {
-        const struct record *last = &process->records[0];
+        const struct heartbeat_record *last = &process->records[0];
         bool first = !process->registered;
 
         process->registered = true;

@@ -130,7 +130,7 @@ usec_t reader_died(struct sim *sim, unsigned fleet)
         return pause + rng_range(&reader->rng, 5 * MSEC, 100 * MSEC);
 }
 
-static void remember(const struct sim *sim, struct process *process, const struct record *record)
+static void remember(const struct sim *sim, struct process *process, const struct heartbeat_record *record)
 {
         for (unsigned i = GIVEN_MAX - 1; i > 0; i--) {
                 process->given[i] = process->given[i - 1];
@@ -142,8 +142,8 @@ static void remember(const struct sim *sim, struct process *process, const struc
 
 /* Returns an old answer or the record. Old answers about a dead process are not repeated, nor those of a
  * framework whose answer is the heartbeat: both would be signs of life. */
-static struct record repeat(const struct sim *sim, const struct process *process, struct rng *rng,
-                            struct record record)
+static struct heartbeat_record repeat(const struct sim *sim, const struct process *process, struct rng *rng,
+                                      struct heartbeat_record record)
 {
         unsigned i = (unsigned)rng_range(rng, 0, GIVEN_MAX - 1);
         bool may = process->runner_alive && redis_shows_age(sim, process) &&
@@ -155,8 +155,8 @@ static struct record repeat(const struct sim *sim, const struct process *process
 }
 
 /* A lie within the bounds of answer_check(). */
-static struct record lie(const struct sim *sim, const struct process *process, struct reader_sim *reader,
-                         struct record record)
+static struct heartbeat_record lie(const struct sim *sim, const struct process *process,
+                                   struct reader_sim *reader, struct heartbeat_record record)
 {
         struct heartbeat *heartbeat = &record.heartbeat;
         usec_t shift = rng_range(&reader->rng, 1, 24 * USEC_PER_HOUR);
@@ -186,7 +186,8 @@ static struct record lie(const struct sim *sim, const struct process *process, s
         return record;
 }
 
-struct record reader_answers(struct sim *sim, struct process *process, struct record record)
+struct heartbeat_record reader_answers(struct sim *sim, struct process *process,
+                                       struct heartbeat_record record)
 {
         struct reader_sim *reader = &sim->fleets[process->fleet].reader;
 
@@ -200,12 +201,12 @@ struct record reader_answers(struct sim *sim, struct process *process, struct re
         return record;
 }
 
-const struct record *reader_foreign(const struct sim *sim, unsigned fleet)
+const struct heartbeat_record *reader_foreign(const struct sim *sim, unsigned fleet)
 {
-        static struct record record;
+        static struct heartbeat_record record;
 
         if (sim->now >= sim->fleets[fleet].reader.lies_until || sim->fleets[fleet].reader.lie != LIE_FOREIGN)
                 return NULL;
-        record = (struct record){.written_at = sim->now, .heartbeat = {.sent_usec = sim->now}};
+        record = (struct heartbeat_record){.written_at = sim->now, .heartbeat = {.sent_usec = sim->now}};
         return &record;
 }

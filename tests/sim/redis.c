@@ -20,7 +20,7 @@ void redis_write(struct sim *sim, struct process *process, const struct heartbea
                 return;
         for (unsigned i = RECORDS_MAX - 1; i > 0; i--)
                 process->records[i] = process->records[i - 1];
-        process->records[0] = (struct record){.written_at = sim->now, .heartbeat = *heartbeat};
+        process->records[0] = (struct heartbeat_record){.written_at = sim->now, .heartbeat = *heartbeat};
         process->listed = true;
 }
 
@@ -32,13 +32,13 @@ bool redis_shows_age(const struct sim *sim, const struct process *process)
 
 /* Returns what the reader observes of the process now. New connections, and a change of the jobs that run,
  * are signs of life; the record tells the last one. */
-static struct record observe(const struct sim *sim, struct process *process)
+static struct heartbeat_record observe(const struct sim *sim, struct process *process)
 {
-        struct record *last = &process->records[0];
+        struct heartbeat_record *last = &process->records[0];
         unsigned busy = process_jobs(process);
 
         if (last->written_at == 0 || !process->runner_alive || sim->now < process->linked_at)
-                return (struct record){0};
+                return (struct heartbeat_record){0};
         if (last->heartbeat.busy != busy || last->written_at < process->linked_at)
                 last->written_at = last->heartbeat.sent_usec = sim->now;
         last->heartbeat.busy = busy;
@@ -48,7 +48,7 @@ static struct record observe(const struct sim *sim, struct process *process)
 }
 
 /* A database shows the jobs as they are now, beside the heartbeat that the worker wrote last. */
-static void read_row(const struct sim *sim, const struct process *process, struct record *record)
+static void read_row(const struct sim *sim, const struct process *process, struct heartbeat_record *record)
 {
         const struct behavior *behavior = process_behavior(sim, process);
 
@@ -61,9 +61,9 @@ static void read_row(const struct sim *sim, const struct process *process, struc
         record->heartbeat.work_list_empty = record->heartbeat.busy == 0;
 }
 
-struct record redis_read(struct sim *sim, struct process *process)
+struct heartbeat_record redis_read(struct sim *sim, struct process *process)
 {
-        struct record record = process->records[0];
+        struct heartbeat_record record = process->records[0];
         /* Left out, because nothing could distinguish them from life: late records of dead processes on a
          * replica, and old records of frameworks where an existing record counts as a heartbeat. */
         bool late = process->runner_alive && redis_shows_age(sim, process);
@@ -103,8 +103,8 @@ void redis_fail_over(struct sim *sim, unsigned lag)
                 }
                 process->listed = process->listed && lag < RECORDS_MAX;
                 for (unsigned j = 0; j < RECORDS_MAX; j++)
-                        process->records[j] =
-                                j + lag < RECORDS_MAX ? process->records[j + lag] : (struct record){0};
+                        process->records[j] = j + lag < RECORDS_MAX ? process->records[j + lag]
+                                                                    : (struct heartbeat_record){0};
         }
 }
 

@@ -11,6 +11,7 @@
 #include "observe/observe_identity.h"
 #include "observe/observe_memory.h"
 #include "observe/observe_world.h"
+#include "record.h"
 #include "sim.h"
 #include <signal.h>
 #include <stdio.h>
@@ -114,7 +115,8 @@ static void link_serve(struct sim *sim, unsigned fleet)
         clones_serve(sim, fleet);
 }
 
-static void hear(struct sim *sim, struct process *process, const struct record *record, unsigned poll_items)
+static void hear(struct sim *sim, struct process *process, const struct heartbeat_record *record,
+                 unsigned poll_items)
 {
         struct worker *worker = process->worker;
         struct heartbeat heartbeat = record->heartbeat;
@@ -163,7 +165,7 @@ static void link_answer(struct sim *sim, unsigned fleet)
                         continue;
                 process->answered = false;
                 process->poll_items = 0;
-                struct record record = identify_answer(sim, process);
+                struct heartbeat_record record = identify_answer(sim, process);
                 record.heartbeat.asked_at = link->asked_at;
                 if (process->worker && record.written_at != 0)
                         hear(sim, process, &record, poll_items);
@@ -326,7 +328,7 @@ static void poll_memory(struct sim *sim)
 
 static void look_local(struct sim *sim, struct worker *worker, unsigned poll_items)
 {
-        struct record record;
+        struct heartbeat_record record;
 
         if ((poll_items & POLL_HEARTBEAT) && evidence_local(sim, process_of(worker), &record))
                 hear(sim, process_of(worker), &record, poll_items);
@@ -639,9 +641,29 @@ static void check_deferral(struct sim *sim, bool deferred)
                 violate(sim, "P4", "neither state nor ledger tells of the starts");
 }
 
+static void on_planning(usec_t now, void *userdata)
+{
+        struct sim *sim = userdata;
+
+        if (sim->record)
+                record_planning(sim, now);
+}
+
+static void on_planned(const struct plan *plan, usec_t now, void *userdata)
+{
+        struct sim *sim = userdata;
+
+        if (sim->record)
+                record_planned(sim, plan, now);
+}
+
 void shell_iterate(struct sim *sim)
 {
-        static const struct pass_ops ops = {.save = on_save, .execute = on_action, .release = forget_worker};
+        static const struct pass_ops ops = {.save = on_save,
+                                            .execute = on_action,
+                                            .planning = on_planning,
+                                            .planned = on_planned,
+                                            .release = forget_worker};
         struct shell *shell = &sim->shell;
         usec_t boottime = sim->now + sim->suspended_usec;
         const struct pass_clocks clocks = {

@@ -87,7 +87,7 @@ struct release {
 };
 
 /* A heartbeat in Redis. */
-struct record {
+struct heartbeat_record {
         usec_t written_at; /* 0: none */
         bool lie;          /* invented by a reader, and not in Redis */
         struct heartbeat heartbeat;
@@ -185,8 +185,8 @@ struct process {
         bool copied_quiet;
         unsigned title_busy; /* set right before the heartbeat */
         bool title_quiet;
-        struct record records[RECORDS_MAX]; /* the newest first */
-        struct record frozen_record;
+        struct heartbeat_record records[RECORDS_MAX]; /* the newest first */
+        struct heartbeat_record frozen_record;
         bool listed;     /* in the set of identities: a clean exit removes it, a crash does not */
         bool registered; /* has tried to be listed */
 
@@ -194,9 +194,9 @@ struct process {
         struct worker *worker; /* NULL: not known to the shell */
         unsigned identity; /* serial + 1 of the process whose heartbeat is read for this one; 0: not known */
         unsigned poll_items;
-        struct record answer;
+        struct heartbeat_record answer;
         /* The last answers, newest first, and when they were given: the reader may repeat one of them. */
-        struct record given[GIVEN_MAX];
+        struct heartbeat_record given[GIVEN_MAX];
         usec_t given_at[GIVEN_MAX];
         bool answered, main_reported, runner_reported;
         usec_t exit_report_at;
@@ -425,7 +425,7 @@ struct clone {
         unsigned busy;
         bool quiet, listed;
         uint64_t born_usec; /* as in record */
-        struct record record, answer;
+        struct heartbeat_record record, answer;
 };
 
 struct sim {
@@ -484,9 +484,9 @@ struct sim {
         uint64_t n_ticks, n_started, n_interrupted_by_others, n_jobs;
 
         bool broken;
-        char invariant[16];
-        char detail[512];
-        struct story *story; /* NULL: no story is kept */
+        char invariant[16], detail[512];
+        struct story *story; /* NULL: no story is kept; of record: nothing is recorded */
+        struct record_sim *record;
 };
 
 /* The source of a world and its schedule. */
@@ -620,7 +620,7 @@ bool evidence_title(const struct sim *sim, const struct process *process, unsign
 void evidence_complete(struct sim *sim, const struct process *process, struct heartbeat *heartbeat);
 bool evidence_idle(struct sim *sim, struct process *process);
 /* Reads the heartbeat of a worker that needs no Redis. Returns false if there is none. */
-bool evidence_local(struct sim *sim, const struct process *process, struct record *ret);
+bool evidence_local(struct sim *sim, const struct process *process, struct heartbeat_record *ret);
 
 /* clone.c */
 void clones_open(struct sim *sim);
@@ -643,7 +643,7 @@ void redis_write(struct sim *sim, struct process *process, const struct heartbea
 /* Returns false if a record proves life however old it is, or is made as it is read. */
 bool redis_shows_age(const struct sim *sim, const struct process *process);
 /* Returns the record that a reader gets now; written_at 0: none. */
-struct record redis_read(struct sim *sim, struct process *process);
+struct heartbeat_record redis_read(struct sim *sim, struct process *process);
 void redis_fail_over(struct sim *sim, unsigned lag);
 void redis_freeze(struct sim *sim);
 void redis_empty(struct sim *sim);
@@ -653,9 +653,10 @@ void readers_open(struct sim *sim);
 void reader_befalls(struct sim *sim, const struct act *act);
 void readers_calm(struct sim *sim);
 /* Returns the answer to a query about this worker. record: what Redis holds. */
-struct record reader_answers(struct sim *sim, struct process *process, struct record record);
+struct heartbeat_record reader_answers(struct sim *sim, struct process *process,
+                                       struct heartbeat_record record);
 /* Returns the heartbeat of the identity that the reader has invented, or NULL. */
-const struct record *reader_foreign(const struct sim *sim, unsigned fleet);
+const struct heartbeat_record *reader_foreign(const struct sim *sim, unsigned fleet);
 /* Returns how much later than Redis the reader answers. */
 usec_t reader_delay(struct sim *sim, unsigned fleet);
 /* Returns true if the reader does not delay its answers, and does not die. */
@@ -688,7 +689,7 @@ void shell_search(struct sim *sim);
 
 /* identify.c */
 void identify(struct sim *sim, unsigned fleet);
-struct record identify_answer(const struct sim *sim, const struct process *process);
+struct heartbeat_record identify_answer(const struct sim *sim, const struct process *process);
 void identify_forget(struct sim *sim, struct process *process);
 void identify_known(struct sim *sim, struct process *process, const char *text);
 /* The process was not identified: its heartbeats may be under these host names. */

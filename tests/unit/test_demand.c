@@ -15,6 +15,7 @@
 #include "model/world.h"
 #include "wire/demand.h"
 #include "world.h"
+#include <stdlib.h>
 #include <string.h>
 
 TEST_WORLD(2)
@@ -90,6 +91,26 @@ TEST(before_the_first_reading_nothing_is_known)
 
         ck_assert(!demand.waiting_known && !demand.latency_known && !demand.backlog_known &&
                   !demand.needed_known);
+}
+
+/* 23 s pass until another worker runs jobs, and its boot takes 3 of them. */
+static const struct {
+        const char *target;
+        bool preload, advised;
+} preloads[] = {{"21s", false, true}, {"21s", true, false}, {"15s", false, false}};
+
+TEST_LOOP(preload_is_advised_where_it_helps, ELEMENTSOF(preloads))
+{
+        struct problems problems = {0};
+
+        begin();
+        t.fleet_settings.latency_target = (char *)preloads[_i].target;
+        t.fleet_settings.preload = preloads[_i].preload;
+        autoscale_problems(NULL, t.fleet, t.now, &problems);
+        const struct problem *problem = problems_find(&problems, PROBLEM_TARGET_BELOW_BOOT);
+        ck_assert_ptr_nonnull(problem);
+        ck_assert_int_eq(!!strstr(problem_remedy(problem), "preload"), preloads[_i].advised);
+        problems_clear(&problems);
 }
 
 TEST(more_workers_are_needed_than_the_maximum_allows)
@@ -332,6 +353,31 @@ TEST(a_reply_that_lacks_figures_has_nulls)
         char *text = json_dumps(fleets, JSON_INDENT(1));
         golden_expect("autoscaling", "demand of an older sqmgr", text);
         free(text);
+}
+
+/* Allocations of jansson that may still succeed. */
+static size_t allocations_left;
+
+static void *allocate(size_t size)
+{
+        return allocations_left > 0 && allocations_left-- > 0 ? malloc(size) : NULL;
+}
+
+TEST(without_memory_there_is_no_list)
+{
+        _cleanup_json_ json_t *status = json_loads("{\"fleets\":[{\"name\":\"a\"},{}]}", 0, NULL);
+        json_t *fleets = NULL;
+        size_t n;
+
+        for (n = 0; !fleets; n++) {
+                allocations_left = n;
+                json_set_alloc_funcs(allocate, free);
+                fleets = demand_fleets(status);
+                json_set_alloc_funcs(malloc, free);
+        }
+        ck_assert_uint_gt(n, 10);
+        ck_assert_uint_eq(json_array_size(fleets), 2);
+        json_decref(fleets);
 }
 
 TEST_MAIN("demand", .each = {setup, teardown})

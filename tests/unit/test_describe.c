@@ -189,6 +189,8 @@ TEST(what_else_a_fleet_waits_for)
         fleet_waits(WAIT_HUNG, NULL);
         fleet_waits(WAIT_RELEASE, NULL);
         fleet_waits(WAIT_FORK, NULL);
+        fleet_waits(WAIT_TRIAL, NULL);
+        fleet_waits(WAIT_RETURNED, NULL);
         t.fleet->crash.next_at = t.now + 30 * USEC_PER_SEC;
         fleet_waits(WAIT_BACKOFF, NULL);
         t.fleet->held = true;

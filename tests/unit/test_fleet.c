@@ -12,6 +12,16 @@
 
 static struct test_world t;
 
+/* Allocations that may still succeed; below 0: all. */
+static int allocations_left = -1;
+
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size)
+{
+        return allocations_left >= 0 && allocations_left-- == 0 ? NULL : __real_calloc(n, size);
+}
+
 static void setup(void)
 {
         test_world_open(&t, 3);
@@ -224,6 +234,26 @@ TEST(a_later_try_stays_later)
 TEST(freeing_nothing_is_harmless)
 {
         ck_assert_ptr_null(world_free(NULL));
+}
+
+TEST(a_world_that_lacks_memory_is_not_made)
+{
+        struct fleet_settings other = t.fleet_settings;
+        struct fleet_settings *list[] = {&t.fleet_settings, &other};
+        const struct settings settings = {.fleets = list, .n_fleets = 2};
+        struct world *world = NULL;
+        int r = -ENOMEM, failures;
+
+        other.name = (char *)"other";
+        for (failures = 0; r < 0; failures++) {
+                allocations_left = failures;
+                r = world_new(&settings, 1, &world);
+                allocations_left = -1;
+                ck_assert(r == 0 || (r == -ENOMEM && !world));
+        }
+        ck_assert_int_eq(failures - 1, 4); /* the world, its list, two fleets */
+        ck_assert_uint_eq(world->n_fleets, 2);
+        world_free(world);
 }
 
 TEST_MAIN("fleet", .each = {setup, teardown})

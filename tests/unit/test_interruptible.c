@@ -3,6 +3,7 @@
  * denies that. */
 /* promises: P1 P5 */
 #include "decide/command.h"
+#include "model/describe.h"
 #include "model/exit_status.h"
 #include "model/idle_proof.h"
 #include "model/names.h"
@@ -133,6 +134,19 @@ TEST(two_readings_of_one_heartbeat_count_once)
         ck_assert(stops_after(1, &imports));
 }
 
+TEST(what_a_quieted_worker_waits_for_is_shown)
+{
+        char text[200];
+
+        worker = test_spawn_quiet(&t);
+        ck_assert(!stops_after(1, &mails));
+        ck_assert_str_eq(worker_waits_for(worker, t.now, text, sizeof(text)),
+                         "waits for 1 running job to finish");
+        ck_assert(!stops_after(1, &imports));
+        ck_assert_str_eq(worker_waits_for(worker, t.now, text, sizeof(text)),
+                         "exits after 1 more heartbeat: its 1 running job is interruptible");
+}
+
 TEST(heartbeats_without_a_reading_count_for_nothing)
 {
         worker = test_spawn_quiet(&t);
@@ -234,6 +248,23 @@ TEST_LOOP(a_title_of_another_state_or_of_more_jobs_denies, ELEMENTSOF(titles))
         }
         observe_title(worker, true, 1, true);
         ck_assert(test_stops(&t, worker));
+}
+
+/* The stop was denied for a while, and the next heartbeat says that the worker accepts jobs. */
+TEST(the_proof_is_that_of_the_last_heartbeat)
+{
+        worker = test_spawn_quiet(&t);
+        ck_assert(!stops_after(1, &imports));
+        observe_title(worker, true, 2, true);
+        ck_assert(!stops_after(1, &imports));
+        send_heartbeat(1, false);
+        observe_title(worker, true, 1, true);
+        ck_assert(!test_stops(&t, worker));
+        /* The same for a heartbeat with other jobs, whose list was not read yet. */
+        ck_assert(stops_after(1, &imports));
+        observe_title(worker, true, 3, true);
+        send_heartbeat(3, true);
+        ck_assert(!test_stops(&t, worker));
 }
 
 TEST(a_worker_known_by_its_title_alone_is_not_proven)

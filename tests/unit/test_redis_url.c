@@ -193,4 +193,46 @@ TEST(refuses_what_are_no_addresses_of_sentinels)
                               wrong[i]);
 }
 
+static const struct {
+        const char *url, *other;
+        enum redis_difference difference;
+} compared[] = {
+        {"redis://cache/1", "redis://CACHE:6379/1", REDIS_SAME},
+        {"redis://cache/1", "redis://cache/2", REDIS_OTHER_DATABASE},
+        {"redis://cache/1", "redis://cache:7000/1", REDIS_OTHER_SERVER},
+        {"redis://cache/1", "redis://other/2", REDIS_OTHER_SERVER},
+        {"redis://localhost", "redis://127.0.0.2", REDIS_SAME},
+        {"redis://[::1]", "redis://127.0.0.1/3", REDIS_OTHER_DATABASE},
+        {"redis://localhost", "redis://127.0.0.1:7000", REDIS_OTHER_SERVER},
+        {"redis://localhost", "redis://cache", REDIS_OTHER_SERVER},
+        {"unix:///run/redis.sock", "unix:///run/redis.sock", REDIS_SAME},
+        {"unix:///run/redis.sock", "unix:///run/redis.sock?db=1", REDIS_OTHER_DATABASE},
+        {"unix:///run/redis.sock", "unix:///run/other.sock", REDIS_OTHER_SERVER},
+        {"unix:///run/redis.sock", "redis://localhost:7000", REDIS_SAME},
+        {"unix:///run/redis.sock", "redis://cache", REDIS_OTHER_SERVER},
+        {"unix:///run/redis.sock", "no URL", REDIS_SAME},
+};
+
+TEST_LOOP(compares_server_and_database, ELEMENTSOF(compared))
+{
+        const char *url = compared[_i].url, *other = compared[_i].other;
+
+        ck_assert_int_eq(redis_url_compare(url, other).difference, compared[_i].difference);
+        ck_assert_int_eq(redis_url_compare(other, url).difference, compared[_i].difference);
+}
+
+TEST(a_difference_is_described)
+{
+        struct redis_comparison database = redis_url_compare("redis://cache/1", "redis://cache/2"),
+                                server = redis_url_compare("redis://cache/1", "redis://other/1");
+        char text[REDIS_DIFFERENCE_MAX];
+
+        ck_assert_uint_eq(database.db, 1);
+        ck_assert_uint_eq(database.other_db, 2);
+        golden_begin();
+        golden_add("database", redis_difference_text(&database, text));
+        golden_add("server", redis_difference_text(&server, text));
+        golden_end("describe", "redis");
+}
+
 TEST_MAIN("redis_url")

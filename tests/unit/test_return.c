@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The return to the release before: by an order, or because the new one was judged worse. */
+/* The return to the previous release: by an order, or because the new one was judged worse. */
 /* promises: P2 P6 P7 */
 #include "decide/command.h"
 #include "model/fleet.h"
@@ -182,12 +182,18 @@ TEST(an_old_worker_that_dies_meanwhile_is_forked_from_the_old_template)
 TEST(a_rejected_release_leaves_and_the_old_workers_are_completed_by_forks)
 {
         limited(true);
+        ck_assert_int_ne(t.fleet->waits_for, WAIT_NONE);
         rollout_reject(t.fleet, "12 of 100 jobs failed", NULL, t.now);
+        usec_t halted_at = t.now;
         ck_assert_int_eq(test_rollout(&t), ROLLOUT_HALTED);
+        /* The wait of the restart and its number of workers end with it. */
+        ck_assert_int_eq(t.fleet->waits_for, WAIT_NONE);
+        ck_assert_uint_eq(t.fleet->rollout.total, 2);
         ck_assert_str_eq(t.fleet->rollout.error, "12 of 100 jobs failed");
         test_after(&t, 60, of_generation(1), 4);
         ck_assert_uint_eq(of_generation(2), 0);
         ck_assert_int_eq(test_rollout(&t), ROLLOUT_HALTED);
+        ck_assert_uint_eq(t.fleet->rollout.progress_at, halted_at);
 }
 
 TEST(without_a_template_a_rejected_release_is_not_started_again)
@@ -259,6 +265,133 @@ TEST(new_launch_settings_end_the_return)
         ck_assert_uint_eq(t.fleet->generation, 3);
         ck_assert_int_eq(command_rollback(t.fleet, NULL, t.now), COMMAND_NOTHING);
         t.fleet->settings = &t.fleet_settings;
+}
+
+/* Without surge, and with no place for a replacement, a worker leaves before another takes its place. */
+TEST(a_rollback_needs_no_place_for_another_process_without_surge)
+{
+        t.fleet_settings.restart_surge = (struct share){.value = 0};
+        t.fleet_settings.max_processes = 4;
+        complete();
+        ck_assert_int_eq(command_rollback(t.fleet, NULL, t.now), COMMAND_DONE);
+        test_run(&t, 300);
+        ck_assert_uint_eq(of_generation(1), 4);
+        ck_assert_uint_eq(of_generation(2), 0);
+}
+
+/* The fleet had fewer workers than its count when the restart began: none of the old ones is to be replaced.
+ */
+TEST(a_limit_holds_a_restart_of_a_fleet_that_lacked_workers)
+{
+        settle(false);
+        t.fleet_settings.active_process_count = 8;
+        command_restart(t.fleet, NULL, t.now);
+        t.fleet->rollout.limit = 2;
+        test_run(&t, 60);
+        ck_assert_uint_eq(of_generation(1), 4);
+        test_run(&t, 3600);
+        ck_assert_int_eq(test_rollout(&t), ROLLOUT_RUNNING);
+}
+
+/* The workers of a release that did not end well are the first to leave. */
+TEST(a_limited_restart_keeps_the_workers_of_the_release_before)
+{
+        limited(true);
+        command_restart(t.fleet, NULL, t.now);
+        ck_assert_uint_eq(t.fleet->rollout.before, 1);
+        t.fleet->rollout.limit = 2;
+        test_run(&t, 60);
+        ck_assert_uint_eq(of_generation(3), 2);
+        ck_assert_uint_eq(of_generation(1), 2);
+        ck_assert_uint_eq(of_generation(2), 0);
+}
+
+TEST(a_generation_without_workers_is_not_gone_back_to)
+{
+        limited(false);
+        for (size_t i = 0; i < t.fleet->n_workers; i++)
+                if (t.fleet->workers[i]->generation == 1 && t.fleet->workers[i]->state == WORKER_ACTIVE)
+                        test_exit(&t, t.fleet->workers[i], 1);
+        command_abort(t.fleet, NULL, t.now);
+        test_run(&t, 60);
+        ck_assert_uint_eq(of_generation(2), 4);
+        command_restart(t.fleet, NULL, t.now);
+        ck_assert_uint_eq(t.fleet->rollout.before, 2);
+}
+
+TEST(an_old_worker_over_its_threshold_is_replaced_while_a_restart_is_limited)
+{
+        limited(true);
+        struct worker *old = t.fleet->workers[0];
+        for (size_t i = 0; i < t.fleet->n_workers; i++)
+                if (t.fleet->workers[i]->generation == 1 && t.fleet->workers[i]->state == WORKER_ACTIVE)
+                        old = t.fleet->workers[i];
+        t.fleet_settings.memory_threshold = 500 << 20;
+        test_process(old)->memory_bytes = (uint64_t)600 << 20;
+        unsigned starts = t.starts;
+        test_run(&t, 300);
+        ck_assert_uint_eq(t.starts, starts + 1);
+        ck_assert_uint_eq(t.kills, 0);
+        ck_assert_uint_eq(of_generation(1), 2);
+        ck_assert_uint_eq(of_generation(2), 2);
+        for (size_t i = 0; i < t.fleet->n_workers; i++)
+                ck_assert(!t.fleet->workers[i]->memory.over_threshold);
+}
+
+/* The replacement of a new worker is a new one, too. */
+TEST(a_new_worker_over_its_threshold_is_replaced_by_a_new_one_while_a_restart_is_limited)
+{
+        limited(true);
+        struct worker *new = t.fleet->workers[0];
+        for (size_t i = 0; i < t.fleet->n_workers; i++)
+                if (t.fleet->workers[i]->generation == 2 && t.fleet->workers[i]->state == WORKER_ACTIVE)
+                        new = t.fleet->workers[i];
+        t.fleet_settings.memory_threshold = 500 << 20;
+        test_process(new)->memory_bytes = (uint64_t)600 << 20;
+        unsigned starts = t.starts;
+        test_run(&t, 300);
+        ck_assert_uint_eq(t.starts, starts + 1);
+        ck_assert_uint_eq(of_generation(1), 2);
+        ck_assert_uint_eq(of_generation(2), 2);
+}
+
+/* The template died, and what was forked from it has not booted. */
+TEST(no_worker_leaves_for_one_that_has_not_booted)
+{
+        complete();
+        t.newborn.boot_usec = USEC_INFINITY;
+        ck_assert_int_eq(command_rollback(t.fleet, NULL, t.now), COMMAND_DONE);
+        for (unsigned i = 0; i < 10 && of_generation(1) == 0; i++)
+                test_tick(&t, 1);
+        ck_assert_uint_eq(of_generation(1), 1);
+        test_template_exit(&t, test_template(&t, 1));
+        t.urgent = true;
+        test_run(&t, 20);
+        ck_assert_uint_ge(test_counts(&t).active, 4);
+}
+
+/* sqmgr crashed, and the template of the earlier one has not noticed yet. */
+TEST(a_template_out_of_reach_is_not_returned_to)
+{
+        complete();
+        test_template(&t, 1)->lost = true;
+        ck_assert_int_eq(command_rollback(t.fleet, NULL, t.now), COMMAND_UNKEPT);
+        ck_assert_uint_eq(t.fleet->generation, 2);
+}
+
+/* sqmgr crashed before it could save the state of a restart that the ledger shows. */
+TEST(a_start_of_a_later_generation_ends_the_return)
+{
+        complete();
+        (void)command_rollback(t.fleet, NULL, t.now);
+        test_run(&t, 60);
+        generation_observe(t.fleet, 2);
+        ck_assert(t.fleet->rollout.returned);
+        generation_observe(t.fleet, 3);
+        ck_assert(!t.fleet->rollout.returned);
+        test_exit(&t, test_worker(&t, t.fleet->workers[0]->index), 1);
+        test_run(&t, 60);
+        ck_assert_uint_eq(test_counts(&t).active, 4);
 }
 
 TEST_MAIN("return", .each = {setup, teardown})

@@ -156,7 +156,7 @@ TEST(a_return_that_is_given_up_ends_as_aborted)
         web->rollout.returned = false;
         ck_assert(next_reply(&reply));
         ck_assert_str_eq(json_string_value(fleet_field(&reply, 0, "error")),
-                         "the release before is not in memory any more, or the settings have changed");
+                         "the previous release is not in memory any more, or the settings have changed");
         expect_fleet(&reply, 0, "aborted", false);
 }
 

@@ -8,6 +8,8 @@
 #include "model/fleet.h"
 #include "model/rollout.h"
 #include "model/worker_facts.h"
+#include "observe/observe.h"
+#include "observe/observe_identity.h"
 #include "rollout_trial/fleet_trial_rules.h"
 #include "rollout_trial/rollout_trial.h"
 #include "settings/settings.h"
@@ -88,7 +90,7 @@ TEST(the_largest_windows_are_finite)
         static const struct trial_counts large[][2] = {
                 {{TRIAL_WINDOW_MAX, TRIAL_WINDOW_MAX}, {TRIAL_WINDOW_MAX, 0}},
                 {{TRIAL_WINDOW_MAX, 0}, {TRIAL_WINDOW_MAX, TRIAL_WINDOW_MAX}},
-                {{TRIAL_WINDOW_MAX, 50000}, {TRIAL_WINDOW_MAX, 50000}},
+                {{TRIAL_WINDOW_MAX, TRIAL_WINDOW_MAX / 2}, {TRIAL_WINDOW_MAX, TRIAL_WINDOW_MAX / 2}},
         };
 
         FOREACH_ELEMENT(pair, large) {
@@ -98,6 +100,18 @@ TEST(the_largest_windows_are_finite)
                 ck_assert(isfinite(trial_evidence(&trial)));
                 ck_assert(trial_evidence(&trial) <= TRIAL_WINDOW_EVIDENCE_MAX + 1e-9);
         }
+}
+
+/* 100 workers of 50 jobs in a second. */
+TEST(a_fleet_that_ends_thousands_of_jobs_in_a_second_is_judged)
+{
+        struct trial trial = {.begun_at = 1};
+
+        for (unsigned i = 0; i < 4; i++) {
+                ck_assert_int_eq(trial_judge(&trial, USEC_PER_HOUR, 2), TRIAL_RUNNING);
+                trial_add(&trial, &(struct trial_counts){15000, 450}, &(struct trial_counts){135000, 1350});
+        }
+        ck_assert_int_eq(trial_judge(&trial, USEC_PER_HOUR, 2), TRIAL_WORSE);
 }
 
 TEST(one_window_decides_nothing_and_four_do)
@@ -231,6 +245,21 @@ TEST(the_default_may_be_to_halt)
         fleet_trial_forget(t.fleet);
 }
 
+TEST(a_trial_of_an_aborted_restart_is_not_shown_as_running)
+{
+        restart();
+        work(60, 2, 2, true);
+        for (unsigned i = 0; i < 2; i++) {
+                json_t *object = json_object();
+
+                ck_assert_int_eq(rollout_trial_subsystem.status(NULL, t.fleet, object), 0);
+                ck_assert_uint_eq(json_object_size(object), i == 0);
+                json_decref(object);
+                command_abort(t.fleet, NULL, t.now);
+        }
+        fleet_trial_forget(t.fleet);
+}
+
 TEST(a_fleet_of_one_worker_is_not_judged)
 {
         ck_assert(fleet_is_tried(t.fleet));
@@ -281,6 +310,11 @@ TEST(the_next_sqmgr_continues_a_trial_and_counts_nothing_twice)
                 ck_assert_ptr_null(t.fleet->trial);
         }
         struct codec_reader reader = {.at = writer.bytes, .left = writer.size, .now = t.now};
+        t.fleet_settings.removed = true;
+        fleet_trial_unpack(t.fleet, &reader);
+        ck_assert_ptr_null(t.fleet->trial);
+        t.fleet_settings.removed = false;
+        reader = (struct codec_reader){.at = writer.bytes, .left = writer.size, .now = t.now};
         fleet_trial_unpack(t.fleet, &reader);
         ck_assert_uint_eq(reader.left, 0);
         ck_assert_uint_eq(t.fleet->trial->trial.new.processed, before.new.processed);
@@ -290,6 +324,35 @@ TEST(the_next_sqmgr_continues_a_trial_and_counts_nothing_twice)
         ck_assert_uint_ge(t.fleet->trial->trial.new.processed, before.new.processed + 40);
         ck_assert_uint_le(t.fleet->trial->trial.new.processed, before.new.processed + 70);
         free(writer.bytes);
+        fleet_trial_forget(t.fleet);
+}
+
+/* Their heartbeats are in another Redis, as were those of the old ones. */
+TEST(the_trial_of_workers_whose_heartbeats_are_not_found_ends)
+{
+        struct worker *worker = NULL;
+
+        t.newborn.silent = true;
+        restart();
+        t.fleet->rollout.elsewhere = true;
+        test_run(&t, 2);
+        for (size_t i = 0; i < t.fleet->n_workers; i++)
+                if (t.fleet->workers[i]->state == WORKER_STARTING)
+                        worker = t.fleet->workers[i];
+        if (!worker)
+                ck_abort_msg("no new worker");
+        observe_booted(worker, true, t.now);
+        observe_heartbeat_process(worker, worker->process.pid, worker->process.start, t.now);
+        observe_elsewhere(worker);
+        for (unsigned i = 0; i < 3600; i++) {
+                t.now += USEC_PER_SEC;
+                observe_title(worker, true, 0, false);
+                observe_title_elsewhere(worker, 5, t.now);
+                fleet_trial_observe(t.fleet, t.now);
+                rollout_observe_time(t.fleet, t.now);
+        }
+        ck_assert_int_eq(t.fleet->trial->verdict, TRIAL_TOO_FEW);
+        ck_assert_uint_eq(t.fleet->rollout.limit, 0);
         fleet_trial_forget(t.fleet);
 }
 

@@ -152,7 +152,7 @@ TEST(the_help_of_all_lists_each_command_and_option)
 
         fits(help);
         for (size_t i = 0; i < n_commands; i++) {
-                snprintf(line, sizeof(line), "\n  %-7s  %s", commands[i].name, commands[i].arguments);
+                snprintf(line, sizeof(line), "\n  %-8s %s", commands[i].name, commands[i].arguments);
                 ck_assert_msg(strstr(help, line), "%s", commands[i].name);
         }
         for (size_t i = 0; i < usage_n_options; i++)

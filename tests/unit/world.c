@@ -279,7 +279,8 @@ static void check_quiet(const struct test_world *t, const struct action *action)
         if (worker->state != WORKER_ACTIVE || action->reason == REASON_OPERATOR ||
             action->reason == REASON_SHUTDOWN || worker->memory.over_limit ||
             (action->reason == REASON_MEMORY && pressure_response_applies(worker)) ||
-            (action->reason == REASON_RESTART && fleet_surge(t->fleet) == 0) ||
+            ((action->reason == REASON_RESTART || action->reason == REASON_ROLLBACK) &&
+             fleet_surge(t->fleet) == 0) ||
             (action->reason == REASON_ROLLBACK && t->fleet->waits_for == WAIT_RETURNED))
                 return;
         for (size_t i = 0; i < t->fleet->n_workers; i++)

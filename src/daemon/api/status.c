@@ -328,7 +328,7 @@ static json_t *render_problem(const struct problem *problem, const struct status
                           varlink_text(problem->fleet ? problem->fleet->settings->name : NULL), "worker",
                           varlink_text(problem->worker ? WORKER_ID(problem->worker) : NULL), "count",
                           (json_int_t)problem->count, "summary", varlink_text(summary), "remedy",
-                          kind->remedy, "command", varlink_text(command), "since",
+                          problem_remedy(problem), "command", varlink_text(command), "since",
                           time_of(problem->since, info, now), "unready", (int)problem->unready);
         return quoted_put(object, problem->quoted ?: &nothing);
 }

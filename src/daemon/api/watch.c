@@ -216,9 +216,9 @@ static const char *watched_error(const struct watched *watched, const struct fle
         if (fleet->world->shutting_down && fleet->rollout.state == ROLLOUT_RUNNING)
                 return "sqmgr is shutting down";
         if (watched->order.returned_to != 0 && !fleet->rollout.returned)
-                return fleet->rollout.state == ROLLOUT_RUNNING
-                               ? "a restart has begun"
-                               : "the release before is not in memory any more, or the settings have changed";
+                return fleet->rollout.state == ROLLOUT_RUNNING ? "a restart has begun"
+                                                               : "the previous release is not in memory any "
+                                                                 "more, or the settings have changed";
         return fleet->rollout.error;
 }
 
@@ -292,7 +292,7 @@ static bool is_same(const struct seen_worker *before, const struct seen_worker *
 static int compare_workers(struct watched *watched, const struct fleet *fleet, json_t *changes)
 {
         size_t n_workers = fleet ? fleet->n_workers : 0, n_seen = 0;
-        const struct seen_worker *before = watched->seen, *end = before + watched->n_seen;
+        const struct seen_worker *before = watched->seen, *end = before ? before + watched->n_seen : NULL;
         _cleanup_free_ struct seen_worker *seen = calloc(n_workers + 1, sizeof(*seen));
         int r = 0;
 

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/* The record of passes: its bytes, its replay, and what is refused. */
+#include "base/hash.h"
+#include "decide/plan.h"
+#include "frameworks/table.h"
+#include "model/fleet.h"
+#include "model/world.h"
+#include "observe/observe_memory.h"
+#include "observe/observe_time.h"
+#include "record/replay_rules.h"
+#include "settings/value.h"
+#include "world.h"
+
+#define MB ((uint64_t)1 << 20)
+
+static const struct settings_surroundings surroundings = {.frameworks = framework_traits};
+static struct codec_writer segment;
+static struct recorded_world recorded;
+static struct plan plan;
+
+static void begin_segment(void);
+
+TEST_WORLD(3)
+{
+        t.settings.check_interval = 5 * USEC_PER_SEC;
+        t.newborn.memory_bytes = 300 * MB;
+        test_settle(&t);
+        begin_segment();
+}
+
+static void begin_segment(void)
+{
+        segment.size = 0;
+        uint8_t *space = codec_write_space(&segment, RECORD_HEADER_SIZE);
+        ck_assert(space);
+        memset(space, 0, RECORD_HEADER_SIZE);
+        record_write_begin(&segment, &t.settings);
+        recorded_world_free(&recorded);
+        ck_assert_int_eq(recorded_world_init(&recorded, 1), 0);
+}
+
+static void end_segment(void)
+{
+        const struct record_header header = {
+                .slot_bytes = segment.size,
+                .sequence = 1,
+                .used = segment.size - RECORD_HEADER_SIZE,
+                .checksum = hash_bytes(HASH_INIT, segment.bytes + RECORD_HEADER_SIZE,
+                                       segment.size - RECORD_HEADER_SIZE),
+        };
+
+        ck_assert(!segment.failed);
+        record_header_write(&header, segment.bytes);
+}
+
+/* One pass more, at the time of the world. */
+static void record_pass(void)
+{
+        ck_assert_int_eq(record_write_state(&segment, &recorded, t.world, t.now), 0);
+        observe_time(t.world, t.now);
+        ck_assert_int_eq(plan_make(&plan, t.world, t.now), 0);
+        record_write_decision(&segment, &plan, t.world, t.now);
+}
+
+static void teardown_record(void)
+{
+        recorded_world_free(&recorded);
+        plan_free(&plan);
+        plan = (struct plan){0};
+        free(segment.bytes);
+        segment = (struct codec_writer){0};
+        teardown();
+}
+
+static char why[REPLAY_WHY_MAX];
+
+static struct replay *open_replay(void)
+{
+        struct replay *replay = NULL;
+
+        ck_assert_int_eq(replay_new(segment.bytes, segment.size, &surroundings, &replay, why), 0);
+        return replay;
+}
+
+/* Replays all. Returns the number of passes that decide otherwise, or -errno. */
+static int replay_all(struct replay *replay, unsigned *ret_passes)
+{
+        struct replay_step step;
+        int r, differ = 0;
+
+        *ret_passes = 0;
+        while ((r = replay_next(replay, &step, why)) > 0) {
+                differ += !step.same;
+                ++*ret_passes;
+        }
+        return r < 0 ? r : differ;
+}
+
+static int replay_bytes(const uint8_t *bytes, size_t size)
+{
+        struct replay *replay = NULL;
+        unsigned passes;
+
+        int r = replay_new(bytes, size, &surroundings, &replay, why);
+        if (r == 0)
+                r = replay_all(replay, &passes);
+        replay_free(replay);
+        return r;
+}
+
+TEST(the_replay_decides_the_same)
+{
+        unsigned passes;
+
+        for (unsigned i = 0; i < 50; i++) {
+                if (i == 10)
+                        observe_memory(test_worker(&t, 2), 900 * MB, t.now);
+                if (i == 20)
+                        test_worker(&t, 1)->state = WORKER_GONE;
+                test_tick(&t, 0.5);
+                record_pass();
+        }
+        end_segment();
+        struct replay *replay = open_replay();
+        ck_assert_int_eq(replay_all(replay, &passes), 0);
+        ck_assert_uint_eq(passes, 50);
+        replay_free(replay);
+}
+
+TEST(another_decision_is_seen)
+{
+        t.fleet->order = ORDER_STOP;
+        ck_assert_int_eq(record_write_state(&segment, &recorded, t.world, t.now), 0);
+        ck_assert_int_eq(plan_make(&plan, t.world, t.now), 0);
+        ck_assert_uint_gt(plan.n_actions, 1);
+        plan.n_actions--;
+        record_write_decision(&segment, &plan, t.world, t.now);
+        end_segment();
+        ck_assert_int_eq(replay_bytes(segment.bytes, segment.size), 1);
+}
+
+TEST(any_damage_is_refused)
+{
+        record_pass();
+        test_tick(&t, 1);
+        record_pass();
+        end_segment();
+        ck_assert_int_eq(replay_bytes(segment.bytes, segment.size), 0);
+        for (size_t i = 0; i < segment.size; i++) {
+                segment.bytes[i] ^= 0x10;
+                ck_assert_int_eq(replay_bytes(segment.bytes, segment.size), -EBADMSG);
+                segment.bytes[i] ^= 0x10;
+        }
+        for (size_t size = 0; size < segment.size; size++)
+                ck_assert_int_eq(replay_bytes(segment.bytes, size), -EBADMSG);
+}
+
+TEST(what_is_no_record_is_refused)
+{
+        static const uint8_t zeros[4096];
+        static const char text[] = "[sqmgr]\nsocket = /run/sqmgr/control.sock\n# and more than a header\n";
+
+        ck_assert_int_eq(replay_bytes(zeros, sizeof(zeros)), -EBADMSG);
+        ck_assert_int_eq(replay_bytes((const uint8_t *)text, sizeof(text)), -EBADMSG);
+        /* A segment that ends within a pass, though its checksum is right. */
+        record_pass();
+        segment.size--;
+        end_segment();
+        ck_assert_int_eq(replay_bytes(segment.bytes, segment.size), -EBADMSG);
+}
+
+TEST(fields_that_this_version_does_not_know_are_skipped)
+{
+        static const char name[] = "doubt.stepped_back_at";
+        uint8_t *at = memmem(segment.bytes, segment.size, name, strlen(name));
+
+        ck_assert(at);
+        at[0] = 'D';
+        t.world->doubt.stepped_back_at = 5;
+        record_pass();
+        end_segment();
+        struct replay *replay = open_replay();
+        struct replay_step step;
+        ck_assert_int_eq(replay_next(replay, &step, why), 1);
+        ck_assert(step.same);
+        ck_assert_uint_eq(step.world->doubt.stepped_back_at, 0);
+        replay_free(replay);
+}
+
+/* Records ten readings of 300M. */
+static void record_readings(void)
+{
+        for (unsigned i = 0; i < 10; i++) {
+                t.now += 5 * USEC_PER_SEC;
+                for (unsigned j = 1; j <= 3; j++)
+                        observe_memory(test_worker(&t, j), 300 * MB, t.now);
+                record_pass();
+        }
+        end_segment();
+}
+
+static bool has_start(const struct decision *decision, enum reason reason)
+{
+        for (size_t i = 0; i < decision->n; i++)
+                if (decision->actions[i].kind == ACTION_START && decision->actions[i].reason == reason)
+                        return true;
+        return false;
+}
+
+TEST(a_changed_setting_shows_what_would_have_been_decided)
+{
+        static const char *const sets[] = {"memory_threshold=200M", "default:memory_threshold=200M"};
+        unsigned passes;
+
+        record_readings();
+        struct replay *replay = open_replay();
+        ck_assert_int_eq(replay_set(replay, "memory_threshold=400M", why), 0);
+        ck_assert_int_eq(replay_all(replay, &passes), 0);
+        replay_free(replay);
+
+        FOREACH_ELEMENT(set, sets) {
+                struct replay_step step;
+                unsigned at = 0, first = 0;
+
+                replay = open_replay();
+                ck_assert_int_eq(replay_set(replay, *set, why), 0);
+                while (replay_next(replay, &step, why) > 0) {
+                        at++;
+                        if (first == 0 && has_start(step.replayed, REASON_MEMORY))
+                                first = at;
+                        ck_assert(!has_start(step.recorded, REASON_MEMORY));
+                }
+                /* Three readings are needed. */
+                ck_assert_uint_eq(first, 3);
+                replay_free(replay);
+        }
+}
+
+TEST(settings_that_cannot_be_changed_are_refused)
+{
+        static const char *const bad[] = {
+                "memory_threshold", "=1",  "memory_threshold=",        "memory_threshold=1",
+                "command=/bin/sh",  "x=1", "default:check_interval=1", ":memory_threshold=100M",
+        };
+        unsigned passes;
+
+        record_readings();
+        struct replay *replay = open_replay();
+        FOREACH_ELEMENT(text, bad)
+                ck_assert_int_eq(replay_set(replay, *text, why), -EINVAL);
+        ck_assert_int_eq(replay_set(replay, "check_interval=1s", why), 0);
+        ck_assert_int_eq(replay_set(replay, "mail:max_age=1d", why), 0);
+        ck_assert_int_eq(replay_all(replay, &passes), -EINVAL);
+        ck_assert_str_eq(why, "the record has no fleet 'mail'");
+        replay_free(replay);
+}
+
+/* No text of the ini but names of fleets and frameworks is in the record. */
+TEST(no_secret_is_recorded)
+{
+        char secret[] = "s3cr3t", command[] = "/opt/app s3cr3t";
+
+        t.settings.redis.password = t.settings.redis.url = secret;
+        t.fleet_settings.environment = t.fleet_settings.database_url = secret;
+        t.fleet_settings.command = command;
+        snprintf(t.fleet->rollout.error, sizeof(t.fleet->rollout.error), "s3cr3t");
+        snprintf(t.fleet->preload.refused, sizeof(t.fleet->preload.refused), "s3cr3t");
+        begin_segment();
+        record_pass();
+        ck_assert(!memmem(segment.bytes, segment.size, secret, strlen(secret)));
+        t.settings.redis.password = t.settings.redis.url = NULL;
+        t.fleet_settings.environment = t.fleet_settings.database_url = t.fleet_settings.command = NULL;
+}
+
+TEST_MAIN("record", .each = {setup, teardown_record})

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/* The flight recorder: its file, its ring, and what it does if it cannot write. */
+#include "base/fd.h"
+#include "daemon/runtime/subsystem.h"
+#include "daemon/takeover/persist.h"
+#include "decide/plan.h"
+#include "frameworks/table.h"
+#include "record/recorder.h"
+#include "record/replay_rules.h"
+#include "settings/value.h"
+#include "world.h"
+
+#define WORKERS 40
+
+static const struct settings_surroundings surroundings = {.frameworks = framework_traits};
+static struct runtime runtime;
+static struct persist persist;
+static struct plan plan;
+static char folder[] = "/tmp/sqmgr-recorder.XXXXXX", state_file[64], path[80];
+static void *recorder;
+
+TEST_WORLD(WORKERS)
+{
+        ck_assert(mkdtemp(folder));
+        snprintf(state_file, sizeof(state_file), "%s/state", folder);
+        snprintf(path, sizeof(path), "%s.record", state_file);
+        t.settings.state_file = state_file;
+        t.settings.record = 1 << 20;
+        runtime = (struct runtime){.world = t.world};
+        persist = (struct persist){.runtime = &runtime};
+        test_settle(&t);
+        ck_assert_int_eq(recorder_subsystem.begin(&persist, &recorder), 0);
+        recorder_subsystem.join(recorder);
+}
+
+static void teardown_recorder(void)
+{
+        recorder_subsystem.end(recorder);
+        plan_free(&plan);
+        plan = (struct plan){0};
+        t.settings.state_file = NULL;
+        teardown();
+}
+
+static void passes(unsigned n)
+{
+        for (unsigned i = 0; i < n; i++) {
+                test_tick(&t, 1);
+                recorder_subsystem.planning(recorder, t.now);
+                ck_assert_int_eq(plan_make(&plan, t.world, t.now), 0);
+                recorder_subsystem.planned(recorder, &plan, t.now);
+        }
+}
+
+/* Replays the file. Returns the number of its passes, or -errno. */
+static int replay_file(unsigned *ret_segments)
+{
+        _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+        _cleanup_free_ char *bytes = NULL;
+        struct replay *replay = NULL;
+        struct replay_step step;
+        char why[REPLAY_WHY_MAX];
+        size_t size;
+        int n = 0;
+
+        ck_assert_int_ge(fd, 0);
+        ck_assert_int_eq(fd_read_whole(fd, (size_t)1 << 30, &bytes, &size), 0);
+        int r = replay_new((const uint8_t *)bytes, size, &surroundings, &replay, why);
+        *ret_segments = 0;
+        while (r >= 0 && (r = replay_next(replay, &step, why)) > 0) {
+                ck_assert(step.same);
+                *ret_segments += step.begins;
+                n++;
+        }
+        replay_free(replay);
+        return r < 0 ? r : n;
+}
+
+static off_t file_size(void)
+{
+        struct stat status;
+
+        return lstat(path, &status) < 0 ? -1 : status.st_size;
+}
+
+TEST(a_ring_keeps_the_newest_segments)
+{
+        unsigned segments;
+
+        passes(100);
+        ck_assert_int_eq(replay_file(&segments), 100);
+        ck_assert_uint_eq(segments, 1);
+        passes(2000);
+        int n = replay_file(&segments);
+        ck_assert_int_gt(n, 200);
+        ck_assert_int_lt(n, 2100);
+        ck_assert_uint_eq(segments, RECORD_SLOTS);
+        ck_assert_int_le(file_size(), 1 << 20);
+}
+
+TEST(the_next_sqmgr_continues_the_ring)
+{
+        unsigned segments;
+
+        passes(10);
+        recorder_subsystem.end(recorder);
+        ck_assert_int_eq(recorder_subsystem.begin(&persist, &recorder), 0);
+        recorder_subsystem.join(recorder);
+        passes(10);
+        ck_assert_int_eq(replay_file(&segments), 20);
+        ck_assert_uint_eq(segments, 2);
+}
+
+TEST(a_reload_begins_a_segment_and_another_size_a_file)
+{
+        unsigned segments;
+
+        passes(10);
+        recorder_subsystem.join(recorder);
+        passes(10);
+        ck_assert_int_eq(replay_file(&segments), 20);
+        ck_assert_uint_eq(segments, 2);
+        t.settings.record = 2 << 20;
+        recorder_subsystem.join(recorder);
+        passes(5);
+        ck_assert_int_eq(replay_file(&segments), 5);
+        t.settings.record = 0;
+        recorder_subsystem.join(recorder);
+        passes(5);
+        ck_assert_int_eq(replay_file(&segments), 5);
+}
+
+TEST(without_the_setting_nothing_is_written)
+{
+        t.settings.record = 0;
+        recorder_subsystem.join(recorder);
+        passes(5);
+        ck_assert_int_eq(file_size(), -1);
+}
+
+/* kill -9 between the bytes and the header that makes them valid. */
+TEST(bytes_that_no_header_names_do_no_harm)
+{
+        unsigned segments;
+
+        passes(10);
+        _cleanup_close_ int fd = open(path, O_WRONLY | O_CLOEXEC);
+        ck_assert_int_eq(pwrite(fd, "garbage", 7, (1 << 20) / RECORD_SLOTS - 7), 7);
+        ck_assert_int_eq(replay_file(&segments), 10);
+}
+
+TEST(a_file_of_somebody_else_is_left_alone)
+{
+        char other[80];
+
+        snprintf(other, sizeof(other), "%s/other", folder);
+        close_fd(open(other, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+        for (int i = 0; i < 4; i++) {
+                (void)unlink(path);
+                ck_assert_int_eq(i == 0   ? symlink(other, path)
+                                 : i == 1 ? link(other, path)
+                                 : i == 2 ? mkfifo(path, 0600)
+                                          : mknod(path, S_IFREG | 0644, 0),
+                                 0);
+                recorder_subsystem.join(recorder);
+                passes(2);
+                struct stat status;
+                ck_assert_int_eq(stat(other, &status), 0);
+                ck_assert_int_eq(status.st_size, 0);
+        }
+        /* Once the file is gone, a reload records again. */
+        ck_assert_int_eq(unlink(path), 0);
+        recorder_subsystem.join(recorder);
+        passes(2);
+        unsigned segments;
+        ck_assert_int_eq(replay_file(&segments), 2);
+        ck_assert_int_eq(file_size(), 1 << 20);
+}
+
+TEST(a_foreign_file_is_begun_anew)
+{
+        unsigned segments;
+        _cleanup_close_ int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+
+        ck_assert_int_eq(write(fd, "no record of passes, but something of ours; longer than a header", 64),
+                         64);
+        passes(3);
+        ck_assert_int_eq(replay_file(&segments), 3);
+}
+
+TEST(a_full_disk_stops_the_record_and_nothing_else)
+{
+        const struct rlimit limit = {.rlim_cur = 4096, .rlim_max = RLIM_INFINITY};
+        const struct rlimit none = {.rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY};
+        unsigned segments;
+
+        signal(SIGXFSZ, SIG_IGN);
+        ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+        passes(100);
+        ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &none), 0);
+        /* After a minute it tries again. */
+        t.now += 61 * USEC_PER_SEC;
+        passes(5);
+        ck_assert_int_ge(replay_file(&segments), 5);
+}
+
+TEST_MAIN("recorder", .each = {setup, teardown_recorder})
