@@ -18,7 +18,7 @@ class Soak
   ERA_SECONDS = 7200
   HEAVY_SECONDS = 300
   HEAVY_INTERVAL = 12   # mean time between two faults, in seconds
-  LIGHT_INTERVAL = 40
+  LIGHT_INTERVAL = 20
   LAST_KILL_SECONDS = 15
   SAMPLE_SECONDS = 60
   WAVE_SECONDS = 600    # the load rises and falls: autoscaling has something to do
