@@ -15,6 +15,7 @@
     ctx.lineWidth = ratio;
     ctx.font = `${12 * ratio}px sans-serif`;
     ctx.textBaseline = "middle";
+    ctx.textAlign = "left";
     group.lines.forEach((line, i) => {
       const y = u.valToPos(i, "x", true);
       const at = (value) => u.valToPos(group.log ? Math.max(value, group.least) : value, "y", true);
@@ -61,7 +62,7 @@
         },
         axes: [
           { ...axis, side: 3, size: labels, grid: { show: false }, splits: () => places, values: () => group.lines.map((line) => line.who) },
-          { ...axis, side: 2, size: 30 },
+          { ...axis, side: 2, size: 30, space: 75, incrs: group.whole ? [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 10000] : undefined },
         ],
         series: [{}, bars(true), bars(false)],
         hooks: { draw: [(u) => drawSpread(u, group)] },

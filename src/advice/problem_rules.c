@@ -8,6 +8,7 @@
 #include "model/freshness.h"
 #include "model/names.h"
 #include "model/preload.h"
+#include "model/rollout.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
 #include "wire/quoted.h"
@@ -258,17 +259,20 @@ static void find_return(const struct search *search)
 {
         const struct fleet *fleet = search->fleet;
         const struct template *template = fleet_template(fleet);
-        char memory[FORMAT_MAX], where[FORMAT_MAX + 64];
+        char memory[FORMAT_MAX], where[FORMAT_MAX + 96];
 
         if (!fleet->rollout.returned)
                 return;
         if (template)
-                snprintf(where, sizeof(where), "runs from the template in memory (%s)",
+                snprintf(where, sizeof(where), "runs from the template in memory (%s) until the next restart",
                          format_size(template->memory_bytes, memory, sizeof(memory)));
-        ADD(search, PROBLEM_ROLLED_BACK, 0,
-            "rolled back from generation %llu to %llu; %s until the next restart",
-            (unsigned long long)fleet->newest_generation, (unsigned long long)fleet->generation,
-            template ? where : "no worker is started");
+        else
+                snprintf(where, sizeof(where), "%s",
+                         rollout_withholds(fleet)
+                                 ? "no worker is started until the next restart"
+                                 : "that release is not in memory; the next worker starts from the command");
+        ADD(search, PROBLEM_ROLLED_BACK, 0, "rolled back from generation %llu to %llu; %s",
+            (unsigned long long)fleet->newest_generation, (unsigned long long)fleet->generation, where);
 }
 
 static void find_rollout(const struct search *search)

@@ -511,7 +511,8 @@ static const char *sleep_text(const struct fleet *fleet, char text[static SLEEP_
         if (!fleet_sleeps(fleet) || autoscale->verdict.cause != SCALING_ASLEEP)
                 return text;
         if (fleet_preloads(fleet))
-                snprintf(text, SLEEP_TEXT_MAX, " from the template, within a second");
+                snprintf(text, SLEEP_TEXT_MAX, "%s",
+                         fleet_template(fleet) ? " from the template, within a second" : "");
         else if (autoscale->boot > 0)
                 snprintf(text, SLEEP_TEXT_MAX, ", which boots in %s",
                          format_duration(autoscale->boot, boot, sizeof(boot)));

@@ -7,9 +7,5 @@
 #include "rollout_trial/rollout_trial.h"
 
 const struct subsystem *const subsystem_table[] = {
-        &rollout_hosts_subsystem,
-        &autoscaling_subsystem,
-        &rollout_trial_subsystem,
-        &recorder_subsystem,
-        NULL,
+        &rollout_hosts_subsystem, &autoscaling_subsystem, &rollout_trial_subsystem, &recorder_subsystem, NULL,
 };

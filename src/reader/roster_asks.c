@@ -45,12 +45,15 @@ static void on_roster(struct redis *redis _unused_, const redisReply *reply, voi
 void ask_roster(struct ask *ask)
 {
         const struct heartbeat_format *heartbeats = ask_format(ask)->heartbeats;
-        _cleanup_free_ char *set_key = heartbeats->key(ask_namespace(ask), heartbeats->set, NULL);
+        _cleanup_free_ char *set_key = NULL;
         struct redis_command command;
 
-        if (!heartbeats->ask_roster) {
+        if (!heartbeats || !heartbeats->ask_roster) {
                 ask_fail(ask, ANSWER_REFUSED, "the framework lists no workers");
-        } else if (!set_key) {
+                return;
+        }
+        set_key = heartbeats->key(ask_namespace(ask), heartbeats->set, NULL);
+        if (!set_key) {
                 ask_fail_errno(ask, -ENOMEM);
         } else {
                 heartbeats->ask_roster(set_key, &command);

@@ -58,7 +58,7 @@ static bool same_action(const struct recorded_action *a, const struct recorded_a
 
 static bool has_action(const struct decision *decision, const struct recorded_action *action)
 {
-        for (size_t i = 0; i < decision->n; i++)
+        for (size_t i = 0; decision->actions && i < decision->n; i++)
                 if (same_action(&decision->actions[i], action))
                         return true;
         return false;
@@ -104,7 +104,8 @@ static int keep_decision(struct decision *kept, const struct decision *decision)
 
         if (!actions)
                 return -ENOMEM;
-        memcpy(actions, decision->actions, decision->n * sizeof(*actions));
+        if (decision->actions)
+                memcpy(actions, decision->actions, decision->n * sizeof(*actions));
         *kept = (struct decision){.actions = actions, .n = decision->n};
         return 0;
 }

@@ -50,6 +50,8 @@ class Bench
 
       @versions[name] = supervisor.version || (note("#{name} is left out: #{supervisor.missing}") && next)
     end
+    @versions["Node.js"] = `node --version`[/[\d.]+/] if @versions["pm2"]
+    @versions["Python"] = `/usr/bin/python3 --version`[/[\d.]+/] if @versions["supervisord"]
     @versions.compact!
   end
 

@@ -160,7 +160,6 @@ module Cost
     end
   end
 
-  def rss_bytes(pid) = File.read("/proc/#{pid}/status")[/^VmRSS:\s*(\d+)/, 1].to_i * 1024
   def pss_bytes(pid)
     File.read("/proc/#{pid}/smaps_rollup")[/^Pss:\s*(\d+)/, 1].to_i * 1024
   rescue SystemCallError

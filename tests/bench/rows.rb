@@ -2,7 +2,7 @@
 # The measurements by row, with their targets.
 ROWS = {
   "1" => { title: "kill -9 of a worker to the first instruction of its replacement", run: :row_crash },
-  "2" => { title: "resident memory of the supervisor", run: :row_memory },
+  "2" => { title: "memory of the supervisor", run: :row_memory },
   "3" => { title: "CPU while idle, workers beating every 5 s", run: :row_idle },
   "4" => { title: "CPU time of a tick", run: :row_tick },
   "5" => { title: "CPU time of a tick with 100,000 identities of other hosts", run: :row_tick_crowd },
@@ -151,8 +151,8 @@ class Bench
     (Cost.cpu_nsec(*pids) - before) / (options[:seconds] * 1e9) * 100
   end
 
-  # Resident memory of one process; proportional shares of several, so that shared pages count once.
-  def memory(pids) = pids.size == 1 ? Cost.rss_bytes(pids.first) : pids.sum { |pid| Cost.pss_bytes(pid) }
+  # Proportional shares, so that shared pages count once.
+  def memory(pids) = pids.sum { |pid| Cost.pss_bytes(pid) }
 
   def row_idle
     large_ones.each do |name, supervisor|
@@ -179,13 +179,13 @@ class Bench
   def ticks(crowd: 0)
     count = options[:workers]
     running(SQMGR, count, check: "1s") do |place, pid|
-      settled(place, SQMGR, pid, count)
+      pids = settled(place, SQMGR, pid, count)
       place.cli("--pipe", input: ->(io) { crowd.times { |i| io.write("SADD processes other-#{i % 2000}:#{i}:0123456789ab\r\n") } }) if crowd.positive?
       sleep 2
       list = place.cli("SMEMBERS", "processes").lines(chomp: true).reject { |line| line.start_with?("other-") }
       raise Place::Failed, "#{list.size} identities of #{count} workers" if list.size != count
 
-      sqmgr = (1..TICKS).map { tick_of(place, pid, count) }
+      sqmgr = (1..TICKS).map { tick_of(place, pids, count) }
       floor = IO.popen([place.floor, "look", place.redis_socket, "1000", TICKS.to_s], "r+") do |io|
         io.write(list.map { |identity| "#{identity} #{identity.split(":")[-2]}\n" }.join)
         io.close_write
@@ -196,16 +196,16 @@ class Bench
   end
 
   # From the middle between two ticks to the middle between the next two.
-  def tick_of(place, pid, count)
+  def tick_of(place, pids, count)
     calls = -> { place.calls_of("hmget") }
     at = calls.call
     place.wait(10, "a tick") { calls.call >= at + count }
     sleep 0.3
-    cpu = Cost.cpu_nsec(pid)
+    cpu = Cost.cpu_nsec(*pids)
     calls_before = calls.call
     place.wait(10, "a tick") { calls.call >= calls_before + count }
     sleep 0.3
-    (Cost.cpu_nsec(pid) - cpu) / MS / ((calls.call - calls_before) / count.to_f)
+    (Cost.cpu_nsec(*pids) - cpu) / MS / ((calls.call - calls_before) / count.to_f)
   end
 
   def row_start

@@ -37,7 +37,10 @@ class Sqmgr < Supervisor
     [["#{place.build}/sqmgrctl", "-s", place.control_socket, "restart", "--wait=drained"]]
   end
 
-  def processes(_place, pid) = [pid]
+  # sqmgr has two readers, which work in other folders.
+  def processes(place, pid)
+    [pid] | (File.read("/proc/#{pid}/task/#{pid}/children").split.map(&:to_i) - place.workers)
+  end
 end
 
 class Place

@@ -25,6 +25,7 @@ class Ledger
     @jobs = {}
     @deaths = {}
     @disturbances = []
+    @logs = {}
   end
 
   def add(jid, fleet) = @jobs[jid] = fleet
@@ -51,7 +52,7 @@ class Ledger
       jid = @redis.call("LINDEX", key, 0)&.split&.first
       @taken[jid] << Life.of_token(key[/[^:]+\z/])
     end
-    @logs = nil
+    @logs.each_value(&:update)
     @verdicts = @jobs.to_h { |jid, _| [jid, judge(jid)] }
   end
 
@@ -135,7 +136,6 @@ class Ledger
   def clock(seconds) = Time.at(seconds).strftime("%T")
 
   def log(jid)
-    @logs ||= Hash.new { |logs, queue| logs[queue] = RedisLog.new(@folder, queue.key, queue.jid) }
-    @logs[queue_of(jid)]
+    @logs[queue_of(jid)] ||= RedisLog.new(@folder, queue_of(jid).key, queue_of(jid).jid)
   end
 end

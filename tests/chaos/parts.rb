@@ -99,26 +99,43 @@ class RedisLog
 
   # jid: the pattern that finds the id in a job.
   def initialize(folder, key, jid)
-    @key, @jid = key, jid
+    @folder, @key, @jid = folder, key, jid
     @popped = Hash.new { |hash, jid| hash[jid] = [] }
     @pushed = Hash.new(0)
     @list = []
     @time = 0
-    Dir["#{folder}/appendonlydir/*.incr.aof"].sort_by { |path| path[/(\d+)\.incr/, 1].to_i }.each { |path| read(path) }
+    @ends = Hash.new(0)
+    update
+  end
+
+  # Reads what has been appended: hours of a log are read once.
+  def update
+    Dir["#{@folder}/appendonlydir/*.incr.aof"].sort_by { |path| path[/(\d+)\.incr/, 1].to_i }.each { |path| read(path) }
   end
 
   private
 
   def read(path)
     File.open(path, "rb") do |file|
+      file.seek(@ends[path])
       while (line = file.gets("\r\n"))
         if line.start_with?("#TS:")
           @time = line[4..].to_i
         else
-          fold(*Array.new(line[1..].to_i) { file.read(file.gets("\r\n")[1..].to_i + 2).chomp })
+          words = Array.new(line[1..].to_i) { word(file) }
+          # Redis is still writing the last command.
+          break unless words.all?
+          fold(*words)
         end
+        @ends[path] = file.pos
       end
     end
+  end
+
+  def word(file)
+    length = file.gets("\r\n")&.slice(1..)&.to_i or return
+    text = file.read(length + 2)
+    text.chomp if text&.bytesize == length + 2
   end
 
   def fold(name, key = nil, *values)

@@ -146,6 +146,8 @@ each_exits() { # CODE COMMAND... -- OPTION...
         start_fleet 2
         run -1 sqmgrctl scale default 99
         [ "$output" = "sqmgrctl: fleet 'default' cannot be scaled to 99; the count must be from 1 to 6 (max_processes)" ]
+        run -1 sqmgrctl scale default 0
+        [ "$output" = "sqmgrctl: fleet 'default' cannot be scaled to 0; to stop it, run 'sqmgrctl stop default'" ]
         echo nonsense >>sqmgr.ini
         run -1 sqmgrctl reload
         [[ ${lines[1]} == "$folder/sqmgr.ini:"*': '* ]]

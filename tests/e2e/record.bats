@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The flight recorder: real passes are recorded, over a restart, kill -9 and a reload, and decided again.
 # seconds: 25
+# promises: none
 load helpers
 
 replays() { sqmgr-replay "$folder/state.record" >"$folder/replayed"; }

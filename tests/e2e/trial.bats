@@ -73,7 +73,8 @@ trial_runs() { fleet_is '.trial.verdict == "running" and .trial.new.processed > 
         stop_load
         # What the release failed, and nothing else.
         [ "$(jobs_done)" -lt "$(jobs_started)" ]
-        wait_until 30 fleet_is '[.workers[] | select(.state == "active" and .generation == 1)] | length == 4'
+        # The worker of the bad release accepts jobs until a fork is ready.
+        wait_until 30 fleet_is '[.workers[] | select(.state == "active") | .generation] == [1, 1, 1, 1]'
         [ "$(releases 4)" = good:4 ]
 }
 

@@ -17,9 +17,19 @@ void trial_open(struct sim *sim)
 
                 model->trial = (struct trial_sim){.rng = rng_fork(sim->seed, 380 + i)};
                 model->trial.tries = rng_chance(&model->trial.rng, 400);
-                for (unsigned k = 0; k < ELEMENTSOF(model->settings); k++)
-                        model->settings[k].template_keep =
+                for (unsigned k = 0; k < ELEMENTSOF(model->settings); k++) {
+                        struct fleet_settings *settings = &model->settings[k];
+
+                        settings->template_keep =
                                 model->trial.tries ? rng_range(&model->trial.rng, 0, 15) * USEC_PER_MIN : 0;
+                        /* No place for a replacement beside the worker that it replaces: only restarts and
+                         * returns replace workers. */
+                        if (!model->trial.tries || settings->restart_surge.value > 0 ||
+                            settings->memory_threshold > 0 || settings->max_age > 0)
+                                continue;
+                        settings->max_processes =
+                                MAX(settings->active_process_count, settings->active_process_max);
+                }
         }
 }
 

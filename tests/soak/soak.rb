@@ -137,6 +137,7 @@ class Soak
     hosts.each(&:mend_all)
     hosts.first.balance
     hosts.each(&:converge)
+    hosts.each(&:replay)
   end
 
   # A few jobs a second at most. Runs in its own thread, because Redis may delay it.
@@ -208,8 +209,10 @@ class Soak
     []
   end
 
-  # In KB, without the disk that a fault has filled.
-  def files_of(host) = Dir["#{host.folder}/disk/state*"].sum { |path| File.size?(path) || 0 } / 1024.0
+  # In KB, without the file that fills the disk, and without the record, which has a size of its own.
+  def files_of(host)
+    (Dir["#{host.folder}/disk/state*"] - ["#{host.folder}/disk/state.record"]).sum { |path| File.size?(path) || 0 } / 1024.0
+  end
 
   def write_out
     verdict = SoakVerdict.new(@samples)

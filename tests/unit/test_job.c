@@ -290,6 +290,19 @@ TEST(a_thread_with_a_nul_is_counted_only)
         ck_assert_uint_eq(list.n_entries, 0);
 }
 
+/* jansson passes over a NUL after a number. */
+TEST(a_payload_with_a_nul_is_unknown)
+{
+        static const char text[] =
+                "{\"queue\":\"q\",\"payload\":{\"class\":\"A\",\"jid\":\"1\",\"args\":[3\0,4]}}";
+        struct field thread = {.text = "ouz", .len = 3}, entry = {.text = text, .len = sizeof(text) - 1};
+
+        ck_assert_int_eq(job_list_add(&list, false, &thread, &entry), 0);
+        ck_assert_int_eq(decode_all(), 0);
+        ck_assert_uint_eq(list.n_jobs, 0);
+        ck_assert_uint_eq(list.n_unreadable, 1);
+}
+
 TEST(a_list_is_decoded_in_slices)
 {
         static const char *const entries[] = {

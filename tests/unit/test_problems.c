@@ -4,6 +4,7 @@
 #include "decide/command.h"
 #include "golden.h"
 #include "model/fleet.h"
+#include "model/rollout.h"
 #include "model/world.h"
 #include "quoting.h"
 #include "world.h"
@@ -98,6 +99,21 @@ TEST(a_halted_restart_is_a_problem_until_it_is_acknowledged)
         expect("a restart without progress");
         (void)test_run_out(&t, 7200);
         expect("a halted restart");
+}
+
+TEST(a_fleet_that_has_returned_says_what_its_next_worker_runs)
+{
+        command_restart(t.fleet, NULL, t.now);
+        t.fleet->rollout.limit = 1;
+        test_run(&t, 60);
+        t.urgent = true;
+        rollout_reject(t.fleet, "12 of 100 jobs failed", NULL, t.now);
+        test_run(&t, 60);
+        expect("a rejected release without a template");
+        /* While the fleet is stopped, nothing of the old release is left. */
+        ck_assert_int_eq(command_stop(t.fleet, false, NULL, t.now), COMMAND_DONE);
+        test_run(&t, 60);
+        expect("a rejected release without a template and without workers");
 }
 
 TEST(a_log_tail_is_quoted_once)

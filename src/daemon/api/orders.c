@@ -26,6 +26,9 @@ static void answer(struct control *control, struct call *call, const struct flee
                                "fleet '%s' has no active_process_max, so its count does not follow its "
                                "queues; set active_process_max or name a count",
                                name);
+        else if (outcome == COMMAND_RANGE && count == 0)
+                handler_refuse(call, "fleet '%s' cannot be scaled to 0; to stop it, run 'sqmgrctl stop %s'",
+                               name, name);
         else if (outcome == COMMAND_RANGE)
                 handler_refuse(call,
                                "fleet '%s' cannot be scaled to %lld; the count must be from %u to %u "

@@ -32,7 +32,7 @@ static int take_object(const char *text, size_t length, char **ret)
 
 /* Copies the value of `payload` byte for byte, because its numbers may be larger or more exact than C
  * numbers. The entry must be an object that decoded without error. If a name occurs twice, the last member
- * counts. Returns -EINVAL if there is no such object. */
+ * counts. Returns -EINVAL if there is no such object, or a NUL in it, which jansson skips after a number. */
 static int cut_payload(const struct job *job, char **ret)
 {
         static const char name[] = "\"payload\"";
@@ -67,7 +67,7 @@ static int cut_payload(const struct job *job, char **ret)
                 else if (*p == '}' || *p == ']')
                         depth--;
         }
-        return found ? take_object(found, length, ret) : -EINVAL;
+        return found && !memchr(found, '\0', length) ? take_object(found, length, ret) : -EINVAL;
 }
 
 /* Up to 6.0.1 the payload is an object, later the text of an object. */
