@@ -84,14 +84,16 @@ class Host < Chaos
     all = super
     lives = all.map(&:life)
     pids = lives.map(&:pid)
-    @inner = (@inner & lives) | lives.select { |life| pids.include?(parent(life.pid)) }
+    @inner = (@inner & lives) | lives.select { |life| (pids + [nil]).include?(parent(life)) }
     all.reject { |worker| @inner.include?(worker.life) }
   end
 
-  def parent(pid)
-    File.read("/proc/#{pid}/stat").rpartition(")").last.split[1].to_i
+  # nil: it has ended meanwhile.
+  def parent(life)
+    pid = File.read("/proc/#{life.pid}/stat").rpartition(")").last.split[1].to_i
+    pid if life.alive?
   rescue SystemCallError
-    0
+    nil
   end
 
   def look_at_processes
