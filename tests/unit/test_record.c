@@ -169,6 +169,34 @@ TEST(what_is_no_record_is_refused)
         ck_assert_int_eq(replay_bytes(segment.bytes, segment.size), -EBADMSG);
 }
 
+/* A foreign record is printed on a terminal. */
+TEST(a_name_that_no_fleet_can_have_is_refused)
+{
+        uint8_t *at = memmem(segment.bytes, segment.size, "default", 7);
+
+        ck_assert(at);
+        at[3] = '\033';
+        record_pass();
+        end_segment();
+        ck_assert_int_eq(replay_bytes(segment.bytes, segment.size), -EBADMSG);
+}
+
+TEST(a_count_that_no_ini_can_have_is_ignored)
+{
+        unsigned count = t.fleet_settings.active_process_count;
+
+        t.fleet_settings.active_process_count = UINT32_MAX;
+        begin_segment();
+        t.fleet_settings.active_process_count = count;
+        record_pass();
+        end_segment();
+        struct replay *replay = open_replay();
+        struct replay_step step;
+        ck_assert_int_eq(replay_next(replay, &step, why), 1);
+        ck_assert_uint_lt(step.world->fleets[0]->settings->active_process_count, 20000);
+        replay_free(replay);
+}
+
 TEST(fields_that_this_version_does_not_know_are_skipped)
 {
         static const char name[] = "doubt.stepped_back_at";
@@ -263,6 +291,14 @@ TEST(no_secret_is_recorded)
         t.settings.redis.password = t.settings.redis.url = secret;
         t.fleet_settings.environment = t.fleet_settings.database_url = secret;
         t.fleet_settings.command = command;
+        t.fleet_settings.launch_hash = t.fleet->launches[0].launch_hash = 0;
+        begin_segment();
+        record_pass();
+        uint64_t without = hash_bytes(HASH_INIT, segment.bytes, segment.size);
+        t.fleet_settings.launch_hash = t.fleet->launches[0].launch_hash = UINT64_C(0x1234567812345678);
+        begin_segment();
+        record_pass();
+        ck_assert_uint_eq(hash_bytes(HASH_INIT, segment.bytes, segment.size), without);
         snprintf(t.fleet->rollout.error, sizeof(t.fleet->rollout.error), "s3cr3t");
         snprintf(t.fleet->preload.refused, sizeof(t.fleet->preload.refused), "s3cr3t");
         begin_segment();
