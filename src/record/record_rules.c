@@ -205,16 +205,21 @@ static void key_set(const struct settings_key *key, void *base, uint64_t value)
         uint32_t half = (uint32_t)value;
 
         if (key->type == SETTINGS_SHARE) {
-                *share = (struct share){.value = (uint32_t)(value >> 1), .percent = value & 1};
+                if (value >> 1 <= (uint64_t)key->max)
+                        *share = (struct share){.value = (uint32_t)(value >> 1), .percent = value & 1};
                 return;
         }
         if (key->type == SETTINGS_DURATION || key->type == SETTINGS_SIZE) {
                 memcpy(field, &value, sizeof(value));
                 return;
         }
+        /* A plan starts as many workers as the settings say. */
+        if (key->type == SETTINGS_COUNT && value > (uint64_t)key->max)
+                return;
         while (key->type == SETTINGS_CHOICE && choice->name && choice->value != (int)half)
                 choice++;
-        if (key->type != SETTINGS_CHOICE || choice->name)
+        if (key->type != SETTINGS_CHOICE || choice->name ||
+            (key->unset_value && memcmp(key->unset_value, &half, sizeof(half)) == 0))
                 memcpy(field, &half, sizeof(half));
 }
 
@@ -246,7 +251,7 @@ void record_write_begin(struct codec_writer *writer, const struct settings *sett
 
                 put_text(writer, fleet->name);
                 put_text(writer, fleet->traits->name);
-                put(writer, fleet->launch_hash);
+                put(writer, 0); /* reserved: a hash of the start settings would confirm guessed secrets */
                 put(writer, (fleet->removed ? FLEET_REMOVED : 0) |
                                     (fleet->stop_bounded ? FLEET_STOP_BOUNDED : 0) |
                                     (fleet->interruptible ? FLEET_INTERRUPTIBLE : 0));
@@ -422,10 +427,11 @@ static int read_fleet_settings(struct codec_reader *reader, const struct setting
         get_text(reader, name);
         get_text(reader, framework);
         const struct traits *traits = find_traits(surroundings, framework);
-        uint64_t hash = get(reader, UINT64_MAX);
+        (void)get(reader, UINT64_MAX);
         uint64_t flags = get(reader, FLEET_REMOVED | FLEET_STOP_BOUNDED | FLEET_INTERRUPTIBLE);
+        /* Names are printed: nothing else than an ini may have. */
         if (!traits || name[0] == '\0' || strlen(name) > FLEET_NAME_MAX ||
-            settings_find_fleet(settings, name))
+            name[strspn(name, FLEET_NAME_LETTERS)] != '\0' || settings_find_fleet(settings, name))
                 reader->wrong = true;
         if (reader->wrong)
                 return 0;
@@ -433,7 +439,6 @@ static int read_fleet_settings(struct codec_reader *reader, const struct setting
         if (!fleet)
                 return -ENOMEM;
         fleet->traits = traits;
-        fleet->launch_hash = hash;
         fleet->removed = flags & FLEET_REMOVED;
         fleet->stop_bounded = flags & FLEET_STOP_BOUNDED;
         if (flags & FLEET_INTERRUPTIBLE && !(fleet->interruptible = strdup("recorded")))

@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 /* Slots begin at pages of the file. */
 #define PAGE_BYTES UINT64_C(4096)
@@ -97,8 +98,23 @@ static uint64_t slot_bytes(const struct recorder *recorder)
         return recorder->size / RECORD_SLOTS / PAGE_BYTES * PAGE_BYTES;
 }
 
-/* Finds the newest segment, so that the next one follows it. A file that has another size, or is not a
- * record, is begun anew. */
+/* A disk that fills up later does not end the record. Not all file systems can reserve space. */
+static int reserve(const struct recorder *recorder)
+{
+        struct stat before;
+
+        if (fstat(recorder->fd, &before) < 0)
+                return -errno;
+        if (fallocate(recorder->fd, 0, 0, (off_t)(RECORD_SLOTS * slot_bytes(recorder))) == 0 ||
+            errno != ENOSPC)
+                return 0;
+        /* Some file systems keep what they could reserve: the state must still find room. */
+        return ftruncate(recorder->fd, before.st_size) < 0 ? -errno : -ENOSPC;
+}
+
+/* Finds the newest segment, so that the next one follows it. An empty one is overwritten: a disk that refuses
+ * the passes again and again must not cost one old segment each time. A file that has another size, or is not
+ * a record, is begun anew. */
 static int continue_ring(struct recorder *recorder)
 {
         bool foreign = false;
@@ -115,7 +131,7 @@ static int continue_ring(struct recorder *recorder)
                         return -errno;
                 int r = record_header_parse(bytes, &header);
                 foreign = r < 0 || (r > 0 && header.slot_bytes != slot_bytes(recorder));
-                if (r <= 0 || foreign || header.sequence <= recorder->header.sequence)
+                if (r <= 0 || foreign || header.used == 0 || header.sequence <= recorder->header.sequence)
                         continue;
                 recorder->header.sequence = header.sequence;
                 recorder->slot = slot;
@@ -126,23 +142,42 @@ static int continue_ring(struct recorder *recorder)
                 if (ftruncate(recorder->fd, 0) < 0)
                         return -errno;
         }
-        /* A disk that fills up later does not end the record. Not all file systems can reserve space. */
-        if (fallocate(recorder->fd, 0, 0, (off_t)(RECORD_SLOTS * slot_bytes(recorder))) < 0 &&
-            errno == ENOSPC)
-                return -errno;
-        return 0;
+        return reserve(recorder);
+}
+
+static int record_path(const struct recorder *recorder, char path[static PATH_MAX])
+{
+        const char *state_file = world_of(recorder)->settings->state_file;
+
+        return (size_t)snprintf(path, PATH_MAX, "%s.record", state_file) < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
 static int open_file(struct recorder *recorder)
 {
-        const struct settings *settings = world_of(recorder)->settings;
         char path[PATH_MAX];
+        int r = record_path(recorder, path);
 
-        recorder->size = settings->record;
-        if ((size_t)snprintf(path, sizeof(path), "%s.record", settings->state_file) >= sizeof(path))
-                return -ENAMETOOLONG;
+        recorder->size = world_of(recorder)->settings->record;
+        if (r < 0)
+                return r;
         recorder->fd = record_file_open(path);
         return recorder->fd < 0 ? recorder->fd : continue_ring(recorder);
+}
+
+/* At each regular poll: a file that was deleted, moved or truncated is opened or made again. */
+static void poll(void *self, usec_t now _unused_)
+{
+        struct recorder *recorder = self;
+        struct stat ours, there;
+        char path[PATH_MAX];
+
+        if (recorder->fd < 0)
+                return;
+        uint64_t end =
+                recorder->slot * recorder->header.slot_bytes + RECORD_HEADER_SIZE + recorder->header.used;
+        if (record_path(recorder, path) < 0 || fstat(recorder->fd, &ours) < 0 || lstat(path, &there) < 0 ||
+            ours.st_dev != there.st_dev || ours.st_ino != there.st_ino || (uint64_t)ours.st_size < end)
+                close_file(recorder);
 }
 
 static int write_at(const struct recorder *recorder, const uint8_t *bytes, size_t size, uint64_t offset)
@@ -212,6 +247,9 @@ static void planning(void *self, usec_t now)
         struct recorder *recorder = self;
 
         recorder->framed = false;
+        /* The other sqmgr continues the ring meanwhile. */
+        if (recorder->persist->locked_out)
+                close_file(recorder);
         if (world_of(recorder)->settings->record == 0 || now < recorder->retry_at ||
             recorder->persist->locked_out)
                 return;
@@ -264,6 +302,7 @@ const struct subsystem recorder_subsystem = {
         .name = "record",
         .begin = begin,
         .join = join,
+        .poll = poll,
         .planning = planning,
         .planned = planned,
         .end = end,

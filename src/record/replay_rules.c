@@ -22,12 +22,13 @@ struct change {
         const struct settings_key *key;
         const char *value;              /* not owned */
         char fleet[FLEET_NAME_MAX + 1]; /* "": all */
+        bool found;                     /* a segment has had a fleet for it */
 };
 
 struct replay {
         const struct settings_surroundings *surroundings; /* not owned */
         struct segment segments[RECORD_SLOTS];            /* in the order of time */
-        size_t n_segments, at;
+        size_t n_segments, n_damaged, at;
         struct change changes[REPLAY_CHANGES_MAX];
         size_t n_changes;
 
@@ -59,7 +60,7 @@ static int compare_segments(const void *left, const void *right)
 static int find_segments(struct replay *replay, const uint8_t *bytes, size_t size, char *why)
 {
         struct record_header header;
-        int r = record_header_read(bytes, size, &header);
+        int r = size < RECORD_HEADER_SIZE ? -EBADMSG : record_header_parse(bytes, &header);
 
         if (r == 0)
                 return refuse(why, "the record is empty");
@@ -70,17 +71,18 @@ static int find_segments(struct replay *replay, const uint8_t *bytes, size_t siz
                 const uint8_t *slot = bytes + i * slot_bytes;
 
                 r = record_header_read(slot, size - i * slot_bytes, &header);
-                if (r < 0 || (r > 0 && header.slot_bytes != slot_bytes))
-                        return refuse(why, "the record is damaged or truncated");
+                /* After a power failure, a header may be newer than what it describes. */
+                replay->n_damaged += r < 0 || (r > 0 && header.slot_bytes != slot_bytes);
                 /* A segment that sqmgr could not write, or had no time to, is empty. */
-                if (r > 0 && header.used > 0)
+                if (r > 0 && header.slot_bytes == slot_bytes && header.used > 0)
                         replay->segments[replay->n_segments++] =
                                 (struct segment){.bytes = slot + RECORD_HEADER_SIZE, .header = header};
         }
         if (size / slot_bytes > RECORD_SLOTS)
                 return refuse(why, "the record is longer than its slots");
         if (replay->n_segments == 0)
-                return refuse(why, "the record is empty");
+                return refuse(why, replay->n_damaged > 0 ? "the record is damaged or truncated"
+                                                         : "the record is empty");
         qsort(replay->segments, replay->n_segments, sizeof(*replay->segments), compare_segments);
         for (size_t i = 1; i < replay->n_segments; i++)
                 if (replay->segments[i].header.sequence == replay->segments[i - 1].header.sequence)
@@ -102,6 +104,11 @@ int replay_new(const uint8_t *bytes, size_t size, const struct settings_surround
         else
                 *ret = replay;
         return r;
+}
+
+size_t replay_damaged(const struct replay *replay)
+{
+        return replay->n_damaged;
 }
 
 static void forget_segment(struct replay *replay)
@@ -158,7 +165,7 @@ int replay_set(struct replay *replay, const char *text, char why[static REPLAY_W
         struct change change = {.key = settings_key_find(SETTINGS_FLEET, name), .value = equals + 1};
         if (!change.key && !colon)
                 change.key = settings_key_find(SETTINGS_SQMGR, name);
-        if (!change.key || !settings_key_is_recorded(change.key)) {
+        if (!change.key || !settings_key_is_recorded(change.key) || change.key->type == SETTINGS_FRAMEWORK) {
                 snprintf(why, REPLAY_WHY_MAX, "'%s' is no setting that a record has", name);
                 return -EINVAL;
         }
@@ -174,22 +181,26 @@ int replay_set(struct replay *replay, const char *text, char why[static REPLAY_W
         return r;
 }
 
-static int apply_change(struct replay *replay, const struct change *change, char *why)
+static bool change_is_of(const struct change *change, const char *fleet)
+{
+        return change->fleet[0] == '\0' || strcmp(change->fleet, fleet) == 0;
+}
+
+static int apply_change(struct replay *replay, struct change *change, char *why)
 {
         struct settings *settings = replay->settings;
-        bool found = false;
         int r = 0;
 
         if (!settings_key_is_of_fleet(change->key))
                 return change_value(replay, change, settings, why);
         for (size_t i = 0; i < settings->n_fleets && r == 0; i++) {
-                if (change->fleet[0] != '\0' && strcmp(settings->fleets[i]->name, change->fleet) != 0)
+                if (!change_is_of(change, settings->fleets[i]->name))
                         continue;
-                found = true;
+                change->found = true;
                 r = change_value(replay, change, settings->fleets[i], why);
         }
-        /* A fleet may be added by a later reload. */
-        if (r == 0 && !found && replay->at == replay->n_segments) {
+        /* A fleet may be added or removed by a later reload. */
+        if (r == 0 && !change->found && change->fleet[0] != '\0' && replay->at == replay->n_segments) {
                 snprintf(why, REPLAY_WHY_MAX, "the record has no fleet '%s'", change->fleet);
                 return -EINVAL;
         }
@@ -221,6 +232,19 @@ static void set_values(enum model_part part, const uint64_t *values, void *base)
                 model_field_set(&table->fields[i], base, values[i]);
 }
 
+/* Without a changed limit, the recorded judgment stands: it may be older than the segment. */
+static bool judges_memory(const struct replay *replay, const struct fleet *fleet)
+{
+        for (size_t i = 0; i < replay->n_changes; i++) {
+                const char *key = replay->changes[i].key->name;
+
+                if (change_is_of(&replay->changes[i], fleet->settings->name) &&
+                    (strcmp(key, "memory_threshold") == 0 || strcmp(key, "memory_limit") == 0))
+                        return true;
+        }
+        return false;
+}
+
 /* Judges the recorded reading of the memory by the changed settings. before: the worker at the last pass;
  * NULL: it is new. */
 static void judge_memory(struct worker *worker, const struct worker_memory *before)
@@ -237,6 +261,7 @@ static void judge_memory(struct worker *worker, const struct worker_memory *befo
 static int set_workers(const struct replay *replay, const struct recorded_fleet *recorded,
                        struct fleet *fleet)
 {
+        bool judges = judges_memory(replay, fleet);
         size_t at = 0;
 
         /* Keep those that are recorded. */
@@ -258,7 +283,7 @@ static int set_workers(const struct replay *replay, const struct recorded_fleet 
                 const struct worker_memory before = worker->memory;
                 pid_t pid = worker->process.pid;
                 set_values(MODEL_WORKER, recorded->workers[at].values, worker);
-                if (replay->n_changes > 0)
+                if (judges)
                         judge_memory(worker, known && worker->process.pid == pid ? &before : NULL);
         }
         return 0;

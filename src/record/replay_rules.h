@@ -10,12 +10,15 @@ struct replay;
 #define REPLAY_CHANGES_MAX 32
 #define REPLAY_WHY_MAX     384
 
-/* Checks the whole file, and sorts its segments. bytes must outlive the replay. Returns 0 with *ret; -EBADMSG
+/* Checks the whole file, and sorts its segments. Damaged ones are skipped, unless all are. bytes must outlive the replay. Returns 0 with *ret; -EBADMSG
  * with the reason in why; or -ENOMEM. */
 int replay_new(const uint8_t *bytes, size_t size, const struct settings_surroundings *surroundings,
                struct replay **ret, char why[static REPLAY_WHY_MAX]);
 struct replay *replay_free(struct replay *replay);
 DEFINE_CLEANUP(struct replay *, replay_free)
+
+/* Returns the number of segments that are damaged or truncated. */
+size_t replay_damaged(const struct replay *replay);
 
 /* Changes a setting for the replay: "KEY=VALUE" for all fleets or [sqmgr], "FLEET:KEY=VALUE" for one. text is
  * borrowed. Call before the first replay_next(). Returns 0; -EINVAL with the reason in why; or -ENOMEM. A

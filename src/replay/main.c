@@ -249,5 +249,8 @@ int main(int argc, char *argv[])
                         why[0] != '\0' ? why : strerrordesc_np(-r));
                 return EXIT_REFUSED;
         }
+        if (replay_damaged(replay) > 0)
+                fprintf(stderr, "sqmgr-replay: %s: skips %zu of %d segments (reason: damaged or truncated)\n",
+                        options.file, replay_damaged(replay), RECORD_SLOTS);
         return run(&options, replay);
 }

@@ -17,8 +17,7 @@
 #include <strings.h>
 
 /* inih truncates section names at 49 bytes; FLEET_NAME_MAX stays below that. */
-#define FLEET_NAME_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
-#define FLEET_PREFIX       "fleet:"
+#define FLEET_PREFIX "fleet:"
 
 /* A fleet with the line of each key. The first entry of the draft holds the defaults for all fleets. */
 struct draft_fleet {

@@ -64,7 +64,8 @@ struct redis_settings {
 };
 
 /* Maximum length of a fleet's name, in bytes. */
-#define FLEET_NAME_MAX 40
+#define FLEET_NAME_MAX     40
+#define FLEET_NAME_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 /* Maximum length of a group's name, and minimum length of a key, in bytes. */
 #define ROLLOUT_GROUP_MAX 64
 #define ROLLOUT_KEY_MIN   32

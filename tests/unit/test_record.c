@@ -169,6 +169,34 @@ TEST(what_is_no_record_is_refused)
         ck_assert_int_eq(replay_bytes(segment.bytes, segment.size), -EBADMSG);
 }
 
+/* A foreign record is printed on a terminal. */
+TEST(a_name_that_no_fleet_can_have_is_refused)
+{
+        uint8_t *at = memmem(segment.bytes, segment.size, "default", 7);
+
+        ck_assert(at);
+        at[3] = '\033';
+        record_pass();
+        end_segment();
+        ck_assert_int_eq(replay_bytes(segment.bytes, segment.size), -EBADMSG);
+}
+
+TEST(a_count_that_no_ini_can_have_is_ignored)
+{
+        unsigned count = t.fleet_settings.active_process_count;
+
+        t.fleet_settings.active_process_count = UINT32_MAX;
+        begin_segment();
+        t.fleet_settings.active_process_count = count;
+        record_pass();
+        end_segment();
+        struct replay *replay = open_replay();
+        struct replay_step step;
+        ck_assert_int_eq(replay_next(replay, &step, why), 1);
+        ck_assert_uint_lt(step.world->fleets[0]->settings->active_process_count, 20000);
+        replay_free(replay);
+}
+
 TEST(fields_that_this_version_does_not_know_are_skipped)
 {
         static const char name[] = "doubt.stepped_back_at";
@@ -236,11 +264,91 @@ TEST(a_changed_setting_shows_what_would_have_been_decided)
         }
 }
 
+/* over_threshold lasts from readings before the segment. */
+TEST(a_setting_that_is_not_of_memory_leaves_its_judgment)
+{
+        unsigned passes;
+
+        t.fleet_settings.memory_threshold = 200 * MB;
+        for (unsigned i = 0; i < 3; i++)
+                observe_memory(test_worker(&t, 2), 300 * MB, t.now);
+        ck_assert(test_worker(&t, 2)->memory.over_threshold);
+        begin_segment();
+        record_pass();
+        end_segment();
+        ck_assert_uint_gt(plan.n_actions, 0);
+        struct replay *replay = open_replay();
+        ck_assert_int_eq(replay_set(replay, "max_age=3650d", why), 0);
+        ck_assert_int_eq(replay_all(replay, &passes), 0);
+        replay_free(replay);
+}
+
+/* Two slots: in the second one, the fleet has another name. */
+TEST(a_fleet_that_a_reload_removed_can_be_changed)
+{
+        char *name = t.fleet_settings.name, other[] = "mailers";
+        unsigned passes;
+
+        record_pass();
+        end_segment();
+        size_t size = segment.size;
+        uint8_t *slots = malloc(2 * size);
+        ck_assert(slots);
+        memcpy(slots, segment.bytes, size);
+        t.fleet_settings.name = other;
+        begin_segment();
+        record_pass();
+        end_segment();
+        t.fleet_settings.name = name;
+        ck_assert_uint_eq(segment.size, size);
+        struct record_header header;
+        ck_assert_int_eq(record_header_read(segment.bytes, size, &header), 1);
+        header.sequence++;
+        record_header_write(&header, segment.bytes);
+        memcpy(slots + size, segment.bytes, size);
+
+        struct replay *replay = NULL;
+        ck_assert_int_eq(replay_new(slots, 2 * size, &surroundings, &replay, why), 0);
+        ck_assert_int_eq(replay_set(replay, "default:max_age=3650d", why), 0);
+        ck_assert_int_eq(replay_all(replay, &passes), 0);
+        ck_assert_uint_eq(passes, 2);
+        replay_free(replay);
+        free(slots);
+}
+
+/* Two slots: the second one's bytes are not those of its header. */
+TEST(a_damaged_segment_is_skipped)
+{
+        unsigned passes;
+
+        record_pass();
+        end_segment();
+        size_t size = segment.size;
+        uint8_t *slots = malloc(2 * size);
+        ck_assert(slots);
+        memcpy(slots, segment.bytes, size);
+        memcpy(slots + size, segment.bytes, size);
+        slots[2 * size - 1] ^= 1;
+        struct replay *replay = NULL;
+        for (int i = 0; i < 2; i++) {
+                ck_assert_int_eq(replay_new(slots, 2 * size, &surroundings, &replay, why), 0);
+                ck_assert_uint_eq(replay_damaged(replay), 1);
+                ck_assert_int_eq(replay_all(replay, &passes), 0);
+                ck_assert_uint_eq(passes, 1);
+                replay_free(replay);
+                /* The first one. */
+                slots[2 * size - 1] ^= 1;
+                slots[size - 1] ^= 1;
+        }
+        free(slots);
+}
+
 TEST(settings_that_cannot_be_changed_are_refused)
 {
         static const char *const bad[] = {
                 "memory_threshold", "=1",  "memory_threshold=",        "memory_threshold=1",
                 "command=/bin/sh",  "x=1", "default:check_interval=1", ":memory_threshold=100M",
+                "framework=rq",
         };
         unsigned passes;
 
@@ -263,6 +371,14 @@ TEST(no_secret_is_recorded)
         t.settings.redis.password = t.settings.redis.url = secret;
         t.fleet_settings.environment = t.fleet_settings.database_url = secret;
         t.fleet_settings.command = command;
+        t.fleet_settings.launch_hash = t.fleet->launches[0].launch_hash = 0;
+        begin_segment();
+        record_pass();
+        uint64_t without = hash_bytes(HASH_INIT, segment.bytes, segment.size);
+        t.fleet_settings.launch_hash = t.fleet->launches[0].launch_hash = UINT64_C(0x1234567812345678);
+        begin_segment();
+        record_pass();
+        ck_assert_uint_eq(hash_bytes(HASH_INIT, segment.bytes, segment.size), without);
         snprintf(t.fleet->rollout.error, sizeof(t.fleet->rollout.error), "s3cr3t");
         snprintf(t.fleet->preload.refused, sizeof(t.fleet->preload.refused), "s3cr3t");
         begin_segment();

@@ -204,4 +204,72 @@ TEST(a_full_disk_stops_the_record_and_nothing_else)
         ck_assert_int_ge(replay_file(&segments), 5);
 }
 
+TEST(a_deleted_moved_or_truncated_file_is_made_again)
+{
+        char moved[90];
+        unsigned segments;
+
+        snprintf(moved, sizeof(moved), "%s.moved", path);
+        for (int i = 0; i < 3; i++) {
+                passes(10);
+                recorder_subsystem.poll(recorder, t.now);
+                passes(10);
+                ck_assert_int_eq(replay_file(&segments), 20);
+                ck_assert_uint_eq(segments, 1);
+                ck_assert_int_eq(i == 0 ? unlink(path) : i == 1 ? rename(path, moved) : truncate(path, 0), 0);
+                recorder_subsystem.poll(recorder, t.now);
+        }
+}
+
+/* Another sqmgr holds the lock for a while, and writes into the ring. */
+TEST(a_lost_lock_ends_the_segment)
+{
+        void *other, *own = recorder;
+        unsigned segments;
+
+        passes(10);
+        persist.locked_out = true;
+        passes(10);
+        persist.locked_out = false;
+        ck_assert_int_eq(recorder_subsystem.begin(&persist, &other), 0);
+        recorder_subsystem.join(other);
+        recorder = other;
+        passes(10);
+        recorder_subsystem.end(other);
+        recorder = own;
+        passes(10);
+        ck_assert_int_eq(replay_file(&segments), 30);
+        ck_assert_uint_eq(segments, 3);
+}
+
+/* The header of a slot can be written, but no pass. */
+TEST(a_disk_that_stays_full_costs_one_segment_only)
+{
+        const struct rlimit limit = {.rlim_cur = (1 << 20) / RECORD_SLOTS + 4096, .rlim_max = RLIM_INFINITY};
+        const struct rlimit none = {.rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY};
+        unsigned segments;
+
+        passes(10);
+        for (unsigned i = 0; i < RECORD_SLOTS - 1; i++) {
+                recorder_subsystem.join(recorder);
+                passes(10);
+        }
+        ck_assert_int_eq(replay_file(&segments), 10 * RECORD_SLOTS);
+        recorder_subsystem.join(recorder);
+        passes(10); /* slot 0 */
+        signal(SIGXFSZ, SIG_IGN);
+        ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+        recorder_subsystem.join(recorder);
+        for (unsigned i = 0; i < 3; i++) {
+                t.now += 61 * USEC_PER_SEC;
+                passes(2); /* slot 1 */
+        }
+        ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &none), 0);
+        ck_assert_int_eq(replay_file(&segments), 10 * (RECORD_SLOTS - 1));
+        t.now += 61 * USEC_PER_SEC;
+        passes(5);
+        ck_assert_int_eq(replay_file(&segments), 10 * (RECORD_SLOTS - 1) + 5);
+        ck_assert_uint_eq(segments, RECORD_SLOTS);
+}
+
 TEST_MAIN("recorder", .each = {setup, teardown_recorder})
