@@ -10,8 +10,8 @@ struct replay;
 #define REPLAY_CHANGES_MAX 32
 #define REPLAY_WHY_MAX     384
 
-/* Checks the whole file, and sorts its segments. Damaged ones are skipped, unless all are. bytes must outlive the replay. Returns 0 with *ret; -EBADMSG
- * with the reason in why; or -ENOMEM. */
+/* Checks the whole file, and sorts its segments. Damaged ones are skipped, unless all are. bytes must outlive
+ * the replay. Returns 0 with *ret; -EBADMSG with the reason in why; or -ENOMEM. */
 int replay_new(const uint8_t *bytes, size_t size, const struct settings_surroundings *surroundings,
                struct replay **ret, char why[static REPLAY_WHY_MAX]);
 struct replay *replay_free(struct replay *replay);

@@ -252,5 +252,6 @@ int main(int argc, char *argv[])
         if (replay_damaged(replay) > 0)
                 fprintf(stderr, "sqmgr-replay: %s: skips %zu of %d segments (reason: damaged or truncated)\n",
                         options.file, replay_damaged(replay), RECORD_SLOTS);
-        return run(&options, replay);
+        int status = run(&options, replay);
+        return replay_damaged(replay) > 0 ? EXIT_REFUSED : status;
 }
