@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 
 /* Slots begin at pages of the file. */
@@ -32,7 +33,8 @@ struct recorder {
         struct record_header header; /* of the current segment */
         unsigned slot;
         bool begun;                      /* the segment can be continued */
-        const struct settings *settings; /* the segment has these; not owned */
+        const struct settings *settings; /* the segment has these; NULL: to be compared; not owned */
+        struct codec_writer begin;       /* the same as the segment has them */
         struct recorded_world recorded;
         struct codec_writer frame; /* reused from pass to pass */
         bool framed;               /* frame has the state of a pass that is being planned */
@@ -60,7 +62,8 @@ static void close_file(struct recorder *recorder)
         recorder->begun = recorder->framed = false;
         recorded_world_free(&recorder->recorded);
         free(recorder->frame.bytes);
-        recorder->frame = (struct codec_writer){0};
+        free(recorder->begin.bytes);
+        recorder->frame = recorder->begin = (struct codec_writer){0};
 }
 
 /* Stops for a while, and reports the error unless it is the last one again. */
@@ -78,7 +81,7 @@ static void join(void *self)
 {
         struct recorder *recorder = self;
 
-        recorder->begun = false;
+        recorder->settings = NULL;
         recorder->error = 0;
         recorder->retry_at = 0;
         if (recorder->size != world_of(recorder)->settings->record)
@@ -218,13 +221,30 @@ static int begin_segment(struct recorder *recorder, usec_t now)
                 r = recorded_world_init(&recorder->recorded, world->n_fleets);
         if (r < 0)
                 return r;
-        recorder->frame.size = 0;
+        recorder->frame.size = recorder->begin.size = 0;
         record_write_begin(&recorder->frame, world->settings);
+        record_write_begin(&recorder->begin, world->settings);
         r = record_write_state(&recorder->frame, &recorder->recorded, world, now);
-        if (r < 0 || recorder->frame.failed)
+        if (r < 0 || recorder->frame.failed || recorder->begin.failed)
                 return -ENOMEM;
         recorder->begun = true;
         return fits(recorder, DECISION_BYTES) ? 0 : -EOVERFLOW;
+}
+
+/* Returns true if the segment has the current settings: most reloads change nothing that is recorded. */
+static bool has_settings(struct recorder *recorder)
+{
+        const struct settings *settings = world_of(recorder)->settings;
+
+        if (recorder->settings != settings) {
+                recorder->frame.size = 0;
+                record_write_begin(&recorder->frame, settings);
+                if (recorder->frame.failed || recorder->frame.size != recorder->begin.size ||
+                    memcmp(recorder->frame.bytes, recorder->begin.bytes, recorder->begin.size) != 0)
+                        return false;
+                recorder->settings = settings;
+        }
+        return true;
 }
 
 /* Prepares the frame of this pass. */
@@ -232,8 +252,7 @@ static int write_state(struct recorder *recorder, usec_t now)
 {
         const struct world *world = world_of(recorder);
 
-        if (!recorder->begun || recorder->settings != world->settings ||
-            recorder->recorded.n_fleets != world->n_fleets)
+        if (!recorder->begun || !has_settings(recorder) || recorder->recorded.n_fleets != world->n_fleets)
                 return begin_segment(recorder, now);
         recorder->frame.size = 0;
         int r = record_write_state(&recorder->frame, &recorder->recorded, world, now);

@@ -186,9 +186,9 @@ static void usage(FILE *out)
               "  -h, --help                   show this help\n"
               "  -V, --version                show the version\n"
               "\n"
-              "Exit status: 0 all decisions are the same, or with --set; 1 some differ; 2 FILE or the "
-              "command line is "
-              "refused.\n",
+              "Exit status: 0 all decisions are the same, or with --set; 1 some differ; 2 FILE, a part of it "
+              "or the "
+              "command line is refused.\n",
               out);
 }
 

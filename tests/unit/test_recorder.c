@@ -16,11 +16,13 @@ static const struct settings_surroundings surroundings = {.frameworks = framewor
 static struct runtime runtime;
 static struct persist persist;
 static struct plan plan;
-static char folder[] = "/tmp/sqmgr-recorder.XXXXXX", state_file[64], path[80];
+static char folder[32], state_file[64], path[80];
 static void *recorder;
 
 TEST_WORLD(WORKERS)
 {
+        /* The tests may share a process. */
+        snprintf(folder, sizeof(folder), "/tmp/sqmgr-recorder.XXXXXX");
         ck_assert(mkdtemp(folder));
         snprintf(state_file, sizeof(state_file), "%s/state", folder);
         snprintf(path, sizeof(path), "%s.record", state_file);
@@ -76,6 +78,13 @@ static int replay_file(unsigned *ret_segments)
         return r < 0 ? r : n;
 }
 
+/* Begins a segment. */
+static void change_settings(void)
+{
+        t.fleet_settings.scale_down_after += USEC_PER_SEC;
+        recorder_subsystem.join(recorder);
+}
+
 static off_t file_size(void)
 {
         struct stat status;
@@ -111,14 +120,19 @@ TEST(the_next_sqmgr_continues_the_ring)
         ck_assert_uint_eq(segments, 2);
 }
 
-TEST(a_reload_begins_a_segment_and_another_size_a_file)
+TEST(changed_settings_begin_a_segment_and_another_size_a_file)
 {
         unsigned segments;
 
         passes(10);
+        /* Nothing that is recorded has changed. */
         recorder_subsystem.join(recorder);
         passes(10);
         ck_assert_int_eq(replay_file(&segments), 20);
+        ck_assert_uint_eq(segments, 1);
+        change_settings();
+        passes(10);
+        ck_assert_int_eq(replay_file(&segments), 30);
         ck_assert_uint_eq(segments, 2);
         t.settings.record = 2 << 20;
         recorder_subsystem.join(recorder);
@@ -251,15 +265,15 @@ TEST(a_disk_that_stays_full_costs_one_segment_only)
 
         passes(10);
         for (unsigned i = 0; i < RECORD_SLOTS - 1; i++) {
-                recorder_subsystem.join(recorder);
+                change_settings();
                 passes(10);
         }
         ck_assert_int_eq(replay_file(&segments), 10 * RECORD_SLOTS);
-        recorder_subsystem.join(recorder);
+        change_settings();
         passes(10); /* slot 0 */
         signal(SIGXFSZ, SIG_IGN);
         ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
-        recorder_subsystem.join(recorder);
+        change_settings();
         for (unsigned i = 0; i < 3; i++) {
                 t.now += 61 * USEC_PER_SEC;
                 passes(2); /* slot 1 */
