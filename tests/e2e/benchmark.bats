@@ -63,7 +63,7 @@ refuses_file() { # FILE MESSAGE
         refuses '.results = []' 'results: must not be empty'
         refuses '.results[3] = 7' 'results[3]: must be an object'
         refuses '.results[3].median = "1"' 'results[3].median: must be a number'
-        refuses '.results[3].median = 1e999' 'results[3]: the median must be between min and max'
+        refuses '.results[3].median = 1e300' 'results[3]: the median must be between min and max'
         refuses '.results[3].min = .results[3].max + 1' 'results[3]: the median must be between min and max'
         refuses '.results[3].count = 0' 'results[3].count: must be a count of at least 1'
         refuses '.results[3].ratio = {}' 'results[3].ratio: must be a number'

@@ -112,10 +112,16 @@ require "sidekiq/cli"
 require "sidekiq/launcher"
 Sidekiq.logger.level = Logger::FATAL
 registered = 0
-Sidekiq.options[:queues] = %w[default]
-launcher = Sidekiq::Launcher.new(Sidekiq.options)
-launcher.define_singleton_method(:fire_event) { |*| registered += 1 }
-exists = -> { Sidekiq.redis { |redis| redis.exists?(launcher.identity) } }
+if Sidekiq.respond_to?(:default_configuration)
+  config = Sidekiq.default_configuration
+  config.queues = %w[default]
+else
+  config = Sidekiq.options
+  config[:queues] = %w[default]
+end
+launcher = Sidekiq::Launcher.new(config)
+launcher.define_singleton_method(:fire_event) { |event, **| registered += 1 if event == :heartbeat }
+exists = -> { !Sidekiq.redis { |redis| redis.hget(launcher.identity, "beat") }.nil? }
 beat = -> { launcher.send(:❤) }
 beat.call
 puts "first #{exists.call} #{registered}"
