@@ -218,6 +218,24 @@ END
         record_workers
 }
 
+@test "state unreadable, and a ledger that is older than a worker: that one is found, too" {
+        four_stubs
+        cp "$folder/state.starts" "$folder/starts.before"
+        sqmgrctl scale default 5
+        wait_until 20 ready 5
+        before=$(worker_pids)
+        record_and_kill
+        cp "$folder/starts.before" "$folder/state.starts"
+        head -c 5000 /dev/urandom >"$folder/state"
+        : >"$folder/sqmgr.log"
+        start_sqmgr
+        [ "$(worker_pids)" = "$before" ]
+        mains_are 5
+        grep -q 'found and adopted 5 workers' "$folder/sqmgr.log"
+        # The count was an order: the settings hold again.
+        wait_until 30 ready 4
+}
+
 @test "state lost: generations are read from the workers" {
         four_stubs
         run -0 sqmgrctl restart --wait=drained --timeout 300s

@@ -386,7 +386,9 @@ int adopt_begin(struct runtime *runtime, struct persist *persist, struct setting
                 ledger_distrust(ledger);
         if (r >= 0)
                 r = ledger_read(ledger, now, &starts);
-        if (r >= 0 && !ledger_is_trusted(ledger))
+        /* A version that keeps no ledger may have started workers since the ledger was written: only its state
+         * names them. */
+        if (r >= 0 && (!ledger_is_trusted(ledger) || outcome == STATEFILE_LOST))
                 adoption_distrust(search->adoption);
         if (r >= 0 && outcome == STATEFILE_READ)
                 r = continue_state(search, settings, state, &starts, now);
