@@ -163,7 +163,8 @@ all_gone() { not in_machine ps -o pid= -p "$*"; } # PID...
         unit enable --quiet --now sqmgr
         commit_release 1
         run -0 cap_do deploy
-        wait_until 60 ready 2
+        # A retry may have started a worker from the release just before its restart.
+        wait_until 60 fleet_is '(.workers | length) == 2 and all(.workers[]; .ready)'
         first=$(current_release) old=$(worker_pids)
         # Four threads remain for the short jobs.
         perform_later 1 6 /srv/app/shared/tmp/old 101 180 0.5
