@@ -386,8 +386,8 @@ int adopt_begin(struct runtime *runtime, struct persist *persist, struct setting
                 ledger_distrust(ledger);
         if (r >= 0)
                 r = ledger_read(ledger, now, &starts);
-        /* A version that keeps no ledger may have started workers since the ledger was written: only its state
-         * names them. */
+        /* A version that keeps no ledger may have started workers since the ledger was written: only its
+         * state names them. */
         if (r >= 0 && (!ledger_is_trusted(ledger) || outcome == STATEFILE_LOST))
                 adoption_distrust(search->adoption);
         if (r >= 0 && outcome == STATEFILE_READ)
