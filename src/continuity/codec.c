@@ -23,17 +23,14 @@ uint64_t codec_get_bytes(const uint8_t *at, size_t size)
         return value;
 }
 
-/* Loads the number in a field of this size. */
-static uint64_t field_load(const void *field, size_t size)
+uint64_t codec_load_field(const void *field, size_t size)
 {
         uint64_t number;
         uint32_t half;
-        bool flag;
 
         switch (size) {
-        case sizeof(flag):
-                memcpy(&flag, field, sizeof(flag));
-                return flag;
+        case sizeof(uint8_t):
+                return *(const uint8_t *)field;
         case sizeof(half):
                 memcpy(&half, field, sizeof(half));
                 return half;
@@ -43,13 +40,12 @@ static uint64_t field_load(const void *field, size_t size)
         }
 }
 
-static void field_store(void *field, size_t size, uint64_t number)
+void codec_store_field(void *field, size_t size, uint64_t number)
 {
         uint32_t half = (uint32_t)number;
-        bool flag = number != 0;
 
-        if (size == sizeof(flag))
-                memcpy(field, &flag, sizeof(flag));
+        if (size == sizeof(uint8_t))
+                *(uint8_t *)field = (uint8_t)number;
         else if (size == sizeof(half))
                 memcpy(field, &half, sizeof(half));
         else
@@ -109,7 +105,7 @@ static void write_flags(struct codec_writer *writer, const struct record *flags,
         uint64_t bits = 0;
 
         for (size_t i = 0; i < flags->n_fields; i++)
-                bits |= field_load(base + flags->fields[i].offset, sizeof(bool)) << i;
+                bits |= codec_load_field(base + flags->fields[i].offset, sizeof(bool)) << i;
         codec_write_number(writer, bits);
 }
 
@@ -124,13 +120,13 @@ static void write_field(struct codec_writer *writer, const struct codec_field *f
 
         switch (field->kind) {
         case CODEC_NUMBER:
-                codec_write_number(writer, field_load(place, field->size));
+                codec_write_number(writer, codec_load_field(place, field->size));
                 return;
         case CODEC_TIME:
-                write_time(writer, field_load(place, field->size));
+                write_time(writer, codec_load_field(place, field->size));
                 return;
         case CODEC_WAIT:
-                codec_write_number(writer, usec_sub(field_load(place, field->size), writer->now));
+                codec_write_number(writer, usec_sub(codec_load_field(place, field->size), writer->now));
                 return;
         case CODEC_ARRAY:
                 codec_write_text(writer, place);
@@ -241,7 +237,7 @@ static void read_flags(struct codec_reader *reader, const struct record *flags, 
         uint64_t bits = codec_read_number(reader, 0, (UINT64_C(1) << n) - 1);
 
         for (size_t i = 0; i < n; i++)
-                field_store(base + flags->fields[i].offset, sizeof(bool), bits >> i & 1);
+                codec_store_field(base + flags->fields[i].offset, sizeof(bool), bits >> i & 1);
 }
 
 static int read_field(struct codec_reader *reader, const struct codec_field *field, char *base)
@@ -250,13 +246,13 @@ static int read_field(struct codec_reader *reader, const struct codec_field *fie
 
         switch (field->kind) {
         case CODEC_NUMBER:
-                field_store(place, field->size, codec_read_number(reader, field->min, field->max));
+                codec_store_field(place, field->size, codec_read_number(reader, field->min, field->max));
                 return 0;
         case CODEC_TIME:
-                field_store(place, field->size, read_time(reader));
+                codec_store_field(place, field->size, read_time(reader));
                 return 0;
         case CODEC_WAIT:
-                field_store(place, field->size, read_wait(reader));
+                codec_store_field(place, field->size, read_wait(reader));
                 return 0;
         case CODEC_ARRAY:
                 read_array(reader, place, field->size);

@@ -3,7 +3,6 @@
 #include "record/model_field_rules.h"
 #include "model/fleet.h"
 #include "model/world.h"
-#include <string.h>
 
 #define SIZE_OF(type, member) sizeof(((type *)NULL)->member)
 #define FIELD_UP_TO(type, member, most)                                                                      \
@@ -228,34 +227,3 @@ const struct model_table model_tables[_MODEL_PART_MAX] = {
         [MODEL_TEMPLATE] = TABLE(template_fields),
         [MODEL_WORKER] = TABLE(worker_fields),
 };
-
-uint64_t model_field_get(const struct model_field *field, const void *base)
-{
-        const uint8_t *at = (const uint8_t *)base + field->offset;
-        uint64_t number;
-        uint32_t half;
-
-        switch (field->size) {
-        case sizeof(number):
-                memcpy(&number, at, sizeof(number));
-                return number;
-        case sizeof(half):
-                memcpy(&half, at, sizeof(half));
-                return half;
-        default:
-                return *at;
-        }
-}
-
-void model_field_set(const struct model_field *field, void *base, uint64_t value)
-{
-        uint8_t *at = (uint8_t *)base + field->offset;
-        uint32_t half = (uint32_t)value;
-
-        if (field->size == sizeof(value))
-                memcpy(at, &value, sizeof(value));
-        else if (field->size == sizeof(half))
-                memcpy(at, &half, sizeof(half));
-        else
-                *at = (uint8_t)value;
-}

@@ -23,7 +23,3 @@ struct model_table {
 };
 
 extern const struct model_table model_tables[_MODEL_PART_MAX];
-
-/* Read and write a field of the struct at base. value must be at most field->max. */
-uint64_t model_field_get(const struct model_field *field, const void *base);
-void model_field_set(const struct model_field *field, void *base, uint64_t value);

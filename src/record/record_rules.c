@@ -251,7 +251,6 @@ void record_write_begin(struct codec_writer *writer, const struct settings *sett
 
                 put_text(writer, fleet->name);
                 put_text(writer, fleet->traits->name);
-                put(writer, 0); /* reserved: a hash of the start settings would confirm guessed secrets */
                 put(writer, (fleet->removed ? FLEET_REMOVED : 0) |
                                     (fleet->stop_bounded ? FLEET_STOP_BOUNDED : 0) |
                                     (fleet->interruptible ? FLEET_INTERRUPTIBLE : 0));
@@ -267,7 +266,8 @@ static bool write_values(struct codec_writer *writer, enum model_part part, uint
         size_t last = 0;
 
         for (size_t i = 0; i < table->n; i++) {
-                uint64_t value = model_field_get(&table->fields[i], base);
+                uint64_t value = codec_load_field((const uint8_t *)base + table->fields[i].offset,
+                                                  table->fields[i].size);
 
                 if (value == values[i])
                         continue;
@@ -427,7 +427,6 @@ static int read_fleet_settings(struct codec_reader *reader, const struct setting
         get_text(reader, name);
         get_text(reader, framework);
         const struct traits *traits = find_traits(surroundings, framework);
-        (void)get(reader, UINT64_MAX);
         uint64_t flags = get(reader, FLEET_REMOVED | FLEET_STOP_BOUNDED | FLEET_INTERRUPTIBLE);
         /* Names are printed: nothing else than an ini may have. */
         if (!traits || name[0] == '\0' || strlen(name) > FLEET_NAME_MAX ||

@@ -229,7 +229,8 @@ static void set_values(enum model_part part, const uint64_t *values, void *base)
         const struct model_table *table = &model_tables[part];
 
         for (size_t i = 0; i < table->n; i++)
-                model_field_set(&table->fields[i], base, values[i]);
+                codec_store_field((uint8_t *)base + table->fields[i].offset, table->fields[i].size,
+                                  values[i]);
 }
 
 /* Without a changed limit, the recorded judgment stands: it may be older than the segment. */

@@ -127,7 +127,7 @@ class Bench
     text = +"# Figures of #{data[:date]}\n\n"
     text << "Commit #{data[:commit]}; #{data[:machine]}; load average at the end #{data[:load_average]}.\n"
     text << "Versions: #{data[:versions].map { |name, version| "#{name} #{version}" }.join(", ")}.\n\n"
-    text << "A figure is a median, with the least and the greatest of so many in brackets. Machines differ: the ratios to "
+    text << "A figure is a median; brackets hold the minimum, the maximum and the number of values. Machines differ: the ratios to "
     text << "the floor count. Repeat it with `make bench`.\n\n"
     text << "| row | what | who | figure | unit | ratio | target |\n| --- | --- | --- | --- | --- | --- | --- |\n"
     @lines.each do |line|

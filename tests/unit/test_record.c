@@ -53,7 +53,7 @@ static void end_segment(void)
         record_header_write(&header, segment.bytes);
 }
 
-/* One pass more, at the time of the world. */
+/* Records another pass, at the time of the world. */
 static void record_pass(void)
 {
         ck_assert_int_eq(record_write_state(&segment, &recorded, t.world, t.now), 0);
@@ -283,18 +283,26 @@ TEST(a_setting_that_is_not_of_memory_leaves_its_judgment)
         replay_free(replay);
 }
 
+/* Records a pass. Returns two slots, to be freed, each of *ret_size bytes: the first has the pass. */
+static uint8_t *record_two_slots(size_t *ret_size)
+{
+        record_pass();
+        end_segment();
+        *ret_size = segment.size;
+        uint8_t *slots = malloc(2 * segment.size);
+        ck_assert(slots);
+        memcpy(slots, segment.bytes, segment.size);
+        return slots;
+}
+
 /* Two slots: in the second one, the fleet has another name. */
 TEST(a_fleet_that_a_reload_removed_can_be_changed)
 {
         char *name = t.fleet_settings.name, other[] = "mailers";
         unsigned passes;
 
-        record_pass();
-        end_segment();
-        size_t size = segment.size;
-        uint8_t *slots = malloc(2 * size);
-        ck_assert(slots);
-        memcpy(slots, segment.bytes, size);
+        size_t size;
+        uint8_t *slots = record_two_slots(&size);
         t.fleet_settings.name = other;
         begin_segment();
         record_pass();
@@ -321,12 +329,8 @@ TEST(a_damaged_segment_is_skipped)
 {
         unsigned passes;
 
-        record_pass();
-        end_segment();
-        size_t size = segment.size;
-        uint8_t *slots = malloc(2 * size);
-        ck_assert(slots);
-        memcpy(slots, segment.bytes, size);
+        size_t size;
+        uint8_t *slots = record_two_slots(&size);
         memcpy(slots + size, segment.bytes, size);
         slots[2 * size - 1] ^= 1;
         struct replay *replay = NULL;
