@@ -23,12 +23,18 @@ EXIT_DELAY = Float(ENV["EXIT_DELAY"] || 0)
 PROCESS_HEARTBEAT_INTERVAL = Float(ENV["PROCESS_HEARTBEAT_INTERVAL"] || 60) # solid_queue.rb:30
 PROCESS_ALIVE_THRESHOLD = Float(ENV["PROCESS_ALIVE_THRESHOLD"] || 300) # solid_queue.rb:31
 
-# Rails 7.1 and 8 configure SQLite so.
+# Rails 8 configures SQLite so, with a timeout of 5 s. PRAGMA busy_timeout waits without giving up the lock of the Ruby VM:
+# another thread of the process that has begun a transaction then cannot end it, and "database is locked" follows.
 if ActiveRecord::Base.connection.adapter_name == "SQLite"
   ActiveRecord::Base.connection.class.prepend(Module.new do
     def configure_connection
       super
-      execute("PRAGMA busy_timeout = 5000")
+      deadline = nil
+      (@raw_connection || @connection).busy_handler do |count| # busy_handler_timeout= of sqlite3 2.0
+        deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 60 if count.zero?
+        sleep 0.001
+        Process.clock_gettime(Process::CLOCK_MONOTONIC) < deadline
+      end
       execute("PRAGMA journal_mode = WAL")
       execute("PRAGMA foreign_keys = ON")
     end
