@@ -342,8 +342,9 @@ static enum rollout_act follow(struct rollout_group *group, const struct rollout
                                ? ROLLOUT_ACT_RESTART
                                : ROLLOUT_ACT_NONE;
         case HOST_LEASE_FAILED:
-                /* The failure came too late to count: this host was done, and no longer the canary. */
-                if (reply->mine == HOST_LEASE_DONE)
+                /* The failure came too late to count: this host was done, and no longer the canary. The
+                 * answer to an earlier request does not say that. */
+                if (reply->mine == HOST_LEASE_DONE && group->said == ROLLOUT_REQUEST_FAIL)
                         group->lease = HOST_LEASE_DONE;
                 return ROLLOUT_ACT_NONE;
         case HOST_LEASE_DONE:

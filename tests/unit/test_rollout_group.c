@@ -621,6 +621,23 @@ TEST(a_canary_that_gets_into_trouble_fails)
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
 }
 
+TEST(an_answer_that_was_on_its_way_hides_no_trouble_of_a_canary)
+{
+        reply.canary_seconds = 60;
+        take_lease();
+        finish(ROLLOUT_DONE, "");
+        reply.mine = HOST_LEASE_DONE;
+        (void)observe();
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
+        rollout_group_observe_trouble(&group, "a worker crashed", now);
+        (void)observe();
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_FAIL);
+        reply.mine = HOST_LEASE_FAILED;
+        (void)observe();
+        ck_assert_int_eq(group.lease, HOST_LEASE_FAILED);
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
+}
+
 TEST(a_rollout_is_missed_though_another_host_has_reported_so_first)
 {
         reply.state = GROUP_ABORTED;
