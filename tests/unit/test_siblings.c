@@ -2,6 +2,7 @@
 /* What becomes of a worker with more than one process that accepts jobs. */
 /* promises: P1 */
 #include "decide/command.h"
+#include "frameworks/rq/rq.h"
 #include "model/exit_status.h"
 #include "model/fleet.h"
 #include "model/freshness.h"
@@ -185,6 +186,24 @@ TEST_LOOP(one_that_was_quiet_is_not_reported_again_for_an_older_record, WORKER_N
                 test_heartbeat(&t, worker, at++, 1, false);
         }
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
+}
+
+/* Each reading of RQ's record counts as a heartbeat. The record that a Redis has after a failover may be of
+ * before the signal, and RQ writes only once that it was asked. */
+TEST(one_that_was_reported_is_not_reported_again_for_a_record_that_stands)
+{
+        struct worker *worker = test_spawn(&t);
+
+        t.fleet_settings.traits = &rq_traits;
+        observe_stopped(worker, REASON_RESTART, 0, t.now);
+        observe_heartbeat_process(worker, 555, 1, t.now);
+        for (unsigned i = 0; i < 2 * WORKER_NOT_QUIET_HEARTBEATS; i++) {
+                t.now += USEC_PER_SEC;
+                test_heartbeat(&t, worker, 500 + i, 1, false);
+                ck_assert_int_eq(worker->state, WORKER_STOPPING);
+                ck_assert(!test_stops(&t, worker));
+        }
+        ck_assert_uint_eq(test_events(&t, EVENT_SEVERAL), 0);
 }
 
 TEST(one_that_is_left_behind_leaves_and_is_replaced)
