@@ -300,10 +300,6 @@ static void worker_observe_first_heartbeat(struct worker *worker, const struct h
 /* The worker was to be quiet, and never got the signal. */
 static void worker_observe_not_asked(struct worker *worker, enum reason reason, usec_t now)
 {
-        const struct fleet *fleet = worker->fleet;
-
-        /* A restart that is done counts the worker as replaced. */
-        worker->orders.quiet |= worker_outdated(worker) && fleet->rollout.state == ROLLOUT_DONE;
         worker->orders.quiet_at = 0;
         worker_set_state(worker, WORKER_ACTIVE, reason, now);
 }
