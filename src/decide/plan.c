@@ -7,6 +7,7 @@
 #include "model/counts.h"
 #include "model/deadlines.h"
 #include "model/freshness.h"
+#include "model/generation.h"
 #include "model/idle_proof.h"
 #include "model/memory.h"
 #include "model/preload.h"
@@ -84,10 +85,6 @@ static enum reason worn_out(const struct worker *worker, usec_t now)
 static enum reason unwanted_for(const struct worker *worker, usec_t now)
 {
         const struct fleet *fleet = worker->fleet;
-        enum rollout_state rollout = fleet->rollout.state;
-        /* A worker that was replaced, but continues with another process, must leave even after the restart
-         * is done. */
-        bool replaced = rollout == ROLLOUT_RUNNING || (rollout == ROLLOUT_DONE && worker->orders.succeeded);
 
         if (fleet->world->shutting_down)
                 return REASON_SHUTDOWN;
@@ -97,7 +94,7 @@ static enum reason unwanted_for(const struct worker *worker, usec_t now)
                 return REASON_MEMORY;
         if (worker_is_given_up(worker))
                 return REASON_ROLLBACK;
-        if (replaced && worker_outdated(worker))
+        if (generation_is_replaced(worker))
                 return REASON_RESTART;
         return worn_out(worker, now);
 }

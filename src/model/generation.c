@@ -76,6 +76,9 @@ void generation_observe(struct fleet *fleet, uint64_t generation)
                 return;
         /* A restart that the state does not tell of has ended a return. */
         fleet->rollout.returned = false;
+        /* The restart that is done was an earlier one. */
+        if (fleet->rollout.state == ROLLOUT_DONE)
+                fleet->rollout.state = ROLLOUT_NONE;
         fleet->generation = generation;
         generation_begin(fleet);
 }
@@ -92,6 +95,19 @@ uint64_t generation_shown(const struct fleet *fleet)
         return shown;
 }
 
+static bool precedes_restart(const struct worker *worker)
+{
+        return worker->generation < worker->fleet->launches[0].generation;
+}
+
+bool generation_is_replaced(const struct worker *worker)
+{
+        enum rollout_state state = worker->fleet->rollout.state;
+
+        return state == ROLLOUT_RUNNING ? worker_outdated(worker)
+                                        : state == ROLLOUT_DONE && precedes_restart(worker);
+}
+
 unsigned generation_outdated_by_reload(const struct fleet *fleet)
 {
         unsigned n = 0;
@@ -102,7 +118,7 @@ unsigned generation_outdated_by_reload(const struct fleet *fleet)
         FLEET_FOREACH_WORKER(fleet, worker) {
                 if (worker->state > WORKER_ACTIVE || !worker_outdated(worker))
                         continue;
-                if (worker->generation < fleet->launches[0].generation)
+                if (precedes_restart(worker))
                         return 0;
                 n++;
         }

@@ -20,6 +20,10 @@ void generation_follow_settings(struct fleet *fleet);
  * generation of the fleet. */
 void generation_observe(struct fleet *fleet, uint64_t generation);
 
+/* Returns true if a restart replaces the worker. After the restart is done, a worker of a generation before
+ * it still has to leave: its command has started another process late, or it refused to be quiet. A worker
+ * that only a reload has outdated stays. */
+bool generation_is_replaced(const struct worker *worker);
 /* Returns the highest generation that a restart began or that any worker or template has. A generation that a
  * reload began counts only once a worker or template was started in it. */
 uint64_t generation_shown(const struct fleet *fleet);

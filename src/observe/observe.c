@@ -222,6 +222,7 @@ void observe_remote(struct worker *worker)
  * asked with all others. During a forced stop no such process is asked again. */
 static void worker_observe_successor(struct worker *worker, const struct heartbeat *heartbeat, usec_t now)
 {
+        const struct traits *traits = worker->fleet->settings->traits;
         bool reported = worker->state == WORKER_STOPPING && worker->orders.group_signaled;
 
         worker->heartbeat.not_quiet_count = heartbeat->quiet ? 0 : worker->heartbeat.not_quiet_count + 1;
@@ -229,7 +230,9 @@ static void worker_observe_successor(struct worker *worker, const struct heartbe
         bool shown = worker->heartbeat.not_quiet_count >= WORKER_NOT_QUIET_HEARTBEATS &&
                      !worker->orders.stop_acknowledged && worker_sends_heartbeats(worker);
 
-        shown &= !worker->fleet->settings->traits->quiet_is_hidden;
+        /* RQ writes once that it was asked. After a failover that loses this, each reading of the older
+         * record counts as a heartbeat. */
+        shown &= !traits->quiet_is_hidden && !(traits->quiet_is_stop && traits->process_is_heartbeat);
         if (worker->state > WORKER_STOPPING || (reported && (!shown || now >= worker_forced_at(worker))))
                 return;
         worker_event(worker, EVENT_SEVERAL,
@@ -297,10 +300,6 @@ static void worker_observe_first_heartbeat(struct worker *worker, const struct h
 /* The worker was to be quiet, and never got the signal. */
 static void worker_observe_not_asked(struct worker *worker, enum reason reason, usec_t now)
 {
-        const struct fleet *fleet = worker->fleet;
-
-        /* A restart that is done counts the worker as replaced. */
-        worker->orders.quiet |= worker_outdated(worker) && fleet->rollout.state == ROLLOUT_DONE;
         worker->orders.quiet_at = 0;
         worker_set_state(worker, WORKER_ACTIVE, reason, now);
 }

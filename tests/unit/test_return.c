@@ -394,4 +394,15 @@ TEST(a_start_of_a_later_generation_ends_the_return)
         ck_assert_uint_eq(test_counts(&t).active, 4);
 }
 
+/* The same. Nobody observed whether its release is good: the workers before it stay until the next restart.
+ */
+TEST(a_start_of_a_later_generation_replaces_nobody)
+{
+        complete();
+        generation_observe(t.fleet, 3);
+        test_after(&t, 300, of_generation(2), 4);
+        ck_assert_int_eq(test_restart_out(&t), ROLLOUT_DONE);
+        ck_assert_uint_eq(of_generation(2), 0);
+}
+
 TEST_MAIN("return", .each = {setup, teardown})

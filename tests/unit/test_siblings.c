@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What becomes of a worker with more than one process that accepts jobs. */
-/* promises: P1 */
+/* promises: P1 P6 */
 #include "decide/command.h"
+#include "frameworks/rq/rq.h"
 #include "model/exit_status.h"
 #include "model/fleet.h"
 #include "model/freshness.h"
@@ -185,6 +186,45 @@ TEST_LOOP(one_that_was_quiet_is_not_reported_again_for_an_older_record, WORKER_N
                 test_heartbeat(&t, worker, at++, 1, false);
         }
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
+}
+
+/* Each reading of RQ's record counts as a heartbeat. The record that a Redis has after a failover may be of
+ * before the signal, and RQ writes only once that it was asked. */
+TEST(one_that_was_reported_is_not_reported_again_for_a_record_that_stands)
+{
+        struct worker *worker = test_spawn(&t);
+
+        t.fleet_settings.traits = &rq_traits;
+        observe_stopped(worker, REASON_RESTART, 0, t.now);
+        observe_heartbeat_process(worker, 555, 1, t.now);
+        for (unsigned i = 0; i < 2 * WORKER_NOT_QUIET_HEARTBEATS; i++) {
+                t.now += USEC_PER_SEC;
+                test_heartbeat(&t, worker, 500 + i, 1, false);
+                ck_assert_int_eq(worker->state, WORKER_STOPPING);
+                ck_assert(!test_stops(&t, worker));
+        }
+        ck_assert_uint_eq(test_events(&t, EVENT_SEVERAL), 0);
+}
+
+/* The state does not tell that a process succeeds one that was asked to exit. */
+TEST(what_is_started_next_after_a_restart_leaves_although_the_next_sqmgr_adopts_it_as_active)
+{
+        test_settle(&t);
+        struct worker *worker = test_worker(&t, 1);
+        struct process *process = test_process(worker);
+
+        process->busy = 1;
+        ck_assert_int_eq(test_restart_out(&t), ROLLOUT_DONE);
+        ck_assert_int_eq(worker->state, WORKER_QUIET);
+        process->silent = true;
+        observe_heartbeat_process(worker, 0, 0, t.now);
+        observe_heartbeat_process(worker, 556, 2, t.now);
+        test_heartbeat(&t, worker, 500, 1, false);
+        ck_assert_int_eq(worker->state, WORKER_ACTIVE);
+        worker->orders.succeeded = false;
+        test_plan(&t);
+        ck_assert_int_eq(worker->verdict.retire_reason, REASON_RESTART);
+        ck_assert_uint_eq(test_planned(&t, ACTION_START, NULL), 0);
 }
 
 TEST(one_that_is_left_behind_leaves_and_is_replaced)

@@ -3,6 +3,7 @@
 /* promises: P1 */
 #include "decide/command.h"
 #include "model/exit_status.h"
+#include "model/generation.h"
 #include "model/idle_proof.h"
 #include "model/poll_schedule.h"
 #include "model/worker_facts.h"
@@ -173,13 +174,14 @@ TEST(one_that_refuses_a_request_after_the_restart_is_still_replaced)
 {
         t.fleet_settings.traits = &quiet_by_query;
         t.fleet->rollout.state = ROLLOUT_RUNNING;
-        t.fleet->generation = ++t.fleet->newest_generation;
+        generation_restart(t.fleet);
         observe_quieted(worker, REASON_RESTART, 0, t.now);
         t.fleet->rollout.state = ROLLOUT_DONE;
         observe_quieted(worker, REASON_RESTART, ENOTSUP, t.now);
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
         send_heartbeat(1, false);
-        expect(ACTION_QUIET, ACTION_SIGNAL_STOP);
+        test_plan(&t);
+        ck_assert_int_eq(worker->verdict.retire_reason, REASON_RESTART);
 }
 
 /* Tries to quiet it, which its taking jobs forbids. */
