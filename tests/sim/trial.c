@@ -62,6 +62,8 @@ void trial_look(struct sim *sim, unsigned number)
 
         if (!trial->tries || sim->shell.world->shutting_down)
                 return;
+        if (sim->calm)
+                trial->return_at = trial->kill_at = USEC_INFINITY;
         if (fleet->rollout.returned && sim->now >= trial->kill_at)
                 kill_template(sim, number);
         if (runs && trial->generation != fleet->generation)
@@ -118,7 +120,9 @@ void trial_check(struct sim *sim, const struct action *action, const struct proc
         unsigned number = check_number(sim, fleet);
         bool limited = rollout->state == ROLLOUT_RUNNING && rollout->limit > 0;
 
+        /* A worker that was quieted before is signaled again: the count may have grown since. */
         if (action->kind == ACTION_QUIET && action->reason == REASON_RESTART && limited &&
+            action->worker->state <= WORKER_ACTIVE &&
             count_others(fleet, action->worker, true) < usec_sub(fleet_target(fleet), rollout->limit))
                 violate(sim, "P7", "%s is replaced, though the restart is limited to %u",
                         process_name(sim, process), rollout->limit);
