@@ -57,7 +57,7 @@ struct worker;
           "Check the load and the clock of the machine", "sqmgrctl events") \
         /* of one fleet */ \
         X(ROLLOUT_HALTED, "rollout-halted", ERROR, \
-          "new workers failed, their jobs failed more often (rollout_trial), or they made no progress within rollout_timeout; old workers keep running", \
+          "new workers failed, their jobs failed more often (rollout_trial), they made no progress within rollout_timeout, or a rollback ended early; old workers keep running", \
           "Fix the release or link the old one, then restart the fleet", "sqmgrctl restart FLEET") \
         X(ROLLED_BACK, "rolled-back", ERROR, \
           "the fleet has returned to the previous release; until the next restart, workers come from its template in memory, or none is started", \

@@ -351,26 +351,26 @@ static int report_unknown_fleet(const struct ctl *ctl, json_t *parameters)
                                output_names(fleets));
 }
 
-/* Says why the fleet cannot return, and what leads to the previous release. */
-static int report_not_in_memory(json_t *parameters)
+int client_report_not_in_memory(json_t *parameters, int code)
 {
         const char *fleet = reply_string(parameters, "fleet"),
                    *directory = reply_string(parameters, "directory");
         const char *where =
                 directory[0] != '\0' ? " (the fleet's working directory)" : "the fleet's working directory";
         bool ended = reply_is(parameters, "reason", "template_ended");
+        const char *left_out = code == CTL_DONE ? "not rolled back: " : "";
 
         if (reply_is(parameters, "reason", "no_restart"))
                 return output_error_as(
-                        "not-in-memory", CTL_FAILED,
-                        "%s: no previous release is known: no restart has replaced one since the settings "
+                        "not-in-memory", code,
+                        "%s: %sno previous release is known: no restart has replaced one since the settings "
                         "of the fleet changed. Let %s%s point to the previous release, then run 'sqmgrctl "
                         "restart %s'",
-                        fleet, directory, where, fleet);
-        return output_error_as("not-in-memory", CTL_FAILED,
-                               "%s: generation %lld is not in memory (%s). Let %s%s point to the previous "
+                        fleet, left_out, directory, where, fleet);
+        return output_error_as("not-in-memory", code,
+                               "%s: %sgeneration %lld is not in memory (%s). Let %s%s point to the previous "
                                "release, then run 'sqmgrctl restart %s'",
-                               fleet, reply_integer(parameters, "generation"),
+                               fleet, left_out, reply_integer(parameters, "generation"),
                                ended ? "its template has ended, as after template_keep"
                                      : "its workers are not forked from a template: preload = no",
                                directory, where, fleet);
@@ -390,7 +390,7 @@ static int report_error(const struct ctl *ctl, const struct varlink_reply *reply
         if (strcmp(error, CONTROL_UNKNOWN_FLEET) == 0)
                 return report_unknown_fleet(ctl, parameters);
         if (strcmp(error, CONTROL_NOT_IN_MEMORY) == 0)
-                return report_not_in_memory(parameters);
+                return client_report_not_in_memory(parameters, CTL_FAILED);
         if (strcmp(error, CONTROL_UNKNOWN_WORKER) == 0)
                 return output_error_as("unknown-worker", CTL_USAGE, "unknown worker '%s'; %s",
                                        reply_string(parameters, "name"),

@@ -19,6 +19,9 @@ int client_send(struct ctl *ctl, const char *method, json_t *parameters, bool mo
 int client_receive(struct ctl *ctl, struct varlink_reply *ret);
 /* Prints that the connection was lost. Returns CTL_CONNECT. */
 int client_report_lost(const struct ctl *ctl);
+/* Prints why a fleet cannot return to the previous release, and what leads to it. parameters: of the error
+ * NotInMemory. code: CTL_DONE for a fleet that is left out of a rollback of others. Returns code. */
+int client_report_not_in_memory(json_t *parameters, int code);
 /* Sends a call and waits for its reply. *ret is a new reference to the reply's parameters. A lost connection
  * is printed, see client_report_lost(). */
 int client_call(struct ctl *ctl, const char *method, json_t *parameters, json_t **ret);

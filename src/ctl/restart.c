@@ -175,6 +175,13 @@ static void print_bar(FILE *out, json_t *fleet, usec_t elapsed, const struct vie
         fprintf(out, "%s%s%s\n", before, render_bar(bar, full, columns), behind);
 }
 
+/* Returns true for a fleet that the order has no effect on: it was stopped or quieted, or cannot return. */
+static bool is_kept(json_t *fleet)
+{
+        return reply_is(fleet, "state", "stopped") || reply_is(fleet, "state", "quiet") ||
+               reply_is(fleet, "state", "not_in_memory");
+}
+
 /* For each fleet: a bar, and its workers as in `status`. */
 static void draw(FILE *out, const struct view *view, void *userdata)
 {
@@ -183,6 +190,8 @@ static void draw(FILE *out, const struct view *view, void *userdata)
         json_t *fleet;
 
         json_foreach_in(fleet, follow->reply, "fleets") {
+                if (is_kept(fleet))
+                        continue;
                 print_bar(out, fleet, usec_sub(client_now(), restart->begun_at), view);
                 render_text(out, reply_string(fleet, "waits_for"), "", view);
                 (void)render_workers(out, json_object_get(fleet, "workers"),
@@ -203,18 +212,14 @@ static int report_halt(json_t *fleet)
                 reply_quoting(fleet, reply_string(fleet, "error"), error));
 }
 
-/* Returns true for a fleet that was stopped or quieted: it was not restarted. */
-static bool is_kept(json_t *fleet)
-{
-        return reply_is(fleet, "state", "stopped") || reply_is(fleet, "state", "quiet");
-}
-
 /* Not an error, so that a deployment continues, but visible in its log. */
 static int report_kept(json_t *fleet)
 {
         const char *name = reply_string(fleet, "name"), *ordered = reply_string(fleet, "state_text");
         bool quiet = reply_is(fleet, "state", "quiet");
 
+        if (reply_is(fleet, "state", "not_in_memory"))
+                return client_report_not_in_memory(json_object_get(fleet, "not_in_memory"), CTL_DONE);
         return output_error(CTL_DONE, "%s: %s%s%s; not restarted. To %s, run 'sqmgrctl %s %s%s'", name,
                             quiet ? "quieted" : "stopped", ordered[0] != '\0' ? " " : "", ordered,
                             quiet ? "restart it and accept jobs again" : "start it",

@@ -13,6 +13,7 @@
 #include "model/worker_facts.h"
 #include "model/world.h"
 #include <stdio.h>
+#include <string.h>
 
 #define ROLLOUT_FAILURES_MAX 3
 
@@ -27,14 +28,15 @@ static bool runs_before(const struct fleet *fleet)
         return false;
 }
 
-/* The same for one that boots or accepts jobs. */
-static bool has_kept(const struct fleet *fleet)
+/* The number of those that boot or accept jobs. */
+static unsigned count_kept(const struct fleet *fleet)
 {
+        unsigned n = 0;
+
         FLEET_FOREACH_WORKER(fleet, worker)
-                if (worker->state <= WORKER_ACTIVE && worker->generation <= fleet->rollout.before &&
-                    !worker_hangs(worker))
-                        return true;
-        return false;
+                n += worker->state <= WORKER_ACTIVE && worker->generation <= fleet->rollout.before &&
+                     !worker_hangs(worker);
+        return n;
 }
 
 /* Returns the generation to go back to from the next one: one that has workers. A restart that did not end
@@ -45,7 +47,7 @@ static uint64_t proven_generation(const struct fleet *fleet)
         bool tried = rollout->state == ROLLOUT_RUNNING || rollout->state == ROLLOUT_HALTED ||
                      rollout->state == ROLLOUT_ABORTED;
 
-        return tried && !rollout->returned && (has_kept(fleet) || fleet_template_before(fleet))
+        return tried && !rollout->returned && (count_kept(fleet) > 0 || fleet_template_before(fleet))
                        ? rollout->before
                        : generation_shown(fleet);
 }
@@ -74,11 +76,38 @@ void rollout_start(struct fleet *fleet, const struct orderer *by, usec_t now)
                                  fleet->rollout.total, fleet->rollout.total == 1 ? "" : "s"));
 }
 
+/* Ends a return, without which workers of the release that was left may stay. The restart counts as halted
+ * until it is acknowledged or another one begins. */
+static void end_return(struct fleet *fleet, const char *why, usec_t now)
+{
+        struct rollout *rollout = &fleet->rollout;
+        unsigned long long to = rollout->before;
+        unsigned n = fleet_given_up(fleet);
+        size_t length = strlen(rollout->error);
+        char left[80];
+
+        rollout->returned = false;
+        rollout->before = 0;
+        rollout->state = ROLLOUT_HALTED;
+        rollout->progress_at = now;
+        snprintf(rollout->error + length, sizeof(rollout->error) - length,
+                 "; the rollback to generation %llu ended: %s", to, why);
+        snprintf(left, sizeof(left), "; %u worker%s of the release that was left keep%s running", n,
+                 n == 1 ? "" : "s", n == 1 ? "s" : "");
+        fleet_event(
+                fleet, EVENT_ROLLOUT_ABORTED,
+                ": the rollback to generation %llu ended%s (reason: %s). Link the release that is to run, "
+                "then run 'sqmgrctl restart %s'",
+                to, n > 0 ? left : "", why, fleet->settings->name);
+}
+
 void rollout_outdate(struct fleet *fleet, usec_t now)
 {
+        /* The template of the generation before was started from other settings. */
+        if (fleet->rollout.returned && !fleet->settings->removed)
+                end_return(fleet, "the settings that workers are started with have changed", now);
         generation_follow_settings(fleet);
         fleet->preload.failures = 0;
-        /* The template of the generation before was started from other settings. */
         if (fleet->rollout.state != ROLLOUT_RUNNING) {
                 fleet->rollout.before = fleet->rollout.kept_since = 0;
                 fleet->rollout.returned = false;
@@ -176,7 +205,7 @@ void rollout_reject(struct fleet *fleet, const char *why, const struct quoted *q
         rollout->quoted = quoted ? *quoted : (struct quoted){0};
         rollout->lines_token = 0;
         rollout_halt(fleet, true, now);
-        if (has_kept(fleet) || fleet_template_before(fleet))
+        if (count_kept(fleet) > 0 || fleet_template_before(fleet))
                 return_to_before(fleet);
 }
 
@@ -206,27 +235,40 @@ void rollout_return(struct fleet *fleet, const struct orderer *by)
 bool rollout_withholds(const struct fleet *fleet)
 {
         return fleet->rollout.returned && (!fleet_template(fleet) || fleet->preload.unrecorded) &&
-               has_kept(fleet);
+               count_kept(fleet) > 0;
+}
+
+/* The fleet has returned by an order, or an operator has acknowledged the halt. Without a template, only a
+ * release that was judged is left, and leaves all the same. */
+static bool is_ordered_return(const struct fleet *fleet)
+{
+        return fleet->rollout.returned && fleet->rollout.state == ROLLOUT_ABORTED && fleet->settings->preload;
 }
 
 bool rollout_drops(const struct fleet *fleet)
 {
-        return fleet->rollout.returned && !fleet_template(fleet) && runs_before(fleet);
+        return fleet->rollout.returned && !is_ordered_return(fleet) && !fleet_template(fleet) &&
+               runs_before(fleet);
 }
 
-/* The generation that the fleet has returned to exists no more: what the command starts is current. */
-static void observe_return(struct fleet *fleet)
+/* Without template and workers of the generation that the fleet has returned to, what the command starts is
+ * current. An ordered return whose template ends too early is over, too: it would cost the fleet the workers
+ * that nothing replaces. */
+static void observe_return(struct fleet *fleet, usec_t now)
 {
-        if (!fleet->rollout.returned || fleet->held || fleet_target(fleet) == 0 || fleet_template(fleet) ||
-            has_kept(fleet))
+        if (!fleet->rollout.returned || fleet->held || fleet_target(fleet) == 0 || fleet_template(fleet))
                 return;
-        fleet->rollout.returned = false;
-        fleet->rollout.before = 0;
+        if (count_kept(fleet) == 0)
+                end_return(fleet,
+                           "neither its template nor a worker of it is left, so the command starts workers "
+                           "again, whichever release it leads to",
+                           now);
+        else if (is_ordered_return(fleet) && fleet_given_up(fleet) > 0 &&
+                 count_kept(fleet) < fleet_target(fleet))
+                end_return(fleet, "its template ended before all workers were replaced", now);
+        else
+                return;
         generation_return(fleet, fleet->newest_generation);
-        fleet_event(
-                fleet, EVENT_ORDER,
-                ": neither template nor workers of the previous release are left; workers are started from "
-                "the command again");
 }
 
 /* After a complete restart, the template of the generation before stays for template_keep unless memory runs
@@ -338,7 +380,7 @@ void rollout_observe_time(struct fleet *fleet, usec_t now)
         struct rollout *rollout = &fleet->rollout;
         usec_t timeout = fleet->settings->rollout_timeout;
 
-        observe_return(fleet);
+        observe_return(fleet, now);
         observe_kept_template(fleet, now);
         /* No worker is replaced while sqmgr ends; the next sqmgr continues the restart. */
         if (rollout->state != ROLLOUT_RUNNING || fleet->world->shutting_down)

@@ -14,7 +14,8 @@ struct worker;
  * ordered it; NULL: nobody, or not known. */
 void rollout_start(struct fleet *fleet, const struct orderer *by, usec_t now);
 /* Call after the launch settings have changed: workers that were started from other settings become outdated.
- * A running restart then replaces all existing workers, and its timeout and count of failures begin anew. */
+ * A running restart then replaces all existing workers, and its timeout and count of failures begin anew. A
+ * return ends. */
 void rollout_outdate(struct fleet *fleet, usec_t now);
 /* Aborts a running restart: no further old worker is quieted. why: copied. Does nothing if none runs. */
 void rollout_abort(struct fleet *fleet, const char *why, const struct orderer *by);
@@ -27,13 +28,15 @@ void rollout_reject(struct fleet *fleet, const char *why, const struct quoted *q
 /* Returns true if the fleet can return to the generation before the last restart: its template is ready. */
 bool rollout_can_return(const struct fleet *fleet);
 /* Returns to the generation before the last restart; aborts a running one. Call only if
- * rollout_can_return(). Until the next restart, workers are forked from that template. */
+ * rollout_can_return(). Until the next restart, workers are forked from that template. If it ends before it
+ * has replaced all workers, the return ends, and the restart counts as halted. */
 void rollout_return(struct fleet *fleet, const struct orderer *by);
 /* Returns true if no worker is started: the fleet has returned to a generation whose template is gone, so the
  * command may start another release, and workers of that generation still accept jobs. */
 bool rollout_withholds(const struct fleet *fleet);
 /* Returns true if workers of the generations that the fleet has returned from leave though nothing can
- * replace them: the template is gone, and workers of the generation before accept jobs. */
+ * replace them: their jobs failed more often, the template is gone, and workers of the generation before
+ * accept jobs. */
 bool rollout_drops(const struct fleet *fleet);
 
 /* Records progress: rollout_timeout counts from now. */

@@ -64,8 +64,10 @@ static int status(const void *self _unused_, const struct fleet *fleet, json_t *
         const struct fleet_trial *trial = fleet->trial;
         char text[TRIAL_TEXT_MAX];
 
+        /* A trial without a verdict ends with its restart. The next one begins with the next pass. */
         if (!fleet_is_tried(fleet) || !trial || trial->trial.begun_at == 0 ||
-            (trial->verdict == TRIAL_RUNNING && fleet->rollout.state != ROLLOUT_RUNNING))
+            (trial->verdict == TRIAL_RUNNING &&
+             (fleet->rollout.state != ROLLOUT_RUNNING || trial->generation != fleet->generation)))
                 return 0;
         usec_t ends_at = usec_add(trial->trial.begun_at, fleet->settings->rollout_trial);
         json_t *left =

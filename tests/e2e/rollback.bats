@@ -103,6 +103,47 @@ load_jobs() {
         [ "$(releases 2)" = 1:2 ]
 }
 
+mail_is() { sqmgrctl status --json mail | jq -e ".fleets[0] | $1" >/dev/null; }
+mail_is_ready() { mail_is '.active == 1 and .starting == 0'; }
+
+@test "rollback: without names each fleet is reported, also one that cannot return; a reload ends the rollback with a warning" {
+        start_redis
+        make_jobs
+        make_release 1
+        template_keep=10min configure_preload 'active_process_count = 1'
+        for name in mail plain; do
+                sed -n '/fleet:default/,$p' "$folder/sqmgr.ini" | sed "/^\[fleet:/!b;s/default/$name/" | sed -n '1,/^active/p' >"$name"
+        done
+        sed -i 's/^preload = yes/preload = no/' plain
+        cat mail plain >>"$folder/sqmgr.ini"
+        start_sqmgr
+        wait_until 60 ready 1
+        wait_until 60 mail_is_ready
+        make_release 2
+        sqmgrctl restart --wait --timeout 120s default mail
+        run -0 sqmgrctl rollback
+        grep -qx 'default: returns from generation 2 to 1, 1 worker to replace' <<<"$output"
+        grep -qx 'mail: returns from generation 2 to 1, 1 worker to replace' <<<"$output"
+        [[ $output == *'plain: not rolled back: no previous release is known'* ]]
+        run -0 sqmgrctl rollback --wait --timeout 60s
+        [[ $output == *'default: rolled back from generation 2 to 1'*'mail: rolled back from generation 2 to 1'* ]]
+        [[ $output == *'plain: not rolled back: '* ]]
+        sqmgrctl rollback --json 2>/dev/null >shown
+        jq -e '[.fleets[] | [.name, .state, .not_in_memory.reason]] ==
+                [["default", "done", null], ["mail", "done", null], ["plain", "not_in_memory", "no_restart"]]' shown
+
+        # The environment of all three changes.
+        sed -i 's/^environment = .*/& FLAVOUR=new/' "$folder/sqmgr.ini"
+        run -0 sqmgrctl reload
+        [[ $output == *"fleet 'default': the rollback to generation 1 ended"*'(reason: the settings that workers are started with have changed)'* ]]
+        sqmgrctl events default | grep -q 'the rollback to generation 1 ended'
+        run -1 sqmgrctl doctor
+        [[ $output == *'the rollback to generation 1 ended: the settings that workers are started with have changed'* ]]
+        fleet_is '.rollout.state == "halted" and .rollout.rolled_back == null'
+        sqmgrctl abort
+        fleet_is '.rollout.state == "aborted"'
+}
+
 @test "rollback: what is not in memory is answered with what to do; exit codes" {
         template_keep=1s start_fleet 1
         run -1 sqmgrctl rollback default

@@ -52,6 +52,7 @@ bool shell_save(struct sim *sim)
                 sim->fleets[i].written_newest = fleet->newest_generation;
                 sim->fleets[i].written_order = fleet->order;
                 sim->fleets[i].written_rollout = fleet->rollout.state;
+                sim->fleets[i].written_returned = fleet->rollout.returned;
                 sim->fleets[i].written_count = fleet->scale;
                 sim->fleets[i].written_scaled = fleet->automatic_count;
                 sim->fleets[i].written_hash = fleet->settings->launch_hash;

@@ -300,7 +300,8 @@ static void check_replaced(struct sim *sim, const struct action *action, struct 
                             worker->memory.over_limit;
         if (action->reason == REASON_OPERATOR || action->reason == REASON_SHUTDOWN ||
             worker->memory.over_limit ||
-            (action->reason == REASON_ROLLBACK && !check_template(sim, process->fleet, true)))
+            (action->reason == REASON_ROLLBACK && !check_template(sim, process->fleet, true) &&
+             (fleet->rollout.state == ROLLOUT_HALTED || !fleet->settings->preload)))
                 return;
         if (action->reason == REASON_MEMORY && pressure_response_applies(worker)) {
                 pressure_quieted(sim, action, process);

@@ -127,6 +127,8 @@ void check_continued(struct sim *sim)
                         rollout = ROLLOUT_ABORTED;
                 if (reloaded)
                         model->reloaded_generation = fleet->generation;
+                if (reloaded && model->written_returned)
+                        rollout = ROLLOUT_HALTED;
                 if ((fleet->generation != model->written_generation) != reloaded ||
                     fleet->generation > model->written_newest + 1 || fleet->order != model->written_order ||
                     fleet->rollout.state != rollout || fleet->scale != (lapsed ? 0 : model->written_count) ||

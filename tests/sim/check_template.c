@@ -290,7 +290,9 @@ void check_templates(struct sim *sim)
                 if (fleet->preload.unrecorded && sim->now > sim->disk_full_until + 10 * SEC)
                         violate(sim, "P5", "fleet '%s' is not preloaded, though the state is written",
                                 fleet->settings->name);
-                if (fleet_preload_is_refused(fleet) && !model->excused && model->troubles < 3)
+                /* A generation that the fleet has returned to may have been refused before. */
+                if (fleet_preload_is_refused(fleet) && !fleet->rollout.returned && !model->excused &&
+                    model->troubles < 3)
                         violate(sim, "P5", "fleet '%s' is not preloaded, though nothing is wrong with that",
                                 fleet->settings->name);
         }

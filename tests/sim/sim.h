@@ -373,7 +373,7 @@ struct fleet_sim {
         unsigned troubles; /* of templates, since the last fork that reported to sqmgr */
         bool excused;      /* sqmgr saw that a template could not fork, or was a worker */
         unsigned left;     /* workers that have left because of memory pressure: not replaced meanwhile */
-        bool written;      /* the other fields are as last written: a new sqmgr must continue from them */
+        bool written, written_returned; /* these are as last written: a new sqmgr continues from them */
         uint64_t written_generation, written_newest;
         enum fleet_order written_order;
         uint64_t written_hash;

@@ -15,7 +15,8 @@ void trial_open(struct sim *sim)
         for (unsigned i = 0; i < sim->n_fleets; i++) {
                 struct fleet_sim *model = &sim->fleets[i];
 
-                model->trial = (struct trial_sim){.rng = rng_fork(sim->seed, 380 + i)};
+                model->trial =
+                        (struct trial_sim){.rng = rng_fork(sim->seed, 380 + i), .kill_at = USEC_INFINITY};
                 model->trial.tries = rng_chance(&model->trial.rng, 400);
                 for (unsigned k = 0; k < ELEMENTSOF(model->settings); k++) {
                         struct fleet_settings *settings = &model->settings[k];
@@ -35,12 +36,22 @@ void trial_open(struct sim *sim)
 
 static void choose(struct sim *sim, struct trial_sim *trial, const struct fleet *fleet)
 {
-        *trial = (struct trial_sim){.rng = trial->rng, .tries = true, .generation = fleet->generation};
+        *trial = (struct trial_sim){
+                .rng = trial->rng, .tries = true, .generation = fleet->generation, .kill_at = USEC_INFINITY};
         trial->limit = rng_chance(&trial->rng, 600) ? 1 + (unsigned)rng_range(&trial->rng, 0, 2) : 0;
         trial->until = sim->now + rng_range(&trial->rng, 1, 20 * 60) * SEC;
         trial->worse = rng_chance(&trial->rng, 400);
-        trial->return_at = rng_chance(&trial->rng, 300) ? sim->now + rng_range(&trial->rng, 1, 30 * 60) * SEC
+        trial->return_at = rng_chance(&trial->rng, 600) ? sim->now + rng_range(&trial->rng, 1, 10 * 60) * SEC
                                                         : USEC_INFINITY;
+}
+
+static void kill_template(struct sim *sim, unsigned number)
+{
+        const struct template_process *template = check_template(sim, number, true);
+
+        sim->fleets[number].trial.kill_at = USEC_INFINITY;
+        if (template)
+                process_kill(sim, template->process, false);
 }
 
 void trial_look(struct sim *sim, unsigned number)
@@ -51,12 +62,18 @@ void trial_look(struct sim *sim, unsigned number)
 
         if (!trial->tries || sim->shell.world->shutting_down)
                 return;
+        if (sim->calm)
+                trial->return_at = trial->kill_at = USEC_INFINITY;
+        if (fleet->rollout.returned && sim->now >= trial->kill_at)
+                kill_template(sim, number);
         if (runs && trial->generation != fleet->generation)
                 choose(sim, trial, fleet);
         if (trial->generation != fleet->generation)
                 return;
         if (sim->now >= trial->return_at) {
                 trial->return_at = USEC_INFINITY;
+                if (rng_chance(&trial->rng, 500))
+                        trial->kill_at = sim->now + rng_range(&trial->rng, 1, 60) * SEC;
                 uint64_t before = fleet->rollout.before, generation = fleet->generation;
                 if (command_rollback(fleet, NULL, sim->now) == COMMAND_DONE ? fleet->generation != before
                                                                             : fleet->generation != generation)
@@ -103,7 +120,9 @@ void trial_check(struct sim *sim, const struct action *action, const struct proc
         unsigned number = check_number(sim, fleet);
         bool limited = rollout->state == ROLLOUT_RUNNING && rollout->limit > 0;
 
+        /* A worker that was quieted before is signaled again: the count may have grown since. */
         if (action->kind == ACTION_QUIET && action->reason == REASON_RESTART && limited &&
+            action->worker->state <= WORKER_ACTIVE &&
             count_others(fleet, action->worker, true) < usec_sub(fleet_target(fleet), rollout->limit))
                 violate(sim, "P7", "%s is replaced, though the restart is limited to %u",
                         process_name(sim, process), rollout->limit);

@@ -20,6 +20,7 @@ struct trial_sim {
         usec_t until;     /* when the verdict falls */
         bool worse;       /* the verdict */
         usec_t return_at; /* when the operator orders the return; USEC_INFINITY: never */
+        usec_t kill_at;   /* when the template that is returned to dies; USEC_INFINITY: never */
 };
 
 void trial_open(struct sim *sim);

@@ -118,6 +118,26 @@ TEST(what_changed_is_reported_and_in_force)
         golden_expect("reload", "what changed is reported and in force", order_text());
 }
 
+/* Web had returned to generation 1. */
+TEST(a_rollback_that_new_settings_end_is_reported)
+{
+        struct fleet *web = world_fleet(runtime_world, "web");
+
+        ck_assert_ptr_nonnull(web);
+        web->newest_generation = 2;
+        web->rollout = (struct rollout){
+                .state = ROLLOUT_ABORTED, .before = 1, .returned = true, .error = "rolled back"};
+        ck_assert_int_eq(reload(RUNTIME_REDIS "[fleet:web]\ncommand=/bin/true\nactive_process_count=3\n"), 0);
+        ck_assert(web->rollout.returned);
+        ck_assert_ptr_null(lines[1]);
+        ck_assert_int_eq(reload(RUNTIME_REDIS "[fleet:web]\ncommand=/bin/false\nactive_process_count=3\n"),
+                         0);
+        ck_assert(!web->rollout.returned);
+        ck_assert_ptr_nonnull(lines[1]);
+        ck_assert_ptr_null(lines[2]);
+        golden_expect("reload", "a rollback that new settings end", lines[1]);
+}
+
 TEST(a_file_that_says_the_same_changes_nothing)
 {
         uint64_t generation = runtime_world->fleets[0]->generation;

@@ -214,6 +214,15 @@ TEST(without_a_template_a_rejected_release_is_not_started_again)
         ck_assert_uint_eq(test_counts(&t).active, 4);
         ck_assert(!t.fleet->rollout.returned);
         ck_assert_uint_eq(t.fleet->generation, 2);
+        ck_assert_int_eq(test_rollout(&t), ROLLOUT_HALTED);
+        ck_assert_pstr_eq(strstr(t.fleet->rollout.error, "; "),
+                          "; the rollback to generation 1 ended: neither its template nor a worker of it is "
+                          "left, so the command starts workers again, whichever release it leads to");
+        ck_assert_str_eq(
+                test_event_text(&t, EVENT_ROLLOUT_ABORTED),
+                "fleet 'default': the rollback to generation 1 ended (reason: neither its template "
+                "nor a worker of it is left, so the command starts workers again, whichever release "
+                "it leads to). Link the release that is to run, then run 'sqmgrctl restart default'");
 }
 
 /* A reload changed the launch settings, and one worker has been started from them since. */
@@ -259,9 +268,18 @@ TEST(new_launch_settings_end_the_return)
 {
         complete();
         (void)command_rollback(t.fleet, NULL, t.now);
-        test_run(&t, 30);
+        ck_assert_uint_eq(of_generation(2), 4);
         reload_changed();
         ck_assert(!t.fleet->rollout.returned);
+        ck_assert_int_eq(test_rollout(&t), ROLLOUT_HALTED);
+        ck_assert_str_eq(
+                t.fleet->rollout.error,
+                "rolled back to generation 1 by the operator; the rollback to generation 1 ended: the "
+                "settings that workers are started with have changed");
+        ck_assert_str_eq(test_event_text(&t, EVENT_ROLLOUT_ABORTED),
+                         "fleet 'default': the rollback to generation 1 ended; 4 workers of the release that "
+                         "was left keep running (reason: the settings that workers are started with have "
+                         "changed). Link the release that is to run, then run 'sqmgrctl restart default'");
         ck_assert_uint_eq(t.fleet->generation, 3);
         ck_assert_int_eq(command_rollback(t.fleet, NULL, t.now), COMMAND_NOTHING);
         t.fleet->settings = &t.fleet_settings;
@@ -353,6 +371,65 @@ TEST(a_new_worker_over_its_threshold_is_replaced_by_a_new_one_while_a_restart_is
         ck_assert_uint_eq(t.starts, starts + 1);
         ck_assert_uint_eq(of_generation(1), 2);
         ck_assert_uint_eq(of_generation(2), 2);
+}
+
+/* The template died after one fork: nothing replaces the other workers. */
+TEST(a_rollback_ends_with_its_template_and_the_fleet_loses_no_worker)
+{
+        complete();
+        ck_assert_int_eq(command_rollback(t.fleet, NULL, t.now), COMMAND_DONE);
+        for (unsigned i = 0; i < 10 && of_generation(1) == 0; i++)
+                test_tick(&t, 1);
+        ck_assert_uint_eq(of_generation(1), 1);
+        test_template_exit(&t, test_template(&t, 1));
+        for (unsigned i = 0; i < 600; i++) {
+                test_tick(&t, 1);
+                ck_assert_uint_ge(test_counts(&t).active, 4);
+        }
+        ck_assert(!t.fleet->rollout.returned);
+        ck_assert_uint_eq(t.fleet->generation, 2);
+        ck_assert_int_eq(test_rollout(&t), ROLLOUT_HALTED);
+        ck_assert_ptr_nonnull(
+                strstr(test_event_text(&t, EVENT_ROLLOUT_ABORTED),
+                       "4 workers of the release that was left keep running (reason: its template "
+                       "ended before all workers were replaced)"));
+        /* A worker that dies is replaced. */
+        test_exit(&t, test_worker(&t, t.fleet->workers[0]->index), 1);
+        test_after(&t, 60, test_counts(&t).active, 4);
+        command_abort(t.fleet, NULL, t.now);
+        ck_assert_int_eq(test_rollout(&t), ROLLOUT_ABORTED);
+        ck_assert_int_eq(test_restart_out(&t), ROLLOUT_DONE);
+        ck_assert_uint_eq(of_generation(3), 4);
+}
+
+/* All workers are forked, and not ready yet: the rollback needs its template no more. */
+TEST(a_rollback_whose_workers_are_all_forked_goes_on_without_its_template)
+{
+        t.fleet_settings.ready_after = 30 * USEC_PER_SEC;
+        complete();
+        test_run(&t, 60);
+        ck_assert_int_eq(command_rollback(t.fleet, NULL, t.now), COMMAND_DONE);
+        for (unsigned i = 0; i < 60 && of_generation(1) < 4; i++)
+                test_tick(&t, 1);
+        test_template_exit(&t, test_template(&t, 1));
+        test_tick(&t, 1);
+        ck_assert_uint_eq(of_generation(2), 4);
+        test_after(&t, 120, of_generation(2), 0);
+        ck_assert(t.fleet->rollout.returned);
+        ck_assert_uint_eq(of_generation(1), 4);
+}
+
+/* The workers of the release that was left are replaced: later deaths of the template end nothing. */
+TEST(a_complete_rollback_outlives_its_template)
+{
+        complete();
+        ck_assert_int_eq(command_rollback(t.fleet, NULL, t.now), COMMAND_DONE);
+        test_after(&t, 60, of_generation(1), 4);
+        test_template_exit(&t, test_template(&t, 1));
+        test_run(&t, 60);
+        ck_assert(t.fleet->rollout.returned);
+        ck_assert_int_eq(test_rollout(&t), ROLLOUT_ABORTED);
+        ck_assert_uint_eq(of_generation(1), 4);
 }
 
 /* The template died, and what was forked from it has not booted. */

@@ -73,12 +73,24 @@ TEST(a_return_is_recorded_and_followed_until_the_new_workers_are_replaced)
 TEST(without_names_those_return_that_can)
 {
         keep_template();
-        struct varlink_reply reply = client_call(event, &client, CONTROL("Rollback", "{}"));
+        fleet_settings[1].directory = (char *)"/srv/mail";
+        struct varlink_reply reply = client_call(event, &client, ROLLBACK("{}"));
 
-        ck_assert_uint_eq(json_array_size(json_object_get(reply.parameters, "fleets")), 1);
-        expect_fleet(&reply, 0, "running", false);
+        ck_assert_uint_eq(json_array_size(json_object_get(reply.parameters, "fleets")), 2);
+        ck_assert_str_eq(json_string_value(fleet_field(&reply, 0, "state")), "running");
+        ck_assert(json_is_null(fleet_field(&reply, 0, "not_in_memory")));
+        json_t *wanted = json_pack("{s:s, s:n, s:s, s:s}", "fleet", "mail", "generation", "directory",
+                                   "/srv/mail", "reason", "no_restart");
+        ck_assert(json_equal(fleet_field(&reply, 1, "not_in_memory"), wanted));
+        json_decref(wanted);
+        ck_assert(json_is_null(fleet_field(&reply, 1, "error")));
+        expect_fleet(&reply, 1, "not_in_memory", true);
         ck_assert(web->rollout.returned);
         ck_assert(!mail->rollout.returned);
+        /* The fleet that is left out is not waited for. */
+        replace_worker();
+        expect_next(0, "done", false);
+        fleet_settings[1].directory = NULL;
 }
 
 TEST(a_second_order_follows_the_first)
@@ -153,10 +165,11 @@ TEST(a_return_that_is_given_up_ends_as_aborted)
         keep_template();
         reply = client_call(event, &client, ROLLBACK("{\"fleets\":[\"web\"]}"));
         expect_fleet(&reply, 0, "running", true);
-        web->rollout.returned = false;
+        rollout_outdate(web, clock_usec);
         ck_assert(next_reply(&reply));
-        ck_assert_str_eq(json_string_value(fleet_field(&reply, 0, "error")),
-                         "the previous release is not in memory any more, or the settings have changed");
+        ck_assert_ptr_nonnull(strstr(json_string_value(fleet_field(&reply, 0, "error")),
+                                     "; the rollback to generation 1 ended: the settings that workers are "
+                                     "started with have changed"));
         expect_fleet(&reply, 0, "aborted", false);
 }
 

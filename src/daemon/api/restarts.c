@@ -84,40 +84,40 @@ void handle_restart(struct control *control, struct call *call, json_t *paramete
         reply_watch(control, call, &request, &list, orders, now);
 }
 
-static void refuse_return(struct call *call, const struct fleet *fleet)
+/* Returns why the fleet cannot return, as in the error NotInMemory. NULL: it can, or has. */
+static const char *unkept_reason(const struct fleet *fleet)
 {
-        uint64_t before = fleet->rollout.before;
-        const char *reason = before == 0                 ? "no_restart"
-                             : !fleet->settings->preload ? "no_preload"
-                                                         : "template_ended";
-
-        server_reply_error(call, CONTROL_NOT_IN_MEMORY,
-                           json_pack("{s:o, s:o, s:o, s:s}", "fleet", varlink_text(fleet->settings->name),
-                                     "generation",
-                                     before > 0 ? json_integer((json_int_t)before) : json_null(), "directory",
-                                     varlink_text(fleet->settings->directory), "reason", reason));
+        return fleet->rollout.returned || rollout_can_return(fleet) ? NULL
+               : fleet->rollout.before == 0                         ? "no_restart"
+               : !fleet->settings->preload                          ? "no_preload"
+                                                                    : "template_ended";
 }
 
-/* Without names, leaves those fleets in the list that have returned or can. Returns false after refusing the
+/* Without names, those fleets return that can, and the others are left out. Returns false after refusing the
  * call: a named fleet cannot, or none can. */
-static bool choose_returning(struct call *call, struct handler_fleets *list)
+static bool choose_returning(struct call *call, struct handler_fleets *list, struct watch_order *orders)
 {
         const struct fleet *refused = NULL;
-        size_t n = 0;
+        size_t n = 0, n_unkept = 0;
 
         for (size_t i = 0; i < list->n_fleets; i++) {
                 struct fleet *fleet = list->fleets[i];
+                const char *reason = unkept_reason(fleet);
 
-                if (!fleet->settings->removed && (fleet->rollout.returned || rollout_can_return(fleet)))
-                        list->fleets[n++] = fleet;
-                else if (!refused || refused->rollout.before == 0)
+                if ((fleet->settings->removed || reason) && (!refused || refused->rollout.before == 0))
                         refused = fleet;
+                if (fleet->settings->removed)
+                        continue;
+                n_unkept += reason ? 1 : 0;
+                orders[n].unkept = reason;
+                list->fleets[n++] = fleet;
         }
-        if (refused && (!list->all || n == 0)) {
+        if (refused && (!list->all || n == n_unkept)) {
                 if (refused->settings->removed)
                         handler_refuse_removed(call, refused);
                 else
-                        refuse_return(call, refused);
+                        server_reply_error(call, CONTROL_NOT_IN_MEMORY,
+                                           watch_render_unkept(refused, unkept_reason(refused)));
                 return false;
         }
         list->n_fleets = n;
@@ -132,13 +132,14 @@ void handle_rollback(struct control *control, struct call *call, json_t *paramet
         struct watch_request request;
 
         if (!parse_watch(call, parameters, &request) || handler_refuse_at_shutdown(control, call) ||
-            !handler_parse_fleets(control, call, parameters, &list) || !choose_returning(call, &list) ||
-            handler_refuse_unrecorded(control, call))
+            !handler_parse_fleets(control, call, parameters, &list))
                 return;
         orders = allocate_orders(call, &list);
-        if (!orders)
+        if (!orders || !choose_returning(call, &list, orders) || handler_refuse_unrecorded(control, call))
                 return;
         for (size_t i = 0; i < list.n_fleets; i++) {
+                if (orders[i].unkept)
+                        continue;
                 (void)command_rollback(list.fleets[i], &by, now);
                 orders[i].returned_to = list.fleets[i]->generation;
         }

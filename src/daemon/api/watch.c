@@ -141,6 +141,12 @@ static enum rollout_state return_outcome(const struct watched *watched, const st
         return given_up ? ROLLOUT_ABORTED : *ret_ended ? ROLLOUT_DONE : ROLLOUT_RUNNING;
 }
 
+/* The order has no effect on the fleet. */
+static bool is_left_out(const struct watched *watched)
+{
+        return watched->order.kept != ORDER_RUN || watched->order.unkept;
+}
+
 /* Returns the current facts. fleet is NULL if no longer configured. */
 static struct reported_fleet describe(const struct watched *watched, const struct fleet *fleet, bool drained,
                                       usec_t now)
@@ -157,7 +163,7 @@ static struct reported_fleet describe(const struct watched *watched, const struc
         struct fleet_counts counts = fleet_count(fleet, now);
         reported = (struct reported_fleet){
                 .generation = generation_shown(fleet),
-                .refused = watched->order.kept != ORDER_RUN,
+                .refused = is_left_out(watched),
                 .ended = true,
                 .total = fleet->rollout.total,
                 .replaced = fleet_replaced(fleet, now),
@@ -211,15 +217,22 @@ static const char *watched_error(const struct watched *watched, const struct fle
 {
         if (!fleet)
                 return "the fleet is no longer configured";
-        if (watched->order.kept != ORDER_RUN)
+        if (is_left_out(watched))
                 return "";
         if (fleet->world->shutting_down && fleet->rollout.state == ROLLOUT_RUNNING)
                 return "sqmgr is shutting down";
         if (watched->order.returned_to != 0 && !fleet->rollout.returned)
-                return fleet->rollout.state == ROLLOUT_RUNNING ? "a restart has begun"
-                                                               : "the previous release is not in memory any "
-                                                                 "more, or the settings have changed";
+                return fleet->rollout.state == ROLLOUT_HALTED ? fleet->rollout.error : "a restart has begun";
         return fleet->rollout.error;
+}
+
+json_t *watch_render_unkept(const struct fleet *fleet, const char *reason)
+{
+        uint64_t before = fleet->rollout.before;
+
+        return json_pack("{s:o, s:o, s:o, s:s}", "fleet", varlink_text(fleet->settings->name), "generation",
+                         before > 0 ? json_integer((json_int_t)before) : json_null(), "directory",
+                         varlink_text(fleet->settings->directory), "reason", reason);
 }
 
 /* Returns a new reference, or NULL when memory is short. fleet may be NULL. */
@@ -236,10 +249,11 @@ static json_t *render_fleet(const struct watched *watched, const struct fleet *f
                 fleet_ordered_text(fleet, now, ordered);
 
         json_t *object = json_pack(
-                "{s:o, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:s?, s:o}",
+                "{s:o, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:s?, s:o, s:o}",
                 "name", varlink_text(watched->name), "generation", (json_int_t)reported->generation, "state",
-                reported->refused ? fleet_order_name(watched->order.kept)
-                                  : rollout_state_name(reported->state),
+                !reported->refused      ? rollout_state_name(reported->state)
+                : watched->order.unkept ? "not_in_memory"
+                                        : fleet_order_name(watched->order.kept),
                 "total", (json_int_t)reported->total, "replaced", (json_int_t)reported->replaced, "outdated",
                 (json_int_t)reported->outdated, "draining", (json_int_t)reported->draining, "failed",
                 (json_int_t)reported->failed, "error", varlink_text(watched_error(watched, fleet)),
@@ -249,9 +263,10 @@ static json_t *render_fleet(const struct watched *watched, const struct fleet *f
                 threshold > 0 ? json_integer((json_int_t)threshold) : json_null(), "state_text",
                 varlink_text(ordered), "waits_for_code",
                 watched->waits_for[0] != '\0' && fleet ? wait_code(fleet->waits_for) : NULL, "rolled_back",
-                status_rolled_back(fleet));
-        return quoted_put(object,
-                          fleet && watched->order.kept == ORDER_RUN ? &fleet->rollout.quoted : &nothing);
+                status_rolled_back(fleet), "not_in_memory",
+                watched->order.unkept && fleet ? watch_render_unkept(fleet, watched->order.unkept)
+                                               : json_null());
+        return quoted_put(object, fleet && !is_left_out(watched) ? &fleet->rollout.quoted : &nothing);
 }
 
 /* Returns 0, or -1 when memory is short. */

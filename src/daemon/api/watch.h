@@ -22,6 +22,8 @@ struct watch_order {
                                   there is no restart to wait for */
         uint64_t superseded;   /* generation of the interrupted restart; 0: none */
         uint64_t returned_to;  /* follow the return to this generation instead of a restart; 0: a restart */
+        const char *unkept; /* why the fleet does not return, a reason of NotInMemory; NULL: it does. There is
+                               no return to wait for */
 };
 
 struct watch_request {
@@ -33,6 +35,9 @@ struct watch_request {
         bool drained; /* ended means: the old workers have exited, too */
         bool workers; /* replies include the workers and are sent every second */
 };
+
+/* Returns the members of the error NotInMemory, a new reference; NULL when memory is short. */
+json_t *watch_render_unkept(const struct fleet *fleet, const char *reason);
 
 /* Replies with the progress of the restarts or returns of these fleets. Copies what it needs from *request.
  */

@@ -59,6 +59,14 @@ static void report_scales(const struct world *world, FILE *lines)
         }
 }
 
+/* Restarts and rollbacks that the reload ended, by their events from the first on. */
+static void report_ended(const struct world *world, size_t first, FILE *lines)
+{
+        for (size_t i = first; i < world->n_events; i++)
+                if (world->events[i].kind == EVENT_ROLLOUT_ABORTED)
+                        fprintf(lines, "%s\n", world->events[i].text);
+}
+
 void reload_log_warnings(const struct settings_errors *warnings, const char *path)
 {
         char place[SETTINGS_PLACE_MAX];
@@ -85,6 +93,7 @@ static int reload(struct reloader *reloader, const struct orderer *by, FILE *lin
         }
         reload_log_warnings(&warnings, reloader->config.config_path);
         struct changes changes = {.lines = lines};
+        size_t n_events = runtime->world->n_events;
         int r = settings_diff(reloader->settings, read, on_change, &changes);
         if (r >= 0 && fflush(lines) != 0)
                 r = -ENOMEM;
@@ -103,6 +112,7 @@ static int reload(struct reloader *reloader, const struct orderer *by, FILE *lin
                                  changes.n, changes.n == 1 ? "" : "s"));
         settings_free(reloader->settings);
         reloader->settings = TAKE_PTR(merged);
+        report_ended(runtime->world, n_events, lines);
         report_scales(runtime->world, lines);
         links_join(&runtime->links);
         subsystems_join(&runtime->subsystems);
