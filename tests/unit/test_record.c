@@ -161,12 +161,67 @@ TEST(what_is_no_record_is_refused)
         static const char text[] = "[sqmgr]\nsocket = /run/sqmgr/control.sock\n# and more than a header\n";
 
         ck_assert_int_eq(replay_bytes(zeros, sizeof(zeros)), -EBADMSG);
-        ck_assert_int_eq(replay_bytes((const uint8_t *)text, sizeof(text)), -EBADMSG);
+        ck_assert_str_eq(why, "the record is empty");
+        ck_assert_int_eq(replay_bytes(zeros, 0), -EBADMSG);
+        ck_assert_str_eq(why, "the record is empty");
+        for (size_t size = 1; size <= sizeof(text); size++) {
+                ck_assert_int_eq(replay_bytes((const uint8_t *)text, size), -EBADMSG);
+                ck_assert_str_eq(why, "not a record of sqmgr");
+        }
         /* A segment that ends within a pass, though its checksum is right. */
         record_pass();
         segment.size--;
         end_segment();
         ck_assert_int_eq(replay_bytes(segment.bytes, segment.size), -EBADMSG);
+}
+
+TEST(a_record_of_another_format_is_named)
+{
+        record_pass();
+        end_segment();
+        codec_put_bytes(segment.bytes + sizeof(RECORD_MAGIC) - 1, 4, RECORD_VERSION + 1);
+        ck_assert_int_eq(replay_bytes(segment.bytes, segment.size), -EBADMSG);
+        ck_assert_str_eq(why, "the record has format 2; this sqmgr-replay reads format 1");
+        ck_assert_int_eq(replay_bytes(segment.bytes, RECORD_HEADER_SIZE - 1), -EBADMSG);
+        ck_assert_str_eq(why, "the record is damaged or truncated");
+}
+
+/* Adds passes in which nothing changes to the record, and plans none of them. Returns their number. */
+static unsigned add_empty_passes(uint64_t work_per_byte)
+{
+        static const struct plan nothing = {.wake_at = USEC_INFINITY};
+        unsigned n = 0;
+
+        while (recorded.work + t.fleet->n_workers <= work_per_byte * (segment.size - RECORD_HEADER_SIZE)) {
+                ck_assert_int_eq(record_write_state(&segment, &recorded, t.world, t.now), 0);
+                record_write_decision(&segment, &nothing, t.world, t.now);
+                n++;
+        }
+        return n;
+}
+
+/* A pass of a dozen bytes makes the replay visit all workers. */
+TEST(a_record_that_costs_more_than_its_bytes_allow_is_refused)
+{
+        unsigned passes, empty;
+
+        while (t.fleet->n_workers < 1000)
+                (void)test_spawn(&t);
+        record_pass();
+        empty = add_empty_passes(RECORD_WORK_PER_BYTE);
+        ck_assert_uint_gt(empty, 100);
+        end_segment();
+        struct replay *replay = open_replay();
+        ck_assert_int_ge(replay_all(replay, &passes), 0);
+        ck_assert_uint_eq(passes, 1 + empty);
+        replay_free(replay);
+        empty += add_empty_passes(REPLAY_WORK_PER_BYTE + 1);
+        end_segment();
+        replay = open_replay();
+        ck_assert_int_eq(replay_all(replay, &passes), -EBADMSG);
+        ck_assert_str_eq(why, "the record has too many passes and workers for its size");
+        ck_assert_uint_lt(passes, 1 + empty);
+        replay_free(replay);
 }
 
 /* A foreign record is printed on a terminal. */
