@@ -2,6 +2,7 @@
 /* Replays a record; see the header. */
 #include "record/replay_rules.h"
 #include "decide/plan.h"
+#include "model/counts.h"
 #include "model/fleet.h"
 #include "model/fleets.h"
 #include "model/world.h"
@@ -357,6 +358,17 @@ static bool costs_too_much(const struct replay *replay)
         return replay->recorded.work > REPLAY_WORK_PER_BYTE * (uint64_t)(replay->reader.at - segment->bytes);
 }
 
+/* Returns true if the fleets want more workers than a record can have: a plan that starts them would take
+ * gigabytes. */
+static bool wants_too_many(const struct world *world)
+{
+        uint64_t wanted = 0;
+
+        WORLD_FOREACH_FLEET(world, fleet)
+                wanted += fleet_target(fleet);
+        return wanted > RECORD_WORKERS_MAX;
+}
+
 int replay_next(struct replay *replay, struct replay_step *ret, char why[static REPLAY_WHY_MAX])
 {
         bool begins = replay->reader.left == 0;
@@ -380,6 +392,8 @@ int replay_next(struct replay *replay, struct replay_step *ret, char why[static 
         size_t size = (size_t)(replay->reader.at - decision);
         if (r == 0)
                 r = set_world(replay);
+        if (r == 0 && wants_too_many(replay->world))
+                return refuse(why, "the record wants more workers than it can have");
         if (r == 0)
                 r = decide(replay);
         if (r < 0)

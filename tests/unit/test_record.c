@@ -4,6 +4,7 @@
 #include "decide/plan.h"
 #include "frameworks/table.h"
 #include "model/fleet.h"
+#include "model/fleets.h"
 #include "model/world.h"
 #include "observe/observe_memory.h"
 #include "observe/observe_time.h"
@@ -184,6 +185,44 @@ TEST(a_record_of_another_format_is_named)
         ck_assert_str_eq(why, "the record has format 2; this sqmgr-replay reads format 1");
         ck_assert_int_eq(replay_bytes(segment.bytes, RECORD_HEADER_SIZE - 1), -EBADMSG);
         ck_assert_str_eq(why, "the record is damaged or truncated");
+}
+
+/* Records a pass of n fleets that want 10,000 workers each, and have none. */
+static void record_large_fleets(size_t n)
+{
+        static const struct plan nothing = {.wake_at = USEC_INFINITY};
+        static char names[][8] = {"a", "b", "c", "d"};
+        struct fleet_settings fleets[ELEMENTSOF(names)], *list[ELEMENTSOF(names)];
+        struct settings settings = t.settings;
+        struct world *world;
+
+        for (size_t i = 0; i < n; i++) {
+                fleets[i] = t.fleet_settings;
+                fleets[i].name = names[i];
+                fleets[i].active_process_count = 10000;
+                list[i] = &fleets[i];
+        }
+        settings.fleets = list;
+        settings.n_fleets = n;
+        segment.size = RECORD_HEADER_SIZE;
+        record_write_begin(&segment, &settings);
+        recorded_world_free(&recorded);
+        ck_assert_int_eq(recorded_world_init(&recorded, n), 0);
+        ck_assert_int_eq(world_new(&settings, 0, &world), 0);
+        ck_assert_int_eq(record_write_state(&segment, &recorded, world, t.now), 0);
+        record_write_decision(&segment, &nothing, world, t.now);
+        world_free(world);
+        end_segment();
+}
+
+/* A few bytes for each fleet would have the plan start 10,000 workers, in gigabytes of memory. */
+TEST(a_record_that_wants_too_many_workers_is_refused)
+{
+        record_large_fleets(3);
+        ck_assert_int_eq(replay_bytes(segment.bytes, segment.size), 1);
+        record_large_fleets(4);
+        ck_assert_int_eq(replay_bytes(segment.bytes, segment.size), -EBADMSG);
+        ck_assert_str_eq(why, "the record wants more workers than it can have");
 }
 
 /* Adds passes in which nothing changes to the record, and plans none of them. Returns their number. */
