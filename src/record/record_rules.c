@@ -150,25 +150,34 @@ int recorded_world_init(struct recorded_world *recorded, size_t n_fleets)
 
 void recorded_world_free(struct recorded_world *recorded)
 {
-        for (size_t i = 0; recorded->fleets && i < recorded->n_fleets; i++)
+        for (size_t i = 0; recorded->fleets && i < recorded->n_fleets; i++) {
+                for (size_t j = 0; j < recorded->fleets[i].n_workers; j++)
+                        free(recorded->fleets[i].workers[j]);
                 free(recorded->fleets[i].workers);
+        }
         free(recorded->fleets);
         *recorded = (struct recorded_world){0};
 }
 
-/* Opens a gap for a worker at this position. */
+/* Inserts a worker at this position. Only pointers move: many workers may come or go in one pass. */
 static struct recorded_worker *insert_worker(struct recorded_fleet *fleet, size_t at, unsigned index)
 {
-        if (!ARRAY_RESERVE(fleet->workers, fleet->n_workers, fleet->allocated))
+        struct recorded_worker *worker = calloc(1, sizeof(*worker));
+
+        if (!worker || !ARRAY_RESERVE(fleet->workers, fleet->n_workers, fleet->allocated)) {
+                free(worker);
                 return NULL;
-        struct recorded_worker *worker = &fleet->workers[at];
-        memmove(worker + 1, worker, (fleet->n_workers++ - at) * sizeof(*worker));
-        *worker = (struct recorded_worker){.index = index};
+        }
+        worker->index = index;
+        memmove(&fleet->workers[at + 1], &fleet->workers[at],
+                (fleet->n_workers++ - at) * sizeof(*fleet->workers));
+        fleet->workers[at] = worker;
         return worker;
 }
 
 static void remove_worker(struct recorded_fleet *fleet, size_t at)
 {
+        free(fleet->workers[at]);
         memmove(&fleet->workers[at], &fleet->workers[at + 1],
                 (--fleet->n_workers - at) * sizeof(*fleet->workers));
 }
@@ -311,17 +320,17 @@ static int write_workers(struct codec_writer *writer, struct recorded_fleet *rec
         for (size_t i = 0; i < fleet->n_workers; i++) {
                 const struct worker *worker = fleet->workers[i];
 
-                while (at < recorded->n_workers && recorded->workers[at].index < worker->index) {
-                        write_worker_head(writer, WORKER_REMOVED, recorded->workers[at].index, &last);
+                while (at < recorded->n_workers && recorded->workers[at]->index < worker->index) {
+                        write_worker_head(writer, WORKER_REMOVED, recorded->workers[at]->index, &last);
                         remove_worker(recorded, at);
                 }
-                if ((at == recorded->n_workers || recorded->workers[at].index != worker->index) &&
+                if ((at == recorded->n_workers || recorded->workers[at]->index != worker->index) &&
                     !insert_worker(recorded, at, worker->index))
                         return -ENOMEM;
-                write_worker(writer, &recorded->workers[at++], worker, &last);
+                write_worker(writer, recorded->workers[at++], worker, &last);
         }
         while (at < recorded->n_workers) {
-                write_worker_head(writer, WORKER_REMOVED, recorded->workers[at].index, &last);
+                write_worker_head(writer, WORKER_REMOVED, recorded->workers[at]->index, &last);
                 remove_worker(recorded, at);
         }
         put(writer, WORKERS_END);
@@ -345,6 +354,7 @@ int record_write_state(struct codec_writer *writer, struct recorded_world *recor
                         (void)write_values(writer, MODEL_TEMPLATE, fleet->templates[j],
                                            &world->fleets[i]->templates[j]);
                 r = write_workers(writer, fleet, world->fleets[i]);
+                recorded->work += fleet->n_workers;
         }
         return r;
 }
@@ -501,9 +511,9 @@ static int read_workers(struct codec_reader *reader, const struct record_names *
                 if (reader->wrong || index <= last || index > INT32_MAX)
                         break;
                 last = index;
-                while (at < fleet->n_workers && fleet->workers[at].index < index)
+                while (at < fleet->n_workers && fleet->workers[at]->index < index)
                         at++;
-                bool known = at < fleet->n_workers && fleet->workers[at].index == index;
+                bool known = at < fleet->n_workers && fleet->workers[at]->index == index;
                 if (change == WORKER_REMOVED ? !known : !known && recorded->n_workers >= RECORD_WORKERS_MAX)
                         break;
                 if (change == WORKER_REMOVED) {
@@ -514,7 +524,7 @@ static int read_workers(struct codec_reader *reader, const struct record_names *
                 recorded->n_workers += !known;
                 if (!known && !insert_worker(fleet, at, (unsigned)index))
                         return -ENOMEM;
-                read_values(reader, names, MODEL_WORKER, fleet->workers[at].values);
+                read_values(reader, names, MODEL_WORKER, fleet->workers[at]->values);
         }
         reader->wrong |= change != WORKERS_END;
         return 0;
@@ -535,6 +545,7 @@ int record_read_state(struct codec_reader *reader, const struct record_names *na
                         read_values(reader, names, MODEL_TEMPLATE, fleet->templates[j]);
                 r = read_workers(reader, names, recorded, fleet);
         }
+        recorded->work += recorded->n_workers;
         return r;
 }
 

@@ -29,6 +29,11 @@ struct world;
 /* Limits of what is read. */
 #define RECORD_FLEETS_MAX  4096
 #define RECORD_WORKERS_MAX 30000 /* of all fleets */
+/* A replay visits each worker in each pass, but a pass in which nothing changes has a dozen bytes. So a
+ * segment ends before its passes visit more workers for each of its bytes. A replay refuses twice as many:
+ * half is left for what changed settings start. */
+#define RECORD_WORK_PER_BYTE 16
+#define REPLAY_WORK_PER_BYTE 32
 
 struct record_header {
         uint64_t slot_bytes; /* size of each slot, with its header */
@@ -54,7 +59,7 @@ struct recorded_worker {
 struct recorded_fleet {
         uint64_t values[MODEL_FIELDS_MAX];
         uint64_t templates[TEMPLATES_MAX][MODEL_FIELDS_MAX];
-        struct recorded_worker *workers; /* owned, ordered by index */
+        struct recorded_worker **workers; /* owned, ordered by index */
         size_t n_workers, allocated;
 };
 
@@ -65,6 +70,7 @@ struct recorded_world {
         struct recorded_fleet *fleets; /* owned */
         size_t n_fleets;
         size_t n_workers; /* of all fleets, while reading */
+        uint64_t work;    /* workers visited by the passes up to this one */
 };
 
 /* Returns 0 or -ENOMEM. Free with recorded_world_free(). */

@@ -201,8 +201,10 @@ static int write_header(const struct recorder *recorder)
 
 static bool fits(const struct recorder *recorder, size_t more)
 {
-        return recorder->header.used + recorder->frame.size + more <=
-               recorder->header.slot_bytes - RECORD_HEADER_SIZE;
+        uint64_t size = recorder->header.used + recorder->frame.size;
+
+        return size + more <= recorder->header.slot_bytes - RECORD_HEADER_SIZE &&
+               recorder->recorded.work <= RECORD_WORK_PER_BYTE * size;
 }
 
 /* Begins a segment in the next slot. Returns 0, -EOVERFLOW if the state does not fit, or -errno. */

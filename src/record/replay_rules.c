@@ -2,6 +2,7 @@
 /* Replays a record; see the header. */
 #include "record/replay_rules.h"
 #include "decide/plan.h"
+#include "model/counts.h"
 #include "model/fleet.h"
 #include "model/fleets.h"
 #include "model/world.h"
@@ -49,6 +50,28 @@ static int refuse(char why[static REPLAY_WHY_MAX], const char *text)
         return -EBADMSG;
 }
 
+int replay_check_header(const uint8_t *bytes, size_t size, uint64_t *ret_slot_bytes,
+                        char why[static REPLAY_WHY_MAX])
+{
+        const size_t version_at = sizeof(RECORD_MAGIC) - 1;
+        struct record_header header;
+        int r = size == 0 ? 0 : size < RECORD_HEADER_SIZE ? -EBADMSG : record_header_parse(bytes, &header);
+
+        if (r == 0)
+                return refuse(why, "the record is empty");
+        if (r > 0) {
+                *ret_slot_bytes = header.slot_bytes;
+                return 0;
+        }
+        if (memcmp(bytes, RECORD_MAGIC, MIN(size, version_at)) != 0)
+                return refuse(why, "not a record of sqmgr");
+        if (size < RECORD_HEADER_SIZE || codec_get_bytes(bytes + version_at, 4) == RECORD_VERSION)
+                return refuse(why, "the record is damaged or truncated");
+        snprintf(why, REPLAY_WHY_MAX, "the record has format %u; this sqmgr-replay reads format %d",
+                 (unsigned)codec_get_bytes(bytes + version_at, 4), RECORD_VERSION);
+        return -EBADMSG;
+}
+
 static int compare_segments(const void *left, const void *right)
 {
         const struct segment *a = left, *b = right;
@@ -60,13 +83,11 @@ static int compare_segments(const void *left, const void *right)
 static int find_segments(struct replay *replay, const uint8_t *bytes, size_t size, char *why)
 {
         struct record_header header;
-        int r = size < RECORD_HEADER_SIZE ? -EBADMSG : record_header_parse(bytes, &header);
+        uint64_t slot_bytes;
+        int r = replay_check_header(bytes, size, &slot_bytes, why);
 
-        if (r == 0)
-                return refuse(why, "the record is empty");
         if (r < 0)
-                return refuse(why, "no record of this version of sqmgr, or it is damaged");
-        uint64_t slot_bytes = header.slot_bytes;
+                return r;
         for (size_t i = 0; i < RECORD_SLOTS && i * slot_bytes < size; i++) {
                 const uint8_t *slot = bytes + i * slot_bytes;
 
@@ -267,23 +288,23 @@ static int set_workers(const struct replay *replay, const struct recorded_fleet 
 
         /* Keep those that are recorded. */
         FLEET_FOREACH_WORKER(fleet, worker) {
-                while (at < recorded->n_workers && recorded->workers[at].index < worker->index)
+                while (at < recorded->n_workers && recorded->workers[at]->index < worker->index)
                         at++;
-                if (at == recorded->n_workers || recorded->workers[at].index != worker->index)
+                if (at == recorded->n_workers || recorded->workers[at]->index != worker->index)
                         worker->state = WORKER_GONE;
         }
         fleet_reap(fleet, NULL);
         for (at = 0; at < recorded->n_workers; at++) {
                 bool known =
-                        at < fleet->n_workers && fleet->workers[at]->index == recorded->workers[at].index;
-                const struct worker new = {.index = recorded->workers[at].index};
+                        at < fleet->n_workers && fleet->workers[at]->index == recorded->workers[at]->index;
+                const struct worker new = {.index = recorded->workers[at]->index};
                 struct worker *worker = known ? fleet->workers[at] : fleet_add_worker(fleet, &new);
 
                 if (!worker)
                         return -ENOMEM;
                 const struct worker_memory before = worker->memory;
                 pid_t pid = worker->process.pid;
-                set_values(MODEL_WORKER, recorded->workers[at].values, worker);
+                set_values(MODEL_WORKER, recorded->workers[at]->values, worker);
                 if (judges)
                         judge_memory(worker, known && worker->process.pid == pid ? &before : NULL);
         }
@@ -329,6 +350,25 @@ static int decide(struct replay *replay)
         return record_read_decision(&reader, now, replay->world->n_fleets, &replay->is);
 }
 
+/* Returns true if the passes so far cost more than a record of sqmgr can. */
+static bool costs_too_much(const struct replay *replay)
+{
+        const struct segment *segment = &replay->segments[replay->at - 1];
+
+        return replay->recorded.work > REPLAY_WORK_PER_BYTE * (uint64_t)(replay->reader.at - segment->bytes);
+}
+
+/* Returns true if the fleets want more workers than a record can have: a plan that starts them would take
+ * gigabytes. */
+static bool wants_too_many(const struct world *world)
+{
+        uint64_t wanted = 0;
+
+        WORLD_FOREACH_FLEET(world, fleet)
+                wanted += fleet_target(fleet);
+        return wanted > RECORD_WORKERS_MAX;
+}
+
 int replay_next(struct replay *replay, struct replay_step *ret, char why[static REPLAY_WHY_MAX])
 {
         bool begins = replay->reader.left == 0;
@@ -347,13 +387,18 @@ int replay_next(struct replay *replay, struct replay_step *ret, char why[static 
                                          &replay->was);
         if (r == 0 && replay->reader.wrong)
                 return refuse(why, "the record is damaged: a pass cannot be read");
+        if (r == 0 && costs_too_much(replay))
+                return refuse(why, "the record has too many passes and workers for its size");
         size_t size = (size_t)(replay->reader.at - decision);
         if (r == 0)
                 r = set_world(replay);
+        if (r == 0 && wants_too_many(replay->world))
+                return refuse(why, "the record wants more workers than it can have");
         if (r == 0)
                 r = decide(replay);
         if (r < 0)
                 return r;
+        replay->recorded.work += replay->is.n;
         *ret = (struct replay_step){
                 .world = replay->world,
                 .now = replay->recorded.now,

@@ -10,6 +10,10 @@ struct replay;
 #define REPLAY_CHANGES_MAX 32
 #define REPLAY_WHY_MAX     384
 
+/* Checks the first RECORD_HEADER_SIZE bytes of a file. Returns 0 with the size of a slot, or -EBADMSG with
+ * the reason in why. */
+int replay_check_header(const uint8_t *bytes, size_t size, uint64_t *ret_slot_bytes,
+                        char why[static REPLAY_WHY_MAX]);
 /* Checks the whole file, and sorts its segments. Damaged ones are skipped, unless all are. bytes must outlive
  * the replay. Returns 0 with *ret; -EBADMSG with the reason in why; or -ENOMEM. */
 int replay_new(const uint8_t *bytes, size_t size, const struct settings_surroundings *surroundings,
@@ -37,6 +41,7 @@ struct replay_step {
 
 /* Replays the next pass. With changed settings, each pass begins with the recorded state: the answer says
  * what would have been decided at that moment. Only what follows from the memory of workers is judged anew by
- * the changed settings. Returns 1 with *ret; 0 at the end; -EBADMSG or -EINVAL with the reason in why; or
- * -ENOMEM. */
+ * the changed settings. What the passes cost is limited by the size of the segment: a record that asks for
+ * more than REPLAY_WORK_PER_BYTE is refused. Returns 1 with *ret; 0 at the end; -EBADMSG or -EINVAL with the
+ * reason in why; or -ENOMEM. */
 int replay_next(struct replay *replay, struct replay_step *ret, char why[static REPLAY_WHY_MAX]);

@@ -17,18 +17,18 @@ static double seconds_now(void)
 
 static int usage(void)
 {
-        fputs("Usage: hosts [--seeds N] [--from SEED] [--seconds S] [--verbose]\n", stderr);
+        fputs("Usage: hosts [--seeds N] [--from SEED] [--seconds S] [--verbose]\n"
+              "       hosts --seed SEED [--verbose]\n",
+              stderr);
         return 2;
 }
 
 int main(int argc, char *argv[])
 {
         static const struct option longs[] = {
-                {"seeds", required_argument, NULL, 'n'},
-                {"from", required_argument, NULL, 'f'},
-                {"seconds", required_argument, NULL, 't'},
-                {"verbose", no_argument, NULL, 'v'},
-                {NULL, 0, NULL, 0},
+                {"seeds", required_argument, NULL, 'n'}, {"from", required_argument, NULL, 'f'},
+                {"seed", required_argument, NULL, 's'},  {"seconds", required_argument, NULL, 't'},
+                {"verbose", no_argument, NULL, 'v'},     {NULL, 0, NULL, 0},
         };
         /* Without arguments, as a test of `make check`, runs for ten seconds. */
         uint64_t seeds = 400, from = 0, seconds = argc == 1 ? 10 : 0, number = 0, calls = 0, leases = 0, i;
@@ -38,14 +38,13 @@ int main(int argc, char *argv[])
         while ((option = getopt_long(argc, argv, "", longs, NULL)) >= 0) {
                 if (option == '?' || (optarg && parse_unsigned(optarg, 0, UINT32_MAX, &number) < 0))
                         return usage();
-                if (option == 'n')
-                        seeds = number;
-                else if (option == 'f')
+                if (option == 'n' || option == 's')
+                        seeds = option == 's' ? 1 : number;
+                if (option == 'f' || option == 's')
                         from = number;
-                else if (option == 't')
+                if (option == 't')
                         seconds = number;
-                else
-                        verbose = true;
+                verbose |= option == 'v';
         }
         struct group_sim *sim = calloc(1, sizeof(*sim));
         if (!sim || !script_open())
@@ -60,11 +59,11 @@ int main(int argc, char *argv[])
                 leases += sim->n_leases;
                 if (sim->broken[0] == '\0')
                         continue;
-                printf("seed %llu: %s\nIts story: hosts --from %llu --seeds 1 --verbose\n",
+                printf("seed %llu: %s\nIts story: tests/hosts/hosts --seed %llu --verbose\n",
                        (unsigned long long)seed, sim->broken, (unsigned long long)seed);
                 return 1;
         }
-        printf("%llu seeds, %llu calls of the script, %llu turns, %.1f s: 0 invariants violated\n",
+        printf("%llu seeds, %llu calls of the script, %llu leases, %.1f s: 0 invariants violated\n",
                (unsigned long long)i, (unsigned long long)calls, (unsigned long long)leases,
                seconds_now() - begun);
         script_close();

@@ -526,7 +526,7 @@ void check_signalled(struct sim *sim, const struct action *action, struct proces
         again |= action->worker->process.remote;
 
         if (action->kind != ACTION_KILL && ++*times > 4 + sim->shell.deaths && !again)
-                violate(sim, "flapping", "%s is told to %s for the %u. time", process_name(sim, process),
+                violate(sim, "flapping", "%s is told to %s %u times", process_name(sim, process),
                         action->kind == ACTION_QUIET ? "be quiet" : "exit", *times);
         bool reports = action_signal(action) == ACTION_SIGNAL_STOP && process->runner_alive;
         bool ordered = action->reason == REASON_OPERATOR || action->reason == REASON_SHUTDOWN;
@@ -540,7 +540,7 @@ void check_signalled(struct sim *sim, const struct action *action, struct proces
                 sim->fleets[process->fleet].p6_since = 0;
         if (reports && ++process->reported_to_exit > 1 + sim->shell.ledger_losses &&
             (process_behavior(sim, process)->second_kills || process->drains))
-                violate(sim, "P1", "%s is asked to exit for the %u. time", process_name(sim, process),
+                violate(sim, "P1", "%s is asked to exit %u times", process_name(sim, process),
                         process->reported_to_exit);
         if (action->kind == ACTION_STOP && action->worker->state == WORKER_STARTING &&
             !is_forced(sim, action->fleet) && !makes_way(sim, action, process))

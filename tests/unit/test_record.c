@@ -4,6 +4,7 @@
 #include "decide/plan.h"
 #include "frameworks/table.h"
 #include "model/fleet.h"
+#include "model/fleets.h"
 #include "model/world.h"
 #include "observe/observe_memory.h"
 #include "observe/observe_time.h"
@@ -161,12 +162,105 @@ TEST(what_is_no_record_is_refused)
         static const char text[] = "[sqmgr]\nsocket = /run/sqmgr/control.sock\n# and more than a header\n";
 
         ck_assert_int_eq(replay_bytes(zeros, sizeof(zeros)), -EBADMSG);
-        ck_assert_int_eq(replay_bytes((const uint8_t *)text, sizeof(text)), -EBADMSG);
+        ck_assert_str_eq(why, "the record is empty");
+        ck_assert_int_eq(replay_bytes(zeros, 0), -EBADMSG);
+        ck_assert_str_eq(why, "the record is empty");
+        for (size_t size = 1; size <= sizeof(text); size++) {
+                ck_assert_int_eq(replay_bytes((const uint8_t *)text, size), -EBADMSG);
+                ck_assert_str_eq(why, "not a record of sqmgr");
+        }
         /* A segment that ends within a pass, though its checksum is right. */
         record_pass();
         segment.size--;
         end_segment();
         ck_assert_int_eq(replay_bytes(segment.bytes, segment.size), -EBADMSG);
+}
+
+TEST(a_record_of_another_format_is_named)
+{
+        record_pass();
+        end_segment();
+        codec_put_bytes(segment.bytes + sizeof(RECORD_MAGIC) - 1, 4, RECORD_VERSION + 1);
+        ck_assert_int_eq(replay_bytes(segment.bytes, segment.size), -EBADMSG);
+        ck_assert_str_eq(why, "the record has format 2; this sqmgr-replay reads format 1");
+        ck_assert_int_eq(replay_bytes(segment.bytes, RECORD_HEADER_SIZE - 1), -EBADMSG);
+        ck_assert_str_eq(why, "the record is damaged or truncated");
+}
+
+/* Records a pass of n fleets that want 10,000 workers each, and have none. */
+static void record_large_fleets(size_t n)
+{
+        static const struct plan nothing = {.wake_at = USEC_INFINITY};
+        static char names[][8] = {"a", "b", "c", "d"};
+        struct fleet_settings fleets[ELEMENTSOF(names)], *list[ELEMENTSOF(names)];
+        struct settings settings = t.settings;
+        struct world *world;
+
+        for (size_t i = 0; i < n; i++) {
+                fleets[i] = t.fleet_settings;
+                fleets[i].name = names[i];
+                fleets[i].active_process_count = 10000;
+                list[i] = &fleets[i];
+        }
+        settings.fleets = list;
+        settings.n_fleets = n;
+        segment.size = RECORD_HEADER_SIZE;
+        record_write_begin(&segment, &settings);
+        recorded_world_free(&recorded);
+        ck_assert_int_eq(recorded_world_init(&recorded, n), 0);
+        ck_assert_int_eq(world_new(&settings, 0, &world), 0);
+        ck_assert_int_eq(record_write_state(&segment, &recorded, world, t.now), 0);
+        record_write_decision(&segment, &nothing, world, t.now);
+        world_free(world);
+        end_segment();
+}
+
+/* A few bytes for each fleet would have the plan start 10,000 workers, in gigabytes of memory. */
+TEST(a_record_that_wants_too_many_workers_is_refused)
+{
+        record_large_fleets(3);
+        ck_assert_int_eq(replay_bytes(segment.bytes, segment.size), 1);
+        record_large_fleets(4);
+        ck_assert_int_eq(replay_bytes(segment.bytes, segment.size), -EBADMSG);
+        ck_assert_str_eq(why, "the record wants more workers than it can have");
+}
+
+/* Adds passes in which nothing changes to the record, and plans none of them. Returns their number. */
+static unsigned add_empty_passes(uint64_t work_per_byte)
+{
+        static const struct plan nothing = {.wake_at = USEC_INFINITY};
+        unsigned n = 0;
+
+        while (recorded.work + t.fleet->n_workers <= work_per_byte * (segment.size - RECORD_HEADER_SIZE)) {
+                ck_assert_int_eq(record_write_state(&segment, &recorded, t.world, t.now), 0);
+                record_write_decision(&segment, &nothing, t.world, t.now);
+                n++;
+        }
+        return n;
+}
+
+/* A pass of a dozen bytes makes the replay visit all workers. */
+TEST(a_record_that_costs_more_than_its_bytes_allow_is_refused)
+{
+        unsigned passes, empty;
+
+        while (t.fleet->n_workers < 1000)
+                (void)test_spawn(&t);
+        record_pass();
+        empty = add_empty_passes(RECORD_WORK_PER_BYTE);
+        ck_assert_uint_gt(empty, 100);
+        end_segment();
+        struct replay *replay = open_replay();
+        ck_assert_int_ge(replay_all(replay, &passes), 0);
+        ck_assert_uint_eq(passes, 1 + empty);
+        replay_free(replay);
+        empty += add_empty_passes(REPLAY_WORK_PER_BYTE + 1);
+        end_segment();
+        replay = open_replay();
+        ck_assert_int_eq(replay_all(replay, &passes), -EBADMSG);
+        ck_assert_str_eq(why, "the record has too many passes and workers for its size");
+        ck_assert_uint_lt(passes, 1 + empty);
+        replay_free(replay);
 }
 
 /* A foreign record is printed on a terminal. */

@@ -107,6 +107,24 @@ TEST(a_ring_keeps_the_newest_segments)
         ck_assert_int_le(file_size(), 1 << 20);
 }
 
+/* Each pass is small, and makes the replay visit 500 workers. */
+TEST(a_segment_ends_before_its_replay_costs_too_much)
+{
+        unsigned segments;
+
+        t.fleet_settings.active_process_count = 500;
+        while (t.fleet->n_workers < 500)
+                (void)test_spawn(&t);
+        for (unsigned i = 0; i < 3000; i++) {
+                recorder_subsystem.planning(recorder, t.now);
+                ck_assert_int_eq(plan_make(&plan, t.world, t.now), 0);
+                recorder_subsystem.planned(recorder, &plan, t.now);
+        }
+        ck_assert_int_eq(replay_file(&segments), 3000);
+        ck_assert_uint_gt(segments, 1);
+        ck_assert_uint_lt(segments, RECORD_SLOTS);
+}
+
 TEST(the_next_sqmgr_continues_the_ring)
 {
         unsigned segments;
