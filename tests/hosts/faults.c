@@ -221,6 +221,10 @@ static void clone(struct group_sim *sim, const struct host *host)
 
 static void rename_host(struct group_sim *sim, struct host *host)
 {
+        /* Redis refuses the calls of another host of the old name until the lease of this one has expired. */
+        for (size_t i = 0; i < sim->n_hosts; i++)
+                if (sim->host[i].able_at > 0 && strcmp(sim->host[i].name, host->name) == 0)
+                        sim->host[i].able_at = sim->now;
         snprintf(host->name, sizeof(host->name), "renamed%u", (unsigned)rng_range(&sim->rng, 0, 3));
         host->excused |= host_restarts(host);
         host->able_at = sim->now;
