@@ -525,7 +525,10 @@ void check_signalled(struct sim *sim, const struct action *action, struct proces
         /* A signal through the server may be lost. */
         again |= action->worker->process.remote;
 
-        if (action->kind != ACTION_KILL && ++*times > 4 + sim->shell.deaths && !again)
+        /* A request that was lost on its way is repeated. */
+        unsigned most = 4 + sim->shell.deaths + (action->kind == ACTION_QUIET ? process->lost_requests : 0);
+
+        if (action->kind != ACTION_KILL && ++*times > most && !again)
                 violate(sim, "flapping", "%s is told to %s %u times", process_name(sim, process),
                         action->kind == ACTION_QUIET ? "be quiet" : "exit", *times);
         bool reports = action_signal(action) == ACTION_SIGNAL_STOP && process->runner_alive;

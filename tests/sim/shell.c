@@ -433,6 +433,7 @@ static int signal_worker(struct sim *sim, const struct worker *worker, int signo
                 bool lost = process->unheard || !redis_answers(sim) || process->elsewhere ||
                             rng_chance(&sim->rng, 50);
 
+                process->lost_requests += lost;
                 return worker->process.heartbeat_pid == 0 ? ESRCH
                        : process->refused                 ? ENOTSUP
                        : lost                             ? 0

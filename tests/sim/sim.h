@@ -229,6 +229,7 @@ struct process {
         usec_t cut_at;           /* when the drain was given up */
         bool unheard;            /* hears no request */
         bool was_asked;          /* a request was sent to it */
+        unsigned lost_requests;  /* requests that did not reach it */
         bool refused;            /* was seen to catch no quiet signal */
         bool drains;             /* got the stop signal when it was quieted */
         usec_t tried_at, try_at; /* first and last time in a row: to be quieted, and not idle */
