@@ -57,6 +57,7 @@ bool shell_save(struct sim *sim)
                 sim->fleets[i].written_scaled = fleet->automatic_count;
                 sim->fleets[i].written_hash = fleet->settings->launch_hash;
                 sim->fleets[i].written_for = fleet->settings->active_process_count;
+                sim->fleets[i].written_troubles = sim->fleets[i].troubles;
         }
         return true;
 }
@@ -520,6 +521,8 @@ void shell_start(struct sim *sim)
 
                 sim->fleets[i].failures = MIN(sim->fleets[i].failures, rollout->failures);
                 sim->fleets[i].failed_at = MIN(sim->fleets[i].failed_at, rollout->failed_at);
+                /* Nor a fork after that, which would have reset the failures of templates. */
+                sim->fleets[i].troubles = MAX(sim->fleets[i].troubles, sim->fleets[i].written_troubles);
         }
         shell->pass.unsaved = !shell_save(sim);
 }

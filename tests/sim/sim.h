@@ -371,9 +371,10 @@ struct fleet_sim {
         bool preloads;     /* by any of its settings */
         usec_t load_since; /* since when a template is due; 0: none is */
         usec_t slowest_fork;
-        unsigned troubles; /* of templates, since the last fork that reported to sqmgr */
-        bool excused;      /* sqmgr saw that a template could not fork, or was a worker */
-        unsigned left;     /* workers that have left because of memory pressure: not replaced meanwhile */
+        unsigned troubles;         /* of templates, since the last fork that reported to sqmgr */
+        unsigned written_troubles; /* as last written */
+        bool excused;              /* sqmgr saw that a template could not fork, or was a worker */
+        unsigned left; /* workers that have left because of memory pressure: not replaced meanwhile */
         bool written, written_returned; /* these are as last written: a new sqmgr continues from them */
         uint64_t written_generation, written_newest;
         enum fleet_order written_order;
