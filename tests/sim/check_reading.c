@@ -5,15 +5,24 @@
 #include "sim.h"
 
 #define SEC USEC_PER_SEC
+/* sqmgr ends a reader that answers later. */
+#define LATE_USEC (60 * SEC)
 
-/* Returns true while a lying reader may keep workers from being replaced: until heartbeats count again. */
+static usec_t stale_usec(const struct sim *sim, unsigned fleet)
+{
+        return sim->shell.world->fleets[fleet]->settings->traits->stale_usec +
+               2 * sim->shell.settings.check_interval;
+}
+
+/* Returns true while a lying reader may keep workers from being replaced: until heartbeats count again. Also
+ * after an old answer that sqmgr may take for a repeated one or not: until the next heartbeat. */
 bool check_has_lied(const struct sim *sim, unsigned fleet)
 {
         const struct reader_sim *reader = &sim->fleets[fleet].reader;
-        usec_t stale = sim->shell.world->fleets[fleet]->settings->traits->stale_usec +
-                       2 * sim->shell.settings.check_interval;
+        usec_t stale = stale_usec(sim, fleet);
 
-        return reader->lied_at != 0 && sim->now <= reader->lied_at + 2 * stale + 2 * USEC_PER_MIN;
+        return (reader->lied_at != 0 && sim->now <= reader->lied_at + 2 * stale + 2 * USEC_PER_MIN) ||
+               (reader->unsure_at != 0 && sim->now <= reader->unsure_at + stale);
 }
 
 /* Returns true if a reader has reported the worker as idle within the bound of SECURITY.md, and nothing read
@@ -29,6 +38,16 @@ bool check_is_lied_of(const struct sim *sim, const struct process *process)
                !traits->title_completes && !denied;
 }
 
+/* Returns true if sqmgr does not take an older answer for a clock that went back, as it may after a lie,
+ * after a step of the clock, and after a long silence. */
+static bool is_known_as_repeated(const struct sim *sim, const struct process *process, usec_t asked_at)
+{
+        usec_t latest = stale_usec(sim, process->fleet) + LATE_USEC;
+
+        return !check_has_lied(sim, process->fleet) && asked_at <= process->newest_at + latest &&
+               (sim->stepped_back_at == 0 || process->newest_at > sim->stepped_back_at + latest);
+}
+
 void check_reading(struct sim *sim, struct process *process, const struct heartbeat *heartbeat,
                    usec_t written_at)
 {
@@ -39,6 +58,9 @@ void check_reading(struct sim *sim, struct process *process, const struct heartb
          */
         bool unsure = process->rebased ||
                       (sim->stepped_back_at != 0 && sim->now <= sim->stepped_back_at + STEPPED_USEC);
+        bool lie = process->lied_at == sim->now;
+        bool older = !first && written_at < process->read_written_at;
+        bool repeated = older && !unsure && is_known_as_repeated(sim, process, asked_at);
         bool newer = (written_at > process->read_written_at || unsure) &&
                      heartbeat->sent_usec > process->read_heartbeat;
 
@@ -48,8 +70,16 @@ void check_reading(struct sim *sim, struct process *process, const struct heartb
         }
         if (heartbeat->work_list_known || !same)
                 process->read_list_empty = heartbeat->work_list_known && heartbeat->work_list_empty;
-        bool marks = asked_at > sim->shell.trusted_at;
-        process->read_written_at = unsure || first ? written_at : MAX(process->read_written_at, written_at);
+        /* A repeated answer is no baseline: a newer heartbeat may have been written before it. */
+        bool marks = asked_at > sim->shell.trusted_at && (!repeated || process->marked);
+        if (older && !repeated)
+                sim->fleets[process->fleet].reader.unsure_at = sim->now;
+        if (!repeated && (first || written_at != process->read_written_at))
+                process->newest_at = asked_at;
+        /* The worker did not write a lie: its next heartbeat may be older than the reading of the lie. */
+        if (!lie)
+                process->read_written_at =
+                        unsure || first ? written_at : MAX(process->read_written_at, written_at);
         process->rebased = false;
         process->title_read_at = process->title_idle_from = 0;
         if (same) {
