@@ -143,7 +143,8 @@ struct template *fleet_template_to_fork(const struct fleet *fleet, bool missing)
                 return old;
         if (current && current->state == TEMPLATE_READY && template_is_kept(current))
                 return current;
-        return missing && fleet->rollout.kept_since == 0 ? old : NULL;
+        /* With preload refused, new workers boot separately. A fork of the old template would be replaced. */
+        return missing && fleet->rollout.kept_since == 0 && !fleet_preload_is_refused(fleet) ? old : NULL;
 }
 
 bool fleet_wants_template(const struct fleet *fleet)

@@ -314,6 +314,15 @@ TEST(where_it_is_refused_the_new_workers_boot_separately)
         test_after(&t, 1, test_templates(&t), 0);
 }
 
+TEST(where_it_is_refused_without_surge_no_missing_worker_is_forked_from_the_old_template)
+{
+        t.fleet_settings.restart_surge = (struct share){.value = 0};
+        t.newborn_template.unsafe = "its application leaves a socket open";
+        ck_assert_int_eq(test_restart_out(&t), ROLLOUT_DONE);
+        ck_assert_uint_eq(of_generation(2), 3);
+        ck_assert_uint_eq(t.quiets, 3);
+}
+
 TEST(one_that_works_is_one_of_the_new_workers)
 {
         t.newborn_template.running_jobs = true;
