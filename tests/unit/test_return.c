@@ -373,6 +373,24 @@ TEST(a_new_worker_over_its_threshold_is_replaced_by_a_new_one_while_a_restart_is
         ck_assert_uint_eq(of_generation(2), 2);
 }
 
+/* A new worker hung, so another one was started. Once it sends heartbeats again, one worker is too many. */
+TEST(a_limited_restart_has_no_old_worker_leave_for_a_new_one_too_many)
+{
+        t.fleet_settings.hang_after = 30 * USEC_PER_SEC;
+        limited(false);
+        struct worker *new = t.fleet->workers[0];
+        for (size_t i = 0; i < t.fleet->n_workers; i++)
+                if (t.fleet->workers[i]->generation == 2 && t.fleet->workers[i]->state == WORKER_ACTIVE)
+                        new = t.fleet->workers[i];
+        test_process(new)->silent = true;
+        test_run(&t, 120);
+        ck_assert_uint_eq(of_generation(2), 3);
+        test_process(new)->silent = false;
+        test_run(&t, 120);
+        ck_assert_uint_eq(of_generation(1), 2);
+        ck_assert_uint_eq(of_generation(2), 2);
+}
+
 /* The template died after one fork: nothing replaces the other workers. */
 TEST(a_rollback_ends_with_its_template_and_the_fleet_loses_no_worker)
 {
