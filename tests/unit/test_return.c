@@ -420,6 +420,22 @@ TEST(a_rollback_ends_with_its_template_and_the_fleet_loses_no_worker)
         ck_assert_uint_eq(of_generation(3), 4);
 }
 
+/* The workers had refused to be quiet. */
+TEST(a_worker_that_leaves_after_a_rollback_has_ended_does_not_leave_for_it)
+{
+        complete();
+        ck_assert_int_eq(command_rollback(t.fleet, NULL, t.now), COMMAND_DONE);
+        test_template_exit(&t, test_template(&t, 1));
+        test_tick(&t, 1);
+        ck_assert(!t.fleet->rollout.returned);
+        for (size_t i = 0; i < t.fleet->n_workers; i++)
+                t.fleet->workers[i]->reason = REASON_ROLLBACK;
+        t.fleet_settings.active_process_count = 3;
+        test_plan(&t);
+        for (size_t i = 0; i < t.fleet->n_workers; i++)
+                ck_assert_int_ne(t.fleet->workers[i]->verdict.retire_reason, REASON_ROLLBACK);
+}
+
 /* All workers are forked, and not ready yet: the rollback needs its template no more. */
 TEST(a_rollback_whose_workers_are_all_forked_goes_on_without_its_template)
 {
