@@ -49,7 +49,10 @@ void check_reading(struct sim *sim, struct process *process, const struct heartb
         if (heartbeat->work_list_known || !same)
                 process->read_list_empty = heartbeat->work_list_known && heartbeat->work_list_empty;
         bool marks = asked_at > sim->shell.trusted_at;
-        process->read_written_at = unsure || first ? written_at : MAX(process->read_written_at, written_at);
+        /* A lie does not show when the heartbeat was written that the server has. */
+        if (process->lied_at != sim->now)
+                process->read_written_at =
+                        unsure || first ? written_at : MAX(process->read_written_at, written_at);
         process->rebased = false;
         process->title_read_at = process->title_idle_from = 0;
         if (same) {
