@@ -524,14 +524,17 @@ void state_continue_fleet(struct fleet *fleet, const struct state_fleet *saved, 
         fleet->generation = saved->generation;
         fleet->newest_generation = MAX(saved->newest_generation, saved->generation);
         memcpy(fleet->launches, saved->launches, sizeof(fleet->launches));
-        /* Version 1 has only the last one. */
-        if (fleet->launches[0].generation == 0)
-                fleet->launches[0] = (struct launch){saved->generation, saved->launch_hash};
         fleet->order = saved->order;
         fleet->force = saved->force;
         fleet->scale = saved->scale_for == fleet->settings->active_process_count ? saved->scale : 0;
         fleet->automatic_count = fleet_count_follows(fleet) ? saved->scaled : 0;
         fleet->rollout = saved->rollout;
+        /* Version 1 has only the last one, which a reload may have begun after the restart was done. */
+        if (fleet->launches[0].generation == 0) {
+                fleet->launches[0] = (struct launch){saved->generation, saved->launch_hash};
+                if (fleet->rollout.state == ROLLOUT_DONE)
+                        fleet->rollout.state = ROLLOUT_NONE;
+        }
         fleet->crash = saved->crash;
         fleet->churn = saved->churn;
         memcpy(fleet->crash_last, saved->crash_last, sizeof(fleet->crash_last));

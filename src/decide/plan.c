@@ -201,7 +201,8 @@ static int compare_leavers(const void *left, const void *right)
         enum rollout_state rollout = a->fleet->rollout.state;
         int order = compare(is_urgent(b), is_urgent(a));
 
-        if (order == 0 && (rollout == ROLLOUT_HALTED || rollout == ROLLOUT_ABORTED) &&
+        bool limited = rollout == ROLLOUT_RUNNING && a->fleet->rollout.limit > 0;
+        if (order == 0 && (limited || rollout == ROLLOUT_HALTED || rollout == ROLLOUT_ABORTED) &&
             !a->fleet->rollout.returned)
                 order = compare(worker_outdated(a), worker_outdated(b));
         if (order == 0)

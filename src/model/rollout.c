@@ -296,10 +296,13 @@ static bool rollout_is_proven(const struct fleet *fleet, usec_t now)
 
 enum reason rollout_kept_reason(const struct worker *worker)
 {
-        enum rollout_state state = worker->fleet->rollout.state;
-        bool ended = state == ROLLOUT_HALTED || state == ROLLOUT_ABORTED;
+        const struct rollout *rollout = &worker->fleet->rollout;
+        bool ended = rollout->state == ROLLOUT_HALTED || rollout->state == ROLLOUT_ABORTED;
 
-        return ended && worker->reason == REASON_RESTART ? REASON_NONE : worker->reason;
+        return (ended && worker->reason == REASON_RESTART) ||
+                               (!rollout->returned && worker->reason == REASON_ROLLBACK)
+                       ? REASON_NONE
+                       : worker->reason;
 }
 
 bool rollout_is_held(const struct fleet *fleet)

@@ -51,5 +51,5 @@ void rollout_observe_time(struct fleet *fleet, usec_t now);
 bool rollout_is_held(const struct fleet *fleet);
 
 /* Returns why the worker was to leave before it refused to be quiet; REASON_NONE: for nothing, or for a
- * restart that was halted or aborted, which replaces no more workers. */
+ * restart that was halted or aborted, or for a return that has ended: neither replaces more workers. */
 enum reason rollout_kept_reason(const struct worker *worker);

@@ -147,8 +147,7 @@ static void observe_uptime(const struct worker *worker, usec_t uptime, usec_t no
                 start_failure_back_off(fleet, now);
 }
 
-/* Returns the worker to the state without heartbeats: the process that sent them is gone, and its wrapper
- * lives. */
+/* Returns the worker to the state without heartbeats: the process that sent them is gone, its wrapper not. */
 static void worker_observe_silent(struct worker *worker, usec_t now)
 {
         struct fleet *fleet = worker->fleet;
@@ -281,8 +280,7 @@ static void worker_observe_first_heartbeat(struct worker *worker, const struct h
         worker->heartbeat.idle_count = heartbeat->quiet && heartbeat->busy == 0;
         observe_memory_mark(worker, heartbeat->rss_bytes ?: worker->memory.bytes, now);
         if (worker->state != WORKER_STARTING) {
-                /* If its heartbeat was elsewhere before, this is the quieted process itself and no
-                 * successor. */
+                /* If its heartbeat was elsewhere before, this is the quieted process, no successor. */
                 if (!elsewhere)
                         worker_observe_successor(worker, heartbeat, now);
                 return;
@@ -297,10 +295,11 @@ static void worker_observe_first_heartbeat(struct worker *worker, const struct h
         worker_event(worker, EVENT_ACTIVE, worker_sends_heartbeats(worker) ? " active" : " running");
 }
 
-/* The worker was to be quiet, and never got the signal. */
+/* The worker was to be quiet, and never got the signal. Since when an adopted one is active is not known. */
 static void worker_observe_not_asked(struct worker *worker, enum reason reason, usec_t now)
 {
         worker->orders.quiet_at = 0;
+        worker->active_at = worker->active_at ?: now;
         worker_set_state(worker, WORKER_ACTIVE, reason, now);
 }
 
@@ -323,8 +322,7 @@ static void worker_observe_confirmation(struct worker *worker, const struct hear
         }
 }
 
-/* A heartbeat that counts as evidence: newer than the last one, and both read while time and Redis were
- * trusted. */
+/* A heartbeat that counts as evidence: newer than the last, both read while time and Redis were trusted. */
 static void worker_observe_fresh_heartbeat(struct worker *worker, const struct heartbeat *heartbeat,
                                            usec_t now)
 {
@@ -333,8 +331,7 @@ static void worker_observe_fresh_heartbeat(struct worker *worker, const struct h
         worker->heartbeat.stopping = heartbeat->stopping;
         worker->heartbeat.idle_count =
                 heartbeat->quiet && heartbeat->busy == 0 ? worker->heartbeat.idle_count + 1 : 0;
-        /* A memory sample may include a job that began after the heartbeat. The size in the heartbeat itself
-         * is more accurate. */
+        /* A memory sample may include a job that began since. The size in the heartbeat is more accurate. */
         if (heartbeat->busy == 0)
                 observe_memory_mark(worker, heartbeat->rss_bytes ?: worker->memory.bytes, now);
         if (worker->heartbeat.stale_reported || worker->heartbeat.hung) {
@@ -368,7 +365,7 @@ static void worker_observe_current_jobs(struct worker *worker, const struct hear
  * that took over. Returns false if the worker's clock went back: sqmgr has observed a step back recently, or
  * has read nothing newer for longer than an answer can be late. Also if the newest heartbeat is from the
  * future: the clock, which the worker shares, went back while no sqmgr ran, and no later one saw it. */
-static bool worker_is_repeated(const struct worker *worker, usec_t now)
+static bool worker_is_repeated(struct worker *worker, usec_t now)
 {
         const struct doubt *doubt = &worker->fleet->world->doubt;
         usec_t stepped_at = doubt->stepped_back_at;
@@ -378,15 +375,19 @@ static bool worker_is_repeated(const struct worker *worker, usec_t now)
             (int64_t)(worker->heartbeat.written_usec - now) > doubt->real_lag + CLOCK_STEP_USEC)
                 return false;
         /* For this time after the step, an answer may be from before the step and carry a later time. */
-        return worker->heartbeat.newest_at > (stepped_at == 0 ? 0 : usec_add(stepped_at, latest)) &&
-               usec_sub(worker->heartbeat.read_at, worker->heartbeat.newest_at) <= latest;
+        if (worker->heartbeat.newest_at <= (stepped_at == 0 ? 0 : usec_add(stepped_at, latest)))
+                return false;
+        if (usec_sub(worker->heartbeat.read_at, worker->heartbeat.newest_at) <= latest)
+                return true;
+        /* No step was observed: it may as well be a replica that lags, and the worker may hang. */
+        worker->heartbeat.before_usec = worker->heartbeat.written_usec;
+        return false;
 }
 
 void observe_heartbeat(struct worker *worker, const struct heartbeat *heartbeat, usec_t now)
 {
         const struct fleet *fleet = worker->fleet;
-        /* A reading from before a doubt, or over another connection, may be older than it appears. The first
-         * reading after that is only the baseline for changes. */
+        /* After a doubt, and over a new connection, the first reading is only the baseline for changes. */
         bool mark = worker->heartbeat.read_at <= fleet->world->doubt.since ||
                     worker->heartbeat.read_at < fleet->redis_at;
         usec_t read_before = worker->heartbeat.read_at;
@@ -424,7 +425,8 @@ void observe_heartbeat(struct worker *worker, const struct heartbeat *heartbeat,
                 worker_observe_current_jobs(worker, heartbeat, mark, now);
                 return;
         }
-        bool older = heartbeat->sent_usec < worker->heartbeat.written_usec;
+        bool older = heartbeat->sent_usec < worker->heartbeat.written_usec ||
+                     heartbeat->sent_usec == worker->heartbeat.before_usec;
         if (older && worker_is_repeated(worker, now)) {
                 /* No baseline: a newer heartbeat may have been written before this repeated answer. */
                 worker->heartbeat.read_at = read_before;
@@ -514,8 +516,7 @@ void observe_shutdown_time(struct worker *worker, usec_t shutdown)
                 return;
         usec_t needed = shutdown + SETTINGS_STOP_MARGIN_USEC;
         worker->process.shutdown_usec = shutdown;
-        /* A title can claim any time. Report again only if the time has doubled, or if stop_timeout was
-         * raised after the last report. */
+        /* A title can claim any time: report again only if it has doubled, or stop_timeout was raised. */
         bool heeded = fleet->shutdown_reported + SETTINGS_STOP_MARGIN_USEC <= settings->stop_timeout;
         if (needed <= settings->stop_timeout || (!heeded && shutdown < 2 * fleet->shutdown_reported))
                 return;

@@ -150,6 +150,7 @@ static const struct model_field worker_fields[] = {
         WORKER(process.shutdown_usec),
         WORKER(heartbeat.seen),
         WORKER(heartbeat.written_usec),
+        WORKER(heartbeat.before_usec),
         WORKER(heartbeat.newest_at),
         WORKER(heartbeat.changed_at),
         WORKER(heartbeat.after),

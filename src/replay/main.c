@@ -81,6 +81,7 @@ static int set_from(struct action_set *set, const struct decision *decision)
 
 static bool set_has(const struct action_set *set, const struct recorded_action *action)
 {
+        /* -fanalyzer: a set that is not empty has actions. */
         return set->n > 0 && bsearch(action, set->actions, set->n, sizeof(*action), compare_actions);
 }
 

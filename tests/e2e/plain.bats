@@ -295,8 +295,12 @@ END
         start_sqmgr
         wait_until 20 ready 2
         cd "$folder"
-        # Tasks fetched and not begun are counted in neither.
-        settled() { [ "$(redis llen celery)" = 0 ] && [ "$(jobs_started)" = "$(jobs_done)" ] && has_done 80; }
+        # Tasks fetched and not begun are in neither list, and one of them may begin between the two readings.
+        settled() {
+                [ "$(redis llen celery)" = 0 ] && has_done 80 || return 1
+                begun=$(redis hgetall ledger:started | paste - - | sort)
+                [ "$begun" = "$(redis hgetall ledger:done | paste - - | sort)" ]
+        }
         enqueue_tasks() { /usr/bin/python3 -c "import tasks; [tasks.work.delay(number) for number in range($1, $2)]"; }
         enqueue_tasks 0 60
         wait_until 30 has_started 4
@@ -305,8 +309,6 @@ END
         wait_until 30 has_started 50
         run -0 sqmgrctl restart --wait=drained --timeout 100s
         wait_until 60 settled
-        begun=$(redis hgetall ledger:started | paste - - | sort)
-        [ "$begun" = "$(redis hgetall ledger:done | paste - - | sort)" ]
         [ "$(awk '$2 > 1' <<<"$begun" | wc -l)" -le 2 ]
         fleet_is '.generation == 3 and (.workers | length) == 2'
         not grep -q crash "$folder/sqmgr.log"

@@ -390,8 +390,10 @@ static void calm_fleet(struct sim *sim, unsigned number)
         model->release.late_heartbeats = model->release.slow_trips = 0;
         model->settings[0].max_age = 0;
         reload(sim, number, 0);
-        /* A fleet scaled up to max_processes has no place for replacements. */
-        if (fleet_current_count(fleet) >= fleet_max_processes(fleet))
+        /* A fleet scaled up to max_processes has no place for replacements. The count of an autoscaled one
+         * follows its queues again: its least count may be 0, which no order sets. */
+        if (fleet_current_count(fleet) >= fleet_max_processes(fleet) &&
+            command_scale_auto(fleet, NULL, sim->now) == COMMAND_FIXED)
                 command_scale(fleet, fleet->settings->active_process_count, NULL, sim->now);
         if (fleet->order != ORDER_RUN && rng_chance(&sim->rng, 700))
                 command_start(fleet, NULL, sim->now);

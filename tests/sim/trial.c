@@ -120,14 +120,15 @@ void trial_check(struct sim *sim, const struct action *action, const struct proc
         unsigned number = check_number(sim, fleet);
         bool limited = rollout->state == ROLLOUT_RUNNING && rollout->limit > 0;
 
-        /* A worker that was quieted before is signaled again: the count may have grown since. */
+        /* A worker that was quieted before is signaled again: the count may have grown since, or the return
+         * has ended. */
         if (action->kind == ACTION_QUIET && action->reason == REASON_RESTART && limited &&
             action->worker->state <= WORKER_ACTIVE &&
             count_others(fleet, action->worker, true) < usec_sub(fleet_target(fleet), rollout->limit))
                 violate(sim, "P7", "%s is replaced, though the restart is limited to %u",
                         process_name(sim, process), rollout->limit);
         if (action->kind == ACTION_QUIET && action->reason == REASON_ROLLBACK &&
-            action->worker->generation <= fleet->generation)
+            action->worker->state <= WORKER_ACTIVE && action->worker->generation <= fleet->generation)
                 violate(sim, "P7", "%s leaves for a return to its own release", process_name(sim, process));
         if (action->kind == ACTION_LOAD && rollout->returned)
                 violate(sim, "P7", "a template is loaded, though the fleet has returned");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What counts as evidence: idle proof, freshness, clock jumps, states, signals. */
-/* promises: P1 P5 P9 */
+/* promises: P1 P2 P5 P9 */
 #include "decide/command.h"
 #include "frameworks/solid_queue/solid_queue.h"
 #include "model/backoff.h"
@@ -160,6 +160,22 @@ TEST(a_heartbeat_that_is_answered_again_is_no_sign_of_life)
         ck_assert_uint_eq(worker->heartbeat.changed_at, t.now);
 }
 
+/* It hangs. Readers get a replica that lags, and later its server again. */
+TEST(a_replica_that_lags_makes_no_hung_worker_send_heartbeats)
+{
+        struct worker *worker = test_spawn_ready(&t);
+
+        test_heartbeat(&t, worker, 115, 0, false);
+        usec_t changed_at = t.now;
+        for (unsigned i = 0; i < 3; i++) {
+                t.now += 5 * USEC_PER_MIN;
+                test_heartbeat(&t, worker, 110, 0, false);
+                t.now += (i + 1) * USEC_PER_MIN;
+                test_heartbeat(&t, worker, 115, 0, false);
+                ck_assert_uint_eq(worker->heartbeat.changed_at, changed_at);
+        }
+}
+
 /* Until it has sent a heartbeat that this sqmgr has not found. */
 TEST(after_an_adoption_an_older_heartbeat_is_no_sign_of_life)
 {
@@ -256,7 +272,6 @@ TEST(a_heartbeat_from_before_an_outage_is_not_new_after_a_repeated_answer)
         test_redis(&t, false);
         t.now += 10 * USEC_PER_SEC;
         test_redis(&t, true);
-        t.now += 5 * USEC_PER_SEC;
         /* A replica that lags has an older one. */
         test_heartbeat(&t, worker, 105, 0, false);
         t.now += 5 * USEC_PER_SEC;

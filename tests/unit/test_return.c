@@ -373,6 +373,24 @@ TEST(a_new_worker_over_its_threshold_is_replaced_by_a_new_one_while_a_restart_is
         ck_assert_uint_eq(of_generation(2), 2);
 }
 
+/* A new worker hung, so another one was started. Once it sends heartbeats again, one worker is too many. */
+TEST(a_limited_restart_has_no_old_worker_leave_for_a_new_one_too_many)
+{
+        t.fleet_settings.hang_after = 30 * USEC_PER_SEC;
+        limited(false);
+        struct worker *new = t.fleet->workers[0];
+        for (size_t i = 0; i < t.fleet->n_workers; i++)
+                if (t.fleet->workers[i]->generation == 2 && t.fleet->workers[i]->state == WORKER_ACTIVE)
+                        new = t.fleet->workers[i];
+        test_process(new)->silent = true;
+        test_run(&t, 120);
+        ck_assert_uint_eq(of_generation(2), 3);
+        test_process(new)->silent = false;
+        test_run(&t, 120);
+        ck_assert_uint_eq(of_generation(1), 2);
+        ck_assert_uint_eq(of_generation(2), 2);
+}
+
 /* The template died after one fork: nothing replaces the other workers. */
 TEST(a_rollback_ends_with_its_template_and_the_fleet_loses_no_worker)
 {
@@ -400,6 +418,22 @@ TEST(a_rollback_ends_with_its_template_and_the_fleet_loses_no_worker)
         ck_assert_int_eq(test_rollout(&t), ROLLOUT_ABORTED);
         ck_assert_int_eq(test_restart_out(&t), ROLLOUT_DONE);
         ck_assert_uint_eq(of_generation(3), 4);
+}
+
+/* The workers had refused to be quiet. */
+TEST(a_worker_that_leaves_after_a_rollback_has_ended_does_not_leave_for_it)
+{
+        complete();
+        ck_assert_int_eq(command_rollback(t.fleet, NULL, t.now), COMMAND_DONE);
+        test_template_exit(&t, test_template(&t, 1));
+        test_tick(&t, 1);
+        ck_assert(!t.fleet->rollout.returned);
+        for (size_t i = 0; i < t.fleet->n_workers; i++)
+                t.fleet->workers[i]->reason = REASON_ROLLBACK;
+        t.fleet_settings.active_process_count = 3;
+        test_plan(&t);
+        for (size_t i = 0; i < t.fleet->n_workers; i++)
+                ck_assert_int_ne(t.fleet->workers[i]->verdict.retire_reason, REASON_ROLLBACK);
 }
 
 /* All workers are forked, and not ready yet: the rollback needs its template no more. */

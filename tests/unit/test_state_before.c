@@ -7,6 +7,7 @@
 #include "continuity/state.h"
 #include "frameworks/sidekiq/format.h"
 #include "model/fleets.h"
+#include "model/generation.h"
 #include "model/world.h"
 #include "observe/observe.h"
 #include "state_file.h"
@@ -251,6 +252,25 @@ TEST(a_world_that_goes_on_from_it_saves_the_same_in_this_version)
                 assert_fleet(&fleets[i]);
         assert_texts_and_dead();
         free(again);
+}
+
+/* A restart was done, and a reload began a generation after it: the file has only that generation. */
+TEST(what_a_reload_has_outdated_stays)
+{
+        struct world *world;
+
+        read_it(BOOT, PACKED_AT);
+        struct state_fleet *saved = &state->fleets[0];
+        struct fleet_settings each = settings_of(saved), *list[] = {&each};
+        const struct settings settings = {.fleets = list, .n_fleets = 1};
+        ck_assert_uint_gt(saved->n_workers, 0);
+        saved->generation = 2;
+        saved->rollout.state = ROLLOUT_DONE;
+        ck_assert_int_eq(world_new(&settings, 1, &world), 0);
+        go_on(world->fleets[0], saved, PACKED_AT);
+        FLEET_FOREACH_WORKER(world->fleets[0], worker)
+                ck_assert(!generation_is_replaced(worker));
+        world_free(world);
 }
 
 TEST_MAIN("state before", .each = {setup, teardown})

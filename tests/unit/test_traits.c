@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Frameworks unlike Sidekiq: quiet is stop in one, and in the other beats alone prove a worker idle. */
-/* promises: P1 */
+/* promises: P1 P2 */
 #include "decide/command.h"
 #include "model/exit_status.h"
+#include "model/freshness.h"
 #include "model/generation.h"
 #include "model/idle_proof.h"
 #include "model/poll_schedule.h"
@@ -146,6 +147,21 @@ TEST(one_that_refuses_a_request_later_is_stopped_instead)
         }
         test_exit(&t, worker, 0);
         ck_assert_uint_eq(test_events(&t, EVENT_CRASHED), 0);
+}
+
+/* It was adopted as quiet: no sqmgr that knew since when it was active has told the next. */
+TEST(one_that_was_adopted_as_quiet_and_refuses_a_request_is_not_ready_at_once)
+{
+        t.fleet_settings.traits = &quiet_by_query;
+        quiet();
+        worker->active_at = 0;
+        send_heartbeat(0, false);
+        observe_quieted(worker, REASON_OPERATOR, ENOTSUP, t.now);
+        ck_assert_int_eq(worker->state, WORKER_ACTIVE);
+        ck_assert(!worker_ready(worker, t.now));
+        t.now += t.fleet_settings.ready_after;
+        send_heartbeat(0, false);
+        ck_assert(worker_ready(worker, t.now));
 }
 
 /* Somebody else has quieted the worker later: no stop signal was sent, so its jobs end before that signal. */
