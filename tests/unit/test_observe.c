@@ -265,23 +265,6 @@ TEST(a_heartbeat_from_the_future_does_not_outdate_those_after_a_clock_step)
         ck_assert_uint_ne(worker->heartbeat.changed_at, t.now);
 }
 
-TEST(a_heartbeat_from_before_an_outage_is_not_new_after_a_repeated_answer)
-{
-        struct worker *worker = test_spawn_ready(&t);
-
-        test_redis(&t, false);
-        t.now += 10 * USEC_PER_SEC;
-        test_redis(&t, true);
-        /* A replica that lags has an older one. */
-        test_heartbeat(&t, worker, 105, 0, false);
-        t.now += 5 * USEC_PER_SEC;
-        test_heartbeat(&t, worker, 111, 0, false);
-        ck_assert(!worker_fresh(worker, t.now));
-        t.now += 5 * USEC_PER_SEC;
-        test_heartbeat(&t, worker, 135, 0, false);
-        ck_assert(worker_fresh(worker, t.now));
-}
-
 TEST(a_late_answer_is_as_old_as_its_question)
 {
         struct worker *worker = test_spawn_ready(&t);
