@@ -94,7 +94,7 @@ static enum reason unwanted_for(const struct worker *worker, usec_t now)
                 return REASON_MEMORY;
         if (worker_is_given_up(worker))
                 return REASON_ROLLBACK;
-        if (generation_is_replaced(worker))
+        if (worker_outdated(worker) && generation_is_replaced(worker))
                 return REASON_RESTART;
         return worn_out(worker, now);
 }
