@@ -428,8 +428,6 @@ void observe_heartbeat(struct worker *worker, const struct heartbeat *heartbeat,
         bool older = heartbeat->sent_usec < worker->heartbeat.written_usec ||
                      heartbeat->sent_usec == worker->heartbeat.before_usec;
         if (older && worker_is_repeated(worker, now)) {
-                /* No baseline: a newer heartbeat may have been written before this repeated answer. */
-                worker->heartbeat.read_at = read_before;
                 worker->heartbeat.idle_count = 0;
                 deaf_observe_repeated(worker, heartbeat);
                 return;

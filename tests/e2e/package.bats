@@ -392,10 +392,11 @@ web_is() { [ "$(web "$1" 2>/dev/null)" = "$2" ]; }
         [ "$(main_pid)" = "$sqmgr" ] && [ "$(worker_pids)" = "$pids" ]
         [ "$(web_files)" = "$before_all" ] || diff <(echo "$before_all") <(web_files)
 }
-web_files() { in_machine find /etc /run /usr /var ! -path '/run/systemd/*' -name '*sqmgr-web*' | sort; }
+# The checkout, of which another group of tests may build a part, is not the machine's.
+web_files() { in_machine find /etc /run /usr /var -path "$top" -prune -o ! -path '/run/systemd/*' -name '*sqmgr-web*' -print | sort; }
 
 # Everything that the package, its scripts and sqmgr leave on the machine, and the user.
-left() { in_machine find /etc /run /usr /var /root -name '*sqmgr*' ! -path '/root/sqmgr*.deb' ! -path /etc/sqmgr-machine | sort; }
+left() { in_machine find /etc /run /usr /var /root -path "$top" -prune -o -name '*sqmgr*' ! -path '/root/sqmgr*.deb' ! -path /etc/sqmgr-machine -print | sort; }
 
 @test "removal drains and names surviving workers, which a new installation adopts; purge leaves nothing" {
         before_all=$(left)

@@ -5,24 +5,15 @@
 #include "sim.h"
 
 #define SEC USEC_PER_SEC
-/* sqmgr ends a reader that answers later. */
-#define LATE_USEC (60 * SEC)
 
-static usec_t stale_usec(const struct sim *sim, unsigned fleet)
-{
-        return sim->shell.world->fleets[fleet]->settings->traits->stale_usec +
-               2 * sim->shell.settings.check_interval;
-}
-
-/* Returns true while a lying reader may keep workers from being replaced: until heartbeats count again. Also
- * after an old answer that sqmgr may take for a repeated one or not: until the next heartbeat. */
+/* Returns true while a lying reader may keep workers from being replaced: until heartbeats count again. */
 bool check_has_lied(const struct sim *sim, unsigned fleet)
 {
         const struct reader_sim *reader = &sim->fleets[fleet].reader;
-        usec_t stale = stale_usec(sim, fleet);
+        usec_t stale = sim->shell.world->fleets[fleet]->settings->traits->stale_usec +
+                       2 * sim->shell.settings.check_interval;
 
-        return (reader->lied_at != 0 && sim->now <= reader->lied_at + 2 * stale + 2 * USEC_PER_MIN) ||
-               (reader->unsure_at != 0 && sim->now <= reader->unsure_at + stale);
+        return reader->lied_at != 0 && sim->now <= reader->lied_at + 2 * stale + 2 * USEC_PER_MIN;
 }
 
 /* Returns true if a reader has reported the worker as idle within the bound of SECURITY.md, and nothing read
@@ -38,16 +29,6 @@ bool check_is_lied_of(const struct sim *sim, const struct process *process)
                !traits->title_completes && !denied;
 }
 
-/* Returns true if sqmgr does not take an older answer for a clock that went back, as it may after a lie,
- * after a step of the clock, and after a long silence. */
-static bool is_known_as_repeated(const struct sim *sim, const struct process *process, usec_t asked_at)
-{
-        usec_t latest = stale_usec(sim, process->fleet) + LATE_USEC;
-
-        return !check_has_lied(sim, process->fleet) && asked_at <= process->newest_at + latest &&
-               (sim->stepped_back_at == 0 || process->newest_at > sim->stepped_back_at + latest);
-}
-
 void check_reading(struct sim *sim, struct process *process, const struct heartbeat *heartbeat,
                    usec_t written_at)
 {
@@ -58,9 +39,6 @@ void check_reading(struct sim *sim, struct process *process, const struct heartb
          */
         bool unsure = process->rebased ||
                       (sim->stepped_back_at != 0 && sim->now <= sim->stepped_back_at + STEPPED_USEC);
-        bool lie = process->lied_at == sim->now;
-        bool older = !first && written_at < process->read_written_at;
-        bool repeated = older && !unsure && is_known_as_repeated(sim, process, asked_at);
         bool newer = (written_at > process->read_written_at || unsure) &&
                      heartbeat->sent_usec > process->read_heartbeat;
 
@@ -70,14 +48,9 @@ void check_reading(struct sim *sim, struct process *process, const struct heartb
         }
         if (heartbeat->work_list_known || !same)
                 process->read_list_empty = heartbeat->work_list_known && heartbeat->work_list_empty;
-        /* A repeated answer is no baseline: a newer heartbeat may have been written before it. */
-        bool marks = asked_at > sim->shell.trusted_at && (!repeated || process->marked);
-        if (older && !repeated)
-                sim->fleets[process->fleet].reader.unsure_at = sim->now;
-        if (!repeated && (first || written_at != process->read_written_at))
-                process->newest_at = asked_at;
-        /* The worker did not write a lie: its next heartbeat may be older than the reading of the lie. */
-        if (!lie)
+        bool marks = asked_at > sim->shell.trusted_at;
+        /* A lie does not show when the heartbeat was written that the server has. */
+        if (process->lied_at != sim->now)
                 process->read_written_at =
                         unsure || first ? written_at : MAX(process->read_written_at, written_at);
         process->rebased = false;

@@ -204,8 +204,8 @@ struct process {
         usec_t slept_at;
 
         /* The facts for the invariants: what sqmgr read of the process, and did to it. */
-        usec_t lied_at;                    /* when sqmgr last read a lie about the process; 0: never */
-        usec_t read_written_at, newest_at; /* the newest heartbeat that was read: written, asked for */
+        usec_t lied_at;         /* when sqmgr last read a lie about the process; 0: never */
+        usec_t read_written_at; /* when the newest heartbeat that sqmgr has read was written */
         uint64_t read_heartbeat;
         bool rebased; /* the next reading cannot be compared with an earlier one */
         bool shown_title, shown_quiet;
@@ -223,12 +223,12 @@ struct process {
         usec_t title_idle_from; /* the first title reading in a row that shows quiet and 0 busy */
         bool threads_counted;   /* the thread count has matched the title */
         bool pressed;           /* was quieted because of memory pressure */
-        unsigned quiets, stops, lost_requests;
+        unsigned quiets, stops;
         unsigned reported_to_exit; /* how often the runner was asked to exit */
         usec_t term_at, kill_at;
         usec_t cut_at;           /* when the drain was given up */
-        bool unheard;            /* hears no request */
-        bool was_asked;          /* a request was sent to it */
+        bool unheard, was_asked; /* hears no request; one was sent to it */
+        unsigned lost_requests;  /* requests that did not reach it */
         bool refused;            /* was seen to catch no quiet signal */
         bool drains;             /* got the stop signal when it was quieted */
         usec_t tried_at, try_at; /* first and last time in a row: to be quieted, and not idle */
@@ -304,9 +304,9 @@ struct reader_sim {
         usec_t delays_until, repeats_until, lies_until;
         usec_t delay_max;
         enum lie lie;
-        usec_t lied_at, unsure_at; /* last */
-        usec_t dies_at;            /* USEC_INFINITY: never */
-        unsigned deaths;           /* deaths that are to follow, each soon after the previous one */
+        usec_t lied_at;  /* last */
+        usec_t dies_at;  /* USEC_INFINITY: never */
+        unsigned deaths; /* deaths that are to follow, each soon after the previous one */
         unsigned failures;
         usec_t connected_at;
 };
@@ -370,7 +370,7 @@ struct fleet_sim {
         bool preloads;     /* by any of its settings */
         usec_t load_since; /* since when a template is due; 0: none is */
         usec_t slowest_fork;
-        unsigned troubles, written_troubles; /* of templates, since the last fork that reported to sqmgr */
+        unsigned troubles, written_troubles; /* of templates, since the last fork that reported; as written */
         bool excused;                        /* sqmgr saw that a template could not fork, or was a worker */
         unsigned left; /* workers that have left because of memory pressure: not replaced meanwhile */
         bool written, written_returned; /* these are as last written: a new sqmgr continues from them */

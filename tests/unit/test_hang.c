@@ -4,7 +4,6 @@
 #include "decide/command.h"
 #include "model/exit_status.h"
 #include "model/fleet.h"
-#include "model/freshness.h"
 #include "model/rollout_state.h"
 #include "model/worker.h"
 #include "observe/observe.h"
@@ -23,23 +22,6 @@ static struct worker *hang(unsigned index)
 
         test_process(worker)->hung = true;
         return worker;
-}
-
-TEST(a_heartbeat_from_before_an_outage_is_not_new_after_a_repeated_answer)
-{
-        struct worker *worker = test_spawn_ready(&t);
-
-        test_redis(&t, false);
-        t.now += 10 * USEC_PER_SEC;
-        test_redis(&t, true);
-        /* A replica that lags has an older one. */
-        test_heartbeat(&t, worker, 105, 0, false);
-        t.now += 5 * USEC_PER_SEC;
-        test_heartbeat(&t, worker, 111, 0, false);
-        ck_assert(!worker_fresh(worker, t.now));
-        t.now += 5 * USEC_PER_SEC;
-        test_heartbeat(&t, worker, 135, 0, false);
-        ck_assert(worker_fresh(worker, t.now));
 }
 
 TEST(one_that_hangs_is_replaced_and_kept)
