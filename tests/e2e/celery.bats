@@ -214,7 +214,8 @@ password_file = $folder/password"
         children=$(pgrep -P "$worker" | tr '\n' ' ')
         kill -KILL "$worker"
         wait_until 20 gone "$children"
-        wait_until 30 fleet_is ".active == 1 and .crash.count == 1 and all(.workers[]; .pid != $worker)"
+        wait_until 30 fleet_is ".active == 1 and all(.workers[]; .pid != $worker)"
+        event_count_is crashed 1
         touch "$folder/release"
         # Celery looks for such tasks when a worker starts, and then each 100 s.
         wait_until 60 recorded "done" 2

@@ -92,7 +92,7 @@ running_are() { [ "$(running)" = "$1" ]; }
         touch "$folder/release"
         wait_until 30 recorded "done" 1
         nothing_lost 1 "$(records sent)"
-        fleet_is '.crash.count == 1'
+        event_count_is crashed 1
 }
 
 @test "good_job: a database that is frozen, and one that is killed and restarted: nothing is signaled" {

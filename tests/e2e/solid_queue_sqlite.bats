@@ -61,7 +61,7 @@ failed_jobs() { sqlite 'select count(*) from solid_queue_failed_executions'; }
         nothing_lost 8 "$(begun_twice)"
         [ "$(begun_twice | wc -l)" = "$cut" ]
         [ "$(failed_jobs)" = 0 ]
-        fleet_is '.crash.count == 1'
+        event_count_is crashed 1
 }
 
 @test "solid_queue: SQLite: a writer that locks the database, or a removed file: nothing is signaled" {
