@@ -71,7 +71,7 @@ enum command_outcome command_rollback(struct fleet *fleet, const struct orderer 
         if (fleet->rollout.before == 0 || fleet->rollout.returned)
                 return COMMAND_NOTHING;
         if (!rollout_can_return(fleet))
-                return COMMAND_UNKEPT;
+                return COMMAND_NOT_IN_MEMORY;
         rollout_return(fleet, by);
         return COMMAND_DONE;
 }

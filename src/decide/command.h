@@ -22,8 +22,8 @@ enum command_outcome {
                             changes */
         COMMAND_REMOVED, /* start, scale: the fleet is no longer configured */
         COMMAND_NOTHING, /* rollback: there is no generation before, or the fleet has returned to it */
-        COMMAND_UNKEPT,  /* rollback: the generation before is not in memory */
-        COMMAND_FIXED,   /* scale auto: autoscaling does not set the count */
+        COMMAND_NOT_IN_MEMORY, /* rollback: the generation before is not in memory */
+        COMMAND_FIXED,         /* scale auto: autoscaling does not set the count */
 };
 
 /* by: the operator who gives the order, shown in events and status; NULL: not known. No command does I/O; all

@@ -238,8 +238,8 @@ bool rollout_withholds(const struct fleet *fleet)
                count_kept(fleet) > 0;
 }
 
-/* The fleet has returned by an order, or an operator has acknowledged the halt. Without a template, only a
- * release that was judged is left, and leaves all the same. */
+/* Returns true if an operator ordered the return, or has acknowledged the halt after a bad verdict of a
+ * trial. Without preload there is no ordered return: only a trial returns from a release. */
 static bool is_ordered_return(const struct fleet *fleet)
 {
         return fleet->rollout.returned && fleet->rollout.state == ROLLOUT_ABORTED && fleet->settings->preload;

@@ -521,7 +521,8 @@ void shell_start(struct sim *sim)
 
                 sim->fleets[i].failures = MIN(sim->fleets[i].failures, rollout->failures);
                 sim->fleets[i].failed_at = MIN(sim->fleets[i].failed_at, rollout->failed_at);
-                /* Nor a fork after that, which would have reset the failures of templates. */
+                /* A fork after the last write would have reset the failures of templates: it is not known
+                 * either. */
                 sim->fleets[i].troubles = MAX(sim->fleets[i].troubles, sim->fleets[i].written_troubles);
         }
         shell->pass.unsaved = !shell_save(sim);

@@ -529,7 +529,7 @@ void check_signalled(struct sim *sim, const struct action *action, struct proces
         unsigned most = 4 + sim->shell.deaths + (action->kind == ACTION_QUIET ? process->lost_requests : 0);
 
         if (action->kind != ACTION_KILL && ++*times > most && !again)
-                violate(sim, "flapping", "%s is told to %s %u times", process_name(sim, process),
+                violate(sim, "flapping", "%s is asked to %s %u times", process_name(sim, process),
                         action->kind == ACTION_QUIET ? "be quiet" : "exit", *times);
         bool reports = action_signal(action) == ACTION_SIGNAL_STOP && process->runner_alive;
         bool ordered = action->reason == REASON_OPERATOR || action->reason == REASON_SHUTDOWN;

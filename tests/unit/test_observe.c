@@ -160,7 +160,7 @@ TEST(a_heartbeat_that_is_answered_again_is_no_sign_of_life)
         ck_assert_uint_eq(worker->heartbeat.changed_at, t.now);
 }
 
-/* It hangs. Readers get a replica that lags, and later its server again. */
+/* The worker hangs. Readers are connected to a replica that lags, and later to the first server again. */
 TEST(a_replica_that_lags_makes_no_hung_worker_send_heartbeats)
 {
         struct worker *worker = test_spawn_ready(&t);

@@ -77,7 +77,7 @@ TEST(the_old_template_is_kept_after_a_restart_for_template_keep)
         test_after(&t, 9 * 60, test_templates(&t), 2);
         test_after(&t, 2 * 60, test_templates(&t), 1);
         ck_assert_int_eq(test_template(&t, 2)->state, TEMPLATE_READY);
-        ck_assert_int_eq(command_rollback(t.fleet, NULL, t.now), COMMAND_UNKEPT);
+        ck_assert_int_eq(command_rollback(t.fleet, NULL, t.now), COMMAND_NOT_IN_MEMORY);
         ck_assert_uint_eq(t.fleet->generation, 2);
 }
 
@@ -149,7 +149,7 @@ TEST(without_a_template_nothing_is_rolled_back)
         ck_assert_int_eq(command_rollback(t.fleet, NULL, t.now), COMMAND_NOTHING);
         settle(false);
         ck_assert_int_eq(test_restart_out(&t), ROLLOUT_DONE);
-        ck_assert_int_eq(command_rollback(t.fleet, NULL, t.now), COMMAND_UNKEPT);
+        ck_assert_int_eq(command_rollback(t.fleet, NULL, t.now), COMMAND_NOT_IN_MEMORY);
         test_after(&t, 5, of_generation(2), 4);
 }
 
@@ -486,7 +486,7 @@ TEST(a_template_out_of_reach_is_not_returned_to)
 {
         complete();
         test_template(&t, 1)->lost = true;
-        ck_assert_int_eq(command_rollback(t.fleet, NULL, t.now), COMMAND_UNKEPT);
+        ck_assert_int_eq(command_rollback(t.fleet, NULL, t.now), COMMAND_NOT_IN_MEMORY);
         ck_assert_uint_eq(t.fleet->generation, 2);
 }
 
@@ -505,8 +505,8 @@ TEST(a_start_of_a_later_generation_ends_the_return)
         ck_assert_uint_eq(test_counts(&t).active, 4);
 }
 
-/* The same. Nobody observed whether its release is good: the workers before it stay until the next restart.
- */
+/* Nobody observed whether the release of a later generation is good: the workers before it stay until the
+ * next restart. */
 TEST(a_start_of_a_later_generation_replaces_nobody)
 {
         complete();

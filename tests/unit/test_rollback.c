@@ -21,7 +21,7 @@ static void keep_template(void)
                 .fleet = web, .state = TEMPLATE_READY, .generation = 1, .pid = 50, .memory_bytes = 212 << 20};
 }
 
-static void expect_unkept(const char *call, json_t *wanted)
+static void expect_not_in_memory(const char *call, json_t *wanted)
 {
         struct varlink_reply reply = client_call(event, &client, call);
 
@@ -107,29 +107,29 @@ TEST(a_second_order_follows_the_first)
 TEST(what_is_not_in_memory_is_refused_with_the_facts)
 {
         fleet_settings[0].directory = (char *)"/srv/app/current";
-        expect_unkept(CONTROL("Rollback", "{\"fleets\":[\"web\"]}"),
-                      json_pack("{s:s, s:n, s:s, s:s}", "fleet", "web", "generation", "directory",
-                                "/srv/app/current", "reason", "no_restart"));
+        expect_not_in_memory(CONTROL("Rollback", "{\"fleets\":[\"web\"]}"),
+                             json_pack("{s:s, s:n, s:s, s:s}", "fleet", "web", "generation", "directory",
+                                       "/srv/app/current", "reason", "no_restart"));
         keep_template();
         web->templates[0].state = TEMPLATE_NONE;
         json_t *ended = json_pack("{s:s, s:i, s:s, s:s}", "fleet", "web", "generation", 1, "directory",
                                   "/srv/app/current", "reason", "template_ended");
-        expect_unkept(CONTROL("Rollback", "{\"fleets\":[\"web\"]}"), json_incref(ended));
+        expect_not_in_memory(CONTROL("Rollback", "{\"fleets\":[\"web\"]}"), json_incref(ended));
         /* Without names, the fleet that was restarted is chosen. */
-        expect_unkept(CONTROL("Rollback", "{}"), ended);
+        expect_not_in_memory(CONTROL("Rollback", "{}"), ended);
         fleet_settings[0].preload = false;
         fleet_settings[0].directory = NULL;
-        expect_unkept(CONTROL("Rollback", "{\"fleets\":[\"web\"]}"),
-                      json_pack("{s:s, s:i, s:n, s:s}", "fleet", "web", "generation", 1, "directory",
-                                "reason", "no_preload"));
+        expect_not_in_memory(CONTROL("Rollback", "{\"fleets\":[\"web\"]}"),
+                             json_pack("{s:s, s:i, s:n, s:s}", "fleet", "web", "generation", 1, "directory",
+                                       "reason", "no_preload"));
 }
 
 TEST(either_all_named_fleets_return_or_none)
 {
         keep_template();
-        expect_unkept(CONTROL("Rollback", "{\"fleets\":[\"web\",\"mail\"]}"),
-                      json_pack("{s:s, s:n, s:n, s:s}", "fleet", "mail", "generation", "directory", "reason",
-                                "no_restart"));
+        expect_not_in_memory(CONTROL("Rollback", "{\"fleets\":[\"web\",\"mail\"]}"),
+                             json_pack("{s:s, s:n, s:n, s:s}", "fleet", "mail", "generation", "directory",
+                                       "reason", "no_restart"));
         client_expect(event, &client, CONTROL("Rollback", "{\"fleets\":[\"nosuch\"]}"),
                       CONTROL_UNKNOWN_FLEET);
         client_expect(event, &client, CONTROL("Rollback", "{\"wait\":\"drained\"}"), VARLINK_EXPECTED_MORE);

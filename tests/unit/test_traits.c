@@ -149,7 +149,7 @@ TEST(one_that_refuses_a_request_later_is_stopped_instead)
         ck_assert_uint_eq(test_events(&t, EVENT_CRASHED), 0);
 }
 
-/* It was adopted as quiet: no sqmgr that knew since when it was active has told the next. */
+/* The worker was adopted as quiet, from a state that does not say since when it was active. */
 TEST(one_that_was_adopted_as_quiet_and_refuses_a_request_is_not_ready_at_once)
 {
         t.fleet_settings.traits = &quiet_by_query;

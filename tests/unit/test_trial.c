@@ -255,7 +255,7 @@ TEST(a_trial_of_an_aborted_restart_is_not_shown_as_running)
                 ck_assert_int_eq(rollout_trial_subsystem.status(NULL, t.fleet, object), 0);
                 ck_assert_uint_eq(json_object_size(object), i == 0);
                 json_decref(object);
-                /* Before the first pass of the next restart, too. */
+                /* The second time: before the first pass of the next restart. */
                 if (i == 0)
                         command_abort(t.fleet, NULL, t.now);
                 else

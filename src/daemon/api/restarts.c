@@ -85,7 +85,7 @@ void handle_restart(struct control *control, struct call *call, json_t *paramete
 }
 
 /* Returns why the fleet cannot return, as in the error NotInMemory. NULL: it can, or has. */
-static const char *unkept_reason(const struct fleet *fleet)
+static const char *not_in_memory_reason(const struct fleet *fleet)
 {
         return fleet->rollout.returned || rollout_can_return(fleet) ? NULL
                : fleet->rollout.before == 0                         ? "no_restart"
@@ -98,26 +98,27 @@ static const char *unkept_reason(const struct fleet *fleet)
 static bool choose_returning(struct call *call, struct handler_fleets *list, struct watch_order *orders)
 {
         const struct fleet *refused = NULL;
-        size_t n = 0, n_unkept = 0;
+        size_t n = 0, n_left_out = 0;
 
         for (size_t i = 0; i < list->n_fleets; i++) {
                 struct fleet *fleet = list->fleets[i];
-                const char *reason = unkept_reason(fleet);
+                const char *reason = not_in_memory_reason(fleet);
 
                 if ((fleet->settings->removed || reason) && (!refused || refused->rollout.before == 0))
                         refused = fleet;
                 if (fleet->settings->removed)
                         continue;
-                n_unkept += reason ? 1 : 0;
-                orders[n].unkept = reason;
+                n_left_out += reason ? 1 : 0;
+                orders[n].not_in_memory = reason;
                 list->fleets[n++] = fleet;
         }
-        if (refused && (!list->all || n == n_unkept)) {
+        if (refused && (!list->all || n == n_left_out)) {
                 if (refused->settings->removed)
                         handler_refuse_removed(call, refused);
                 else
-                        server_reply_error(call, CONTROL_NOT_IN_MEMORY,
-                                           watch_render_unkept(refused, unkept_reason(refused)));
+                        server_reply_error(
+                                call, CONTROL_NOT_IN_MEMORY,
+                                watch_render_not_in_memory(refused, not_in_memory_reason(refused)));
                 return false;
         }
         list->n_fleets = n;
@@ -138,7 +139,7 @@ void handle_rollback(struct control *control, struct call *call, json_t *paramet
         if (!orders || !choose_returning(call, &list, orders) || handler_refuse_unrecorded(control, call))
                 return;
         for (size_t i = 0; i < list.n_fleets; i++) {
-                if (orders[i].unkept)
+                if (orders[i].not_in_memory)
                         continue;
                 (void)command_rollback(list.fleets[i], &by, now);
                 orders[i].returned_to = list.fleets[i]->generation;

@@ -144,7 +144,7 @@ static enum rollout_state return_outcome(const struct watched *watched, const st
 /* The order has no effect on the fleet. */
 static bool is_left_out(const struct watched *watched)
 {
-        return watched->order.kept != ORDER_RUN || watched->order.unkept;
+        return watched->order.kept != ORDER_RUN || watched->order.not_in_memory;
 }
 
 /* Returns the current facts. fleet is NULL if no longer configured. */
@@ -226,7 +226,7 @@ static const char *watched_error(const struct watched *watched, const struct fle
         return fleet->rollout.error;
 }
 
-json_t *watch_render_unkept(const struct fleet *fleet, const char *reason)
+json_t *watch_render_not_in_memory(const struct fleet *fleet, const char *reason)
 {
         uint64_t before = fleet->rollout.before;
 
@@ -251,9 +251,9 @@ static json_t *render_fleet(const struct watched *watched, const struct fleet *f
         json_t *object = json_pack(
                 "{s:o, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:s?, s:o, s:o}",
                 "name", varlink_text(watched->name), "generation", (json_int_t)reported->generation, "state",
-                !reported->refused      ? rollout_state_name(reported->state)
-                : watched->order.unkept ? "not_in_memory"
-                                        : fleet_order_name(watched->order.kept),
+                !reported->refused             ? rollout_state_name(reported->state)
+                : watched->order.not_in_memory ? "not_in_memory"
+                                               : fleet_order_name(watched->order.kept),
                 "total", (json_int_t)reported->total, "replaced", (json_int_t)reported->replaced, "outdated",
                 (json_int_t)reported->outdated, "draining", (json_int_t)reported->draining, "failed",
                 (json_int_t)reported->failed, "error", varlink_text(watched_error(watched, fleet)),
@@ -264,8 +264,9 @@ static json_t *render_fleet(const struct watched *watched, const struct fleet *f
                 varlink_text(ordered), "waits_for_code",
                 watched->waits_for[0] != '\0' && fleet ? wait_code(fleet->waits_for) : NULL, "rolled_back",
                 status_rolled_back(fleet), "not_in_memory",
-                watched->order.unkept && fleet ? watch_render_unkept(fleet, watched->order.unkept)
-                                               : json_null());
+                watched->order.not_in_memory && fleet
+                        ? watch_render_not_in_memory(fleet, watched->order.not_in_memory)
+                        : json_null());
         return quoted_put(object, fleet && !is_left_out(watched) ? &fleet->rollout.quoted : &nothing);
 }
 

@@ -22,8 +22,9 @@ struct watch_order {
                                   there is no restart to wait for */
         uint64_t superseded;   /* generation of the interrupted restart; 0: none */
         uint64_t returned_to;  /* follow the return to this generation instead of a restart; 0: a restart */
-        const char *unkept; /* why the fleet does not return, a reason of NotInMemory; NULL: it does. There is
-                               no return to wait for */
+        /* Why the fleet does not return, a reason of the error NotInMemory: there is no return to wait for.
+         * NULL: it returns. */
+        const char *not_in_memory;
 };
 
 struct watch_request {
@@ -37,7 +38,7 @@ struct watch_request {
 };
 
 /* Returns the members of the error NotInMemory, a new reference; NULL when memory is short. */
-json_t *watch_render_unkept(const struct fleet *fleet, const char *reason);
+json_t *watch_render_not_in_memory(const struct fleet *fleet, const char *reason);
 
 /* Replies with the progress of the restarts or returns of these fleets. Copies what it needs from *request.
  */
