@@ -165,6 +165,9 @@ struct worker;
         X(WORKER_ELSEWHERE, "worker-elsewhere", ERROR, \
           "a worker has booted, but Redis or the database has no heartbeat of it", \
           "Set redis_url or database_url, namespace and host name to what the application uses", "sqmgrctl why WORKER") \
+        X(WORKER_UNSEEN, "worker-unseen", ERROR, \
+          "no heartbeat of a worker was found within boot_timeout, and it may run jobs; it is kept, and does not count as active", \
+          "Set redis_url or database_url to what the application uses, or stop the worker with --force", "sqmgrctl why WORKER") \
         X(HEARTBEAT_REFUSED, "heartbeat-refused", ERROR, \
           "the status file of a worker does not count", \
           "Write it as sqmgr-heartbeat(7) describes, as the user of the worker", "sqmgrctl why WORKER") \

@@ -393,6 +393,8 @@ enum problem_code problem_of_worker(const struct worker *worker)
                 return PROBLEM_WORKER_AMBIGUOUS;
         if ((worker->process.booted || worker->process.elsewhere) && !heartbeat->seen)
                 return PROBLEM_WORKER_ELSEWHERE;
+        if (worker_is_unseen(worker))
+                return PROBLEM_WORKER_UNSEEN;
         if (heartbeat->fault != HEARTBEAT_FAULT_NONE && (!heartbeat->seen || heartbeat->stale_reported))
                 return PROBLEM_HEARTBEAT_REFUSED;
         if (worker->orders.unconfirmed)
@@ -426,7 +428,7 @@ static void elsewhere_text(const struct search *search, const struct worker *wor
 static const char *worker_text(const struct search *search, const struct worker *worker,
                                enum problem_code code, char *text, size_t size)
 {
-        char span[FORMAT_MAX];
+        char span[FORMAT_MAX], why[WORKER_ELSEWHERE_MAX];
         usec_t silent = usec_sub(search->now, worker->heartbeat.changed_at);
 
         format_duration(silent - silent % USEC_PER_SEC, span, sizeof(span));
@@ -444,6 +446,10 @@ static const char *worker_text(const struct search *search, const struct worker 
                 break;
         case PROBLEM_WORKER_ELSEWHERE:
                 elsewhere_text(search, worker, text, size);
+                break;
+        case PROBLEM_WORKER_UNSEEN:
+                snprintf(text, size, "no heartbeat was found within boot_timeout, and it may run jobs: %s%s",
+                         worker_elsewhere_text(worker, why), search->lack);
                 break;
         case PROBLEM_HEARTBEAT_REFUSED:
                 snprintf(text, size, "heartbeat does not count: %s",
@@ -499,7 +505,8 @@ static void find_in_worker(struct search *search, const struct worker *worker)
                 search->is_short &&
                 ((code == PROBLEM_WORKER_HUNG && counts->hung > 0 &&
                   counts->active + counts->starting + counts->hung >= search->target) ||
-                 (code == PROBLEM_WORKER_ELSEWHERE && counts->active + counts->elsewhere >= search->target));
+                 (code == PROBLEM_WORKER_ELSEWHERE && counts->active + counts->elsewhere >= search->target) ||
+                 (code == PROBLEM_WORKER_UNSEEN && counts->active + counts->starting >= search->target));
         struct problem problem = {.code = code,
                                   .fleet = worker->fleet,
                                   .worker = worker,

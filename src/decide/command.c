@@ -3,6 +3,7 @@
 #include "decide/command.h"
 #include "model/backoff.h"
 #include "model/counts.h"
+#include "model/idle_proof.h"
 #include "model/names.h"
 #include "model/rollout.h"
 #include "model/world.h"
@@ -93,8 +94,9 @@ static enum command_outcome order_worker(struct worker *worker, const char *what
         worker->orders.quiet = true;
         event_by(by, world_event(worker->fleet->world, EVENT_ORDER, worker->fleet, worker, "%s: %s by %s",
                                  WORKER_ID(worker), what, orderer_text(by, who)));
-        if (worker->process.booted && worker->state == WORKER_STARTING)
-                return worker->evidence.threads_witness ? COMMAND_DONE : COMMAND_KEPT;
+        if ((worker->process.booted || worker->process.unseen) && worker->state == WORKER_STARTING)
+                return worker->process.elsewhere && worker_title_can_prove(worker) ? COMMAND_DONE
+                                                                                   : COMMAND_KEPT;
         return worker->state == WORKER_STARTING || !worker->fleet->redis_up || worker->heartbeat.hung
                        ? COMMAND_WAITS
                        : COMMAND_DONE;

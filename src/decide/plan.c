@@ -81,6 +81,30 @@ static enum reason worn_out(const struct worker *worker, usec_t now)
                                                                                    : REASON_NONE;
 }
 
+/* The worker has booted and accepts jobs by its title, but its heartbeat is elsewhere. */
+static bool is_elsewhere(const struct worker *worker)
+{
+        return worker->state == WORKER_STARTING && worker->process.elsewhere;
+}
+
+/* The server has lost the record of a worker that registers only once. Another worker takes its place. */
+static bool is_unregistered(const struct worker *worker, usec_t now)
+{
+        const struct fleet *fleet = worker->fleet;
+
+        return is_elsewhere(worker) && fleet->settings->traits->process_is_heartbeat && fleet->boot_heard &&
+               fleet->redis_up && now >= worker_boot_deadline(worker);
+}
+
+/* The server may have lost the record of a silent worker that registers only once, and a signal asks it to
+ * exit after its jobs: that is harmless, even if it hangs. */
+static bool is_asked_in_silence(const struct worker *worker, usec_t now)
+{
+        return worker->state == WORKER_ACTIVE && worker->fleet->redis_up && worker->evidence.title_known &&
+               worker->fleet->settings->traits->process_is_heartbeat && worker_quiet_is_stop(worker) &&
+               worker_silent_usec(worker, now) > worker_stale_usec(worker);
+}
+
 /* Returns why a starting or active worker should leave, apart from surplus. */
 static enum reason unwanted_for(const struct worker *worker, usec_t now)
 {
@@ -96,6 +120,8 @@ static enum reason unwanted_for(const struct worker *worker, usec_t now)
                 return REASON_ROLLBACK;
         if (worker_outdated(worker) && generation_is_replaced(worker))
                 return REASON_RESTART;
+        if (is_unregistered(worker, now))
+                return REASON_BOOT;
         return worn_out(worker, now);
 }
 
@@ -109,12 +135,6 @@ static bool is_urgent(const struct worker *worker)
         return reason == REASON_SHUTDOWN || reason == REASON_OPERATOR ||
                (reason == REASON_ROLLBACK && rollout_drops(worker->fleet)) || worker->memory.over_limit ||
                pressure_response_applies(worker);
-}
-
-/* The worker has booted and accepts jobs by its title, but its heartbeat is elsewhere. */
-static bool is_elsewhere(const struct worker *worker)
-{
-        return worker->state == WORKER_STARTING && worker->process.elsewhere;
 }
 
 static bool is_starting(const struct worker *worker)
@@ -240,7 +260,8 @@ static size_t gather_leavers(struct round *round, bool retire_reason)
                 plan->scratch_allocated = fleet->n_workers;
         }
         FLEET_FOREACH_WORKER(fleet, worker)
-                if (worker->state <= WORKER_ACTIVE && !worker_hangs(worker) &&
+                if (worker->state <= WORKER_ACTIVE &&
+                    (!worker_hangs(worker) || (retire_reason && is_asked_in_silence(worker, round->now))) &&
                     (worker->verdict.retire_reason != REASON_NONE) == retire_reason)
                         plan->scratch[n++] = worker;
         if (n > 1)
@@ -286,7 +307,8 @@ static void choose_surplus(struct round *round)
 /* Returns why a worker that is to leave may not be quieted now; WAIT_NONE: it may. */
 static enum wait quiet_wait(struct round *round, struct worker *worker)
 {
-        enum wait wait = evidence_wait(worker, round->now);
+        enum wait wait =
+                is_asked_in_silence(worker, round->now) ? WAIT_NONE : evidence_wait(worker, round->now);
         bool ready = worker_ready(worker, round->now);
         unsigned others = round->ready - ready, needed = round->target;
 
@@ -295,7 +317,7 @@ static enum wait quiet_wait(struct round *round, struct worker *worker)
         if (wait != WAIT_NONE)
                 return wait;
         /* Do not quiet a worker if nothing could show the end of its jobs: it could never be stopped. */
-        if (worker->process.elsewhere && !worker->evidence.threads_witness)
+        if (worker->process.elsewhere && !worker_title_can_prove(worker))
                 return WAIT_ELSEWHERE;
         /* For a worker whose heartbeat is elsewhere, other such workers count as ready by their titles. */
         if (worker->process.elsewhere)
@@ -442,7 +464,8 @@ static bool hang_ends(struct round *round, const struct worker *worker)
         return true;
 }
 
-/* A worker without heartbeats is stopped after boot_timeout, but only if nothing shows that it has booted. */
+/* A worker without heartbeats is stopped after boot_timeout, but only if it is known to have failed to boot.
+ */
 static void plan_boot(struct round *round, struct worker *worker)
 {
         usec_t deadline = worker_boot_deadline(worker);
@@ -462,10 +485,11 @@ static void plan_boot(struct round *round, struct worker *worker)
         }
         worker->verdict.waits_for = worker->heartbeat.ambiguous ? WAIT_AMBIGUOUS
                                     : worker->process.booted    ? WAIT_ELSEWHERE
+                                    : worker->process.unseen    ? WAIT_UNSEEN
                                                                 : WAIT_FIRST_HEARTBEAT;
         round_wake(round, deadline);
         if (round->now >= deadline && worker->process.boot_polled_at >= deadline && !worker->process.booted &&
-            !worker->heartbeat.ambiguous) {
+            !worker->heartbeat.ambiguous && worker_boot_has_failed(worker)) {
                 round->fails |= !worker_outdated(worker) && !worker->process.unproven;
                 act(round, ACTION_STOP, worker, REASON_BOOT);
         }

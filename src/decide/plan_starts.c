@@ -17,7 +17,7 @@ static unsigned allowance(struct round *round, enum reason *ret_reason)
 
         FLEET_FOREACH_WORKER(round->fleet, worker) {
                 enum reason reason = worker->verdict.retire_reason;
-                unsigned allowed = reason == REASON_AGE || reason == REASON_DEAF;
+                unsigned allowed = reason == REASON_AGE || reason == REASON_DEAF || reason == REASON_BOOT;
 
                 if (worker->state > WORKER_ACTIVE || worker_hangs(worker))
                         continue;

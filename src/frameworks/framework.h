@@ -31,6 +31,9 @@ struct framework {
         bool (*title_parse)(const char *title, struct title *ret);
         bool title_may_lack; /* the application may lack the library that sets titles: a missing title proves
                               * nothing */
+        /* The name of the program whose workers always set titles begins with this: in another one, as in
+         * JRuby's `java`, a missing title proves nothing either. NULL: any program. */
+        const char *title_program;
         /* Splits an identity, the name under which a worker sends heartbeats to a server. Returns true with
          * the pid, and the length of the host name that text begins with. NULL: workers send no heartbeats to
          * a server. */

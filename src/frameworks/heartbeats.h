@@ -31,7 +31,8 @@ struct heartbeats_ops {
          * bounded. NULL: there are no such fleets. */
         int (*read_inside)(const struct worker *worker, struct inside *ret, void *userdata);
         /* Has this process booted far enough to have sent a heartbeat, as read after heartbeats->decides_at?
-         * Returns 1, 0 or -errno; returns 1 if the framework gives no evidence. -EINPROGRESS: known once
+         * Returns 1, 0 or -errno; returns 1 if the framework gives no evidence. -ENODATA: it shows no boot,
+         * and may have booted. -EINPROGRESS: known once
          * heartbeats_resume() is called; -ETIMEDOUT: it cannot be read. Not called for processes known to
          * send heartbeats. The number of calls per poll is bounded. */
         int (*has_booted)(pid_t pid, const struct worker *worker, void *userdata);

@@ -504,7 +504,7 @@ static void slot_adopt(struct server_slot *slot, struct candidate *candidate)
 }
 
 /* Rejects the candidates of processes that have not booted yet: such identities are leftovers of earlier
- * processes. Returns false if it is not known of some process whether it has booted. */
+ * processes. Returns false if it is not known of some process whether it shows a boot. */
 static bool sort_out_unbooted(struct server_slot *slot)
 {
         struct server_heartbeats *heartbeats = heartbeats_of(slot);
@@ -517,8 +517,10 @@ static bool sort_out_unbooted(struct server_slot *slot)
                 heartbeats->undecided |= r == -EINPROGRESS;
                 if (is_shortage(r) || r == -EINPROGRESS || r == -ETIMEDOUT)
                         return false;
-                if (r == 0)
-                        match_unbooted(&heartbeats->match, slot, pid);
+                if (r == 0 || r == -ENODATA)
+                        match_unbooted(&heartbeats->match, slot, pid, r == 0);
+                else if (r > 0)
+                        match_booted(&heartbeats->match, slot, pid);
         }
         return true;
 }

@@ -81,8 +81,9 @@ struct fleet_counts fleet_count(const struct fleet *fleet, usec_t now)
                 counts.quiet += worker->state == WORKER_QUIET;
                 counts.stopping += worker->state == WORKER_STOPPING;
                 counts.ready += worker_ready(worker, now);
-                counts.outdated +=
-                        worker->state <= WORKER_ACTIVE && worker_outdated(worker) && !worker_hangs(worker);
+                counts.outdated += worker->state <= WORKER_ACTIVE && worker_outdated(worker) &&
+                                   !worker_hangs(worker) && !worker_is_unseen(worker);
+                counts.unseen += worker_is_unseen(worker);
                 counts.draining += worker_is_retiring(worker) && worker_outdated(worker);
                 counts.busy += worker->heartbeat.busy;
                 counts.memory_bytes += worker->memory.bytes;

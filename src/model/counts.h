@@ -14,9 +14,11 @@ struct fleet_counts {
                              * heartbeat is elsewhere */
         unsigned hung;      /* active by their state, but hung: not counted in active */
         unsigned ready;     /* active for ready_after, with a fresh heartbeat */
-        unsigned outdated;  /* starting or active, not hung, and of another generation than the fleet */
-        unsigned draining;  /* quiet or stopping, and of another generation than the fleet */
-        unsigned busy;      /* running jobs, as of the last heartbeats */
+        unsigned outdated; /* starting or active, not hung or unseen, and of another generation than the fleet
+                            */
+        unsigned unseen;   /* worker_is_unseen(): counted in starting */
+        unsigned draining; /* quiet or stopping, and of another generation than the fleet */
+        unsigned busy;     /* running jobs, as of the last heartbeats */
         uint64_t memory_bytes;
 };
 

@@ -3,6 +3,9 @@
 #include "model/deadlines.h"
 #include "model/world.h"
 
+/* A process that boots or serves jobs wakes up within this time. */
+#define STILL_USEC (10 * USEC_PER_SEC)
+
 usec_t fleet_forced_at(const struct fleet *fleet)
 {
         const struct world *world = fleet->world;
@@ -43,6 +46,17 @@ usec_t worker_boot_deadline(const struct worker *worker)
         usec_t from = MAX(worker->state_at, MAX(fleet->redis_at, fleet->world->doubt.since));
 
         return usec_add(from, fleet->settings->boot_timeout);
+}
+
+bool worker_boot_has_failed(const struct worker *worker)
+{
+        const struct fleet *fleet = worker->fleet;
+        usec_t still_since = worker->evidence.still_since;
+
+        /* What others show later says nothing about a worker that was kept before. */
+        return ((fleet->boot_heard || fleet->boot_in_proc) && !worker->process.unseen) ||
+               worker->process.unproven || !fleet_settings_write_heartbeats(fleet->settings) ||
+               (still_since != 0 && worker->process.boot_polled_at >= usec_add(still_since, STILL_USEC));
 }
 
 usec_t worker_stop_sent_at(const struct worker *worker)

@@ -27,6 +27,9 @@ usec_t worker_stop_sent_at(const struct worker *worker);
 /* Returns when a worker without heartbeats is given up. Only time with Redis up and without doubt about time
  * counts. */
 usec_t worker_boot_deadline(const struct worker *worker);
+/* Returns true if a worker that has shown no boot by then has failed to boot: workers of its command show
+ * their boot, or it does nothing at all. */
+bool worker_boot_has_failed(const struct worker *worker);
 
 /* Returns when the stop signal of a remote worker is sent again, if it has not exited by then; USEC_INFINITY:
  * not at all. The signal may be lost on its way through the server, and a second one ends no jobs. */

@@ -250,8 +250,7 @@ const char *worker_elsewhere_text(const struct worker *worker, char text[static 
 
 static void elsewhere_text(const struct worker *worker, char *text, size_t size)
 {
-        bool counted = worker->evidence.threads_witness,
-             leaves = worker->verdict.retire_reason != REASON_NONE;
+        bool counted = worker_title_can_prove(worker), leaves = worker->verdict.retire_reason != REASON_NONE;
         char why[WORKER_ELSEWHERE_MAX], span[FORMAT_MAX];
 
         worker_elsewhere_text(worker, why);
@@ -270,6 +269,17 @@ static void elsewhere_text(const struct worker *worker, char *text, size_t size)
                          "'sqmgrctl stop %s --force'",
                          format_duration(worker_title_proof_usec(worker), span, sizeof(span)),
                          WORKER_ID(worker));
+}
+
+static void unseen_text(const struct worker *worker, char *text, size_t size)
+{
+        char why[WORKER_ELSEWHERE_MAX];
+
+        snprintf(text, size,
+                 "showed no heartbeat within boot_timeout, and may run jobs: %s. To stop the worker at once, "
+                 "run "
+                 "'sqmgrctl stop %s --force'",
+                 worker_elsewhere_text(worker, why), WORKER_ID(worker));
 }
 
 const char *worker_stop_command(const struct worker *worker, int signo, char *text, size_t size)
@@ -333,6 +343,9 @@ static const char *waits_text(const struct worker *worker, usec_t now, char *tex
                 break;
         case WAIT_ELSEWHERE:
                 elsewhere_text(worker, text, size);
+                break;
+        case WAIT_UNSEEN:
+                unseen_text(worker, text, size);
                 break;
         case WAIT_SUCCESSOR:
                 snprintf(text, size,

@@ -173,6 +173,9 @@ struct fleet {
         bool held;               /* processes may be its workers: no start until that is known */
         bool unknown;            /* the state file has no record of its workers either */
 
+        /* A worker with the fleet's start settings has shown its boot by a heartbeat, or by title or threads.
+         * Only then is it evidence that another one does not. */
+        bool boot_heard, boot_in_proc;
         bool redis_up;
         usec_t redis_at;      /* when redis_up last changed; 0: it was never up */
         usec_t fresh_since;   /* since when at least one of its workers is fresh; 0: none is */

@@ -56,6 +56,7 @@ void generation_follow_settings(struct fleet *fleet)
 {
         uint64_t hash = fleet->settings->launch_hash;
 
+        fleet->boot_heard = fleet->boot_in_proc = false;
         /* Clients recognize a running restart by its generation, which must not become lower. */
         if (fleet->rollout.state == ROLLOUT_RUNNING) {
                 generation_restart(fleet);

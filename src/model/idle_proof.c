@@ -51,23 +51,32 @@ bool worker_contradicted(const struct worker *worker)
 
 usec_t worker_title_proof_usec(const struct worker *worker)
 {
-        return IDLE_TITLE_INTERVALS * worker->fleet->settings->traits->sent_usec;
+        return MAX(IDLE_TITLE_INTERVALS * worker->fleet->settings->traits->sent_usec, USEC_PER_SEC);
 }
 
-/* The proof without heartbeats: titles and threads must agree. Threads count only if as many were seen as the
- * title claims, because a thread with an unknown name could run a job. */
+bool worker_title_can_prove(const struct worker *worker)
+{
+        return worker->evidence.threads_witness || worker_quiet_is_stop(worker) ||
+               worker->fleet->settings->traits->title_completes;
+}
+
+/* The proof without heartbeats: titles and threads must agree, if jobs run in threads. Threads count only if
+ * as many were seen as the title claims, because a thread with an unknown name could run a job. */
 static enum wait title_proof_wait(const struct worker *worker)
 {
         const struct worker_evidence *evidence = &worker->evidence;
 
-        if (!evidence->threads_witness || !evidence->title_known || !evidence->title_quiet)
+        bool threads = !worker->fleet->settings->traits->title_completes;
+
+        if ((threads && !evidence->threads_witness) || !evidence->title_known || !evidence->title_quiet)
                 return WAIT_ELSEWHERE;
         if (evidence->title_busy > 0)
                 return WAIT_JOBS;
         bool idle =
                 evidence->title_idle_since != 0 &&
                 usec_sub(evidence->title_at, evidence->title_idle_since) >= worker_title_proof_usec(worker);
-        return idle && evidence->threads_known && evidence->threads == 0 ? WAIT_NONE : WAIT_ELSEWHERE;
+        return idle && (!threads || (evidence->threads_known && evidence->threads == 0)) ? WAIT_NONE
+                                                                                         : WAIT_ELSEWHERE;
 }
 
 enum wait worker_proof_wait(const struct worker *worker, unsigned *ret_heartbeats)

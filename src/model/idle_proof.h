@@ -29,6 +29,8 @@ bool worker_contradicted(const struct worker *worker);
  * WAIT_HEARTBEATS or WAIT_THREADS, with the number of further idle heartbeats in *ret_heartbeats. */
 enum wait worker_proof_wait(const struct worker *worker, unsigned *ret_heartbeats);
 
+/* Returns true if something besides heartbeats can show the end of the worker's jobs once it is quiet. */
+bool worker_title_can_prove(const struct worker *worker);
 /* Returns how long, in microseconds, a title must be idle as part of the proof without heartbeats. */
 usec_t worker_title_proof_usec(const struct worker *worker);
 

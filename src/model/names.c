@@ -74,6 +74,7 @@ static const char *const wait_codes[] = {
         [WAIT_SIGNAL] = "signal",
         [WAIT_IDLE_CHECK] = "rest",
         [WAIT_ELSEWHERE] = "beats-elsewhere",
+        [WAIT_UNSEEN] = "unseen",
         [WAIT_RELEASE] = "release",
         [WAIT_PLACES] = "places",
         [WAIT_TRIAL] = "trial",

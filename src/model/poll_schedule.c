@@ -37,7 +37,7 @@ unsigned worker_poll_items(const struct worker *worker, bool fast, usec_t now)
                 poll_items |= POLL_HEARTBEAT | POLL_BOOT;
         switch (worker->state) {
         case WORKER_STARTING:
-                if (!fast || !worker->process.booted)
+                if (!fast || !(worker->process.booted || worker->process.unseen))
                         poll_items |= POLL_HEARTBEAT | (traits->title_shutdown_usec ? POLL_ARGUMENTS : 0);
                 if (!fast && (worker->process.unproven ||
                               (fleet->redis_up && now >= worker_boot_deadline(worker) && !elsewhere)))
@@ -73,7 +73,8 @@ unsigned worker_poll_items(const struct worker *worker, bool fast, usec_t now)
                 return 0;
         }
         if (!fast && elsewhere && worker->state <= WORKER_QUIET)
-                poll_items |= POLL_TITLE | POLL_THREADS | (worker->evidence.peers_known ? 0 : POLL_PEERS);
+                poll_items |= POLL_TITLE | (traits->has_job_threads ? POLL_THREADS : 0) |
+                              (worker->evidence.peers_known ? 0 : POLL_PEERS);
         if (!fast) {
                 poll_items |= POLL_MEMORY;
                 if (worker->heartbeat.seen && !worker_fresh(worker, now))

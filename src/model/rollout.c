@@ -183,6 +183,21 @@ void rollout_observe_failure(struct fleet *fleet, usec_t now)
         rollout_halt(fleet, false, now);
 }
 
+void rollout_observe_unseen(struct fleet *fleet, usec_t now)
+{
+        struct rollout *rollout = &fleet->rollout;
+
+        FLEET_FOREACH_WORKER(fleet, worker)
+                if (worker->state <= WORKER_ACTIVE && !worker_outdated(worker) && !worker_is_unseen(worker))
+                        return;
+        if (rollout->state != ROLLOUT_RUNNING)
+                return;
+        rollout->failures = ROLLOUT_FAILURES_MAX;
+        snprintf(rollout->error, sizeof(rollout->error), "no new worker was seen to boot; %s",
+                 fleet->crash_last);
+        rollout_halt(fleet, false, now);
+}
+
 static void return_to_before(struct fleet *fleet)
 {
         generation_return(fleet, fleet->rollout.before);
@@ -330,7 +345,7 @@ static void stuck_text(const struct fleet *fleet, unsigned live, char *text, siz
                                  ? "shares its host name and pid with another process that sends heartbeats"
                          : worker->process.booted ? elsewhere
                          : fleet_settings_write_heartbeats(fleet->settings)
-                                 ? "has sent no heartbeat"
+                                 ? "shows no heartbeat"
                                  : "is not running its command yet");
                 return;
         }
@@ -394,7 +409,7 @@ void rollout_observe_time(struct fleet *fleet, usec_t now)
         }
 
         struct fleet_counts counts = fleet_count(fleet, now);
-        char hung[96], drain[64], elsewhere[128];
+        char hung[96], drain[64], elsewhere[128], unseen[160];
         unsigned ready = counts.active + (rollout->elsewhere ? counts.elsewhere : 0);
         if (counts.outdated == 0 && ready >= fleet_target(fleet)) {
                 rollout->state = ROLLOUT_DONE;
@@ -408,9 +423,12 @@ void rollout_observe_time(struct fleet *fleet, usec_t now)
                 snprintf(elsewhere, sizeof(elsewhere),
                          "; no heartbeat of %u new worker%s was found. Run 'sqmgrctl doctor'",
                          counts.elsewhere, counts.elsewhere == 1 ? "" : "s");
-                fleet_event(fleet, EVENT_ROLLOUT_DONE, ": restart done; generation %llu is current%s%s%s",
+                snprintf(unseen, sizeof(unseen),
+                         "; no heartbeat of %u worker%s was ever found; kept. Run 'sqmgrctl doctor'",
+                         counts.unseen, counts.unseen == 1 ? "" : "s");
+                fleet_event(fleet, EVENT_ROLLOUT_DONE, ": restart done; generation %llu is current%s%s%s%s",
                             (unsigned long long)fleet->generation, n > 0 ? drain : "", left > 0 ? hung : "",
-                            counts.elsewhere > 0 ? elsewhere : "");
+                            counts.elsewhere > 0 ? elsewhere : "", counts.unseen > 0 ? unseen : "");
                 return;
         }
         /* Blocked through no fault of the release: rollout_timeout does not advance. */

@@ -33,6 +33,7 @@ enum wait {
         WAIT_HUNG,       /* hangs; fleet: all its workers are silent, and one must send a heartbeat first */
         WAIT_SIGNAL,     /* does not catch the quiet signal, or could not be signaled */
         WAIT_ELSEWHERE,  /* has booted, but its heartbeat cannot be found */
+        WAIT_UNSEEN,     /* see worker_process.unseen */
         WAIT_AMBIGUOUS,  /* the heartbeat cannot be distinguished from another process's */
         WAIT_SUCCESSOR,  /* was asked to exit, and its process has ended; but another of its processes has
                             booted, or may have */
@@ -126,6 +127,8 @@ struct worker_process {
                           signal */
         bool booted; /* title or threads show that the process or a descendant has booted, though no heartbeat
                         can be found */
+        bool unseen; /* nothing showed a boot within boot_timeout, and nothing shows that it runs no jobs: the
+                        worker is kept, counts as a failed start, and holds its place */
         usec_t boot_polled_at; /* last check for that; 0: never */
         usec_t boot_seen_at;   /* since when the title shows that it has booted; 0: it does not */
         /* The process that sends heartbeats is out of reach: it is no descendant of pid, as under `docker
@@ -197,8 +200,13 @@ struct worker_evidence {
         char peers[WORKER_PEERS_MAX]; /* servers that the process is connected to: ADDRESS:PORT, ... */
         unsigned title_threads;       /* the number of job threads in the title; 0: not known */
         usec_t title_at;              /* last reading of a title whose heartbeat is elsewhere; 0: never */
-        usec_t title_idle_since;   /* the first of its readings in a row that showed quiet and no job; 0: none
-                                    */
+        usec_t title_idle_since; /* the first of its readings in a row that showed quiet and no job; 0: none
+                                  */
+        /* After boot_timeout: the first of the readings in a row that showed a process that sleeps on,
+         * without child, connection or further threads; else the last reading. 0: none. And how often it has
+         * woken. */
+        usec_t still_since;
+        uint64_t wakeups;
         usec_t siblings_polled_at; /* first search for another process that sends heartbeats; 0: never */
         bool sibling_reported;     /* another process was reported */
         usec_t may_take_job_at;    /* first of the tries in a row to quiet the worker while it could have been

@@ -72,6 +72,12 @@ static inline bool worker_drains_to_exit(const struct worker *worker)
                worker->process.heartbeat_pid != 0;
 }
 
+/* The worker may run jobs, and nothing shows whether it does. Its boot was awaited for long enough. */
+static inline bool worker_is_unseen(const struct worker *worker)
+{
+        return worker->state == WORKER_STARTING && worker->process.unseen;
+}
+
 /* Returns true if the worker is active but hangs: it occupies a place and does no work. */
 static inline bool worker_hangs(const struct worker *worker)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Matches the identities of this host in Redis to workers; see the header. */
 #include "observe/match.h"
+#include "model/birth.h"
 #include <string.h>
 
 static void candidate_free(struct candidate *candidate)
@@ -262,7 +263,8 @@ void match_disown(struct candidate *candidate)
 {
         candidate->owner = NULL;
         candidate->pid = candidate->own_pid;
-        candidate->foreign = candidate->unique = candidate->remote = candidate->claimed = false;
+        candidate->foreign = candidate->early = candidate->unique = candidate->remote = candidate->claimed =
+                false;
 }
 
 void match_owner_removed(struct match *match, const void *owner)
@@ -329,11 +331,21 @@ static bool host_counts(const struct match *match, const struct candidate *candi
         return false;
 }
 
-void match_unbooted(struct match *match, const void *owner, pid_t pid)
+void match_unbooted(struct match *match, const void *owner, pid_t pid, bool certain)
+{
+        FOREACH_POINTER(candidate, match->candidates, match->n_candidates) {
+                if (candidate->owner != owner || candidate->pid != pid)
+                        continue;
+                candidate->early = !candidate->unique;
+                candidate->foreign |= certain;
+        }
+}
+
+void match_booted(struct match *match, const void *owner, pid_t pid)
 {
         FOREACH_POINTER(candidate, match->candidates, match->n_candidates) {
                 if (candidate->owner == owner && candidate->pid == pid)
-                        candidate->foreign = true;
+                        candidate->foreign |= candidate->early;
         }
 }
 
@@ -383,7 +395,13 @@ static bool has_shown(const struct match *match, const struct candidate *candida
         bool registered = candidate->born_at > 0 && candidate->born_at >= since &&
                           was_scanned(match, candidate, candidate->born_at);
 
-        return candidate->has_heartbeat && (appeared || changed || registered);
+        if (!candidate->has_heartbeat)
+                return false;
+        /* A worker that can show its boot does so before its record has changed for this long. */
+        if (candidate->early)
+                return changed && (appeared || (candidate->born_at > 0 && candidate->born_at >= since)) &&
+                       candidate->changed_at >= usec_add(candidate->seen_at, BIRTH_UNSEEN_BOOT_USEC);
+        return appeared || changed || registered;
 }
 
 /* Returns true if candidate continued to send heartbeats while other was silent. Many identities in Redis

@@ -48,6 +48,7 @@ struct candidate {
 
         bool foreign; /* existed before the owner's process could send heartbeats: belongs to another process
                        */
+        bool early;   /* existed before the owner's process has shown a boot, which it may never show */
 
         usec_t seen_at;   /* when a scan first found it */
         usec_t absent_at; /* start of the last complete scan that did not find it; 0: none */
@@ -150,9 +151,12 @@ void match_born(struct candidate *candidate, bool born, usec_t now);
 /* The process of this identity has ended. The identity counts again only after its heartbeat changes. */
 void match_distrust(struct match *match, const char *identity);
 
-/* The owner's process of this pid has not booted far enough to send heartbeats. All candidates of this pid
- * found so far belong to other processes. */
-void match_unbooted(struct match *match, const void *owner, pid_t pid);
+/* The owner's process of this pid shows no boot. If `certain`, it has not booted: all candidates of this pid
+ * found so far belong to other processes. If not, such a candidate counts once its heartbeat was registered
+ * since the process was started, and has changed for a while. */
+void match_unbooted(struct match *match, const void *owner, pid_t pid, bool certain);
+/* The owner's process of this pid shows its boot. Candidates that existed before that belong to others. */
+void match_booted(struct match *match, const void *owner, pid_t pid);
 /* Returns the next pid among this owner's candidates from position *at on, and advances *at. 0: no more. A
  * pid can occur several times, but never twice in a row. */
 pid_t match_pid(const struct match *match, const void *owner, size_t *at);

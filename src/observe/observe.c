@@ -169,8 +169,8 @@ static void worker_forget_heartbeat(struct worker *worker)
 {
         worker->heartbeat.seen = worker->heartbeat.hung = worker->heartbeat.stopping = false;
         worker->heartbeat.busy = 0;
-        worker->process.booted = worker->process.elsewhere = false;
-        worker->process.boot_polled_at = worker->process.boot_seen_at = 0;
+        worker->process.booted = worker->process.elsewhere = worker->process.unseen = false;
+        worker->process.boot_polled_at = worker->process.boot_seen_at = worker->evidence.still_since = 0;
         worker->heartbeat.not_quiet_count = 0;
         worker->orders.group_signaled = false;
         worker->evidence.siblings_polled_at = 0;
@@ -262,6 +262,12 @@ static void worker_observe_quieted_by_other(struct worker *worker, usec_t now)
         worker_event(worker, EVENT_QUIET, " quieted from outside sqmgr (reason: external)");
 }
 
+/* An outdated worker may have been started with other settings. */
+static void worker_observe_heard(const struct worker *worker)
+{
+        worker->fleet->boot_heard |= !worker_outdated(worker);
+}
+
 static void worker_observe_first_heartbeat(struct worker *worker, const struct heartbeat *heartbeat,
                                            usec_t now)
 {
@@ -270,7 +276,8 @@ static void worker_observe_first_heartbeat(struct worker *worker, const struct h
 
         worker->heartbeat.seen = true;
         worker->last_uptime = 0;
-        worker->process.booted = worker->process.elsewhere = false;
+        worker_observe_heard(worker);
+        worker->process.booted = worker->process.elsewhere = worker->process.unseen = false;
         worker->process.unproven = false;
         worker->heartbeat.ambiguous = false;
         worker->heartbeat.written_usec = heartbeat->sent_usec;
@@ -326,6 +333,7 @@ static void worker_observe_confirmation(struct worker *worker, const struct hear
 static void worker_observe_fresh_heartbeat(struct worker *worker, const struct heartbeat *heartbeat,
                                            usec_t now)
 {
+        worker_observe_heard(worker);
         worker->heartbeat.changed_at = worker->heartbeat.read_at;
         worker->heartbeat.busy = heartbeat->busy;
         worker->heartbeat.stopping = heartbeat->stopping;
@@ -448,6 +456,10 @@ void observe_booted(struct worker *worker, bool booted, usec_t now)
         char why[WORKER_ELSEWHERE_MAX];
 
         worker->process.boot_polled_at = now;
+        if (booted) {
+                observe_boot_in_proc(worker);
+                worker->process.boot_seen_at = worker->process.boot_seen_at ?: now;
+        }
         /* A boot alone is no news: time remains for the first heartbeat. */
         if (booted && worker->process.unproven) {
                 worker->process.unproven = false;
@@ -459,6 +471,44 @@ void observe_booted(struct worker *worker, bool booted, usec_t now)
                              worker_elsewhere_text(worker, why));
         /* While the worker is starting, booted stays set: a later check may have failed. */
         worker->process.booted = booted || (worker->process.booted && worker->state == WORKER_STARTING);
+        worker->process.unseen &= !worker->process.booted;
+}
+
+void observe_boot_in_proc(const struct worker *worker)
+{
+        worker->fleet->boot_in_proc |= !worker_outdated(worker);
+}
+
+/* Nothing shows that the worker runs no jobs: it is kept. The release has failed to start it all the same. */
+static void worker_observe_unseen(struct worker *worker, usec_t now)
+{
+        struct fleet *fleet = worker->fleet;
+
+        worker->process.unseen = true;
+        start_failure_describe(fleet, NULL, "%s: no heartbeat was found within boot_timeout%s%s",
+                               WORKER_EVENT_NAME(worker),
+                               worker->heartbeat.fault != HEARTBEAT_FAULT_NONE ? ": " : "",
+                               heartbeat_fault_text(worker->heartbeat.fault));
+        world_event(fleet->world, EVENT_BOOT_TIMEOUT, fleet, worker,
+                    "%s; kept, as it may run jobs. Fix the address of its server, or run 'sqmgrctl stop %s "
+                    "--force'",
+                    fleet->crash_last, WORKER_ID(worker));
+        start_failure_observe(fleet, worker->generation, now, false, now);
+        if (!worker_outdated(worker))
+                rollout_observe_unseen(fleet, now);
+}
+
+void observe_activity(struct worker *worker, bool apart, uint64_t wakeups, usec_t now)
+{
+        struct worker_evidence *evidence = &worker->evidence;
+        bool woken = evidence->still_since != 0 && wakeups != evidence->wakeups;
+
+        if (!apart || woken || evidence->still_since == 0)
+                evidence->still_since = now;
+        evidence->wakeups = wakeups;
+        if ((!apart || woken) && worker->state == WORKER_STARTING && !worker->process.unseen &&
+            !worker->process.booted && !worker->heartbeat.ambiguous && !worker_boot_has_failed(worker))
+                worker_observe_unseen(worker, now);
 }
 
 bool observe_environment_redis(struct worker *worker, const struct redis_comparison *redis)
@@ -600,6 +650,11 @@ void observe_quieted(struct worker *worker, enum reason reason, int error, usec_
         worker_event(worker, EVENT_QUIET, " %s (reason: %s)%s",
                      worker_is_asked_to_exit(worker) ? "asked to exit" : "quieted", reason_name(reason),
                      running);
+        if (reason != REASON_BOOT)
+                return;
+        start_failure_describe(fleet, NULL, "%s has booted, but its heartbeat was not found",
+                               WORKER_EVENT_NAME(worker));
+        start_failure_observe(fleet, worker->generation, now, true, now);
 }
 
 void observe_stopped(struct worker *worker, enum reason reason, int error, usec_t now)
@@ -612,6 +667,12 @@ void observe_stopped(struct worker *worker, enum reason reason, int error, usec_
         /* The signal was sent again. */
         if (worker->state == WORKER_STOPPING && worker->process.remote)
                 return;
+        /* The process that observe_orphan() found was asked as well. */
+        if (worker->state == WORKER_STOPPING && reason == REASON_BOOT) {
+                worker->orders.stop_at = now;
+                worker->orders.group_signaled = true;
+                return;
+        }
         if (worker->process.unproven) {
                 worker_event(worker, reason == REASON_BOOT ? EVENT_BOOT_TIMEOUT : EVENT_GONE,
                              " was found, but neither booted nor sent a heartbeat; left alone, might not be "
@@ -635,9 +696,9 @@ void observe_stopped(struct worker *worker, enum reason reason, int error, usec_
                              reason_name(reason), interrupts ? "; its jobs are interruptible" : "");
                 return;
         }
-        start_failure_describe(fleet, NULL, "%s %s within boot_timeout%s%s", WORKER_EVENT_NAME(worker),
-                               fleet_settings_write_heartbeats(fleet->settings) ? "sent no heartbeat"
-                                                                                : "did not run its command",
+        start_failure_describe(fleet, NULL, "%s%s within boot_timeout%s%s", WORKER_EVENT_NAME(worker),
+                               fleet_settings_write_heartbeats(fleet->settings) ? ": no heartbeat was found"
+                                                                                : " did not run its command",
                                worker->heartbeat.fault != HEARTBEAT_FAULT_NONE ? ": " : "",
                                heartbeat_fault_text(worker->heartbeat.fault));
         world_event(fleet->world, EVENT_BOOT_TIMEOUT, fleet, worker, "%s; asked to exit (reason: %s)",
@@ -665,10 +726,17 @@ void observe_promoted(struct worker *worker)
 
 void observe_orphan(struct worker *worker, pid_t pid, uint64_t pid_start)
 {
-        worker_event(
-                worker, EVENT_STARTED,
-                " moved to the background; now tracked as process %d. Let the command stay in the foreground",
-                (int)pid);
+        if (worker->state == WORKER_STOPPING) {
+                worker_event(worker, EVENT_STOPPING,
+                             " has left process %d, which is asked to exit next (reason: %s)", (int)pid,
+                             reason_name(worker->reason));
+                worker->orders.group_signaled = false;
+                worker->orders.stop_at = 0;
+        } else
+                worker_event(worker, EVENT_STARTED,
+                             " moved to the background; now tracked as process %d. Let the command stay in "
+                             "the foreground",
+                             (int)pid);
         worker->process.pid = pid;
         worker->process.start = pid_start;
 }

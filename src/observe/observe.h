@@ -47,6 +47,15 @@ void observe_heartbeat(struct worker *worker, const struct heartbeat *heartbeat,
  * was not found is reported once. */
 void observe_booted(struct worker *worker, bool booted, usec_t now);
 
+/* Title or threads of the worker show that it has booted: from now on their absence is evidence in its fleet.
+ */
+void observe_boot_in_proc(const struct worker *worker);
+
+/* What /proc shows of a worker after boot_timeout, beside title and threads; observe_booted() comes next.
+ * apart: it has no child, no connection and no further thread, and sleeps. wakeups: as proc_sleeps() returns;
+ * 0 unless apart. */
+void observe_activity(struct worker *worker, bool apart, uint64_t wakeups, usec_t now);
+
 /* Records how the environment that the worker was started with differs from redis_url. Returns true once per
  * fleet, for the first worker that differs: the caller then warns. */
 bool observe_environment_redis(struct worker *worker, const struct redis_comparison *redis);

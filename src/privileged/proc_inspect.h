@@ -39,6 +39,8 @@ int proc_peers(const struct proc *proc, char text[static PROC_PEERS_MAX]);
 /* Reads the path of the working directory, with all links resolved. " (deleted)" follows the path of a
  * removed directory. A longer path is truncated. */
 int proc_directory(const struct proc *proc, char *path, size_t size);
+/* Reads the path of the program that the process runs, in the same way. */
+int proc_program(const struct proc *proc, char *path, size_t size);
 
 /* Calls each() for every pidfd by which the process watches another one (proc_watch()), with the pid that the
  * pidfd refers to, until a call returns nonzero, and returns that value. A pid occurs once for each pidfd.

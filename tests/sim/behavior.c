@@ -20,6 +20,8 @@ static const struct behavior rows[] = {
                 .wakes = true,
                 .jobs_max = JOBS_MAX,
                 .quiet_read_late = true,
+                .reports_birth = true,
+                .repeats_birth = true,
                 .record_expiry = 60 * SEC,
                 .shows_boot = true,
         },
@@ -181,7 +183,8 @@ void behavior_give(const struct sim *sim, struct process *process)
         process->uncaught = rng_chance(&rng, behavior->uncaught * 10);
         process->unheard = behavior->unheard > 0 && rng_chance(&rng, behavior->unheard * 10);
         process->bare = rng_chance(&rng, behavior->bare * 10);
-        process->titleless = rng_chance(&rng, behavior->titleless * 10);
+        process->titleless =
+                rng_chance(&rng, behavior->titleless * 10) || sim->fleets[process->fleet].untitled;
         process->reports_start = behavior->reports_start && rng_chance(&rng, 500);
         /* A worker that ignores its only signal would drain forever. */
         if (process->uncaught || process->unheard)

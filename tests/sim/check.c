@@ -326,11 +326,21 @@ static void check_replaced(struct sim *sim, const struct action *action, struct 
                         process_name(sim, process));
 }
 
+/* Its title shows a worker, and one signal asks it to exit after its jobs: no heartbeat is needed. */
+static bool is_asked_in_silence(const struct sim *sim, const struct process *process)
+{
+        const struct traits *traits = process_traits(sim, process);
+
+        return traits->process_is_heartbeat && traits->quiet_is_stop && process->shown_title &&
+               sim->fleets[process->fleet].link.up;
+}
+
 static void check_quiet(struct sim *sim, const struct action *action, struct process *process)
 {
         if (process->first_read_at == 0 && !check_title_tells(sim, process))
                 violate(sim, "P1", "%s is quieted before it has beaten", process_name(sim, process));
-        if (!has_evidence(sim, process) && !check_title_quiet(sim, process))
+        if (!has_evidence(sim, process) && !is_asked_in_silence(sim, process) &&
+            !check_title_quiet(sim, process))
                 violate(sim, evidence_promise(sim, process), "%s is quieted without a fresh beat, Redis %s",
                         process_name(sim, process), sim->fleets[process->fleet].link.up ? "up" : "away");
         /* A worker that has refused the request was judged before that. */
@@ -353,6 +363,9 @@ static void check_boot_stop(struct sim *sim, const struct action *action, struct
                         process_name(sim, process));
         if (evidence_booted(sim, process) && sim->now > process->booted_at + SEC)
                 violate(sim, "P1", "%s is ended as not booted, though its title says that it did",
+                        process_name(sim, process));
+        if (process->booted && !sim->fleets[process->fleet].shown && !fleet_is_bare(sim, process->fleet))
+                violate(sim, "P1", "%s is ended as not booted, and none of its fleet has shown a boot",
                         process_name(sim, process));
 }
 

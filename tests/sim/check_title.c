@@ -9,8 +9,9 @@
 
 bool check_title_tells(const struct sim *sim, const struct process *process)
 {
-        return process_traits(sim, process)->has_title && sim->fleets[process->fleet].link.up &&
-               process->title_read_at > sim->shell.trusted_at &&
+        return (process_traits(sim, process)->has_title ||
+                process_traits(sim, process)->process_is_heartbeat) &&
+               sim->fleets[process->fleet].link.up && process->title_read_at > sim->shell.trusted_at &&
                sim->now - process->title_read_at <= 3 * sim->shell.settings.check_interval;
 }
 
@@ -42,7 +43,7 @@ bool check_title_quiet(struct sim *sim, const struct process *process)
 {
         bool tells = check_title_tells(sim, process);
 
-        if (tells && !process->threads_counted)
+        if (tells && !process->threads_counted && process_traits(sim, process)->has_job_threads)
                 violate(sim, "P1", "%s is quieted, and not all of its job threads were seen",
                         process_name(sim, process));
         return tells;
@@ -50,11 +51,13 @@ bool check_title_quiet(struct sim *sim, const struct process *process)
 
 void check_title_idle(struct sim *sim, const struct process *process)
 {
-        if (process_threads(sim, process) > 0)
+        bool threads = process_traits(sim, process)->has_job_threads;
+
+        if (threads && process_threads(sim, process) > 0)
                 violate(sim, "P1", "%s is stopped though job threads of it are left",
                         process_name(sim, process));
-        if (!process->threads_counted || process->title_idle_from == 0 ||
-            process->title_read_at - process->title_idle_from < TITLE_IDLE_USEC)
+        if ((threads && !process->threads_counted) || process->title_idle_from == 0 ||
+            process->title_read_at - process->title_idle_from < (threads ? TITLE_IDLE_USEC : SEC))
                 violate(sim, "P1", "%s is stopped though its title was not idle for long",
                         process_name(sim, process));
 }

@@ -20,7 +20,7 @@ bool evidence_denies_boot(const struct sim *sim, const struct process *process)
 {
         const struct behavior *behavior = process_behavior(sim, process);
 
-        return behavior->shows_boot && !behavior->title_may_lack;
+        return behavior->shows_boot && !behavior->title_may_lack && !sim->fleets[process->fleet].untitled;
 }
 
 bool evidence_booted(const struct sim *sim, const struct process *process)

@@ -19,10 +19,11 @@ static uint64_t pick(struct rng *rng, const uint64_t *choices, size_t n)
 /* Chooses the framework of a fleet, and the settings that the framework leaves open. */
 static void make_framework(uint64_t seed, unsigned number, struct fleet_sim *fleet)
 {
-        struct rng rng = rng_fork(seed, 100 + number);
+        struct rng rng = rng_fork(seed, 100 + number), programs = rng_fork(seed, 8000 + number);
         const struct traits *traits;
 
         fleet->behavior = behavior_choose(&rng, &traits);
+        fleet->untitled = traits->has_title && rng_chance(&programs, 150);
         int heartbeat = traits->heartbeat_chosen && rng_chance(&rng, 300) ? HEARTBEAT_FILE : HEARTBEAT_UNSET;
         bool bounded = traits->stop_chosen && rng_chance(&rng, 500);
         for (unsigned i = 0; i < ELEMENTSOF(fleet->settings); i++) {

@@ -5,6 +5,7 @@
 #include "model/birth.h"
 #include "model/freshness.h"
 #include "model/world.h"
+#include "observe/observe.h"
 #include "observe/observe_identity.h"
 #include "sim.h"
 #include <stdio.h>
@@ -178,13 +179,19 @@ static bool sort_out_unbooted(struct sim *sim, struct match *match, const struct
         size_t at = 0;
         pid_t pid;
 
-        if (!evidence_denies_boot(sim, process))
+        if (!process_behavior(sim, process)->shows_boot || process_behavior(sim, process)->title_may_lack)
                 return true;
         if (sim->now < sim->proc_fails_until && rng_chance(&sim->clone_rng, 300))
                 return false;
-        while ((pid = match_pid(match, process, &at)) != 0)
-                if (process->runner_alive && pid == process->runner_pid && !process->booted)
-                        match_unbooted(match, process, pid);
+        while ((pid = match_pid(match, process, &at)) != 0) {
+                if (!process->runner_alive || pid != process->runner_pid)
+                        continue;
+                if (evidence_booted(sim, process)) {
+                        observe_boot_in_proc(process->worker);
+                        match_booted(match, process, pid);
+                } else
+                        match_unbooted(match, process, pid, evidence_denies_boot(sim, process));
+        }
         return true;
 }
 

@@ -473,15 +473,20 @@ static bool is_silent(const struct sim *sim, struct process *process)
                (process->quiet && sim->now >= process->waits_until && process_jobs(process) == 0);
 }
 
-/* Returns the time of registration for the next record. Only the first record sets it; if that was lost,
- * later ones have none. */
-static uint64_t birth_of(struct process *process, uint64_t written_usec)
+/* Returns the time of registration for the next record. If only the first record sets it and was lost, later
+ * ones have none. */
+static uint64_t birth_of(struct process *process, bool repeats, uint64_t written_usec)
 {
         const struct heartbeat_record *last = &process->records[0];
         bool first = !process->registered;
 
         process->registered = true;
-        return first ? written_usec : last->written_at != 0 ? last->heartbeat.born_usec : 0;
+        if (first)
+                process->born_usec = written_usec;
+        return repeats                 ? process->born_usec
+               : first                 ? written_usec
+               : last->written_at != 0 ? last->heartbeat.born_usec
+                                       : 0;
 }
 
 /* A heartbeat: copies the work state, and writes it a round trip later, perhaps with the quiet flag as it is
@@ -522,7 +527,7 @@ static void step_heartbeat(struct sim *sim, struct process *process)
                 .start = process->reports_start ? process->runner_start : 0,
         };
         if (behavior->reports_birth)
-                heartbeat.born_usec = birth_of(process, heartbeat.sent_usec);
+                heartbeat.born_usec = birth_of(process, behavior->repeats_birth, heartbeat.sent_usec);
         if (behavior->database)
                 heartbeat.quiet = false;
         /* With these frameworks only the title shows both. */

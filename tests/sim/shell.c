@@ -142,6 +142,7 @@ static void hear(struct sim *sim, struct process *process, const struct heartbea
                   process_behavior(sim, process)->database ? sim->now : record->written_at);
         check_reading(sim, process, &heartbeat, written_at);
         enum worker_state before = worker->state;
+        sim->fleets[process->fleet].shown = true;
         observe_heartbeat(worker, &heartbeat, sim->now);
         if (worker->process.remote && worker->memory.read_at == sim->now)
                 process->read_bytes = worker->state == WORKER_ACTIVE ? worker->memory.bytes : 0;
@@ -262,7 +263,8 @@ static void look_boot(struct sim *sim, struct worker *worker, unsigned poll_item
         struct process *process = process_of(worker);
         const struct match *match = &sim->fleets[process->fleet].link.match;
         bool unproven = worker->process.unproven, booted = evidence_booted(sim, process);
-        bool has_title = process_traits(sim, process)->has_title;
+        const struct traits *traits = process_traits(sim, process);
+        bool has_title = traits->has_title || traits->process_is_heartbeat;
         size_t at = 0;
 
         if (has_title && booted && process->title_first_at == 0)
@@ -270,6 +272,10 @@ static void look_boot(struct sim *sim, struct worker *worker, unsigned poll_item
         usec_t searched_at = match_pid(match, process, &at) != 0 ? 0 : match_scanned_at(match);
         if (!(poll_items & POLL_BOOT) && !observe_boot_title(worker, booted, searched_at, sim->now))
                 return;
+        sim->fleets[process->fleet].shown |= booted;
+        /* A process that is never going to boot hangs; others are at work. */
+        if (!booted && (poll_items & POLL_BOOT) && worker->state == WORKER_STARTING)
+                observe_activity(worker, process->boot_at == USEC_INFINITY && !process->booted, 1, sim->now);
         observe_booted(worker, booted, sim->now);
         sim->shell.pass.unsaved |= worker->process.unproven != unproven;
         if (!booted || !has_title || !worker->process.booted || worker->state != WORKER_STARTING)

@@ -57,6 +57,7 @@ struct behavior {
         bool counts_fetches;       /* reports a job as running while it is still being fetched */
         bool quiet_read_late;      /* reads quiet one round trip after the work state was copied */
         bool reports_start;        /* some workers report when their process was started */
+        bool repeats_birth;        /* in each record */
         bool observed;             /* the reader observes its connections and jobs: its record is no older */
         usec_t waits;              /* once quiet, the longest wait for one more job */
         unsigned limited;          /* share of 1000 jobs after which the rate limit is reached */
@@ -159,8 +160,9 @@ struct process {
         bool takes_none;                               /* sends heartbeats, and begins no job */
         bool uncaught, bare, titleless, reports_start; /* from struct behavior */
         usec_t booted_at;
-        unsigned host; /* the host's name at the time of the boot */
-        char name[40]; /* identity of the heartbeats; "": not made yet */
+        uint64_t born_usec; /* when it registered first, by the wall clock */
+        unsigned host;      /* the host's name at the time of the boot */
+        char name[40];      /* identity of the heartbeats; "": not made yet */
         uint64_t jumped_bytes, leak_per_sec;
 
         usec_t waits_until;   /* quiet, but may take one more job until then */
@@ -346,6 +348,8 @@ struct fleet_sim {
         struct fleet_settings settings[2]; /* the ini file, and what a reload would make of it */
         unsigned in_force;
         const struct behavior *behavior;
+        bool untitled; /* its program sets no titles, which in others would show a boot */
+        bool shown;    /* a worker has shown its boot, by a heartbeat that was read, or by its title */
         struct release release, good;
         struct link link; /* permanently up, if it needs no Redis */
         struct reader_sim reader;

@@ -26,6 +26,7 @@ static void make_preloading(struct sim *sim, unsigned number)
         if (!model->settings[0].traits->can_preload || !rng_chance(&rng, 400))
                 return;
         model->preloads = true;
+        model->untitled = false; /* templates run in MRI */
         model->good.unhooked = unhooked[rng_range(&rng, 0, ELEMENTSOF(unhooked) - 1)];
         model->good.unsafe = unsafe[rng_range(&rng, 0, ELEMENTSOF(unsafe) - 1)];
         model->release = model->good;

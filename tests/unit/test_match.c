@@ -385,7 +385,7 @@ TEST(takes_none_that_was_there_before_the_worker)
 TEST(takes_none_that_was_there_before_its_process_had_booted)
 {
         scan_own(10, OLD, BELOW);
-        match_unbooted(&match, &owner, 100);
+        match_unbooted(&match, &owner, 100, true);
         heartbeat_of(OLD, 1000, 10);
         reads(OLD, 2000, 20, "none");
         ck_assert_ptr_eq(match_next_unasked(&match, &owner, 30, NULL), find(BELOW));
@@ -405,7 +405,7 @@ TEST(names_each_process_that_may_heartbeat)
         scan(10, OLD, BELOW);
         scan_own(20, OLD, BELOW);
         ck_assert_int_eq(match_pid(&match, &owner, &at), 100);
-        match_unbooted(&match, &owner, 100);
+        match_unbooted(&match, &owner, 100, true);
         ck_assert_int_eq(match_pid(&match, &owner, &at), 101);
         ck_assert_int_eq(match_pid(&match, &owner, &at), 0);
         at = 0;

@@ -248,6 +248,7 @@ TEST(a_native_thread_holds_a_drain_for_two_heartbeats_only)
 
 TEST(a_worker_that_never_heartbeats_is_ended_after_boot_timeout)
 {
+        t.fleet->boot_heard = true;
         t.newborn.boot_usec = USEC_INFINITY;
         test_tick(&t, 1);
         test_after(&t, 119, t.stops, 0);
@@ -260,6 +261,7 @@ TEST(a_worker_that_never_heartbeats_is_ended_after_boot_timeout)
 
 TEST(boot_timeout_counts_only_unbroken_time_with_redis)
 {
+        t.fleet->boot_heard = true;
         t.newborn.boot_usec = USEC_INFINITY;
         test_run(&t, 100);
         test_redis(&t, false);
@@ -272,6 +274,7 @@ TEST(boot_timeout_counts_only_unbroken_time_with_redis)
 
 TEST(boot_timeout_starts_over_after_a_suspend)
 {
+        t.fleet->boot_heard = true;
         t.newborn.boot_usec = USEC_INFINITY;
         test_run(&t, 100);
         t.suspended_usec += USEC_PER_HOUR;

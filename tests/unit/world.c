@@ -588,6 +588,8 @@ static void process_read(struct test_world *t, struct worker *worker, unsigned p
                 observe_memory(worker, process->memory_bytes, t->now);
         if ((poll_items & POLL_THREADS) && worker->heartbeat.seen)
                 observe_threads(worker, process->native_thread + (process->quiet ? process->busy : 5));
+        if ((poll_items & POLL_BOOT) && process->sent_usec == 0)
+                observe_activity(worker, !process->works, 1, t->now);
         if (poll_items & POLL_BOOT)
                 observe_booted(worker, process->sent_usec > 0, t->now);
         if (!t->redis_up || process->silent || process->sent_usec == 0 || !(poll_items & POLL_HEARTBEAT))

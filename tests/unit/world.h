@@ -25,6 +25,7 @@ struct process {
         bool silent;        /* the tests hand in its beats themselves: test_heartbeat() */
         bool deaf;          /* ignores TERM */
         bool native_thread; /* a thread of a job's that never goes */
+        bool works;         /* without a heartbeat or title, /proc shows that it may run jobs */
         uint64_t memory_bytes;
         bool stopping, killed;
         bool saved; /* the state has told of it */

@@ -15,6 +15,7 @@
 #include "observe/observe_memory.h"
 #include "observe/observe_world.h"
 #include "privileged/proc_inspect.h"
+#include <string.h>
 
 /* Poll each worker's job list every third regular poll, staggered by worker index. The list takes two
  * commands, and no poll may take more than two per worker. */
@@ -211,6 +212,43 @@ static bool is_last_poll(const struct worker *worker, usec_t now)
                at <= usec_add(now, worker->fleet->world->settings->check_interval);
 }
 
+static bool is_thread(const char *comm _unused_, void *userdata _unused_)
+{
+        return true;
+}
+
+/* Ruby and Python start with one thread; Ruby adds one that keeps time. */
+#define START_THREADS 2
+
+/* Observes whether the started process could serve jobs: it then has a child, a connection or further
+ * threads, or wakes up. What cannot be read counts as such. Returns false while the readers read. */
+static bool poll_activity(struct worker *worker, usec_t now)
+{
+        struct process *process = worker->handle;
+        const struct proc *main = process->main;
+        const char *url = settings_fleet_url(process->runtime->world->settings, worker->fleet->settings);
+        bool local = url && strncmp(url, "unix:", strlen("unix:")) == 0; /* no connection of TCP */
+        char peers[PROC_PEERS_MAX] = "";
+        _cleanup_free_ pid_t *children = NULL;
+        unsigned threads = 0;
+        uint64_t wakeups = 0;
+        size_t n = 0;
+        bool asleep = false;
+
+        int r = await_readers(
+                process, POLL_BOOT,
+                proc_facts_peers(process->runtime->proc_facts, main, process_user(worker), peers));
+        if (r == -EINPROGRESS)
+                return false;
+        observe_peers(worker, r == 0 ? peers : "");
+        bool apart = r == 0 && peers[0] == '\0' && !local &&
+                     proc_children(proc_pid(main), &children, &n) >= 0 && n == 0 &&
+                     proc_count_threads(main, is_thread, NULL, &threads) == 0 && threads <= START_THREADS &&
+                     proc_sleeps(main, &asleep, &wakeups) == 0 && asleep;
+        observe_activity(worker, apart, apart ? wakeups : 0, now);
+        return true;
+}
+
 /* Returns when the last complete scan began, if no identity found so far may be the worker's; otherwise 0. */
 static usec_t searched_at(const struct heartbeat_slot *slot)
 {
@@ -226,17 +264,20 @@ static void poll_boot(struct worker *worker, enum poll_item item, usec_t now)
         _cleanup_proc_ struct proc *booted = NULL;
         /* Workers that are starting are polled often: the first poll searches only their trees. */
         int r = await_readers(process, item, sibling_find(process, item == POLL_BOOT, &booted));
+        const struct traits *traits = worker->fleet->settings->traits;
         bool unproven = worker->process.unproven;
 
         /* If the tree cannot be read, nothing is known: leave the worker alone. */
         if (r < 0 ||
             (item == POLL_ELSEWHERE && !observe_boot_title(worker, r > 0, searched_at(process->slot), now)))
                 return;
+        if (r == 0 && item == POLL_BOOT && worker->state == WORKER_STARTING && !poll_activity(worker, now))
+                return;
         observe_booted(worker, r > 0, now);
         if (worker->process.unproven != unproven)
                 wakeup_changed(process->runtime->wakeup);
         if (!booted || !worker->process.booted || worker->state != WORKER_STARTING ||
-            !worker->fleet->settings->traits->has_title)
+            !(traits->has_title || traits->process_is_heartbeat))
                 return;
         attach_heartbeat(worker, proc_pid(booted), now);
         if (worker->process.heartbeat_pid == proc_pid(booted))

@@ -15,8 +15,10 @@
 #include "observe/observe.h"
 #include "observe/observe_identity.h"
 #include "observe/observe_world.h"
+#include "privileged/proc_inspect.h"
 #include "queries/configuration.h"
 #include "settings/redis_url.h"
+#include <limits.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -139,6 +141,20 @@ static uid_t user_of(const struct link *link, const struct worker *worker)
         return link->links->user_of ? link->links->user_of(worker) : 0;
 }
 
+/* Returns true if each worker that runs the program of this process sets a title. */
+static bool sets_titles(const struct proc *proc, const struct framework *framework)
+{
+        char path[PATH_MAX];
+
+        if (!framework->title_program)
+                return true;
+        if (proc_program(proc, path, sizeof(path)) < 0)
+                return false;
+        const char *slash = strrchr(path, '/');
+        return strncmp(slash ? slash + 1 : path, framework->title_program,
+                       strlen(framework->title_program)) == 0;
+}
+
 static int has_booted(pid_t pid, const struct worker *worker, void *userdata)
 {
         const struct link *link = userdata;
@@ -158,7 +174,10 @@ static int has_booted(pid_t pid, const struct worker *worker, void *userdata)
                 return r;
         /* A process that had not booted before its heartbeats were read may have booted since. */
         proc_facts_expire(facts, proc, link->heartbeats ? link->heartbeats->decides_at : 0);
-        return proc_evidence_has_booted(facts, proc, user_of(link, worker), framework);
+        r = proc_evidence_has_booted(facts, proc, user_of(link, worker), framework);
+        if (r > 0)
+                observe_boot_in_proc(worker);
+        return r != 0 || worker->fleet->boot_in_proc || sets_titles(proc, framework) ? r : -ENODATA;
 }
 
 static int has_start(pid_t pid, uint64_t start, void *userdata _unused_)

@@ -111,14 +111,17 @@ static void start(struct runtime *runtime, const struct action *action, usec_t n
                 observe_start_failed(fleet, action->index, -r, now);
 }
 
-/* Signals the process that sends heartbeats. If that process is not known, signals the whole process group:
- * any process could become the worker, and none has taken a job. Returns 0 or a positive errno. */
-static int signal_worker(struct worker *worker, int signo)
+/* Signals the process that sends heartbeats. If that process is not known, signals the whole process group;
+ * for reason `boot`, only the process that was started: others may run jobs. Returns 0 or a positive errno.
+ */
+static int signal_worker(struct worker *worker, int signo, enum reason reason)
 {
         const struct process *process = worker->handle;
 
-        return process_beating(process) ? delivery_send(worker, signo, false)
-                                        : -signal_group(process->main, signo);
+        if (process_beating(process))
+                return delivery_send(worker, signo, false);
+        return reason == REASON_BOOT ? -signal_process(process->main, signo)
+                                     : -signal_group(process->main, signo);
 }
 
 /* Returns the stop signal that the settings or the heartbeat name, or 0. */
@@ -132,7 +135,7 @@ int execute_stop_signal(const struct worker *worker)
         return named_stop_signal(worker) ?: framework_of(worker->fleet->settings->traits)->stop_signal;
 }
 
-static int stop(struct worker *worker, const struct framework *framework, bool forced)
+static int stop(struct worker *worker, const struct framework *framework, enum reason reason, bool forced)
 {
         const struct process *process = worker->handle;
         struct proc *beating = process_beating(process);
@@ -149,13 +152,13 @@ static int stop(struct worker *worker, const struct framework *framework, bool f
         /* The command has started another process before, so the command gets the signal, too. */
         if (worker->orders.succeeded && process->heartbeat)
                 (void)signal_process(process->main, signo);
-        int error = signal_worker(worker, signo);
+        int error = signal_worker(worker, signo, reason);
 
         /* An order does not wait for the server. The client of a container passes the signal on. */
         if (error == ENOTCONN && forced)
                 return -signal_process(process->main, signo);
         if (error == 0 && framework->wake_signal != 0 && !worker->process.remote)
-                (void)signal_worker(worker, framework->wake_signal);
+                (void)signal_worker(worker, framework->wake_signal, reason);
         return error;
 }
 
@@ -166,7 +169,7 @@ static int kill_worker(struct worker *worker, bool forced)
 {
         const struct process *process = worker->handle;
         int error = worker->process.remote ? -signal_process(process->main, SIGKILL)
-                                           : signal_worker(worker, SIGKILL);
+                                           : signal_worker(worker, SIGKILL, worker->reason);
 
         if (forced && process_beating(process) != process->main)
                 (void)signal_process(process->main, SIGKILL);
@@ -184,7 +187,7 @@ static int send_signal(const struct action *action, bool forced)
                 return delivery_send(action->worker,
                                      action->worker->heartbeat.quiet_signal ?: framework->quiet_signal, true);
         case ACTION_SIGNAL_STOP:
-                return stop(action->worker, framework, forced);
+                return stop(action->worker, framework, action->reason, forced);
         case ACTION_SIGNAL_KILL:
                 return kill_worker(action->worker, forced);
         case ACTION_SIGNAL_NONE:

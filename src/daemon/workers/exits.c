@@ -147,6 +147,13 @@ static void ended(struct process *process, struct exit_status exit)
         after_exit_begin(process->runtime, process->worker, &exit);
 }
 
+/* True if the process was the only one to get a signal, if any: other processes may keep running. */
+static bool was_ended_alone(const struct worker *worker)
+{
+        return worker->state == WORKER_STARTING ||
+               (worker->state == WORKER_STOPPING && worker->reason == REASON_BOOT);
+}
+
 /* Attaches a process that went to the background before its first heartbeat. Otherwise each new start would
  * leave another one behind. */
 static void adopt_orphan(struct worker *worker, struct proc *orphan)
@@ -155,7 +162,7 @@ static void adopt_orphan(struct worker *worker, struct proc *orphan)
         struct process *process = worker->handle;
 
         process->orphan_search = NULL;
-        if (!held || worker->state != WORKER_STARTING ||
+        if (!held || !was_ended_alone(worker) ||
             proc_watch(held, process->runtime->event, on_main_exit, process, &process->main_exit) < 0) {
                 ended(process, process->main_status);
                 return;
@@ -170,8 +177,8 @@ static void adopt_orphan(struct worker *worker, struct proc *orphan)
 /* Orphans are reparented to us only if the worker was our child. */
 static bool may_leave_an_orphan(const struct process *process)
 {
-        return process->worker->state == WORKER_STARTING && !process->heartbeat &&
-               process->main_status.known && process->report.outcome != LAUNCH_FAILED;
+        return was_ended_alone(process->worker) && !process->heartbeat && process->main_status.known &&
+               process->report.outcome != LAUNCH_FAILED;
 }
 
 /* Reads the user of the process before it is reaped. Its groups were read when it became that user; they are

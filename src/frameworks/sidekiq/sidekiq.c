@@ -202,6 +202,7 @@ const struct framework sidekiq_framework = {
         .dump_signal = SIGTTIN,
         .thread_is_processor = sidekiq_thread_is_processor,
         .title_parse = sidekiq_title_parse,
+        .title_program = "ruby",
         .identity_parse = sidekiq_identity_parse,
         .member_nsec = 500,
         .has_queues = true,
