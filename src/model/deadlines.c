@@ -53,7 +53,7 @@ bool worker_boot_has_failed(const struct worker *worker)
         const struct fleet *fleet = worker->fleet;
         usec_t still_since = worker->evidence.still_since;
 
-        /* What others show later says nothing about a worker that was kept before. */
+        /* The boots of others say nothing later about a worker that was kept before. */
         return ((fleet->boot_heard || fleet->boot_in_proc) && !worker->process.unseen) ||
                worker->process.unproven || !fleet_settings_write_heartbeats(fleet->settings) ||
                (still_since != 0 && worker->process.boot_polled_at >= usec_add(still_since, STILL_USEC));

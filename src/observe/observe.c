@@ -19,9 +19,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A title shows a boot right before the first heartbeat is sent, which then needs a moment. */
-#define ELSEWHERE_USEC (3 * USEC_PER_SEC)
-
 /* A worker that was active for less than this delays the next start, however short its trial. */
 #define FAILED_START_USEC (10 * USEC_PER_SEC)
 
@@ -449,91 +446,6 @@ void observe_heartbeat(struct worker *worker, const struct heartbeat *heartbeat,
                 return;
         worker->heartbeat.after = read_before;
         worker_observe_fresh_heartbeat(worker, heartbeat, now);
-}
-
-void observe_booted(struct worker *worker, bool booted, usec_t now)
-{
-        char why[WORKER_ELSEWHERE_MAX];
-
-        worker->process.boot_polled_at = now;
-        if (booted) {
-                observe_boot_in_proc(worker);
-                worker->process.boot_seen_at = worker->process.boot_seen_at ?: now;
-        }
-        /* A boot alone is no news: time remains for the first heartbeat. */
-        if (booted && worker->process.unproven) {
-                worker->process.unproven = false;
-                return;
-        }
-        if (booted && !worker->process.booted && !worker->heartbeat.ambiguous &&
-            worker->state == WORKER_STARTING)
-                worker_event(worker, EVENT_ELSEWHERE, " has booted, but its heartbeat was not found: %s",
-                             worker_elsewhere_text(worker, why));
-        /* While the worker is starting, booted stays set: a later check may have failed. */
-        worker->process.booted = booted || (worker->process.booted && worker->state == WORKER_STARTING);
-        worker->process.unseen &= !worker->process.booted;
-}
-
-void observe_boot_in_proc(const struct worker *worker)
-{
-        worker->fleet->boot_in_proc |= !worker_outdated(worker);
-}
-
-/* Nothing shows that the worker runs no jobs: it is kept. The release has failed to start it all the same. */
-static void worker_observe_unseen(struct worker *worker, usec_t now)
-{
-        struct fleet *fleet = worker->fleet;
-
-        worker->process.unseen = true;
-        start_failure_describe(fleet, NULL, "%s: no heartbeat was found within boot_timeout%s%s",
-                               WORKER_EVENT_NAME(worker),
-                               worker->heartbeat.fault != HEARTBEAT_FAULT_NONE ? ": " : "",
-                               heartbeat_fault_text(worker->heartbeat.fault));
-        world_event(fleet->world, EVENT_BOOT_TIMEOUT, fleet, worker,
-                    "%s; kept, as it may run jobs. Fix the address of its server, or run 'sqmgrctl stop %s "
-                    "--force'",
-                    fleet->crash_last, WORKER_ID(worker));
-        start_failure_observe(fleet, worker->generation, now, false, now);
-        if (!worker_outdated(worker))
-                rollout_observe_unseen(fleet, now);
-}
-
-void observe_activity(struct worker *worker, bool apart, uint64_t wakeups, usec_t now)
-{
-        struct worker_evidence *evidence = &worker->evidence;
-        bool woken = evidence->still_since != 0 && wakeups != evidence->wakeups;
-
-        if (!apart || woken || evidence->still_since == 0)
-                evidence->still_since = now;
-        evidence->wakeups = wakeups;
-        if ((!apart || woken) && worker->state == WORKER_STARTING && !worker->process.unseen &&
-            !worker->process.booted && !worker->heartbeat.ambiguous && !worker_boot_has_failed(worker))
-                worker_observe_unseen(worker, now);
-}
-
-bool observe_environment_redis(struct worker *worker, const struct redis_comparison *redis)
-{
-        bool reported = worker->fleet->redis_reported;
-
-        worker->process.redis = *redis;
-        worker->fleet->redis_reported |= redis->difference != REDIS_SAME;
-        return worker->fleet->redis_reported && !reported;
-}
-
-bool observe_boot_title(struct worker *worker, bool booted, usec_t searched_at, usec_t now)
-{
-        usec_t doubt = worker->fleet->world->doubt.since;
-
-        if (!booted)
-                worker->process.boot_seen_at = 0;
-        else if (worker->process.boot_seen_at <= doubt)
-                worker->process.boot_seen_at = now;
-        return booted && searched_at >= usec_add(worker->process.boot_seen_at, ELSEWHERE_USEC);
-}
-
-void observe_elsewhere(struct worker *worker)
-{
-        worker->process.elsewhere = worker->state == WORKER_STARTING && !worker->heartbeat.seen;
 }
 
 void observe_title_elsewhere(struct worker *worker, unsigned job_threads, usec_t now)

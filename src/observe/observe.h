@@ -43,28 +43,6 @@ void observe_remote(struct worker *worker);
  * reading. Ignored if heartbeat->start belongs to another process. */
 void observe_heartbeat(struct worker *worker, const struct heartbeat *heartbeat, usec_t now);
 
-/* The processes of the worker were checked. booted: one of them has booted. A starting worker whose heartbeat
- * was not found is reported once. */
-void observe_booted(struct worker *worker, bool booted, usec_t now);
-
-/* Title or threads of the worker show that it has booted: from now on their absence is evidence in its fleet.
- */
-void observe_boot_in_proc(const struct worker *worker);
-
-/* What /proc shows of a worker after boot_timeout, beside title and threads; observe_booted() comes next.
- * apart: it has no child, no connection and no further thread, and sleeps. wakeups: as proc_sleeps() returns;
- * 0 unless apart. */
-void observe_activity(struct worker *worker, bool apart, uint64_t wakeups, usec_t now);
-
-/* Records how the environment that the worker was started with differs from redis_url. Returns true once per
- * fleet, for the first worker that differs: the caller then warns. */
-bool observe_environment_redis(struct worker *worker, const struct redis_comparison *redis);
-/* A title of a starting worker's processes shows whether the worker has booted. searched_at: when the last
- * search for its heartbeat that found nothing began; 0: none. Returns true once the heartbeat is missing:
- * observe_booted() comes next. */
-bool observe_boot_title(struct worker *worker, bool booted, usec_t searched_at, usec_t now);
-/* process.heartbeat_pid names the process that has booted, and no heartbeat of that process was found. */
-void observe_elsewhere(struct worker *worker);
 /* After observe_title(), for a worker whose heartbeat is elsewhere. job_threads: as the title claims. */
 void observe_title_elsewhere(struct worker *worker, unsigned job_threads, usec_t now);
 

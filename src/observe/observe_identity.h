@@ -4,6 +4,8 @@
 
 #include "model/worker.h"
 
+struct redis_comparison;
+
 /* Returns the heartbeat, completed by the process title: number of running jobs, and whether the worker is
  * quiet. For frameworks whose title completes the heartbeat. */
 struct heartbeat heartbeat_complete(const struct worker *worker, const struct heartbeat *heartbeat,
@@ -34,3 +36,26 @@ void observe_ambiguous(struct worker *worker, bool ambiguous);
 /* A search for another process of the worker that sends heartbeats has ended. pid: that process; 0: none
  * found. */
 void observe_sibling(struct worker *worker, pid_t pid, usec_t now);
+
+/* Title or threads of the worker show that it has booted: from now on their absence is evidence in its fleet.
+ */
+void observe_boot_in_proc(const struct worker *worker);
+
+/* Call after boot_timeout with the facts of /proc beside title and threads; observe_booted() comes next.
+ * apart: it has no child, no connection and no further thread, and sleeps. wakeups: as proc_sleeps() returns;
+ * 0 unless apart. */
+void observe_activity(struct worker *worker, bool apart, uint64_t wakeups, usec_t now);
+
+/* The processes of the worker were checked. booted: one of them has booted. A starting worker whose heartbeat
+ * was not found is reported once. */
+void observe_booted(struct worker *worker, bool booted, usec_t now);
+
+/* Records how the environment that the worker was started with differs from redis_url. Returns true once per
+ * fleet, for the first worker that differs: the caller then warns. */
+bool observe_environment_redis(struct worker *worker, const struct redis_comparison *redis);
+/* A title of a starting worker's processes shows whether the worker has booted. searched_at: when the last
+ * search for its heartbeat that found nothing began; 0: none. Returns true once the heartbeat is missing:
+ * observe_booted() comes next. */
+bool observe_boot_title(struct worker *worker, bool booted, usec_t searched_at, usec_t now);
+/* process.heartbeat_pid names the process that has booted, and no heartbeat of that process was found. */
+void observe_elsewhere(struct worker *worker);

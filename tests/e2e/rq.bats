@@ -64,6 +64,23 @@ idle_records() { [ "$(redis scard rq:workers)" = "$1" ] && wait_for_jobs "$1"; }
         fleet_is '.generation == 2 and .rollout.state == "done" and .active == 2'
 }
 
+unregistered() { [ "$(redis scard rq:workers)" = 0 ]; }
+
+@test "rq: a restart completes though Redis loses the records of all workers, and none is left with the old release" {
+        rq_fleet 'boot_timeout = 5s'
+        old=$(worker_pids)
+        sqmgrctl --timeout 120s restart --wait=drained >restart.log &
+        restart=$!
+        wait_until 30 idle_records 4
+        redis flushall
+        unregistered
+        wait "$restart"
+        gone "$old"
+        fleet_is 'all(.workers[]; .generation == 2 and .state == "active")'
+        run -0 sqmgrctl restart --wait=drained --timeout 60s
+        [ "$(redis scard rq:workers)" = 2 ]
+}
+
 @test "rq: a restart under load loses no job, and signals no worker twice" {
         rq_fleet
         old=$(worker_pids)

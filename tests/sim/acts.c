@@ -458,9 +458,12 @@ void act_calm(struct sim *sim)
                                 process->job_end[j] =
                                         MIN(process->job_end[j],
                                             interrupt_end(process->job_end[j], sim->now + 5 * USEC_PER_MIN));
-                /* A worker without a known identity is not found under a host name from before this sqmgr. */
-                bool unknown = process->booted && process->host != sim->host && process->identity == 0 &&
-                               !fleet_is_local(sim, process->fleet);
+                /* A worker without a known identity is not found under a host name from before this sqmgr; nor,
+                 * without a title, by a record from before a step of the clock. */
+                bool unknown = process->booted && process->identity == 0 &&
+                               !fleet_is_local(sim, process->fleet) &&
+                               (process->host != sim->host ||
+                                (sim->fleets[process->fleet].untitled && sim->stepped_usec != 0));
                 if (process->elsewhere || unknown) {
                         process_kill(sim, process, true);
                         process_kill(sim, process, false);

@@ -273,9 +273,12 @@ static void look_boot(struct sim *sim, struct worker *worker, unsigned poll_item
         if (!(poll_items & POLL_BOOT) && !observe_boot_title(worker, booted, searched_at, sim->now))
                 return;
         sim->fleets[process->fleet].shown |= booted;
-        /* A process that is never going to boot hangs; others are at work. */
+        /* A process that is never going to boot, or was stopped while it booted, hangs; others are at work.
+         */
         if (!booted && (poll_items & POLL_BOOT) && worker->state == WORKER_STARTING)
-                observe_activity(worker, process->boot_at == USEC_INFINITY && !process->booted, 1, sim->now);
+                observe_activity(worker,
+                                 (process->boot_at == USEC_INFINITY || process->frozen) && !process->booted,
+                                 1, sim->now);
         observe_booted(worker, booted, sim->now);
         sim->shell.pass.unsaved |= worker->process.unproven != unproven;
         if (!booted || !has_title || !worker->process.booted || worker->state != WORKER_STARTING)

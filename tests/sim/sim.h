@@ -57,13 +57,13 @@ struct behavior {
         bool counts_fetches;       /* reports a job as running while it is still being fetched */
         bool quiet_read_late;      /* reads quiet one round trip after the work state was copied */
         bool reports_start;        /* some workers report when their process was started */
-        bool repeats_birth;        /* in each record */
         bool observed;             /* the reader observes its connections and jobs: its record is no older */
         usec_t waits;              /* once quiet, the longest wait for one more job */
         unsigned limited;          /* share of 1000 jobs after which the rate limit is reached */
-        bool reports_birth;        /* reports when it registered, right before it shows that it has booted */
-        bool database;             /* a row: its jobs are read as they are now, and it does not show quiet */
-        bool locked;               /* its row counts only while the worker lives */
+        bool reports_birth,
+                repeats_birth; /* when it registered, right before it shows its boot; in each record */
+        bool database;         /* a row: its jobs are read as they are now, and it does not show quiet */
+        bool locked;           /* its row counts only while the worker lives */
         usec_t heartbeat_idle, heartbeat_busy; /* 0: by the release */
         usec_t record_expiry;
 
@@ -159,10 +159,9 @@ struct process {
         bool booted, frozen, elsewhere, deaf, native_thread;
         bool takes_none;                               /* sends heartbeats, and begins no job */
         bool uncaught, bare, titleless, reports_start; /* from struct behavior */
-        usec_t booted_at;
-        uint64_t born_usec; /* when it registered first, by the wall clock */
-        unsigned host;      /* the host's name at the time of the boot */
-        char name[40];      /* identity of the heartbeats; "": not made yet */
+        usec_t booted_at, born_usec; /* born_usec: when it registered, by the wall clock */
+        unsigned host;               /* the host's name at the time of the boot */
+        char name[40];               /* identity of the heartbeats; "": not made yet */
         uint64_t jumped_bytes, leak_per_sec;
 
         usec_t waits_until;   /* quiet, but may take one more job until then */
@@ -348,8 +347,7 @@ struct fleet_sim {
         struct fleet_settings settings[2]; /* the ini file, and what a reload would make of it */
         unsigned in_force;
         const struct behavior *behavior;
-        bool untitled; /* its program sets no titles, which in others would show a boot */
-        bool shown;    /* a worker has shown its boot, by a heartbeat that was read, or by its title */
+        bool untitled, shown; /* its program sets no titles; a worker of it has shown its boot */
         struct release release, good;
         struct link link; /* permanently up, if it needs no Redis */
         struct reader_sim reader;

@@ -6,6 +6,7 @@
 #include "model/freshness.h"
 #include "model/poll_schedule.h"
 #include "observe/observe.h"
+#include "observe/observe_identity.h"
 #include "observe/observe_world.h"
 #include "world.h"
 

@@ -230,6 +230,7 @@ static bool poll_activity(struct worker *worker, usec_t now)
         bool local = url && strncmp(url, "unix:", strlen("unix:")) == 0; /* no connection of TCP */
         char peers[PROC_PEERS_MAX] = "";
         _cleanup_free_ pid_t *children = NULL;
+        struct proc_place place;
         unsigned threads = 0;
         uint64_t wakeups = 0;
         size_t n = 0;
@@ -244,7 +245,8 @@ static bool poll_activity(struct worker *worker, usec_t now)
         bool apart = r == 0 && peers[0] == '\0' && !local &&
                      proc_children(proc_pid(main), &children, &n) >= 0 && n == 0 &&
                      proc_count_threads(main, is_thread, NULL, &threads) == 0 && threads <= START_THREADS &&
-                     proc_sleeps(main, &asleep, &wakeups) == 0 && asleep;
+                     proc_place(main, &place) == 0 && (place.state == 'S' || place.state == 'T') &&
+                     proc_sleeps(main, &asleep, &wakeups) == 0;
         observe_activity(worker, apart, apart ? wakeups : 0, now);
         return true;
 }

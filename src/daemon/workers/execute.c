@@ -18,6 +18,7 @@
 #include "model/worker_facts.h"
 #include "model/world.h"
 #include "observe/observe.h"
+#include "observe/observe_identity.h"
 #include "privileged/launch_request.h"
 #include "privileged/signal.h"
 #include <signal.h>

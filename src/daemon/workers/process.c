@@ -7,6 +7,7 @@
 #include "io/log.h"
 #include "model/names.h"
 #include "observe/observe.h"
+#include "observe/observe_identity.h"
 #include <string.h>
 
 void process_release(struct process *process)
