@@ -52,6 +52,9 @@ struct worker;
         X(HOST_NAME_OVERRIDDEN, "host-name-overridden", WARNING, \
           "an environment variable gives workers another host name than sqmgr uses: heartbeats cannot be matched, or with namespaced = yes not by a unique name", \
           "Unset the variable for sqmgr and its workers, or set namespaced = yes", NULL) \
+        X(UNKNOWN_PROCESS, "unknown-process", NOTICE, \
+          "a process in the control group of sqmgr's service was left by an earlier sqmgr and belongs to no worker; if it is a worker, it runs jobs unseen", \
+          "Check what it runs; if nothing needs it, ask it to exit (a worker: with the stop signal of its framework)", "ps -fp PID") \
         X(CLOCK_JUMP, "clock-jump", NOTICE, \
           "the clock jumped, the machine was suspended, or sqmgr stalled: heartbeats from before were not trusted", \
           "Check the load and the clock of the machine", "sqmgrctl events") \

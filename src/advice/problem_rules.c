@@ -108,6 +108,26 @@ static const char *under_that_name(const struct fleet_settings *settings)
                                     : "under that name cannot be matched";
 }
 
+static void find_unknown(const struct search *search)
+{
+        for (size_t i = 0; i < search->facts->n_unknown; i++) {
+                const struct problem_process *process = &search->facts->unknown[i];
+                char about[32], command[32];
+                struct quoted name;
+
+                quoted_set(&name, process->command);
+                snprintf(about, sizeof(about), "pid %d", (int)process->pid);
+                snprintf(command, sizeof(command), "ps -fp %d", (int)process->pid);
+                problems_add(search->problems,
+                             &(struct problem){.code = PROBLEM_UNKNOWN_PROCESS,
+                                               .severity = process->leads ? PROBLEM_WARNING : PROBLEM_NOTICE,
+                                               .command = command,
+                                               .quoted = &name},
+                             about, "left by an earlier sqmgr and belongs to no worker%s",
+                             process->leads ? "; it may run jobs" : "");
+        }
+}
+
 static void find_of_machine(const struct search *search)
 {
         const struct problem_facts *facts = search->facts;
@@ -144,6 +164,7 @@ static void find_of_machine(const struct search *search)
                           "%s is set for sqmgr itself; heartbeats of %s %s",
                           facts->renamed->traits->host_variable, facts->renamed->traits->title,
                           under_that_name(facts->renamed));
+        find_unknown(search);
         if (world->doubt.since != 0 && ago < DOUBT_USEC)
                 ADD_ABOUT(search, PROBLEM_CLOCK_JUMP, "clock", world->doubt.since,
                           "jumped %s ago, or the machine was suspended, or sqmgr stalled",

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "advice/problem.h"
+#include <sys/types.h>
 
 struct error_report; /* wire/quoted.h */
 struct traits;
@@ -17,10 +18,19 @@ struct problem_redis {
         const struct error_report *error; /* why it is not up; NULL: not known */
 };
 
+/* A process of our service that belongs to no worker. */
+struct problem_process {
+        pid_t pid;
+        bool leads;       /* leads its session, as a worker does */
+        char command[16]; /* untrusted */
+};
+
 /* Facts that the model does not have. */
 struct problem_facts {
         const struct problem_redis *redis;
         size_t n_redis;
+        const struct problem_process *unknown;
+        size_t n_unknown;
         bool is_root;
         /* A fleet for whose framework the environment of sqmgr's own process sets another host name than
          * sqmgr uses; NULL: none. */

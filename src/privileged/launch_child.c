@@ -11,6 +11,7 @@
 #include "model/names.h"
 #include "privileged/find_command.h"
 #include "privileged/launch_request.h"
+#include "privileged/marker.h"
 #include "privileged/program.h"
 #include "privileged/status_dir.h"
 #include "settings/resources.h"
@@ -552,13 +553,15 @@ static void child_check_log(const struct launch_child *child)
                 child_fail(child, "cannot open log '%s': %m", log);
 }
 
-static _Noreturn void child_execute(const struct launch_child *child, char *const *argv)
+static _Noreturn void child_execute(struct launch_child *child, char *const *argv)
 {
         int r = fd_close_range(STDERR_FILENO + 1, UINT_MAX, true);
         if (r < 0) {
                 errno = -r;
                 child_fail(child, "cannot close sqmgr's descriptors: %m");
         }
+        if (!child->request->template && argv == child->fleet->argv)
+                marker_put(&child->environment, &child->report_fd);
         if (child->template_fd >= 0 && argv == child->fleet->argv &&
             fcntl(child->template_fd, F_SETFD, 0) < 0)
                 child_fail(child, "cannot hand on the template's socket: %m");

@@ -20,6 +20,9 @@ bool ledger_file_is_lost(const struct ledger_file *file);
  * is lost, or if the ledger has no file. */
 bool ledger_file_is_in_place(const struct ledger_file *file);
 
+/* The ledger is the file beside the state whose name has this at its end. */
+#define LEDGER_SUFFIX ".starts"
+
 #define LEDGER_FILE_INIT ((struct ledger_file){.fd = -1})
 
 /* The result of opening the file. */

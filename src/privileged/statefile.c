@@ -3,10 +3,13 @@
 #include "privileged/statefile.h"
 #include "base/fd.h"
 #include "continuity/state.h"
+#include "privileged/ledger_file.h"
+#include "privileged/listen.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* The file is written under its path with this suffix, and then exchanged. The old file stays under the
  * suffix: its space is reserved for the next write. */
@@ -133,4 +136,63 @@ int statefile_write(const char *path, const uint8_t *bytes, size_t size)
         if (r == 0 && before.st_blocks * STAT_BLOCK_BYTES < (off_t)(2 * size))
                 (void)fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)(2 * size));
         return r == 0 ? put_in_place(beside, path) : r;
+}
+
+/* Copies a file that can be trusted; the copy of a missing file is none. */
+static int copy_file(const char *from, const char *to)
+{
+        _cleanup_free_ char *text = NULL;
+        size_t size;
+        char why[512];
+
+        int r = statefile_read(from, &text, &size, why, sizeof(why));
+        if (r == STATEFILE_READ)
+                return statefile_write(to, (const uint8_t *)text, size);
+        if (r == STATEFILE_MISSING)
+                return unlink(to) < 0 && errno != ENOENT ? -errno : 0;
+        return r < 0 ? r : -EPERM;
+}
+
+/* The state comes last, when the ledger is complete. */
+static int move_state(const char *old, const char *path)
+{
+        char ledger[2][PATH_MAX + sizeof(LEDGER_SUFFIX)], error[512];
+        _cleanup_close_ int lock_fd = -1;
+
+        if (access(old, F_OK) < 0)
+                return 0;
+        snprintf(ledger[0], sizeof(ledger[0]), "%s" LEDGER_SUFFIX, old);
+        snprintf(ledger[1], sizeof(ledger[1]), "%s" LEDGER_SUFFIX, path);
+        int r = listener_lock(old, &lock_fd, error, sizeof(error));
+        if (r == 0)
+                r = copy_file(ledger[0], ledger[1]);
+        if (r == 0)
+                r = copy_file(old, path);
+        if (r < 0)
+                return r;
+        (void)unlink(ledger[0]);
+        return unlink(old) < 0 ? -errno : 1;
+}
+
+/* Replaces the link atomically. */
+static int link_to(const char *path, const char *link)
+{
+        char beside[PATH_MAX];
+
+        if ((size_t)snprintf(beside, sizeof(beside), "%s" BESIDE, link) >= sizeof(beside))
+                return -ENAMETOOLONG;
+        (void)unlink(beside);
+        return symlink(path, beside) < 0 || rename(beside, link) < 0 ? -errno : 0;
+}
+
+int statefile_follow(const char *link, const char *path, char old[static PATH_MAX])
+{
+        ssize_t length = readlink(link, old, PATH_MAX - 1);
+
+        old[MAX(length, (ssize_t)0)] = '\0';
+        if (strcmp(old, path) == 0)
+                return 0;
+        int r = length > 0 ? move_state(old, path) : 0;
+        int linked = link_to(path, link);
+        return r != 0 ? r : linked;
 }

@@ -3,6 +3,7 @@
  * them. */
 #pragma once
 
+#include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,3 +23,9 @@ int statefile_read(const char *path, char **ret, size_t *ret_size, char *why, si
 /* Atomically replaces the file at path with these bytes (mode 0600). Returns 0, or -errno with the file
  * unchanged. Only one writer at a time: the holder of the lock beside the file. */
 int statefile_write(const char *path, const uint8_t *bytes, size_t size);
+
+/* Moves the state and the ledger from the path that the last sqmgr used to this one. link: a symbolic link to
+ * the state in use, in a directory that only we and root may write to; it leads to path afterwards. The
+ * caller holds the lock of path. Returns 1 with the earlier path in old if the state was moved, 0 if there
+ * was none elsewhere, or -errno. After an error, the state at old is not read again. */
+int statefile_follow(const char *link, const char *path, char old[static PATH_MAX]);

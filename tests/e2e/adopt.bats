@@ -516,6 +516,13 @@ END
         [ "$(worker_pids)" = "$before" ]
 }
 
+make_group() {
+        group=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
+        [ -n "$group" ] && mkdir "$group/sqmgr-e2e-$$.service" 2>/dev/null || skip "no control group can be made here"
+        group=$group/sqmgr-e2e-$$.service
+        echo "rmdir '$group'" >>"$folder/at_end"
+}
+
 # As under systemd: its own control group, and a notification socket.
 start_service() {
         launch sqmgr sh -c "echo 0 >'$group/cgroup.procs' && exec env NOTIFY_SOCKET=$folder/notify sqmgr -c '$folder/sqmgr.ini'"
@@ -524,10 +531,7 @@ start_service() {
 }
 
 @test "a systemd service, a long title over the environment, state lost: workers are recognized by the control group" {
-        group=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
-        [ -n "$group" ] && mkdir "$group/sqmgr-e2e-$$.service" 2>/dev/null || skip "no control group can be made here"
-        group=$group/sqmgr-e2e-$$.service
-        echo "rmdir '$group'" >>"$folder/at_end"
+        make_group
         long_title
         start_service
         wait_until 60 ready 1
@@ -539,18 +543,78 @@ start_service() {
         start_service
         [ "$(worker_pids)" = "$before" ]
         fleet_is '(.workers | length) == 1'
-        grep -q "default/1 (pid $before) adopted (found by its control group)" sqmgr.log
+        grep -q "default/1 (pid $before) adopted (found by its markers)" sqmgr.log
         wait_until 20 ready 1
         enqueue 1 Sleep 0
         wait_until 20 has_done 1
 
-        # Another state file does not belong to the same service.
+        # The descriptor with the markers is closed, too.
+        sqmgrctl stop default
+        wait_until 20 gone "$before"
+        sed -i "s|^command = |&bash -c 'exec 60>\&- \&\& exec \"\$0\" \"\$@\"' |" sqmgr.ini
+        sqmgrctl reload
+        sqmgrctl start default
+        wait_until 60 ready 1
+        before=$(worker_pids)
+        record "$before"
         kill_sqmgr
+        rm "$folder/state" "$folder/state.starts"
+        start_service
+        [ "$(worker_pids)" = "$before" ]
+        grep -q "default/1 (pid $before) adopted (found by its control group)" sqmgr.log
+
+        # Another state file does not belong to the same service, and that of the last sqmgr is lost.
+        kill_sqmgr
+        rm "$folder/sqmgr.sock.state"
         sed -i "1a state_file = $folder/state.other" sqmgr.ini
         start_service
         [ "$(worker_pids)" = "$before" ]
         wait_until 20 ready 1
         fleet_is '(.workers | length) == 1'
+}
+
+@test "a systemd service: a process that belongs to no worker is shown until it exits" {
+        make_group
+        setsid sh -c "echo 0 >'$group/cgroup.procs' && exec sleep 1000" 3>&- 9>&- &
+        left=$!
+        record "$left"
+        wait_until 10 grep -qx "$left" "$group/cgroup.procs"
+        start_redis
+        configure_marked <<<"command = $(stub_command)"
+        start_service
+        wait_until 20 ready 1
+        before=$(worker_pids)
+        unknown_are() { sqmgrctl status --json | jq -e "[.problems[] | select(.code == \"unknown-process\")] | $1" >/dev/null; }
+        unknown_are "length == 1 and .[0].severity == \"warning\" and (.[0].summary | startswith(\"pid $left: \")) and .[0].command == \"ps -fp $left\""
+        # Processes of sqmgr itself, and a worker of the last sqmgr, are known.
+        kill_sqmgr
+        start_service
+        [ "$(worker_pids)" = "$before" ]
+        unknown_are "length == 1 and (.[0].summary | startswith(\"pid $left: \"))"
+        sqmgrctl doctor | grep -F "pid $left: left by an earlier sqmgr and belongs to no worker; it may run jobs"
+        kill "$left"
+        wait_until 10 gone "$left"
+        wait_until 10 unknown_are 'length == 0'
+}
+
+@test "state_file changed: the state of the last sqmgr is read from its old place once" {
+        four_stubs
+        sqmgrctl scale default 5
+        wait_until 20 ready 5
+        before=$(worker_pids)
+        for path in var/a var/b state; do
+                mkdir -p "$folder/var"
+                record_and_kill
+                sed -i "/^state_file/d; 1a state_file = $folder/$path" sqmgr.ini
+                start_sqmgr
+                [ "$(worker_pids)" = "$before" ]
+                fleet_is '.active == 5 and .target == 5'
+                grep -q "the state was moved from '.*' to '$folder/$path'" sqmgr.log
+                adopted_all 5
+                [ "$(find "$folder" -name '*.starts')" = "$folder/$path.starts" ]
+        done
+        mains_are 5
+        record_workers
 }
 
 @test "a start that hangs: the ledger names the process; without a ledger the process ends and is replaced" {

@@ -105,6 +105,32 @@ password_file = $folder/password"
         wait_until 20 no_reply_lists
 }
 
+# Debian's python3-setproctitle writes the title over the environment of a worker and of its pool.
+@test "celery: without state and ledger, the workers are found, and no second one starts under their names" {
+        # Four tasks run at once, whichever worker takes them.
+        concurrency=4
+        celery_fleet 2
+        celery_send 4 hold "$folder/release"
+        wait_until 20 fleet_is '[.workers[].busy] | add == 4'
+        before=$(worker_pids)
+        record "$before"
+        for pid in $before; do
+                grep -q '^\[celeryd: default-[12]@.*MainProcess\]' "/proc/$pid/cmdline"
+                not grep -q SQMGR_WORKER "/proc/$pid/environ"
+        done
+        kill_sqmgr
+        rm "$folder/state" "$folder/state.starts"
+        start_sqmgr
+        wait_until 20 grep -q 'found and adopted 2 workers' "$folder/sqmgr.log"
+        [ "$(worker_pids)" = "$before" ]
+        wait_until 30 ready 2
+        [ "$(worker_pids)" = "$before" ]
+        touch "$folder/release"
+        sqmgrctl restart --wait --timeout 120s
+        wait_until 30 gone "$before"
+        nothing_lost 4
+}
+
 @test "celery: scale up, a restart with 30 running tasks, prefetched ones and a countdown, scale down: nothing is lost" {
         # Each worker runs 15 tasks and holds 15 more: neither can take those of the other one.
         concurrency=15

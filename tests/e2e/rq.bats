@@ -139,7 +139,7 @@ unregistered() { [ "$(redis scard rq:workers)" = 0 ]; }
         [ "$(worker_pids)" = "$all" ]
         fleet_is '.quiet == 2 and .generation == 2'
 
-        # No environment identifies them, and there is no service.
+        # No environment identifies them, and there is no service: the name of a descriptor does.
         for pid in $all; do not grep -qz '^SQMGR_' "/proc/$pid/environ"; done
         kill_sqmgr
         rm "$folder/state" "$folder/state.starts"
@@ -147,7 +147,7 @@ unregistered() { [ "$(redis scard rq:workers)" = 0 ]; }
         wait_until 20 ready 2
         [ "$(worker_pids)" = "$all" ]
         fleet_is '.quiet == 2'
-        [ "$(grep -c 'adopted (found by its record in Redis)' sqmgr.log)" = 4 ]
+        [ "$(grep -c 'adopted (found by its markers)' sqmgr.log)" = 4 ]
         touch "$folder/release"
         wait_until 30 fleet_is '.active == 2 and (.workers | length) == 2'
         nothing_lost 2

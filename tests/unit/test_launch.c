@@ -199,13 +199,19 @@ TEST(leaks_no_descriptors_and_reads_nothing)
 {
         int leaks[3];
 
+        bench.fleet.name = (char *)"web";
+        bench.request.index = 3;
+        bench.request.generation = 7;
+        bench.request.started_at = 12345;
+        bench.request.instance = "0123456789abcdef";
         for (size_t i = 0; i < ELEMENTSOF(leaks); i++) {
                 leaks[i] = open("/dev/null", O_RDONLY);
                 ck_assert_int_ge(leaks[i], 0);
         }
-        /* The fourth is the folder itself, which ls has open. */
-        bench_run_script(&bench, "ls /proc/self/fd; readlink /proc/self/fd/0");
-        ck_assert_str_eq(bench.output, "0\n1\n2\n3\n/dev/null\n");
+        /* The fourth is the folder itself, which ls has open; the last has the markers. */
+        bench_run_script(&bench, "ls /proc/self/fd | sort -n; readlink /proc/self/fd/0 /proc/self/fd/60");
+        ck_assert_str_eq(bench.output, "0\n1\n2\n3\n60\n/dev/null\n/memfd:SQMGR_INSTANCE=0123456789abcdef "
+                                       "SQMGR_WORKER=web/3 SQMGR_GENERATION=7 SQMGR_START=12345 (deleted)\n");
         for (size_t i = 0; i < ELEMENTSOF(leaks); i++)
                 close(leaks[i]);
 }

@@ -193,6 +193,17 @@ TEST(the_next_start_that_fails_and_redis_are_problems_of_sqmgr)
         ck_assert(!problems_find(&problems, PROBLEM_REDIS_DOWN)->unready);
 }
 
+TEST(a_process_of_the_service_that_belongs_to_no_worker_is_a_problem)
+{
+        const struct problem_process unknown[] = {
+                {.pid = 4711, .leads = true, .command = "[celeryd: x\x1b[0m"},
+                {.pid = 4712, .command = "sleep"}};
+
+        facts.unknown = unknown;
+        facts.n_unknown = ELEMENTSOF(unknown);
+        expect("unknown processes");
+}
+
 TEST(commands_are_for_a_shell)
 {
         const struct problem problem = {.code = PROBLEM_FLEET_STOPPED, .fleet = t.fleet};

@@ -6,9 +6,11 @@
 #include "daemon/takeover/search.h"
 #include "io/proc_watch.h"
 #include "privileged/launch.h"
+#include "privileged/marker.h"
 #include "privileged/proc_inspect.h"
 #include "runtime.h"
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/pidfd.h>
 
 static struct search search;
@@ -136,6 +138,40 @@ TEST(of_other_users_nothing_is_read)
                         ck_assert_uint_eq(status.st_uid, user());
         }
         ck_assert(found);
+        end();
+}
+
+/* As python3-setproctitle does to Celery and RQ. A process of another instance, and one whose descriptor is a
+ * file of such a name, are left alone. */
+TEST(a_worker_without_environment_is_found_by_the_name_of_a_descriptor)
+{
+        static const char *const instances[] = {"0123456789abcdef", "fedcba9876543210", NULL};
+        pid_t pids[3], parents[3];
+        char name[160];
+
+        for (size_t i = 0; i < 3; i++) {
+                snprintf(name, sizeof(name), "SQMGR_INSTANCE=%s SQMGR_WORKER=web/%zu SQMGR_START=5",
+                         instances[i] ?: instances[0], i + 2);
+                int fd = instances[i] ? memfd_create(name, 0) : -1;
+
+                if (fd < 0) {
+                        snprintf(name, sizeof(name), "%s/memfd:SQMGR_INSTANCE=%s", dir, instances[0]);
+                        fd = open(name, O_RDWR | O_CREAT, 0600);
+                }
+                ck_assert_int_ge(fd, 0);
+                ck_assert_int_eq(dup2(fd, MARKER_FD), MARKER_FD);
+                close(fd);
+                pids[i] = spawn(user(), "/bin/sleep", (char *[]){NULL});
+                parents[i] = parent;
+        }
+        close(MARKER_FD);
+        run();
+        ck_assert_uint_eq(runtime_world->fleets[0]->n_workers, 1);
+        ck_assert_int_eq(runtime_world->fleets[0]->workers[0]->process.pid, pids[0]);
+        ck_assert_uint_eq(runtime_world->fleets[0]->workers[0]->index, 2);
+        ck_assert_uint_eq(runtime_world->fleets[0]->workers[0]->spawned_at, 5);
+        for (size_t i = 0; i < 2; i++)
+                ck_assert_int_eq(kill(parents[i], SIGKILL), 0);
         end();
 }
 

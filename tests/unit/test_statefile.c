@@ -4,9 +4,13 @@
 #include "continuity/state.h"
 #include "daemon/takeover/state_load.h"
 #include "golden.h"
+#include "privileged/listen.h"
 #include "unit.h"
 #include "world.h"
 #include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define BOOT "the-boot"
@@ -311,6 +315,100 @@ TEST(names_the_boot)
         char boot_id[BOOT_ID_MAX];
 
         ck_assert_uint_eq(strlen(state_load_boot_id(boot_id)), 36);
+}
+
+/* Returns the path of the file of that name in the folder, after writing text to it if not NULL. */
+static const char *file(const char *name, const char *text)
+{
+        static char paths[4][160];
+        static unsigned n;
+        char *at = paths[n++ % ELEMENTSOF(paths)];
+
+        snprintf(at, sizeof(paths[0]), "%s/%s", dir, name);
+        if (text)
+                ck_assert_int_eq(statefile_write(at, (const uint8_t *)text, strlen(text)), 0);
+        return at;
+}
+
+static bool holds(const char *name, const char *text)
+{
+        _cleanup_free_ char *found = NULL;
+        size_t length = 0;
+
+        return statefile_read(file(name, NULL), &found, &length, why, sizeof(why)) == STATEFILE_READ &&
+               length == strlen(text) && memcmp(found, text, length) == 0;
+}
+
+static bool exists(const char *name)
+{
+        return access(file(name, NULL), F_OK) == 0;
+}
+
+static int follow(const char *name)
+{
+        char link[160], old[PATH_MAX];
+
+        snprintf(link, sizeof(link), "%s/socket.state", dir);
+        return statefile_follow(link, file(name, NULL), old);
+}
+
+TEST(a_state_is_read_once_from_the_path_of_the_last_sqmgr)
+{
+        ck_assert_int_eq(follow("state"), 0);
+        file("state", "first");
+        file("state.starts", "ledger");
+        ck_assert_int_eq(follow("state"), 0);
+        ck_assert(holds("state", "first"));
+
+        /* A state left at the new path is older. */
+        file("other", "stale");
+        file("other.starts", "stale");
+        ck_assert_int_eq(follow("other"), 1);
+        ck_assert(holds("other", "first") && holds("other.starts", "ledger"));
+        ck_assert(!exists("state") && !exists("state.starts"));
+
+        /* A ledger that is lost is not replaced by a stale one. */
+        ck_assert_int_eq(unlink(file("other.starts", NULL)), 0);
+        file("state.starts", "stale");
+        ck_assert_int_eq(follow("state"), 1);
+        ck_assert(holds("state", "first") && !exists("state.starts"));
+
+        ck_assert_int_eq(unlink(path), 0);
+        file("third", "kept");
+        ck_assert_int_eq(follow("third"), 0);
+        ck_assert(holds("third", "kept"));
+}
+
+TEST(a_state_that_another_sqmgr_holds_or_may_have_written_is_not_moved)
+{
+        char error[512];
+        int lock_fd = -1, ready[2];
+
+        ck_assert_int_eq(follow("state"), 0);
+        file("state", "first");
+        ck_assert_int_eq(pipe2(ready, O_CLOEXEC), 0);
+        pid_t pid = fork();
+        if (pid == 0) {
+                if (listener_lock(path, &lock_fd, error, sizeof(error)) == 0)
+                        (void)!write(ready[1], "", 1);
+                pause();
+        }
+        ck_assert_int_eq(read(ready[0], error, 1), 1);
+        ck_assert_int_eq(follow("other"), -EBUSY);
+        ck_assert(holds("state", "first") && !exists("other"));
+        ck_assert_int_eq(kill(pid, SIGKILL), 0);
+        ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+        close(ready[0]);
+        close(ready[1]);
+
+        /* The link leads to the new path all the same: its state is the newer one from now on. */
+        file("other", "newer");
+        ck_assert_int_eq(follow("other"), 0);
+        ck_assert(holds("other", "newer"));
+
+        ck_assert_int_eq(chmod(file("other", NULL), 0666), 0);
+        ck_assert_int_eq(follow("state"), -EPERM);
+        ck_assert(holds("state", "first"));
 }
 
 TEST_MAIN("statefile", .each = {setup, teardown})

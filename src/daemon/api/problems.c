@@ -65,6 +65,25 @@ static size_t collect_redis(const struct links *links, struct problem_redis list
         return n;
 }
 
+/* Lists the unknown processes that still run. */
+static size_t collect_unknown(const struct unknown *unknown, struct problem_process list[static UNKNOWN_MAX])
+{
+        size_t n = 0;
+
+        for (size_t i = 0; i < unknown->n; i++) {
+                _cleanup_proc_ struct proc *proc = NULL;
+                struct proc_place place;
+
+                if (proc_find(unknown->list[i].pid, unknown->list[i].start, &proc) < 0 || !proc ||
+                    proc_has_exited(proc) || proc_place(proc, &place) < 0)
+                        continue;
+                list[n] = (struct problem_process){.pid = unknown->list[i].pid,
+                                                   .leads = place.session == unknown->list[i].pid};
+                memcpy(list[n++].command, place.comm, sizeof(place.comm));
+        }
+        return n;
+}
+
 void problems_collect(const struct problem_source *source, struct problem_storage *ret, usec_t now)
 {
         const struct persist *persist = source->persist;
@@ -74,6 +93,8 @@ void problems_collect(const struct problem_source *source, struct problem_storag
         ret->facts = (struct problem_facts){
                 .redis = ret->redis,
                 .n_redis = collect_redis(&runtime->links, ret->redis),
+                .unknown = ret->unknown,
+                .n_unknown = collect_unknown(&persist->unknown, ret->unknown),
                 .is_root = geteuid() == 0,
                 .renamed = renamed(runtime->world->settings),
                 .files_needed = problems_files_needed(runtime->world),

@@ -24,6 +24,7 @@ struct problem_source {
 struct problem_storage {
         struct problem_facts facts;
         struct problem_redis redis[PROBLEM_REDIS_MAX];
+        struct problem_process unknown[UNKNOWN_MAX];
 };
 /* Costs some system calls: to be called when somebody asks, not in each pass. */
 void problems_collect(const struct problem_source *source, struct problem_storage *ret, usec_t now);

@@ -2,14 +2,21 @@
 /* Environment markers by which sqmgr recognizes its workers. */
 #include "daemon/runtime/env_marker.h"
 #include "base/environment.h"
+#include "base/fd.h"
 #include "base/parse.h"
-#include "privileged/proc_inspect.h"
+#include "privileged/marker.h"
 
 ssize_t env_markers_read(struct proc_facts *facts, const struct proc *proc, uid_t user,
                          char text[static ENV_MARKERS_MAX_BYTES], struct markers *ret)
 {
         size_t length;
         ssize_t r = proc_facts_environment(facts, proc, user, text, ENV_MARKERS_MAX_BYTES, &length);
+        if (r >= 0 && !environment_find(text, length, "SQMGR_WORKER")) {
+                ssize_t marked = marker_read(proc, text);
+                length = (size_t)MAX(marked, (ssize_t)0);
+                if (marked < 0 && is_shortage((int)marked))
+                        return marked;
+        }
         const char *started = environment_find(text, length, "SQMGR_START");
 
         *ret = (struct markers){

@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LEDGER_SUFFIX ".starts"
-
 static char *ledger_path(const struct runtime *runtime)
 {
         char *path;

@@ -253,6 +253,16 @@ void adopt_resume(struct persist *persist)
                 (void)search_again(search->timer, clock_now(CLOCK_MONOTONIC));
 }
 
+/* The workers of an earlier sqmgr are adopted: what else runs in the service belongs to nobody. */
+static void end_search(struct search *search)
+{
+        struct runtime *runtime = search->runtime;
+
+        ledger_trust(&runtime->ledger.ledger);
+        if (search->service[0] != '\0')
+                unknown_find(runtime->world, &search->persist->unknown);
+}
+
 static int on_search(sd_event_source *source, _unused_ uint64_t usec, void *userdata)
 {
         struct search *search = userdata;
@@ -275,7 +285,7 @@ static int on_search(sd_event_source *source, _unused_ uint64_t usec, void *user
                 wakeup_changed(wakeup);
         if (!done)
                 return search_again(source, next_search(search, now));
-        ledger_trust(&search->runtime->ledger.ledger);
+        end_search(search);
         persist->search = adopt_free(search);
         wakeup_changed(wakeup);
         return 0;
@@ -360,6 +370,21 @@ static void report(const struct search *search, bool more, int outcome, const ch
                 log_info("no state and no workers of an earlier sqmgr (%s)%s", why, still);
 }
 
+/* Reads a state whose path was changed from its old place. */
+static void follow_state(const struct settings *settings)
+{
+        char link[PATH_MAX], old[PATH_MAX];
+
+        if (snprintf(link, sizeof(link), "%s.state", settings->socket) >= (int)sizeof(link))
+                return;
+        int r = statefile_follow(link, settings->state_file, old);
+        if (r > 0)
+                log_info("the state was moved from '%s' to '%s'", old, settings->state_file);
+        else if (r < 0)
+                log_warning("cannot move the state from '%s' to '%s': %s; workers are searched for", old,
+                            settings->state_file, strerror(-r));
+}
+
 int adopt_begin(struct runtime *runtime, struct persist *persist, struct settings *settings, usec_t now)
 {
         _cleanup_(adopt_free_pointer) struct search *search = NULL;
@@ -372,6 +397,7 @@ int adopt_begin(struct runtime *runtime, struct persist *persist, struct setting
         int r = search_new(runtime, persist, now, &search);
         if (r < 0)
                 return r;
+        follow_state(settings);
         int outcome = state_load(settings->state_file, persist->boot_id, now, &state, why, sizeof(why));
         if (outcome < 0) {
                 log_error("cannot read the state file '%s': %s", settings->state_file, strerror(-outcome));
@@ -415,7 +441,7 @@ int adopt_begin(struct runtime *runtime, struct persist *persist, struct setting
                 persist->search = TAKE_PTR(search);
                 return r;
         }
-        ledger_trust(ledger);
+        end_search(search);
         persist_save_now(persist, now);
         return 0;
 }

@@ -4,6 +4,7 @@
 
 #include "daemon/runtime/runtime.h"
 #include "daemon/takeover/state_load.h"
+#include "daemon/takeover/unknown.h"
 
 struct search; /* search.h */
 
@@ -14,6 +15,7 @@ struct persist {
         bool locked_out; /* another sqmgr holds the lock of the state file: only that one may write it */
         /* The search for workers of an earlier sqmgr. NULL: the search is over. */
         struct search *search;
+        struct unknown unknown; /* found once the search was over */
 };
 
 /* Writes the state, then lets the commands of started templates begin, even after a failure

@@ -274,7 +274,7 @@ static int adopt_found(struct search *search, const struct claimant *claimant, u
                 return r;
         }
         log_info("%s (pid %d) adopted (found by its %s)", WORKER_ID(worker), (int)worker->process.pid,
-                 claimant->index != 0 ? "environment"
+                 claimant->index != 0 ? "markers"
                  : claimant->listed   ? "record in Redis"
                                       : "control group");
         return 0;

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* The marker of a worker as the name of a descriptor; see the header. */
+#include "privileged/marker.h"
+#include "base/environment.h"
+#include "base/fd.h"
+#include "io/proc.h"
+#include "privileged/probe.h"
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define NOEXEC_SEAL 8U /* MFD_NOEXEC_SEAL, which older headers lack */
+
+void marker_put(const struct environment *environment, int *keep_fd)
+{
+        static const char *const names[] = {"SQMGR_INSTANCE", "SQMGR_WORKER", "SQMGR_GENERATION",
+                                            "SQMGR_START"};
+        char name[MARKER_MAX] = "";
+        size_t length = 0;
+
+        if (*keep_fd == MARKER_FD) {
+                int moved = fcntl(*keep_fd, F_DUPFD_CLOEXEC, MARKER_FD + 1);
+                if (moved < 0)
+                        return;
+                *keep_fd = moved;
+        }
+        for (size_t i = 0; i < ELEMENTSOF(names) && length < sizeof(name); i++)
+                length += (size_t)snprintf(name + length, sizeof(name) - length, "%s%s=%s", i > 0 ? " " : "",
+                                           names[i], environment_get(environment, names[i]) ?: "");
+        int fd = memfd_create(name, MFD_CLOEXEC | NOEXEC_SEAL);
+        /* The kernel is too old for the flag. */
+        if (fd < 0 && errno == EINVAL)
+                fd = memfd_create(name, MFD_CLOEXEC);
+        if (fd >= 0)
+                (void)dup2(fd, MARKER_FD);
+        close_fd(fd);
+}
+
+ssize_t marker_read(const struct proc *proc, char text[static MARKER_MAX])
+{
+        static const char begin[] = "/memfd:SQMGR_";
+        char link[64], target[sizeof(begin) + MARKER_MAX];
+
+        snprintf(link, sizeof(link), "/proc/%d/fd/%d", (int)proc_pid(proc), MARKER_FD);
+        ssize_t length = readlink(link, target, sizeof(target) - 1);
+        if (length < 0)
+                return errno == ENOENT ? 0 : -errno;
+        target[length] = '\0';
+        if (strncmp(target, begin, strlen(begin)) != 0)
+                return 0;
+        length = snprintf(text, MARKER_MAX, "%s ", target + strlen("/memfd:"));
+        for (char *blank = text; (blank = strchr(blank, ' ')); blank++)
+                *blank = '\0';
+        int r = probe_pidfd(proc_pidfd(proc));
+        return r < 0 ? r : MIN(length, (ssize_t)MARKER_MAX - 1);
+}
