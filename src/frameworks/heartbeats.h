@@ -39,10 +39,12 @@ struct heartbeats_ops {
         /* Was this process started at that time, as in field 22 of /proc/PID/stat? Returns 1, 0 or -errno.
          * Called if a heartbeat contains a start time and its process is not yet known to send heartbeats. */
         int (*has_start)(pid_t pid, uint64_t start, void *userdata);
-        /* Does a record that was registered at this wall time belong to this process of the worker? Returns
-         * what birth_is_own() says, or -errno as has_booted(). Called if a heartbeat contains that time and
-         * its process is not yet known to send heartbeats. */
-        int (*is_born)(pid_t pid, uint64_t born_usec, const struct worker *worker, void *userdata);
+        /* Does the record of this heartbeat belong to this process of the worker? Returns 1 if
+         * birth_is_own(); -EREMOTE if birth_is_foreign(); 0 if neither; or -errno as has_booted(). Called if
+         * a heartbeat contains the time of registration and its process is not yet known to send heartbeats.
+         */
+        int (*is_born)(pid_t pid, const struct heartbeat *heartbeat, const struct worker *worker,
+                       void *userdata);
         /* ambiguous: several identities of one pid that may be the worker's send heartbeats. False: the
          * ambiguity is over. */
         void (*on_ambiguous)(struct worker *worker, bool ambiguous, void *userdata);

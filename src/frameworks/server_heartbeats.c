@@ -185,13 +185,15 @@ static void report_heartbeat(struct server_slot *slot, const struct heartbeat *h
 }
 
 /* Returns the heartbeat of an answer; NULL: none. Moves the info of the answer to *info unless *info is set,
- * and takes the concurrency from *info if the heartbeat has none. */
+ * and takes from *info what the heartbeat itself does not contain. */
 static const struct heartbeat *take_heartbeat(struct answer_heartbeat *answer, struct heartbeat_info **info)
 {
         if (!*info)
                 *info = TAKE_PTR(answer->info);
         if (answer->heartbeat.concurrency == 0 && *info)
                 answer->heartbeat.concurrency = (*info)->concurrency;
+        if (answer->heartbeat.born_usec == 0 && *info)
+                answer->heartbeat.born_usec = (*info)->born_usec;
         return answer->found ? &answer->heartbeat : NULL;
 }
 
@@ -263,16 +265,17 @@ static void ask_own(struct server_slot *slot, usec_t now)
         (void)poll_ask(heartbeats, &query, on_work_list, ask);
 }
 
-/* Returns true if the candidate's process registered the record at born_usec. While that is being read,
- * returns what was known before. */
+/* Returns true if the candidate's process registered the record of the heartbeat. While that is being read,
+ * returns what was known before. Rejects the candidate if another process registered it. */
 static bool is_born(struct server_heartbeats *heartbeats, struct candidate *candidate,
-                    const struct worker *worker, uint64_t born_usec)
+                    const struct worker *worker, const struct heartbeat *heartbeat)
 {
-        int r = worker && born_usec != 0 && !candidate->remote
-                        ? heartbeats->base.ops->is_born(candidate->pid, born_usec, worker,
+        int r = worker && heartbeat->born_usec != 0 && !candidate->remote
+                        ? heartbeats->base.ops->is_born(candidate->pid, heartbeat, worker,
                                                         heartbeats->base.userdata)
                         : 0;
 
+        candidate->foreign |= r == -EREMOTE;
         candidate->birth_awaited = r == -EINPROGRESS;
         heartbeats->undecided |= candidate->birth_awaited;
         return candidate->birth_awaited ? candidate->born_at != 0 : r > 0;
@@ -290,7 +293,7 @@ static void on_candidate(struct answer *answer, void *userdata)
                 if (heartbeat && heartbeat->start != 0 &&
                     base->ops->has_start(candidate->pid, heartbeat->start, base->userdata) <= 0)
                         heartbeat = NULL;
-                bool born = heartbeat && is_born(ask.heartbeats, candidate, worker, heartbeat->born_usec);
+                bool born = heartbeat && is_born(ask.heartbeats, candidate, worker, heartbeat);
                 match_read(candidate, heartbeat, born, clock_now(CLOCK_MONOTONIC));
         }
         poll_answer_done(ask.heartbeats);
@@ -613,7 +616,7 @@ static void decide_births(struct server_heartbeats *heartbeats)
                         continue;
                 match_born(candidate,
                            is_born(heartbeats, candidate, slot ? slot->base.worker : NULL,
-                                   candidate->heartbeat.born_usec),
+                                   &candidate->heartbeat),
                            clock_now(CLOCK_MONOTONIC));
         }
 }

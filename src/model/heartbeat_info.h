@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 
 #define HEARTBEAT_CAPSULES_MAX 16
 #define HEARTBEAT_COMM_MAX     15 /* bytes of a thread's name that the kernel keeps */
@@ -10,6 +11,7 @@
 
 struct heartbeat_info {
         unsigned concurrency; /* 0: not reported here */
+        uint64_t born_usec;   /* when it registered, by its wall clock; 0: not reported here */
         size_t n_capsules;    /* groups of threads; 0: not reported. Further ones are dropped */
         char capsules[HEARTBEAT_CAPSULES_MAX][HEARTBEAT_COMM_MAX + 1]; /* names, truncated */
         /* The queues that the process serves, each once: each name ends with a NUL, the list with two. Names

@@ -21,6 +21,9 @@ struct doubt {
         int64_t boot_lag;       /* CLOCK_BOOTTIME - CLOCK_MONOTONIC at the last tick */
         int64_t real_lag;       /* CLOCK_REALTIME - CLOCK_MONOTONIC at the last tick */
         usec_t stepped_back_at; /* when the wall clock was last seen to have been stepped back; 0: never */
+        usec_t steady_since; /* by CLOCK_BOOTTIME: since then, all steps of the wall clock were seen, and were
+                                less than CLOCK_STEP_USEC together */
+        int64_t steady_lag;  /* CLOCK_REALTIME - CLOCK_BOOTTIME then */
 };
 
 /* True if the wall clock was stepped back since the last tick. */

@@ -46,7 +46,8 @@ struct candidate {
         const void *owner; /* the worker whose process or descendant has this pid; NULL: none */
         bool resolved;     /* the owner was searched for */
 
-        bool foreign; /* existed before the owner's process could send heartbeats: belongs to another process
+        bool foreign; /* existed before the process, or before it could send heartbeats: belongs to another
+                       * process
                        */
         bool early;   /* existed before the owner's process has shown a boot, which it may never show */
 

@@ -22,6 +22,10 @@ bool observe_clocks(struct world *world, usec_t monotonic, usec_t boottime, usec
         }
         if (doubt_steps_back(doubt, boottime, realtime))
                 doubt->stepped_back_at = monotonic;
+        if (doubt->due == 0 || llabs(real_lag - boot_lag - doubt->steady_lag) > CLOCK_STEP_USEC) {
+                doubt->steady_since = boottime;
+                doubt->steady_lag = real_lag - boot_lag;
+        }
         doubt->boot_lag = boot_lag;
         doubt->real_lag = real_lag;
         doubt->due = usec_add(monotonic, world->settings->check_interval);

@@ -54,6 +54,7 @@ static void read_outcomes(struct codec_reader *reader, struct worker_outcomes *r
 
 static const struct codec_field info_fields[] = {
         CODEC_RANGE(struct heartbeat_info, concurrency, 0, COUNT_MAX),
+        CODEC_RANGE(struct heartbeat_info, born_usec, 0, ANSWER_CLOCK_MAX_USEC),
         CODEC_RANGE(struct heartbeat_info, n_capsules, 0, HEARTBEAT_CAPSULES_MAX),
 };
 static const struct record info_record = RECORD(info_fields);

@@ -37,6 +37,8 @@ static const struct model_field world_fields[] = {
         WORLD(doubt.boot_lag),
         WORLD(doubt.real_lag),
         WORLD(doubt.stepped_back_at),
+        WORLD(doubt.steady_since),
+        WORLD(doubt.steady_lag),
         WORLD(unsaved_since),
         WORLD(available_bytes),
         WORLD(oom_known),

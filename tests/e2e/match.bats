@@ -74,6 +74,48 @@ END
         [[ $(sqmgrctl status) == *'has booted, but its heartbeat was not found'* ]]
 }
 
+# A worker of another host with the same name and pid, which has run for an hour.
+send_heartbeats() { # IDENTITY
+        redis hset "$1" info "{\"concurrency\":5,\"started_at\":$(($(date +%s) - 3600))}" quiet false >/dev/null
+        launch namesake bash -c 'while sleep 0.5; do
+                redis-cli -s "$1" hset "$2" busy 0 beat "$(date +%s.%N)" && redis-cli -s "$1" sadd processes "$2"
+        done' namesake "$folder/redis.sock" "$1"
+}
+registered() { [ "$(redis scard processes)" = 1 ]; }
+
+@test "another host of the same name has a worker of the same pid: ours is told apart by its start, and restarts" {
+        start_redis
+        configure <<END
+command = /bin/sh -c 'until [ -e $folder/boot ]; do sleep 0.1; done; exec $(sidekiq_command 2)'
+ready_after = 1s
+END
+        start_sqmgr
+        wait_until 20 fleet_is '.workers | length == 1'
+        worker=$(fleet '.workers[0].pid')
+        wait_ticks 2
+        # Both appear between two polls.
+        kill -STOP "$sqmgr_pid"
+        touch "$folder/boot"
+        wait_until 60 registered
+        ours=$(redis smembers processes)
+        [[ $ours == *":$worker:"* ]]
+        send_heartbeats "${ours%:*}:0123456789ab"
+        wait_until 20 not registered
+        kill -CONT "$sqmgr_pid"
+        wait_until 60 ready 1
+        fleet_is ".workers[0].pid == $worker"
+        event_count_is ambiguous 0
+
+        enqueue 1 Hold "$folder/release"
+        wait_until 20 has_started 1
+        run -0 sqmgrctl restart --wait --timeout 300s
+        wait_until 30 fleet_is ".workers[] | select(.pid == $worker) | .state == \"quiet\" and .busy == 1"
+        touch "$folder/release"
+        wait_until 60 gone "$worker"
+        [ "$(jobs_done)" = 1 ]
+        event_count_is ambiguous 0
+}
+
 @test "a namespace: a worker with heartbeats below it is found" {
         start_redis
         redis_lines='namespace = shop' configure <<END

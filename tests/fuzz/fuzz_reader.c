@@ -87,12 +87,13 @@ static int has_start(pid_t pid, uint64_t start _unused_, void *userdata _unused_
         return pid == PID;
 }
 
-static int is_born(pid_t pid, uint64_t born_usec, const struct worker *of, void *userdata _unused_)
+static int is_born(pid_t pid, const struct heartbeat *heartbeat, const struct worker *of,
+                   void *userdata _unused_)
 {
-        const struct birth birth = {.born_usec = born_usec};
+        const struct birth birth = {.born_usec = heartbeat->born_usec, .sent_usec = heartbeat->sent_usec};
 
         fuzz_check(pid == PID && of == &worker);
-        return birth_is_own(&birth, &world, USEC_PER_SEC);
+        return birth_is_foreign(&birth, &world) ? -EREMOTE : birth_is_own(&birth, &world, USEC_PER_SEC);
 }
 
 static void on_ambiguous(struct worker *of, bool ambiguous _unused_, void *userdata _unused_)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Another host of the same name, as with two containers: its processes have the pids of this host's workers
  * and send heartbeats to the same Redis. Cases that cannot be distinguished by any evidence are left out. */
+#include "model/world.h"
 #include "sim.h"
 #include <stdio.h>
 #include <string.h>
@@ -31,6 +32,9 @@ static void clone_add(struct sim *sim, struct rng *rng, unsigned fleet, pid_t pi
                 .next_at = at,
                 .end_at = usec_add(at, lives[rng_range(rng, 0, ELEMENTSOF(lives) - 1)]),
         };
+        struct rng runs = rng_fork(sim->seed, 3000000 + sim->n_clones);
+        if (rng_chance(&runs, 500))
+                sim->clones[sim->n_clones].ran_usec = rng_range(&runs, 2 * SEC, 2 * USEC_PER_HOUR);
         sim->clones[sim->n_clones].rng = *rng;
         sim->n_clones++;
 }
@@ -101,6 +105,45 @@ static bool is_alone(const struct sim *sim, const struct clone *clone)
         return false;
 }
 
+/* Returns true if no later step of the clock can hide that the clone began before the process. */
+static bool is_older(const struct sim *sim, const struct clone *clone, const struct process *process)
+{
+        const struct doubt *doubt = &sim->shell.world->doubt;
+
+        for (size_t i = sim->next_act; i < sim->n_acts; i++)
+                if (sim->acts[i].kind == ACT_CLOCK_STEP)
+                        return false;
+        return clone->born_usec != 0 && sim->shell.running && sim->stepped_usec == doubt->steady_lag &&
+               process->runner_boottime >= doubt->steady_since &&
+               (int64_t)clone->born_usec + 2 * (int64_t)SEC <
+                       (int64_t)process->runner_boottime + doubt->steady_lag;
+}
+
+/* As is_older(), of each process of ours with the clone's pid. */
+static bool is_told_apart(const struct sim *sim, const struct clone *clone)
+{
+        for (size_t i = 0; i < sim->n_processes; i++) {
+                const struct process *process = sim->processes[i];
+
+                if (process->runner_alive && process->runner_pid == clone->pid &&
+                    !is_older(sim, clone, process))
+                        return false;
+        }
+        return true;
+}
+
+bool clones_resemble(const struct sim *sim, const struct process *process)
+{
+        for (unsigned i = 0; i < sim->n_clones; i++) {
+                const struct clone *clone = &sim->clones[i];
+
+                if (clone->listed && clone->fleet == process->fleet && clone->pid == process->runner_pid &&
+                    !is_older(sim, clone, process))
+                        return true;
+        }
+        return false;
+}
+
 /* The wall clocks of both hosts agree: with a clock that is ahead, the processes could not be distinguished.
  */
 static uint64_t clone_clock(const struct sim *sim)
@@ -123,15 +166,15 @@ static void clone_step(struct sim *sim, struct clone *clone)
                 clone->next_at = USEC_INFINITY;
                 return;
         }
-        if (!redis_answers(sim) || is_alone(sim, clone)) {
+        if (!clone->listed && sim->fleets[clone->fleet].behavior->reports_birth)
+                clone->born_usec = clone_clock(sim) - clone->ran_usec;
+        if (!redis_answers(sim) || (is_alone(sim, clone) && !is_told_apart(sim, clone))) {
                 clone->next_at = sim->now + SEC;
                 return;
         }
         if (rng_chance(rng, 300))
                 clone->busy = (unsigned)rng_range(rng, 0, JOBS_MAX) * rng_chance(rng, 600);
         clone->quiet = clone->quiet || rng_chance(rng, 50);
-        if (!clone->listed && sim->fleets[clone->fleet].behavior->reports_birth)
-                clone->born_usec = clone_clock(sim);
         clone->record = (struct heartbeat_record){
                 .written_at = sim->now,
                 .heartbeat = {.sent_usec = clone_clock(sim),

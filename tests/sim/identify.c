@@ -195,11 +195,15 @@ static bool sort_out_unbooted(struct sim *sim, struct match *match, const struct
         return true;
 }
 
-static bool is_born(const struct sim *sim, const struct process *process, uint64_t born_usec)
+/* As is_born() of struct heartbeats_ops. */
+static int is_born(const struct sim *sim, const struct process *process, const struct heartbeat *heartbeat)
 {
+        const struct world *world = sim->shell.world;
+        usec_t lasts_usec = process_traits(sim, process)->stale_usec;
         usec_t boottime = sim->now + sim->suspended_usec;
         const struct birth birth = {
-                .born_usec = born_usec,
+                .born_usec = heartbeat->born_usec,
+                .sent_usec = heartbeat->sent_usec,
                 .started_at = process->runner_boottime,
                 .booted = process->registered && evidence_booted(sim, process),
                 .monotonic = sim->now,
@@ -207,8 +211,9 @@ static bool is_born(const struct sim *sim, const struct process *process, uint64
                 .realtime = (usec_t)((int64_t)boottime + sim->stepped_usec),
         };
 
-        return process->runner_alive &&
-               birth_is_own(&birth, sim->shell.world, process_traits(sim, process)->stale_usec);
+        if (!process->runner_alive)
+                return 0;
+        return birth_is_foreign(&birth, world) ? -EREMOTE : birth_is_own(&birth, world, lasts_usec);
 }
 
 static void decide(struct sim *sim, struct process *process)
@@ -226,11 +231,12 @@ static void decide(struct sim *sim, struct process *process)
                 bool found =
                         answer && answer->written_at != 0 &&
                         (answer->heartbeat.start == 0 || answer->heartbeat.start == process->runner_start);
+                int born = found && candidate->pid == process->runner_pid
+                                   ? is_born(sim, process, &answer->heartbeat)
+                                   : 0;
                 candidate->asked_at = link->asked_at;
-                match_read(candidate, found ? &answer->heartbeat : NULL,
-                           found && candidate->pid == process->runner_pid &&
-                                   is_born(sim, process, answer->heartbeat.born_usec),
-                           sim->now);
+                candidate->foreign |= born == -EREMOTE;
+                match_read(candidate, found ? &answer->heartbeat : NULL, born > 0, sim->now);
         }
         if (!sort_out_unbooted(sim, &link->match, process))
                 return;
@@ -245,6 +251,10 @@ static void decide(struct sim *sim, struct process *process)
         bool ambiguous;
         const struct candidate *best = match_decide(&link->match, &claim, &ambiguous);
         observe_ambiguous(process->worker, ambiguous);
+        /* A wrapper may have lost a process whose pid a clone has. */
+        if (ambiguous && process->runner_pid == process->pid && !clones_resemble(sim, process))
+                violate(sim, "P6", "%s is ambiguous, though no other process of its name and pid began since",
+                        process_name(sim, process));
         if (!best)
                 return;
         process->identity = parse_identity(best->identity);

@@ -427,6 +427,7 @@ struct clone {
         unsigned busy;
         bool quiet, listed;
         uint64_t born_usec; /* as in record */
+        usec_t ran_usec;    /* for how long it ran before its record was written: the one before was lost */
         struct heartbeat_record record, answer;
 };
 
@@ -635,6 +636,8 @@ void clones_end(struct sim *sim, bool heartbeat_on);
 /* Our wall clock was stepped back: times of earlier registrations prove nothing any more. */
 void clones_lose_births(struct sim *sim);
 void clones_serve(struct sim *sim, unsigned fleet);
+/* Returns true if a clone may send heartbeats that cannot be told from the process's by when both began. */
+bool clones_resemble(const struct sim *sim, const struct process *process);
 /* Returns NULL if serial is no clone's. */
 const struct clone *clone_find(const struct sim *sim, unsigned serial);
 

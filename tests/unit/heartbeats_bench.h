@@ -41,7 +41,8 @@ static struct reported {
 } reported[WORKERS];
 static unsigned n_done, n_asked, n_boots_asked;
 static int boots = 1, births;
-static uint64_t born_asked; /* what is_born() was last asked */
+static uint64_t born_asked;     /* what is_born() was last asked */
+static uint64_t foreign_before; /* records that were registered earlier are of other hosts */
 static pid_t descendant;
 static struct inside insides[WORKERS]; /* what is read of workers in namespaces of their own */
 static int inside_error;
@@ -74,11 +75,13 @@ static inline int has_booted(pid_t pid, const struct worker *worker, _unused_ vo
         return boots;
 }
 
-static inline int is_born(pid_t pid, uint64_t born_usec, const struct worker *worker, _unused_ void *userdata)
+static inline int is_born(pid_t pid, const struct heartbeat *heartbeat, const struct worker *worker,
+                          _unused_ void *userdata)
 {
         ck_assert_int_eq(pid, worker->process.pid);
-        born_asked = born_usec;
-        return births;
+        ck_assert_uint_ne(heartbeat->sent_usec, 0);
+        born_asked = heartbeat->born_usec;
+        return heartbeat->born_usec < foreign_before ? -EREMOTE : births;
 }
 
 static inline void on_ambiguous(struct worker *worker, bool ambiguous, _unused_ void *userdata)

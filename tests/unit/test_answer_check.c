@@ -23,7 +23,7 @@ static const struct {
 } heartbeats[] = {
         {SIDEKIQ, {.sent_usec = 1, .busy = 2}, true, true},
         {SIDEKIQ, {.start = 1}, false, false},
-        {SIDEKIQ, {.born_usec = 1}, false, false},
+        {SIDEKIQ, {.born_usec = 1}, false, true},
         {SIDEKIQ, {.quiet_signal = SIGTSTP}, false, false},
         {SIDEKIQ, {.stop_signal = SIGTERM}, false, false},
         {NATIVE, {.start = 1, .quiet_signal = SIGTSTP, .stop_signal = SIGQUIT}, false, true},
@@ -59,6 +59,18 @@ TEST_LOOP(a_heartbeat_is_one_of_its_framework, ELEMENTSOF(heartbeats))
         };
 
         ck_assert_int_eq(answer_check(framework(heartbeats[_i].id), &answer, NULL), heartbeats[_i].good);
+}
+
+/* A framework whose processes report their queues, but not when they registered. */
+TEST(no_time_of_registration_counts_that_the_framework_does_not_report)
+{
+        struct heartbeat_info info = {.born_usec = 1};
+        const struct answer answer = {.kind = QUERY_HEARTBEAT, .heartbeat = {.found = true, .info = &info}};
+
+        ck_assert(answer_check(framework(SIDEKIQ), &answer, NULL));
+        ck_assert(!answer_check(framework(CELERY), &answer, NULL));
+        info.born_usec = 0;
+        ck_assert(answer_check(framework(CELERY), &answer, NULL));
 }
 
 static const struct {

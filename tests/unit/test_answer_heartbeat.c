@@ -124,7 +124,7 @@ TEST(a_heartbeat_has_bounds)
 {
         make_heartbeat();
         /* The start time, the class of the failures, and the name of the capsule. */
-        expect_bounds(BIT(BODY + 7) | BIT(BODY + 19) | BIT(BODY + 23));
+        expect_bounds(BIT(BODY + 7) | BIT(BODY + 19) | BIT(BODY + 24));
 }
 
 static const struct heartbeat beyond[] = {
@@ -166,6 +166,9 @@ TEST(what_a_process_reported_has_bounds)
         answer.heartbeat.info->concurrency = 1000001;
         ck_assert_int_eq(transfer(), -EBADMSG);
         answer.heartbeat.info->concurrency = 0;
+        answer.heartbeat.info->born_usec = ANSWER_CLOCK_MAX_USEC + 1;
+        ck_assert_int_eq(transfer(), -EBADMSG);
+        answer.heartbeat.info->born_usec = ANSWER_CLOCK_MAX_USEC;
         answer.heartbeat.info->n_capsules = HEARTBEAT_CAPSULES_MAX;
         ck_assert_int_eq(transfer(), 0);
         answer_clear(&copy);

@@ -282,6 +282,26 @@ TEST(takes_no_heartbeat_of_another_host_of_this_name)
         ck_assert_str_eq(slots[1]->identity, HOST ":5000001:000000000002");
 }
 
+/* The process that was started at 1795238800 cannot have registered the first record. */
+TEST(takes_of_two_that_came_at_once_the_one_that_is_not_older_than_its_process)
+{
+        pid_t pid;
+
+        spawn(0);
+        pid = workers[0].process.pid;
+        foreign_before = UINT64_C(1795238800000000);
+        (void)look(1, POLL_HEARTBEAT);
+        for (unsigned second = 805; second < 900 && reported[0].identities == 0; second++) {
+                heartbeat_at(0, 1, second, 3);
+                heartbeat_at(0, 2, second, 0);
+                server_do("HSET " IDENTITY " info %s", pid, 1U, "{\"started_at\":1795238799.5}");
+                server_do("HSET " IDENTITY " info %s", pid, 2U, "{\"started_at\":1795238800.5}");
+                (void)look(1, POLL_HEARTBEAT);
+                ck_assert(!reported[0].ambiguous);
+        }
+        ck_assert_str_eq(slots[0]->identity, HOST ":5000000:000000000002");
+}
+
 TEST(looks_for_the_successor_of_one_that_is_forgotten)
 {
         find_all(1);

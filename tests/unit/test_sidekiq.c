@@ -316,6 +316,28 @@ TEST_LOOP(decodes_what_a_worker_reports_of_itself, ELEMENTSOF(infos))
         free(info);
 }
 
+static const struct {
+        const char *json;
+        uint64_t born_usec;
+} births[] = {
+        {"{\"started_at\":1795238801.5}", 1795238801500000},
+        {"{\"started_at\":1795238801080}", 1795238801080000}, /* in milliseconds */
+        {"{\"started_at\":\"1795238801\"}", 0},
+        {"{\"started_at\":-1}", 0},
+        {"{\"started_at\":1e300}", 0},
+        {"{}", 0},
+};
+
+TEST_LOOP(reads_when_a_worker_began, ELEMENTSOF(births))
+{
+        struct field json = field(births[_i].json);
+        struct heartbeat_info *info;
+
+        ck_assert_int_eq(sidekiq_info_decode(&json, &info), 0);
+        ck_assert_uint_eq(info->born_usec, births[_i].born_usec);
+        free(info);
+}
+
 /* Reported by two capsules: `-q critical,3 -q default,2 -q low,1`, and mailers and default. */
 #define CAPSULES_OF_8                                                                                        \
         "\"capsules\":{\"default\":{\"concurrency\":3,\"mode\":\"weighted\",\"weights\":{\"critical\":3,"    \

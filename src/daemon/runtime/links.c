@@ -188,18 +188,21 @@ static int has_start(pid_t pid, uint64_t start, void *userdata _unused_)
         return r < 0 ? r : proc_start_time(proc) == start;
 }
 
-static int is_born(pid_t pid, uint64_t born_usec, const struct worker *worker, void *userdata)
+static int is_born(pid_t pid, const struct heartbeat *heartbeat, const struct worker *worker, void *userdata)
 {
         const struct link *link = userdata;
         const struct traits *traits = worker->fleet->settings->traits;
         _cleanup_proc_ struct proc *proc = NULL;
-        struct birth birth = {.born_usec = born_usec};
+        const struct world *world = worker->fleet->world;
+        struct birth birth = {.born_usec = heartbeat->born_usec, .sent_usec = heartbeat->sent_usec};
 
         int r = proc_open(pid, &proc);
         if (r >= 0)
                 r = proc_evidence_read_birth(link->links->proc_facts, proc, user_of(link, worker),
                                              framework_of(traits), &birth);
-        return r < 0 ? r : birth_is_own(&birth, worker->fleet->world, traits->stale_usec);
+        if (r < 0)
+                return r;
+        return birth_is_foreign(&birth, world) ? -EREMOTE : birth_is_own(&birth, world, traits->stale_usec);
 }
 
 static void on_ambiguous(struct worker *worker, bool ambiguous, void *userdata _unused_)

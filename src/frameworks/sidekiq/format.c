@@ -137,6 +137,7 @@ int sidekiq_info_decode(const struct field *field, struct heartbeat_info **ret)
         json_int_t concurrency = json_integer_value(json_object_get(root, "concurrency"));
         if (concurrency > 0 && concurrency <= COUNT_MAX)
                 info->concurrency = (unsigned)concurrency;
+        (void)sidekiq_stamp_decode(json_object_get(root, "started_at"), &info->born_usec);
         json_object_foreach(json_object_get(root, "capsules"), name, capsule)
         {
                 if (info->n_capsules == HEARTBEAT_CAPSULES_MAX)

@@ -206,5 +206,6 @@ const struct framework sidekiq_framework = {
         .identity_parse = sidekiq_identity_parse,
         .member_nsec = 500,
         .has_queues = true,
+        .reports_birth = true,
         .queue_names = heartbeat_info_queues,
 };
