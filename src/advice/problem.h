@@ -163,7 +163,7 @@ struct worker;
           "a worker has sent no heartbeat for hang_after; it does not count as active", \
           "Check its log and what it runs; set hang_action = kill to have such workers replaced", "sqmgrctl why WORKER") \
         X(WORKER_AMBIGUOUS, "worker-ambiguous", ERROR, \
-          "several processes send heartbeats under the host name and pid of a worker, so it gets no signal", \
+          "several processes with the host name and pid of a worker send heartbeats, and began too close together to be distinguished, so it gets no signal", \
           "Give each machine and container a host name of its own", "sqmgrctl why WORKER") \
         X(WORKER_ELSEWHERE, "worker-elsewhere", ERROR, \
           "a worker has booted, but Redis or the database has no heartbeat of it", \

@@ -33,8 +33,8 @@ struct birth {
 bool birth_is_own(const struct birth *birth, const struct world *world, usec_t lasts_usec);
 
 /* Returns true if another process has registered the record: the record is older than the process. Processes
- * of another host that shares the host name and the pid are told apart by that, unless they registered later
- * than the process was started, or less than CLOCK_STEP_USEC before.
+ * of another host that shares the host name and the pid are distinguished by that, unless they registered
+ * later than the process was started, or less than CLOCK_STEP_USEC before.
  *
  * Returns false while the clocks prove nothing: the wall clock was stepped since the process was started, or
  * may have been before this sqmgr began; or the last heartbeat is further than BIRTH_CLOCK_USEC from now, as

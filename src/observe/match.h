@@ -46,9 +46,8 @@ struct candidate {
         const void *owner; /* the worker whose process or descendant has this pid; NULL: none */
         bool resolved;     /* the owner was searched for */
 
-        bool foreign; /* existed before the process, or before it could send heartbeats: belongs to another
-                       * process
-                       */
+        bool foreign; /* registered before the owner's process was started, or existed before that could send
+                       * heartbeats: belongs to another process */
         bool early;   /* existed before the owner's process has shown a boot, which it may never show */
 
         usec_t seen_at;   /* when a scan first found it */

@@ -83,7 +83,7 @@ send_heartbeats() { # IDENTITY
 }
 registered() { [ "$(redis scard processes)" = 1 ]; }
 
-@test "another host of the same name has a worker of the same pid: ours is told apart by its start, and restarts" {
+@test "another host of the same name has a worker of the same pid: ours is distinguished by its start, and restarts" {
         start_redis
         configure <<END
 command = /bin/sh -c 'until [ -e $folder/boot ]; do sleep 0.1; done; exec $(sidekiq_command 2)'

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Applies the acts of a schedule: faults of Redis, the host and the workers, and orders of the operator. */
+#include "clone.h"
 #include "decide/command.h"
 #include "model/counts.h"
 #include "model/fleets.h"
@@ -458,8 +459,8 @@ void act_calm(struct sim *sim)
                                 process->job_end[j] =
                                         MIN(process->job_end[j],
                                             interrupt_end(process->job_end[j], sim->now + 5 * USEC_PER_MIN));
-                /* A worker without a known identity is not found under a host name from before this sqmgr; nor,
-                 * without a title, by a record from before a step of the clock. */
+                /* A worker without a known identity is not found under a host name from before this sqmgr;
+                 * nor, without a title, by a record from before a step of the clock. */
                 bool unknown = process->booted && process->identity == 0 &&
                                !fleet_is_local(sim, process->fleet) &&
                                (process->host != sim->host ||

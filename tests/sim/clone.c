@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Another host of the same name, as with two containers: its processes have the pids of this host's workers
  * and send heartbeats to the same Redis. Cases that cannot be distinguished by any evidence are left out. */
+#include "clone.h"
 #include "model/world.h"
-#include "sim.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -120,7 +120,7 @@ static bool is_older(const struct sim *sim, const struct clone *clone, const str
 }
 
 /* As is_older(), of each process of ours with the clone's pid. */
-static bool is_told_apart(const struct sim *sim, const struct clone *clone)
+static bool is_distinguished(const struct sim *sim, const struct clone *clone)
 {
         for (size_t i = 0; i < sim->n_processes; i++) {
                 const struct process *process = sim->processes[i];
@@ -168,7 +168,7 @@ static void clone_step(struct sim *sim, struct clone *clone)
         }
         if (!clone->listed && sim->fleets[clone->fleet].behavior->reports_birth)
                 clone->born_usec = clone_clock(sim) - clone->ran_usec;
-        if (!redis_answers(sim) || (is_alone(sim, clone) && !is_told_apart(sim, clone))) {
+        if (!redis_answers(sim) || (is_alone(sim, clone) && !is_distinguished(sim, clone))) {
                 clone->next_at = sim->now + SEC;
                 return;
         }

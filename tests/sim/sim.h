@@ -60,10 +60,9 @@ struct behavior {
         bool observed;             /* the reader observes its connections and jobs: its record is no older */
         usec_t waits;              /* once quiet, the longest wait for one more job */
         unsigned limited;          /* share of 1000 jobs after which the rate limit is reached */
-        bool reports_birth,
-                repeats_birth; /* when it registered, right before it shows its boot; in each record */
-        bool database;         /* a row: its jobs are read as they are now, and it does not show quiet */
-        bool locked;           /* its row counts only while the worker lives */
+        bool reports_birth, repeats_birth; /* when it registered, before it shows its boot; in each record */
+        bool database; /* a row: its jobs are read as they are now, and it does not show quiet */
+        bool locked;   /* its row counts only while the worker lives */
         usec_t heartbeat_idle, heartbeat_busy; /* 0: by the release */
         usec_t record_expiry;
 
@@ -159,9 +158,9 @@ struct process {
         bool booted, frozen, elsewhere, deaf, native_thread;
         bool takes_none;                               /* sends heartbeats, and begins no job */
         bool uncaught, bare, titleless, reports_start; /* from struct behavior */
-        usec_t booted_at, born_usec; /* born_usec: when it registered, by the wall clock */
-        unsigned host;               /* the host's name at the time of the boot */
-        char name[40];               /* identity of the heartbeats; "": not made yet */
+        usec_t booted_at, born_usec;                   /* born_usec: when it registered, by the wall clock */
+        unsigned host;                                 /* the host's name at the time of the boot */
+        char name[40];                                 /* identity of the heartbeats; "": not made yet */
         uint64_t jumped_bytes, leak_per_sec;
 
         usec_t waits_until;   /* quiet, but may take one more job until then */
@@ -426,8 +425,7 @@ struct clone {
         usec_t next_at, end_at;
         unsigned busy;
         bool quiet, listed;
-        uint64_t born_usec; /* as in record */
-        usec_t ran_usec;    /* for how long it ran before its record was written: the one before was lost */
+        uint64_t born_usec, ran_usec; /* as in record; how long it ran before: an earlier record was lost */
         struct heartbeat_record record, answer;
 };
 
@@ -624,22 +622,6 @@ void evidence_complete(struct sim *sim, const struct process *process, struct he
 bool evidence_idle(struct sim *sim, struct process *process);
 /* Reads the heartbeat of a worker that needs no Redis. Returns false if there is none. */
 bool evidence_local(struct sim *sim, const struct process *process, struct heartbeat_record *ret);
-
-/* clone.c */
-void clones_open(struct sim *sim);
-/* A process of ours begins: a clone with its pid may appear on another host, sooner or later. */
-void clone_of(struct sim *sim, const struct process *process);
-usec_t clones_next_at(const struct sim *sim);
-void clones_step(struct sim *sim);
-/* Redis loses the clones' records. heartbeat_on: the clones continue to send heartbeats. */
-void clones_end(struct sim *sim, bool heartbeat_on);
-/* Our wall clock was stepped back: times of earlier registrations prove nothing any more. */
-void clones_lose_births(struct sim *sim);
-void clones_serve(struct sim *sim, unsigned fleet);
-/* Returns true if a clone may send heartbeats that cannot be told from the process's by when both began. */
-bool clones_resemble(const struct sim *sim, const struct process *process);
-/* Returns NULL if serial is no clone's. */
-const struct clone *clone_find(const struct sim *sim, unsigned serial);
 
 /* redis.c */
 bool redis_answers(const struct sim *sim);
