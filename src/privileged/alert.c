@@ -3,6 +3,7 @@
 #include "privileged/alert.h"
 #include "base/environment.h"
 #include "base/fd.h"
+#include "privileged/program.h"
 #include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
@@ -103,22 +104,14 @@ static int make_input(const char *text)
 
 int alert_start(const struct alert_request *request, pid_t *ret)
 {
-        sigset_t all, before;
         _cleanup_close_ int input_fd = make_input(request->input);
 
         if (input_fd < 0)
                 return input_fd;
-        /* No signal handler of ours may run in the child. */
-        sigfillset(&all);
-        int r = pthread_sigmask(SIG_SETMASK, &all, &before);
-        if (r != 0)
-                return -r;
-        pid_t pid = fork();
+        pid_t pid = program_fork("sqmgr-alert");
         if (pid == 0)
                 child_run(request, input_fd);
-        r = pid < 0 ? -errno : 0;
-        (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-        if (r == 0)
+        if (pid > 0)
                 *ret = pid;
-        return r;
+        return MIN(pid, 0);
 }

@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "io/clock.h"
 #include "io/log_tail.h"
+#include "privileged/program.h"
 #include "wire/quoted.h"
 #include <limits.h>
 #include <signal.h>
@@ -119,7 +120,6 @@ static _Noreturn void child_run(const struct journal_query *query, int fd)
         (void)sigprocmask(SIG_SETMASK, &none, NULL);
         (void)alarm(DEADLINE_SECONDS);
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-        (void)prctl(PR_SET_NAME, "sqmgr-journal");
         /* Close all other descriptors: sqmgr's locks and sockets must not outlive sqmgr in this child. */
         if (fd_close_range(STDERR_FILENO + 1, (unsigned)fd - 1, false) < 0 ||
             fd_close_range((unsigned)fd + 1, UINT_MAX, false) < 0 || open_journal(query, &journal) < 0)
@@ -176,10 +176,9 @@ int journal_read_start(sd_event *event, const struct journal_query *query, journ
                 r = sd_event_add_time_relative(event, &read->deadline, CLOCK_MONOTONIC,
                                                (DEADLINE_SECONDS + 1) * USEC_PER_SEC, 0, on_deadline, read);
         if (r >= 0) {
-                pid_t pid = fork();
-                if (pid == 0)
+                r = program_fork("sqmgr-journal");
+                if (r == 0)
                         child_run(query, child_end);
-                r = pid < 0 ? -errno : 0;
         }
         if (r < 0) {
                 journal_read_free(read);

@@ -4,6 +4,7 @@
 #include "base/fd.h"
 #include "base/socket_path.h"
 #include "io/path_trust.h"
+#include "io/proc.h"
 #include "privileged/lock.h"
 #include "wire/control.h"
 #include <fcntl.h>
@@ -20,8 +21,8 @@
 static_assert(SOCKET_PATH_MAX == sizeof(((struct sockaddr_un *)NULL)->sun_path) - sizeof(BESIDE),
               "a path that the settings take can be listened on");
 /* 5 s at most. */
-#define OWN_LOCK_TRIES     500
-#define OWN_LOCK_STEP_NSEC (10 * 1000 * 1000L)
+#define LOCK_TRIES     500
+#define LOCK_STEP_NSEC (10 * 1000 * 1000L)
 
 /* Writes the sentence to error and returns error_number, which is negative. */
 static _printf_(4, 5) int fail(int error_number, char *error, size_t error_size, const char *format, ...)
@@ -76,7 +77,16 @@ static int explain_lock(int outcome, pid_t holder, const char *path, char *error
         return -EBUSY;
 }
 
-int listener_lock(const char *path, int *ret_fd, char *error, size_t error_size)
+static bool has_ended(pid_t pid)
+{
+        _cleanup_proc_ struct proc *proc = NULL;
+        int r = proc_open(pid, &proc);
+
+        return r == -ESRCH || (r >= 0 && proc_has_exited(proc));
+}
+
+/* again: as listener_lock_again(). */
+static int take_lock(const char *path, bool again, int *fd, char *error, size_t error_size)
 {
         _cleanup_free_ char *lock_path = NULL;
         pid_t holder = 0;
@@ -85,34 +95,56 @@ int listener_lock(const char *path, int *ret_fd, char *error, size_t error_size)
                 lock_path = NULL;
                 return fail(-ENOMEM, error, error_size, "cannot lock '%s'", path);
         }
-        int r = lock_take(lock_path, ret_fd, &holder);
-        /* After a re-exec, a child just forked by the previous image may hold the lock for a moment. */
-        for (unsigned i = 0; r == LOCK_HELD && holder == getpid() && i < OWN_LOCK_TRIES; i++) {
-                (void)nanosleep(&(struct timespec){.tv_nsec = OWN_LOCK_STEP_NSEC}, NULL);
-                r = lock_take(lock_path, ret_fd, &holder);
+        if (again && lock_is_in_place(*fd, lock_path))
+                return 0;
+        /* First: if the file is back by now, closing it later would end the new lock. */
+        if (again)
+                *fd = close_fd(*fd);
+        int r = lock_take(lock_path, fd, &holder);
+        /* For a moment, a child just forked may share the descriptors of its sqmgr, which has ended or is the
+         * previous image of this one. */
+        for (unsigned i = again ? LOCK_TRIES : 0;
+             r == LOCK_HELD && (holder == 0 || holder == getpid() || has_ended(holder)) && i < LOCK_TRIES;
+             i++) {
+                (void)nanosleep(&(struct timespec){.tv_nsec = LOCK_STEP_NSEC}, NULL);
+                r = lock_take(lock_path, fd, &holder);
         }
-        return explain_lock(r, holder, path, error, error_size);
+        r = explain_lock(r, holder, path, error, error_size);
+        return r < 0 ? r : again;
+}
+
+int listener_lock(const char *path, int *ret_fd, char *error, size_t error_size)
+{
+        return take_lock(path, false, ret_fd, error, error_size);
 }
 
 int listener_lock_again(const char *path, int *fd, char *error, size_t error_size)
 {
-        _cleanup_free_ char *lock_path = NULL;
-        _cleanup_close_ int taken = -1;
-        pid_t holder = 0;
+        return take_lock(path, true, fd, error, error_size);
+}
 
-        if (asprintf(&lock_path, "%s.lock", path) < 0) {
-                lock_path = NULL;
-                return fail(-ENOMEM, error, error_size, "cannot lock '%s'", path);
-        }
-        if (lock_is_in_place(*fd, lock_path))
-                return 0;
-        int r = lock_take(lock_path, &taken, &holder);
-        r = explain_lock(r, holder, path, error, error_size);
-        if (r < 0)
-                return r;
-        close_fd(*fd);
-        *fd = TAKE_FD(taken);
-        return 1;
+/* SOCKET_PATH_MAX leaves space for the suffix. */
+static struct sockaddr_un address_beside(const struct sockaddr_un *address)
+{
+        struct sockaddr_un beside = *address;
+        size_t length = strlen(beside.sun_path);
+
+        snprintf(beside.sun_path + length, sizeof(beside.sun_path) - length, BESIDE);
+        return beside;
+}
+
+/* True if fd is connected to the socket of a sqmgr that has ended: only a copy in its child is left. */
+static bool is_left_behind(int fd, const struct sockaddr_un *address)
+{
+        const struct sockaddr_un beside = address_beside(address);
+        struct sockaddr_un bound = {0};
+        struct ucred listener = {0};
+        socklen_t size = sizeof(bound) - 1, listener_size = sizeof(listener);
+
+        return getpeername(fd, (struct sockaddr *)&bound, &size) == 0 &&
+               strcmp(bound.sun_path, beside.sun_path) == 0 &&
+               getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &listener, &listener_size) == 0 && listener.pid > 0 &&
+               has_ended(listener.pid);
 }
 
 /* Refuses to replace anything but a socket on which nothing answers. */
@@ -134,6 +166,8 @@ static int check_place(const struct sockaddr_un *address, char *error, size_t er
         if (fd < 0)
                 return fail(-errno, error, error_size, "cannot create a socket");
         if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) < 0 && errno != EAGAIN)
+                return 0;
+        if (is_left_behind(fd, address))
                 return 0;
         snprintf(error, error_size, "another program listens on '%s'", address->sun_path);
         return -EADDRINUSE;
@@ -179,16 +213,6 @@ static int set_access(const char *path, mode_t mode, gid_t group)
         /* fchmod() does not work on O_PATH descriptors. */
         snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
         return chmod(name, mode) < 0 ? -errno : 0;
-}
-
-/* SOCKET_PATH_MAX leaves space for the suffix. */
-static struct sockaddr_un address_beside(const struct sockaddr_un *address)
-{
-        struct sockaddr_un beside = *address;
-        size_t length = strlen(beside.sun_path);
-
-        snprintf(beside.sun_path + length, sizeof(beside.sun_path) - length, BESIDE);
-        return beside;
 }
 
 static int listen_beside(const struct sockaddr_un *address, mode_t mode, gid_t group)

@@ -21,13 +21,14 @@ struct listener {
                 .fd = -1, .lock_fd = -1                                                                      \
         }
 
-/* Takes the lock PATH.lock, held through *ret_fd. Waits up to 5 s if a child of the previous image of this
- * process still holds the lock. Returns 0, or -errno with a sentence in error. -EBUSY: another sqmgr holds
- * the lock; the sentence names its pid if known. */
+/* Takes the lock PATH.lock, held through *ret_fd. Waits up to 5 s while only a child of an ended sqmgr, or
+ * of the previous image of this one, extends the lock, or if its holder is in another pid namespace. Returns
+ * 0, or -errno with a sentence in error. -EBUSY: another sqmgr holds the lock; the sentence names its pid if
+ * known. */
 int listener_lock(const char *path, int *ret_fd, char *error, size_t error_size);
 
 /* Takes that lock again if its file was deleted or replaced meanwhile. Never waits. Returns 0 if the lock is
- * still held, 1 if it was taken again in *fd, or as listener_lock() with *fd unchanged. */
+ * still held, 1 if it was taken again in *fd, or as listener_lock(): the next call tries again. */
 int listener_lock_again(const char *path, int *fd, char *error, size_t error_size);
 
 /* Checks whether a listener could be opened at path, apart from a running sqmgr there. Returns 0, or -errno

@@ -6,16 +6,6 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-static pid_t read_holder(int fd)
-{
-        char text[32];
-
-        if (fd_read_start(fd, text, sizeof(text)) <= 0)
-                return 0;
-        long pid = strtol(text, NULL, 10);
-        return pid > 0 && pid <= INT32_MAX ? (pid_t)pid : 0;
-}
-
 int lock_take(const char *path, int *ret_fd, pid_t *ret_holder)
 {
         /* Mode 0600: anyone who can open the file could lock it. */
@@ -29,10 +19,12 @@ int lock_take(const char *path, int *ret_fd, pid_t *ret_holder)
                 return -errno;
         if (!S_ISREG(status.st_mode))
                 return -EEXIST;
-        if (fcntl(fd, F_OFD_SETLK, &lock) < 0) {
-                if (errno != EAGAIN && errno != EACCES)
+        /* Unlike flock() or F_OFD_SETLK, this lock belongs to the process: copies of fd in its children do
+         * not hold it. */
+        if (fcntl(fd, F_SETLK, &lock) < 0) {
+                if ((errno != EAGAIN && errno != EACCES) || fcntl(fd, F_GETLK, &lock) < 0)
                         return -errno;
-                *ret_holder = read_holder(fd);
+                *ret_holder = MAX(lock.l_pid, 0);
                 return LOCK_HELD;
         }
 

@@ -11,10 +11,13 @@ enum lock_outcome {
 };
 
 /* Locks the file at path and writes our pid into it. Creates the file with mode 0600 if missing; its
- * directory must exist.
+ * directory must exist. The lock belongs to this process, not to its children; a child that shares our table
+ * of descriptors (CLONE_FILES) extends it until that child has a table of its own. Closing any descriptor of
+ * the file in this process ends the lock: do not lock a path twice.
  *
- * - LOCK_TAKEN: *ret_fd holds the lock until all copies of it are closed. The file stays.
- * - LOCK_HELD: *ret_holder is the pid of the holder, or 0 if the file does not have it yet.
+ * - LOCK_TAKEN: the lock lasts until *ret_fd is closed or this process ends. The file stays.
+ * - LOCK_HELD: *ret_holder is the pid of the holder, which may have ended; 0 if it is in another pid
+ * namespace.
  * - -errno: an error. */
 int lock_take(const char *path, int *ret_fd, pid_t *ret_holder);
 /* Returns true if the file at path is the one that fd has locked: it was neither deleted nor replaced. */

@@ -11,6 +11,24 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+pid_t program_fork(const char *name)
+{
+        sigset_t all, before;
+        char comm[16] = "";
+
+        sigfillset(&all);
+        (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+        (void)prctl(PR_GET_NAME, comm);
+        (void)prctl(PR_SET_NAME, name);
+        pid_t pid = fork();
+        if (pid == 0)
+                return 0;
+        pid_t r = pid < 0 ? -errno : pid;
+        (void)prctl(PR_SET_NAME, comm);
+        (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+        return r;
+}
+
 /* Runs in the child. */
 static _Noreturn void run_check(const struct program_check *check, int output_fd)
 {
@@ -44,11 +62,11 @@ int program_check_start(const struct program_check *check, struct program_checki
         _cleanup_close_ int read_fd = pair[0], write_fd = pair[1];
         if (read_fd >= 0 && fcntl(read_fd, F_SETFL, O_NONBLOCK) < 0)
                 return -errno;
-        pid_t pid = fork();
+        pid_t pid = program_fork("sqmgr-check");
         if (pid == 0)
                 run_check(check, write_fd);
         if (pid < 0)
-                return -errno;
+                return pid;
         *ret = (struct program_checking){.pid = pid, .output_fd = TAKE_FD(read_fd)};
         return 0;
 }

@@ -4,11 +4,11 @@
 #include "base/fd.h"
 #include "io/proc_question.h"
 #include "io/proc_reader.h"
+#include "privileged/program.h"
 #include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
 #include <linux/capability.h>
-#include <pthread.h>
 #include <pwd.h>
 #include <signal.h>
 #include <string.h>
@@ -26,27 +26,6 @@
 
 /* For sqmgr-proc-reader: standard descriptors, a log, a process, and a file of it; with some to spare. */
 #define FILES_MAX 32
-
-/* Forks with all signals blocked, so no handler of ours runs in the child. Renames this process before the
- * fork: io/watchers.h would take a child with our name and our pidfds for another sqmgr. Returns 0 in the
- * child, the pid of the child, or -errno. */
-static pid_t fork_child(const char *name)
-{
-        sigset_t all, before;
-        char comm[16] = "";
-
-        sigfillset(&all);
-        (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-        (void)prctl(PR_GET_NAME, comm);
-        (void)prctl(PR_SET_NAME, name);
-        pid_t pid = fork();
-        if (pid == 0)
-                return 0;
-        pid_t r = pid < 0 ? -errno : pid;
-        (void)prctl(PR_SET_NAME, comm);
-        (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-        return r;
-}
 
 /* Runs in the child, as all functions below up to child_connect(). Resets and unblocks all signals. */
 static void reset_signals(void)
@@ -238,7 +217,7 @@ int reader_start_program(const struct reader_start *request, pid_t *ret)
                 .user = is_root && !request->user ? &user : NULL,
                 .fleet = is_root && request->user ? request : NULL,
         };
-        pid_t pid = fork_child(request->name);
+        pid_t pid = program_fork(request->name);
 
         if (pid == 0)
                 child_run(&program);
@@ -248,7 +227,7 @@ int reader_start_program(const struct reader_start *request, pid_t *ret)
 
 int reader_start_connect(int connections_fd, const char *path, pid_t *ret)
 {
-        pid_t pid = fork_child("sqmgr-connect");
+        pid_t pid = program_fork("sqmgr-connect");
 
         if (pid == 0)
                 child_connect(connections_fd, path);
@@ -274,7 +253,7 @@ int proc_reader_start(int program_fd, const struct proc_reader_user *user, bool 
                 .limited = true,
         };
 
-        pid_t pid = fork_child(PROC_READER_COMM);
+        pid_t pid = program_fork(PROC_READER_COMM);
         if (pid == 0)
                 child_run(&program);
         if (pid < 0)

@@ -709,7 +709,12 @@ static int finish_paths(const struct settings_draft *draft)
                 s->state_file = NULL;
                 return -ENOMEM;
         }
-        return finish_read_socket(draft);
+        int r = finish_read_socket(draft);
+        /* Both have their locks at PATH.lock: see lock_take(). */
+        if (r == 0 && (strcmp(s->state_file, s->socket) == 0 || strcmp(s->state_file, s->read_socket) == 0))
+                refuse(draft, draft_line(draft, "state_file"),
+                       "state_file = %s is a socket of sqmgr; set another path", s->state_file);
+        return r;
 }
 
 /* Never runs as root by default. The file's reader checks that the user exists. */

@@ -6,6 +6,11 @@
 #include "privileged/lock.h"
 #include <fcntl.h>
 #include <grp.h>
+#include <limits.h>
+#include <linux/sched.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #define PING      "{\"method\":\"org.sqmgr.Control.Ping\"}"
@@ -422,17 +427,79 @@ TEST(a_reader_is_refused_with_the_group_that_may_give_orders)
         close(result[1]);
 }
 
+struct holding {
+        pid_t sqmgr, child;
+        int go; /* closed: the child may end its sharing */
+};
+
+/* Forks a sqmgr that listens at the path, and then calls then(), whose child it names. */
+static struct holding hold(const char *at, pid_t (*then)(int go))
+{
+        const struct listener_place place = {.path = at, .mode = 0600, .group = CONTROL_NO_GROUP};
+        struct listener listener = LISTENER_NONE;
+        struct holding holding = {0};
+        int go[2], ready[2];
+        char error[256];
+        pid_t child = 0;
+
+        ck_assert_int_eq(pipe(go), 0);
+        ck_assert_int_eq(pipe(ready), 0);
+        ck_assert_int_ge(holding.sqmgr = fork(), 0);
+        if (holding.sqmgr == 0) {
+                (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+                close(go[1]);
+                if (listener_open(&listener, &place, error, sizeof(error)) == 0 && then)
+                        child = then(go[0]);
+                (void)!write(ready[1], &child, sizeof(child));
+                for (;;)
+                        pause();
+        }
+        holding.go = go[1];
+        close(go[0]);
+        ck_assert_int_eq(read(ready[0], &holding.child, sizeof(holding.child)), sizeof(holding.child));
+        close(ready[0]);
+        close(ready[1]);
+        return holding;
+}
+
+static void end_holder(const struct holding *holding)
+{
+        ck_assert_int_eq(kill(holding->sqmgr, SIGKILL), 0);
+        ck_assert_int_eq(waitpid(holding->sqmgr, NULL, 0), holding->sqmgr);
+}
+
+/* Listens at the path as another sqmgr does, and ends. */
+static int listen_as_another(char *error, size_t error_size)
+{
+        const struct listener_place place = {.path = path, .mode = 0600, .group = CONTROL_NO_GROUP};
+        struct listener listener = LISTENER_NONE;
+        int outcome[2], r;
+
+        ck_assert_int_eq(pipe(outcome), 0);
+        pid_t pid = fork();
+        ck_assert_int_ge(pid, 0);
+        if (pid == 0) {
+                r = listener_open(&listener, &place, error, error_size);
+                _exit(write(outcome[1], &r, sizeof(r)) > 0 && write(outcome[1], error, error_size) > 0 ? 0
+                                                                                                       : 1);
+        }
+        ck_assert_int_eq(read(outcome[0], &r, sizeof(r)), sizeof(r));
+        ck_assert_int_eq(read(outcome[0], error, error_size), error_size);
+        ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+        close(outcome[0]);
+        close(outcome[1]);
+        return r;
+}
+
 TEST(a_second_server_is_refused_and_reported_the_pid_of_the_first)
 {
-        struct server_options all = options();
-        struct server *second;
-        char error[512], wanted[512];
+        char error[512] = "", wanted[512];
 
         start_server(0);
         snprintf(wanted, sizeof(wanted),
                  "another sqmgr (pid %d) holds '%s'; stop it, or give each its own socket and state_file",
                  (int)getpid(), path);
-        ck_assert_int_eq(server_new(event, &all, &second, error, sizeof(error)), -EBUSY);
+        ck_assert_int_eq(listen_as_another(error, sizeof(error)), -EBUSY);
         ck_assert_str_eq(error, wanted);
         struct client client = client_open(path);
         client_expect(event, &client, PING, NULL);
@@ -528,20 +595,17 @@ TEST_LOOP(a_socket_that_was_deleted_is_made_again, 3)
         client_end(&before);
         client_end(&after);
         /* Another sqmgr is refused there, as before. */
-        struct server_options all = options();
-        struct server *second = NULL;
-        char error[512];
-        ck_assert_int_eq(server_new(event, &all, &second, error, sizeof(error)), -EBUSY);
+        char error[512] = "";
+        ck_assert_int_eq(listen_as_another(error, sizeof(error)), -EBUSY);
         server = server_free(server);
         ck_assert_int_lt(access(path, F_OK), 0);
 }
 
 TEST(a_socket_on_which_another_answers_stays_the_others)
 {
-        struct server_options all = options();
         struct sockaddr_un address = {.sun_family = AF_UNIX};
         struct stat ours, there;
-        char error[512], lock[80];
+        char lock[80];
 
         /* Another program. */
         start_server(0);
@@ -562,14 +626,14 @@ TEST(a_socket_on_which_another_answers_stays_the_others)
         snprintf(lock, sizeof(lock), "%s.lock", path);
         ck_assert_int_eq(unlink(path), 0);
         ck_assert_int_eq(unlink(lock), 0);
-        struct server *second = NULL;
-        ck_assert_int_eq(server_new(event, &all, &second, error, sizeof(error)), 0);
+        const struct holding second = hold(path, NULL);
         ino_t inode = socket_inode();
         keep_socket(-EBUSY);
         ck_assert_uint_eq(socket_inode(), inode);
         server = server_free(server);
         ck_assert_uint_eq(socket_inode(), inode);
-        server_free(second);
+        end_holder(&second);
+        close(second.go);
 }
 
 TEST(a_path_that_does_not_fit_is_refused_with_a_sentence)
@@ -587,73 +651,134 @@ TEST(a_path_that_does_not_fit_is_refused_with_a_sentence)
         ck_assert_ptr_nonnull(strstr(error, "'/proc/nothing/there'"));
 }
 
-/* As a re-exec finds it whose image before was just starting a worker. */
-TEST(a_lock_that_a_child_has_yet_to_let_go_of_is_waited_for)
+static void await_go(int go)
 {
-        char socket_path[128], error[256] = "";
-        int go[2], fd, again = -1;
+        char byte;
 
-        snprintf(socket_path, sizeof(socket_path), "%s/socket", dir);
-        ck_assert_int_eq(listener_lock(socket_path, &fd, error, sizeof(error)), 0);
-        ck_assert_int_eq(pipe(go), 0);
+        (void)!read(go, &byte, 1);
+}
+
+/* A child between fork() and execve(). */
+static pid_t fork_with_copies(int go)
+{
         pid_t child = fork();
-        ck_assert_int_ge(child, 0);
-        if (child == 0) {
-                char byte;
 
-                close(go[1]);
-                (void)!read(go[0], &byte, 1);
-                usleep(100000);
+        if (child == 0) {
+                await_go(go);
                 _exit(EXIT_SUCCESS);
         }
-        close_fd(fd);
-        close(go[0]);
-        close(go[1]);
-        ck_assert_msg(listener_lock(socket_path, &again, error, sizeof(error)) == 0, "%s", error);
-        close_fd(again);
-        ck_assert_int_eq(waitpid(child, NULL, 0), child);
+        return child;
+}
+
+/* A child that has not run yet: its first act is to have descriptors of its own. */
+static pid_t fork_sharing(int go)
+{
+        struct clone_args how = {.flags = CLONE_FILES, .exit_signal = SIGCHLD};
+        long child = syscall(SYS_clone3, &how, sizeof(how));
+
+        if (child == 0) {
+                await_go(go);
+                (void)usleep(100000);
+                (void)unshare(CLONE_FILES);
+                (void)close_range(STDERR_FILENO + 1, UINT_MAX, 0);
+                _exit(EXIT_SUCCESS);
+        }
+        return (pid_t)child;
+}
+
+TEST(a_lock_is_held_by_its_process_and_a_start_names_it)
+{
+        const struct listener_place place = {.path = path, .mode = 0600, .group = CONTROL_NO_GROUP};
+        struct listener listener = LISTENER_NONE;
+        char error[256] = "", expected[64], lock[140];
+
+        const struct holding holding = hold(path, fork_with_copies);
+        ck_assert_int_eq(listener_open(&listener, &place, error, sizeof(error)), -EBUSY);
+        snprintf(expected, sizeof(expected), "another sqmgr (pid %d) holds", (int)holding.sqmgr);
+        ck_assert_ptr_nonnull(strstr(error, expected));
+        /* Without its lock, a living sqmgr still has its socket. */
+        snprintf(lock, sizeof(lock), "%s.lock", path);
+        ck_assert_int_eq(unlink(lock), 0);
+        ck_assert_int_eq(listener_open(&listener, &place, error, sizeof(error)), -EADDRINUSE);
+        ck_assert_ptr_nonnull(strstr(error, "another program listens on"));
+        end_holder(&holding);
+        close(holding.go);
+}
+
+TEST(a_start_is_not_refused_by_a_child_of_a_killed_sqmgr)
+{
+        const struct listener_place place = {.path = path, .mode = 0600, .group = CONTROL_NO_GROUP};
+        struct listener listener = LISTENER_NONE;
+        char error[256] = "";
+
+        const struct holding holding = hold(path, fork_with_copies);
+        end_holder(&holding);
+        /* The child lives, with copies of the lock and of the socket. */
+        ck_assert_msg(listener_open(&listener, &place, error, sizeof(error)) == 0, "%s", error);
+        ck_assert_int_eq(kill(holding.child, 0), 0);
+        listener_close(&listener);
+        close(holding.go);
+}
+
+TEST(a_child_that_shares_the_descriptors_of_a_killed_sqmgr_is_waited_for)
+{
+        const struct listener_place place = {.path = path, .mode = 0600, .group = CONTROL_NO_GROUP};
+        struct listener listener = LISTENER_NONE;
+        char error[256] = "";
+
+        const struct holding holding = hold(path, fork_sharing);
+        end_holder(&holding);
+        close(holding.go);
+        ck_assert_msg(listener_open(&listener, &place, error, sizeof(error)) == 0, "%s", error);
+        listener_close(&listener);
 }
 
 TEST(a_lock_that_was_deleted_is_taken_again)
 {
-        char state[128], lock[140], error[256] = "";
+        char state[128], lock[140], aside[140], error[256] = "";
         struct stat status;
-        int fd = -1, theirs = -1;
+        int fd = -1;
 
         snprintf(state, sizeof(state), "%s/state", dir);
         snprintf(lock, sizeof(lock), "%s.lock", state);
+        snprintf(aside, sizeof(aside), "%s.aside", state);
         ck_assert_int_eq(listener_lock(state, &fd, error, sizeof(error)), 0);
         ck_assert_int_eq(listener_lock_again(state, &fd, error, sizeof(error)), 0);
         ck_assert_int_eq(unlink(lock), 0);
         ck_assert_int_eq(listener_lock_again(state, &fd, error, sizeof(error)), 1);
         ck_assert_int_eq(stat(lock, &status), 0);
         ck_assert_int_eq(listener_lock_again(state, &fd, error, sizeof(error)), 0);
-        ck_assert_int_eq(listener_lock(state, &theirs, error, sizeof(error)), -EBUSY);
+        /* Moved away and back. */
+        ck_assert_int_eq(rename(lock, aside), 0);
+        ck_assert_int_eq(listener_lock_again(state, &fd, error, sizeof(error)), 1);
+        ck_assert_int_eq(rename(aside, lock), 0);
+        ck_assert_int_eq(listener_lock_again(state, &fd, error, sizeof(error)), 1);
 
         /* Another sqmgr was faster. */
         ck_assert_int_eq(unlink(lock), 0);
-        ck_assert_int_eq(listener_lock(state, &theirs, error, sizeof(error)), 0);
-        int before = fd;
+        const struct holding holding = hold(state, NULL);
         ck_assert_int_eq(listener_lock_again(state, &fd, error, sizeof(error)), -EBUSY);
-        ck_assert_int_eq(fd, before);
         ck_assert_ptr_nonnull(strstr(error, "another sqmgr (pid "));
-        close_fd(theirs);
+        ck_assert_int_eq(listener_lock_again(state, &fd, error, sizeof(error)), -EBUSY);
+        end_holder(&holding);
+        close(holding.go);
         ck_assert_int_eq(listener_lock_again(state, &fd, error, sizeof(error)), 1);
         close_fd(fd);
 }
 
-TEST(a_lock_is_held_by_one_and_is_free_when_that_is_gone)
+TEST(a_lock_is_free_when_its_holder_is_gone_and_is_no_link_or_directory)
 {
         char lock[128];
-        int first = -1, second = -1;
+        int second = -1;
         pid_t holder = -1;
 
-        snprintf(lock, sizeof(lock), "%s/lock", dir);
-        ck_assert_int_eq(lock_take(lock, &first, &holder), LOCK_TAKEN);
+        snprintf(lock, sizeof(lock), "%s.lock", path);
+        const struct holding holding = hold(path, NULL);
         ck_assert_int_eq(lock_take(lock, &second, &holder), LOCK_HELD);
-        ck_assert_int_eq(holder, getpid());
+        ck_assert_int_eq(holder, holding.sqmgr);
         ck_assert_int_eq(second, -1);
-        close(first);
+        end_holder(&holding);
+        close(holding.go);
         ck_assert_int_eq(lock_take(lock, &second, &holder), LOCK_TAKEN);
         close(second);
         ck_assert_int_eq(lock_take(dir, &second, &holder), -EISDIR);

@@ -366,6 +366,7 @@ TEST_LOOP(is_beside_the_control_socket_unless_it_is_said, ELEMENTSOF(places))
 static const char *const refusals[] = {
         "run/s",
         "/run/sqmgr/control.sock",
+        "/run/sqmgr/state",
         "/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
         "aaaaa",
 };
