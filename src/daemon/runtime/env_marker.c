@@ -4,7 +4,10 @@
 #include "base/environment.h"
 #include "base/fd.h"
 #include "base/parse.h"
+#include "model/fleet.h"
+#include "model/names.h"
 #include "privileged/marker.h"
+#include <string.h>
 
 ssize_t env_markers_read(struct proc_facts *facts, const struct proc *proc, uid_t user,
                          char text[static ENV_MARKERS_MAX_BYTES], struct markers *ret)
@@ -27,4 +30,10 @@ ssize_t env_markers_read(struct proc_facts *facts, const struct proc *proc, uid_
         if (started)
                 (void)parse_unsigned(started, 1, UINT64_MAX, &ret->started_at);
         return r;
+}
+
+bool env_markers_are_of(const struct markers *markers, const char *instance, const struct worker *worker)
+{
+        return markers->instance && strcmp(markers->instance, instance) == 0 && markers->worker &&
+               strcmp(markers->worker, WORKER_ID(worker)) == 0 && markers->started_at == worker->spawned_at;
 }

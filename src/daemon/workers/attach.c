@@ -8,6 +8,7 @@
 #include "model/names.h"
 #include "model/world.h"
 #include "observe/observe.h"
+#include "privileged/probe.h"
 #include "privileged/proc_inspect.h"
 #include <string.h>
 #include <unistd.h>
@@ -85,8 +86,12 @@ int attach_adopted(struct runtime *runtime, struct worker *worker, struct proc *
         struct process *process = worker->handle;
         struct proc_place place;
         process->record = record != 0 ? record : start_record_add(runtime, worker);
-        /* The process that leads the group may be gone. */
-        process->group = proc_place(main, &place) >= 0 && place.group != getpgrp() ? place.group : 0;
+        /* The process that leads the session may be gone. A living one is no process of the worker: the
+         * session is then of a daemon that starts processes for others, too. */
+        process->group = proc_place(main, &place) >= 0 && place.group != getpgrp() &&
+                                         (place.session == worker->process.pid || !probe_pid(place.session))
+                                 ? place.group
+                                 : 0;
         /* Not our child: once the process has exited, the user cannot be read any more. */
         (void)process_read_user(process);
         attach_output(runtime, worker, main);

@@ -154,10 +154,13 @@ static int on_timer(sd_event_source *source _unused_, uint64_t usec _unused_, vo
 {
         struct leftover_watch *watch = userdata;
         struct fleet *fleet = find_fleet(watch);
+        const char *identity = watch->dead->worker.identity;
 
         if (!fleet)
                 watch->done(watch->userdata);
-        else if (!ask(watch, fleet, QUERY_HEARTBEAT, 0, on_heartbeat))
+        /* While a worker has it, as after an adoption, that worker is sent the signals. */
+        else if (match_has_owner(fleet->link->heartbeats->match, identity, strlen(identity)) ||
+                 !ask(watch, fleet, QUERY_HEARTBEAT, 0, on_heartbeat))
                 poll_later(watch);
         return 0;
 }

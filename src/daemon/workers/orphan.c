@@ -4,8 +4,6 @@
 #include "daemon/runtime/env_marker.h"
 #include "daemon/runtime/proc_evidence.h"
 #include "io/clock.h"
-#include "model/names.h"
-#include <string.h>
 #include <unistd.h>
 
 /* Processes checked in one go: a worker may leave thousands behind. */
@@ -44,15 +42,6 @@ struct orphan_search *orphan_search_free(struct orphan_search *orphan_search)
         return NULL;
 }
 
-static bool is_of_this_start(const struct orphan_search *orphan_search, const struct markers *markers)
-{
-        const struct worker *worker = orphan_search->worker;
-
-        return markers->instance && strcmp(markers->instance, orphan_search->runtime->instance) == 0 &&
-               markers->worker && strcmp(markers->worker, WORKER_ID(worker)) == 0 &&
-               markers->started_at == worker->spawned_at;
-}
-
 /* Checks a process. Returns true if it must be checked again. */
 static bool poll_at(struct orphan_search *orphan_search, pid_t pid)
 {
@@ -73,7 +62,7 @@ static bool poll_at(struct orphan_search *orphan_search, pid_t pid)
         ssize_t length = env_markers_read(facts, proc, uid, orphan_search->environment, &markers);
         if (length == 0 || length == -EINPROGRESS)
                 return !proc_has_exited(proc);
-        if (length < 0 || !is_of_this_start(orphan_search, &markers))
+        if (length < 0 || !env_markers_are_of(&markers, orphan_search->runtime->instance, worker))
                 return false;
         int r = proc_evidence_has_booted(facts, proc, uid, framework_of(worker->fleet->settings->traits));
         if (r == -EINPROGRESS)
