@@ -152,6 +152,8 @@ static void set_seconds(struct proposal *proposal, const char *name, const char 
         char text[FORMAT_MAX];
 
         snprintf(text, sizeof(text), "%ss", value);
+        if (strcmp(value, "infinity") == 0)
+                value = "none";
         proposal_set(proposal, name, key, value[strspn(value, "0123456789")] == '\0' ? text : value);
 }
 

@@ -90,6 +90,6 @@ usec_t worker_kill_at(const struct worker *worker)
 
         if (!world->shutting_down && !fleet->force && !worker->orders.forced)
                 from = MAX(from, fleet->redis_at);
-        return usec_add(from,
-                        fleet->settings->stop_timeout + (worker->process.remote ? delivery_usec(worker) : 0));
+        usec_t delivery = worker->process.remote ? delivery_usec(worker) : 0;
+        return usec_add(from, usec_add(fleet->settings->stop_timeout, delivery));
 }

@@ -145,8 +145,11 @@ static const char *drain_text(const struct worker *worker, const struct cut_off 
         usec_t at = MAX(cut->at, usec_add(from, settings->stop_timeout));
         char left[FORMAT_MAX];
 
-        snprintf(text, size, "is exiting; killed in %s (%s%s)", left_text(at, now, left),
-                 cut_word_name(cut->word), cut->word == CUT_STOP_TIMEOUT ? "" : " and stop_timeout");
+        if (at == USEC_INFINITY)
+                snprintf(text, size, "is exiting");
+        else
+                snprintf(text, size, "is exiting; killed in %s (%s%s)", left_text(at, now, left),
+                         cut_word_name(cut->word), cut->word == CUT_STOP_TIMEOUT ? "" : " and stop_timeout");
         return text;
 }
 
@@ -159,7 +162,8 @@ static const char *exit_text(const struct worker *worker, usec_t now, char *text
         format_duration(stop_timeout, timeout, sizeof(timeout));
         if (worker->state == WORKER_QUIET && cut.word != CUT_ORDER)
                 return drain_text(worker, &cut, now, text, size);
-        if (worker->state == WORKER_STOPPING && !worker_is_remainder(worker) && at > now)
+        if (worker->state == WORKER_STOPPING && !worker_is_remainder(worker) && at > now &&
+            at != USEC_INFINITY)
                 snprintf(text, size, "is exiting; killed %sin %s (stop_timeout %s)",
                          worker->orders.killed_at != 0 ? "again " : "", left_text(at, now, left), timeout);
         else

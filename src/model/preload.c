@@ -165,8 +165,9 @@ usec_t template_kill_at(const struct template *template)
 {
         usec_t from = MAX(MAX(template->state_at, template->killed_at), template->fleet->world->doubt.since);
 
-        return usec_add(from,
-                        template->serving_pid != 0 ? END_USEC : template->fleet->settings->stop_timeout);
+        usec_t timeout = template->fleet->settings->stop_timeout;
+        /* A template runs no jobs, which `stop_timeout = none` is for. */
+        return usec_add(from, template->serving_pid != 0 || timeout == USEC_INFINITY ? END_USEC : timeout);
 }
 
 usec_t fleet_fork_patience(const struct fleet *fleet)

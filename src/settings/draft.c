@@ -298,7 +298,7 @@ static void finish_stop(const struct settings_draft *draft, struct draft_fleet *
         usec_t preset =
                 !s->traits->stop_chosen || s->preset == PRESET_NONE ? 0 : presets[s->preset].stop_usec;
 
-        s->stop_bounded = s->traits->stop_chosen && (own || preset > 0);
+        s->stop_bounded = s->traits->stop_chosen && (own || preset > 0) && s->stop_timeout != USEC_INFINITY;
         if (preset > 0 && !own)
                 s->stop_timeout = preset;
         else if (!given)

@@ -83,6 +83,7 @@ static const struct settings_choice yes_no[] = {{"no", 0}, {"yes", 1}, {0}};
 static const int heartbeat_unset = HEARTBEAT_UNSET, preset_unset = PRESET_NONE;
 static const mode_t umask_unset = SETTINGS_UMASK_UNSET;
 static const int nice_unset = SETTINGS_NICE_UNSET;
+static const usec_t no_timeout = USEC_INFINITY;
 
 const struct settings_key settings_keys[] = {
         {SQMGR(include), .type = SETTINGS_PATH, .unset = "none", .merged = true},
@@ -187,8 +188,8 @@ const struct settings_key settings_keys[] = {
         {FLEET(max_age), .type = SETTINGS_DURATION, .fallback = "none", .min = MSEC(1000), .max = DAYS(3650)},
         {FLEET(drain_timeout), .type = SETTINGS_DURATION, .fallback = "none", .min = MSEC(1000),
          .max = DAYS(3650)},
-        {FLEET(stop_timeout), .type = SETTINGS_DURATION, .fallback = "60s", .min = MSEC(1000),
-         .max = DAYS(1)},
+        {FLEET(stop_timeout), .type = SETTINGS_DURATION, .fallback = "60s", .unset_value = &no_timeout,
+         .min = MSEC(1000), .max = DAYS(1)},
         {FLEET(hang_after), .type = SETTINGS_DURATION, .fallback = "5min", .min = MSEC(1000),
          .max = DAYS(3650)},
         {FLEET(hang_action), .type = SETTINGS_CHOICE, .fallback = "keep", .choices = hang_actions},

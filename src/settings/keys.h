@@ -55,7 +55,7 @@ struct settings_key {
         size_t offset;           /* of the field in struct fleet_settings or struct settings, by scope */
         const char *fallback;    /* the default as written in the file; "none" makes `none` a valid value */
         const char *unset;       /* with fallback NULL: description of the unset state */
-        const void *unset_value; /* field value if unset; NULL: all bytes 0 */
+        const void *unset_value; /* field value if unset, or for `none`; NULL: all bytes 0 */
         const char *refusal;     /* why this version rejects the key; NULL: accepted */
         const struct settings_choice *choices;
         int64_t min, max; /* bounds for SETTINGS_INT to _MODE, _SHARE (the number), _PERCENT, _DURATION

@@ -17,6 +17,8 @@
 
 #define MASK "***"
 
+static const char zeros[sizeof(uint64_t)] = {0};
+
 /* Returns the field of the key. Write to it only if base is not const. */
 static void *field_of(const struct settings_key *key, const void *base)
 {
@@ -41,9 +43,10 @@ static size_t type_size(enum settings_type type)
         return sizes[type];
 }
 
+/* A default beside an unset value means that both are valid. */
 static bool may_be_none(const struct settings_key *key)
 {
-        return key->fallback && strcmp(key->fallback, "none") == 0;
+        return key->fallback && (key->unset_value || strcmp(key->fallback, "none") == 0);
 }
 
 /* Describes the valid values in why. Returns -EINVAL. */
@@ -310,7 +313,7 @@ int settings_value_parse(const struct settings_key *key, const char *text,
         int64_t integer = 0;
 
         if (!type_is_text(key->type) && may_be_none(key) && strcasecmp(text, "none") == 0) {
-                memset(field, 0, type_size(key->type));
+                memcpy(field, key->unset_value ?: zeros, type_size(key->type));
                 return 0;
         }
         switch (key->type) {
@@ -357,10 +360,8 @@ static void value_clear(const struct settings_key *key, void *base)
         if (type_is_text(key->type)) {
                 free(*(char **)field);
                 *(char **)field = NULL;
-        } else if (key->unset_value) {
-                memcpy(field, key->unset_value, type_size(key->type));
         } else {
-                memset(field, 0, type_size(key->type));
+                memcpy(field, key->unset_value ?: zeros, type_size(key->type));
         }
 }
 
@@ -439,8 +440,6 @@ static const char *choice_name(const struct settings_key *key, int value)
 /* For non-text types: returns true if the value is unset, or "none" where that is allowed. */
 static bool is_cleared(const struct settings_key *key, const void *field)
 {
-        static const char zeros[sizeof(uint64_t)] = {0};
-
         return memcmp(field, key->unset_value ?: zeros, type_size(key->type)) == 0;
 }
 

@@ -76,7 +76,8 @@ static void print_type(const struct settings_key *key)
         default:
                 fputs(types[key->type], stdout);
         }
-        if (key->type >= SETTINGS_CHOICE && key->fallback && strcmp(key->fallback, "none") == 0)
+        if (key->type >= SETTINGS_CHOICE && key->fallback &&
+            (key->unset_value || strcmp(key->fallback, "none") == 0))
                 fputs(" or none", stdout);
 }
 

@@ -119,6 +119,9 @@ static void add_exits(void)
         worker_waits(WAIT_EXIT, 0, "25s left, bounded, with drain_timeout");
         t.fleet_settings.stop_bounded = false;
         worker_waits(WAIT_EXIT, 0, "45s left, with drain_timeout");
+        t.fleet_settings.stop_timeout = USEC_INFINITY;
+        worker_waits(WAIT_EXIT, 0, "with drain_timeout, without stop_timeout");
+        t.fleet_settings.stop_timeout = 20 * USEC_PER_SEC;
         t.fleet_settings.drain_timeout = 0;
         worker->state = WORKER_STOPPING;
         worker->orders.stop_at = t.now - 19 * USEC_PER_SEC;

@@ -220,6 +220,20 @@ TEST(kills_only_what_ignored_its_stop_for_stop_timeout)
         test_after(&t, 1, test_counts(&t).stopping, 0);
 }
 
+TEST(never_kills_without_stop_timeout)
+{
+        t.newborn.deaf = true;
+        t.fleet_settings.stop_timeout = USEC_INFINITY;
+        test_settle(&t);
+        command_quiet_worker(test_worker(&t, 1), NULL, t.now);
+        while (t.stops == 0)
+                test_tick(&t, 1);
+        test_after(&t, 600, t.kills, 0);
+        ck_assert_str_eq(test_waits_for(&t, test_worker(&t, 1)), "is exiting");
+        test_worker(&t, 1)->process.remote = true;
+        ck_assert_uint_eq(worker_kill_at(test_worker(&t, 1)), USEC_INFINITY);
+}
+
 TEST(never_kills_with_redis_away)
 {
         t.newborn.deaf = true;

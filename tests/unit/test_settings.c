@@ -61,7 +61,9 @@ TEST(table_is_in_order)
                 ck_assert_ptr_eq(settings_key_find(key->scope, key->name), key);
                 ck_assert_msg(i == 0 || key->scope >= settings_keys[i - 1].scope, "%s", key->name);
                 ck_assert_msg((!key->fallback) != (!key->unset), "%s", key->name);
-                ck_assert_msg(!key->unset_value || key->unset, "%s", key->name);
+                /* Beside a default, the unset value is what `none` stands for. */
+                ck_assert_msg(!key->unset_value || key->unset || key->type == SETTINGS_DURATION, "%s",
+                              key->name);
                 ck_assert_msg((key->type == SETTINGS_CHOICE) == (!!key->choices), "%s", key->name);
         }
 }
@@ -415,6 +417,23 @@ TEST_LOOP(stop_timeout_follows_the_command_unless_it_is_set, ELEMENTSOF(stop_tim
         snprintf(text, sizeof(text), "[fleet:a]\n%s", stop_timeouts[_i].fleet);
         _cleanup_settings_ struct settings *s = read_good(text);
         ck_assert_uint_eq(s->fleets[0]->stop_timeout, stop_timeouts[_i].seconds * USEC_PER_SEC);
+}
+
+TEST(stop_timeout_may_be_none)
+{
+        static const char *const texts[] = {"[fleet:a]\ncommand=sidekiq -t 90\nstop_timeout=none",
+                                            "[fleet:a]\nframework=plain\ncommand=run\nstop_timeout=none"};
+
+        for (size_t i = 0; i < ELEMENTSOF(texts); i++) {
+                _cleanup_settings_ struct settings *s = read_good(texts[i]);
+
+                ck_assert_uint_eq(s->fleets[0]->stop_timeout, USEC_INFINITY);
+                ck_assert(!s->fleets[0]->stop_bounded);
+                _cleanup_free_ char *value = NULL;
+                const struct settings_key *key = settings_key_find(SETTINGS_FLEET, "stop_timeout");
+                ck_assert_int_ge(settings_value_text(key, s->fleets[0], &value), 0);
+                ck_assert_str_eq(value, "none");
+        }
 }
 
 TEST(takes_defaults_from_its_surroundings)
