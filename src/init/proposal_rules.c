@@ -3,6 +3,7 @@
 #include "init/proposal_rules.h"
 #include "base/argv.h"
 #include "base/printable.h"
+#include "settings/command_flaw.h"
 #include "settings/draft.h"
 #include "settings/operations.h"
 #include "settings/presets.h"
@@ -160,14 +161,8 @@ static bool add_database_url(struct proposal *proposal)
 
 static void take_framework(struct proposal *proposal, const struct traits *traits)
 {
-        const struct command_flaw *flaw = traits->command_flaws;
-
         if (traits->heartbeat == HEARTBEAT_REDIS || add_database_url(proposal)) {
                 store(proposal, "framework", traits->name);
-                for (; traits->heartbeat == HEARTBEAT_DATABASE && flaw && flaw->text; flaw++)
-                        if (!flaw->options[0] &&
-                            !proposal_find_program(proposal_get(proposal, "command"), "async"))
-                                proposal_note(proposal, "command: %s. %s", flaw->text, flaw->remedy);
                 return;
         }
         store(proposal, "framework", "plain");
@@ -212,6 +207,22 @@ int proposal_get_variables(struct proposal *proposal, struct environment *variab
         return r;
 }
 
+static void note_flaws(struct proposal *proposal, const struct traits *traits)
+{
+        const char *command = proposal_get(proposal, "command");
+        const char *environment = proposal_get(proposal, "environment") ?: "", *error;
+        _cleanup_argv_ char **argv = NULL, **list = NULL;
+        char text[COMMAND_FLAW_MAX];
+
+        if (argv_split(command, &argv, &error) < 0 || argv_split(environment, &list, &error) < 0)
+                return;
+        const struct fleet_settings fleet = {
+                .traits = traits, .command = (char *)command, .argv = argv, .environment_list = list};
+        for (const struct command_flaw *flaw = traits->command_flaws; flaw && flaw->text; flaw++)
+                if (command_has_flaw(&fleet, flaw))
+                        proposal_note(proposal, "%s. %s", command_flaw_text(flaw, text), flaw->remedy);
+}
+
 /* The heartbeats are on the server that the workers use. */
 static void add_url(struct proposal *proposal, const char *framework)
 {
@@ -224,6 +235,7 @@ static void add_url(struct proposal *proposal, const char *framework)
                 traits++;
         if (!*traits || strcmp(framework, "native") == 0)
                 return;
+        note_flaws(proposal, *traits);
         if ((*traits)->heartbeat == HEARTBEAT_DATABASE)
                 (void)add_database_url(proposal);
         if ((*traits)->heartbeat != HEARTBEAT_REDIS)

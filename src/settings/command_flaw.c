@@ -2,6 +2,7 @@
 /* Judges the command of a fleet; see the header. */
 #include "settings/command_flaw.h"
 #include "settings/settings.h"
+#include "settings/traits.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -17,9 +18,11 @@ static bool has_words(const char *text, const char *words)
 }
 
 /* A shell has several words in one argument. */
-static bool command_has(char *const *argv, const char *option)
+static bool command_has(const struct fleet_settings *fleet, const char *option)
 {
-        for (; *argv; argv++)
+        if (fleet->traits->command_passes_option)
+                return fleet->traits->command_passes_option(fleet->argv, option);
+        for (char *const *argv = fleet->argv; *argv; argv++)
                 if (has_words(*argv, option))
                         return true;
         return false;
@@ -36,7 +39,7 @@ static bool environment_has(char *const *list, const char *entry)
 bool command_has_flaw(const struct fleet_settings *fleet, const struct command_flaw *flaw)
 {
         for (size_t i = 0; i < ELEMENTSOF(flaw->options) && flaw->options[i]; i++)
-                if (!command_has(fleet->argv, flaw->options[i]))
+                if (!command_has(fleet, flaw->options[i]))
                         return false;
         for (size_t i = 0; i < ELEMENTSOF(flaw->unless) && flaw->unless[i]; i++)
                 if (has_words(fleet->command, flaw->unless[i]) ||

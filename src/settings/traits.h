@@ -123,5 +123,8 @@ struct traits {
         /* For doctor: what to check if no worker of a fleet is heard although all run; NULL: nothing. */
         const char *unheard_remedy;
         const struct command_flaw *command_flaws; /* a list that ends with a row without text; NULL: none */
+        /* Returns true if the command passes the option, or the subcommand, of a flaw to the framework. NULL:
+         * any word of the command counts. */
+        bool (*command_passes_option)(char *const *argv, const char *option);
         unsigned oldest_version; /* oldest major version that supports the signals; 0: all do */
 };

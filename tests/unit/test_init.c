@@ -181,6 +181,12 @@ TEST(services_of_systemd)
         add_systemd("solid_queue", "ExecStart=/srv/app/bin/jobs\nEnvironmentFile=/srv/app/.env");
         add_systemd("solid_queue, rake", "ExecStart=/usr/bin/bundle exec rake solid_queue:start\n"
                                          "Environment=DATABASE_URL=postgres://h/app");
+        add_systemd("rq", "ExecStart=/usr/bin/nice -n 10 /usr/bin/rq worker high");
+        add_systemd("rq, one name", "ExecStart=/usr/bin/rq worker -n w1 --burst high");
+        add_systemd("solid_queue, async",
+                    "ExecStart=/srv/app/bin/jobs\nEnvironment=DATABASE_URL=postgres://h/app "
+                    "SOLID_QUEUE_SUPERVISOR_MODE=async");
+        add_systemd("no timeout", "ExecStart=/usr/bin/dramatiq app\nTimeoutStopSec=infinity");
         add_systemd("unknown", "ExecStart=/srv/app/bin/consumer 100%%");
         add_systemd("no variable", "ExecStart=/bin/bash -lc 'A=1; cd $$HOME && exec sidekiq -c $A'");
         add_systemd("quoted variable", "ExecStart=/usr/bin/sidekiq -q \"$QUEUE\"");

@@ -6,6 +6,9 @@
 #include "frameworks/rq/rq.h"
 #include "frameworks/table.h"
 #include "redis/redis_command.h"
+#include "settings/command_flaw.h"
+#include "settings/operations.h"
+#include "settings/settings.h"
 #include "settings/traits.h"
 #include "unit.h"
 #include <signal.h>
@@ -558,6 +561,58 @@ TEST(has_a_row_of_its_own)
         ck_assert_int_eq(row->quiet_signal, 0);
         ck_assert_int_eq(row->stop_signal, SIGTERM);
         ck_assert_int_eq(row->wake_signal, 0);
+}
+
+static const struct {
+        const char *command;
+        const char *option; /* of the flaw; NULL: there is none */
+} flaws[] = {
+        {"rq worker default", NULL},
+        {"/usr/bin/rq worker -n w1 --url redis://h/0 default", "-n"},
+        {"rq worker -nw1", "-n"},
+        {"rq worker default --name w1", "--name"},
+        {"/srv/venv/bin/rq worker --name=w1", "--name"},
+        {"python -m rq.cli worker --name w1", "--name"},
+        {"rqworker -n w1 default", "-n"},
+        {"python manage.py rqworker default --name=w1", "--name"},
+        {"sh -c 'exec rq worker -n w1 default'", "-n"},
+        {"sh -c 'rq worker -n w1 $QUEUES'", "-n"},
+        {"sh -c 'exec rq worker -n \"w-$SQMGR_INDEX-$SQMGR_START\"'", NULL},
+        {"sh -c 'exec rq worker --name=w-${SQMGR_WORKER}'", NULL},
+        {"nice -n 10 rq worker default", NULL},
+        {"flock -n /run/lock rq worker default", NULL},
+        {"sudo -n -u worker -b rq worker default", NULL},
+        {"sudo -u worker -n rq worker default", NULL},
+        {"sh -c 'rq worker default | grep -n x'", NULL},
+        {"sh -c 'rq worker default && nice -n 5 date'", NULL},
+        {"rq worker --burst", "--burst"},
+        {"sh -c 'rq worker --burst $QUEUES'", "--burst"},
+        {"rq worker -b", "-b"},
+        {"python manage.py rqworker --burst high", "--burst"},
+        {"rq worker --max-jobs 100", "--max-jobs"},
+        {"rq worker --max-jobs=100", "--max-jobs"},
+        {"rq worker-pool default -n 3", "worker-pool"},
+        {"rq worker --bursts --names --max-jobs-of", NULL},
+        {"rq worker -q -s b n", NULL},
+};
+
+TEST_LOOP(finds_flaws_of_a_command, ELEMENTSOF(flaws))
+{
+        struct fleet_settings *fleet = fleet_settings_new("a");
+        const char *found = NULL;
+        unsigned n = 0;
+
+        fleet->traits = &rq_traits;
+        fleet->command = strdup(flaws[_i].command);
+        ck_assert_int_eq(fleet_settings_derive(fleet), 0);
+        for (const struct command_flaw *flaw = rq_traits.command_flaws; flaw->text; flaw++)
+                if (command_has_flaw(fleet, flaw)) {
+                        found = flaw->options[0];
+                        n++;
+                }
+        ck_assert_uint_eq(n, flaws[_i].option ? 1 : 0);
+        ck_assert_pstr_eq(found, flaws[_i].option);
+        fleet_settings_free(fleet);
 }
 
 TEST_MAIN("rq")

@@ -10,6 +10,26 @@
 #include <stdio.h>
 #include <string.h>
 
+#define ONE_NAME ", which gives all workers one name: RQ refuses a second one, so each restart halts"
+#define OWN_NAME "Remove the option, or have a shell add $SQMGR_INDEX-$SQMGR_START to the name"
+#define IS_BURST ", so workers without a job exit, and are started again"
+#define IS_SHORT ", so a worker exits after its last job, before another one has booted"
+#define IS_POOL  ", which starts several workers behind one process"
+#define USE_SIZE "Use 'rq worker', and let sqmgr choose the number of workers"
+
+/* rq/cli/cli.py. */
+static const struct command_flaw command_flaws[] = {
+        {{"-n"}, true, ONE_NAME, OWN_NAME, {NULL}},
+        {{"--name"}, true, ONE_NAME, OWN_NAME, {NULL}},
+        {{"-b"}, false, IS_BURST, "Remove the option", {NULL}},
+        {{"--burst"}, false, IS_BURST, "Remove the option", {NULL}},
+        {{"--max-jobs"}, false, IS_SHORT, "Use memory_threshold or max_age instead", {NULL}},
+        {{"worker-pool"}, true, IS_POOL, USE_SIZE, {NULL}},
+        {.text = NULL},
+};
+
+static bool passes_option(char *const *argv, const char *option);
+
 const struct traits rq_traits = {
         .name = "rq",
         .title = "RQ",
@@ -22,6 +42,8 @@ const struct traits rq_traits = {
         /* An idle worker sends a heartbeat every 405 s; its record expires after 480 s. */
         .process_is_heartbeat = true,
         .stale_usec = 480 * USEC_PER_SEC,
+        .command_flaws = command_flaws,
+        .command_passes_option = passes_option,
 };
 
 #define KEY_PREFIX "rq:worker:"
@@ -120,6 +142,38 @@ static bool skip_to_arguments(struct words *words)
 
                 if (decode_field_is(&word, "worker") || decode_field_is(&name, "rqworker"))
                         return true;
+        }
+        return false;
+}
+
+/* The value of a short option may follow at once: `-nNAME`. */
+static bool is_option(const struct field *word, const char *option)
+{
+        size_t len = strlen(option);
+
+        return word->len >= len && memcmp(word->text, option, len) == 0 &&
+               (option[1] != '-' || word->len == len || word->text[len] == '=');
+}
+
+/* A name with a variable of the shell, such as $SQMGR_INDEX, may differ by worker and does not count. */
+static bool passes_option(char *const *argv, const char *option)
+{
+        bool is_name = strcmp(option, "-n") == 0 || strcmp(option, "--name") == 0;
+        struct words words = {.argv = argv}, from = words;
+        struct field word;
+
+        /* A user, for whom another program starts RQ, may have the name `worker`, too. */
+        while (option[0] == '-' && skip_to_arguments(&words))
+                from = words;
+        if (option[0] == '-' && !from.at)
+                return false;
+        /* In a script, another program may follow. */
+        while (next_word(&from, &word) && !strchr("|&", word.text[0])) {
+                if (!is_option(&word, option))
+                        continue;
+                if (word.len == strlen(option) && is_name && !next_word(&from, &word))
+                        return false;
+                return !is_name || !memchr(word.text, '$', word.len);
         }
         return false;
 }
