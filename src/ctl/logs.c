@@ -232,6 +232,10 @@ int ctl_logs(struct ctl *ctl)
                         source.worker = worker;
         source.started_at = (double)now.tv_sec + (double)now.tv_nsec / 1e9 -
                             json_number_value(json_object_get(source.worker, "uptime_seconds"));
+        if (is_of_worker(&source) && !source.worker)
+                (void)output_error(CTL_DONE,
+                                   "'%s' is not running; to see how it ended, run 'sqmgrctl why %s'",
+                                   source.name, source.name);
         r = show(&source);
         for (size_t i = 0; i < source.n; i++)
                 free(source.argv[i]);

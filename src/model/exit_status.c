@@ -4,6 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+bool exit_status_is_success(const struct exit_status *exit)
+{
+        return exit->known && !exit->by_signal && exit->status == 0;
+}
+
 void exit_status_text(const struct exit_status *exit, char *text, size_t size)
 {
         if (exit->launch_error)

@@ -16,5 +16,7 @@ struct exit_status {
         const struct quoted *launch_error; /* why the command was never executed; NULL: it was executed */
 };
 
+/* Returns true for status 0. */
+bool exit_status_is_success(const struct exit_status *exit);
 /* Writes the status in words: "was killed by signal 9 (SIGKILL)". */
 void exit_status_text(const struct exit_status *exit, char *text, size_t size);

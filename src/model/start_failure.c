@@ -9,6 +9,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+/* A worker that was active for less than this delays the next start, however short its trial. */
+#define FAILED_START_USEC (10 * USEC_PER_SEC)
+
 void start_failure_describe(struct fleet *fleet, const struct exit_status *exit, const char *format, ...)
 {
         va_list arguments;
@@ -28,6 +31,11 @@ void start_failure_report(struct fleet *fleet, enum event_kind kind, const struc
 {
         event_quote(world_event(fleet->world, kind, fleet, worker, "%s", fleet->crash_last),
                     &fleet->crash_quoted);
+}
+
+bool worker_is_failed_start(const struct worker *worker, usec_t uptime)
+{
+        return uptime < MAX(FAILED_START_USEC, worker->fleet->settings->ready_after);
 }
 
 void start_failure_back_off(struct fleet *fleet, usec_t now)

@@ -23,6 +23,8 @@ void start_failure_report(struct fleet *fleet, enum event_kind kind, const struc
  * count this failure. error: the errno. */
 void start_failure_observe_shortage(struct fleet *fleet, int error, usec_t now);
 
+/* Returns true if a worker that ended uptime after its first heartbeat delays the next start. */
+bool worker_is_failed_start(const struct worker *worker, usec_t uptime);
 /* Delays the next start of the fleet, longer for each failure in a row. */
 void start_failure_back_off(struct fleet *fleet, usec_t now);
 /* Records a failure of what was started at spawned_at in this generation, as described in fleet->crash_last.

@@ -16,11 +16,9 @@
 #include "observe/observe_deaf.h"
 #include "observe/observe_jobs.h"
 #include "observe/observe_memory.h"
+#include "observe/own_exit.h"
 #include <stdio.h>
 #include <string.h>
-
-/* A worker that was active for less than this delays the next start, however short its trial. */
-#define FAILED_START_USEC (10 * USEC_PER_SEC)
 
 /* sqmgr ends a reader that answers later than this, with the default of command_timeout (io/reader.c). */
 #define LATE_USEC (60 * USEC_PER_SEC)
@@ -127,11 +125,6 @@ void observe_unwatched(struct worker *worker, int error, usec_t now)
                 worker->fleet->totals.ends[REASON_BOOT]++;
 }
 
-static bool is_failed_start(const struct worker *worker, usec_t uptime)
-{
-        return uptime < MAX(FAILED_START_USEC, worker->fleet->settings->ready_after);
-}
-
 /* Records the unexpected end of a worker. uptime: since its first heartbeat; 0: no heartbeat. */
 static void observe_uptime(const struct worker *worker, usec_t uptime, usec_t now)
 {
@@ -140,7 +133,7 @@ static void observe_uptime(const struct worker *worker, usec_t uptime, usec_t no
         /* The worker ended before it was ready. */
         if (uptime == 0 || uptime < fleet->settings->ready_after)
                 start_failure_observe(fleet, worker->generation, worker->spawned_at, true, now);
-        else if (is_failed_start(worker, uptime))
+        else if (worker_is_failed_start(worker, uptime))
                 start_failure_back_off(fleet, now);
 }
 
@@ -154,7 +147,7 @@ static void worker_observe_silent(struct worker *worker, usec_t now)
                 WORKER_EVENT_NAME(worker));
         start_failure_report(fleet, EVENT_CRASHED, worker);
         usec_t uptime = worker->active_at != 0 ? usec_sub(now, worker->active_at) : 0;
-        fleet->crash_last_apart = !is_failed_start(worker, uptime);
+        fleet->crash_last_apart = !worker_is_failed_start(worker, uptime);
         observe_uptime(worker, uptime, now);
         worker->active_at = 0;
         worker->last_uptime = MAX(uptime, (usec_t)1);
@@ -295,7 +288,9 @@ static void worker_observe_first_heartbeat(struct worker *worker, const struct h
                 return;
         }
         worker_set_state(worker, WORKER_ACTIVE, REASON_NONE, now);
-        rollout_observe_progress(fleet, now);
+        /* New workers that each exit by themselves at once are no progress, see observe_own_exit(). */
+        if (fleet->crash.count > 0 || now >= usec_add(fleet->crash.next_at, fleet->settings->boot_timeout))
+                rollout_observe_progress(fleet, now);
         worker_event(worker, EVENT_ACTIVE, worker_sends_heartbeats(worker) ? " active" : " running");
 }
 
@@ -660,7 +655,11 @@ static void worker_observe_crash(struct worker *worker, const struct exit_status
         struct fleet *fleet = worker->fleet;
         bool had_heartbeat = worker->active_at > 0 || worker->last_uptime > 0;
         usec_t uptime = usec_sub(now, worker->active_at > 0 ? worker->active_at : worker->spawned_at);
-        char span[32], when[96];
+        const char *meaning = exit_status_is_success(exit) && worker->last_uptime == 0
+                                      ? ": the command ended by itself or moved to the background; let it "
+                                        "stay in the foreground"
+                                      : "";
+        char span[32], when[192];
 
         worker->reason = worker->state == WORKER_QUIET ? worker->reason : REASON_CRASH;
         /* A wrapper that exits after the process that sent heartbeats: the uptime of that process counts. */
@@ -668,19 +667,19 @@ static void worker_observe_crash(struct worker *worker, const struct exit_status
                 uptime = worker->last_uptime;
         format_duration(uptime, span, sizeof(span));
         snprintf(when, sizeof(when),
-                 !fleet_settings_write_heartbeats(fleet->settings) ? " after %s"
-                 : had_heartbeat                                   ? ", %s after its first heartbeat"
-                                                                   : " after %s, before its first heartbeat",
-                 span);
+                 !fleet_settings_write_heartbeats(fleet->settings) ? " after %s%s"
+                 : had_heartbeat                                   ? ", %s after its first heartbeat%s"
+                                 : " after %s, before its first heartbeat%s",
+                 span, meaning);
         start_failure_describe(fleet, exit, "%s %s%s", WORKER_EVENT_NAME(worker), how,
                                exit->launch_error ? "" : when);
         fleet->crash_last_apart =
-                worker->state == WORKER_QUIET || (had_heartbeat && !is_failed_start(worker, uptime));
+                worker->state == WORKER_QUIET || (had_heartbeat && !worker_is_failed_start(worker, uptime));
         start_failure_report(fleet, EVENT_CRASHED, worker);
 
         if (worker->state == WORKER_QUIET)
                 return;
-        if (had_heartbeat && !is_failed_start(worker, uptime) && now < fleet->crash.next_at)
+        if (had_heartbeat && !worker_is_failed_start(worker, uptime) && now < fleet->crash.next_at)
                 fleet->crash.freed++;
         /* With last_uptime set, this end was recorded already. */
         if (worker->last_uptime == 0)
@@ -709,7 +708,7 @@ static void observe_asked_exit(const struct worker *worker, const struct exit_st
         if (worker->orders.finishes_job)
                 worker_event(worker, EVENT_GONE, " was left to finish a job, and %s (reason: %s)", how,
                              reason);
-        else if (exit->known && !exit->by_signal && exit->status == 0)
+        else if (exit_status_is_success(exit))
                 worker_event(worker, EVENT_GONE, " exited cleanly (status 0, reason: %s)", reason);
         else
                 worker_event(worker, EVENT_GONE, " %s after being asked to exit (reason: %s)", how, reason);
@@ -726,7 +725,9 @@ void observe_exit(struct worker *worker, const struct exit_status *exit, usec_t 
         else if (worker_is_asked_to_exit(worker) || worker->orders.finishes_job) {
                 observe_asked_exit(worker, exit, how);
                 rollout_observe_progress(fleet, now);
-        } else
+        } else if (worker_is_own_exit(worker, exit, now))
+                observe_own_exit(worker, now);
+        else
                 worker_observe_crash(worker, exit, how, now);
         if (worker->orders.pressed && worker->reason == REASON_MEMORY && fleet->world->pressure.high)
                 fleet->places_left++;

@@ -15,7 +15,8 @@
 
 static void crash_observe_time(struct fleet *fleet, usec_t now)
 {
-        if (now >= fleet_recovered_at(fleet))
+        /* Without failed starts, the delay of observe_own_exit() stays. */
+        if (fleet->crash.count > 0 && now >= fleet_recovered_at(fleet))
                 backoff_reset(&fleet->crash);
         FLEET_FOREACH_WORKER(fleet, worker)
                 if (worker->state == WORKER_ACTIVE && worker->active_at >= fleet->churn.failed_at &&

@@ -123,6 +123,23 @@ END
         wait_until 5 grep -q 'No such file or directory' "$folder/sqmgr.log"
 }
 
+@test "a command that exits with status 0 at once: the message says what that means" {
+        start_redis
+        configure <<END
+command = /bin/true
+END
+        start_sqmgr
+        wait_until 30 fleet_is '.crash.count >= 1'
+        meaning=', before its first heartbeat: the command ended by itself or moved to the background; let it stay in the foreground'
+        [[ $(fleet .crash.last) == *"exited with status 0 after "*"$meaning"* ]]
+        any_event ".event == \"crashed\" and (.text | contains(\"exited with status 0\") and endswith(\"$meaning\"))"
+        echo 'active_process_count = 0' >>"$folder/sqmgr.ini"
+        run -0 sqmgrctl reload
+        wait_until 30 fleet_is '(.workers | length) == 0'
+        run sqmgrctl logs default/1
+        [[ $output == *"'default/1' is not running; to see how it ended, run 'sqmgrctl why default/1'"* ]]
+}
+
 @test "a missing directory: status shows the error's text" {
         start_redis
         configure <<END

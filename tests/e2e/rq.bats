@@ -177,3 +177,44 @@ END
         wait_until 30 both
         sqmgrctl status --json | jq -e 'all(.fleets[]; .generation == 2)'
 }
+
+@test "rq: workers that end at --max-jobs are no crash loop, lose no job, and hold up no restart" {
+        start_workers 2 < <(printf '%s\n' 'framework = rq' "command = /usr/bin/rq worker -u unix://$folder/redis.sock --max-jobs 3 work" \
+                "environment = PYTHONPATH=$e2e PYTHONDONTWRITEBYTECODE=1" 'active_process_count = 2')
+        old=$(worker_pids)
+        rq_enqueue 18 nap 0.1
+        nothing_lost 18
+        wait_until 30 gone "$old"
+        wait_until 30 fleet_is '.active == 2'
+        rq_enqueue 18 nap 0.1
+        run -0 sqmgrctl restart --wait=drained --timeout 120s
+        nothing_lost 36
+        wait_until 30 ready 2
+        fleet_is '.crash.count == 0 and .rollout.state == "done"'
+        any_event '.event == "gone" and .reason == "external" and (.text | contains("exited cleanly (status 0) without being asked"))'
+        not any_event '.event == "crashed" or .event == "crash-loop" or .event == "rollout-halted"'
+        run -0 sqmgrctl status --json
+        jq -e '[.problems[] | select(.code == "crash-loop" or .code == "start-failed" or .code == "crash-recovering")] == []' <<<"$output"
+}
+
+@test "rq: a fixed name is reported by --check-config, doctor and init; a name that differs by worker is not" {
+        named() { printf '%s\n' 'framework = rq' "command = $1"; }
+        start_redis
+        configure < <(named "/usr/bin/nice -n 10 /usr/bin/rq worker -u unix://$folder/redis.sock -n w1 work")
+        run -0 sqmgr --check-config -c "$folder/sqmgr.ini"
+        [[ $output == *"'command' has -n, which gives all workers one name"* ]]
+        run -0 sqmgr init --command '/usr/bin/rq worker --name w1' --user nobody
+        [[ $output == *"'command' has --name, which gives all workers one name"* ]]
+        start_sqmgr
+        wait_until 60 ready 1
+        run -1 sqmgrctl doctor
+        [[ $output == *"'command' has -n, which gives all workers one name"* ]]
+        run -1 sqmgrctl restart --wait --timeout 120s
+        [[ $output == *halted* ]]
+
+        configure < <(named "/bin/sh -c 'exec /usr/bin/nice -n 10 /usr/bin/rq worker -u unix://$folder/redis.sock -n \"w-\$SQMGR_INDEX-\$SQMGR_START\" work'")
+        run -0 sqmgr --check-config -c "$folder/sqmgr.ini"
+        [[ $output != *"'command' has"* ]]
+        run -0 sqmgrctl reload
+        run -0 sqmgrctl restart --wait --timeout 120s
+}
