@@ -62,18 +62,6 @@ static uint64_t author_of(const char *line, size_t length)
                        ?: number_between(line, length, "\"pid\":", ",\"tid\":");
 }
 
-bool log_tail_names_authors(const char *lines)
-{
-        while (lines[0] != '\0') {
-                size_t length = strcspn(lines, "\n");
-
-                if (author_of(lines, length) == 0)
-                        return false;
-                lines += length + (lines[length] == '\n');
-        }
-        return true;
-}
-
 struct kept_line {
         const char *text;
         size_t length;
@@ -102,22 +90,25 @@ static void keep_line(struct kept_line kept[static LOG_TAIL_MAX], size_t *n, con
                 kept[(*n)++] = (struct kept_line){.text = line, .length = length, .count = 1};
 }
 
-/* Collects lines from the end, newest first. Skips empty lines and those that name another author. */
+/* Collects lines from the end, newest first. Skips empty lines and those that do not name an author that is
+ * asked for. */
 static size_t collect_lines(const char *text, size_t length, const pid_t pids[static 2],
                             struct kept_line kept[static LOG_TAIL_MAX])
 {
+        bool of_any = pids[0] == 0 || pids[1] == LOG_TAIL_ANY_PID;
         size_t n = 0;
 
         while (length > 0) {
                 const char *newline = memrchr(text, '\n', length);
                 const char *line = newline ? newline + 1 : text;
                 size_t size = (size_t)(text + length - line);
-                uint64_t author = pids[0] != 0 && pids[1] != LOG_TAIL_ANY_PID ? author_of(line, size) : 0;
+                uint64_t author = of_any ? 0 : author_of(line, size);
 
                 length = newline ? (size_t)(newline - text) : 0;
                 while (size > 0 && line[size - 1] == '\r')
                         size--;
-                if (size > 0 && (author == 0 || author == (uint64_t)pids[0] || author == (uint64_t)pids[1]))
+                bool is_own = author != 0 && (author == (uint64_t)pids[0] || author == (uint64_t)pids[1]);
+                if (size > 0 && (of_any || is_own))
                         keep_line(kept, &n, line, size);
         }
         return n;

@@ -103,7 +103,7 @@ static void expect_tail(const char *fleet, const char *logged, const char *lines
         ck_assert_str_eq(quoted_reveal(exit.log_tail), lines);
 }
 
-TEST(lines_of_others_are_not_its_own_and_doubt_is_reported)
+TEST(lines_of_others_are_not_its_own)
 {
         struct fleet *own = world_fleet(runtime_world, "own");
         const struct worker alive = {.index = 1, .state = WORKER_ACTIVE},
@@ -115,9 +115,15 @@ TEST(lines_of_others_are_not_its_own_and_doubt_is_reported)
         expect_tail("own", "pid=8 tid=b mine\n", "pid=8 tid=b mine");
         ck_assert_ptr_nonnull(fleet_add_worker(own, &other));
         expect_tail("own", "pid=7 tid=a mine\npid=8 tid=b theirs\n", "pid=7 tid=a mine");
-        expect_tail("own", "pid=8 tid=b theirs\nno database.yml\n",
-                    "no database.yml\n(other processes also write to this log; lines may be theirs)");
+        expect_tail("own", "pid=8 tid=b theirs\nno database.yml\n", "");
+        expect_tail("own", "no database.yml\npid=7 tid=a mine\n", "pid=7 tid=a mine");
         expect_tail("own", "pid=8 tid=b theirs\n", "");
+        /* The other one has failed since this one was started. */
+        own->workers[1]->state = WORKER_GONE;
+        own->crash.failed_at = 1;
+        expect_tail("own", "theirs\n", "");
+        own->crash.failed_at = 0;
+        expect_tail("own", "mine\n", "mine");
         /* Without processes, these workers must not be ended with the fleet. */
         own->workers[0]->state = own->workers[1]->state = WORKER_GONE;
         fleet_reap(own, NULL);

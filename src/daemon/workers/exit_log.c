@@ -15,8 +15,6 @@
 
 /* When many workers die at once, the log tails of some are enough. */
 #define READS_MAX 4
-/* The last line of a log tail that may have lines of other processes. */
-#define DOUBT "(other processes also write to this log; lines may be theirs)"
 
 struct exit_log {
         struct exit_log *next;
@@ -93,14 +91,16 @@ static uint64_t read_journal(struct runtime *runtime, const struct exit_log_sour
         return lines->token;
 }
 
-/* Returns true if another live process writes to the log of this fleet. */
-static bool is_shared(const struct world *world, const struct fleet *of)
+/* Returns true if another process writes to the log file, or has written to it since and failed. */
+static bool is_shared(const struct world *world, const struct exit_log_source *of)
 {
+        const char *log = of->fleet->settings->log ?: "";
         unsigned n = 0;
 
         WORLD_FOREACH_FLEET(world, fleet) {
-                if (!fleet->settings->log || strcmp(fleet->settings->log, of->settings->log) != 0)
+                if (!fleet->settings->log || strcmp(fleet->settings->log, log) != 0)
                         continue;
+                n += fleet->crash.failed_at > of->since;
                 FLEET_FOREACH_WORKER(fleet, worker)
                         n += worker->state != WORKER_GONE;
                 FLEET_FOREACH_TEMPLATE(fleet, template)
@@ -109,15 +109,7 @@ static bool is_shared(const struct world *world, const struct fleet *of)
         return n > 1;
 }
 
-/* Appends a warning if lines may be of other processes. lines has space for it. */
-static void add_doubt(const struct world *world, const struct fleet *fleet, char *lines)
-{
-        size_t length = strlen(lines);
-
-        if (length > 0 && fleet->settings->log && !log_tail_names_authors(lines) && is_shared(world, fleet))
-                snprintf(lines + length, LOG_TAIL_MAX_BYTES + 1 - length, "\n" DOUBT);
-}
-
+/* Of a file that several processes write to, only lines that name the process are known to be its own. */
 static int read_file(struct runtime *runtime, const struct exit_log_source *of,
                      const struct launch_report *report, char text[static LOG_TAIL_MAX_BYTES + 1])
 {
@@ -125,11 +117,11 @@ static int read_file(struct runtime *runtime, const struct exit_log_source *of,
         const struct proc_log log = {
                 .fd = report->log_fd,
                 .start_bytes = report->log_start_bytes,
-                .other_pid = is_shared(runtime->world, of->fleet) ? of->pids[1] : LOG_TAIL_ANY_PID,
+                .other_pid = is_shared(runtime->world, of) ? of->pids[1] : LOG_TAIL_ANY_PID,
         };
 
         return proc_facts_log_tail(runtime->proc_facts, of->main, of->user, &log, text,
-                                   LOG_TAIL_MAX_BYTES + 1 - sizeof(DOUBT));
+                                   LOG_TAIL_MAX_BYTES + 1);
 }
 
 void exit_log_ask(struct runtime *runtime, const struct exit_log_source *of,
@@ -157,7 +149,6 @@ int exit_log_add(struct runtime *runtime, const struct exit_log_source *of,
         if (report->outcome == LAUNCH_FAILED)
                 exit->launch_error = report->error ?: &unprepared;
         if (r == 0) {
-                add_doubt(runtime->world, of->fleet, text);
                 quoted_set(lines, text);
                 exit->log_tail = lines;
         }
