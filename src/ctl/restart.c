@@ -253,9 +253,13 @@ static int print_outcome(json_t *fleet, const struct ctl *ctl, bool rollback)
                         plural(total), drained ? " and gone" : drains_text(fleet, drains));
                 return CTL_DONE;
         }
-        output_line("%s: restart done; generation %lld is current, %lld worker%s replaced%s", name,
-                    reply_integer(fleet, "generation"), total, plural(total),
-                    drained ? " and gone" : drains_text(fleet, drains));
+        if (total == 0)
+                output_line("%s: restart done; no worker was running, later ones start with generation %lld",
+                            name, reply_integer(fleet, "generation"));
+        else
+                output_line("%s: restart done; generation %lld is current, %lld worker%s replaced%s", name,
+                            reply_integer(fleet, "generation"), total, plural(total),
+                            drained ? " and gone" : drains_text(fleet, drains));
         return CTL_DONE;
 }
 

@@ -77,6 +77,8 @@ END
         # The queues are known: no worker is started to show them.
         wait_until 20 why_says 'which boots in'
         asleep
+        run -0 sqmgrctl restart --wait --timeout 120s
+        [[ $output == *'default: restart done; no worker was running, later ones start with generation 2'* ]]
         [ "$(sqmgrctl events --json | jq -s '[.[] | select(.event == "scaled")] | length')" -eq 0 ]
         enqueue_timed 1
         wait_until 60 has_done 1
