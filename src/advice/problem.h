@@ -31,6 +31,12 @@ struct worker;
         X(REDIS_CONNECTING, "redis-connecting", WARNING, \
           "sqmgr has not reached Redis yet", \
           "Check that Redis runs, and compare its address with [redis] and redis_url", "sqmgrctl doctor") \
+        X(REDIS_SLOW, "redis-slow", ERROR, \
+          "Redis accepts connections, but does not answer within command_timeout, so no worker is signaled", \
+          "Check the load of Redis and its slow commands (SLOWLOG), or raise command_timeout", "sqmgrctl doctor") \
+        X(REDIS_REFUSES_WRITES, "redis-refuses-writes", ERROR, \
+          "Redis refuses writes, so workers cannot send heartbeats, and no worker is signaled", \
+          "Fix what Redis names: its memory, its disk, or its role", "sqmgrctl doctor") \
         X(DATABASE_DOWN, "database-down", ERROR, \
           "sqmgr cannot use the database of a fleet, so heartbeats are unknown and no worker is signaled", \
           "Fix what the error names; check that the database runs and that database_url fits it", "sqmgrctl doctor") \

@@ -49,39 +49,61 @@ struct search {
         problems_add((search)->problems, &(struct problem){.code = (problem_code), .since = (at)}, about,    \
                      __VA_ARGS__)
 
-/* Returns when the connection was lost, according to the fleets; 0: not known. */
-static usec_t lost_at(const struct world *world)
+/* Adds what the problem means for the fleets that use the connection. */
+static void add_fleets(const struct search *search, const struct link *link, struct problem *problem)
 {
-        usec_t at = 0;
-
-        WORLD_FOREACH_FLEET(world, fleet)
-                if (!fleet->redis_up)
-                        at = MAX(at, fleet->redis_at);
-        return at;
+        WORLD_FOREACH_FLEET(search->world, fleet) {
+                if (fleet->redis_up || fleet->link != link)
+                        continue;
+                problem->since = MAX(problem->since, fleet->redis_at);
+                problem->unready |= fleet_order(fleet) == ORDER_RUN &&
+                                    fleet_count(fleet, search->now).active < fleet_target(fleet);
+        }
 }
 
+/* Returns true if the URLs of two connections that are not up differ at most in the database. */
+static bool same_server(const struct problem_redis *a, const struct problem_redis *b)
+{
+        const char *host = strstr(a->url, "://");
+        /* Without a host, the path is the server. */
+        size_t length = host && host[3] != '/' ? (size_t)(host - a->url) + 3 + strcspn(host + 3, "/?")
+                                               : strcspn(a->url, "?");
+
+        return a->state != READER_STATE_CONNECTED && b->state != READER_STATE_CONNECTED &&
+               strncmp(a->url, b->url, length) == 0 &&
+               (b->url[length] == '\0' || strchr("/?", b->url[length]));
+}
+
+/* Reports each server once, however many connections to it there are. */
 static void find_redis(const struct search *search)
 {
-        static const enum problem_code codes[2][2] = {
-                {PROBLEM_REDIS_CONNECTING, PROBLEM_REDIS_DOWN},
-                {PROBLEM_DATABASE_CONNECTING, PROBLEM_DATABASE_DOWN},
+        static const enum problem_code codes[2][_READER_STATE_MAX] = {
+                {[READER_STATE_CONNECTING] = PROBLEM_REDIS_CONNECTING,
+                 [READER_STATE_DOWN] = PROBLEM_REDIS_DOWN,
+                 [READER_STATE_SLOW] = PROBLEM_REDIS_SLOW,
+                 [READER_STATE_REFUSING] = PROBLEM_REDIS_REFUSES_WRITES},
+                {[READER_STATE_CONNECTING] = PROBLEM_DATABASE_CONNECTING,
+                 [READER_STATE_DOWN] = PROBLEM_DATABASE_DOWN},
         };
+        const struct problem_redis *list = search->facts->redis;
         char about[300];
 
         for (size_t i = 0; i < search->facts->n_redis; i++) {
-                const struct problem_redis *redis = &search->facts->redis[i];
+                const struct problem_redis *redis = &list[i];
+                struct problem problem = {.code = codes[!!redis->database][redis->state],
+                                          .quoted = redis->error ? &redis->error->quoted : NULL};
+                size_t first = 0;
 
-                if (redis->up)
+                while (first < i && !same_server(&list[first], redis))
+                        first++;
+                if (redis->state == READER_STATE_CONNECTED || first < i)
                         continue;
+                for (size_t j = i; j < search->facts->n_redis; j++)
+                        if (same_server(redis, &list[j]))
+                                add_fleets(search, list[j].link, &problem);
                 snprintf(about, sizeof(about), "%s %s", redis->database ?: "Redis", redis->url);
-                problems_add(search->problems,
-                             &(struct problem){
-                                     .code = codes[!!redis->database][redis->down],
-                                     .since = search->facts->n_redis == 1 ? lost_at(search->world) : 0,
-                                     .quoted = redis->error ? &redis->error->quoted : NULL,
-                             },
-                             about, "%s%s%s; workers are left as they are",
-                             redis->down ? "unreachable" : "not reached yet", redis->error ? ": " : "",
+                problems_add(search->problems, &problem, about, "%s%s%s; workers are left as they are",
+                             reader_state_text(redis->state), redis->error ? ": " : "",
                              redis->error ? redis->error->text : "");
         }
 }
@@ -329,7 +351,9 @@ static void find_failed_starts(struct search *search)
         enum crash_state state = fleet_crash_state(fleet, search->now);
         char text[CRASH_TEXT_MAX];
 
-        if (fleet_order(fleet) != ORDER_RUN || (state != CRASH_FAILING && state != CRASH_RECOVERING))
+        /* A server that is down has a problem of its own. */
+        if (fleet_order(fleet) != ORDER_RUN || !fleet->redis_up ||
+            (state != CRASH_FAILING && state != CRASH_RECOVERING))
                 return;
         fleet_crash_text(fleet, search->now, text, sizeof(text));
         if (state == CRASH_RECOVERING)
@@ -550,7 +574,8 @@ static void find_in_fleet(struct search *search)
 
         search->counts = fleet_count(fleet, search->now);
         search->target = fleet_target(fleet);
-        search->is_short = fleet_order(fleet) == ORDER_RUN && search->counts.active < search->target;
+        search->is_short =
+                fleet_order(fleet) == ORDER_RUN && fleet->redis_up && search->counts.active < search->target;
         search->lack[0] = '\0';
         if (search->is_short)
                 snprintf(search->lack, sizeof(search->lack), "; %u of %u worker%s active",

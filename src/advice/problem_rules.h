@@ -4,17 +4,20 @@
 #pragma once
 
 #include "advice/problem.h"
+#include "model/reader_state.h"
 #include <sys/types.h>
 
 struct error_report; /* wire/quoted.h */
+struct link;
 struct traits;
 struct world;
 
 /* A connection to Redis. */
 struct problem_redis {
-        const char *database;             /* "PostgreSQL" or "SQLite"; NULL: a Redis */
-        const char *url;                  /* without passwords */
-        bool up, down;                    /* neither: it has not answered yet */
+        const char *database; /* "PostgreSQL" or "SQLite"; NULL: a Redis */
+        const char *url;      /* without passwords */
+        enum reader_state state;
+        const struct link *link;          /* as that of its fleets */
         const struct error_report *error; /* why it is not up; NULL: not known */
 };
 

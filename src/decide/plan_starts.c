@@ -146,10 +146,12 @@ void plan_starts(struct round *round)
         unsigned ceiling = start_ceiling(round, &reason);
         /* Without surge, a replacement waits until the old worker is gone. */
         unsigned held = round->surge == 0 ? round->draining_for_restart : 0;
-        unsigned taken = round->active + round->starting - round->starting_outdated + held, index = 0;
+        unsigned taken = round->active + round->starting + held, index = 0;
         unsigned freed = round->now < fleet->crash.next_at ? fleet->crash.freed : UINT_MAX;
         size_t at = 0;
 
+        /* Without its server, a fleet starts only workers that are missing. */
+        taken -= fleet->redis_up ? round->starting_outdated : 0;
         while (round->keepers < round->target && taken < ceiling) {
                 bool extra = taken >= round->target;
                 struct template *template;
@@ -158,6 +160,8 @@ void plan_starts(struct round *round)
                         fleet->waits_for = WAIT_ADOPTION;
                 else if (rollout_withholds(fleet))
                         fleet->waits_for = WAIT_RETURNED;
+                else if (extra && !fleet->redis_up)
+                        fleet->waits_for = WAIT_REDIS;
                 else if (round->now < fleet->shortage.next_at)
                         fleet->waits_for = WAIT_FORK;
                 else if (freed == 0)
@@ -207,6 +211,8 @@ static enum wait load_wait(struct round *round)
 
         if (fleet->held)
                 return WAIT_ADOPTION;
+        if (!fleet->redis_up && round->active + round->starting >= round->target)
+                return WAIT_REDIS;
         if (round->now < fleet->shortage.next_at)
                 return WAIT_FORK;
         if (round->now < fleet->crash.next_at)

@@ -286,7 +286,7 @@ int queue_reader_read(struct queue_reader *reader, const char *names, bool due, 
 {
         if (redis_batch_pending(reader->redis_batch) > 0)
                 return -EBUSY;
-        if (redis_state(reader->redis) != REDIS_STATE_CONNECTED)
+        if (!reader_state_answers(redis_state(reader->redis)))
                 return -ENOTCONN;
         int r = begin(reader, names, realtime);
         if (r < 0)

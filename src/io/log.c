@@ -208,7 +208,7 @@ static void send_event(const struct event *event)
         struct fields fields = {0};
 
         add_field(&fields, "MESSAGE=%s", event->text);
-        add_field(&fields, "PRIORITY=%d", event_kinds[event->kind].level);
+        add_field(&fields, "PRIORITY=%d", event_level(event));
         add_field(&fields, "MESSAGE_ID=%s", event_kinds[event->kind].message_id);
         add_field(&fields, "SQMGR_EVENT=%s", event_kinds[event->kind].name);
         add_field(&fields, "SQMGR_REASON=%s", reason_name(event->reason));
@@ -228,7 +228,7 @@ static void send_event(const struct event *event)
 
 void log_event(const struct event *event)
 {
-        int level = event_kinds[event->kind].level;
+        int level = event_level(event);
 
         if (level > log_level)
                 return;

@@ -73,6 +73,8 @@ static const char *const state_names[] = {
         [READER_STATE_CONNECTING] = "connecting",
         [READER_STATE_CONNECTED] = "connected",
         [READER_STATE_DOWN] = "down",
+        [READER_STATE_SLOW] = "down",
+        [READER_STATE_REFUSING] = "connected",
 };
 DEFINE_ENUM_NAMES(reader_state_name, enum reader_state, _READER_STATE_MAX, state_names)
 
@@ -233,9 +235,9 @@ static void on_report(struct reader *reader, struct codec_reader *bytes)
         }
         /* Each process counts from 1 on. Add the counts of earlier processes, so that no number repeats. */
         report.connections = usec_add(report.connections, reader->connections);
-        if (report.state == READER_STATE_CONNECTED && reader->connected_at == 0)
+        if (reader_state_answers(report.state) && reader->connected_at == 0)
                 reader->connected_at = reader->heard_at;
-        if (report.state != READER_STATE_CONNECTED)
+        if (!reader_state_answers(report.state))
                 reader->rtt_usec = 0;
         set_report(reader, &report);
 }
@@ -473,7 +475,7 @@ int reader_ask(struct reader *reader, const struct query *query, reader_answer_f
 {
         struct codec_writer writer = {0};
 
-        if (reader->report.state != READER_STATE_CONNECTED || !reader->message_socket)
+        if (!reader_state_answers(reader->report.state) || !reader->message_socket)
                 return -ENOTCONN;
         query_write(&writer, ++reader->last_id, query);
         /* The reader rejects a longer message. */
@@ -513,7 +515,7 @@ const char *reader_url_text(const struct reader *reader)
 
 const char *reader_server_text(const struct reader *reader)
 {
-        bool named = reader->report.state == READER_STATE_CONNECTED && reader->report.server[0] != '\0';
+        bool named = reader_state_answers(reader->report.state) && reader->report.server[0] != '\0';
 
         return named ? reader->report.server : NULL;
 }

@@ -59,7 +59,7 @@ struct reader *reader_free(struct reader *reader);
 /* Sends a query, which is copied. All queries of one iteration of the loop are sent together. callback may be
  * NULL. Returns 0, or an error without calling callback:
  *
- * - -ENOTCONN: the state is not READER_STATE_CONNECTED
+ * - -ENOTCONN: the state is not one of reader_state_answers()
  * - -ENOBUFS: the query is too large, or the reader has too many unread queries
  * - -ENOMEM */
 int reader_ask(struct reader *reader, const struct query *query, reader_answer_fn callback, void *userdata);

@@ -232,6 +232,8 @@ static const char *fixed_wait(const struct fleet *fleet, enum wait wait)
         };
         const char *text = fleet_settings_need_database(fleet->settings) ? of_database[wait] : NULL;
 
+        if (wait == WAIT_REDIS && fleet->server == READER_STATE_REFUSING)
+                return "waits until Redis accepts writes";
         return text ?: fixed_waits[wait] ?: "";
 }
 

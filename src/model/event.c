@@ -9,12 +9,19 @@ const struct event_kind_facts event_kinds[_EVENT_MAX] = {
 #undef EVENT_KIND
 };
 
-int event_kind_alert_level(enum event_kind kind)
+int event_level(const struct event *event)
 {
-        int level = event_kinds[kind].level;
+        int level = event_kinds[event->kind].level;
+
+        return event->excused ? MAX(level, LOG_WARNING) : level;
+}
+
+int event_alert_level(const struct event *event)
+{
+        int level = event_level(event);
 
         for (enum event_kind trouble = 0; trouble < _EVENT_MAX; trouble++)
-                if (event_kinds[trouble].end == kind)
+                if (event_kinds[trouble].end == event->kind)
                         level = MIN(level, event_kinds[trouble].level);
         return level;
 }

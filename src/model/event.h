@@ -169,6 +169,7 @@ struct event {
         char *text;            /* a sentence, owned by the world */
         struct quoted *quoted; /* quoted by the sentence, owned by the world; NULL: nothing */
         struct orderer by;     /* for orders and their immediate effects */
+        bool excused;          /* the fleet's server was down: a warning, as that has an event of its own */
 };
 
 /* The properties of each kind, from EVENT_KINDS. */
@@ -179,5 +180,7 @@ extern const struct event_kind_facts {
         enum event_kind end; /* the kind that reports the end of the problem, or EVENT_NONE */
 } event_kinds[_EVENT_MAX];
 
+/* Returns the level of syslog. */
+int event_level(const struct event *event);
 /* Returns the level for alerting: the end of a problem has the level of the problem. */
-int event_kind_alert_level(enum event_kind kind);
+int event_alert_level(const struct event *event);

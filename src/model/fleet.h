@@ -6,6 +6,7 @@
 
 #include "base/macro.h"
 #include "base/usec.h"
+#include "model/reader_state.h"
 #include "model/rollout_state.h"
 #include "model/template.h"
 #include "model/worker.h"
@@ -176,9 +177,10 @@ struct fleet {
         /* A worker with the fleet's start settings has shown its boot by a heartbeat, or by title or threads.
          * Only then is it evidence that another one does not. */
         bool boot_heard, boot_in_proc;
-        bool redis_up;
-        usec_t redis_at;      /* when redis_up last changed; 0: it was never up */
-        usec_t fresh_since;   /* since when at least one of its workers is fresh; 0: none is */
+        enum reader_state server; /* READER_STATE_CONNECTED for a fleet without a server */
+        bool redis_up;            /* server is READER_STATE_CONNECTED */
+        usec_t redis_at;          /* when redis_up last changed; 0: it was never up */
+        usec_t fresh_since;       /* since when at least one of its workers is fresh; 0: none is */
         unsigned places_left; /* number of workers that left because of memory pressure, to be replaced once
                                  memory is available again */
         /* Workers that were asked to exit, and have exited in the middle of jobs. */

@@ -90,6 +90,13 @@ static const char *const wait_codes[] = {
 };
 DEFINE_ENUM_NAMES(wait_code, enum wait, _WAIT_MAX, wait_codes)
 
+static const char *const reader_state_texts[] = {
+        [READER_STATE_CONNECTING] = "not reached yet", [READER_STATE_CONNECTED] = "reachable",
+        [READER_STATE_DOWN] = "unreachable",           [READER_STATE_SLOW] = "slow",
+        [READER_STATE_REFUSING] = "refusing writes",
+};
+DEFINE_ENUM_NAMES(reader_state_text, enum reader_state, _READER_STATE_MAX, reader_state_texts)
+
 static const char *const order_names[] = {
         [ORDER_RUN] = "running",
         [ORDER_QUIET] = "quiet",

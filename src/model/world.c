@@ -36,6 +36,9 @@ struct event *world_event(struct world *world, enum event_kind kind, struct flee
                 .fleet = fleet,
                 .generation = fleet ? fleet->generation : 0,
                 .text = copy,
+                .excused =
+                        fleet && !fleet->redis_up &&
+                        (kind == EVENT_CRASHED || kind == EVENT_LAST_LINES || kind == EVENT_TEMPLATE_FAILED),
         };
         if (worker) {
                 event->generation = worker->generation;

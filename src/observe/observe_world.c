@@ -4,6 +4,7 @@
 #include "model/backoff.h"
 #include "model/fleet.h"
 #include "model/generation.h"
+#include "model/names.h"
 #include "model/world.h"
 
 bool observe_clocks(struct world *world, usec_t monotonic, usec_t boottime, usec_t realtime)
@@ -50,12 +51,15 @@ void observe_oom_kills(struct world *world, uint64_t kills, usec_t now)
         world->oom_kills = kills;
 }
 
-void observe_redis(struct fleet *fleet, bool up, usec_t now)
+void observe_server(struct fleet *fleet, enum reader_state state, usec_t now)
 {
+        bool up = state == READER_STATE_CONNECTED;
         /* A first connection says nothing about failures before this sqmgr started: Redis need not have been
          * down. */
         bool continued = fleet->continued;
+        enum reader_state before = fleet->server;
         fleet->continued = false;
+        fleet->server = state;
         if (fleet->redis_up == up)
                 return;
         bool first = up && fleet->redis_at == 0;
@@ -71,8 +75,9 @@ void observe_redis(struct fleet *fleet, bool up, usec_t now)
                     !up        ? down
                     : database ? EVENT_DATABASE_UP
                                : EVENT_REDIS_UP,
-                    up ? ": %s is reachable again" : ": %s is unreachable; workers are left as they are",
-                    fleet_settings_server(fleet->settings));
+                    up ? ": %s is %s again" : ": %s is %s; workers are left as they are",
+                    fleet_settings_server(fleet->settings),
+                    up && before == READER_STATE_REFUSING ? "accepting writes" : reader_state_text(state));
 }
 
 void observe_saved(struct world *world, bool saved, usec_t now)

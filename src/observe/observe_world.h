@@ -4,6 +4,7 @@
 
 #include "base/macro.h"
 #include "base/usec.h"
+#include "model/reader_state.h"
 
 struct fleet;
 struct worker;
@@ -23,9 +24,15 @@ void observe_oom_kills(struct world *world, uint64_t kills, usec_t now);
 /* The state was written, or could not be. */
 void observe_saved(struct world *world, bool saved, usec_t now);
 
-/* Redis has become reachable or unreachable for the fleet. An unchanged state does nothing. The first
- * connection reports no event. */
-void observe_redis(struct fleet *fleet, bool up, usec_t now);
+/* The connection to the fleet's server has this state now; READER_STATE_CONNECTED for a fleet without a
+ * server. The first connection reports no event. A server that refuses writes counts as down, since no
+ * worker can send heartbeats. */
+void observe_server(struct fleet *fleet, enum reader_state state, usec_t now);
+
+static inline void observe_redis(struct fleet *fleet, bool up, usec_t now)
+{
+        observe_server(fleet, up ? READER_STATE_CONNECTED : READER_STATE_DOWN, now);
+}
 
 /* The Sentinels report another server as the fleet's master; from, to: `host:port`. The caller has reported
  * the loss with observe_redis() before. Evidence from the new server counts as after any reconnection. */

@@ -10,6 +10,7 @@
 #include "model/heartbeat_info.h"
 #include "model/job.h"
 #include "model/queues.h"
+#include "model/reader_state.h"
 #include "model/redis_facts.h"
 #include "model/worker.h"
 #include "observe/rescue.h"
@@ -163,14 +164,6 @@ uint64_t answer_read_id(struct codec_reader *reader);
 /* Reads the rest. kind: of the query with that id. Returns 0 with *ret, which the caller clears; -EBADMSG;
  * or -ENOMEM. */
 int answer_read(struct codec_reader *reader, enum query_kind kind, struct answer *ret);
-
-/* The state of a reader's connection. */
-enum reader_state {
-        READER_STATE_CONNECTING, /* unknown: during the first attempt */
-        READER_STATE_CONNECTED,
-        READER_STATE_DOWN, /* reconnecting */
-        _READER_STATE_MAX,
-};
 
 struct reader_report {
         enum reader_state state;

@@ -42,14 +42,9 @@ struct live_work {
         struct ask *ask;
 };
 
-static void on_redis_state(struct redis *redis _unused_, enum redis_state state,
+static void on_redis_state(struct redis *redis _unused_, enum reader_state state,
                            const struct error_report *error, void *userdata)
 {
-        static const enum reader_state states[] = {
-                [REDIS_STATE_CONNECTING] = READER_STATE_CONNECTING,
-                [REDIS_STATE_CONNECTED] = READER_STATE_CONNECTED,
-                [REDIS_STATE_DOWN] = READER_STATE_DOWN,
-        };
         const struct redis_backend *backend = userdata;
         /* With a subscription, both connections must be up. */
         const struct redis *subscriber = backend->live.server.subscriber;
@@ -57,16 +52,15 @@ static void on_redis_state(struct redis *redis _unused_, enum redis_state state,
 
         if (subscriber)
                 report.connections += redis_connection_count(subscriber);
-        if (subscriber && redis_state(backend->link.redis) == REDIS_STATE_CONNECTED) {
+        if (subscriber && redis_state(backend->link.redis) == READER_STATE_CONNECTED) {
                 state = redis_state(subscriber);
                 error = redis_error(subscriber);
         } else if (subscriber) {
                 state = redis_state(backend->link.redis);
                 error = redis_error(backend->link.redis);
         }
-        report.state = states[state];
+        report.state = state;
 
-        static_assert(ELEMENTSOF(states) == _REDIS_STATE_MAX, "a state for each");
         if (error)
                 report.error = *error;
         snprintf(report.server, sizeof(report.server), "%s", redis_server_text(backend->link.redis) ?: "");

@@ -60,6 +60,7 @@ struct connection {
         struct tls_session *session; /* of the context; NULL: no TLS */
         bool unsent;                 /* some commands are not written yet */
         bool wants_write;
+        bool late;            /* no reply came within command_timeout */
         unsigned waiting;     /* commands without a reply */
         usec_t waiting_since; /* when the oldest was sent or the last reply came */
         usec_t received_at;   /* when any byte came, even of an incomplete reply */
@@ -273,6 +274,7 @@ void connection_open(struct connection *connection, const struct endpoint *endpo
         bool begun;
 
         connection_close(connection);
+        connection->late = false;
         connection->endpoint = *endpoint;
         connection->next_address = 0;
         bool known = connection->answer_is_late && !endpoint->path &&
@@ -309,6 +311,11 @@ void connection_close(struct connection *connection)
         if (connection->endpoint.connector)
                 connection->endpoint.connector->cancel(connection->endpoint.connector);
         context_close(connection);
+}
+
+bool connection_was_late(const struct connection *connection)
+{
+        return connection->late;
 }
 
 int connection_send(struct connection *connection, int argc, const char *const argv[], const size_t argvlen[])
@@ -519,6 +526,7 @@ static void check_answers(struct connection *connection, usec_t due)
                         connection,
                         "no reply within command_timeout. Check that the server accepts TLS on this port");
         } else {
+                connection->late = true;
                 connection_lost(connection, "no reply within command_timeout");
         }
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/usec.h"
+#include <stdbool.h>
 #include <systemd/sd-event.h>
 
 struct connection;
@@ -68,6 +69,9 @@ void connection_set_ops(struct connection *connection, const struct connection_o
 void connection_open(struct connection *connection, const struct endpoint *endpoint);
 /* Closes the connection. No callback follows. */
 void connection_close(struct connection *connection);
+
+/* Returns true if the connection was lost because no reply came within command_timeout. */
+bool connection_was_late(const struct connection *connection);
 
 /* Queues a command. All commands queued in one iteration of the loop are sent together. argvlen has the
  * lengths of the arguments; NULL if they are strings. Returns 0, -ENOTCONN, or -ENOMEM with nothing

@@ -20,8 +20,11 @@
 #define BACKOFF_MAX_USEC (5 * USEC_PER_SEC)
 /* After a connection of this duration, the backoff starts at its minimum again. */
 #define BACKOFF_RESET_USEC (10 * USEC_PER_SEC)
-/* With Sentinels, how often to query the role: a master may become a replica without notice. */
-#define ROLE_USEC USEC_PER_SEC
+/* How often to check the server: with Sentinels its role, since a master may become a replica without notice,
+ * and whether it accepts writes. */
+#define CHECK_USEC USEC_PER_SEC
+/* Writes count as refused until none was for this long: at its memory limit, a server refuses some. */
+#define REFUSED_USEC (5 * USEC_PER_SEC)
 
 enum redis_phase {
         PHASE_WAITING,    /* until the next attempt */
@@ -49,6 +52,7 @@ struct redis {
         struct redis_url url; /* with the user and password of the settings if the URL has no password */
         char *url_text;
         char *probe_key; /* NULL: the key with the empty name */
+        char *write_key; /* for the check of writes; NULL: none */
         char *pattern;   /* subscribed to; NULL: commands are sent */
         redis_message_fn on_message;
         void *message_userdata;
@@ -60,10 +64,13 @@ struct redis {
         struct connection *connection;
         struct endpoint endpoint; /* of the connection */
         enum redis_phase phase;
-        enum redis_state state;
+        enum reader_state state;
         struct error_report error;
         usec_t up_at;
-        usec_t role_at; /* when ROLE was last sent */
+        usec_t checked_at; /* when the server was last checked */
+        usec_t refused_at; /* when it last refused a write; 0: not known to */
+        struct error_report refusal;
+        bool unchecked; /* this connection cannot check writes */
         usec_t rtt_usec;
         uint64_t connection_count;
         unsigned failures; /* consecutive, for the backoff */
@@ -76,13 +83,6 @@ struct redis {
         bool freed;
 };
 
-static const char *const state_names[] = {
-        [REDIS_STATE_CONNECTING] = "connecting",
-        [REDIS_STATE_CONNECTED] = "connected",
-        [REDIS_STATE_DOWN] = "down",
-};
-DEFINE_ENUM_NAMES(redis_state_name, enum redis_state, _REDIS_STATE_MAX, state_names)
-
 static void redis_destroy(struct redis *redis)
 {
         connection_free(redis->connection);
@@ -92,6 +92,7 @@ static void redis_destroy(struct redis *redis)
         redis_url_clear(&redis->url);
         free(redis->url_text);
         free(redis->probe_key);
+        free(redis->write_key);
         free(redis->pattern);
         free(redis);
 }
@@ -109,7 +110,7 @@ static void redis_leave(struct redis *redis)
                 redis_destroy(redis);
 }
 
-static void set_state(struct redis *redis, enum redis_state state, const struct error_report *error)
+static void set_state(struct redis *redis, enum reader_state state, const struct error_report *error)
 {
         if (redis->state == state && error_report_equal(&redis->error, error))
                 return;
@@ -134,6 +135,7 @@ static void command_finish(struct redis *redis, const redisReply *reply)
 static void attempt_end(struct redis *redis, const struct error_report *error)
 {
         usec_t now = clock_now(CLOCK_MONOTONIC);
+        bool late = redis->phase >= PHASE_LOGIN && connection_was_late(redis->connection);
 
         connection_close(redis->connection);
         if (redis->sentinel && (redis->phase == PHASE_CONNECTING || redis->phase == PHASE_LOGIN))
@@ -151,7 +153,7 @@ static void attempt_end(struct redis *redis, const struct error_report *error)
         redis_enter(redis);
         while (redis->commands)
                 command_finish(redis, NULL);
-        set_state(redis, REDIS_STATE_DOWN, error);
+        set_state(redis, late ? READER_STATE_SLOW : READER_STATE_DOWN, error);
         redis_leave(redis);
 }
 
@@ -231,12 +233,61 @@ static int command_queue(struct redis *redis, redis_reply_fn callback, void *use
         return 0;
 }
 
+static void report_up(struct redis *redis)
+{
+        bool refusing = redis->refused_at != 0 &&
+                        usec_sub(clock_now(CLOCK_MONOTONIC), redis->refused_at) < REFUSED_USEC;
+
+        set_state(redis, refusing ? READER_STATE_REFUSING : READER_STATE_CONNECTED,
+                  refusing ? &redis->refusal : &(struct error_report){0});
+}
+
 static void set_up(struct redis *redis)
 {
         redis->phase = PHASE_UP;
         redis->up_at = clock_now(CLOCK_MONOTONIC);
         redis->connection_count++;
-        set_state(redis, REDIS_STATE_CONNECTED, &(struct error_report){0});
+        report_up(redis);
+}
+
+/* Takes the reply to the check of writes. Other errors are no verdict: an ACL, or a proxy. */
+static void on_write(struct redis *redis, const redisReply *reply, _unused_ void *userdata)
+{
+        static const struct {
+                const char *code, *why;
+        } refusals[] = {
+                {"OOM", "its memory is full (maxmemory)"},
+                {"MISCONF", "it cannot write its data to disk"},
+                {"READONLY", "it is a replica"},
+                {"NOREPLICAS", "too few replicas are connected to it (min-replicas-to-write)"},
+        };
+        size_t i = 0;
+
+        if (!reply)
+                return;
+        while (i < ELEMENTSOF(refusals) && !reply_is_error(reply, refusals[i].code))
+                i++;
+        if (i < ELEMENTSOF(refusals)) {
+                error_report_set(&redis->refusal, "%s", refusals[i].why);
+                quoted_set(&redis->refusal.quoted, reply->str);
+                redis->refused_at = clock_now(CLOCK_MONOTONIC);
+        } else if (reply->type == REDIS_REPLY_ERROR) {
+                redis->unchecked = true;
+                redis->refused_at = 0;
+        }
+        if (redis->phase == PHASE_UP)
+                report_up(redis);
+}
+
+/* Writes nothing, into a key that does not exist: no data change, nor does a replica or a file see the
+ * command. The server refuses it like any write that needs memory. */
+static int ask_write(struct redis *redis)
+{
+        const char *const argv[] = {"SETRANGE", redis->write_key, "0", ""};
+
+        return redis->write_key && !redis->unchecked
+                       ? command_queue(redis, on_write, NULL, ELEMENTSOF(argv), argv, NULL)
+                       : 0;
 }
 
 static void on_subscribed(struct redis *redis, const redisReply *reply, _unused_ void *userdata)
@@ -319,7 +370,6 @@ static int ask_role(struct redis *redis)
 {
         static const char *const argv[] = {"ROLE"};
 
-        redis->role_at = clock_now(CLOCK_MONOTONIC);
         return command_queue(redis, on_role, NULL, ELEMENTSOF(argv), argv, NULL);
 }
 
@@ -331,6 +381,8 @@ static void on_up(_unused_ struct connection *connection, void *userdata)
         int r = 0;
 
         redis->phase = PHASE_LOGIN;
+        redis->unchecked = false;
+        redis->checked_at = clock_now(CLOCK_MONOTONIC);
         if (password) {
                 const char *argv[] = {"AUTH", username ?: password, password};
                 r = command_queue(redis, on_auth, NULL, username ? 3 : 2, argv, NULL);
@@ -343,6 +395,8 @@ static void on_up(_unused_ struct connection *connection, void *userdata)
                 const char *argv[] = {"SELECT", db};
                 r = command_queue(redis, on_select, NULL, ELEMENTSOF(argv), argv, NULL);
         }
+        if (r == 0)
+                r = ask_write(redis);
         if (r == 0) {
                 const char *argv[] = {"EXISTS", redis->probe_key ?: ""};
                 r = command_queue(redis, on_probe, NULL, ELEMENTSOF(argv), argv, NULL);
@@ -452,8 +506,9 @@ static void on_reply(_unused_ struct connection *connection, const redisReply *r
         bool forbidden =
                 command->may_be_forbidden &&
                 (reply_is_error(reply, "NOPERM") || (!redis->sentinel && reply_is_error(reply, "READONLY")));
-        const struct unfit *unfit =
-                command->callback == on_role || forbidden ? NULL : find_unfit(redis, reply);
+        const struct unfit *unfit = command->callback == on_role || command->callback == on_write || forbidden
+                                            ? NULL
+                                            : find_unfit(redis, reply);
         redis_enter(redis);
         if (unfit)
                 attempt_refused(redis, reply->str, "the server reports %s: %s", unfit->code, unfit->remedy);
@@ -474,6 +529,8 @@ static void on_idle(_unused_ struct connection *connection, void *userdata)
                         ? ask_role(redis)
                         : command_queue(redis, NULL, NULL, ELEMENTSOF(ping), ping, NULL);
 
+        if (r == 0)
+                r = ask_write(redis);
         if (r < 0)
                 attempt_failed(redis, "cannot send a command: out of memory");
 }
@@ -570,13 +627,12 @@ int redis_new(sd_event *event, const struct redis_settings *settings, struct tls
 
 int redis_probe(struct redis *redis, const char *key)
 {
-        char *copy = strdup(key);
-
-        if (!copy)
-                return -ENOMEM;
         free(redis->probe_key);
-        redis->probe_key = copy;
-        return 0;
+        free(redis->write_key);
+        redis->probe_key = strdup(key);
+        if (asprintf(&redis->write_key, "%s:sqmgr", key) < 0)
+                redis->write_key = NULL;
+        return redis->probe_key && redis->write_key ? 0 : -ENOMEM;
 }
 
 int redis_subscribe(struct redis *redis, const char *pattern, redis_message_fn on_message_fn, void *userdata)
@@ -628,8 +684,11 @@ int redis_command(struct redis *redis, redis_reply_fn callback, void *userdata, 
 {
         if (redis->phase != PHASE_UP || redis->pattern)
                 return -ENOTCONN;
-        if (redis->sentinel && usec_sub(clock_now(CLOCK_MONOTONIC), redis->role_at) >= ROLE_USEC) {
-                int r = ask_role(redis);
+        if (usec_sub(clock_now(CLOCK_MONOTONIC), redis->checked_at) >= CHECK_USEC) {
+                redis->checked_at = clock_now(CLOCK_MONOTONIC);
+                int r = redis->sentinel ? ask_role(redis) : 0;
+                if (r == 0)
+                        r = ask_write(redis);
                 if (r < 0)
                         return r;
         }
@@ -656,7 +715,7 @@ int redis_command_forbiddable(struct redis *redis, redis_reply_fn callback, void
         return r;
 }
 
-enum redis_state redis_state(const struct redis *redis)
+enum reader_state redis_state(const struct redis *redis)
 {
         return redis->state;
 }

@@ -6,6 +6,7 @@
 
 #include "base/field.h"
 #include "base/usec.h"
+#include "model/reader_state.h"
 #include "wire/quoted.h"
 #include <stddef.h>
 #include <systemd/sd-event.h>
@@ -16,19 +17,9 @@ struct redis_settings;
 struct tls;        /* redis/tls.h */
 struct redisReply; /* of hiredis */
 
-enum redis_state {
-        REDIS_STATE_CONNECTING, /* unknown: during the first attempt */
-        REDIS_STATE_CONNECTED,
-        REDIS_STATE_DOWN, /* reconnecting */
-        _REDIS_STATE_MAX,
-};
-
-/* Returns "connecting", "connected" or "down". */
-const char *redis_state_name(enum redis_state value);
-
 /* Called from the loop if the state or the error changed. error: NULL: no error. The callback may do
  * anything, including redis_free(). */
-typedef void (*redis_state_fn)(struct redis *redis, enum redis_state state, const struct error_report *error,
+typedef void (*redis_state_fn)(struct redis *redis, enum reader_state state, const struct error_report *error,
                                void *userdata);
 
 /* Called exactly once for each accepted command, never from within redis_command(). reply is owned by redis;
@@ -49,7 +40,8 @@ int redis_new(sd_event *event, const struct redis_settings *settings, struct tls
               redis_state_fn on_state, void *userdata, struct redis **ret);
 
 /* Sets the key that a connection must be able to read, existing or not, to count as up. Needed if an ACL
- * forbids other keys. Call before the loop runs. Returns 0 or -ENOMEM. */
+ * forbids other keys. Has the connection check, too, whether the server accepts writes; unknown, and so
+ * READER_STATE_CONNECTED, if an ACL forbids that check. Call before the loop runs. Returns 0 or -ENOMEM. */
 int redis_probe(struct redis *redis, const char *key);
 
 /* Has each connection subscribe to a pattern of channels: it counts as up once the server has confirmed that.
@@ -83,7 +75,7 @@ int redis_command(struct redis *redis, redis_reply_fn callback, void *userdata, 
 int redis_command_forbiddable(struct redis *redis, redis_reply_fn callback, void *userdata, int argc,
                               const char *const argv[], const size_t argvlen[]);
 
-enum redis_state redis_state(const struct redis *redis);
+enum reader_state redis_state(const struct redis *redis);
 /* Returns the reason for the state down; NULL: no error. */
 const struct error_report *redis_error(const struct redis *redis);
 /* Returns the URL without user and password; with Sentinels, with the name of the master instead of the

@@ -105,9 +105,7 @@ const struct error_report *group_trouble(const struct host_group *group, struct 
 
         *ret = group->error;
         if (link && reader_state(link->reader) != READER_STATE_CONNECTED) {
-                error_report_set(ret, "Redis %s%s%.400s",
-                                 reader_state(link->reader) == READER_STATE_DOWN ? "is unreachable"
-                                                                                 : "was not reached yet",
+                error_report_set(ret, "Redis is %s%s%.400s", reader_state_text(reader_state(link->reader)),
                                  error ? ": " : "", error ? error->text : "");
                 if (error)
                         ret->quoted = error->quoted;
@@ -512,7 +510,8 @@ static void look_for_trouble(struct host_group *group, usec_t now)
         const struct world *world = fleet->world;
         char why[ROLLOUT_TEXT_MAX + 1];
 
-        for (size_t i = 0; i < world->n_events; i++) {
+        /* Without the server, no failure counts against the release. */
+        for (size_t i = 0; i < world->n_events && fleet->redis_up; i++) {
                 const struct event *event = &world->events[i];
 
                 if (event->fleet != fleet || event->generation != fleet->generation ||

@@ -27,7 +27,7 @@ static bool come_up(sd_event *event, struct redis *redis, int listener, int *ret
         static const char answer[] = ":0\r\n";
         char question[256];
 
-        while (redis_state(redis) == REDIS_STATE_CONNECTING) {
+        while (redis_state(redis) == READER_STATE_CONNECTING) {
                 if (sd_event_run(event, UINT64_MAX) < 0)
                         return false;
                 if (*ret_peer < 0) {
@@ -37,7 +37,7 @@ static bool come_up(sd_event *event, struct redis *redis, int listener, int *ret
                         return false;
                 }
         }
-        return redis_state(redis) == REDIS_STATE_CONNECTED;
+        return redis_state(redis) == READER_STATE_CONNECTED;
 }
 
 /* Not static, so that callgrind finds it by name. */

@@ -162,8 +162,8 @@ void __wrap_problems_collect(const struct problem_source *source, struct problem
 void __wrap_problems_collect(const struct problem_source *source _unused_, struct problem_storage *ret,
                              usec_t now _unused_)
 {
-        ret->redis[0] =
-                (struct problem_redis){.url = "redis://r", .down = true, .error = __wrap_reader_error(NULL)};
+        ret->redis[0] = (struct problem_redis){
+                .url = "redis://r", .state = READER_STATE_DOWN, .error = __wrap_reader_error(NULL)};
         ret->facts = (struct problem_facts){.redis = ret->redis, .n_redis = 1};
 }
 

@@ -211,6 +211,7 @@ static void check_start(struct sim *sim, const struct action *action)
         const struct fleet *fleet = action->fleet;
         unsigned number = check_number(sim, fleet), living = count_living(sim, number);
         unsigned trying = check_forking(sim, number, fleet->generation), hung = 0;
+        unsigned present = check_forking(sim, number, 0);
         struct fleet_sim *model = &sim->fleets[number];
 
         /* A worker that is outdated while it still boots takes no place of the surge (P6). */
@@ -220,7 +221,13 @@ static void check_start(struct sim *sim, const struct action *action)
                 hung += worker->state == WORKER_ACTIVE && seems_hung(sim, worker->handle);
                 trying += (worker->state == WORKER_ACTIVE && !seems_hung(sim, worker->handle)) ||
                           (worker->state == WORKER_STARTING && worker->generation == fleet->generation);
+                present += worker->state == WORKER_STARTING ||
+                           (worker->state == WORKER_ACTIVE && !seems_hung(sim, worker->handle));
         }
+        if (!model->link.up && present >= target_of(sim, fleet))
+                violate(sim, "P5",
+                        "a start with %u active and starting while Redis is away, the target is %u", present,
+                        target_of(sim, fleet));
         for (size_t i = 0; i < sim->n_processes; i++)
                 if (process_is_alive(sim->processes[i]) && !sim->processes[i]->worker &&
                     !check_is_unowned(sim->processes[i]) && !is_sought(sim, sim->processes[i]))

@@ -234,7 +234,7 @@ unsigned check_living_templates(const struct sim *sim, unsigned fleet)
         return n;
 }
 
-/* P6: the template of a new release loads at once. */
+/* P6: the template of a new release loads at once, while the server of the fleet is up. */
 static void check_load(struct sim *sim, unsigned number)
 {
         struct fleet_sim *model = &sim->fleets[number];
@@ -249,7 +249,7 @@ static void check_load(struct sim *sim, unsigned number)
         }
         if (any || !check_preloads(sim, number) || fleet->rollout.state != ROLLOUT_RUNNING ||
             check_living_templates(sim, number) >= TEMPLATES_MAX || sim->read_left < MEMORY_PLENTY / 2 ||
-            sim->squeezed.high || fleet->held ||
+            sim->squeezed.high || fleet->held || !model->link.up ||
             sim->now < MAX(fleet->crash.next_at, fleet->shortage.next_at) || sim->now < sim->fork_fails_until)
                 model->load_since = 0;
         else if (model->load_since == 0)

@@ -191,7 +191,7 @@ static inline struct redis *server_connect(usec_t command_timeout)
         struct redis *connected;
 
         ck_assert_int_eq(redis_new(event, &settings, NULL, NULL, NULL, &connected), 0);
-        run_until(redis_state(connected) == REDIS_STATE_CONNECTED);
+        run_until(redis_state(connected) == READER_STATE_CONNECTED);
         return connected;
 }
 

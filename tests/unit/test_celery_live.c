@@ -231,7 +231,7 @@ static void setup(void)
         fakes[0] = (struct fake){.name = "one@vm", .pid = 7, .n_queues = 2};
         ck_assert_int_eq(redis_new(event, &settings, NULL, NULL, NULL, &mailbox), 0);
         ck_assert_int_eq(redis_subscribe(mailbox, "/0.celery.pidbox", on_request, NULL), 0);
-        run_until(redis_state(mailbox) == REDIS_STATE_CONNECTED);
+        run_until(redis_state(mailbox) == READER_STATE_CONNECTED);
         start_reader();
 }
 
@@ -679,7 +679,7 @@ TEST(a_reader_without_events_is_not_connected)
         run_until(reader_state(reader) == READER_STATE_DOWN);
         server_do("ACL SETUSER default +psubscribe");
         run_until(reader_state(reader) == READER_STATE_CONNECTED);
-        run_until(redis_state(mailbox) == REDIS_STATE_CONNECTED);
+        run_until(redis_state(mailbox) == READER_STATE_CONNECTED);
         beat(&fakes[0], ONE);
 }
 

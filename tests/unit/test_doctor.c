@@ -149,7 +149,7 @@ static void setup(void)
                 .max_processes = 4,
                 .stop_timeout = 60 * USEC_PER_SEC,
         };
-        fleet = (struct fleet){.world = &world, .settings = &fleet_settings};
+        fleet = (struct fleet){.world = &world, .settings = &fleet_settings, .redis_up = true};
 }
 
 static const struct doctor_machine machine = {.overcommit = -1};

@@ -6,6 +6,7 @@
 #include "model/fleet.h"
 #include "model/rollout.h"
 #include "model/world.h"
+#include "observe/observe_world.h"
 #include "quoting.h"
 #include "world.h"
 
@@ -168,16 +169,17 @@ TEST(what_an_operator_ordered_is_no_shortage)
 TEST(the_next_start_that_fails_and_redis_are_problems_of_sqmgr)
 {
         const struct error_report refusal = {.text = "it refuses", .quoted = {"NOPERM for user secret"}};
-        struct problem_redis redis[] = {
-                {.url = "redis://a/0", .up = true},
-                {.url = "redis://b/0", .down = true, .error = ERROR_REPORT("Connection refused")},
-                {.url = "redis://c/0", .down = true, .error = &refusal},
-                {.url = "redis://d/0"},
-                {.database = "PostgreSQL",
-                 .url = "postgresql://e/app",
-                 .down = true,
-                 .error = ERROR_REPORT("Connection refused")},
-                {.database = "SQLite", .url = "sqlite3:/srv/queue.sqlite3"}};
+        struct problem_redis redis[] = {{.url = "redis://a/0", .state = READER_STATE_CONNECTED},
+                                        {.url = "redis://b/0",
+                                         .state = READER_STATE_DOWN,
+                                         .error = ERROR_REPORT("Connection refused")},
+                                        {.url = "redis://c/0", .state = READER_STATE_DOWN, .error = &refusal},
+                                        {.url = "redis://d/0"},
+                                        {.database = "PostgreSQL",
+                                         .url = "postgresql://e/app",
+                                         .state = READER_STATE_DOWN,
+                                         .error = ERROR_REPORT("Connection refused")},
+                                        {.database = "SQLite", .url = "sqlite3:/srv/queue.sqlite3"}};
 
         facts.redis = redis;
         facts.n_redis = ELEMENTSOF(redis);
@@ -202,6 +204,29 @@ TEST(a_process_of_the_service_that_belongs_to_no_worker_is_a_problem)
         facts.unknown = unknown;
         facts.n_unknown = ELEMENTSOF(unknown);
         expect("unknown processes");
+}
+
+TEST(one_server_is_one_problem_which_explains_the_missing_workers)
+{
+        struct problem_redis redis[] = {{.url = "redis://a/0", .state = READER_STATE_SLOW},
+                                        {.url = "redis://a/1", .state = READER_STATE_SLOW},
+                                        {.url = "redis://ab/0", .state = READER_STATE_CONNECTED},
+                                        {.url = "redis://a", .state = READER_STATE_DOWN},
+                                        {.url = "unix:///a", .state = READER_STATE_DOWN},
+                                        {.url = "unix:///b?db=1", .state = READER_STATE_REFUSING}};
+
+        facts.redis = redis;
+        facts.n_redis = ELEMENTSOF(redis);
+        redis[1].link = t.fleet->link = (struct link *)&redis[1];
+        t.redis_up = false;
+        observe_server(t.fleet, READER_STATE_SLOW, t.now);
+        expect("of a slow server");
+        t.newborn.die_usec = 100 * USEC_PER_MSEC;
+        test_exit(&t, test_worker(&t, 1), 1);
+        test_exit(&t, test_worker(&t, 2), 1);
+        test_run(&t, 120);
+        expect("of a slow server without workers");
+        t.fleet->link = NULL;
 }
 
 TEST(commands_are_for_a_shell)

@@ -14,7 +14,7 @@
 static struct redis_settings settings;
 static struct redis *redis;
 static unsigned n_states, n_replies, n_failures;
-static enum redis_state last_state;
+static enum reader_state last_state;
 static char last_error[512];
 static bool free_at_state, free_at_reply;
 
@@ -48,7 +48,7 @@ static void teardown(void)
         loop_end();
 }
 
-static void on_state(struct redis *r, enum redis_state state, const struct error_report *error,
+static void on_state(struct redis *r, enum reader_state state, const struct error_report *error,
                      void *userdata)
 {
         ck_assert_ptr_eq(userdata, &settings);
@@ -81,7 +81,7 @@ static void hurry(void)
 static void start(void)
 {
         ck_assert_int_eq(redis_new(event, &settings, NULL, on_state, &settings, &redis), 0);
-        ck_assert_int_eq(redis_state(redis), REDIS_STATE_CONNECTING);
+        ck_assert_int_eq(redis_state(redis), READER_STATE_CONNECTING);
 }
 
 static int ask(void)
@@ -92,12 +92,12 @@ static int ask(void)
 
 static bool is_up(void)
 {
-        return last_state == REDIS_STATE_CONNECTED;
+        return last_state == READER_STATE_CONNECTED;
 }
 
 static bool is_down(void)
 {
-        return last_state == REDIS_STATE_DOWN;
+        return last_state == READER_STATE_DOWN || last_state == READER_STATE_SLOW;
 }
 
 /* Starts a server and connects to it. */
@@ -265,6 +265,7 @@ TEST(gives_up_a_frozen_server_and_takes_it_back)
         ck_assert_int_eq(kill(server_pid, SIGSTOP), 0);
         ck_assert_int_eq(ask(), 0);
         run_until(is_down());
+        ck_assert_int_eq(last_state, READER_STATE_SLOW);
         assert_error("no reply");
         ck_assert_uint_eq(n_failures, 1);
         ck_assert_int_eq(kill(server_pid, SIGCONT), 0);
@@ -677,6 +678,79 @@ TEST(notices_a_frozen_server_while_no_message_arrives)
         assert_error("no reply");
 }
 
+/* Starts a connection that checks writes. */
+static void connect_to_check(void)
+{
+        server_start(0, NULL, NULL);
+        server_wait();
+        server_do("CONFIG SET %s %s", "maxmemory-policy", "noeviction");
+        start();
+        ck_assert_int_eq(redis_probe(redis, "processes"), 0);
+}
+
+static bool is_refusing(void)
+{
+        return last_state == READER_STATE_REFUSING;
+}
+
+/* A poll, as often as the loop runs. */
+static bool polls_until(bool (*is)(void))
+{
+        if (!is())
+                (void)ask();
+        return is();
+}
+
+TEST(sees_whether_the_server_accepts_writes)
+{
+        connect_to_check();
+        run_until(is_up());
+        server_do("CONFIG SET maxmemory %s", "1");
+        run_until(polls_until(is_refusing));
+        assert_error("full memory");
+        ck_assert_ptr_nonnull(strstr(quoted_reveal(&redis_error(redis)->quoted), "OOM"));
+        /* Commands that read are answered. */
+        unsigned before = n_replies;
+        ck_assert_int_eq(ask(), 0);
+        run_until(n_replies > before);
+        server_do("CONFIG SET maxmemory %s", "0");
+        run_until(polls_until(is_up));
+        server_do("REPLICAOF %s %s", "127.0.0.1", "1");
+        run_until(polls_until(is_refusing));
+        assert_error("a replica");
+        /* Nothing was written. */
+        server_do("REPLICAOF %s %s", "NO", "ONE");
+        redisReply *reply = server_ask("DBSIZE");
+        ck_assert_ptr_nonnull(reply);
+        ck_assert_int_eq(reply->integer, 0);
+        freeReplyObject(reply);
+}
+
+TEST(begins_with_a_server_that_refuses_writes)
+{
+        connect_to_check();
+        server_do("CONFIG SET maxmemory %s", "1");
+        run_until(last_state != READER_STATE_CONNECTING);
+        ck_assert_int_eq(last_state, READER_STATE_REFUSING);
+}
+
+TEST(whether_writes_are_accepted_may_be_unknown)
+{
+        connect_to_check();
+        server_do("ACL SETUSER default -setrange");
+        server_do("CONFIG SET maxmemory %s", "1");
+        run_until(is_up());
+        usec_t until = clock_now(CLOCK_MONOTONIC) + 3 * USEC_PER_SEC;
+        run_until(polls_until(is_refusing) || clock_now(CLOCK_MONOTONIC) > until);
+        ck_assert(is_up());
+        /* Not asked again and again: each attempt would be a line in the log of the ACL. */
+        redisReply *reply = server_ask("ACL LOG");
+        ck_assert_ptr_nonnull(reply);
+        ck_assert_uint_eq(reply->elements, 1);
+        ck_assert_int_eq(reply->element[0]->element[1]->integer, 1);
+        freeReplyObject(reply);
+}
+
 TEST(frees_itself_at_a_message)
 {
         server_start(0, NULL, NULL);
@@ -685,13 +759,6 @@ TEST(frees_itself_at_a_message)
         server_do("PUBLISH %s %s", "x", "y");
         run_until(n_messages == 1);
         ck_assert_ptr_null(redis);
-}
-
-TEST(names_its_states)
-{
-        ck_assert_str_eq(redis_state_name(REDIS_STATE_CONNECTING), "connecting");
-        ck_assert_str_eq(redis_state_name(REDIS_STATE_CONNECTED), "connected");
-        ck_assert_str_eq(redis_state_name(REDIS_STATE_DOWN), "down");
 }
 
 TEST_MAIN("redis", .each = {setup, teardown}, .once = {server_directory_make, server_directory_remove},

@@ -155,7 +155,7 @@ TEST(it_may_be_given_up_while_a_reply_is_taken)
 TEST(what_cannot_be_asked_is_not_waited_for)
 {
         server_kill();
-        run_until(redis_state(redis) != REDIS_STATE_CONNECTED);
+        run_until(redis_state(redis) != READER_STATE_CONNECTED);
         ck_assert_int_eq(ask(0, "a"), -ENOTCONN);
         ck_assert_uint_eq(redis_batch_pending(redis_batch), 0);
 }

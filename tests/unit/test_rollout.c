@@ -8,11 +8,14 @@
 #include "model/fleet.h"
 #include "model/freshness.h"
 #include "model/rollout_state.h"
+#include "model/world.h"
 #include "observe/observe.h"
 #include "observe/observe_memory.h"
+#include "observe/observe_world.h"
 #include "quoting.h"
 #include "settings_text.h"
 #include "world.h"
+#include <syslog.h>
 
 #define MB (UINT64_C(1) << 20)
 
@@ -295,6 +298,71 @@ TEST(failures_with_redis_away_do_not_count)
         t.newborn.die_usec = USEC_INFINITY;
         test_redis(&t, true);
         test_after(&t, 120, test_rollout(&t), ROLLOUT_DONE);
+}
+
+TEST(a_restart_starts_nothing_while_redis_is_away)
+{
+        for (unsigned surge = 0; surge <= 2; surge++) {
+                t.fleet_settings.restart_surge = (struct share){.value = surge};
+                test_settle(&t);
+                unsigned starts = t.starts, quiets = t.quiets;
+                test_redis(&t, false);
+                test_restart_to(&t, 1, ROLLOUT_RUNNING);
+                test_run(&t, 300);
+                ck_assert_uint_eq(t.starts, starts);
+                ck_assert_uint_eq(t.quiets, quiets);
+                ck_assert_str_eq(test_fleet_waits_for(&t), "waits for Redis");
+                /* One that dies is replaced, and no other. */
+                test_exit(&t, t.fleet->workers[0], 1);
+                test_after(&t, 60, t.starts, starts + 1);
+                test_run(&t, 60);
+                ck_assert_uint_eq(t.starts, starts + 1);
+                test_redis(&t, true);
+                test_after(&t, 600, test_rollout(&t), ROLLOUT_DONE);
+        }
+}
+
+TEST(a_restart_during_an_outage_starts_nothing_beside_workers_that_boot)
+{
+        test_settle(&t);
+        test_redis(&t, false);
+        t.newborn.boot_usec = USEC_INFINITY;
+        test_exit(&t, t.fleet->workers[0], 1);
+        test_run(&t, 60);
+        unsigned starts = t.starts;
+        test_restart(&t);
+        test_run(&t, 60);
+        ck_assert_uint_eq(t.starts, starts);
+}
+
+TEST(a_restart_waits_until_redis_accepts_writes)
+{
+        test_settle(&t);
+        unsigned starts = t.starts;
+        t.redis_up = false; /* no heartbeat is written */
+        observe_server(t.fleet, READER_STATE_REFUSING, t.now);
+        ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_REDIS_DOWN), "is refusing writes"));
+        test_restart_to(&t, 1, ROLLOUT_RUNNING);
+        test_run(&t, 60);
+        ck_assert_uint_eq(t.starts, starts);
+        ck_assert_str_eq(test_fleet_waits_for(&t), "waits until Redis accepts writes");
+        test_redis(&t, true);
+        test_after(&t, 240, test_rollout(&t), ROLLOUT_DONE);
+}
+
+TEST(a_crash_during_an_outage_is_a_warning)
+{
+        test_settle(&t);
+        test_exit(&t, t.fleet->workers[0], 1);
+        ck_assert_int_eq(event_alert_level(test_event(&t, EVENT_CRASHED)), LOG_ERR);
+        test_run(&t, 60);
+        world_events_clear(t.world);
+        test_redis(&t, false);
+        ck_assert_int_eq(event_alert_level(test_event(&t, EVENT_REDIS_DOWN)), LOG_ERR);
+        test_exit(&t, t.fleet->workers[1], 1);
+        ck_assert_int_eq(event_alert_level(test_event(&t, EVENT_CRASHED)), LOG_WARNING);
+        test_redis(&t, true);
+        ck_assert_int_eq(event_alert_level(test_event(&t, EVENT_REDIS_UP)), LOG_ERR);
 }
 
 TEST(a_boot_timeout_counts_though_redis_was_away_before)

@@ -360,6 +360,7 @@ static void report_redis(struct diagnosis *diagnosis, const struct problems *pro
 {
         /* Skip servers without an answer if a problem reports lost connections already. */
         bool known[] = {problems_find(problems, PROBLEM_REDIS_DOWN) ||
+                                problems_find(problems, PROBLEM_REDIS_SLOW) ||
                                 problems_find(problems, PROBLEM_REDIS_CONNECTING),
                         problems_find(problems, PROBLEM_DATABASE_DOWN) ||
                                 problems_find(problems, PROBLEM_DATABASE_CONNECTING)};

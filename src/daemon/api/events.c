@@ -162,7 +162,7 @@ static json_t *render_entry(const struct entry *entry)
         static const struct quoted nothing;
         json_t *object = json_pack(
                 "{s:f, s:s, s:s, s:o, s:o, s:o, s:o, s:s?, s:o, s:o}", "at", entry_at(entry), "event",
-                event_kinds[event->kind].name, "level", level_name(event_kinds[event->kind].level), "fleet",
+                event_kinds[event->kind].name, "level", level_name(event_level(event)), "fleet",
                 varlink_text(entry->fleet), "worker", varlink_text(entry_worker(entry, id)), "pid",
                 event->pid > 0 ? json_integer(event->pid) : json_null(), "generation",
                 event->generation > 0 ? json_integer((json_int_t)event->generation) : json_null(), "reason",

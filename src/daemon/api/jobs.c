@@ -198,7 +198,7 @@ static bool read_link(struct jobs_query *query, const struct link *link, struct 
                 return false;
         }
         const struct error_report *error = reader_error(link->reader);
-        if (reader_state(link->reader) != READER_STATE_CONNECTED)
+        if (!reader_state_answers(reader_state(link->reader)))
                 return add_unread(query, reading->server, error ? error->text : "not connected yet",
                                   error ? &error->quoted : NULL);
         FOREACH_POINTER(fleet, fleets, n_fleets)

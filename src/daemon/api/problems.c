@@ -54,12 +54,11 @@ static size_t collect_redis(const struct links *links, struct problem_redis list
         for (size_t i = 0; i < n; i++) {
                 const struct link *link = links->list[i];
                 const struct reader *reader = link->reader;
-                enum reader_state state = reader_state(reader);
 
                 list[i] = (struct problem_redis){.database = link_is_database(link) ? link_noun(link) : NULL,
                                                  .url = reader_url_text(reader),
-                                                 .up = state == READER_STATE_CONNECTED,
-                                                 .down = state == READER_STATE_DOWN,
+                                                 .state = reader_state(reader),
+                                                 .link = link,
                                                  .error = reader_error(reader)};
         }
         return n;

@@ -145,7 +145,7 @@ void alerts_event(struct alerts *alerts, const struct event *event, usec_t realt
 {
         const struct settings *settings = alerts->runtime->world->settings;
 
-        if (!settings->alert_command || event_kind_alert_level(event->kind) > settings->alert_level)
+        if (!settings->alert_command || event_alert_level(event) > settings->alert_level)
                 return;
         json_t *rendered = event_render(event, realtime);
         if (!rendered)

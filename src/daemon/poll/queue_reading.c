@@ -69,7 +69,7 @@ const struct error_report *queue_reading_error(const struct link *link)
  * logged elsewhere. */
 static void report_unread(struct link *link)
 {
-        bool refused = !link->queues && reader_state(link->reader) == READER_STATE_CONNECTED &&
+        bool refused = !link->queues && reader_state_answers(reader_state(link->reader)) &&
                        link->queues_error.text[0] != '\0';
 
         if (refused && !link->queues_error_reported)

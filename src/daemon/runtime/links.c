@@ -78,7 +78,7 @@ static void on_reader_state(struct reader *reader, enum reader_state state, cons
                            error->text);
         WORLD_FOREACH_FLEET(world, fleet)
                 if (fleet->link == link)
-                        observe_redis(fleet, state == READER_STATE_CONNECTED, now);
+                        observe_server(fleet, state, now);
         wakeup_arm(link->links->wakeup);
 }
 
