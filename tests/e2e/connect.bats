@@ -24,7 +24,7 @@ start_guarded_redis() {
         port=$(unused_port ::1)
         printf '%s\n' 'bind ::1' "port $port" "unixsocket $folder/redis.sock" "dir $folder" 'save ""' \
                 "user worker on >$secret ~* &* +@all" \
-                "user watcher on >$secret ~processes ~*:* +exists +hmget +sscan +ping +select +scard +info +client|tracking" \
+                "user watcher on >$secret ~processes ~*:* +exists +hmget +sscan +ping +select +scard +info +client|tracking +setrange" \
                 'user admin on >adm1n ~* &* +@all' 'user default off' >"$folder/redis.conf"
         launch redis redis-server "$folder/redis.conf"
         redis_pid=$!
