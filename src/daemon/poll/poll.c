@@ -221,7 +221,7 @@ static bool is_thread(const char *comm _unused_, void *userdata _unused_)
 #define START_THREADS 2
 
 /* Observes whether the started process could serve jobs: it then has a child, a connection or further
- * threads, or wakes up. What cannot be read counts as such. Returns false while the readers read. */
+ * threads, or wakes up. Facts that cannot be read count as such. Returns false while the readers read. */
 static bool poll_activity(struct worker *worker, usec_t now)
 {
         struct process *process = worker->handle;
