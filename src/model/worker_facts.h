@@ -72,7 +72,7 @@ static inline bool worker_drains_to_exit(const struct worker *worker)
                worker->process.heartbeat_pid != 0;
 }
 
-/* The worker may run jobs, and nothing shows whether it does. Its boot was awaited for long enough. */
+/* The worker may run jobs, and nothing shows whether it does. The time for its boot has passed. */
 static inline bool worker_is_unseen(const struct worker *worker)
 {
         return worker->state == WORKER_STARTING && worker->process.unseen;

@@ -70,7 +70,7 @@ struct redis {
         usec_t checked_at; /* when the server was last checked */
         usec_t refused_at; /* when it last refused a write; 0: not known to */
         struct error_report refusal;
-        bool unchecked; /* this connection cannot check writes */
+        bool unchecked; /* writes cannot be checked over this connection */
         usec_t rtt_usec;
         uint64_t connection_count;
         unsigned failures; /* consecutive, for the backoff */

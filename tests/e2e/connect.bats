@@ -85,7 +85,7 @@ END
         start_guarded_redis
         redis acl setuser watcher reset on ">$secret" '~processes' '~*:*' '~queues' '~paused' '~retry' '~schedule' '~dead' \
                 +exists +hmget +sscan +ping +select +hgetall +smembers +zcard +llen +lindex +eval +hget +get +set +del \
-                +zadd +hdel +rpush +sadd +info '+config|get' +scard '+client|tracking'
+                +zadd +hdel +rpush +sadd +info '+config|get' +scard '+client|tracking' +setrange
         (umask 077 && echo "$secret" >"$folder/password")
         redis_url="redis://[::1]:$port/3"
         redis_lines="username = watcher

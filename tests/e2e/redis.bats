@@ -34,7 +34,7 @@ fleet_recovers() {
         [ "$(worker_pids)" = "$workers" ]
         touch "$folder/release"
         run -0 sqmgrctl restart --wait=drained --timeout 300s
-        gone "$workers"
+        wait_until 30 gone "$workers"
         [ "$(jobs_done)" = 2 ]
         [ "$(jobs_run_twice)" = 0 ]
 }
@@ -66,7 +66,7 @@ restart_waits() { # CODE ENDS...
         sqmgrctl ping --ready
         "${@:2}"
         wait_until 90 fleet_is '.rollout.state == "done"'
-        gone "$workers"
+        wait_until 30 gone "$workers"
         wait_until 30 ready 2
         sqmgrctl events --json | not grep -e '"crashed"' -e rollout-halted
 }
@@ -130,6 +130,6 @@ END
         fleet_is '.quiet == 0 and .stopping == 0'
         kill -CONT "$redis_pid"
         run -0 sqmgrctl restart --wait=drained --timeout 300s
-        gone "$workers"
+        wait_until 30 gone "$workers"
         wait_until 20 ready 2
 }

@@ -357,7 +357,7 @@ static pid_t target;
 static int log_tail_of(const struct proc *proc, int fd, uint64_t start_bytes,
                        char lines[static LOG_TAIL_MAX_BYTES + 1])
 {
-        const struct proc_log log = {.fd = fd, .start_bytes = start_bytes};
+        const struct proc_log log = {.fd = fd, .start_bytes = start_bytes, .other_pid = LOG_TAIL_ANY_PID};
 
         return proc_facts_log_tail(facts, proc, 60123, &log, lines, LOG_TAIL_MAX_BYTES + 1);
 }
