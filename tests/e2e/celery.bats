@@ -27,7 +27,7 @@ celery_send() { # COUNT TASK ARGUMENT...
 }
 
 # What sqmgr.ini(5) says that sqmgr's user of Redis needs.
-celery_acl() { echo '&/0.celeryev/worker.*' '&/0.celery.pidbox' '~sqmgr.*' '~*:sqmgr' '%R~celery*' +llen +ping +select +exists +psubscribe +publish +rpush +expire +rename +lrange +del +info '+config|get' +setrange; }
+celery_acl() { echo '&/0.celeryev/worker.*' '&/0.celery.pidbox' '~sqmgr.*' '%R~celery*' +llen +ping +select +exists +psubscribe +publish +rpush +expire +rename +lrange +del +setrange +info '+config|get'; }
 
 # Each worker of two runs two tasks. By one queue, one worker could take tasks that the other one has room for. Needs DIRECT.
 hold_four() {
