@@ -247,6 +247,8 @@ static void worker_observe_quieted_by_other(struct worker *worker, usec_t now)
 {
         /* The worker has not got its stop signal in place of the quiet signal. */
         worker->orders.quiet_uncaught = false;
+        /* Heartbeats from before deny nothing. */
+        worker->heartbeat.not_quiet_count = 0;
         worker->orders.quiet_at = now;
         worker_set_state(worker, WORKER_QUIET, REASON_EXTERNAL, now);
         worker_event(worker, EVENT_QUIET, " quieted from outside sqmgr (reason: external)");

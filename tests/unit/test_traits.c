@@ -179,6 +179,8 @@ TEST(one_that_refused_a_request_and_is_quieted_from_outside_is_stopped_once_idle
         ck_assert_int_eq(worker->state, WORKER_QUIET);
         ck_assert_int_eq(worker->reason, REASON_EXTERNAL);
         ck_assert(!worker_is_asked_to_exit(worker));
+        /* Its heartbeats from before, which denied that it was quiet, are none about this. */
+        ck_assert_uint_eq(test_plans(&t, ACTION_QUIET, worker), 0);
         t.fleet_settings.drain_timeout = USEC_PER_MIN;
         t.now += USEC_PER_MIN;
         send_heartbeat(1, true);
