@@ -103,6 +103,15 @@ static bool waits_for_pressure_response(const struct round *round)
                (round->starts || round->active + round->starting + round->hung > 0);
 }
 
+/* No template can load before one of them has ended, and a loading one may take stop_timeout for that. */
+static bool all_templates_end(const struct fleet *fleet)
+{
+        FLEET_FOREACH_TEMPLATE(fleet, template)
+                if (template->state != TEMPLATE_ENDING)
+                        return false;
+        return true;
+}
+
 /* Returns true if a worker may be started now. *ret_template: the template to fork it from, or NULL. Each
  * template forks one worker at a time. */
 static bool choose_template(struct round *round, struct template **ret_template)
@@ -110,7 +119,7 @@ static bool choose_template(struct round *round, struct template **ret_template)
         struct fleet *fleet = round->fleet;
 
         *ret_template = NULL;
-        if (fleet->preload.unrecorded)
+        if (fleet->preload.unrecorded || all_templates_end(fleet))
                 return true;
         struct template *template =
                 fleet_template_to_fork(fleet, round->active + round->starting < round->target);

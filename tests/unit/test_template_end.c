@@ -37,6 +37,27 @@ TEST(one_that_never_loads_is_ended_after_boot_timeout)
         test_after(&t, 1, t.fleet->totals.template_failures, 1);
 }
 
+/* As after two drains of sqmgr in a row: both places of templates are taken until stop_timeout. */
+TEST(while_all_of_them_end_missing_workers_boot_separately)
+{
+        t.newborn_template.load_usec = USEC_INFINITY;
+        t.newborn_template.deaf = true;
+        for (unsigned i = 1; i <= TEMPLATES_MAX; i++) {
+                test_after(&t, 2, t.loads, i);
+                ck_assert_uint_eq(t.starts, 0);
+                command_stop(t.fleet, false, NULL, t.now);
+                test_after(&t, 1, t.template_ends, i);
+                command_start(t.fleet, NULL, t.now);
+        }
+        test_after(&t, 1, t.starts, 3);
+        ck_assert_uint_eq(t.loads, TEMPLATES_MAX);
+        ck_assert_uint_eq(test_forked(&t), 0);
+        ck_assert_int_eq(t.fleet->waits_for, WAIT_NONE);
+        /* The next ones are forked. */
+        t.newborn_template = (struct template_process){.load_usec = USEC_PER_SEC, .die_usec = USEC_INFINITY};
+        test_after(&t, 60, t.loads, TEMPLATES_MAX + 1);
+}
+
 TEST(boot_timeout_is_not_over_while_redis_is_away_nor_before_a_look)
 {
         t.newborn_template.load_usec = USEC_INFINITY;
