@@ -420,6 +420,12 @@ void observe_heartbeat(struct worker *worker, const struct heartbeat *heartbeat,
                 worker_observe_first_heartbeat(worker, heartbeat, now);
                 return;
         }
+        /* A quiet worker that is idle stays idle: of an adopted one, the baseline is the first idle
+         * heartbeat. */
+        bool older = heartbeat->sent_usec < worker->heartbeat.written_usec ||
+                     heartbeat->sent_usec == worker->heartbeat.before_usec;
+        if (worker->heartbeat.newest_at == 0 && worker->state == WORKER_QUIET && !older)
+                worker->heartbeat.idle_count = heartbeat->quiet && heartbeat->busy == 0;
         if (heartbeat->sent_usec == worker->heartbeat.written_usec) {
                 /* An adopted worker: its newest heartbeat is the one that an earlier sqmgr has read. */
                 if (worker->heartbeat.newest_at == 0)
@@ -427,8 +433,6 @@ void observe_heartbeat(struct worker *worker, const struct heartbeat *heartbeat,
                 worker_observe_current_jobs(worker, heartbeat, mark, now);
                 return;
         }
-        bool older = heartbeat->sent_usec < worker->heartbeat.written_usec ||
-                     heartbeat->sent_usec == worker->heartbeat.before_usec;
         if (older && worker_is_repeated(worker, now)) {
                 worker->heartbeat.idle_count = 0;
                 deaf_observe_repeated(worker, heartbeat);

@@ -366,6 +366,41 @@ second_is_refused() { # FILE...: also deleted
         record_workers
 }
 
+# Asks sqmgr to drain, and kills it once COUNT workers are quiet.
+drain_and_kill() { # COUNT
+        kill -TERM "$sqmgr_pid"
+        wait_until 20 fleet_is "[.workers[] | select(.state == \"quiet\" and .reason == \"shutdown\")] | length == $1"
+        record_and_kill
+}
+active_and_quiet_are() { fleet_is "[.workers[].state] | map(select(. == \"active\")) as \$a | map(select(. == \"quiet\")) as \$q |
+        (\$a | length) == $1 and (\$q | length) == $2"; }
+
+@test "two drains, each ended by kill -9: the fleet runs at once where a place is free, else once a worker is idle" {
+        echo 1 >"$folder/steer/busy"
+        start_workers 2 configure_marked <<END
+command = $(stub_command)
+active_process_count = 2
+max_processes = 6
+ready_after = 500ms
+END
+        drain_and_kill 2
+        start_sqmgr
+        wait_until 20 active_and_quiet_are 2 2
+        drain_and_kill 4
+        start_sqmgr
+        wait_until 20 active_and_quiet_are 2 4
+        drain_and_kill 6
+
+        # All places are taken. No job is cut off for a replacement.
+        start_sqmgr
+        wait_ticks 4
+        active_and_quiet_are 0 6
+        rm "$folder/steer/busy"
+        wait_until 20 ready 2
+        wait_until 20 active_and_quiet_are 2 0
+        record_workers
+}
+
 @test "orders survive sqmgr: scale, quiet, stop, and quiet of one worker" {
         four_stubs
         sqmgrctl scale default 2

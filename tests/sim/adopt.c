@@ -515,6 +515,7 @@ void shell_start(struct sim *sim)
         spoil_state(sim);
         adopt(sim);
         pressure_continued(sim);
+        drains_continued(sim);
         /* The new sqmgr does not know failures after the last write. */
         for (unsigned i = 0; i < sim->n_fleets; i++) {
                 const struct rollout *rollout = &shell->world->fleets[i]->rollout;

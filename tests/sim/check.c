@@ -3,6 +3,7 @@
  * counts only for orders and settings. */
 #include "decide/pressure_response.h"
 #include "model/counts.h"
+#include "model/idle_proof.h"
 #include "model/memory.h"
 #include "model/names.h"
 #include "model/rollout.h"
@@ -703,12 +704,14 @@ static void check_gaps(struct sim *sim, unsigned number)
 {
         struct fleet_sim *model = &sim->fleets[number];
         const struct fleet *fleet = sim->shell.world->fleets[number];
-        unsigned trying = check_forking(sim, number, 0), heard = 0;
+        unsigned trying = check_forking(sim, number, 0), heard = 0, hung = 0;
         /* The start waits for a fork, or for a template that loads or ends. After a restart no worker is
          * forked from the template before, which is kept for a rollback. */
-        bool waits = trying > 0 || (check_preloads(sim, number) && !check_template(sim, number, true) &&
-                                    (fleet->rollout.kept_since != 0 || !check_template(sim, number, false)) &&
-                                    check_living_templates(sim, number) > 0);
+        bool waits =
+                trying > 0 || (check_preloads(sim, number) && !check_template(sim, number, true) &&
+                               (fleet->rollout.kept_since != 0 || !check_template(sim, number, false)) &&
+                               (model->drained_at != 0 ? check_template_state(sim, number, TEMPLATE_LOADING)
+                                                       : check_living_templates(sim, number) > 0));
         unsigned living = count_living(sim, number);
         bool short_of_memory = pressure_holds(sim, number, living, target_of(sim, fleet)) ||
                                (living >= target_of(sim, fleet) &&
@@ -721,16 +724,54 @@ static void check_gaps(struct sim *sim, unsigned number)
                         continue;
                 trying += process->worker->state <= WORKER_ACTIVE && !process->hung;
                 heard += has_evidence(sim, process);
+                hung += process->hung;
         }
-        if (trying >= target_of(sim, fleet) || heard == 0 || fleet->waits_for == WAIT_RETURNED ||
-            living >= fleet_max_processes(fleet) || short_of_memory || fleet->held || waits ||
-            check_has_lied(sim, number) || sim->now < MAX(sim->fork_fails_until, sim->fork_lacks_until) ||
+        if (trying >= target_of(sim, fleet))
+                model->drained_at = 0;
+        if (trying >= target_of(sim, fleet) || (heard == 0 && (hung > 0 || model->drained_at == 0)) ||
+            fleet->waits_for == WAIT_RETURNED || living >= fleet_max_processes(fleet) || short_of_memory ||
+            fleet->held || waits || check_has_lied(sim, number) ||
+            sim->now < MAX(sim->fork_fails_until, sim->fork_lacks_until) ||
             sim->now < MAX(fleet->crash.next_at, fleet->shortage.next_at) ||
-            (fleet_surge(fleet) == 0 && draining_for_restart(fleet, NULL) > 0))
+            (fleet_surge(fleet) == 0 && draining_for_restart(fleet, NULL) > 0)) {
                 model->gap_since = sim->now;
-        else if (sim->now > model->gap_since + 30 * SEC)
+                model->gap_at = 0;
+                return;
+        }
+        model->gap_at = model->gap_at != 0 ? model->gap_at : sim->now;
+        if (sim->now > (model->drained_at != 0 ? model->gap_at + SEC : model->gap_since + 30 * SEC))
                 violate(sim, "P2", "%u are active or starting, %u are wanted, and none is started", trying,
                         target_of(sim, fleet));
+}
+
+/* Checks that a worker that the last sqmgr has quieted keeps its place only until two of its heartbeats were
+ * read that say idle. */
+static void check_drained(struct sim *sim, unsigned number)
+{
+        const struct fleet_sim *model = &sim->fleets[number];
+        /* A doubt about time, or another connection, has the heartbeats read anew. */
+        bool calm = model->drained_at != 0 && sim->shell.trusted_at <= model->drained_at &&
+                    model->link.up_at <= model->drained_at + SEC && sim->now >= sim->proc_fails_until + SEC &&
+                    (sim->stepped_back_at == 0 || sim->now > sim->stepped_back_at + STEPPED_USEC);
+
+        for (size_t i = 0; i < sim->n_processes; i++) {
+                struct process *process = sim->processes[i];
+                const struct worker *worker = process->worker;
+                bool idle = calm && process->fleet == number && worker && worker->state == WORKER_QUIET &&
+                            worker->reason == REASON_SHUTDOWN && process->idle_row >= 2 &&
+                            has_evidence(sim, process) && process->runner_alive && process->lied_at == 0 &&
+                            !process->native_thread && process_threads(sim, process) == 0 &&
+                            process->read_list_empty && !worker->orders.signal_error &&
+                            !worker_contradicted(worker);
+
+                if (!idle)
+                        process->idle_at = 0;
+                else if (process->idle_at == 0)
+                        process->idle_at = sim->now;
+                else if (sim->now > process->idle_at + 2 * SEC)
+                        violate(sim, "P2", "%s keeps its place though it is idle",
+                                process_name(sim, process));
+        }
 }
 
 void check_turn(struct sim *sim)
@@ -744,6 +785,7 @@ void check_turn(struct sim *sim)
         for (unsigned i = 0; i < sim->n_fleets; i++) {
                 check_rollout(sim, i);
                 check_gaps(sim, i);
+                check_drained(sim, i);
         }
         check_templates(sim);
 }

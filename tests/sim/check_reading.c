@@ -53,6 +53,10 @@ void check_reading(struct sim *sim, struct process *process, const struct heartb
         if (process->lied_at != sim->now)
                 process->read_written_at =
                         unsure || first ? written_at : MAX(process->read_written_at, written_at);
+        /* The first reading of a new sqmgr counts, whatever the one before has read since. */
+        bool counts = newer || first || (process->rebased && process->idle_row == 0);
+        if (same && counts)
+                process->idle_row = heartbeat->quiet && heartbeat->busy == 0;
         process->rebased = false;
         process->title_read_at = process->title_idle_from = 0;
         if (same) {
@@ -62,7 +66,7 @@ void check_reading(struct sim *sim, struct process *process, const struct heartb
         process->read_heartbeat = heartbeat->sent_usec;
         if (!heartbeat->quiet || heartbeat->busy > 0)
                 process->idle_row = 0;
-        else if (newer || first)
+        else if (counts)
                 process->idle_row++;
         if (first || (process->marked && newer)) {
                 /* The first heartbeat that is read after a doubt about time may have been written before it.

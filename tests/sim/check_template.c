@@ -68,6 +68,14 @@ const struct template_process *check_template(const struct sim *sim, unsigned fl
         return found;
 }
 
+bool check_template_state(const struct sim *sim, unsigned fleet, enum template_state state)
+{
+        FLEET_FOREACH_TEMPLATE(sim->shell.world->fleets[fleet], template)
+                if (template->state == state)
+                        return true;
+        return false;
+}
+
 bool check_load_lacks_memory(const struct sim *sim, unsigned fleet)
 {
         const struct world *world = sim->shell.world;
@@ -304,6 +312,10 @@ bool check_templates_settled(const struct sim *sim, unsigned number)
         bool halted = fleet->rollout.state == ROLLOUT_HALTED || fleet->rollout.state == ROLLOUT_ABORTED;
         unsigned wanted = check_preloads(sim, number);
 
+        /* A template that does not load is ended after boot_timeout, and killed after stop_timeout. */
+        if (check_template_state(sim, number, TEMPLATE_LOADING) ||
+            check_template_state(sim, number, TEMPLATE_ENDING))
+                return false;
         for (size_t i = 0; i < sim->n_processes; i++)
                 if (sim->processes[i]->fleet == number && sim->processes[i]->is_template &&
                     process_is_alive(sim->processes[i]) && !sim->processes[i]->let_go &&

@@ -231,6 +231,7 @@ void sim_open(struct sim *sim, const struct origin *origin)
         shell->kill_in = shell->kill_forking = -1;
         shell->start_at = sim->now;
         make_schedule(sim);
+        drains_open(sim);
         scaling_open(sim);
         trial_open(sim);
         interrupt_open(sim);

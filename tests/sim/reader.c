@@ -83,6 +83,9 @@ void readers_calm(struct sim *sim)
                 reader->deaths = 0;
                 reader->dies_at = USEC_INFINITY;
         }
+        /* A lie on its way would undo the repair of the worker. */
+        for (size_t i = 0; i < sim->n_processes; i++)
+                sim->processes[i]->answered &= !sim->processes[i]->answer.lie;
 }
 
 usec_t reader_delay(struct sim *sim, unsigned fleet)

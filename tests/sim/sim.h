@@ -20,6 +20,7 @@ struct state_fleet;
 #define RECORDS_MAX   4
 #define GIVEN_MAX     8
 #define SCHEDULE_MAX  40
+#define DRAINS        2 /* in a row */
 #define MEGABYTE      ((uint64_t)1 << 20)
 #define MEMORY_PLENTY (1024 * 1024 * MEGABYTE)
 #define CLONES_MAX    256
@@ -216,6 +217,7 @@ struct process {
         bool marked;            /* read since time, Redis and sqmgr are trusted: changes count from then on */
         unsigned trusted_reads; /* changes seen since marked was set */
         bool hung;              /* silent for hang_after, and without a heartbeat since */
+        usec_t idle_at;         /* since when it keeps its place though idle: check_drained() */
         unsigned idle_row;      /* distinct readings in a row: quiet, 0 busy */
         bool read_list_empty, counted_failure;
         usec_t title_first_at;  /* first reading of a title that shows the boot; 0: none */
@@ -353,7 +355,10 @@ struct fleet_sim {
         unsigned failures; /* consecutive failures of new workers, as the world saw them */
         usec_t failed_at, hour_at, burst_at;
         uint64_t failed_generation;
-        usec_t p6_since, gap_since;
+        usec_t p6_since, gap_since, gap_at;
+        /* When this sqmgr adopted workers that the last one quieted for its own end; 0: the fleet has all its
+         * workers since. */
+        usec_t drained_at;
         usec_t fresh_since; /* since when at least one worker sends heartbeats; 0: none does */
         uid_t uid;
         unsigned hour_starts, burst_starts;
@@ -478,7 +483,7 @@ struct sim {
         struct clone clones[CLONES_MAX];
         unsigned n_clones;
 
-        struct act acts[SCHEDULE_MAX];
+        struct act acts[SCHEDULE_MAX + 2 * DRAINS];
         size_t n_acts, next_act;
 
         /* Totals. */
@@ -515,6 +520,11 @@ void scaling_started(struct sim *sim);
 void scaling_look(struct sim *sim, unsigned number);
 /* Returns the current count without the operator's order. */
 unsigned scaling_count(const struct sim *sim, unsigned number);
+
+/* drain.c */
+void drains_open(struct sim *sim);
+/* sqmgr has started, and adopted the workers of the last one. */
+void drains_continued(struct sim *sim);
 
 /* deaf.c */
 void deaf_open(struct sim *sim);
@@ -755,6 +765,7 @@ bool check_is_unowned(const struct process *process);
 unsigned check_forking(const struct sim *sim, unsigned fleet, uint64_t generation);
 /* Returns the number of template processes that are alive, or that sqmgr takes for alive. */
 unsigned check_living_templates(const struct sim *sim, unsigned fleet);
+bool check_template_state(const struct sim *sim, unsigned fleet, enum template_state state);
 /* Returns true if the fleet's template is due, and needs more memory than is free. */
 bool check_load_lacks_memory(const struct sim *sim, unsigned fleet);
 /* Returns true if the fleet's workers must be forked, as far as the world knows. */
