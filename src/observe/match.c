@@ -415,6 +415,9 @@ static bool outlives(const struct match *match, const struct candidate *candidat
 
         if (other->asked_at == 0)
                 return false;
+        /* Both have sent heartbeats since the worker exists: the silent one may be the worker, and hang. */
+        if (other->changed_at > 0 && other->changed_from >= claim->since)
+                return false;
         if (other_at == 0 && other->absent_at > 0)
                 other_at = other->seen_at;
         /* Silence proves nothing while there was no connection. Neither does silence after a pause of this

@@ -213,7 +213,7 @@ static usec_t longest_unnoticed_pause(void)
 
 static const usec_t intervals[] = {100 * USEC_PER_MSEC, 5 * USEC_PER_SEC, 10 * USEC_PER_SEC, USEC_PER_MIN};
 
-/* The machine pauses right before its next heartbeat, and the other host continues. */
+/* The machine pauses right before the second heartbeat of the worker, and the other host continues. */
 TEST_LOOP(no_pause_that_goes_unnoticed_gives_it_the_heartbeats_of_another_host, ELEMENTSOF(intervals))
 {
         struct worker *worker = test_spawn(&t);
@@ -221,8 +221,6 @@ TEST_LOOP(no_pause_that_goes_unnoticed_gives_it_the_heartbeats_of_another_host, 
 
         t.settings.check_interval = intervals[_i];
         find_both(&match, worker);
-        read_both(&match, 10, 10);
-        t.now += 10 * USEC_PER_SEC;
         read_both(&match, 20, 20);
         t.now += 10 * USEC_PER_SEC;
         read_both(&match, 20, 30);

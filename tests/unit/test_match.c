@@ -273,27 +273,39 @@ TEST(takes_the_one_that_heartbeats_on)
         appear(OLD, NEW);
         heartbeat_of(OLD, 1000, 20);
         heartbeat_of(NEW, 1000, 20);
-        reads_both(2000, 2000, 30, "ambiguous");
-        heartbeat_of(NEW, 3000, 30 + STALE);
-        reads(OLD, 2000, 30 + STALE, "ambiguous");
-        reads_both(2000, 3000, 500, "ambiguous");
+        reads_both(1000, 2000, 30, "none");
+        heartbeat_of(NEW, 3000, 20 + STALE);
+        reads(OLD, 1000, 20 + STALE, "none");
+        reads_both(1000, 3000, 500, "none");
         match_connected(&match, 600); /* what was away then identifies neither */
-        reads(NEW, 4000, 610, "ambiguous");
+        reads(NEW, 4000, 610, "none");
         reads(NEW, 5000, 601 + STALE, NEW);
+}
+
+/* Both have sent heartbeats since the worker is there. It may be the silent one, which hangs. */
+TEST(takes_none_for_ended_that_has_sent_heartbeats_since)
+{
+        appear(OLD, NEW);
+        both_heartbeat(OLD, NEW, 20, 50);
+        reads(NEW, 3000, 100 + STALE, "ambiguous");
+        reads(NEW, 4000, 100 * STALE, "ambiguous");
+        scan(101 * STALE, NULL, NEW);
+        ck_assert_str_eq(decided(5), NEW);
 }
 
 /* The machine was paused, and ours with it: another host's process beat on meanwhile. */
 TEST(takes_none_for_ended_that_may_have_slept)
 {
         appear(OLD, NEW);
-        both_heartbeat(OLD, NEW, 20, 50);
+        heartbeat_of(OLD, 1000, 20);
+        heartbeat_of(NEW, 1000, 20);
         usec_t woken = 1000;
-        heartbeat_of(OLD, 1040, woken);
+        heartbeat_of(OLD, 1000, woken);
         find(NEW)->asked_at = 50; /* an answer that waited all the while */
         match_read(find(NEW), &(struct heartbeat){.sent_usec = 2000}, false, woken);
-        ck_assert_str_eq(decided(5), "ambiguous");
+        ck_assert_str_eq(decided(5), "none");
         doubt_at = woken;
-        reads_both(1040, 3000, woken + STALE, "ambiguous");
+        reads_both(1000, 3000, woken + STALE, "none");
         reads(NEW, 4000, woken + STALE + 1, NEW);
 }
 
