@@ -323,7 +323,8 @@ static enum wait quiet_wait(struct round *round, struct worker *worker)
         if (worker->process.elsewhere)
                 others += round->title_ready - worker_title_ready(worker, round->now);
         /* Without a record of the stop signal, the next sqmgr would send a second one, which ends jobs. */
-        if (round->fleet->world->ledger_volatile && worker_quiet_is_stop(worker) && !is_urgent(worker))
+        if (round->fleet->world->ledger_volatile && worker_quiet_is_stop(worker) &&
+            (!is_urgent(worker) || worker->verdict.retire_reason == REASON_ROLLBACK))
                 return WAIT_LEDGER;
         /* Workers that were active when this one was chosen may have died since. */
         if (worker->verdict.retire_reason == REASON_MEMORY && !worker->memory.over_limit &&

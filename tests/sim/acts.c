@@ -281,6 +281,9 @@ static void operate(struct sim *sim, const struct act *act)
         switch (act->kind) {
         case ACT_RESTART:
                 outcome = command_restart(fleet, NULL, sim->now);
+                /* The generation may have been given before, to a restart that a lost state has forgotten. */
+                if (outcome == COMMAND_DONE)
+                        sim->fleets[act->a % sim->n_fleets].failures = 0;
                 sim->fleets[act->a % sim->n_fleets].count = fleet->automatic_count;
                 check_command(sim, fleet,
                               outcome != COMMAND_DONE
@@ -398,8 +401,8 @@ static void calm_fleet(struct sim *sim, unsigned number)
                 command_scale(fleet, fleet->settings->active_process_count, NULL, sim->now);
         if (fleet->order != ORDER_RUN && rng_chance(&sim->rng, 700))
                 command_start(fleet, NULL, sim->now);
-        if (rng_chance(&sim->rng, 500))
-                command_restart(fleet, NULL, sim->now);
+        if (rng_chance(&sim->rng, 500) && command_restart(fleet, NULL, sim->now) == COMMAND_DONE)
+                model->failures = 0;
         model->count = fleet->automatic_count;
 }
 

@@ -396,8 +396,9 @@ static void check_idle(struct sim *sim, const struct action *action, struct proc
         if (worker->state != WORKER_QUIET)
                 violate(sim, "P1", "%s is stopped while %s", process_name(sim, process),
                         worker_state_name(worker->state));
-        else if (!process->runner_alive)
-                return;
+        else if (!process->runner_alive || (worker->process.heartbeat_pid != 0 &&
+                                            worker->process.heartbeat_start != process->runner_start))
+                return; /* The process that was quieted has ended: the signal reaches none. */
         else if (!has_evidence(sim, process) && !check_title_tells(sim, process))
                 violate(sim, evidence_promise(sim, process), "%s is stopped without a fresh beat, Redis %s",
                         process_name(sim, process), sim->fleets[process->fleet].link.up ? "up" : "away");

@@ -243,6 +243,24 @@ TEST(without_a_ledger_a_worker_is_stopped_by_orders_alone)
         ck_assert_int_eq(signal, ACTION_SIGNAL_STOP);
 }
 
+/* Its jobs fail, and leave at once with a ledger. */
+TEST(without_a_ledger_a_release_given_up_waits)
+{
+        enum action_signal signal;
+        struct worker *old = test_spawn(&t);
+
+        old->state = WORKER_ACTIVE;
+        t.fleet->rollout.before = t.fleet->generation;
+        t.fleet->rollout.state = ROLLOUT_HALTED;
+        t.fleet->rollout.returned = true;
+        worker->generation = t.fleet->newest_generation = t.fleet->generation + 1;
+        observe_ledger(t.world, false);
+        ck_assert_int_eq(done(&signal), -1);
+        ck_assert_int_eq(worker->verdict.waits_for, WAIT_LEDGER);
+        observe_ledger(t.world, true);
+        ck_assert_int_eq(done(&signal), ACTION_QUIET);
+}
+
 TEST(without_a_ledger_an_order_is_carried_out)
 {
         observe_ledger(t.world, false);
