@@ -2,8 +2,8 @@
 /* Checks the promises against the truth of the world and what could be read of it. What the core believes
  * counts only for orders and settings. */
 #include "decide/pressure_response.h"
+#include "drain.h"
 #include "model/counts.h"
-#include "model/idle_proof.h"
 #include "model/memory.h"
 #include "model/names.h"
 #include "model/rollout.h"
@@ -35,18 +35,6 @@ static bool is_forced(const struct sim *sim, const struct fleet *fleet)
         return fleet->force || world->shutdown_now ||
                (world->shutting_down &&
                 sim->now >= world->shutdown_at + sim->shell.settings.shutdown_timeout);
-}
-
-static unsigned target_of(const struct sim *sim, const struct fleet *fleet)
-{
-        if (sim->shell.world->shutting_down || fleet_order(fleet) != ORDER_RUN)
-                return 0;
-        if (fleet->scale == 0)
-                return scaling_count(sim, check_number(sim, fleet));
-        /* A reload may have lowered the maximum since the order. */
-        const struct fleet_settings *settings = fleet->settings;
-        unsigned most = 3 * MAX(MAX(settings->active_process_count, settings->active_process_max), 1U);
-        return MIN(fleet->scale, settings->max_processes > 0 ? settings->max_processes : most);
 }
 
 static usec_t stale_usec(const struct sim *sim, unsigned fleet)
@@ -188,7 +176,7 @@ static void check_memory(struct sim *sim, const struct fleet *fleet, unsigned nu
                         promised += known_size(sim, process->fleet) -
                                     MIN(known_size(sim, process->fleet), process->held_bytes);
         }
-        if (!any || sim->read_left == 0 || count_living(sim, number) < target_of(sim, fleet))
+        if (!any || sim->read_left == 0 || count_living(sim, number) < scaling_target(sim, fleet))
                 return;
         if (sim->read_left < promised + known_size(sim, number))
                 violate(sim, "P1",
@@ -225,10 +213,10 @@ static void check_start(struct sim *sim, const struct action *action)
                 present += worker->state == WORKER_STARTING ||
                            (worker->state == WORKER_ACTIVE && !seems_hung(sim, worker->handle));
         }
-        if (!model->link.up && present >= target_of(sim, fleet))
+        if (!model->link.up && present >= scaling_target(sim, fleet))
                 violate(sim, "P5",
                         "a start with %u active and starting while Redis is away, the target is %u", present,
-                        target_of(sim, fleet));
+                        scaling_target(sim, fleet));
         for (size_t i = 0; i < sim->n_processes; i++)
                 if (process_is_alive(sim->processes[i]) && !sim->processes[i]->worker &&
                     !check_is_unowned(sim->processes[i]) && !is_sought(sim, sim->processes[i]))
@@ -237,18 +225,18 @@ static void check_start(struct sim *sim, const struct action *action)
         if (living >= fleet_max_processes(fleet))
                 violate(sim, "P3", "a start with %u processes alive, max_processes is %u", living,
                         fleet_max_processes(fleet));
-        if (trying >= target_of(sim, fleet) + MAX(fleet->rollout.returned && fleet_surge(fleet) > 0
-                                                          ? target_of(sim, fleet)
-                                                          : fleet_surge(fleet),
-                                                  1U))
+        if (trying >= scaling_target(sim, fleet) + MAX(fleet->rollout.returned && fleet_surge(fleet) > 0
+                                                               ? scaling_target(sim, fleet)
+                                                               : fleet_surge(fleet),
+                                                       1U))
                 violate(sim, "P3", "a start with %u active and starting, the target is %u and the surge %u",
-                        trying, target_of(sim, fleet), fleet_surge(fleet));
-        if (hung > 0 && model->fresh_since == 0 && trying > usec_sub(target_of(sim, fleet), hung))
+                        trying, scaling_target(sim, fleet), fleet_surge(fleet));
+        if (hung > 0 && model->fresh_since == 0 && trying > usec_sub(scaling_target(sim, fleet), hung))
                 violate(sim, "P5", "a start with %u hung, %u trying and none heard of", hung, trying);
-        if (pressure_holds(sim, number, living, target_of(sim, fleet)) && any_tries(fleet))
+        if (pressure_holds(sim, number, living, scaling_target(sim, fleet)) && any_tries(fleet))
                 violate(sim, "memory",
                         "a start with %u processes alive while memory is short, the target is %u", living,
-                        target_of(sim, fleet));
+                        scaling_target(sim, fleet));
         check_memory(sim, fleet, number);
         check_fork(sim, action);
         model->gap_since = sim->now;
@@ -266,7 +254,7 @@ void check_flapping(struct sim *sim, const struct fleet *fleet)
                 model->hour_starts = 0;
                 model->hour_target = 0;
         }
-        model->hour_target = MAX(model->hour_target, MAX(target_of(sim, fleet), 1U));
+        model->hour_target = MAX(model->hour_target, MAX(scaling_target(sim, fleet), 1U));
         /* A worker that dies after it was ready is replaced at once. */
         usec_t least = usec_add(MIN(fleet->settings->ready_after, 10 * SEC), 2 * SEC);
         if (++model->hour_starts > USEC_PER_HOUR / least * model->hour_target)
@@ -275,7 +263,7 @@ void check_flapping(struct sim *sim, const struct fleet *fleet)
                 model->burst_at = sim->now;
                 model->burst_starts = 0;
         }
-        if (++model->burst_starts > 20 + 6 * MAX(target_of(sim, fleet), 1U))
+        if (++model->burst_starts > 20 + 6 * MAX(scaling_target(sim, fleet), 1U))
                 violate(sim, "flapping", "%u starts within 10 s", model->burst_starts);
 }
 
@@ -302,7 +290,7 @@ static void check_replaced(struct sim *sim, const struct action *action, struct 
         const struct fleet *fleet = action->fleet;
         const struct worker *worker = action->worker;
         struct fleet_sim *model = &sim->fleets[process->fleet];
-        unsigned ready = count_ready(sim, process->fleet, process), needed = target_of(sim, fleet);
+        unsigned ready = count_ready(sim, process->fleet, process), needed = scaling_target(sim, fleet);
 
         process->pressed |= action->reason == REASON_MEMORY && pressure_response_applies(worker) &&
                             worker->memory.over_limit;
@@ -647,7 +635,7 @@ static void check_rollout(struct sim *sim, unsigned number)
 
                 due = worker->state == WORKER_ACTIVE && worker->generation != fleet->generation && recorded &&
                       has_evidence(sim, process) && process->runner_alive &&
-                      count_ready(sim, number, process) >= target_of(sim, fleet);
+                      count_ready(sim, number, process) >= scaling_target(sim, fleet);
         }
         if (!due)
                 model->p6_since = 0;
@@ -714,8 +702,8 @@ static void check_gaps(struct sim *sim, unsigned number)
                                (model->drained_at != 0 ? check_template_state(sim, number, TEMPLATE_LOADING)
                                                        : check_living_templates(sim, number) > 0));
         unsigned living = count_living(sim, number);
-        bool short_of_memory = pressure_holds(sim, number, living, target_of(sim, fleet)) ||
-                               (living >= target_of(sim, fleet) &&
+        bool short_of_memory = pressure_holds(sim, number, living, scaling_target(sim, fleet)) ||
+                               (living >= scaling_target(sim, fleet) &&
                                 (memory_lacks(fleet, sim->now) || check_load_lacks_memory(sim, number)));
 
         for (size_t i = 0; i < sim->n_processes; i++) {
@@ -727,9 +715,9 @@ static void check_gaps(struct sim *sim, unsigned number)
                 heard += has_evidence(sim, process);
                 hung += process->hung;
         }
-        if (trying >= target_of(sim, fleet))
+        if (trying >= scaling_target(sim, fleet))
                 model->drained_at = 0;
-        if (trying >= target_of(sim, fleet) || (heard == 0 && (hung > 0 || model->drained_at == 0)) ||
+        if (trying >= scaling_target(sim, fleet) || (heard == 0 && (hung > 0 || model->drained_at == 0)) ||
             fleet->waits_for == WAIT_RETURNED || living >= fleet_max_processes(fleet) || short_of_memory ||
             fleet->held || waits || check_has_lied(sim, number) ||
             sim->now < MAX(sim->fork_fails_until, sim->fork_lacks_until) ||
@@ -742,37 +730,7 @@ static void check_gaps(struct sim *sim, unsigned number)
         model->gap_at = model->gap_at != 0 ? model->gap_at : sim->now;
         if (sim->now > (model->drained_at != 0 ? model->gap_at + SEC : model->gap_since + 30 * SEC))
                 violate(sim, "P2", "%u are active or starting, %u are wanted, and none is started", trying,
-                        target_of(sim, fleet));
-}
-
-/* Checks that a worker that the last sqmgr has quieted keeps its place only until two of its heartbeats were
- * read that say idle. */
-static void check_drained(struct sim *sim, unsigned number)
-{
-        const struct fleet_sim *model = &sim->fleets[number];
-        /* A doubt about time, or another connection, has the heartbeats read anew. */
-        bool calm = model->drained_at != 0 && sim->shell.trusted_at <= model->drained_at &&
-                    model->link.up_at <= model->drained_at + SEC && sim->now >= sim->proc_fails_until + SEC &&
-                    (sim->stepped_back_at == 0 || sim->now > sim->stepped_back_at + STEPPED_USEC);
-
-        for (size_t i = 0; i < sim->n_processes; i++) {
-                struct process *process = sim->processes[i];
-                const struct worker *worker = process->worker;
-                bool idle = calm && process->fleet == number && worker && worker->state == WORKER_QUIET &&
-                            worker->reason == REASON_SHUTDOWN && process->idle_row >= 2 &&
-                            has_evidence(sim, process) && process->runner_alive && process->lied_at == 0 &&
-                            !process->native_thread && process_threads(sim, process) == 0 &&
-                            process->read_list_empty && !worker->orders.signal_error &&
-                            !worker_contradicted(worker);
-
-                if (!idle)
-                        process->idle_at = 0;
-                else if (process->idle_at == 0)
-                        process->idle_at = sim->now;
-                else if (sim->now > process->idle_at + 2 * SEC)
-                        violate(sim, "P2", "%s keeps its place though it is idle",
-                                process_name(sim, process));
-        }
+                        scaling_target(sim, fleet));
 }
 
 void check_turn(struct sim *sim)
@@ -786,7 +744,7 @@ void check_turn(struct sim *sim)
         for (unsigned i = 0; i < sim->n_fleets; i++) {
                 check_rollout(sim, i);
                 check_gaps(sim, i);
-                check_drained(sim, i);
+                drains_check(sim, i);
         }
         check_templates(sim);
 }
@@ -795,7 +753,7 @@ static bool fleet_settled(struct sim *sim, unsigned number, char *why, size_t si
 {
         const struct fleet *fleet = sim->shell.world->fleets[number];
         unsigned living = count_living(sim, number), ready = count_ready(sim, number, NULL);
-        unsigned target = target_of(sim, fleet);
+        unsigned target = scaling_target(sim, fleet);
 
         snprintf(why, size, "fleet '%s': %u processes live, %u are ready, %u are wanted; restart %s",
                  fleet->settings->name, living, ready, target, rollout_state_name(fleet->rollout.state));

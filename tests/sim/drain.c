@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Drains that do not end: sqmgr is asked to exit and killed in the middle of its drain, twice in a row. */
+/* Schedules the drains, and checks what follows from them; see the header. */
+#include "drain.h"
+#include "model/idle_proof.h"
 #include "model/world.h"
 #include "sim.h"
 
@@ -41,5 +43,41 @@ void drains_continued(struct sim *sim)
                         if (fleet->workers[j]->state == WORKER_QUIET &&
                             fleet->workers[j]->reason == REASON_SHUTDOWN)
                                 sim->fleets[i].drained_at = sim->now;
+        }
+}
+
+/* True if its heartbeats show that the worker is idle, and neither title nor threads deny it. */
+static bool is_shown_idle(const struct sim *sim, const struct process *process)
+{
+        const struct worker *worker = process->worker;
+        usec_t stale = process_traits(sim, process)->stale_usec + 2 * sim->shell.settings.check_interval;
+
+        return worker && worker->state == WORKER_QUIET && worker->reason == REASON_SHUTDOWN &&
+               process->runner_alive && process->idle_row >= 2 && process->trusted_reads > 0 &&
+               sim->now - process->changed_at <= stale && process->read_list_empty && process->lied_at == 0 &&
+               !process->native_thread && process_threads(sim, process) == 0 &&
+               worker->orders.signal_error == 0 && !worker_contradicted(worker);
+}
+
+void drains_check(struct sim *sim, unsigned number)
+{
+        const struct fleet_sim *model = &sim->fleets[number];
+        /* A doubt about time, or another connection, has the heartbeats read anew. */
+        bool calm = model->drained_at != 0 && model->link.up && sim->shell.trusted_at <= model->drained_at &&
+                    model->link.up_at <= model->drained_at + SEC && sim->now >= sim->proc_fails_until + SEC &&
+                    (sim->stepped_back_at == 0 || sim->now > sim->stepped_back_at + STEPPED_USEC);
+
+        for (size_t i = 0; i < sim->n_processes; i++) {
+                struct process *process = sim->processes[i];
+
+                if (process->fleet != number)
+                        continue;
+                if (!calm || !is_shown_idle(sim, process))
+                        process->idle_at = 0;
+                else if (process->idle_at == 0)
+                        process->idle_at = sim->now;
+                else if (sim->now > process->idle_at + 2 * SEC)
+                        violate(sim, "P2", "%s keeps its place though it is idle",
+                                process_name(sim, process));
         }
 }

@@ -3,6 +3,7 @@
 #include "autoscaling/autoscale_rules.h"
 #include "clone.h"
 #include "continuity/adoption.h"
+#include "drain.h"
 #include "model/fleets.h"
 #include "model/world.h"
 #include "sim.h"

@@ -217,6 +217,20 @@ static int is_born(const struct sim *sim, const struct process *process, const s
         return birth_is_foreign(&birth, world) ? -EREMOTE : birth_is_own(&birth, world, lasts_usec);
 }
 
+/* Returns true if a dead process of the same name and pid is still listed. A reader that delays or repeats
+ * its answers may show late that it sent heartbeats. */
+static bool succeeds_listed(const struct sim *sim, const struct process *process)
+{
+        for (size_t i = 0; i < sim->n_processes; i++) {
+                const struct process *other = sim->processes[i];
+
+                if (other != process && other->fleet == process->fleet && other->listed &&
+                    other->runner_pid == process->runner_pid)
+                        return true;
+        }
+        return false;
+}
+
 static void decide(struct sim *sim, struct process *process)
 {
         struct link *link = &sim->fleets[process->fleet].link;
@@ -253,7 +267,8 @@ static void decide(struct sim *sim, struct process *process)
         const struct candidate *best = match_decide(&link->match, &claim, &ambiguous);
         observe_ambiguous(process->worker, ambiguous);
         /* A wrapper may have lost a process whose pid a clone has. */
-        if (ambiguous && process->runner_pid == process->pid && !clones_resemble(sim, process))
+        if (ambiguous && process->runner_pid == process->pid && !clones_resemble(sim, process) &&
+            !succeeds_listed(sim, process))
                 violate(sim, "P6", "%s is ambiguous, though no other process of its name and pid began since",
                         process_name(sim, process));
         if (!best)

@@ -157,3 +157,15 @@ void scaling_look(struct sim *sim, unsigned number)
         model->count = fleet->automatic_count;
         judge(sim, number, before, leaving, starves);
 }
+
+unsigned scaling_target(const struct sim *sim, const struct fleet *fleet)
+{
+        if (sim->shell.world->shutting_down || fleet_order(fleet) != ORDER_RUN)
+                return 0;
+        if (fleet->scale == 0)
+                return scaling_count(sim, check_number(sim, fleet));
+        /* A reload may have lowered the maximum since the order. */
+        const struct fleet_settings *settings = fleet->settings;
+        unsigned most = 3 * MAX(MAX(settings->active_process_count, settings->active_process_max), 1U);
+        return MIN(fleet->scale, settings->max_processes > 0 ? settings->max_processes : most);
+}

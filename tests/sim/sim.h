@@ -520,11 +520,8 @@ void scaling_started(struct sim *sim);
 void scaling_look(struct sim *sim, unsigned number);
 /* Returns the current count without the operator's order. */
 unsigned scaling_count(const struct sim *sim, unsigned number);
-
-/* drain.c */
-void drains_open(struct sim *sim);
-/* sqmgr has started, and adopted the workers of the last one. */
-void drains_continued(struct sim *sim);
+/* Returns how many workers the fleet is to have. */
+unsigned scaling_target(const struct sim *sim, const struct fleet *fleet);
 
 /* deaf.c */
 void deaf_open(struct sim *sim);
