@@ -47,7 +47,6 @@ struct adoption *adoption_free(struct adoption *adoption)
         free(adoption->ended);
         free(adoption->claimants);
         free(adoption->taken);
-        free(adoption->strays);
         free(adoption);
         return NULL;
 }
@@ -235,22 +234,6 @@ static bool read_service(const struct adoption *adoption, const struct sighting 
         return false;
 }
 
-/* A worker whose title has overwritten its environment, and which Redis lists. */
-static bool read_listed(const struct adoption *adoption, const struct sighting *sighting,
-                        struct claimant *ret)
-{
-        for (size_t i = 0; i < sighting->n_listed; i++) {
-                struct fleet *fleet = sighting->listed[i];
-                const struct sought *sought = sought_of(adoption, fleet);
-
-                if (!sought || sought->uid != sighting->uid || fleet->settings->traits != sighting->booted_as)
-                        continue;
-                *(ret->fleet ? &ret->other : &ret->fleet) = fleet;
-        }
-        ret->listed = !!ret->fleet;
-        return ret->listed;
-}
-
 int adoption_see(struct adoption *adoption, const struct sighting *sighting)
 {
         struct claimant claimant = {
@@ -264,8 +247,7 @@ int adoption_see(struct adoption *adoption, const struct sighting *sighting)
                 .runs_one_job = sighting->runs_one_job,
         };
 
-        if (!read_mark(adoption, sighting, &claimant) && !read_service(adoption, sighting, &claimant) &&
-            !read_listed(adoption, sighting, &claimant))
+        if (!read_mark(adoption, sighting, &claimant) && !read_service(adoption, sighting, &claimant))
                 return 0;
         if (adoption->n_claimants == adoption->allocated) {
                 size_t allocated = MAX((size_t)16, 2 * adoption->allocated);
@@ -278,21 +260,6 @@ int adoption_see(struct adoption *adoption, const struct sighting *sighting)
         }
         adoption->claimants[adoption->n_claimants++] = claimant;
         return 0;
-}
-
-bool adoption_seeks_listed(const struct adoption *adoption, const struct fleet *fleet)
-{
-        const struct sought *sought = sought_of(adoption, fleet);
-
-        return adoption->unsure && sought && !sought->done;
-}
-
-void adoption_await_list(struct adoption *adoption, const struct fleet *fleet, bool unlisted)
-{
-        struct sought *sought = sought_of(adoption, fleet);
-
-        if (sought)
-                sought->unlisted = unlisted;
 }
 
 void adoption_await_user(struct adoption *adoption, uid_t uid)
@@ -442,32 +409,11 @@ static int compare_claimants(const void *left, const void *right)
         return order != 0 ? order : compare_likely(a, b);
 }
 
-/* Remembers a process that may belong to either fleet: only their commands distinguish fleets of one user and
- * directory. If memory is short, the next search finds the process again. */
-static void note_stray(struct adoption *adoption, const struct claimant *claimant)
-{
-        for (size_t i = 0; i < adoption->n_strays; i++)
-                if (adoption->strays[i].pid == claimant->pid && adoption->strays[i].start == claimant->start)
-                        return;
-        struct stray *list = reallocarray(adoption->strays, adoption->n_strays + 1, sizeof(*list));
-        if (!list)
-                return;
-        adoption->strays = list;
-        list[adoption->n_strays++] = (struct stray){.pid = claimant->pid,
-                                                    .start = claimant->start,
-                                                    .one = claimant->fleet,
-                                                    .other = claimant->other};
-}
-
-static bool is_wanted(struct adoption *adoption, const struct claimant *claimant)
+static bool is_wanted(const struct adoption *adoption, const struct claimant *claimant)
 {
         if (claimant->index != 0)
                 return may_be(adoption, claimant) && !parent_of(adoption, claimant);
-        if (is_known(adoption, claimant))
-                return false;
-        if (claimant->other)
-                note_stray(adoption, claimant);
-        return !claimant->other;
+        return !is_known(adoption, claimant);
 }
 
 /* Keeps the main process of each worker. A booted descendant makes all its ancestors of the same worker count
@@ -573,9 +519,7 @@ struct claimant *adoption_next(struct adoption *adoption)
         for (size_t i = 0; !next && i < adoption->n_claimants; i++) {
                 struct claimant *guessed = &adoption->claimants[i];
 
-                if (guessed->wanted &&
-                    (!guessed->listed || adoption_seeks_listed(adoption, guessed->fleet)) &&
-                    take_wish(adoption, guessed))
+                if (guessed->wanted && take_wish(adoption, guessed))
                         next = guessed;
         }
         return next;
@@ -594,21 +538,8 @@ const struct fleet *adoption_full(struct adoption *adoption)
         return NULL;
 }
 
-const struct stray *adoption_stray(struct adoption *adoption)
-{
-        for (size_t i = 0; i < adoption->n_strays; i++) {
-                struct stray *stray = &adoption->strays[i];
-
-                if (stray->reported)
-                        continue;
-                stray->reported = true;
-                return stray;
-        }
-        return NULL;
-}
-
 /* Guesses the fleet of a claimant without index: the first one of the same user and framework that is below
- * its count, else claimant->fleet. The fleet of a listed worker is certain. */
+ * its count, else claimant->fleet. */
 static void guess_place(const struct adoption *adoption, const struct claimant *claimant,
                         struct worker *ret_known, struct fleet **ret_fleet)
 {
@@ -618,8 +549,7 @@ static void guess_place(const struct adoption *adoption, const struct claimant *
                 struct fleet *fleet = sought->fleet;
 
                 if (!sought->done && sought->uid == claimant->uid &&
-                    fleet->settings->traits == claimant->fleet->settings->traits &&
-                    !(claimant->listed && fleet != claimant->fleet) && adoption->unsure &&
+                    fleet->settings->traits == claimant->fleet->settings->traits && adoption->unsure &&
                     fleet_count(fleet, 0).live < fleet_current_count(fleet)) {
                         *ret_fleet = fleet;
                         break;
@@ -712,7 +642,7 @@ bool adoption_search_end(struct adoption *adoption, int error, usec_t now)
          * complete. */
         for (size_t i = 0; i < adoption->n_sought; i++) {
                 struct sought *sought = &adoption->sought[i];
-                bool awaited = (sought->unlisted || sought->unread) && now < sought->until;
+                bool awaited = sought->unread && now < sought->until;
 
                 sought->done |= error == 0 && !awaited;
                 done &= sought->done;

@@ -25,10 +25,6 @@ struct sighting {
         bool in_service;   /* in the control group of our own service, which contains only workers */
         bool runs_one_job; /* runs a job for a worker and is no worker itself */
         const struct traits *booted_as; /* the framework whose worker it appears to be; NULL: none */
-        /* The fleets whose Redis lists this process as a worker of their command, and whose directory it has.
-         * Only for a process without markers. */
-        struct fleet *const *listed;
-        size_t n_listed;
 };
 
 /* A process that claims, or appears, to be one of our workers. */
@@ -37,9 +33,7 @@ struct claimant {
         uint64_t start;
         uid_t uid;
         struct fleet *fleet;
-        unsigned index;      /* 0: not known; fleet is then a candidate only, unless listed */
-        bool listed;         /* found by what Redis lists of this fleet */
-        struct fleet *other; /* another one that it fits as well; NULL: none */
+        unsigned index;      /* 0: not known; fleet is then a candidate only */
         uint64_t generation; /* 0: not known */
         usec_t started_at;   /* 0: not known */
         bool booted;         /* the process or a descendant has booted */
@@ -48,22 +42,13 @@ struct claimant {
         bool extra;          /* another process has its place: gets an extra index */
 };
 
-/* A process that may belong to either fleet, and is left alone. */
-struct stray {
-        pid_t pid;
-        uint64_t start;
-        const struct fleet *one, *other;
-        bool reported;
-};
-
 /* A configured fleet whose workers are searched for. */
 struct sought {
         struct fleet *fleet;
         uid_t uid;      /* the user of its workers */
         bool lost;      /* the state file says nothing about its workers */
-        bool unlisted;  /* the list in Redis is not read yet */
         bool unread;    /* a process of this user could not be read yet */
-        usec_t until;   /* unlisted and unread are awaited no longer than this */
+        usec_t until;   /* unread is awaited no longer than this */
         bool done;      /* the search for its workers has ended */
         unsigned found; /* number of adopted workers that a search found; see adoption_full() */
         bool full;      /* the search found more than may be adopted */
@@ -92,8 +77,6 @@ struct adoption {
                 uint64_t start;
         } * taken; /* all processes adopted by searches: a released one is not adopted again */
         size_t n_taken;
-        struct stray *strays; /* processes that may belong to several fleets */
-        size_t n_strays;
 
         /* Valid during one search. */
         struct claimant *claimants;
@@ -154,13 +137,6 @@ struct worker *adoption_take(struct adoption *adoption, const struct claimant *c
 /* Returns a fleet with more matching processes than may be adopted, each fleet once; NULL: no more. The
  * surplus is left alone. The limit exists because a user can forge markers for any number of processes. */
 const struct fleet *adoption_full(struct adoption *adoption);
-/* Returns a process that may belong to several fleets. Returns each process once; NULL: no more. */
-const struct stray *adoption_stray(struct adoption *adoption);
-/* Returns true if the workers of this fleet are searched for by what Redis lists. */
-bool adoption_seeks_listed(const struct adoption *adoption, const struct fleet *fleet);
-/* unlisted: what Redis lists of the fleet's workers is not read yet, or not judged. The fleet is then not
- * certain before its deadline; other fleets do not wait for that. Call before adoption_search_end(). */
-void adoption_await_list(struct adoption *adoption, const struct fleet *fleet, bool unlisted);
 /* A process of this user could not be read, and may be a worker. The fleets of this user are then not certain
  * before their deadline; other fleets do not wait for that. Call during a search. */
 void adoption_await_user(struct adoption *adoption, uid_t uid);

@@ -3,7 +3,6 @@
  * traits. */
 #pragma once
 
-#include "base/field.h"
 #include "base/macro.h"
 #include "frameworks/title.h"
 #include "settings/traits.h"
@@ -44,12 +43,6 @@ struct framework {
         bool (*signal_is_permitted)(int signo, bool stops);
         bool reports_start; /* heartbeats may contain the start time of their process */
         bool reports_birth; /* heartbeats may contain the time at which their process registered */
-        /* Set both or neither: for a framework whose workers hide their environment behind their title, so
-         * that a lost state leaves only the list of its server to find them by. command_serves returns true
-         * if this command line starts workers of exactly these queues. title_queues returns true if the title
-         * of a worker shows its queues, with *ret set: any writer to the server can change the list. */
-        bool (*command_serves)(char *const *argv, const struct field *queues);
-        bool (*title_queues)(const char *title, struct field *ret);
         /* Decodes the text of a heartbeat file. Returns false, with *ret untouched, if the text is not a
          * heartbeat. NULL: the framework writes no heartbeat files. */
         bool (*take_record)(const char *text, size_t len, struct heartbeat *ret);

@@ -4,7 +4,6 @@
  * redis-namespace; NULL or "": none. */
 #pragma once
 
-#include "base/field.h"
 #include "observe/match.h"
 
 struct redis_command;
@@ -12,16 +11,6 @@ struct redisReply; /* from hiredis */
 
 /* Called with each identity of a set. Returns 0 or -errno. */
 typedef int (*identity_fn)(const struct match_found *found, void *userdata);
-
-/* A worker as the framework lists it. The fields need no terminating NUL. */
-struct listed_worker {
-        struct field host, queues;
-        pid_t pid;
-        uint64_t born_usec; /* when it registered, by its wall clock */
-};
-
-/* Called with each worker of a list. Returns 0 or -errno. */
-typedef int (*listed_fn)(const struct listed_worker *worker, void *userdata);
 
 struct heartbeat_format {
         char *(*key)(const char *namespace, const char *name, const char *suffix); /* like decode_key() */
@@ -31,11 +20,6 @@ struct heartbeat_format {
          * each member and calls found. take_list returns 0 or -errno, including that of found. */
         void (*ask_list)(const char *set_key, struct redis_command *ret);
         int (*take_list)(const struct redisReply *reply, identity_fn found, void *userdata);
-        /* Set both if the framework has title_queues. ask_roster makes the one command that reads the list of
-         * workers. take_roster decodes its reply: it calls listed for each worker whose time of registration
-         * is known, and returns 0 or -errno, including that of listed. */
-        void (*ask_roster)(const char *set_key, struct redis_command *ret);
-        int (*take_roster)(const struct redisReply *reply, listed_fn listed, void *userdata);
         /* Like that of struct framework. */
         bool (*identity_parse)(const char *text, size_t len, size_t *ret_host_len, pid_t *ret_pid);
         /* Makes the command that reads a heartbeat. with_info: read the constant data of the process too.

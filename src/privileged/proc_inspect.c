@@ -229,26 +229,16 @@ int proc_peers(const struct proc *proc, char text[static PROC_PEERS_MAX])
         return r;
 }
 
-static int read_path(const struct proc *proc, const char *name, char *path, size_t size)
+int proc_program(const struct proc *proc, char *path, size_t size)
 {
         char link[64];
 
-        snprintf(link, sizeof(link), "/proc/%d/%s", (int)proc_pid(proc), name);
+        snprintf(link, sizeof(link), "/proc/%d/exe", (int)proc_pid(proc));
         ssize_t length = readlink(link, path, size - 1);
         if (length < 0)
                 return errno == ENOENT ? -ESRCH : -errno;
         path[length] = '\0';
         return probe_pidfd(proc_pidfd(proc));
-}
-
-int proc_directory(const struct proc *proc, char *path, size_t size)
-{
-        return read_path(proc, "cwd", path, size);
-}
-
-int proc_program(const struct proc *proc, char *path, size_t size)
-{
-        return read_path(proc, "exe", path, size);
 }
 
 int proc_pidfds_each(const struct proc *proc, int (*each)(pid_t pid, void *userdata), void *userdata)

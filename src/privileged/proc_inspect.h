@@ -36,10 +36,8 @@ int proc_mapped_bytes(const struct proc *proc, uint64_t *ret_pss, uint64_t *ret_
 #define PROC_PEERS_MAX 128
 int proc_peers(const struct proc *proc, char text[static PROC_PEERS_MAX]);
 
-/* Reads the path of the working directory, with all links resolved. " (deleted)" follows the path of a
- * removed directory. A longer path is truncated. */
-int proc_directory(const struct proc *proc, char *path, size_t size);
-/* Reads the path of the program that the process runs, in the same way. */
+/* Reads the path of the program that the process runs. " (deleted)" follows the path of a removed one. A
+ * longer path is truncated. */
 int proc_program(const struct proc *proc, char *path, size_t size);
 
 /* Calls each() for every pidfd by which the process watches another one (proc_watch()), with the pid that the

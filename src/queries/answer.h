@@ -44,9 +44,6 @@ enum answer_status {
 /* Identities of one page; a framework without pages lists all at once. */
 #define ANSWER_IDENTITIES_MAX ((size_t)256 * 1024)
 #define ANSWER_CURSOR_MAX     24
-#define ANSWER_QUEUES_MAX     CODEC_TEXT_MAX
-/* Workers of one host. Any writer to the server can list more. */
-#define ANSWER_ROSTER_MAX 4096
 /* The limit of times by wall clocks, after the year 9999. */
 #define ANSWER_CLOCK_MAX_USEC (UINT64_C(300000000000) * USEC_PER_SEC)
 
@@ -101,17 +98,6 @@ struct answer_scanners {
         bool blind; /* the server gives no count */
 };
 
-struct answer_worker {
-        char *queues; /* owned */
-        pid_t pid;
-        uint64_t born_usec; /* when it registered, by its wall clock */
-};
-
-struct answer_roster {
-        struct answer_worker *list; /* owned */
-        size_t n;
-};
-
 /* The maximum number and bytes of the jobs in all lists of one answer. Further jobs are counted as too large.
  */
 #define ANSWER_JOBS_MAX       ((size_t)65536)
@@ -147,7 +133,6 @@ struct answer {
                                         is no string */
                 struct texts shares; /* host and share in turn; "" for a host without a share */
                 struct answer_scanners scanners;
-                struct answer_roster roster;
                 struct queues_reading queues;
                 struct answer_jobs jobs;
                 struct answer_diagnosis diagnosis;
@@ -186,6 +171,6 @@ struct answer_format {
 };
 
 extern const struct answer_format answer_configure_format, answer_heartbeat_format, answer_work_list_format,
-        answer_scan_format, answer_scanners_format, answer_roster_format, answer_requeue_format,
-        answer_words_format, answer_shares_format, answer_queues_format, answer_jobs_format,
-        answer_diagnosis_format, answer_released_format;
+        answer_scan_format, answer_scanners_format, answer_requeue_format, answer_words_format,
+        answer_shares_format, answer_queues_format, answer_jobs_format, answer_diagnosis_format,
+        answer_released_format;

@@ -8,7 +8,7 @@
 #include "queries/texts.h"
 
 /* Changes with each change of what is sent. A reader of another version refuses to be configured. */
-#define QUERY_VERSION 6
+#define QUERY_VERSION 7
 
 enum query_kind {
         QUERY_PING,      /* answered at once, whatever the server does */
@@ -27,7 +27,6 @@ enum query_kind {
          * host counted. */
         QUERY_SCANNERS,
         QUERY_SCAN_LEAVE, /* has this host counted no longer */
-        QUERY_ROSTER,     /* the workers of a host that the server lists. texts: the host */
         /* Reads queues. texts: the names of queues, each followed by a NUL, which are read with the duration
          * of their jobs; no text: all queues, sorted by name. numbers[0]: 1: with the time until their first
          * scheduled job falls due. */

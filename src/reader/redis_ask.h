@@ -52,7 +52,6 @@ void ask_rollout(struct ask *ask);
 void ask_glance(struct ask *ask);
 void ask_scanners(struct ask *ask);
 void ask_scan_leave(struct ask *ask);
-void ask_roster(struct ask *ask);
 void ask_queues(struct ask *ask);
 void ask_jobs(struct ask *ask);
 void ask_diagnosis(struct ask *ask);

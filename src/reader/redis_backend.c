@@ -239,7 +239,6 @@ static void backend_ask(void *userdata, struct ask *ask)
                 [QUERY_SCAN] = ask_scan,
                 [QUERY_SCANNERS] = ask_scanners,
                 [QUERY_SCAN_LEAVE] = ask_scan_leave,
-                [QUERY_ROSTER] = ask_roster,
                 [QUERY_REQUEUE] = ask_requeue,
                 [QUERY_SIGNAL] = ask_signal,
                 [QUERY_SHARE] = ask_share,

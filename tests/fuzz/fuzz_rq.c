@@ -40,8 +40,6 @@ static void take_record(const struct field fields[static _FIELD_MAX])
 
 static void take_line(const struct field *line)
 {
-        static char *const command[] = {(char *)"sh", (char *)"-c", (char *)"rq worker -u x 'high' default",
-                                        NULL};
         const char *name;
         struct title title;
         size_t host_len;
@@ -56,11 +54,7 @@ static void take_line(const struct field *line)
         fuzz_check(len == 0 || name + len == line->text + line->len);
         if (rq_title_parse(line->text, &title))
                 fuzz_check(title.busy <= 1);
-        struct field queues;
-        if (rq_title_queues(line->text, &queues))
-                fuzz_check(queues.text + queues.len <= line->text + strlen(line->text));
         (void)rq_identity_key(line->text);
-        (void)rq_command_serves(command, line);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

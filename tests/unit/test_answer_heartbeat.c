@@ -239,44 +239,6 @@ TEST(scanners_have_bounds)
         ck_assert_int_eq(transfer(), -EBADMSG);
 }
 
-static void make_roster(size_t n)
-{
-        answer = (struct answer){.kind = QUERY_ROSTER, .roster.n = n};
-        answer.roster.list = calloc(n + 1, sizeof(*answer.roster.list));
-        ck_assert_ptr_nonnull(answer.roster.list);
-        for (size_t i = 0; i < n; i++)
-                answer.roster.list[i] = (struct answer_worker){.queues = strdup("high,low"),
-                                                               .pid = INT_MAX - (int)i,
-                                                               .born_usec = ANSWER_CLOCK_MAX_USEC};
-}
-
-TEST(a_roster_has_bounds)
-{
-        make_roster(2);
-        ck_assert_int_eq(transfer(), 0);
-        ck_assert_uint_eq(copy.roster.n, 2);
-        ck_assert_str_eq(copy.roster.list[1].queues, "high,low");
-        ck_assert_int_eq(copy.roster.list[1].pid, INT_MAX - 1);
-        ck_assert_uint_eq(copy.roster.list[1].born_usec, ANSWER_CLOCK_MAX_USEC);
-        answer_clear(&copy);
-        /* The texts. */
-        expect_bounds(BIT(BODY + 2) | BIT(BODY + 6));
-}
-
-TEST(a_roster_beyond_a_bound_is_refused)
-{
-        make_roster(ANSWER_ROSTER_MAX + 1);
-        ck_assert_int_eq(transfer(), -EBADMSG);
-        free(answer.roster.list[--answer.roster.n].queues);
-        ck_assert_int_eq(transfer(), 0);
-        answer_clear(&copy);
-        answer.roster.list[0].born_usec++;
-        ck_assert_int_eq(transfer(), -EBADMSG);
-        answer.roster.list[0].born_usec = 0;
-        answer.roster.list[0].pid = 0;
-        ck_assert_int_eq(transfer(), -EBADMSG);
-}
-
 /* The message whose first text, behind these numbers, has this many bytes. */
 static int read_text_of(enum query_kind kind, const uint64_t *numbers, size_t n, size_t length)
 {
@@ -299,12 +261,10 @@ static int read_text_of(enum query_kind kind, const uint64_t *numbers, size_t n,
 TEST(texts_have_bounds)
 {
         /* The cursor of a scan is empty. */
-        static const uint64_t scan[] = {0, 1}, roster[] = {1};
+        static const uint64_t scan[] = {0, 1};
 
         ck_assert_int_eq(read_text_of(QUERY_SCAN, scan, 2, ANSWER_IDENTITY_MAX), 0);
         ck_assert_int_eq(read_text_of(QUERY_SCAN, scan, 2, ANSWER_IDENTITY_MAX + 1), -EBADMSG);
-        ck_assert_int_eq(read_text_of(QUERY_ROSTER, roster, 1, ANSWER_QUEUES_MAX), 0);
-        ck_assert_int_eq(read_text_of(QUERY_ROSTER, roster, 1, ANSWER_QUEUES_MAX + 1), -EBADMSG);
 }
 
 TEST_MAIN("answer_heartbeat", .each = {NULL, teardown})

@@ -308,29 +308,6 @@ TEST(knows_a_worker_by_its_title)
         }
 }
 
-TEST(an_idle_worker_shows_its_queues)
-{
-        static const struct {
-                const char *title, *queues;
-        } titles[] = {
-                {"rq: Listening on high,default", "high,default"},
-                {"rq:worker:web:1: Listening on work", "work"},
-                {"rq: Listening on work -v", "work"},
-                {"rq: Listening on ", ""},
-                {"rq:worker:412d49cc: Forked 119535 at 1795675820.1", NULL},
-                {"rq:", NULL},
-                {"", NULL},
-        };
-
-        for (size_t i = 0; i < ELEMENTSOF(titles); i++) {
-                struct field queues = {0};
-
-                ck_assert_int_eq(rq_title_queues(titles[i].title, &queues), !!titles[i].queues);
-                if (titles[i].queues)
-                        ck_assert(decode_field_is(&queues, titles[i].queues));
-        }
-}
-
 TEST(names_queues)
 {
         static const struct {
@@ -445,84 +422,6 @@ TEST(asks_for_the_list_and_for_a_record)
         expect_words(&command, "HMGET garbage state last_heartbeat shutdown_requested_date death birth "
                                "successful_job_count failed_job_count ");
         free(command.keys[0]);
-}
-
-static unsigned n_listed;
-static struct listed_worker listed_last;
-static int listed_result;
-
-static int listed(const struct listed_worker *worker, void *userdata)
-{
-        ck_assert_ptr_eq(userdata, &n_listed);
-        n_listed++;
-        listed_last = *worker;
-        return listed_result;
-}
-
-TEST(reads_who_is_listed)
-{
-        static const char *const list[] = {
-                "vm", "42",  AT,   "high,low", /* a worker */
-                NULL, NULL,  NULL, NULL,       /* its record has expired */
-                "vm", "43",  NULL, "low",      /* of a Redis that lost its data */
-                "vm", "044", AT,   "low",      NULL, "45", AT, "low", "vm", "46", AT, NULL,
-        };
-        const struct heartbeat_format *format = rq_redis_format.heartbeats;
-        struct redis_command command;
-        struct reply reply;
-
-        format->ask_roster("rq:workers", &command);
-        expect_words(&command,
-                     "SORT rq:workers BY nosort GET *->hostname GET *->pid GET *->birth GET *->queues ");
-        ck_assert_int_eq(format->take_roster(reply_of(&reply, list, ELEMENTSOF(list)), listed, &n_listed), 0);
-        ck_assert_uint_eq(n_listed, 1);
-        ck_assert_int_eq(listed_last.pid, 42);
-        ck_assert_uint_eq(listed_last.born_usec, 1795344309000000);
-        ck_assert(decode_field_is(&listed_last.host, "vm") &&
-                  decode_field_is(&listed_last.queues, "high,low"));
-
-        listed_result = -ENOMEM;
-        ck_assert_int_eq(format->take_roster(&reply.all, listed, &n_listed), -ENOMEM);
-        ck_assert_int_eq(format->take_roster(reply_of(&reply, list, 3), listed, &n_listed), -EBADMSG);
-        ck_assert_int_eq(format->take_roster(&(redisReply){.type = REDIS_REPLY_ERROR}, listed, &n_listed),
-                         -EBADMSG);
-}
-
-static const struct {
-        const char *words[8], *queues;
-        bool serves;
-} commands[] = {
-        {{"rq", "worker", "work"}, "work", true},
-        {{"/usr/bin/rq", "worker", "-u", "redis://h", "high", "low"}, "high,low", true},
-        {{"/usr/bin/rq", "worker", "-u", "redis://h", "high", "low"}, "low,high", false},
-        {{"rq", "worker", "high", "low"}, "high", false},
-        {{"rq", "worker", "high", "low"}, "low", false},
-        {{"rq", "worker", "high"}, "high,low", false},
-        {{"rq", "worker", "high"}, "higher", false},
-        {{"rq", "worker", "higher"}, "high", false},
-        {{"rq", "worker", "high", "-b", "low", "--with-scheduler"}, "high,low", true},
-        {{"rq", "worker", "--url=redis://h", "--name", "n", "low"}, "low", true},
-        {{"rq", "worker"}, "default", true},
-        {{"rq", "worker", "-u", "redis://h"}, "default", true},
-        {{"rq", "worker", "work"}, "default", false},
-        {{"rq", "worker"}, "work", false},
-        {{"rq", "worker", "work"}, "", false},
-        {{"rq", "worker", "work"}, NULL, false},
-        {{"rq", "info", "work"}, "work", false},
-        {{"poetry", "run", "rq", "worker", "work"}, "work", true},
-        {{"sh", "-c", "exec rq worker -u \"redis://h\" 'high' low"}, "high,low", true},
-        {{"python", "manage.py", "rqworker", "high"}, "high", true},
-        {{"/srv/bin/rqworker", "high"}, "high", true},
-        {{"/srv/worker/run", "high"}, "high", false},
-        {{"rq", "worker", "-c", "settings"}, "work", false},
-        {{"rq", "worker", "-u"}, "default", true},
-};
-
-TEST_LOOP(knows_the_command_of_a_worker_by_its_queues, ELEMENTSOF(commands))
-{
-        const struct field queues = field(commands[_i].queues);
-
-        ck_assert_int_eq(rq_command_serves((char *const *)commands[_i].words, &queues), commands[_i].serves);
 }
 
 TEST(takes_a_record)

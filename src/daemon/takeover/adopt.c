@@ -5,7 +5,6 @@
 #include "continuity/adoption.h"
 #include "continuity/state.h"
 #include "daemon/runtime/start_record.h"
-#include "daemon/takeover/roster.h"
 #include "daemon/takeover/search.h"
 #include "daemon/workers/after_exit.h"
 #include "daemon/workers/attach.h"
@@ -25,10 +24,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Interval between searches while processes are unclear. While only lists in Redis are awaited, the interval
- * doubles each time, up to SEARCH_MAX_USEC. */
-#define SEARCH_USEC     (100 * USEC_PER_MSEC)
-#define SEARCH_MAX_USEC (16 * SEARCH_USEC)
+/* Interval between searches while processes are unclear. */
+#define SEARCH_USEC (100 * USEC_PER_MSEC)
 /* Slices of the first search, before anything else is served. */
 #define FIRST_SLICES 32
 
@@ -37,7 +34,6 @@ struct search *adopt_free(struct search *search)
         if (!search)
                 return NULL;
         sd_event_source_disable_unref(search->timer);
-        roster_free(search->roster);
         adoption_free(search->adoption);
         free(search->pids);
         watchers_clear(&search->watchers);
@@ -228,23 +224,6 @@ static int search_again(sd_event_source *timer, usec_t at)
         return 0;
 }
 
-static usec_t next_search(struct search *search, usec_t now)
-{
-        bool waits = search->awaits_lists && search->failed == 0;
-        usec_t pause = MIN(SEARCH_USEC << MIN(search->n_waits, 4U), SEARCH_MAX_USEC);
-
-        search->n_waits = waits ? search->n_waits + 1 : 0;
-        return usec_add(now, waits ? pause : SEARCH_USEC);
-}
-
-static void on_roster_news(void *userdata)
-{
-        const struct search *search = userdata;
-
-        if (search->timer)
-                (void)search_again(search->timer, clock_now(CLOCK_MONOTONIC));
-}
-
 void adopt_resume(struct persist *persist)
 {
         struct search *search = persist->search;
@@ -284,7 +263,7 @@ static int on_search(sd_event_source *source, _unused_ uint64_t usec, void *user
         if (search->adoption->found != found)
                 wakeup_changed(wakeup);
         if (!done)
-                return search_again(source, next_search(search, now));
+                return search_again(source, usec_add(now, SEARCH_USEC));
         end_search(search);
         persist->search = adopt_free(search);
         wakeup_changed(wakeup);
@@ -316,8 +295,6 @@ static int search_new(struct runtime *runtime, struct persist *persist, usec_t n
         int r = adoption_new(runtime->world, runtime->instance, geteuid(), &search->adoption);
         if (r >= 0)
                 r = search_service(search);
-        if (r >= 0 && search->service[0] == '\0')
-                r = roster_new(runtime, search->adoption, on_roster_news, search, &search->roster);
         for (size_t i = 0; r >= 0 && i < runtime->world->n_fleets; i++) {
                 struct fleet *fleet = runtime->world->fleets[i];
 
@@ -350,9 +327,7 @@ static int refuse_other_sqmgr(struct search *search, const struct settings *sett
 static void report(const struct search *search, bool more, int outcome, const char *why)
 {
         const struct adoption *adoption = search->adoption;
-        const char *still = more                   ? "; the search continues"
-                            : search->awaits_lists ? "; the search in Redis continues"
-                                                   : "";
+        const char *still = more ? "; the search continues" : "";
 
         unsigned adopted = adoption->adopted + adoption->found;
         const char *found = adopted == 1 ? "worker" : "workers";

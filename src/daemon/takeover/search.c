@@ -6,7 +6,6 @@
 #include "continuity/adoption.h"
 #include "continuity/state.h"
 #include "daemon/runtime/proc_evidence.h"
-#include "daemon/takeover/roster.h"
 #include "daemon/workers/attach.h"
 #include "io/clock.h"
 #include "io/log.h"
@@ -238,19 +237,15 @@ static int see_process(struct search *search, pid_t pid)
         sighting.worker = markers.worker;
         sighting.generation = markers.generation;
         sighting.started_at = markers.started_at;
-        bool leads = place.session == pid;
-        if (!sighting.worker && !leads)
+        if (!sighting.worker && place.session != pid)
                 return 0;
         /* Two sqmgrs must not signal the same worker. */
         r = is_part_of_watched(search, pid);
         if (r != 0)
                 return MIN(r, 0);
         r = see_service(search, proc, &sighting);
-        bool listed = !sighting.worker && leads && roster_lists(search->roster, pid);
-        if (r >= 0 && (sighting.worker || (sighting.in_service && leads) || listed))
+        if (r >= 0 && (sighting.worker || sighting.in_service))
                 r = see_boot(search, proc, &sighting);
-        if (r >= 0 && listed)
-                r = roster_see(search->roster, proc, &place, &sighting);
         if (proc_facts_is_unknown(r))
                 return see_unknown(search, uid, r);
         return r < 0 ? r : adoption_see(search->adoption, &sighting);
@@ -274,9 +269,7 @@ static int adopt_found(struct search *search, const struct claimant *claimant, u
                 return r;
         }
         log_info("%s (pid %d) adopted (found by its %s)", WORKER_ID(worker), (int)worker->process.pid,
-                 claimant->index != 0 ? "markers"
-                 : claimant->listed   ? "record in Redis"
-                                      : "control group");
+                 claimant->index != 0 ? "markers" : "control group");
         return 0;
 }
 
@@ -311,7 +304,6 @@ static int step(struct search *search, usec_t now)
         int r = 0;
 
         if (search->at == search->n_pids) {
-                roster_begin(search->roster);
                 free(TAKE_PTR(search->pids));
                 search->n_pids = search->at = search->n_waiting = 0;
                 search->began_at = clock_now(CLOCK_MONOTONIC);
@@ -327,16 +319,10 @@ static int step(struct search *search, usec_t now)
         adoption_judge(search->adoption);
         while (r >= 0 && (claimant = adoption_next(search->adoption)))
                 r = adopt_found(search, claimant, now);
-        search->awaits_lists = roster_end(search->roster);
         for (const struct fleet *fleet; (fleet = adoption_full(search->adoption));)
                 log_warning("fleet '%s': more processes look like workers than the fleet can have; the "
                             "surplus is left alone. Check what the fleet's user runs",
                             fleet->settings->name);
-        for (const struct stray *stray; (stray = adoption_stray(search->adoption));)
-                log_warning("pid %d is left alone (reason: fleets '%s' and '%s' have the same command and "
-                            "directory); stop the process, for example with 'kill %d'",
-                            (int)stray->pid, stray->one->settings->name, stray->other->settings->name,
-                            (int)stray->pid);
         return r;
 }
 

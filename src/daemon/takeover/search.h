@@ -10,18 +10,13 @@
 struct adoption;
 struct state;   /* continuity/state.h */
 struct persist; /* persist.h */
-struct roster;  /* roster.h */
 
 struct search {
         struct runtime *runtime;
         struct persist *persist;
         struct adoption *adoption;
-        char service[512];     /* our control group if only workers share it; else "" */
-        struct roster *roster; /* NULL: sqmgr is a service, whose control group identifies workers better than
-                                  Redis */
-        bool awaits_lists;     /* lists were still awaited when the last search ended */
-        unsigned n_waits;      /* searches in a row that found nothing to wait for but lists */
-        int failed;            /* -errno of the last search; 0: no error */
+        char service[512]; /* our control group if only workers share it; else "" */
+        int failed;        /* -errno of the last search; 0: no error */
         sd_event_source *timer;
 
         /* Processes at the start of this search; at counts those that were seen. */

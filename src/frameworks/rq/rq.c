@@ -122,14 +122,6 @@ static bool next_word(struct words *words, struct field *ret)
         return false;
 }
 
-static bool is_one_of(const struct field *word, const char *const list[], size_t n)
-{
-        for (size_t i = 0; i < n; i++)
-                if (decode_field_is(word, list[i]))
-                        return true;
-        return false;
-}
-
 /* Skips `rq worker`, or `rqworker` as in old versions and Django, and a wrapper before it. */
 static bool skip_to_arguments(struct words *words)
 {
@@ -178,61 +170,9 @@ static bool passes_option(char *const *argv, const char *option)
         return false;
 }
 
-/* Returns the next argument that is a queue. Options other than flags are followed by their value. */
-static bool next_queue(struct words *words, struct field *ret)
-{
-        static const char *const flags[] = {
-                "-b",
-                "--burst",
-                "-v",
-                "--verbose",
-                "-q",
-                "--quiet",
-                "-d",
-                "--disable-default-exception-handler",
-                "-s",
-                "--with-scheduler",
-                "--disable-job-desc-logging",
-        };
-
-        while (next_word(words, ret)) {
-                if (ret->text[0] != '-')
-                        return true;
-                if (!is_one_of(ret, flags, ELEMENTSOF(flags)) && !memchr(ret->text, '=', ret->len) &&
-                    !next_word(words, ret))
-                        return false;
-        }
-        return false;
-}
-
-bool rq_command_serves(char *const *argv, const struct field *queues)
-{
-        struct words words = {.argv = argv};
-        struct field queue;
-
-        if (!queues->text || !skip_to_arguments(&words))
-                return false;
-        const char *at = queues->text, *end = at + queues->len;
-        bool more = next_queue(&words, &queue);
-        if (!more)
-                return decode_field_is(queues, "default");
-        for (; more; more = next_queue(&words, &queue)) {
-                if ((size_t)(end - at) < queue.len || memcmp(at, queue.text, queue.len) != 0)
-                        return false;
-                at += queue.len;
-                if (at == end)
-                        return !next_queue(&words, &queue);
-                if (*at++ != ',')
-                        return false;
-        }
-        return false;
-}
-
-static const char listening[] = ": Listening on ";
-
 bool rq_title_parse(const char *title, struct title *ret)
 {
-        static const char prefix[] = "rq", named[] = ":worker:";
+        static const char prefix[] = "rq", named[] = ":worker:", listening[] = ": Listening on ";
 
         if (strncmp(title, prefix, strlen(prefix)) != 0)
                 return false;
@@ -247,18 +187,6 @@ bool rq_title_parse(const char *title, struct title *ret)
         return true;
 }
 
-bool rq_title_queues(const char *title, struct field *ret)
-{
-        const char *listens = strstr(title, listening);
-
-        if (!listens)
-                return false;
-        const char *queues = listens + strlen(listening);
-        /* After a blank, the rest of the command line that the title has replaced may follow. */
-        *ret = (struct field){.text = queues, .len = strcspn(queues, " ")};
-        return true;
-}
-
 const struct framework rq_framework = {
         .traits = &rq_traits,
         .stop_signal = SIGTERM,
@@ -267,7 +195,5 @@ const struct framework rq_framework = {
         .identity_parse = rq_identity_parse,
         .member_nsec = 1700,
         .reports_birth = true,
-        .command_serves = rq_command_serves,
-        .title_queues = rq_title_queues,
         .has_queues = true,
 };

@@ -39,11 +39,6 @@ struct rq_record {
  * Returns false if the record is invalid or the worker has ended. */
 bool rq_heartbeat_decode(const struct rq_record *record, struct heartbeat *ret);
 
-/* True if this command line, of RQ or of a wrapper such as `sh -c`, starts a worker of exactly these queues
- * in this order. queues: as in a record, separated by commas. False also if the command line does not show
- * its queues, as with a settings file. */
-bool rq_command_serves(char *const *argv, const struct field *queues);
-
 /* Extracts NAME from the key `rq:queue:NAME`. Returns the length of the name, with *ret set; 0: not a
  * queue's key. */
 size_t rq_queue_name(const struct field *key, const char **ret);
@@ -52,6 +47,3 @@ size_t rq_queue_name(const struct field *key, const char **ret);
  * titles only if the application has the library for that. The process of a job, `rq: Processing ...`, is not
  * a worker. */
 bool rq_title_parse(const char *title, struct title *ret);
-/* Extracts the queues of `rq: Listening on ...`, separated by commas. Returns false if the title of the
- * worker shows none, as while it runs a job. */
-bool rq_title_queues(const char *title, struct field *ret);

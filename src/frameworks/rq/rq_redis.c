@@ -85,38 +85,6 @@ static int take_list(const redisReply *reply, identity_fn found, void *userdata)
         return r;
 }
 
-enum { ROSTER_HOST, ROSTER_PID, ROSTER_BIRTH, ROSTER_QUEUES, _ROSTER_MAX };
-
-static void ask_roster(const char *set_key, struct redis_command *ret)
-{
-        *ret = (struct redis_command){
-                .argv = {"SORT", set_key, "BY", "nosort", "GET", "*->hostname", "GET", "*->pid", "GET",
-                         "*->birth", "GET", "*->queues"},
-                .argc = 12,
-        };
-}
-
-static int take_roster(const redisReply *reply, listed_fn listed, void *userdata)
-{
-        int r = 0;
-
-        if (reply->type != REDIS_REPLY_ARRAY || reply->elements % _ROSTER_MAX != 0)
-                return -EBADMSG;
-        for (size_t i = 0; i < reply->elements && r >= 0; i += _ROSTER_MAX) {
-                const struct field pid = reply_element(reply, i + ROSTER_PID);
-                const struct field birth = reply_element(reply, i + ROSTER_BIRTH);
-                struct listed_worker worker = {
-                        .host = reply_element(reply, i + ROSTER_HOST),
-                        .queues = reply_element(reply, i + ROSTER_QUEUES),
-                };
-
-                if (worker.host.text && worker.queues.text && pid.text &&
-                    decode_pid(pid.text, pid.len, &worker.pid) && decode_iso8601(&birth, &worker.born_usec))
-                        r = listed(&worker, userdata);
-        }
-        return r;
-}
-
 static int ask_heartbeat(const char *namespace _unused_, const char *identity, bool with_info _unused_,
                          struct redis_command *ret)
 {
@@ -147,8 +115,6 @@ static const struct heartbeat_format heartbeats = {
         .set = RQ_WORKERS,
         .ask_list = ask_list,
         .take_list = take_list,
-        .ask_roster = ask_roster,
-        .take_roster = take_roster,
         .identity_parse = rq_identity_parse,
         .ask_heartbeat = ask_heartbeat,
         .take_heartbeat = take_heartbeat,
