@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 #define SETTLED_TICKS 5
-#define STARTS        5
+#define STARTS        20
 #define SKIPPED       77
 
 static unsigned workers;

@@ -553,7 +553,9 @@ END
 
 make_group() {
         group=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
-        [ -n "$group" ] && mkdir "$group/sqmgr-e2e-$$.service" 2>/dev/null || skip "no control group can be made here"
+        if [ -z "$group" ] || ! mkdir "$group/sqmgr-e2e-$$.service" 2>/dev/null; then
+                skip "no control group can be made here"
+        fi
         group=$group/sqmgr-e2e-$$.service
         echo "rmdir '$group'" >>"$folder/at_end"
 }

@@ -77,6 +77,7 @@ END
 # A worker of another host with the same name and pid, which has run for an hour.
 send_heartbeats() { # IDENTITY
         redis hset "$1" info "{\"concurrency\":5,\"started_at\":$(($(date +%s) - 3600))}" quiet false >/dev/null
+        # shellcheck disable=SC2016
         launch namesake bash -c 'while sleep 0.5; do
                 redis-cli -s "$1" hset "$2" busy 0 beat "$(date +%s.%N)" && redis-cli -s "$1" sadd processes "$2"
         done' namesake "$folder/redis.sock" "$1"

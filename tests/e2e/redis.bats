@@ -3,6 +3,7 @@
 # Fail-safe: while Redis is down no worker is quieted or stopped, and all continues when it is back.
 # seconds: 220
 # promises: P5 P8
+# shellcheck disable=SC2030,SC2031
 load helpers
 
 # For SECONDS: the workers stay the same, none is quiet or stopping, and every command is answered.

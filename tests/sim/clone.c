@@ -108,12 +108,14 @@ static bool is_alone(const struct sim *sim, const struct clone *clone)
 /* Returns true if no later step of the clock can hide that the clone began before the process. */
 static bool is_older(const struct sim *sim, const struct clone *clone, const struct process *process)
 {
+        if (!sim->shell.running)
+                return false;
         const struct doubt *doubt = &sim->shell.world->doubt;
 
         for (size_t i = sim->next_act; i < sim->n_acts; i++)
                 if (sim->acts[i].kind == ACT_CLOCK_STEP)
                         return false;
-        return clone->born_usec != 0 && sim->shell.running && sim->stepped_usec == doubt->steady_lag &&
+        return clone->born_usec != 0 && sim->stepped_usec == doubt->steady_lag &&
                process->runner_boottime >= doubt->steady_since &&
                (int64_t)clone->born_usec + 2 * (int64_t)SEC <
                        (int64_t)process->runner_boottime + doubt->steady_lag;
