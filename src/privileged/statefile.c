@@ -142,7 +142,7 @@ int statefile_write(const char *path, const uint8_t *bytes, size_t size)
 static int copy_file(const char *from, const char *to)
 {
         _cleanup_free_ char *text = NULL;
-        size_t size;
+        size_t size = 0;
         char why[512];
 
         int r = statefile_read(from, &text, &size, why, sizeof(why));

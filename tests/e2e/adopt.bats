@@ -223,16 +223,14 @@ END
         cp "$folder/state.starts" "$folder/starts.before"
         sqmgrctl scale default 5
         wait_until 20 ready 5
-        before=$(worker_pids)
         record_and_kill
         cp "$folder/starts.before" "$folder/state.starts"
         head -c 5000 /dev/urandom >"$folder/state"
         : >"$folder/sqmgr.log"
         start_sqmgr
-        [ "$(worker_pids)" = "$before" ]
-        mains_are 5
+        # The count was an order: the settings hold again, and one of the five may be leaving by now.
         grep -q 'found and adopted 5 workers' "$folder/sqmgr.log"
-        # The count was an order: the settings hold again.
+        not grep -q ' started$' "$folder/sqmgr.log"
         wait_until 30 ready 4
 }
 

@@ -324,7 +324,7 @@ ready_after = 500ms
 command = $(stub_command)
 log = $folder/workers.log
 END
-        echo "config/boot.rb:12:in 'require': cannot load such file -- bootsnap/setup (LoadError)" >steer/fail
+        echo "pid=% tid=1 config/boot.rb:12:in 'require': cannot load such file -- bootsnap/setup (LoadError)" >steer/fail
         run -1 sqmgrctl restart default --wait --timeout 300s
         rm steer/fail
         sqmgrctl restart integrations-of-low-priority

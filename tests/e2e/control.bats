@@ -85,7 +85,7 @@ restart_log_has() { grep -qE -- "$1" restart.log; }
 @test "restart --wait without a terminal reports why workers die, and a death does not count as a replacement" {
         start_fleet 2 'backoff_min = 100ms' 'backoff_max = 200ms'
         old=$(worker_pids)
-        echo 'no such table' >steer/fail
+        echo 'pid=% tid=1 no such table' >steer/fail
         # shellcheck disable=SC2086
         kill -KILL $old
         run -1 --separate-stderr sqmgrctl restart --wait --timeout 300s
@@ -190,7 +190,7 @@ restart_log_has() { grep -qE -- "$1" restart.log; }
         run -0 sqmgrctl restart --wait --timeout 300s
         [[ $output == *"'sqmgrctl restart default --resume'"* ]]
         fleet_is '.state == "quiet" and .generation == 1'
-        echo 'no such table' >"$folder/steer/fail"
+        echo 'pid=% tid=1 no such table' >"$folder/steer/fail"
         run -1 sqmgrctl restart --resume --wait --timeout 300s
         [[ $output == *'restart halted; no old workers are left. '*'no such table'* ]]
         rm "$folder/steer/fail"

@@ -49,7 +49,7 @@ in_release() { # RELEASE: true if all active workers run there
         wait_until 30 has_done 1
         wait_until 30 gone "$old"
 
-        make_release app/releases/3 'abort "no database.yml"'
+        make_release app/releases/3 'Sidekiq.logger.fatal("no database.yml") && exit(1)'
         kept=$(worker_pids)
         run -1 "$top/contrib/deploy/deploy" app app/releases/3
         [[ $output == *'no database.yml'* && $output == *"restored to $folder/app/releases/2"* ]]
@@ -121,7 +121,7 @@ cap_do() { (cd "$folder/project" && HOME=$folder cap production "$@" 3>&- 9>&-);
         in_release app/current
         wait_until 30 gone "$old"
 
-        commit_release 'abort "no database.yml"'
+        commit_release 'Sidekiq.logger.fatal("no database.yml") && exit(1)'
         kept=$(worker_pids)
         run cap_do deploy
         [ "$status" -ne 0 ]
@@ -170,7 +170,7 @@ END
         }
         for host in $hosts; do
                 make_host_release "$host" 2
-                make_host_release "$host" 3 'abort "no database.yml"'
+                make_host_release "$host" 3 'Sidekiq.logger.fatal("no database.yml") && exit(1)'
         done
         run -0 play 2
         [[ $output == *'failed=0'* ]]
@@ -210,7 +210,7 @@ END
                 wait_until 60 on "$host" in_release app/current
         done
 
-        commit_release 'abort "no database.yml"'
+        commit_release 'Sidekiq.logger.fatal("no database.yml") && exit(1)'
         run cap_do deploy
         [ "$status" -ne 0 ]
         [[ $output == *': 3 new workers failed in a row'* ]]

@@ -170,7 +170,7 @@ rollout_key_file = $folder/key"
         each_host_is_unchanged
 
         # Now the release is there, and does not boot.
-        make_host_release h4 2 'abort "no database.yml"'
+        make_host_release h4 2 'Sidekiq.logger.fatal("no database.yml") && exit(1)'
         link_host h4 2
         run -1 on h3 sqmgrctl restart --everywhere --release releases/2 --wait --timeout 300s
         [[ $output == *h4*'3 new workers failed in a row'* ]]

@@ -122,7 +122,7 @@ forge_host() { # HOST
 @test "page: accessible, without layout shifts or foreign requests, wide and narrow, light and dark" {
         start_all 'rollout_group = shop'
         sqmgrctl stop mailers
-        echo 'config/database.yml: no such file' >"$folder/steer/fail"
+        echo 'pid=% tid=1 config/database.yml: no such file' >"$folder/steer/fail"
         sqmgrctl restart default --everywhere
         wait_until 60 fleet_is '.rollout.state == "halted" and .starting == 0'
         forge_host '<img src=x onerror=alert(1)>'
@@ -173,7 +173,7 @@ END
         sleep 20
         browse picture "$top/contrib/pictures/page.png" 1200 light 960
         echo 0 >"$folder/steer/busy"
-        echo 'config/database.yml: no such file' >"$folder/steer/fail"
+        echo 'pid=% tid=1 config/database.yml: no such file' >"$folder/steer/fail"
         sqmgrctl restart default
         wait_until 60 fleet_is '.rollout.state == "halted" and .starting == 0'
         # As above.

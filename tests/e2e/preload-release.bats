@@ -44,7 +44,7 @@ load preload
 @test "preload: a bad release halts, a killed worker restarts with the old code, and a good release rolls out" {
         start_fleet 3
         old=$(worker_pids) template=$(template)
-        make_release 2 'raise "this release has no database.yml"'
+        make_release 2 'Sidekiq.logger.fatal("no database.yml") && exit(1)'
         run -1 sqmgrctl restart --wait --timeout 300s
         [[ $output == *'no database.yml'* ]]
         fleet_is '.rollout.state == "halted"'

@@ -214,8 +214,8 @@ runs_the_new_file() { [ "$(stat -Lc %i "/proc/$sqmgr_pid/exe")" = "$(stat -c %i 
         three_stubs
         sqmgrctl reexec
         wait_until 20 ready 3
-        echo 'no memory for the cake' >>workers.log
         victim=$(fleet '.workers[0].pid')
+        echo "pid=$victim tid=1 no memory for the cake" >>workers.log
         kill -KILL "$victim"
         wait_until 20 fleet_is '((.crash.last // "") | test("SIGKILL")) and ((.crash.quoted // "") | test("no memory for the cake"))'
 }

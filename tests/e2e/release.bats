@@ -28,7 +28,7 @@ END
         enqueue 1 Hold "$folder/release"
         wait_until 20 has_started 1
 
-        make_release 2 'raise "this release has no database.yml"'
+        make_release 2 'Sidekiq.logger.fatal("no database.yml") && exit(1)'
         run -1 sqmgrctl restart --wait --timeout 300s
         [[ $output == *'no database.yml'* ]]
         fleet_is '.rollout.state == "halted"'
@@ -53,7 +53,7 @@ worker_pids_are() { [ "$(worker_pids)" = "$1" ]; }
 configure_before() {
         configure <<END
 command = $(stub_command)
-before_start = /bin/sh -c 'cat $folder/broken && exit 3; while [ -e $folder/hold ]; do sleep 0.1; done; echo "\$SQMGR_WORKER" >>$folder/began'
+before_start = /bin/sh -c 'sed "s/^/pid=\$PPID tid=1 /" $folder/broken && exit 3; while [ -e $folder/hold ]; do sleep 0.1; done; echo "\$SQMGR_WORKER" >>$folder/began'
 active_process_count = 2
 backoff_min = 200ms
 backoff_max = 1s

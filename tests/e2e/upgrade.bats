@@ -264,7 +264,8 @@ END
                 # Varies the moment.
                 sleep "$delay"
                 "upgrade_by_$way"
-                wait_until 40 fleet_is '.rollout.state == "done" and .generation == 2 and .rollout.outdated == 0'
+                # A takeover forgets a restart that is done.
+                wait_until 40 fleet_is '.rollout.state != "running" and .generation == 2 and .rollout.outdated == 0'
                 wait_until 40 fleet_is '(.workers | length) == 4 and all(.workers[]; .ready and .generation == 2)'
                 fleet_is '.crash.count == 0'
                 balance

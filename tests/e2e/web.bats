@@ -111,7 +111,7 @@ same_status() {
         curl -sN --unix-socket "$folder/web.sock" http://localhost/api/events >stream 2>&1 9>&- 3>&- &
         record $!
         wait_until 20 grep -q '^event: status' stream
-        echo 'the password is correct-horse' >steer/fail
+        echo 'pid=% tid=1 the password is correct-horse' >steer/fail
         kill -KILL "$(fleet '.workers[0].pid')"
         # Clients of the control socket see it.
         sees() { sqmgrctl "$@" | grep -q correct-horse; }

@@ -8,10 +8,10 @@
  * Of several SOCKETs it uses the one whose server says that it is a master.
  *
  * Files in FOLDER steer it: `busy` and `busy.PID` hold the number of jobs that it says it runs, `mute` and
- * `mute.PID` hold its heartbeats back, `hang` its boot, `fail` makes it print that file and exit with 1 at
- * its start, `info` holds the members of its info that replace `"queues":["default"]`. It has CONCURRENCY
- * threads named `processor`, which exit once it is quiet and idle, and it takes up no jobs. With -c 0 its
- * only thread bears that name until then: so a thousand of them are cheap.
+ * `mute.PID` hold its heartbeats back, `hang` its boot, `fail` makes it print that file, its pid instead of a
+ * %, and exit with 1 at its start, `info` holds the members of its info that replace `"queues":["default"]`.
+ * It has CONCURRENCY threads named `processor`, which exit once it is quiet and idle, and it takes up no
+ * jobs. With -c 0 its only thread bears that name until then: so a thousand of them are cheap.
  *
  * With -j it does: an entry `JID MILLISECONDS` of the list stub:jobs is a job that sleeps. LEDGER gets a line
  * when it begins and one when it is done; the list stub:taken:TOKEN says who took it.
@@ -237,8 +237,13 @@ static void fail_if_reported(void)
         if (!steering_file("fail", false, path))
                 return;
         FILE *file = fopen(path, "re");
-        while (file && fgets(line, sizeof(line), file))
-                fputs(line, stderr);
+        while (file && fgets(line, sizeof(line), file)) {
+                char *percent = strchrnul(line, '%');
+
+                fprintf(stderr, "%.*s", (int)(percent - line), line);
+                if (*percent)
+                        fprintf(stderr, "%d%s", (int)getpid(), percent + 1);
+        }
         exit(EXIT_FAILURE);
 }
 
