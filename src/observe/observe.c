@@ -382,7 +382,6 @@ static bool worker_is_repeated(struct worker *worker, usec_t now)
         if (usec_sub(worker->heartbeat.read_at, worker->heartbeat.newest_at) <= latest)
                 return true;
         /* No step was observed: it may as well be a replica that lags, and the worker may hang. */
-        worker->heartbeat.before_usec = worker->heartbeat.written_usec;
         return false;
 }
 
@@ -438,6 +437,9 @@ void observe_heartbeat(struct worker *worker, const struct heartbeat *heartbeat,
                 deaf_observe_repeated(worker, heartbeat);
                 return;
         }
+        /* If that one is read again, it is no sign of life. */
+        if (older)
+                worker->heartbeat.before_usec = worker->heartbeat.written_usec;
         worker->heartbeat.written_usec = heartbeat->sent_usec;
         worker->heartbeat.newest_at = worker->heartbeat.read_at;
         if (older || heartbeat->busy > 0 || !heartbeat->quiet)

@@ -51,9 +51,17 @@ worker_pids_are() { [ "$(worker_pids)" = "$1" ]; }
 
 # Each start waits while `hold` exists.
 configure_before() {
+        cat >before <<'END'
+#!/bin/sh
+sed "s/^/pid=$PPID tid=1 /" broken && exit 3
+while [ -e hold ]; do sleep 0.1; done
+echo "$SQMGR_WORKER" >>began
+END
+        chmod +x before
         configure <<END
 command = $(stub_command)
-before_start = /bin/sh -c 'sed "s/^/pid=\$PPID tid=1 /" $folder/broken && exit 3; while [ -e $folder/hold ]; do sleep 0.1; done; echo "\$SQMGR_WORKER" >>$folder/began'
+before_start = $folder/before
+directory = $folder
 active_process_count = 2
 backoff_min = 200ms
 backoff_max = 1s
@@ -69,7 +77,7 @@ END
         old=$(worker_pids)
         echo 'the schema is not migrated' >broken
         run -1 sqmgrctl restart --wait --timeout 300s
-        [[ $output == *"could not be started:"*"before_start: '/bin/sh' exited with status 3"*'the schema is not migrated'* ]]
+        [[ $output == *"could not be started:"*"before_start: '$folder/before' exited with status 3"*'the schema is not migrated'* ]]
         # Two starts at a time: the third halted the restart, and the fourth may still be
         # running.
         wait_until 20 worker_pids_are "$old"

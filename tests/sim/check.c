@@ -49,6 +49,12 @@ static bool has_evidence(const struct sim *sim, const struct process *process)
                sim->now - process->changed_at <= stale_usec(sim, process->fleet);
 }
 
+static bool is_heard(const struct sim *sim, const struct process *process, unsigned fleet)
+{
+        return process->fleet == fleet && process->worker && process->worker->state <= WORKER_QUIET &&
+               has_evidence(sim, process);
+}
+
 /* Returns the promise that is broken if a worker without evidence is ended: P9 if only a disturbance of time
  * or sqmgr since its heartbeat makes that no evidence, else P5. */
 static const char *evidence_promise(const struct sim *sim, const struct process *process)
@@ -174,7 +180,8 @@ static void check_memory(struct sim *sim, const struct fleet *fleet, unsigned nu
                 if (process->runner_alive && !check_is_unowned(process) &&
                     !(process->worker && process->worker->state == WORKER_STOPPING))
                         promised += known_size(sim, process->fleet) -
-                                    MIN(known_size(sim, process->fleet), process->held_bytes);
+                                    MIN(known_size(sim, process->fleet),
+                                        MAX(process->held_bytes, process->read_bytes));
         }
         if (!any || sim->read_left == 0 || count_living(sim, number) < scaling_target(sim, fleet))
                 return;
@@ -243,28 +250,6 @@ static void check_start(struct sim *sim, const struct action *action)
         /* A fork is counted once sqmgr knows it. */
         if (!action->template)
                 check_flapping(sim, fleet);
-}
-
-void check_flapping(struct sim *sim, const struct fleet *fleet)
-{
-        struct fleet_sim *model = &sim->fleets[check_number(sim, fleet)];
-
-        if (sim->now >= model->hour_at + USEC_PER_HOUR) {
-                model->hour_at = sim->now;
-                model->hour_starts = 0;
-                model->hour_target = 0;
-        }
-        model->hour_target = MAX(model->hour_target, MAX(scaling_target(sim, fleet), 1U));
-        /* A worker that dies after it was ready is replaced at once. */
-        usec_t least = usec_add(MIN(fleet->settings->ready_after, 10 * SEC), 2 * SEC);
-        if (++model->hour_starts > USEC_PER_HOUR / least * model->hour_target)
-                violate(sim, "flapping", "%u starts within an hour", model->hour_starts);
-        if (sim->now >= model->burst_at + 10 * SEC) {
-                model->burst_at = sim->now;
-                model->burst_starts = 0;
-        }
-        if (++model->burst_starts > 20 + 6 * MAX(scaling_target(sim, fleet), 1U))
-                violate(sim, "flapping", "%u starts within 10 s", model->burst_starts);
 }
 
 /* Resets the failures once a new worker has outlived its trial and the last failure. */
@@ -417,9 +402,14 @@ static void check_hang_stop(struct sim *sim, const struct action *action, const 
         bool heard =
                 model->fresh_since != 0 && sim->now >= model->fresh_since + stale_usec(sim, process->fleet);
         unsigned starting = 0;
+        bool any_heard = false;
 
         for (size_t i = 0; i < action->fleet->n_workers; i++)
                 starting += action->fleet->workers[i]->state == WORKER_STARTING;
+        /* After a lie, true heartbeats may be taken for old ones. */
+        for (size_t i = 0; i < sim->n_processes; i++)
+                any_heard |=
+                        is_heard(sim, sim->processes[i], process->fleet) && sim->processes[i]->lied_at == 0;
         if (action->fleet->settings->hang_action != HANG_KILL)
                 violate(sim, "P5", "%s is ended as hung, which hang_action does not ask for",
                         process_name(sim, process));
@@ -429,8 +419,8 @@ static void check_hang_stop(struct sim *sim, const struct action *action, const 
                         (unsigned long long)((sim->now - process->changed_at) / SEC));
         if (!model->link.up)
                 violate(sim, "P5", "%s is ended as hung with Redis away", process_name(sim, process));
-        if (!heard && (model->fresh_since != 0 || starting > 0 ||
-                       action->fleet->n_workers < fleet_max_processes(action->fleet)))
+        if (!heard &&
+            (any_heard || starting > 0 || action->fleet->n_workers < fleet_max_processes(action->fleet)))
                 violate(sim, "P5", "%s is ended as hung while none is heard of", process_name(sim, process));
 }
 
@@ -551,7 +541,10 @@ void check_signalled(struct sim *sim, const struct action *action, struct proces
         /* The next worker has time until the idle check passes. */
         if (process_traits(sim, process)->quiet_when_idle)
                 sim->fleets[process->fleet].p6_since = 0;
-        if (reports && ++process->reported_to_exit > 1 + sim->shell.ledger_losses &&
+        /* A forced order has given up the jobs. */
+        bool given_up = process->given_up;
+        process->given_up |= reports && (is_forced(sim, action->fleet) || action->worker->orders.forced);
+        if (reports && ++process->reported_to_exit > 1 + sim->shell.ledger_losses && !given_up &&
             (process_behavior(sim, process)->second_kills || process->drains))
                 violate(sim, "P1", "%s is asked to exit %u times", process_name(sim, process),
                         process->reported_to_exit);
@@ -664,12 +657,8 @@ void check_hung(struct sim *sim)
                 struct fleet_sim *model = &sim->fleets[i];
                 bool heard = false;
 
-                for (size_t j = 0; j < sim->n_processes && !heard; j++) {
-                        const struct process *process = sim->processes[j];
-
-                        heard = process->fleet == i && process->worker &&
-                                process->worker->state <= WORKER_QUIET && has_evidence(sim, process);
-                }
+                for (size_t j = 0; j < sim->n_processes && !heard; j++)
+                        heard = is_heard(sim, sim->processes[j], i);
                 model->fresh_since = !heard ? 0 : model->fresh_since != 0 ? model->fresh_since : sim->now;
         }
         for (size_t i = 0; i < sim->n_processes; i++) {

@@ -13,7 +13,8 @@ bool check_has_lied(const struct sim *sim, unsigned fleet)
         usec_t stale = sim->shell.world->fleets[fleet]->settings->traits->stale_usec +
                        2 * sim->shell.settings.check_interval;
 
-        return reader->lied_at != 0 && sim->now <= reader->lied_at + 2 * stale + 2 * USEC_PER_MIN;
+        return reader->lied_at != 0 &&
+               sim->now <= MAX(reader->lied_at, reader->delays_until) + 2 * stale + 2 * USEC_PER_MIN;
 }
 
 /* Returns true if a reader has reported the worker as idle within the bound of SECURITY.md, and nothing read

@@ -328,3 +328,26 @@ bool check_templates_settled(const struct sim *sim, unsigned number)
         return check_living_templates(sim, number) == wanted &&
                (!wanted || check_template(sim, number, true));
 }
+
+/* Starts and forks alike. */
+void check_flapping(struct sim *sim, const struct fleet *fleet)
+{
+        struct fleet_sim *model = &sim->fleets[check_number(sim, fleet)];
+
+        if (sim->now >= model->hour_at + USEC_PER_HOUR) {
+                model->hour_at = sim->now;
+                model->hour_starts = 0;
+                model->hour_target = 0;
+        }
+        model->hour_target = MAX(model->hour_target, MAX(scaling_target(sim, fleet), 1U));
+        /* A worker that dies after it was ready is replaced at once. */
+        usec_t least = usec_add(MIN(fleet->settings->ready_after, 10 * SEC), 2 * SEC);
+        if (++model->hour_starts > USEC_PER_HOUR / least * model->hour_target)
+                violate(sim, "flapping", "%u starts within an hour", model->hour_starts);
+        if (sim->now >= model->burst_at + 10 * SEC) {
+                model->burst_at = sim->now;
+                model->burst_starts = 0;
+        }
+        if (++model->burst_starts > 20 + 6 * MAX(scaling_target(sim, fleet), 1U))
+                violate(sim, "flapping", "%u starts within 10 s", model->burst_starts);
+}

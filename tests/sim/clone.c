@@ -67,9 +67,9 @@ void clone_of(struct sim *sim, const struct process *process)
 /* Returns true if nothing delays polls until then. */
 static bool is_undisturbed(const struct sim *sim, unsigned fleet, usec_t until)
 {
-        return redis_answers(sim) && reader_is_prompt(sim, fleet) &&
-               sim->now >= MAX(sim->slow_until, sim->proc_fails_until) && sim->shell.running &&
-               sim->now >= sim->shell.stalled_until &&
+        return redis_answers(sim) && reader_is_prompt(sim, fleet) && sim->fleets[fleet].link.up &&
+               sim->shell.kill_in < 0 && sim->now >= MAX(sim->slow_until, sim->proc_fails_until) &&
+               sim->shell.running && sim->now >= sim->shell.stalled_until &&
                (sim->next_act == sim->n_acts || sim->acts[sim->next_act].at > until);
 }
 

@@ -233,6 +233,7 @@ struct process {
         unsigned lost_requests;  /* requests that did not reach it */
         bool refused;            /* was seen to catch no quiet signal */
         bool drains;             /* got the stop signal when it was quieted */
+        bool given_up;           /* was asked to exit by a forced order */
         usec_t tried_at, try_at; /* first and last time in a row: to be quieted, and not idle */
 
         struct remote_sim remote;

@@ -338,6 +338,15 @@ TEST(waits_for_no_heartbeat_that_has_long_gone)
         reads(OLD, 0, 30, NEW);
 }
 
+/* As after an adoption: the worker itself may be the one that is silent. */
+TEST(waits_for_the_heartbeat_of_one_that_was_there_at_the_first_scan)
+{
+        scan_own(10, OLD, NEW);
+        reads_both(0, 1000, 20, "none");
+        reads(NEW, 2000, 10 + STALE, "none");
+        reads(NEW, 3000, 11 + STALE, NEW);
+}
+
 TEST(waits_for_the_heartbeat_of_one_that_came_of_late)
 {
         appear(OLD, NEW);
