@@ -56,6 +56,13 @@ classes_are() { fleet_is ".culprits[0].classes == $1"; }
         fleet_is '.culprits | length == 1'
 }
 
+# The next heartbeat is as far away as it can be.
+leak_after_a_heartbeat() {
+        ruby -r "$app" -e 'Leak.set(queue: "later").perform_async(250, ARGV[0])' "$folder/release"
+        wait_until 20 fleet_is '.workers[0].beat_age_seconds < 1'
+        redis rpoplpush queue:later queue:default
+}
+
 @test "culprits: above the limit a job that began after the last heartbeat is named; an instantaneous one is not" {
         start_workers 2 configure_fleet 'memory_limit = 200M' 'active_process_count = 2'
         enqueue 1 Leak 250 "$folder/release"
@@ -63,12 +70,10 @@ classes_are() { fleet_is ".culprits[0].classes == $1"; }
         classes_are '[{"class": "Leak", "jobs": 1}]'
         touch "$folder/release"
         wait_until 60 ready 2
-        # The job must end long before the next heartbeat, so it begins right after one.
+        # The job must end long before the next heartbeat.
         sqmgrctl scale default 1
         wait_until 60 fleet_is '.active == 1 and (.workers | length) == 1'
-        ruby -r "$app" -e 'Leak.set(queue: "later").perform_async(250, ARGV[0])' "$folder/release"
-        wait_until 20 fleet_is '.workers[0].beat_age_seconds < 1'
-        redis rpoplpush queue:later queue:default
+        leak_after_a_heartbeat
         wait_until 60 event_count_is culprits 2
         [[ "$(text_of culprits | tail -n 1)" =~ \ grew\ by\ 2[0-9]{2}M\ to\ .*,\ running\ no\ job$ ]]
         fleet_is '.culprits | length == 2 and .[0].age_seconds <= .[1].age_seconds'
@@ -77,7 +82,7 @@ classes_are() { fleet_is ".culprits[0].classes == $1"; }
 
 @test "culprits: with Redis down no class is named, and a much later heartbeat does not count" {
         start_workers 1 configure_fleet 'memory_threshold = 200M'
-        enqueue 1 Leak 250 "$folder/release"
+        leak_after_a_heartbeat
         wait_until 30 redis_has leak:pid
         kill -STOP "$redis_pid"
         wait_until 30 event_count_is memory-over 1
