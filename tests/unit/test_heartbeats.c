@@ -199,8 +199,12 @@ TEST(takes_no_heartbeat_from_keys_of_another_kind)
 /* The first worker beats until it is found. */
 static void heartbeat_on(unsigned nonce, unsigned n)
 {
-        for (unsigned second = 905; reported[0].identities == 0; second++) {
-                heartbeat_at(0, nonce, second, 3);
+        char heartbeat[32];
+
+        /* After a slow scan, the next one may be thousands of looks away. */
+        for (unsigned step = 1; reported[0].identities == 0; step++) {
+                snprintf(heartbeat, sizeof(heartbeat), "1795238905.%06u", step);
+                heartbeat_as(0, nonce, heartbeat, 3, false);
                 (void)look(n, POLL_HEARTBEAT);
         }
 }
