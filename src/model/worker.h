@@ -143,8 +143,8 @@ struct worker_process {
 struct worker_heartbeat {
         bool seen;
         uint64_t written_usec; /* of the newest heartbeat, by the worker's own clock */
-        /* written_usec before the clock seemed to go back without an observed step; 0: never. If that
-         * heartbeat is read again, it is no sign of life: a replica lagged. */
+        /* written_usec before an older heartbeat was accepted, as after a step of the clock; 0: never. If
+         * that heartbeat is read again, it is no sign of life: a replica lagged. */
         uint64_t before_usec;
         usec_t newest_at;           /* when the newest heartbeat was asked for */
         usec_t changed_at;          /* when the last changed heartbeat was asked for */

@@ -418,8 +418,8 @@ static bool outlives(const struct match *match, const struct candidate *candidat
         /* Both have sent heartbeats since the worker exists: the silent one may be the worker, and hang. */
         if (other->changed_at > 0 && other->changed_from >= claim->since)
                 return false;
-        /* Of two that were there at the first scan, as after an adoption, the worker may be silent a while.
-         */
+        /* Both identities were listed at the first scan, as after an adoption: the worker's own process may
+         * be silent for a moment. */
         if (other_at == 0 && (other->absent_at > 0 || candidate->absent_at == 0))
                 other_at = other->seen_at;
         /* Silence proves nothing while there was no connection. Neither does silence after a pause of this

@@ -367,7 +367,7 @@ static void worker_observe_current_jobs(struct worker *worker, const struct hear
  * that took over. Returns false if the worker's clock went back: sqmgr has observed a step back recently, or
  * has read nothing newer for longer than an answer can be late. Also if the newest heartbeat is from the
  * future: the clock, which the worker shares, went back while no sqmgr ran, and no later one saw it. */
-static bool worker_is_repeated(struct worker *worker, usec_t now)
+static bool worker_is_repeated(const struct worker *worker, usec_t now)
 {
         const struct doubt *doubt = &worker->fleet->world->doubt;
         usec_t stepped_at = doubt->stepped_back_at;
@@ -379,10 +379,7 @@ static bool worker_is_repeated(struct worker *worker, usec_t now)
         /* For this time after the step, an answer may be from before the step and carry a later time. */
         if (worker->heartbeat.newest_at <= (stepped_at == 0 ? 0 : usec_add(stepped_at, latest)))
                 return false;
-        if (usec_sub(worker->heartbeat.read_at, worker->heartbeat.newest_at) <= latest)
-                return true;
-        /* No step was observed: it may as well be a replica that lags, and the worker may hang. */
-        return false;
+        return usec_sub(worker->heartbeat.read_at, worker->heartbeat.newest_at) <= latest;
 }
 
 void observe_heartbeat(struct worker *worker, const struct heartbeat *heartbeat, usec_t now)
@@ -437,7 +434,7 @@ void observe_heartbeat(struct worker *worker, const struct heartbeat *heartbeat,
                 deaf_observe_repeated(worker, heartbeat);
                 return;
         }
-        /* If that one is read again, it is no sign of life. */
+        /* A replica that lags may have answered, and the worker may hang. */
         if (older)
                 worker->heartbeat.before_usec = worker->heartbeat.written_usec;
         worker->heartbeat.written_usec = heartbeat->sent_usec;

@@ -329,7 +329,7 @@ bool check_templates_settled(const struct sim *sim, unsigned number)
                (!wanted || check_template(sim, number, true));
 }
 
-/* Starts and forks alike. */
+/* Call for each start, and for each fork once sqmgr knows its worker. */
 void check_flapping(struct sim *sim, const struct fleet *fleet)
 {
         struct fleet_sim *model = &sim->fleets[check_number(sim, fleet)];

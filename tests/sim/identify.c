@@ -326,7 +326,7 @@ void check_succeeded(struct process *process)
         process->trusted_reads = 0;
         process->term_at = process->kill_at = process->first_read_at = process->changed_at = 0;
         process->read_heartbeat = 0;
-        process->marked = process->hung = process->drains = process->shown_title = false;
+        process->marked = process->hung = process->drains = process->given_up = process->shown_title = false;
         process->read_written_at = process->lied_at = 0;
         process->cut_at = process->tried_at = process->slept_at = 0;
 }

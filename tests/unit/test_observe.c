@@ -235,7 +235,7 @@ TEST(after_a_clock_step_a_record_from_before_it_does_not_outdate_new_ones)
         t.world->doubt.stepped_back_at = t.now;
         usec_t changed_at = worker->heartbeat.changed_at;
         t.now += 5 * USEC_PER_SEC;
-        /* One that was known before the older one is no change either. */
+        /* The heartbeat that was known before the older one is no change either. */
         for (unsigned i = 0; i < 3; i++)
                 test_heartbeat(&t, worker, i % 2 == 0 ? 50 : 115, 0, false);
         ck_assert_uint_eq(worker->heartbeat.changed_at, changed_at);

@@ -711,7 +711,7 @@ TEST(a_start_is_not_refused_by_a_child_of_a_killed_sqmgr)
         struct listener listener = LISTENER_NONE;
         char error[256] = "";
 
-        /* It knows no pidfd_open, by which the end of a process is seen. */
+        /* Valgrind knows no pidfd_open, by which the end of a process is seen. */
         if (getenv("UNDER_VALGRIND"))
                 return;
         const struct holding holding = hold(path, fork_with_copies);
