@@ -255,6 +255,17 @@ static enum ledger_order order_of(const struct action *action)
         return action->kind == ACTION_QUIET ? LEDGER_QUIET : LEDGER_STOP;
 }
 
+/* Returns true if the order goes to a process that was not asked. The command may have started another one.
+ */
+static bool is_asked_first(const struct ledger_slot *slot, const struct worker *worker)
+{
+        const struct worker_process *process = &worker->process;
+
+        return !process->elsewhere &&
+               ((uint32_t)process->heartbeat_pid != atomic_load(&slot->heartbeat_pid) ||
+                process->heartbeat_start != atomic_load(&slot->heartbeat_start));
+}
+
 void ledger_ask(struct ledger *ledger, unsigned number, const struct action *action, usec_t now)
 {
         struct ledger_slot *slot = slot_of(ledger, number);
@@ -263,7 +274,7 @@ void ledger_ask(struct ledger *ledger, unsigned number, const struct action *act
 
         /* A stop signal follows a request to be quiet that was refused later. */
         bool stops = order == LEDGER_QUIET && action_signal(action) == ACTION_SIGNAL_STOP;
-        if (slot && stops && atomic_load(&slot->quiet_stops) == 0)
+        if (slot && ((stops && atomic_load(&slot->quiet_stops) == 0) || is_asked_first(slot, worker)))
                 atomic_fetch_and(&slot->sent, ~(1U << order));
         /* The time of the first signal counts, but not of one that an earlier sqmgr has not sent. */
         if (!slot || is_sent(slot, order))
@@ -384,8 +395,13 @@ void ledger_settle(const struct ledger_start *start, const struct traits *traits
                 bool stops = i == LEDGER_QUIET && start->quiet_stops && traits->quiet_by_query &&
                              !known->orders.quiet_uncaught && known->state == WORKER_QUIET;
 
+                /* The order in the state went to an earlier process of the command. */
+                bool to_other = at > known->state_at &&
+                                (i == LEDGER_STOP || (start->heartbeat_pid != 0 &&
+                                                      start->heartbeat_pid != known->process.heartbeat_pid));
+
                 /* The state was saved after the order, and has its result. */
-                if (at == 0 || (known->state >= states[i] && !stops) || known->state_at > at)
+                if (at == 0 || (known->state >= states[i] && !stops && !to_other) || known->state_at > at)
                         continue;
                 if (!start->sent[i] && !once)
                         continue;
@@ -394,7 +410,7 @@ void ledger_settle(const struct ledger_start *start, const struct traits *traits
                 known->state_at = at;
                 known->reason = start->reason;
                 /* The state may be older than the first heartbeat. */
-                if (known->process.heartbeat_pid == 0 && start->heartbeat_pid != 0) {
+                if (start->heartbeat_pid != 0 && (to_other || known->process.heartbeat_pid == 0)) {
                         known->process.heartbeat_pid = start->heartbeat_pid;
                         known->process.heartbeat_start = start->heartbeat_start;
                         known->heartbeat.seen = true;

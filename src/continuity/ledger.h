@@ -167,8 +167,9 @@ void ledger_go(struct ledger *ledger, unsigned number);
 void ledger_end(struct ledger *ledger, unsigned number);
 
 /* Call ledger_ask() before sending the signal of this action, ACTION_QUIET or ACTION_STOP, and
- * ledger_answer() afterwards with the result. A sent order stays recorded. A failed one is cleared, unless a
- * signal of the same order was sent before. */
+ * ledger_answer() afterwards with the result. A sent order stays recorded, with its time, until the same
+ * order goes to another process of the worker's command. A failed one is cleared, unless a signal of the same
+ * order was sent to this process before. */
 void ledger_ask(struct ledger *ledger, unsigned number, const struct action *action, usec_t now);
 void ledger_answer(struct ledger *ledger, unsigned number, const struct action *action, bool sent);
 

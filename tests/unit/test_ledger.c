@@ -288,6 +288,45 @@ TEST(the_time_of_an_order_that_was_not_sent_does_not_count)
         ck_assert(found.sent[LEDGER_STOP]);
 }
 
+/* The state has the first order, and that the process which got it has ended. The next order goes to the one
+ * that followed, or to all of the command's: none of them has sent a heartbeat. */
+TEST_LOOP(an_order_to_a_process_that_was_not_asked_is_recorded, 4)
+{
+        bool sent = _i % 2 == 0, group = _i < 2;
+        struct worker worker = {
+                .fleet = &fleet,
+                .index = 3,
+                .generation = 2,
+                .process = {.pid = 50, .start = 7, .heartbeat_pid = 60, .heartbeat_start = 8},
+                .spawned_at = 1000,
+        };
+        struct worker known = {.fleet = &fleet, .state = WORKER_STOPPING, .state_at = 1200};
+        struct action stop = {.kind = ACTION_STOP, .fleet = &fleet, .worker = &worker};
+        struct ledger_start found, running = ledger_start_of(&worker);
+
+        fleet_settings.traits = &plain_traits;
+        unsigned number = ledger_add(&file.ledger, &running);
+        ledger_ask(&file.ledger, number, &stop, 1200);
+        ledger_answer(&file.ledger, number, &stop, true);
+        ck_assert_uint_eq(read_starts(&found), 1);
+        ledger_settle(&found, &plain_traits, &known);
+        ck_assert_int_eq(known.process.heartbeat_pid, 0);
+        worker.process.heartbeat_pid = group ? 0 : 61;
+        worker.process.heartbeat_start = group ? 0 : 9;
+        ledger_ask(&file.ledger, number, &stop, 1500);
+        if (sent)
+                ledger_answer(&file.ledger, number, &stop, true);
+        ck_assert_uint_eq(read_starts(&found), 1);
+        ledger_settle(&found, &plain_traits, &known);
+        ck_assert_int_eq(known.state, WORKER_STOPPING);
+        ck_assert_uint_eq(known.orders.stop_at, 1500);
+        ck_assert_int_eq(known.orders.unconfirmed, !sent);
+        ck_assert_int_eq(known.orders.group_signaled, group);
+        ck_assert_int_eq(known.heartbeat.seen, !group);
+        ck_assert_int_eq(known.process.heartbeat_pid, group ? 0 : 61);
+        ck_assert_uint_eq(known.process.heartbeat_start, group ? 0 : 9);
+}
+
 TEST(an_order_that_was_refused_is_none)
 {
         ck_assert_int_eq(settle(&plain_traits, ACTION_QUIET, REFUSED).state, WORKER_ACTIVE);
