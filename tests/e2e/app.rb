@@ -5,6 +5,12 @@ require "sidekiq"
 # Debian 12's Sidekiq causes warnings of its redis gem with every job.
 Redis.silence_deprecations = true if defined?(Redis) && Redis.respond_to?(:silence_deprecations=)
 
+# A job that must end between two heartbeats needs them further apart than the default of 5 or 10 seconds.
+if ENV["BEAT_PAUSE"] && defined?(Sidekiq::Launcher)
+  Sidekiq::Launcher.send(:remove_const, :BEAT_PAUSE)
+  Sidekiq::Launcher.const_set(:BEAT_PAUSE, Integer(ENV["BEAT_PAUSE"]))
+end
+
 module Counted
   def counted
     Sidekiq.redis { |redis| redis.hincrby("ledger:started", jid, 1) }

@@ -59,11 +59,12 @@ classes_are() { fleet_is ".culprits[0].classes == $1"; }
 # The next heartbeat is as far away as it can be.
 leak_after_a_heartbeat() {
         ruby -r "$app" -e 'Leak.set(queue: "later").perform_async(250, ARGV[0])' "$folder/release"
-        wait_until 20 fleet_is '.workers[0].beat_age_seconds < 1'
+        wait_until 40 fleet_is '.workers[0].beat_age_seconds < 4'
         redis rpoplpush queue:later queue:default
 }
 
 @test "culprits: above the limit a job that began after the last heartbeat is named; an instantaneous one is not" {
+        export BEAT_PAUSE=20
         start_workers 2 configure_fleet 'memory_limit = 200M' 'active_process_count = 2'
         enqueue 1 Leak 250 "$folder/release"
         wait_until 60 event_count_is culprits 1
@@ -81,6 +82,7 @@ leak_after_a_heartbeat() {
 }
 
 @test "culprits: with Redis down no class is named, and a much later heartbeat does not count" {
+        export BEAT_PAUSE=20
         start_workers 1 configure_fleet 'memory_threshold = 200M'
         leak_after_a_heartbeat
         wait_until 30 redis_has leak:pid

@@ -217,14 +217,14 @@ TEST(statements_end_at_the_time_limit)
         ck_assert_uint_eq(database_connection_count(database), 2);
 }
 
-/* Objects that another user may put in the place of the table. */
+/* Objects that another user may put in the place of the table. The last one exceeds a reader's limit. */
 static const char *const schemas[] = {
         "CREATE VIEW t AS WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n)"
         "  SELECT i AS id, i AS name, i AS at FROM n",
         "CREATE VIEW t AS SELECT 1 AS id, 'x' AS name, NULL AS at",
         "CREATE VIRTUAL TABLE t USING fts4(id, name, at)",
         "CREATE TABLE t (name TEXT)",
-        "CREATE TABLE t (a TEXT, id INTEGER AS (length(hex(zeroblob(400000000)))), name TEXT);"
+        "CREATE TABLE t (a TEXT, id INTEGER AS (length(hex(zeroblob(40000000)))), name TEXT);"
         "INSERT INTO t(a) VALUES ('x')",
 };
 
