@@ -81,6 +81,8 @@ tls_key_file = $folder/client.key"
         redis_url=${redis_url%://*}://elsewhere.invalid
         redis_lines="sentinels = $address
 master_name = mymaster
+connect_timeout = 20s
+command_timeout = 20s
 ${tls_lines-}"
 }
 
@@ -166,7 +168,8 @@ END
         wait_until 60 all_done "$folder/native" $((rounds * 5))
         [ "$(jobs_started)" = $((rounds * 5 + 4)) ]
         [ "$(jobs_run_twice)" = 0 ]
-        [ "$longest_status" -lt 1000 ]
+        # 50 ms on an idle machine. A loop that waits for a killed reader waits for the time limits, 20 s.
+        [ "$longest_status" -lt 8000 ]
         echo "# $rounds readers killed: status within $longest_status ms, all read again within $longest_away ms, $late of them after more than 2 s" >&3
 }
 
