@@ -19,7 +19,7 @@ package_again() {
         cp "$out"/package/one/*.orig.tar.xz "$again"
         dpkg-source -q -x "$(made '*.dsc')" "$again/another-name" || return
         (cd "$again/another-name" && umask 077 &&
-                env -u SOURCE_DATE_EPOCH TZ=Pacific/Auckland LC_ALL=C HOME=/proc/nowhere DEB_BUILD_OPTIONS='nocheck parallel=1' \
+                env -u SOURCE_DATE_EPOCH TZ=Pacific/Auckland LC_ALL=C HOME=/proc/nowhere DEB_BUILD_OPTIONS='nocheck parallel=3' \
                         dpkg-buildpackage -us -uc >"$again/log" 2>&1) || { tail -n 40 "$again/log" && return 1; }
         for file in "$out"/package/one/*.{deb,dsc,tar.xz}; do
                 cmp "$file" "$again/${file##*/}" || status=1

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Output of sqmgrctl for a restart over many hosts, each of which is an sqmgr with its own host name.
 # seconds: 120
+# long: the next release deletes what this tests
 # promises: P8
 load helpers
 load terminal

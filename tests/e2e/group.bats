@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # A restart of all hosts of a group, each an sqmgr with its own host name.
 # seconds: 160
+# long: the next release deletes what this tests
 # promises: P2 P4 P8
 load helpers
 

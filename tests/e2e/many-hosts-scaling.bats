@@ -3,6 +3,7 @@
 # Hosts of a group that scale by one queue each take a share of the need: with real Sidekiqs. With SQMGR_LONG=1: three
 # hosts beside an unmanaged Sidekiq, one of which falls silent.
 # seconds: 40
+# long: the next release deletes what this tests
 # promises: P1
 # shellcheck disable=SC2034,SC2154
 load helpers

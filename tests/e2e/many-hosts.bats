@@ -4,6 +4,7 @@
 # No more hosts roll at once than allowed, no fleet is below its count, and no job is lost or run twice. With
 # SQMGR_LONG=1 there are more rounds, and the master also hangs.
 # seconds: 110
+# long: the next release deletes what this tests
 # promises: P1 P2 P4 P7
 # shellcheck disable=SC2034
 load helpers

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The flight recorder: real passes are recorded, over a restart, kill -9 and a reload, and decided again.
 # seconds: 25
+# long: the next release deletes what this tests
 # promises: none
 load helpers
 
