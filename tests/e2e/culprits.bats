@@ -3,6 +3,7 @@
 # Culprits: the job classes that ran while the memory of a worker exceeded a limit, or when the OOM killer ended it.
 # seconds: 150
 # promises: none
+# shellcheck disable=SC2030,SC2031
 load helpers
 
 configure_fleet() { # LINE...
