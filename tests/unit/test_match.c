@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Is a heartbeat given to the worker that it belongs to, and to no other? */
 /* promises: P1 P9 */
+#include "model/birth.h"
 #include "observe/match.h"
 #include "unit.h"
 #include <stdio.h>
@@ -417,6 +418,18 @@ TEST(takes_none_that_was_there_before_its_process_had_booted)
         reads(OLD, 3000, 50, NEW);
         match_owner_removed(&match, &owner); /* the next worker of that pid looks for itself */
         ck_assert(!find(OLD)->foreign);
+}
+
+TEST_LOOP(takes_one_from_before_its_boot_that_appeared_and_changed_for_long, 2)
+{
+        if (_i == 0)
+                scan_own(20, OLD, NULL);
+        else
+                appear(OLD, NULL);
+        match_unbooted(&match, &owner, 100, false);
+        reads(OLD, 1000, 30, "none");
+        reads(OLD, 2000, 40, "none");
+        reads(OLD, 3000, 20 + BIRTH_UNSEEN_BOOT_USEC, _i == 0 ? "none" : OLD);
 }
 
 TEST(names_each_process_that_may_heartbeat)
