@@ -255,8 +255,7 @@ static enum ledger_order order_of(const struct action *action)
         return action->kind == ACTION_QUIET ? LEDGER_QUIET : LEDGER_STOP;
 }
 
-/* Returns true if the order goes to a process that was not asked. The command may have started another one.
- */
+/* Returns true if the order goes to a process that was not asked: the command may start several. */
 static bool is_asked_first(const struct ledger_slot *slot, const struct worker *worker)
 {
         const struct worker_process *process = &worker->process;

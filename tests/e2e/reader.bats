@@ -168,7 +168,7 @@ END
         wait_until 60 all_done "$folder/native" $((rounds * 5))
         [ "$(jobs_started)" = $((rounds * 5 + 4)) ]
         [ "$(jobs_run_twice)" = 0 ]
-        # 50 ms on an idle machine. A loop that waits for a killed reader waits for the time limits, 20 s.
+        # A loop that waited for a killed reader would wait for the time limits of 20 s.
         [ "$longest_status" -lt 8000 ]
         echo "# $rounds readers killed: status within $longest_status ms, all read again within $longest_away ms, $late of them after more than 2 s" >&3
 }

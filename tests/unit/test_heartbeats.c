@@ -381,7 +381,7 @@ TEST(looks_for_a_known_worker_under_its_own_name)
         ck_assert_uint_eq(reported[0].heartbeats, 1);
         heartbeats_forget(slots[0]);
         server_do("DEL " IDENTITY, workers[0].process.pid, 1U);
-        /* Of two that the first scan lists, the silent one may be the worker for 45 s. */
+        /* A first scan that listed both records would not take the new one before 45 s had passed. */
         usec_t lost_at = clock_now(CLOCK_MONOTONIC);
         while (heartbeats_scanned_at(slots[0]) < lost_at)
                 (void)look(1, POLL_HEARTBEAT);

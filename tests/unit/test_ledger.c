@@ -290,9 +290,9 @@ TEST(the_time_of_an_order_that_was_not_sent_does_not_count)
 
 /* The state has the first order, and that the process which got it has ended. The next order goes to the one
  * that followed, or to all of the command's: none of them has sent a heartbeat. */
-TEST_LOOP(an_order_to_a_process_that_was_not_asked_is_recorded, 4)
+TEST_LOOP(an_order_to_a_process_that_was_not_asked_is_recorded, 6)
 {
-        bool sent = _i % 2 == 0, group = _i < 2;
+        bool sent = _i % 2 == 0, group = _i < 2, quiet = _i >= 4;
         struct worker worker = {
                 .fleet = &fleet,
                 .index = 3,
@@ -313,13 +313,14 @@ TEST_LOOP(an_order_to_a_process_that_was_not_asked_is_recorded, 4)
         ck_assert_int_eq(known.process.heartbeat_pid, 0);
         worker.process.heartbeat_pid = group ? 0 : 61;
         worker.process.heartbeat_start = group ? 0 : 9;
-        ledger_ask(&file.ledger, number, &stop, 1500);
+        struct action next = {.kind = quiet ? ACTION_QUIET : ACTION_STOP, .fleet = &fleet, .worker = &worker};
+        ledger_ask(&file.ledger, number, &next, 1500);
         if (sent)
-                ledger_answer(&file.ledger, number, &stop, true);
+                ledger_answer(&file.ledger, number, &next, true);
         ck_assert_uint_eq(read_starts(&found), 1);
         ledger_settle(&found, &plain_traits, &known);
-        ck_assert_int_eq(known.state, WORKER_STOPPING);
-        ck_assert_uint_eq(known.orders.stop_at, 1500);
+        ck_assert_int_eq(known.state, quiet ? WORKER_QUIET : WORKER_STOPPING);
+        ck_assert_uint_eq(quiet ? known.orders.quiet_at : known.orders.stop_at, 1500);
         ck_assert_int_eq(known.orders.unconfirmed, !sent);
         ck_assert_int_eq(known.orders.group_signaled, group);
         ck_assert_int_eq(known.heartbeat.seen, !group);
