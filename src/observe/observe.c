@@ -579,7 +579,7 @@ void observe_stopped(struct worker *worker, enum reason reason, int error, usec_
         /* The signal was sent again. */
         if (worker->state == WORKER_STOPPING && worker->process.remote)
                 return;
-        /* The process that observe_orphan() found was asked as well. */
+        /* Another process of the worker was asked as well. */
         if (worker->state == WORKER_STOPPING && reason == REASON_BOOT) {
                 worker->orders.stop_at = now;
                 worker->orders.group_signaled = true;
@@ -636,15 +636,28 @@ void observe_promoted(struct worker *worker)
         worker->process.start = worker->process.heartbeat_start;
 }
 
-void observe_orphan(struct worker *worker, pid_t pid, uint64_t pid_start)
+/* Only the process that was started was asked to exit, because it showed no boot. That is no evidence against
+ * what it leaves: this may run jobs, and is kept like a worker that is not seen to boot. */
+static void keep_orphan(struct worker *worker, pid_t pid, usec_t now)
 {
-        if (worker->state == WORKER_STOPPING) {
-                worker_event(worker, EVENT_STOPPING,
-                             " has left process %d, which is asked to exit next (reason: %s)", (int)pid,
-                             reason_name(worker->reason));
-                worker->orders.group_signaled = false;
-                worker->orders.stop_at = 0;
-        } else
+        worker_event(worker, EVENT_STOPPING,
+                     " has left process %d, which may run jobs, and is kept. Run 'sqmgrctl stop %s --force' "
+                     "to end it",
+                     (int)pid, WORKER_ID(worker));
+        worker->orders =
+                (struct worker_orders){.quiet = worker->orders.quiet, .forced = worker->orders.forced};
+        worker->process.unseen = true;
+        worker->process.boot_polled_at = worker->evidence.still_since = 0;
+        worker_set_state(worker, WORKER_STARTING, REASON_NONE, now);
+        if (!worker_outdated(worker))
+                rollout_observe_unseen(worker->fleet, now);
+}
+
+void observe_orphan(struct worker *worker, pid_t pid, uint64_t pid_start, usec_t now)
+{
+        if (worker->state == WORKER_STOPPING)
+                keep_orphan(worker, pid, now);
+        else
                 worker_event(worker, EVENT_STARTED,
                              " moved to the background; now tracked as process %d. Let the command stay in "
                              "the foreground",

@@ -66,7 +66,7 @@ void observe_promoted(struct worker *worker);
 
 /* The main process has exited before any heartbeat, and left another process of the worker. That process is
  * the worker's main process from now on. */
-void observe_orphan(struct worker *worker, pid_t pid, uint64_t pid_start);
+void observe_orphan(struct worker *worker, pid_t pid, uint64_t pid_start, usec_t now);
 
 /* The worker is gone: sets WORKER_GONE; fleet_reap() frees it. */
 void observe_exit(struct worker *worker, const struct exit_status *exit, usec_t now);

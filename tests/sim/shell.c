@@ -201,7 +201,7 @@ static void take_left_behind(struct sim *sim, struct process *process, const str
 
         report(sim, "%s is left behind, and looked after", process_name(sim, process));
         if (worker->state == WORKER_STARTING) {
-                observe_orphan(worker, process->runner_pid, process->runner_start);
+                observe_orphan(worker, process->runner_pid, process->runner_start, sim->now);
         } else {
                 check_death(sim, process);
                 check_succeeded(process);
@@ -243,6 +243,11 @@ static void exit_step(struct sim *sim, struct process *process)
         }
         if (evidence_booted(sim, process)) {
                 take_left_behind(sim, process, &status);
+                return;
+        }
+        if (worker->state == WORKER_STOPPING && worker->reason == REASON_BOOT && process->runner_alive) {
+                report(sim, "%s is left by its command, and kept", process_name(sim, process));
+                observe_orphan(worker, process->runner_pid, process->runner_start, sim->now);
                 return;
         }
         process->unseen = process->runner_alive;
@@ -422,8 +427,16 @@ static void start(struct sim *sim, const struct action *action)
         identify_added(sim, process->fleet);
 }
 
-static int signal_worker(struct sim *sim, const struct worker *worker, int signo, bool forced)
+/* A start that shows no boot: only the command is signaled, since what it has started may run jobs. */
+static bool ends_command_alone(const struct action *action, const struct process *process)
 {
+        return action->reason == REASON_BOOT && process->wrapped && process->main_alive &&
+               action->worker->process.heartbeat_pid == 0;
+}
+
+static int signal_worker(struct sim *sim, const struct action *action, int signo, bool forced)
+{
+        const struct worker *worker = action->worker;
         struct process *process = process_of(worker);
         int error;
 
@@ -431,6 +444,10 @@ static int signal_worker(struct sim *sim, const struct worker *worker, int signo
                 return error;
         if (sim->now < sim->proc_fails_until && rng_chance(&sim->rng, 300))
                 return EACCES;
+        if (ends_command_alone(action, process)) {
+                process_kill(sim, process, true);
+                return 0;
+        }
         /* A process that has ended gets no signal, nor does another process instead. */
         if (worker->process.heartbeat_pid != 0 &&
             (!process->runner_alive || worker->process.heartbeat_start != process->runner_start))
@@ -539,11 +556,12 @@ static bool carry_out(struct sim *sim, const struct action *action)
                 ledger_ask(&sim->shell.ledger, process->record, action, sim->now);
         if (recorded && shell_dies_here(sim))
                 return false;
-        error = signo != 0 ? signal_worker(sim, worker, signo, forced) : 0;
+        bool alone = ends_command_alone(action, process);
+        error = signo != 0 ? signal_worker(sim, action, signo, forced) : 0;
         report(sim, "signals %s with %s (%s)%s, %u jobs running", process_name(sim, process),
                strsignal(signo), reason_name(action->reason), error != 0 ? ", which fails" : "",
                process_jobs(process));
-        if (error == 0)
+        if (error == 0 && !alone)
                 was_signalled(sim, action, forced);
         if (shell_dies_here(sim))
                 return false;

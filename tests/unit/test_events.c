@@ -81,7 +81,7 @@ TEST(a_worker_from_its_start_to_its_end)
         observe_killed(worker, 0, t.now);
         observe_exit(worker, &(struct exit_status){.known = true}, t.now);
         (void)observe_started(t.fleet, 7, REASON_MEMORY, 4000, 1, t.now);
-        observe_orphan(test_spawn(&t), 4711, 99);
+        observe_orphan(test_spawn(&t), 4711, 99, t.now);
         struct worker *external = test_spawn_ready(&t);
         test_heartbeat(&t, external, 115, 2, true);
         struct worker *unproven = test_spawn(&t);

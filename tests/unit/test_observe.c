@@ -32,7 +32,7 @@ TEST(a_command_that_goes_to_the_background_leaves_its_worker_behind)
 {
         struct worker *worker = test_spawn(&t);
 
-        observe_orphan(worker, 4711, 99);
+        observe_orphan(worker, 4711, 99, t.now);
         ck_assert_int_eq(worker->process.pid, 4711);
         ck_assert_uint_eq(worker->process.start, 99);
         ck_assert_int_eq(worker->state, WORKER_STARTING);

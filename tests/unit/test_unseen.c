@@ -67,6 +67,29 @@ TEST(where_others_have_shown_their_boot_one_that_shows_none_has_failed)
         ck_assert_uint_eq(test_events(&t, EVENT_BOOT_TIMEOUT), 2);
 }
 
+/* It was asked to exit alone, and nothing was seen of what it leaves. */
+TEST(what_a_failed_start_leaves_is_kept_while_it_may_run_jobs)
+{
+        struct worker *worker = test_spawn(&t);
+
+        t.fleet->boot_heard = true;
+        t.now = worker_boot_deadline(worker);
+        observe_stopped(worker, REASON_BOOT, 0, t.now);
+        observe_orphan(worker, 4711, 99, t.now);
+        ck_assert(worker_is_unseen(worker) && worker->process.pid == 4711);
+        t.now = worker_boot_deadline(worker);
+        observe_activity(worker, false, 1, t.now);
+        observe_booted(worker, false, t.now);
+        ck_assert(!test_stops(&t, worker));
+        ck_assert_uint_eq(test_events(&t, EVENT_BOOT_TIMEOUT), 1);
+        t.now += 11 * SEC;
+        observe_activity(worker, true, 1, t.now);
+        t.now += 11 * SEC;
+        observe_activity(worker, true, 1, t.now);
+        observe_booted(worker, false, t.now);
+        ck_assert(test_stops(&t, worker));
+}
+
 TEST(a_heartbeat_of_the_generation_shows_that_boots_are_seen)
 {
         t.newborn.boot_usec = SEC;

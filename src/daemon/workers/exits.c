@@ -169,7 +169,8 @@ static void adopt_orphan(struct worker *worker, struct proc *orphan)
         }
         proc_close(process->main);
         process->main = TAKE_PTR(held);
-        observe_orphan(worker, proc_pid(process->main), proc_start_time(process->main));
+        observe_orphan(worker, proc_pid(process->main), proc_start_time(process->main),
+                       clock_now(CLOCK_MONOTONIC));
         heartbeats_moved(process->slot);
         wakeup_changed(process->runtime->wakeup);
 }
