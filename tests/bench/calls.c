@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Counts exactly the system calls that a tick of sqmgr takes.
  *
- * calls WORKERS GO COMMAND...: runs sqmgr with this number of workers. Once the file GO exists, waits until
- * SETTLED_TICKS polls in a row took the same number of calls. Then kills some workers. Prints four numbers:
+ * calls WORKERS GO BEFORE AFTER COMMAND...: runs sqmgr with this number of workers. Once the file GO exists,
+ * waits until SETTLED_TICKS polls in a row took the same number of calls. Then kills a worker at a time,
+ * until a replacement took at most BEFORE calls and one at most AFTER, or until STARTS replacements are
+ * counted: on a busy machine most replacements meet a poll, whose calls are counted with theirs. Prints four
+ * numbers:
  *
  * 1. the calls of a poll
  * 2. the most calls between two polls
@@ -25,10 +28,10 @@
 #include <unistd.h>
 
 #define SETTLED_TICKS 5
-#define STARTS        20
+#define STARTS        200
 #define SKIPPED       77
 
-static unsigned workers;
+static unsigned workers, before_limit, after_limit;
 static const char *go;
 /* Counts since the loop last waited, since the latest poll, and of the polls before. */
 static unsigned calls, reads, between, poll_calls, most_between, settled;
@@ -197,7 +200,8 @@ static int trace(pid_t pid)
                         return r;
                 count_call((long)info.entry.nr);
         }
-        for (unsigned killed = 0; starts < STARTS;) {
+        for (unsigned killed = 0;
+             starts < STARTS && (before_fork > before_limit || after_fork > after_limit);) {
                 if (killed == starts && (r = kill_worker(pid)) != 0)
                         return r;
                 killed += killed == starts;
@@ -211,16 +215,18 @@ static int trace(pid_t pid)
 
 int main(int argc, char **argv)
 {
-        if (argc < 4) {
-                fprintf(stderr, "usage: %s WORKERS GO COMMAND...\n", argv[0]);
+        if (argc < 6) {
+                fprintf(stderr, "usage: %s WORKERS GO BEFORE AFTER COMMAND...\n", argv[0]);
                 return 2;
         }
         workers = (unsigned)strtoul(argv[1], NULL, 10);
         go = argv[2];
+        before_limit = (unsigned)strtoul(argv[3], NULL, 10);
+        after_limit = (unsigned)strtoul(argv[4], NULL, 10);
         pid_t pid = fork();
         if (pid < 0)
                 return fail("fork");
         if (pid == 0)
-                _exit(run(argv + 3));
+                _exit(run(argv + 5));
         return trace(pid);
 }

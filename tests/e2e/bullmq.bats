@@ -70,14 +70,14 @@ calls() { redis info commandstats | sed -n "s/^cmdstat_$1:calls=\([0-9]*\),.*/\1
 }
 
 @test "bullmq: kill -9 of a worker and of sqmgr, and a restart of Redis" {
-        lock_duration=2000
+        lock_duration=8000
         bullmq_fleet ''
         # BullMQ itself gives the jobs of a killed worker to another one, once their locks have expired.
         bullmq add mails 4 "{\"hold\":\"$folder/release\"}"
         wait_until 20 fleet_is 'all(.workers[]; .busy == 2)'
         killed=$(fleet '.workers[0].pid')
         kill -KILL "$killed"
-        wait_until 30 fleet_is "all(.workers[]; .pid != $killed) and ([.workers[].busy] | add) == 4"
+        wait_until 60 fleet_is "all(.workers[]; .pid != $killed) and ([.workers[].busy] | add) == 4"
         touch "$folder/release"
         wait_until 30 has_done 4
         [ "$(jobs_run_twice)" = 2 ]

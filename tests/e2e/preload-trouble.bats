@@ -34,7 +34,7 @@ all_are_known_but_one() {
 @test "preload: a template that never finishes loading is given up after three tries, and reported" {
         make_jobs
         make_release 1
-        start_fleet 2 'boot_timeout = 2s'
+        start_fleet 2 'boot_timeout = 6s'
         old=$(worker_pids)
         make_release 2 'sleep'
         run -1 sqmgrctl restart --wait --timeout 120s

@@ -164,6 +164,8 @@ busy_worker() { sqmgrctl jobs --json | jq '.jobs[0].pid'; }
                 touch "$folder/release"
                 rescued=$((rescued + 1))
                 wait_until 60 has_done $rescued
+                # Else the next death would find this job in the last heartbeat.
+                wait_until 60 shown 0
                 wait_until 60 ready 2
                 rm "$folder/release"
         done

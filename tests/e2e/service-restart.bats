@@ -6,16 +6,14 @@
 # shellcheck disable=SC2030,SC2031,SC2034
 load machine
 
-# Builds another version, from the same sources and with the same options, and installs it over the first.
+# Installs the programs over the first ones again, with another version in them, which is as long.
 install_version() { # VERSION
-        local source
-        source=$(sed -n 's/^abs_srcdir = //p' "$SQMGR_BUILD/Makefile")
-        mkdir "$folder/newer"
-        sed "s/^PACKAGE_VERSION=.*/PACKAGE_VERSION='$1'/" "$source/configure" >"$folder/newer/configure"
-        (cd "$folder/newer" && eval "bash ./configure -q --srcdir='$source' $("$SQMGR_BUILD/config.status" --config)")
-        make -s -C "$folder/newer" -j2 sqmgr sqmgrctl
-        make -s -C "$folder/newer" install DESTDIR="$folder/newer/root" >/dev/null
-        tar -C "$folder/newer/root" --exclude=./etc/sqmgr -c . | in_machine tar -C / -x
+        local version
+        version=$(sed -n 's/^VERSION = //p' "$SQMGR_BUILD/Makefile")
+        [ ${#version} = ${#1} ]
+        make -s -C "$SQMGR_BUILD" install DESTDIR="$folder/newer" >/dev/null
+        grep -rlZF "$version" "$folder/newer" | xargs -0 sed -i "s/${version//./\\.}/$1/g"
+        tar -C "$folder/newer" --exclude=./etc/sqmgr -c . | in_machine tar -C / -x
 }
 
 # Adds jobs that keep the threads busy, until `stop_load`.
@@ -25,6 +23,7 @@ start_load() {
                 while [ -e "$folder/load" ]; do
                         enqueue 15 Sleep 1 >/dev/null
                         echo 15
+                        sleep 2
                 done >"$folder/enqueued"
         ) 3>&- 9>&- &
         load=$!
@@ -46,12 +45,12 @@ stop_load() {
         before=$(worker_pids)
         pid=$(main_pid)
         start_load
-        install_version 0.99.1
-        [ "$(sqmgrctl status --json | jq -r .version)" != 0.99.1 ]
+        install_version 0.9.9
+        [ "$(sqmgrctl status --json | jq -r .version)" != 0.9.9 ]
         for round in 1 2 3 4 5; do
                 wait_until 20 sqmgrctl reexec
         done
-        [ "$(sqmgrctl status --json | jq -r .version)" = 0.99.1 ]
+        [ "$(sqmgrctl status --json | jq -r .version)" = 0.9.9 ]
         [ "$(main_pid)" = "$pid" ]
         unit_is sqmgr ActiveState active
         unit_is sqmgr NRestarts 0
