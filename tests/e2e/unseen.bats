@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Workers whose boot no title and no thread shows: a heartbeat that changes proves it, and without one a worker is kept
 # as long as it may run jobs.
-# seconds: 60
+# seconds: 90
 # promises: P1 P5 P6 P7
 load helpers
 
@@ -75,4 +75,28 @@ unseen() { fleet_is "[.workers[] | select(.waits_for_code == \"unseen\")] | leng
         first=$(worker_pids)
         wait_until 60 gone "$first"
         any_event '.event == "boot-timeout" and (.text | contains("no heartbeat was found"))'
+}
+
+is_kept() { fleet_is "any(.workers[]; .pid == $1 and .waits_for_code == \"unseen\")"; } # PID
+
+@test "what a worker leaves that showed no boot is kept, although others have shown theirs" {
+        untitled_worker "$folder/redis.sock"
+        start_workers 0 < <(printf '%s\n' 'framework = sidekiq' "command = /usr/bin/python3 $folder/worker.py" \
+                'active_process_count = 1' 'boot_timeout = 15s' 'ready_after = 1s')
+        wait_until 60 ready 1
+        old=$(worker_pids)
+        # It works, and registers nowhere.
+        cat >"$folder/worker.py" <<END
+import subprocess, time
+left = subprocess.Popen(["/bin/bash", "-c", "while :; do sleep 1; done"])
+open("$folder/left", "w").write(str(left.pid))
+time.sleep(1000)
+END
+        run -1 sqmgrctl restart --wait --timeout 120s
+        left=$(cat left)
+        wait_until 60 is_kept "$left"
+        alive "$left $old"
+        sqmgrctl events | grep -q "has left process $left, which may run jobs, and is kept"
+        run -0 sqmgrctl stop default --force
+        wait_until 30 gone "$left"
 }
