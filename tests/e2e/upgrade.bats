@@ -3,6 +3,7 @@
 # Upgrades from the earlier build to this one under load: by re-exec, and after its death. The workers stay the same, no
 # job is lost or run twice, and all orders and rollouts continue. With SQMGR_LONG=1 each is repeated many times.
 # seconds: 215
+# long: the next release no longer reads states of 0.1.0; package.bats upgrades from it
 # promises: P1 P4
 # shellcheck disable=SC2030,SC2031,SC2034
 load helpers
