@@ -2,6 +2,7 @@
 /* A world of tests/sim as the core of one host; see the header. */
 #include "core.h"
 #include "../sim/story.h"
+#include "model/worker_facts.h"
 #include "model/world.h"
 #include <stdio.h>
 #include <string.h>
@@ -156,7 +157,7 @@ unsigned core_outdated(const struct core *core)
 
         for (size_t i = 0; fleet && i < fleet->n_workers; i++)
                 n += fleet->workers[i]->state <= WORKER_ACTIVE && !fleet->workers[i]->heartbeat.hung &&
-                     fleet->workers[i]->generation < core->generation;
+                     !worker_is_unseen(fleet->workers[i]) && fleet->workers[i]->generation < core->generation;
         return n;
 }
 

@@ -25,7 +25,8 @@ void core_abort(struct core *core);
 /* Returns the state of the fleet's last restart, as of the time when sqmgr last ran. ret_error: why the
  * restart has halted. */
 enum rollout_state core_rollout(const struct core *core, const char **ret_error);
-/* Returns how many active or starting workers are older than the fleet's last restart, without hung ones. */
+/* Returns how many active or starting workers are older than the fleet's last restart, without those that
+ * hang or that were not seen to boot. */
 unsigned core_outdated(const struct core *core);
 
 /* Writes the state. Returns true if the state was written. */
