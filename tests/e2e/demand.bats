@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # What the queues demand, for scalers outside of sqmgr: sqmgrctl demand, /api/demand, metrics, the files for KEDA and
 # Kubernetes; and scaling = advise, which shows a count and changes none.
+# long: the next release deletes what this tests
 # seconds: 40
 # promises: P2
 load helpers

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # contrib/examples/async-task: Sidekiq and PostgreSQL through restarts and workers that are killed with their jobs.
+# long: it plays an example; other files test what the example uses
 # seconds: 40
 # promises: none
 # shellcheck disable=SC1091,SC2034

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # contrib/examples/ordered-jobs while its workers are killed, frozen, replaced and scaled. The ledger of every run is
 # checked.
+# long: it plays an example; other files test what the example uses
 # seconds: 60
 # promises: none
 # shellcheck disable=SC1091,SC2154

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # contrib/examples/reliable-sidekiq: the promises of its README, while a worker is killed, the master dies, Redis is
 # full, the client dies, and a deployment runs. SQMGR_LONG=1 runs this six times.
+# long: it plays an example; other files test what the example uses
 # seconds: 60
 # promises: P1 P5
 load helpers

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # contrib/examples/tenant-queue: slots of tenants, order and attempts hold while workers are killed, stopped and
 # replaced, according to the database and to the jobs themselves, over all runs.
+# long: it plays an example; other files test what the example uses
 # seconds: 65
 # promises: none
 # shellcheck disable=SC1091

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Memory pressure: simulated by a file in place of the kernel's, and reported by the kernel in a control group under
 # pressure.
+# long: the next release deletes what this tests
 # seconds: 80
 # promises: P1 P2
 load helpers
