@@ -209,7 +209,7 @@ static inline void heartbeat_at(unsigned i, unsigned nonce, unsigned second, uns
 {
         char heartbeat[32];
 
-        snprintf(heartbeat, sizeof(heartbeat), "1795238%03u.5", second);
+        snprintf(heartbeat, sizeof(heartbeat), "%u.5", 1795238000U + second);
         heartbeat_as(i, nonce, heartbeat, busy, false);
 }
 

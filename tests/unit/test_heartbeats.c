@@ -295,7 +295,7 @@ TEST(takes_of_two_that_came_at_once_the_one_that_is_not_older_than_its_process)
         pid = workers[0].process.pid;
         foreign_before = UINT64_C(1795238800000000);
         (void)look(1, POLL_HEARTBEAT);
-        for (unsigned second = 805; second < 900 && reported[0].identities == 0; second++) {
+        for (unsigned second = 805; reported[0].identities == 0; second++) {
                 heartbeat_at(0, 1, second, 3);
                 heartbeat_at(0, 2, second, 0);
                 server_do("HSET " IDENTITY " info %s", pid, 1U, "{\"started_at\":1795238799.5}");
