@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# The group `package` of tests/run: builds the Debian packages and inspects them; --long builds them twice. tests/e2e/package.bats tests
-# them on a machine.
+# The group `package` of tests/run: builds the Debian packages and inspects them; --long builds them twice.
+# tests/e2e/package.bats tests them on a machine.
 # shellcheck shell=bash disable=SC2154
 
 package_names='sqmgr sqmgr-web sqmgr-postgresql sqmgr-sqlite'

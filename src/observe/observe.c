@@ -637,7 +637,7 @@ void observe_promoted(struct worker *worker)
 }
 
 /* Only the process that was started was asked to exit, because it showed no boot. That is no evidence against
- * what it leaves: this may run jobs, and is kept like a worker that is not seen to boot. */
+ * the process that it leaves, which may run jobs: it is kept like a worker that is not seen to boot. */
 static void keep_orphan(struct worker *worker, pid_t pid, usec_t now)
 {
         worker_event(worker, EVENT_STOPPING,

@@ -65,7 +65,8 @@ void observe_killed(struct worker *worker, int error, usec_t now);
 void observe_promoted(struct worker *worker);
 
 /* The main process has exited before any heartbeat, and left another process of the worker. That process is
- * the worker's main process from now on. */
+ * the worker's main process from now on. If the main process had been asked to exit because it showed no
+ * boot, the worker is starting and unseen again. */
 void observe_orphan(struct worker *worker, pid_t pid, uint64_t pid_start, usec_t now);
 
 /* The worker is gone: sets WORKER_GONE; fleet_reap() frees it. */

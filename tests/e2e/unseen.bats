@@ -4,6 +4,7 @@
 # as long as it may run jobs.
 # seconds: 90
 # promises: P1 P5 P6 P7
+# shellcheck disable=SC2030,SC2031
 load helpers
 
 # As Sidekiq on JRuby: its heartbeats are right, and neither title nor threads are those of Sidekiq.
@@ -27,12 +28,16 @@ server.delete(identity)
 END
 }
 
-@test "a worker without a title is active by its heartbeats, and a restart replaces it" {
+start_untitled() { # BOOT-TIMEOUT
         untitled_worker "$folder/redis.sock"
         start_workers 0 < <(printf '%s\n' 'framework = sidekiq' "command = /usr/bin/python3 $folder/worker.py" \
-                'active_process_count = 1' 'boot_timeout = 60s' 'ready_after = 1s')
-        wait_until 40 ready 1
+                'active_process_count = 1' "boot_timeout = $1" 'ready_after = 1s')
+        wait_until 60 ready 1
         old=$(worker_pids)
+}
+
+@test "a worker without a title is active by its heartbeats, and a restart replaces it" {
+        start_untitled 60s
         touch "$folder/busy"
         wait_until 10 fleet_is '.workers[0].busy == 1'
         run -0 sqmgrctl restart --wait --timeout 60s
@@ -80,11 +85,7 @@ unseen() { fleet_is "[.workers[] | select(.waits_for_code == \"unseen\")] | leng
 is_kept() { fleet_is "any(.workers[]; .pid == $1 and .waits_for_code == \"unseen\")"; } # PID
 
 @test "what a worker leaves that showed no boot is kept, although others have shown theirs" {
-        untitled_worker "$folder/redis.sock"
-        start_workers 0 < <(printf '%s\n' 'framework = sidekiq' "command = /usr/bin/python3 $folder/worker.py" \
-                'active_process_count = 1' 'boot_timeout = 15s' 'ready_after = 1s')
-        wait_until 60 ready 1
-        old=$(worker_pids)
+        start_untitled 15s
         # It works, and registers nowhere.
         cat >"$folder/worker.py" <<END
 import subprocess, time

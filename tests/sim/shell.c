@@ -241,13 +241,13 @@ static void exit_step(struct sim *sim, struct process *process)
                    (process->main_alive || worker->process.pid == process->runner_pid)) {
                 return;
         }
-        if (evidence_booted(sim, process)) {
-                take_left_behind(sim, process, &status);
-                return;
-        }
         if (worker->state == WORKER_STOPPING && worker->reason == REASON_BOOT && process->runner_alive) {
                 report(sim, "%s is left by its command, and kept", process_name(sim, process));
                 observe_orphan(worker, process->runner_pid, process->runner_start, sim->now);
+                return;
+        }
+        if (evidence_booted(sim, process)) {
+                take_left_behind(sim, process, &status);
                 return;
         }
         process->unseen = process->runner_alive;

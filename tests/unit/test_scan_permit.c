@@ -127,8 +127,8 @@ TEST_LOOP(who_may_not_ask_walks_nevertheless, 3)
         ck_assert_uint_eq(reader_connection_count(reader), 1);
 }
 
-/* What Redis says while a script runs for too long passes. The gate opens by chance: with so many members,
- * one of hundreds of readings does it, and this test makes a few. */
+/* Redis refuses all requests while a script runs for too long: that gives no permission. A scan may be
+ * permitted by chance from the second reading on, which so many members put off by 20 s. */
 TEST(a_busy_server_opens_no_gate)
 {
         spawn(0);

@@ -67,7 +67,7 @@ TEST(where_others_have_shown_their_boot_one_that_shows_none_has_failed)
         ck_assert_uint_eq(test_events(&t, EVENT_BOOT_TIMEOUT), 2);
 }
 
-/* It was asked to exit alone, and nothing was seen of what it leaves. */
+/* Only the process that was started was asked to exit. Nothing shows what the process that it leaves does. */
 TEST(what_a_failed_start_leaves_is_kept_while_it_may_run_jobs)
 {
         struct worker *worker = test_spawn(&t);
