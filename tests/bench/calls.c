@@ -28,7 +28,7 @@
 #include <unistd.h>
 
 #define SETTLED_TICKS 5
-#define STARTS        200
+#define STARTS        50
 #define SKIPPED       77
 
 static unsigned workers, before_limit, after_limit;

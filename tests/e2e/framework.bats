@@ -36,7 +36,7 @@ signaled_count_is() { [ "$(redis hlen probe:told)" = "$1" ]; }
 
 @test "a framework that stops to quiet: a restart cuts off no job, and each worker gets one signal" {
         probe_fleet
-        fleet_is '.framework == "probe" and ([.workers[].memory_bytes] | min) > 64 * 1024 * 1024'
+        wait_until 20 fleet_is '.framework == "probe" and ([.workers[].memory_bytes] | min) > 64 * 1024 * 1024'
         old=$(worker_pids)
         push 0.3 60
         push 4 3
