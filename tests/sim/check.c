@@ -618,7 +618,8 @@ static void check_rollout(struct sim *sim, unsigned number)
         if (model->failures >= 3 && model->failed_generation == fleet->generation)
                 violate(sim, "P7", "%u new workers failed, and the restart continues", model->failures);
         bool calm = model->link.up && fleet->rollout.limit == 0 && !rollout_is_held(fleet) &&
-                    !check_has_lied(sim, number) && sim->now >= sim->proc_fails_until + SEC &&
+                    !check_has_lied(sim, number) && !check_is_unsure(sim) &&
+                    sim->now >= sim->proc_fails_until + SEC &&
                     (!check_preloads(sim, number) || check_template(sim, number, true));
         for (size_t i = 0; i < fleet->n_workers && calm && !due; i++) {
                 const struct worker *worker = fleet->workers[i];

@@ -5,6 +5,13 @@
 #include "sim.h"
 
 #define SEC USEC_PER_SEC
+/* After a backward step of the wall clock, an answer this late, and stale_usec old, may count as new. */
+#define STEPPED_USEC (150 * SEC)
+
+bool check_is_unsure(const struct sim *sim)
+{
+        return sim->stepped_back_at != 0 && sim->now <= sim->stepped_back_at + STEPPED_USEC;
+}
 
 /* Returns true while a lying reader may keep workers from being replaced: until heartbeats count again. */
 bool check_has_lied(const struct sim *sim, unsigned fleet)
@@ -36,10 +43,8 @@ void check_reading(struct sim *sim, struct process *process, const struct heartb
         bool first = !process->worker->heartbeat.seen;
         usec_t asked_at = heartbeat->asked_at ?: sim->now;
         bool same = !first && heartbeat->sent_usec == process->read_heartbeat;
-        /* After a backward clock step, and for a new sqmgr, a repeated answer cannot be told from a new one.
-         */
-        bool unsure = process->rebased ||
-                      (sim->stepped_back_at != 0 && sim->now <= sim->stepped_back_at + STEPPED_USEC);
+        /* For a new sqmgr, too, a repeated answer cannot be told from a new one. */
+        bool unsure = process->rebased || check_is_unsure(sim);
         bool newer = (written_at > process->read_written_at || unsure) &&
                      heartbeat->sent_usec > process->read_heartbeat;
 

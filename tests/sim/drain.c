@@ -65,7 +65,7 @@ void drains_check(struct sim *sim, unsigned number)
         /* A doubt about time, or another connection, has the heartbeats read anew. */
         bool calm = model->drained_at != 0 && model->link.up && sim->shell.trusted_at <= model->drained_at &&
                     model->link.up_at <= model->drained_at + SEC && sim->now >= sim->proc_fails_until + SEC &&
-                    (sim->stepped_back_at == 0 || sim->now > sim->stepped_back_at + STEPPED_USEC);
+                    !check_is_unsure(sim);
 
         for (size_t i = 0; i < sim->n_processes; i++) {
                 struct process *process = sim->processes[i];

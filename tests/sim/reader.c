@@ -149,8 +149,7 @@ static struct heartbeat_record repeat(const struct sim *sim, const struct proces
                                       struct heartbeat_record record)
 {
         unsigned i = (unsigned)rng_range(rng, 0, GIVEN_MAX - 1);
-        bool may = process->runner_alive && redis_shows_age(sim, process) &&
-                   (sim->stepped_back_at == 0 || sim->now > sim->stepped_back_at + STEPPED_USEC);
+        bool may = process->runner_alive && redis_shows_age(sim, process) && !check_is_unsure(sim);
 
         return may && process->given[i].written_at != 0 && sim->now <= process->given_at[i] + REPEAT_USEC
                        ? process->given[i]

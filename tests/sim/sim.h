@@ -26,8 +26,6 @@ struct state_fleet;
 #define CLONES_MAX    256
 /* A worker that has waited for a job for this long hardly takes one at the very moment of a signal. */
 #define IDLE_CHECK_USEC (3 * USEC_PER_SEC)
-/* After a backward step of the wall clock, an answer this late, and stale_usec old, may count as new. */
-#define STEPPED_USEC (150 * USEC_PER_SEC)
 /* Pids from here on belong to processes that are not ours. */
 #define STRANGERS_PID 100000000
 
@@ -739,6 +737,8 @@ void check_distrust(struct sim *sim, unsigned fleet);
 void check_began(struct sim *sim);
 void check_death(struct sim *sim, struct process *process);
 bool check_has_lied(const struct sim *sim, unsigned fleet);
+/* True for a while after a backward step of the wall clock: repeated answers cannot be told from new ones. */
+bool check_is_unsure(const struct sim *sim);
 bool check_is_lied_of(const struct sim *sim, const struct process *process);
 /* Returns true if everything has settled in the calm phase. must: reports a violation if not. */
 bool check_settled(struct sim *sim, bool must);
