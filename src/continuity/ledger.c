@@ -273,8 +273,12 @@ void ledger_ask(struct ledger *ledger, unsigned number, const struct action *act
 
         /* A stop signal follows a request to be quiet that was refused later. */
         bool stops = order == LEDGER_QUIET && action_signal(action) == ACTION_SIGNAL_STOP;
-        if (slot && ((stops && atomic_load(&slot->quiet_stops) == 0) || is_asked_first(slot, worker)))
+        bool first = slot && is_asked_first(slot, worker);
+        if (first || (slot && stops && atomic_load(&slot->quiet_stops) == 0))
                 atomic_fetch_and(&slot->sent, ~(1U << order));
+        /* The stop signal went to the process before this one. */
+        if (first && order == LEDGER_QUIET)
+                atomic_store(&slot->asked_at[LEDGER_STOP], 0);
         /* The time of the first signal counts, but not of one that an earlier sqmgr has not sent. */
         if (!slot || is_sent(slot, order))
                 return;

@@ -328,6 +328,36 @@ TEST_LOOP(an_order_to_a_process_that_was_not_asked_is_recorded, 6)
         ck_assert_uint_eq(known.process.heartbeat_start, group ? 0 : 9);
 }
 
+/* A worker was asked to exit, and another process of its command accepts jobs. The state is lost. */
+TEST_LOOP(a_stop_signal_to_the_process_before_is_none_to_the_next, 2)
+{
+        struct worker worker = {
+                .fleet = &fleet,
+                .index = 3,
+                .generation = 2,
+                .process = {.pid = 50, .start = 7, .heartbeat_pid = 60, .heartbeat_start = 8},
+                .spawned_at = 1000,
+        };
+        struct worker known = {.fleet = &fleet, .state = WORKER_ACTIVE};
+        struct action stop = {.kind = ACTION_STOP, .fleet = &fleet, .worker = &worker},
+                      quiet = {.kind = ACTION_QUIET, .fleet = &fleet, .worker = &worker};
+        struct ledger_start found, running = ledger_start_of(&worker);
+
+        fleet_settings.traits = &sidekiq_traits;
+        unsigned number = ledger_add(&file.ledger, &running);
+        ledger_ask(&file.ledger, number, &stop, 1200);
+        ledger_answer(&file.ledger, number, &stop, true);
+        worker.process.heartbeat_pid = 61;
+        worker.process.heartbeat_start = 9;
+        ledger_ask(&file.ledger, number, &quiet, 1500);
+        if (_i == 1)
+                ledger_answer(&file.ledger, number, &quiet, true);
+        ck_assert_uint_eq(read_starts(&found), 1);
+        ledger_settle(&found, &sidekiq_traits, &known);
+        ck_assert_int_eq(known.state, _i == 1 ? WORKER_QUIET : WORKER_ACTIVE);
+        ck_assert_uint_eq(known.orders.stop_at, 0);
+}
+
 TEST(an_order_that_was_refused_is_none)
 {
         ck_assert_int_eq(settle(&plain_traits, ACTION_QUIET, REFUSED).state, WORKER_ACTIVE);
