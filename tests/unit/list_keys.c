@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Prints the table of keys for tests/check-docs: section, key, `value` or `words`, the default as such,
- * `reload`, `outdates` or `restart`, and the type with its bounds; separated by tabs. */
+/* Prints the table of keys for tests/check-docs: section, key, default, `reload`, `outdates` or `restart`,
+ * and the type with its bounds; separated by tabs. */
 #include "base/parse.h"
 #include "frameworks/table.h"
 #include "settings/keys.h"
@@ -85,9 +85,8 @@ int main(void)
 {
         for (size_t i = 0; i < settings_keys_n; i++) {
                 const struct settings_key *key = &settings_keys[i];
-                printf("%s\t%s\t%s\t%s\t%s\t", settings_scope_name(key->scope), key->name,
-                       key->fallback ? "value" : "words", key->fallback ? key->fallback : key->unset,
-                       words[key->reload]);
+                printf("%s\t%s\t%s\t%s\t", settings_scope_name(key->scope), key->name,
+                       key->fallback ? key->fallback : key->unset, words[key->reload]);
                 print_type(key);
                 putchar('\n');
         }
