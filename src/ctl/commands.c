@@ -17,7 +17,7 @@ const struct command commands[] = {
          "Running jobs finish on the old code. A quieted or stopped fleet stays so, with a message on "
          "standard error and exit code 0. With --resume quieted fleets are restarted, too, and then accept "
          "jobs. Ctrl-C ends the waiting, not the restart.",
-         "a rollout halted or was aborted", 0, SIZE_MAX,
+         "a restart halted or was aborted, or the release was not found", 0, SIZE_MAX,
          OPTION_WAIT | OPTION_RESUME | OPTION_EVERYWHERE | OPTION_RELEASE | OPTION_JSON, ctl_restart},
         {"abort", "[FLEET...]", "ends a restart; remaining old workers keep running",
          "Ends a restart: no further old worker is quieted, and quieted ones finish and exit. A halted "

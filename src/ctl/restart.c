@@ -334,6 +334,8 @@ static int send_call(struct follow *follow)
                 json_object_set_new(parameters, "workers", json_true());
         if (ctl->resume && !follow->reply)
                 json_object_set_new(parameters, "resume", json_true());
+        if (ctl->release && !follow->reply)
+                json_object_set_new(parameters, "release", json_string(ctl->release));
         if (restart->rollback && follow->reply)
                 json_object_set_new(parameters, "rollback", json_true());
         return client_send(ctl,
@@ -422,8 +424,6 @@ static int run(struct ctl *ctl, bool rollback)
 
 int ctl_restart(struct ctl *ctl)
 {
-        if (ctl->release && !ctl->everywhere)
-                return usage_error(ctl->command, "--release needs --everywhere");
         if (ctl->resume && ctl->everywhere)
                 return usage_error(ctl->command, "--resume cannot be used with --everywhere");
         return ctl->everywhere ? group_rollout_restart(ctl) : run(ctl, false);

@@ -15,9 +15,7 @@ const struct usage_option usage_options[] = {
         {'\0', OPTION_EVERYWHERE, "everywhere", "", "on all hosts of the fleet's rollout_group", NULL,
          offsetof(struct ctl, everywhere)},
         {'\0', OPTION_RELEASE, "release", " TEXT",
-         "a host whose directory does not lead to a path that ends in TEXT restarts nothing; needs "
-         "--everywhere",
-         NULL, 0},
+         "restarts nothing unless the directory of each fleet leads to a path that ends in TEXT", NULL, 0},
         {'\0', OPTION_WATCH, "watch", "", "updates each second, until q is pressed", NULL,
          offsetof(struct ctl, watch)},
         {'\0', OPTION_FORCE, "force", "", "does not wait for running jobs", NULL,

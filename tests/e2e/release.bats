@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# A release that cannot boot: old workers keep running, and the next release works.
+# A release that cannot boot, or is not there: old workers keep running, and the next release works.
 # seconds: 60
 # promises: P7 P8
 load helpers
@@ -100,4 +100,37 @@ END
         wait_until 30 ready 2
         [ "$(worker_pids)" = "$starting" ]
         [ "$(wc -l <began)" = 2 ]
+}
+
+@test "restart --release restarts only if the directory of each fleet leads to that release" {
+        mkdir -p releases/1 releases/2
+        ln -s releases/1 current
+        start_workers 1 <<END
+command = $(stub_command)
+directory = $folder/current
+
+[fleet:other]
+framework = plain
+command = sleep 1000
+END
+        generations_are() { sqmgrctl status --json | jq -e "[.fleets[].generation] == [$1, $2]" >/dev/null; }
+        old=$(worker_pids)
+        run -1 --separate-stderr sqmgrctl restart default --release releases/2 --wait
+        [ -z "$output" ]
+        [ "$stderr" = "sqmgrctl: order refused, nothing has changed: fleet 'default': release 'releases/2' was not found:
+  directory '$folder/current' resolves to '$folder/releases/1', which does not end in 'releases/2'" ]
+        run -1 --separate-stderr sqmgrctl restart --release 2 --json default
+        jq -e '.error.code == "refused" and (.error.message | contains("was not found"))' <<<"$output"
+
+        ln -sfn releases/2 current
+        run -0 sqmgrctl restart default --release releases/2 --wait=drained --timeout 60s
+        generations_are 2 1
+        gone "$old"
+
+        # The other fleet has no directory, so that none is restarted.
+        run -1 sqmgrctl restart --release releases/2
+        [[ $output == *"fleet 'other': release 'releases/2' was not found:"*"the fleet has no 'directory'"* ]]
+        generations_are 2 1
+        run -0 sqmgrctl restart default --release 2
+        [[ $output == 'default: restart to generation 3'* ]]
 }

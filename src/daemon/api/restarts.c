@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Handles Restart, Rollback, Follow and Abort. */
 #include "daemon/api/handler.h"
+#include "daemon/workers/release.h"
 #include "decide/command.h"
+#include "io/clock.h"
 #include "model/fleet.h"
 #include "model/rollout.h"
 #include <string.h>
+
+#define NOTHING_CHANGED "order refused, nothing has changed: "
 
 /* Parses the parameters of a watch except the fleets. Returns false after replying with an error. */
 static bool parse_watch(struct call *call, json_t *parameters, struct watch_request *ret)
@@ -52,36 +56,165 @@ static void reply_watch(struct control *control, struct call *call, struct watch
         watch_reply(&control->watches, call, request, now);
 }
 
-void handle_restart(struct control *control, struct call *call, json_t *parameters, usec_t now)
-{
-        _cleanup_(handler_fleets_free) struct handler_fleets list = {0};
-        _cleanup_free_ struct watch_order *orders = NULL;
-        const struct orderer by = handler_orderer(call);
-        struct watch_request request;
+/* The parameters of Restart. */
+struct restart_request {
+        struct watch_request watch;
+        struct handler_fleets list;
         bool resume;
+        const char *release; /* NULL: none was given */
+};
 
-        if (!parse_watch(call, parameters, &request) ||
-            !handler_parse_flag(call, parameters, "resume", &resume) ||
-            handler_refuse_at_shutdown(control, call) ||
-            !handler_parse_fleets(control, call, parameters, &list) ||
-            handler_refuse_unrecorded(control, call))
-                return;
-        orders = allocate_orders(call, &list);
+static void restart_request_clear(struct restart_request *request)
+{
+        handler_fleets_free(&request->list);
+}
+
+/* Returns false after refusing the call. Clear *ret in both cases. */
+static bool parse_restart(struct control *control, struct call *call, json_t *parameters,
+                          struct restart_request *ret)
+{
+        return parse_watch(call, parameters, &ret->watch) &&
+               handler_parse_flag(call, parameters, "resume", &ret->resume) &&
+               handler_parse_text(call, parameters, "release", &ret->release) &&
+               !handler_refuse_at_shutdown(control, call) &&
+               handler_parse_fleets(control, call, parameters, &ret->list) &&
+               !handler_refuse_unrecorded(control, call);
+}
+
+static void restart_fleets(struct control *control, struct call *call, struct restart_request *request,
+                           usec_t now)
+{
+        const struct handler_fleets *list = &request->list;
+        _cleanup_free_ struct watch_order *orders = allocate_orders(call, list);
+        const struct orderer by = handler_orderer(call);
+
         if (!orders)
                 return;
-        for (size_t i = 0; i < list.n_fleets; i++) {
-                struct fleet *fleet = list.fleets[i];
+        for (size_t i = 0; i < list->n_fleets; i++) {
+                struct fleet *fleet = list->fleets[i];
 
                 if (fleet->rollout.state == ROLLOUT_RUNNING)
                         orders[i].superseded = fleet->generation;
-                if (resume && fleet_order(fleet) == ORDER_QUIET)
+                if (request->resume && fleet_order(fleet) == ORDER_QUIET)
                         (void)command_start(fleet, &by, now);
                 (void)command_restart(fleet, &by, now);
                 orders[i].kept = fleet_order(fleet);
         }
         if (!handler_record(control, call))
                 return;
-        reply_watch(control, call, &request, &list, orders, now);
+        reply_watch(control, call, &request->watch, list, orders, now);
+}
+
+/* A call of Restart that waits until each of its fleets was checked for the release. */
+struct awaited_release {
+        struct control *control;
+        struct call *call;
+        json_t *parameters;          /* owned; they name each fleet */
+        size_t n_checked;            /* fleets that have the release */
+        struct release_check *check; /* of the next fleet; NULL: none is in progress */
+};
+
+static void awaited_release_free(struct awaited_release *awaited)
+{
+        release_check_cancel(awaited->check);
+        json_decref(awaited->parameters);
+        free(awaited);
+}
+
+static void on_release_cancelled(struct call *call _unused_, void *userdata)
+{
+        awaited_release_free(userdata);
+}
+
+static void on_release_checked(const struct error_report *error, void *userdata);
+
+/* Returns the next fleet to check, NULL if there is none. A removed fleet is not restarted. */
+static const struct fleet *next_fleet(struct awaited_release *awaited, const struct handler_fleets *list)
+{
+        while (awaited->n_checked < list->n_fleets && list->fleets[awaited->n_checked]->settings->removed)
+                awaited->n_checked++;
+        return awaited->n_checked < list->n_fleets ? list->fleets[awaited->n_checked] : NULL;
+}
+
+/* Begins the next check, or restarts the fleets after the last one. The parameters are parsed again, since
+ * the settings may have changed meanwhile. */
+static void continue_with_release(struct awaited_release *awaited)
+{
+        _cleanup_(restart_request_clear) struct restart_request request = {0};
+        struct control *control = awaited->control;
+        struct call *call = awaited->call;
+
+        if (parse_restart(control, call, awaited->parameters, &request)) {
+                const struct fleet *fleet = next_fleet(awaited, &request.list);
+                int r = fleet ? release_check_begin(control->host.persist->runtime, fleet, request.release,
+                                                    on_release_checked, awaited, &awaited->check)
+                              : 0;
+                if (awaited->check) {
+                        server_keep(call, on_release_cancelled, awaited);
+                        return;
+                }
+                if (r < 0)
+                        handler_refuse(call, NOTHING_CHANGED "cannot check fleet '%s' for the release: %s",
+                                       fleet->settings->name, strerrordesc_np(-r));
+                else
+                        restart_fleets(control, call, &request, clock_now(CLOCK_MONOTONIC));
+        }
+        awaited_release_free(awaited);
+}
+
+static void on_release_checked(const struct error_report *error, void *userdata)
+{
+        struct awaited_release *awaited = userdata;
+        const json_t *fleet =
+                json_array_get(json_object_get(awaited->parameters, "fleets"), awaited->n_checked);
+
+        awaited->check = NULL;
+        if (!error) {
+                awaited->n_checked++;
+                continue_with_release(awaited);
+                return;
+        }
+        handler_refuse_quoted(awaited->call, &error->quoted, NOTHING_CHANGED "fleet '%s': %s",
+                              json_string_value(fleet), error->text);
+        awaited_release_free(awaited);
+}
+
+/* Restarts the fleets after each was checked for the release. */
+static void await_release(struct control *control, struct call *call, json_t *parameters,
+                          const struct handler_fleets *list)
+{
+        struct awaited_release *awaited = calloc(1, sizeof(*awaited));
+        json_t *names = json_array();
+        bool failed = !awaited || !names;
+
+        for (size_t i = 0; i < list->n_fleets && !failed; i++)
+                failed = json_array_append_new(names, varlink_text(list->fleets[i]->settings->name)) < 0;
+        if (!failed) {
+                awaited->control = control;
+                awaited->call = call;
+                awaited->parameters = json_copy(parameters);
+                failed = json_object_set(awaited->parameters, "fleets", names) < 0;
+        }
+        json_decref(names);
+        if (failed) {
+                server_reply(call, NULL, false);
+                if (awaited)
+                        awaited_release_free(awaited);
+                return;
+        }
+        continue_with_release(awaited);
+}
+
+void handle_restart(struct control *control, struct call *call, json_t *parameters, usec_t now)
+{
+        _cleanup_(restart_request_clear) struct restart_request request = {0};
+
+        if (!parse_restart(control, call, parameters, &request))
+                return;
+        if (request.release)
+                await_release(control, call, parameters, &request.list);
+        else
+                restart_fleets(control, call, &request, now);
 }
 
 /* Returns why the fleet cannot return, as in the error NotInMemory. NULL: it can, or has. */

@@ -45,7 +45,7 @@ static void set_failed(struct error_report *error, const char *release)
         if (release[0] == '\0')
                 error_report_set(error, "the rehearsal of a start failed");
         else
-                error_report_set(error, "release '%s' was not found; see the log of this host", release);
+                error_report_set(error, "release '%s' was not found", release);
 }
 
 static void on_exited(struct child *child, const siginfo_t *info)
