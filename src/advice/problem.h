@@ -11,8 +11,8 @@ struct worker;
 
 /* The codes: code, name, severity, cause, remedy, command. The name is a contract and never changes. Cause
  * and remedy are a sentence each without the full stop, the remedy an imperative; the command may be NULL. In
- * a command FLEET, WORKER, COUNT and CONFIG stand for what problem_command() knows. The manual and
- * docs/troubleshooting.md list the rows in this order; tests/check-problems compares them. */
+ * a command FLEET, WORKER, COUNT and CONFIG stand for what problem_command() knows. sqmgrctl(1)
+ * lists the rows in this order; tests/check-problems compares them. */
 /* clang-format off */
 #define PROBLEMS(X) \
         /* of sqmgr and its machine */ \
