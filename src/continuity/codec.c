@@ -23,7 +23,8 @@ uint64_t codec_get_bytes(const uint8_t *at, size_t size)
         return value;
 }
 
-uint64_t codec_load_field(const void *field, size_t size)
+/* Load and store the number in a field of 1 (a bool), 4 or 8 bytes. number must fit. */
+static uint64_t load_field(const void *field, size_t size)
 {
         uint64_t number;
         uint32_t half;
@@ -40,7 +41,7 @@ uint64_t codec_load_field(const void *field, size_t size)
         }
 }
 
-void codec_store_field(void *field, size_t size, uint64_t number)
+static void store_field(void *field, size_t size, uint64_t number)
 {
         uint32_t half = (uint32_t)number;
 
@@ -105,7 +106,7 @@ static void write_flags(struct codec_writer *writer, const struct record *flags,
         uint64_t bits = 0;
 
         for (size_t i = 0; i < flags->n_fields; i++)
-                bits |= codec_load_field(base + flags->fields[i].offset, sizeof(bool)) << i;
+                bits |= load_field(base + flags->fields[i].offset, sizeof(bool)) << i;
         codec_write_number(writer, bits);
 }
 
@@ -120,13 +121,13 @@ static void write_field(struct codec_writer *writer, const struct codec_field *f
 
         switch (field->kind) {
         case CODEC_NUMBER:
-                codec_write_number(writer, codec_load_field(place, field->size));
+                codec_write_number(writer, load_field(place, field->size));
                 return;
         case CODEC_TIME:
-                write_time(writer, codec_load_field(place, field->size));
+                write_time(writer, load_field(place, field->size));
                 return;
         case CODEC_WAIT:
-                codec_write_number(writer, usec_sub(codec_load_field(place, field->size), writer->now));
+                codec_write_number(writer, usec_sub(load_field(place, field->size), writer->now));
                 return;
         case CODEC_ARRAY:
                 codec_write_text(writer, place);
@@ -237,7 +238,7 @@ static void read_flags(struct codec_reader *reader, const struct record *flags, 
         uint64_t bits = codec_read_number(reader, 0, (UINT64_C(1) << n) - 1);
 
         for (size_t i = 0; i < n; i++)
-                codec_store_field(base + flags->fields[i].offset, sizeof(bool), bits >> i & 1);
+                store_field(base + flags->fields[i].offset, sizeof(bool), bits >> i & 1);
 }
 
 static int read_field(struct codec_reader *reader, const struct codec_field *field, char *base)
@@ -246,13 +247,13 @@ static int read_field(struct codec_reader *reader, const struct codec_field *fie
 
         switch (field->kind) {
         case CODEC_NUMBER:
-                codec_store_field(place, field->size, codec_read_number(reader, field->min, field->max));
+                store_field(place, field->size, codec_read_number(reader, field->min, field->max));
                 return 0;
         case CODEC_TIME:
-                codec_store_field(place, field->size, read_time(reader));
+                store_field(place, field->size, read_time(reader));
                 return 0;
         case CODEC_WAIT:
-                codec_store_field(place, field->size, read_wait(reader));
+                store_field(place, field->size, read_wait(reader));
                 return 0;
         case CODEC_ARRAY:
                 read_array(reader, place, field->size);

@@ -81,10 +81,6 @@ struct codec_reader {
 void codec_put_bytes(uint8_t *at, size_t size, uint64_t value);
 uint64_t codec_get_bytes(const uint8_t *at, size_t size);
 
-/* Load and store the number in a field of 1 (a bool or a char), 4 or 8 bytes. number must fit. */
-uint64_t codec_load_field(const void *field, size_t size);
-void codec_store_field(void *field, size_t size, uint64_t number);
-
 /* Returns space for size bytes, or NULL if out of memory. Valid until the next write. */
 uint8_t *codec_write_space(struct codec_writer *writer, size_t size);
 /* Writes append to the buffer. Check writer->failed once, after the last write. */

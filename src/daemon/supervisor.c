@@ -122,20 +122,6 @@ static bool on_action(const struct action *action, usec_t now, void *userdata)
         return execute_action(&supervisor->runtime, action, now);
 }
 
-static void on_planning(usec_t now, void *userdata)
-{
-        const struct supervisor *supervisor = userdata;
-
-        subsystems_planning(&supervisor->runtime.subsystems, now);
-}
-
-static void on_planned(const struct plan *plan, usec_t now, void *userdata)
-{
-        const struct supervisor *supervisor = userdata;
-
-        subsystems_planned(&supervisor->runtime.subsystems, plan, now);
-}
-
 static void poll_due(struct supervisor *supervisor, usec_t now)
 {
         struct pass *pass = &supervisor->wakeup.pass;
@@ -167,8 +153,6 @@ static void plan(struct supervisor *supervisor)
         static const struct pass_ops ops = {
                 .save = on_save,
                 .execute = on_action,
-                .planning = on_planning,
-                .planned = on_planned,
                 .release = process_release,
         };
         struct world *world = supervisor->world;

@@ -83,12 +83,8 @@ int pass_run(struct pass *pass, const struct pass_ops *ops, const struct pass_cl
         for (unsigned round = 0; more && round < ROUNDS_MAX; round++) {
                 WORLD_FOREACH_FLEET(world, fleet)
                         fleet_reap(fleet, ops->release);
-                if (ops->planning)
-                        ops->planning(now, userdata);
                 observe_time(world, now);
                 r = plan_make(&pass->plan, world, now) < 0 ? -ENOMEM : r;
-                if (ops->planned)
-                        ops->planned(&pass->plan, now, userdata);
                 more = run_round(pass, ops, now, userdata);
                 if (more && defer(pass, now))
                         return r;

@@ -35,9 +35,6 @@ struct pass_ops {
         bool (*save)(usec_t now, void *userdata);
         /* Executes one action and observes its result. Returns false if nothing changed. */
         bool (*execute)(const struct action *action, usec_t now, void *userdata);
-        /* Called before and after each plan; NULL: nothing is. */
-        void (*planning)(usec_t now, void *userdata);
-        void (*planned)(const struct plan *plan, usec_t now, void *userdata);
         /* Frees the caller's data of a forgotten worker (struct process); NULL: workers have none. */
         void (*release)(struct process *process);
 };

@@ -101,7 +101,6 @@ const struct settings_key settings_keys[] = {
         {SQMGR(on_stop), .type = SETTINGS_CHOICE, .fallback = "drain", .choices = on_stops},
         {SQMGR(pressure_limit), .type = SETTINGS_PERCENT, .fallback = "none", .min = 1, .max = 99},
         {SQMGR(pressure_action), .type = SETTINGS_CHOICE, .fallback = "tell", .choices = pressure_actions},
-        {SQMGR(record), .type = SETTINGS_SIZE, .fallback = "none", .min = BYTES_MIN, .max = (int64_t)1 << 34},
         {SQMGR(alert_command), .type = SETTINGS_COMMAND, .unset = "none"},
         {SQMGR(alert_user), .type = SETTINGS_TEXT, .unset = "as root sqmgr, else sqmgr's own"},
         {SQMGR(alert_level), .type = SETTINGS_CHOICE, .fallback = "warning", .choices = alert_levels},

@@ -215,7 +215,6 @@ struct settings {
         int on_stop;
         unsigned pressure_limit; /* percent; 0: none */
         int pressure_action;
-        uint64_t record;     /* size of the record of passes, in bytes; 0: none */
         char *alert_command; /* NULL: none */
         char *alert_user;    /* NULL: sqmgr's own user */
         int alert_level;     /* syslog level */

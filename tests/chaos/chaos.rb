@@ -101,7 +101,6 @@ class Chaos
     mend_all
     balance
     converge
-    replay
   rescue Violated
     # report prints it.
   ensure
@@ -164,7 +163,7 @@ class Chaos
     common = "directory = #{@folder}\nenvironment = CHAOS=#{@folder}\n" \
              "environment_file = #{@folder}/environment\nlog = #{@folder}/workers.log\n" \
              "ready_after = #{ready_after}\nrestart_surge = #{surge}\nbackoff_min = 200ms\nbackoff_max = 3s\n"
-    text = "[sqmgr]\nsocket = #{@folder}/sqmgr.sock\nstate_file = #{@folder}/disk/state\ncheck_interval = #{interval}\nlog_level = debug\nrecord = 4M\n" \
+    text = "[sqmgr]\nsocket = #{@folder}/sqmgr.sock\nstate_file = #{@folder}/disk/state\ncheck_interval = #{interval}\nlog_level = debug\n" \
            "[redis]\nurl = unix://#{@folder}/redis.sock\n[fleet]\n#{common}"
     sidekiq = "sidekiq -r #{@folder}/release.rb -c #{THREADS} -t 1"
     commands = {
@@ -396,13 +395,6 @@ class Chaos
     living = templates.map { |process| process.life.pid }
     return if (known - living).empty? && living.size == known.size + kept
     violated("sqmgr knows of the templates #{known} and of #{kept} more, those that live are #{living}")
-  end
-
-  # The record of all sqmgrs of the run, as far as it reaches back.
-  def replay
-    said = IO.popen(["sqmgr-replay", "#{@folder}/disk/state.record"], err: [:child, :out], &:read)
-    say(said.lines.last.to_s.chomp)
-    violated("the replay decides otherwise: #{said.lines.first(20).join}") unless $?.success?
   end
 
   # After a failure before `balance`, reads the ledger first.

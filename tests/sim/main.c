@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Runs seeds on all processors, and prints the first that fails. */
 #include "base/parse.h"
-#include "record.h"
 #include "story.h"
 #include <getopt.h>
 #include <stdio.h>
@@ -19,8 +18,7 @@ struct totals {
 struct options {
         uint64_t from, seeds, seconds;
         unsigned processes;
-        bool one, verbose, no_shrink, quiet, replay;
-        const char *record; /* file to write; NULL: none */
+        bool one, verbose, no_shrink, quiet;
 };
 
 static double seconds_now(void)
@@ -42,15 +40,7 @@ static void run_share(const struct options *options, unsigned share, volatile bo
                 if (*stop || (options->seconds > 0 && seconds_now() > deadline))
                         break;
                 sim_open(sim, &(struct origin){.seed = options->from + i});
-                if ((options->replay || options->record) && record_open(sim, options->record) < 0)
-                        break;
                 sim_run(sim);
-                if (sim->record)
-                        record_close(sim);
-                /* The story of a seed records nothing, and so does not show this one. */
-                if (sim->broken && strcmp(sim->invariant, "REPLAY") == 0)
-                        fprintf(stderr, "seed %llu: %s\n", (unsigned long long)(options->from + i),
-                                sim->detail);
                 totals->seeds++;
                 totals->ticks += sim->n_ticks;
                 totals->started += sim->n_started;
@@ -117,8 +107,7 @@ static bool run_shares(const struct options *options, struct totals *ret)
 
 static int usage(void)
 {
-        fputs("Usage: sim [--seeds N] [--from SEED] [--seconds S] [--processes N] [--quiet] [--replay] "
-              "[--record FILE]\n"
+        fputs("Usage: sim [--seeds N] [--from SEED] [--seconds S] [--processes N] [--quiet]\n"
               "       sim --seed SEED [--verbose] [--no-shrink]\n",
               stderr);
         return 2;
@@ -135,16 +124,13 @@ static bool read_options(int argc, char *argv[], struct options *options)
                 {"verbose", no_argument, NULL, 'v'},
                 {"no-shrink", no_argument, NULL, 'x'},
                 {"quiet", no_argument, NULL, 'q'},
-                {"replay", no_argument, NULL, 'r'},
-                {"record", required_argument, NULL, 'w'},
                 {NULL, 0, NULL, 0},
         };
         uint64_t number = 0;
         int option;
 
         while ((option = getopt_long(argc, argv, "", longs, NULL)) >= 0) {
-                if (option == '?' ||
-                    (optarg && option != 'w' && parse_unsigned(optarg, 0, UINT32_MAX, &number) < 0))
+                if (option == '?' || (optarg && parse_unsigned(optarg, 0, UINT32_MAX, &number) < 0))
                         return false;
                 switch (option) {
                 case 'n':
@@ -168,12 +154,6 @@ static bool read_options(int argc, char *argv[], struct options *options)
                         break;
                 case 'x':
                         options->no_shrink = true;
-                        break;
-                case 'r':
-                        options->replay = true;
-                        break;
-                case 'w':
-                        options->record = optarg;
                         break;
                 default:
                         options->quiet = true;

@@ -12,7 +12,6 @@
 #include "observe/observe_identity.h"
 #include "observe/observe_memory.h"
 #include "observe/observe_world.h"
-#include "record.h"
 #include "sim.h"
 #include <signal.h>
 #include <stdio.h>
@@ -670,29 +669,9 @@ static void check_deferral(struct sim *sim, bool deferred)
                 violate(sim, "P4", "neither state nor ledger tells of the starts");
 }
 
-static void on_planning(usec_t now, void *userdata)
-{
-        struct sim *sim = userdata;
-
-        if (sim->record)
-                record_planning(sim, now);
-}
-
-static void on_planned(const struct plan *plan, usec_t now, void *userdata)
-{
-        struct sim *sim = userdata;
-
-        if (sim->record)
-                record_planned(sim, plan, now);
-}
-
 void shell_iterate(struct sim *sim)
 {
-        static const struct pass_ops ops = {.save = on_save,
-                                            .execute = on_action,
-                                            .planning = on_planning,
-                                            .planned = on_planned,
-                                            .release = forget_worker};
+        static const struct pass_ops ops = {.save = on_save, .execute = on_action, .release = forget_worker};
         struct shell *shell = &sim->shell;
         usec_t boottime = sim->now + sim->suspended_usec;
         const struct pass_clocks clocks = {

@@ -490,8 +490,7 @@ struct sim {
 
         bool broken;
         char invariant[16], detail[512];
-        struct story *story; /* NULL: no story is kept; of record: nothing is recorded */
-        struct record_sim *record;
+        struct story *story; /* NULL: no story is kept */
 };
 
 /* The source of a world and its schedule. */

@@ -108,7 +108,7 @@ class Host < Chaos
 
   # The interval stays: each change would change the processor time.
   def configure(ready_after: "1s", surge: "100%", counts: {}, preload: "yes", **)
-    text = "[sqmgr]\nsocket = #{@folder}/sqmgr.sock\nstate_file = #{@folder}/disk/state\ncheck_interval = 1s\nrecord = 4M\n" \
+    text = "[sqmgr]\nsocket = #{@folder}/sqmgr.sock\nstate_file = #{@folder}/disk/state\ncheck_interval = 1s\n" \
            "[redis]\nurl = unix://#{@soak.folder}/redis.sock\n[fleet]\ndirectory = #{@folder}\n" \
            "environment_file = #{@folder}/environment\nlog = #{@folder}/workers.log\n" \
            "ready_after = #{ready_after}\nrestart_surge = #{surge}\nbackoff_min = 200ms\nbackoff_max = 3s\n"
@@ -241,5 +241,5 @@ class Host < Chaos
     )
   end
 
-  public :mend_all, :balance, :converge, :replay, :observe, :workers, :enqueue
+  public :mend_all, :balance, :converge, :observe, :workers, :enqueue
 end

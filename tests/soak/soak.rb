@@ -137,7 +137,6 @@ class Soak
     hosts.each(&:mend_all)
     hosts.first.balance
     hosts.each(&:converge)
-    hosts.each(&:replay)
   end
 
   # A few jobs a second at most. Runs in its own thread, because Redis may delay it.
@@ -209,9 +208,9 @@ class Soak
     []
   end
 
-  # In KB, without the file that fills the disk, and without the record, which has a size of its own.
+  # In KB, without the file that fills the disk.
   def files_of(host)
-    (Dir["#{host.folder}/disk/state*"] - ["#{host.folder}/disk/state.record"]).sum { |path| File.size?(path) || 0 } / 1024.0
+    Dir["#{host.folder}/disk/state*"].sum { |path| File.size?(path) || 0 } / 1024.0
   end
 
   def write_out

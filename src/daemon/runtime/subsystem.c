@@ -39,16 +39,6 @@ void subsystems_observe(const struct subsystems *subsystems, usec_t now)
         CALL_EACH(subsystems, observe, now);
 }
 
-void subsystems_planning(const struct subsystems *subsystems, usec_t now)
-{
-        CALL_EACH(subsystems, planning, now);
-}
-
-void subsystems_planned(const struct subsystems *subsystems, const struct plan *plan, usec_t now)
-{
-        CALL_EACH(subsystems, planned, plan, now);
-}
-
 void subsystems_tick(const struct subsystems *subsystems, usec_t now)
 {
         CALL_EACH(subsystems, tick, now);

@@ -12,7 +12,6 @@
 
 struct fleet;
 struct persist;
-struct plan;
 struct link;
 struct metrics;
 struct world;
@@ -35,10 +34,6 @@ struct subsystem {
         void (*poll)(void *self, usec_t now);
         /* Called before each pass: updates the model with what was observed since. */
         void (*observe)(void *self, usec_t now);
-        /* Called before and after each plan of a pass: reads the model as the planner sees it, and what it
-         * has decided. Changes nothing. */
-        void (*planning)(void *self, usec_t now);
-        void (*planned)(void *self, const struct plan *plan, usec_t now);
         /* Called after each pass, before its events are published. */
         void (*tick)(void *self, usec_t now);
         /* Called after each pass, after its events are published. Answers waiting control calls. */
@@ -79,8 +74,6 @@ int subsystems_begin(struct subsystems *subsystems, const struct subsystem *cons
 void subsystems_join(const struct subsystems *subsystems);
 void subsystems_poll(const struct subsystems *subsystems, usec_t now);
 void subsystems_observe(const struct subsystems *subsystems, usec_t now);
-void subsystems_planning(const struct subsystems *subsystems, usec_t now);
-void subsystems_planned(const struct subsystems *subsystems, const struct plan *plan, usec_t now);
 void subsystems_tick(const struct subsystems *subsystems, usec_t now);
 void subsystems_answer(const struct subsystems *subsystems, usec_t now);
 void subsystems_metrics(const struct subsystems *subsystems, const struct world *world,
