@@ -13,7 +13,10 @@
  * and of a mixture over several theta. By Ville's inequality, the mixture ever reaches 1000 in at most one of
  * 1000 trials of releases that are not worse, however often it is computed (Grünwald et al., "Safe
  * Testing", 2024; Turner et al., "Generic E-Variables for Exact Sequential k-Sample Tests", 2024). A failure
- * rate that changes with time does no harm: jobs are compared with jobs of the same window. */
+ * rate that changes with time does no harm: jobs are compared with jobs of the same window.
+ *
+ * TRIALS=200 make check TESTS=tests/unit/test_trial_worlds prints how often such releases are halted in
+ * simulated worlds, and after how many jobs. */
 #pragma once
 
 #include "base/usec.h"
