@@ -352,10 +352,6 @@ void doctor_machine(struct findings *findings, const struct doctor_machine *mach
                 findings_add(findings, FINDING_OK, "open files", NULL,
                              "the limit is %llu, up to %llu are needed",
                              (unsigned long long)facts->files_limit, (unsigned long long)facts->files_needed);
-        if (facts->pressure && world->settings->pressure_limit > 0 && !pressure_response_holds(world))
-                findings_add(findings, FINDING_OK, "memory pressure", NULL,
-                             "below pressure_limit %u%% (source: '%s')", world->settings->pressure_limit,
-                             facts->pressure);
         if (!problems_find(problems, PROBLEM_READ_SOCKET))
                 report_readers(findings, machine, settings_read_socket(world->settings));
 }

@@ -43,12 +43,6 @@ struct worker;
         X(DATABASE_CONNECTING, "database-connecting", WARNING, \
           "sqmgr has not reached the database of a fleet yet", \
           "Check that the database runs, and its address in database_url", "sqmgrctl doctor") \
-        X(MEMORY_PRESSURE, "memory-pressure", ERROR, \
-          "the machine stalls for lack of memory: pressure_limit is exceeded", \
-          "Run fewer workers, or give the machine more memory", "sqmgrctl top") \
-        X(PRESSURE_UNKNOWN, "pressure-unknown", ERROR, \
-          "the kernel reports no memory pressure, so pressure_limit has no effect", \
-          "Boot the kernel with psi=1, or remove pressure_limit", NULL) \
         X(OPEN_FILES, "open-files", WARNING, \
           "the limit of open files is too low for max_processes of all fleets: starts of workers would fail", \
           "Raise LimitNOFILE= of the service to the number that is needed, then restart sqmgr; its workers survive", NULL) \

@@ -108,21 +108,6 @@ static void find_redis(const struct search *search)
         }
 }
 
-static void find_memory_pressure(const struct search *search)
-{
-        static const char about[] = "memory pressure";
-        char text[PRESSURE_RESPONSE_TEXT_MAX];
-
-        if (search->world->settings->pressure_limit == 0)
-                return;
-        if (!search->facts->pressure)
-                ADD_ABOUT(search, PROBLEM_PRESSURE_UNKNOWN, about, 0,
-                          "not reported by this kernel, so pressure_limit has no effect");
-        else if (pressure_response_holds(search->world))
-                ADD_ABOUT(search, PROBLEM_MEMORY_PRESSURE, about, 0, "%s",
-                          pressure_response_text(search->world, text));
-}
-
 /* Returns what a host name that sqmgr has not given means for the heartbeats of the fleet. */
 static const char *under_that_name(const struct fleet_settings *settings)
 {
@@ -173,7 +158,6 @@ static void find_of_machine(const struct search *search)
                 ADD_ABOUT(search, PROBLEM_CONFIG_REFUSED, "config file", facts->refused_since,
                           "the next start of sqmgr would refuse '%s'", facts->refused);
         find_redis(search);
-        find_memory_pressure(search);
         if (facts->files_limit != 0 && facts->files_limit < facts->files_needed)
                 ADD_ABOUT(search, PROBLEM_OPEN_FILES, "open files", 0,
                           "the limit is %llu, but max_processes of all fleets needs up to %llu",

@@ -3,7 +3,6 @@
 #include "continuity/state.h"
 #include "base/hash.h"
 #include "continuity/codec.h"
-#include "decide/pressure_response.h"
 #include "model/preload.h"
 #include "model/rollout.h"
 #include "model/world.h"
@@ -53,7 +52,6 @@ static const struct codec_field worker_flag_fields[] = {
         CODEC_FIELD(NUMBER, struct worker, orders.finishes_job),
         CODEC_FIELD(NUMBER, struct worker, process.forked),
         CODEC_FIELD(NUMBER, struct worker, process.awaits_go),
-        CODEC_FIELD(NUMBER, struct worker, orders.pressed),
         CODEC_FIELD(NUMBER, struct worker, orders.unconfirmed),
         CODEC_FIELD(NUMBER, struct worker, orders.group_signaled),
         CODEC_FIELD(NUMBER, struct worker, orders.forced),
@@ -141,7 +139,6 @@ static const struct codec_field fleet_fields[] = {
         /* Version 1 ends here, and has no feature data. */
         CODEC_FIELD(NUMBER, struct state_fleet, scaled),
         CODEC_RANGE(struct state_fleet, heartbeat, 0, _HEARTBEAT_PLACE_MAX - 1),
-        CODEC_FIELD(NUMBER, struct state_fleet, places_left),
         CODEC_PART(RECORD, struct state_fleet, grown[0], grown_record),
         CODEC_PART(RECORD, struct state_fleet, grown[1], grown_record),
         CODEC_PART(RECORD, struct state_fleet, preload, preload_record),
@@ -176,8 +173,6 @@ static void pack_worker(struct codec_writer *writer, const struct worker *worker
 {
         struct state_worker saved = {.worker = *worker, .identity = (char *)identity};
 
-        /* After the pressure has ended, no worker leaves because of it. */
-        saved.worker.orders.pressed = pressure_response_applies(worker);
         codec_write(writer, &worker_record, &saved);
         (*n)++;
 }
@@ -270,7 +265,6 @@ static void pack_fleet(struct codec_writer *writer, const struct state_source *s
                 .random = fleet->random,
                 .scaled = fleet->automatic_count,
                 .heartbeat = fleet_settings_heartbeat(settings),
-                .places_left = fleet->places_left,
                 .preload = fleet->preload,
         };
 
@@ -435,7 +429,6 @@ static void drop_processes(struct state *state)
                 while (fleet->n_workers > 0)
                         free(fleet->workers[--fleet->n_workers].identity);
                 memset(fleet->templates, 0, sizeof(fleet->templates));
-                fleet->places_left = 0;
         }
         while ((dead = state->dead)) {
                 state->dead = dead->next;
@@ -509,16 +502,6 @@ int state_unpack(const uint8_t *bytes, size_t size, const char *boot_id, usec_t 
         return STATE_READ;
 }
 
-/* Returns true if workers are to leave, or have left, because of memory pressure. */
-static bool was_pressed(const struct state_fleet *saved)
-{
-        bool pressed = saved->places_left > 0;
-
-        for (size_t i = 0; i < saved->n_workers; i++)
-                pressed |= saved->workers[i].worker.orders.pressed;
-        return pressed;
-}
-
 void state_continue_fleet(struct fleet *fleet, const struct state_fleet *saved, usec_t now)
 {
         fleet->generation = saved->generation;
@@ -542,13 +525,6 @@ void state_continue_fleet(struct fleet *fleet, const struct state_fleet *saved, 
         fleet->random = saved->random;
         fleet->preload = saved->preload;
         memcpy(fleet->leak.past, saved->grown, sizeof(fleet->leak.past));
-        /* Pressure stays high until a reading ends it; without pressure_limit there are no readings. */
-        if (was_pressed(saved) && fleet->world->settings->pressure_limit > 0) {
-                fleet->places_left = saved->places_left;
-                fleet->world->pressure.high = true;
-                /* The last worker may have been asked to leave just before. */
-                fleet->world->pressure.acted_at = now;
-        }
         fleet->continued = true;
         if (fleet->settings->removed)
                 rollout_abort(fleet, "the fleet is no longer configured", NULL);

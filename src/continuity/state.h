@@ -56,7 +56,6 @@ struct state_fleet {
         uint64_t random;
 
         struct state_features features;
-        unsigned places_left; /* see struct fleet */
         struct leak_past grown[LEAK_PAST];
         uint64_t newest_generation;
         struct launch launches[LAUNCHES_KEPT];

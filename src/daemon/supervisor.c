@@ -9,7 +9,6 @@
 #include "daemon/lifecycle/termination.h"
 #include "daemon/poll/local_heartbeats.h"
 #include "daemon/poll/poll.h"
-#include "daemon/poll/pressure_watch.h"
 #include "daemon/poll/running_jobs.h"
 #include "daemon/poll/status_files.h"
 #include "daemon/runtime/start_record.h"
@@ -57,7 +56,6 @@ struct supervisor {
         struct runtime runtime;
         struct reloader reloader; /* holds the current settings */
         struct persist persist;
-        struct pressure_watch pressure;
         struct alerts *alerts;
         struct termination termination;
         struct reexec reexec;
@@ -131,7 +129,6 @@ static void poll_due(struct supervisor *supervisor, usec_t now)
                 queue_reading_poll(&supervisor->runtime.links);
         if (due == PASS_POLL_REGULAR) {
                 subsystems_poll(&supervisor->runtime.subsystems, now);
-                pressure_watch_poll(&supervisor->pressure);
                 service_keep_sockets(&supervisor->service);
                 service_keep_lock(&supervisor->service);
                 attach_record_missing(&supervisor->runtime);
@@ -164,7 +161,6 @@ static void plan(struct supervisor *supervisor)
         };
         usec_t now = clocks.monotonic;
 
-        pressure_watch_apply(&supervisor->pressure);
         if (queue_reading_tick(&supervisor->runtime.links))
                 queue_calls_answer(&control->queue_calls, now);
         subsystems_observe(&supervisor->runtime.subsystems, now);
@@ -278,7 +274,6 @@ static void end(struct supervisor *supervisor)
         alerts_free(supervisor->alerts);
         adopt_free(supervisor->persist.search);
         subsystems_end(&supervisor->runtime.subsystems);
-        pressure_watch_close(&supervisor->pressure);
         if (supervisor->runtime.world)
                 end_runtime(&supervisor->runtime);
         wakeup_close(&supervisor->wakeup);
@@ -319,14 +314,12 @@ static void compose(struct supervisor *supervisor, const struct invocation *invo
         runtime->event = links->event = supervisor->event;
         runtime->wakeup = links->wakeup = &supervisor->wakeup;
         runtime->world = links->world = supervisor->world;
-        runtime->pressure = &supervisor->pressure;
         links->found = attach_heartbeat;
         links->instance = runtime->instance;
         links->boot_id = persist->boot_id;
         links->starter = &runtime->reader_starter.starter;
         links->user_of = process_user;
-        supervisor->pressure.runtime = persist->runtime = supervisor->termination.runtime =
-                supervisor->reexec.runtime = runtime;
+        persist->runtime = supervisor->termination.runtime = supervisor->reexec.runtime = runtime;
         supervisor->reloader.runtime = runtime;
         supervisor->reloader.config = (struct config_check){
                 .runtime = runtime, .program = invocation->program, .config_path = invocation->config_path};

@@ -3,7 +3,6 @@
  * decides which workers are to leave. */
 #include "decide/plan.h"
 #include "decide/plan_starts.h"
-#include "decide/pressure_response.h"
 #include "model/counts.h"
 #include "model/deadlines.h"
 #include "model/freshness.h"
@@ -114,7 +113,7 @@ static enum reason unwanted_for(const struct worker *worker, usec_t now)
                 return REASON_SHUTDOWN;
         if (fleet_order(fleet) != ORDER_RUN || worker->orders.quiet)
                 return REASON_OPERATOR;
-        if (worker->memory.over_limit || pressure_response_applies(worker))
+        if (worker->memory.over_limit)
                 return REASON_MEMORY;
         if (worker_is_given_up(worker))
                 return REASON_ROLLBACK;
@@ -125,7 +124,7 @@ static enum reason unwanted_for(const struct worker *worker, usec_t now)
         return worn_out(worker, now);
 }
 
-/* An operator's order, memory_limit and memory pressure do not wait until other workers are ready. */
+/* An operator's order and memory_limit do not wait until other workers are ready. */
 static bool is_urgent(const struct worker *worker)
 {
         enum reason reason = worker->verdict.retire_reason;
@@ -133,8 +132,7 @@ static bool is_urgent(const struct worker *worker)
         /* Jobs fail in the release that is given up: its workers leave at once if nothing can replace them.
          */
         return reason == REASON_SHUTDOWN || reason == REASON_OPERATOR ||
-               (reason == REASON_ROLLBACK && rollout_drops(worker->fleet)) || worker->memory.over_limit ||
-               pressure_response_applies(worker);
+               (reason == REASON_ROLLBACK && rollout_drops(worker->fleet)) || worker->memory.over_limit;
 }
 
 static bool is_starting(const struct worker *worker)
@@ -326,12 +324,6 @@ static enum wait quiet_wait(struct round *round, struct worker *worker)
         if (round->fleet->world->ledger_volatile && worker_quiet_is_stop(worker) &&
             (!is_urgent(worker) || worker->verdict.retire_reason == REASON_ROLLBACK))
                 return WAIT_LEDGER;
-        /* Workers that were active when this one was chosen may have died since. */
-        if (worker->verdict.retire_reason == REASON_MEMORY && !worker->memory.over_limit &&
-            pressure_response_applies(worker) && round->active < 2) {
-                worker->verdict.waits_count = 1;
-                return WAIT_READY_OTHERS;
-        }
         if (is_urgent(worker))
                 return WAIT_NONE;
         if (worker->verdict.retire_reason == REASON_RESTART) {

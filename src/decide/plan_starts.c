@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Decides what is started, and which templates end; see the header. */
 #include "decide/plan_starts.h"
-#include "decide/pressure_response.h"
 #include "model/memory.h"
 #include "model/preload.h"
 #include "model/rollout.h"
@@ -25,8 +24,7 @@ static unsigned allowance(struct round *round, enum reason *ret_reason)
                         allowed = round->surge;
                 else if (reason == REASON_ROLLBACK)
                         allowed = round->surge > 0 ? round->target : 0;
-                else if (reason == REASON_MEMORY && !worker->memory.over_limit &&
-                         !pressure_response_applies(worker))
+                else if (reason == REASON_MEMORY && !worker->memory.over_limit)
                         allowed = round->now >= round->fleet->churn.next_at;
                 if (allowed > most) {
                         most = allowed;
@@ -92,15 +90,6 @@ static bool lacks_memory(struct round *round)
                 return false;
         return world->available_bytes > 0 &&
                memory_is_short(world, reserved_bytes(round), expected_bytes(round));
-}
-
-/* During memory pressure no extra worker is started, and none replaces a worker that left because of it. */
-static bool waits_for_pressure_response(const struct round *round)
-{
-        const struct fleet *fleet = round->fleet;
-
-        return pressure_response_holds(fleet->world) && round->live + fleet->places_left >= round->target &&
-               (round->starts || round->active + round->starting + round->hung > 0);
 }
 
 /* No template can load before one of them has ended, and a loading one may take stop_timeout for that. */
@@ -177,7 +166,7 @@ void plan_starts(struct round *round)
                         fleet->waits_for = WAIT_BACKOFF;
                 else if (round->live >= round->max)
                         fleet->waits_for = WAIT_PLACES;
-                else if (waits_for_pressure_response(round) || lacks_memory(round))
+                else if (lacks_memory(round))
                         fleet->waits_for = WAIT_MEMORY;
                 if (fleet->waits_for != WAIT_NONE || !choose_template(round, &template))
                         return;
@@ -226,7 +215,7 @@ static enum wait load_wait(struct round *round)
                 return WAIT_FORK;
         if (round->now < fleet->crash.next_at)
                 return WAIT_BACKOFF;
-        return waits_for_pressure_response(round) || lacks_memory_to_load(round) ? WAIT_MEMORY : WAIT_NONE;
+        return lacks_memory_to_load(round) ? WAIT_MEMORY : WAIT_NONE;
 }
 
 /* A loading template may turn out to be a worker: wait boot_timeout before ending it. */

@@ -20,9 +20,7 @@ const char *worker_reason_text(const struct worker *worker)
 {
         enum reason reason = worker->reason != REASON_NONE ? worker->reason : worker->verdict.retire_reason;
 
-        return reason == REASON_MEMORY && worker->orders.pressed && !worker->memory.over_limit
-                       ? "the machine is short of memory; this worker used the most"
-                       : reason_text(reason);
+        return reason_text(reason);
 }
 
 static const char *ago_text(usec_t at, const struct orderer *by, usec_t now,
@@ -427,30 +425,13 @@ static void places_text(const struct fleet *fleet, usec_t now, char *text, size_
                  (int)worker_pid(longest), jobs, span);
 }
 
-const char *pressure_response_text(const struct world *world, char text[static PRESSURE_RESPONSE_TEXT_MAX])
-{
-        const struct pressure_reading *reading = &world->pressure_reading;
-        char left[FORMAT_MAX], total[FORMAT_MAX];
-
-        snprintf(text, PRESSURE_RESPONSE_TEXT_MAX,
-                 "%u%% of the time is spent waiting for memory (pressure_limit %u%%), %s of %s available",
-                 reading->avg10 / 100, world->settings->pressure_limit,
-                 format_size(reading->available_bytes, left, sizeof(left)),
-                 format_size(reading->total_bytes, total, sizeof(total)));
-        return text;
-}
-
 static void memory_text(const struct fleet *fleet, usec_t now, char *text, size_t size)
 {
         const struct world *world = fleet->world;
-        char available[FORMAT_MAX], bytes[FORMAT_MAX], less[128] = "", pressure[PRESSURE_RESPONSE_TEXT_MAX];
+        char available[FORMAT_MAX], bytes[FORMAT_MAX], less[128] = "";
         uint64_t reserved = memory_reserved_bytes(world, now);
         const char *what = fleet_wants_template(fleet) ? "template" : "median worker";
 
-        if (pressure_response_holds(world)) {
-                snprintf(text, size, "waits for memory: %s", pressure_response_text(world, pressure));
-                return;
-        }
         format_size(world->available_bytes, available, sizeof(available));
         if (reserved > 0)
                 snprintf(less, sizeof(less), ", minus %s reserved for starting workers,",

@@ -48,12 +48,6 @@ const struct quoted *fleet_crash_quoted(const struct fleet *fleet);
 /* The progress of sqmgr's shutdown: "2 workers left, 3 running jobs; all asked to exit in 25s". */
 const char *world_stopping_text(const struct world *world, usec_t now, char *text, size_t size);
 
-/* The current memory pressure: "32% of the time is spent waiting for memory (pressure_limit 20%), 410M of 16G
- * available". */
-#define PRESSURE_RESPONSE_TEXT_MAX 192
-
-const char *pressure_response_text(const struct world *world, char text[static PRESSURE_RESPONSE_TEXT_MAX]);
-
 /* A worker and its process, as events name them: "web/3 (pid 28650)". */
 #define WORKER_EVENT_NAME_MAX 300
 const char *worker_event_name(const struct worker *worker, char text[static WORKER_EVENT_NAME_MAX]);

@@ -58,9 +58,6 @@ struct quoted; /* wire/quoted.h */
         X("2bfae3c2b48e4f74be20be2a41412e86", EVENT_MEMORY_CHURN, "memory-churn", WARNING, EVENT_NONE) \
         /* the workers of a generation seem to leak */ \
         X("4a62c60bab814642bc9d18ec2bfc8800", EVENT_MEMORY_GROWTH, "memory-growth", INFO, EVENT_NONE) \
-        /* the machine stalls for lack of memory */ \
-        X("aaad587bd8f64a03ac48e91082a3679e", EVENT_MEMORY_PRESSURE, "memory-pressure", WARNING, EVENT_MEMORY_EASED) \
-        X("edde8dbbec3b4aba87e737a8a42743ec", EVENT_MEMORY_EASED, "memory-eased", INFO, EVENT_NONE) \
         /* the jobs of a worker that exceeded a memory limit or was ended by the OOM killer. INFO like \
            memory-over: sqmgr handles the breach itself, and the death has an ERR event of its own. */ \
         X("5b832976107547ae96a8672c37102012", EVENT_CULPRITS, "culprits", INFO, EVENT_NONE) \

@@ -181,8 +181,6 @@ struct fleet {
         bool redis_up;            /* server is READER_STATE_CONNECTED */
         usec_t redis_at;          /* when redis_up last changed; 0: it was never up */
         usec_t fresh_since;       /* since when at least one of its workers is fresh; 0: none is */
-        unsigned places_left; /* number of workers that left because of memory pressure, to be replaced once
-                                 memory is available again */
         /* Workers that were asked to exit, and have exited in the middle of jobs. */
         struct {
                 size_t jobs;

@@ -292,8 +292,8 @@ static void observe_kept_template(struct fleet *fleet, usec_t now)
 {
         usec_t since = fleet->rollout.kept_since;
 
-        if (since != 0 && (now >= usec_add(since, fleet->settings->template_keep) ||
-                           memory_lacks(fleet, now) || fleet->world->pressure.high))
+        if (since != 0 &&
+            (now >= usec_add(since, fleet->settings->template_keep) || memory_lacks(fleet, now)))
                 fleet->rollout.kept_since = 0;
 }
 

@@ -234,7 +234,6 @@ struct worker_memory {
 struct worker_orders {
         bool quiet;          /* by an operator, for this worker alone */
         bool forced;         /* stop --force, for this worker alone */
-        bool pressed;        /* leaves, or has left, because of memory pressure (pressure_action) */
         usec_t quiet_at;     /* when it became quiet; 0: never */
         usec_t stop_at;      /* when it was asked to exit; 0: never */
         usec_t stop_last_at; /* when the stop signal was last sent; 0: never, or not by this sqmgr */

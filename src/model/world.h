@@ -5,7 +5,6 @@
 #include "base/macro.h"
 #include "base/usec.h"
 #include "model/event.h"
-#include "model/pressure.h"
 #include "settings/settings.h"
 
 struct fleet;
@@ -46,9 +45,6 @@ struct world {
         bool oom_known;
         uint64_t oom_kills; /* count of the kernel's OOM kills on this machine, as last read */
         usec_t oom_at;      /* when that count was last seen to rise; 0: never */
-
-        struct pressure pressure;                 /* zeroes without pressure_limit */
-        struct pressure_reading pressure_reading; /* the last reading */
 
         bool ledger_volatile; /* the ledger would be lost if sqmgr ended: a stop signal that must not be sent
                                  twice waits */
@@ -97,10 +93,3 @@ static inline void event_by(const struct orderer *by, struct event *event)
 void event_quote(struct event *event, const struct quoted *quoted);
 
 void world_events_clear(struct world *world);
-
-/* Returns true if memory pressure is high. No worker beyond the count is then started, and none replaces a
- * worker that left because of the pressure. */
-static inline bool pressure_response_holds(const struct world *world)
-{
-        return world->pressure.high && world->settings->pressure_limit > 0;
-}

@@ -76,7 +76,6 @@ struct worker *observe_adopted(struct fleet *fleet, const struct worker *known, 
 
         if (!worker)
                 return NULL;
-        worker->orders.pressed &= fleet->world->settings->pressure_limit > 0;
         if (!main_is_alive && !heartbeat_process_is_alive)
                 observe_exit(worker, &(struct exit_status){.known = false}, now);
         else if (!main_is_alive)
@@ -229,7 +228,6 @@ static void worker_observe_successor(struct worker *worker, const struct heartbe
                      "command starts several processes, at once or in succession. Let it start one",
                      reason_name(worker->reason));
         worker->orders.succeeded = true;
-        worker->orders.pressed &= heartbeat->quiet;
         worker->orders.group_signaled = false;
         worker->heartbeat.not_quiet_count = 0;
         worker->orders.stop_at = worker->orders.killed_at = 0;
@@ -747,8 +745,6 @@ void observe_exit(struct worker *worker, const struct exit_status *exit, usec_t 
                 observe_own_exit(worker, now);
         else
                 worker_observe_crash(worker, exit, how, now);
-        if (worker->orders.pressed && worker->reason == REASON_MEMORY && fleet->world->pressure.high)
-                fleet->places_left++;
         fleet->totals.ends[worker->reason]++;
         worker_set_state(worker, WORKER_GONE, worker->reason, now);
 }

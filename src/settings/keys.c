@@ -42,8 +42,6 @@ static const struct settings_choice log_levels[] = {
 static const struct settings_choice alert_levels[] = {
         {"error", LOG_ERR}, {"warning", LOG_WARNING}, {"info", LOG_INFO}, {0}};
 static const struct settings_choice on_stops[] = {{"drain", ON_STOP_DRAIN}, {"leave", ON_STOP_LEAVE}, {0}};
-static const struct settings_choice pressure_actions[] = {
-        {"tell", PRESSURE_REPORT}, {"quiet", PRESSURE_QUIET}, {0}};
 static const struct settings_choice memory_metrics[] = {{"rss", MEMORY_RSS}, {"pss", MEMORY_PSS}, {0}};
 static const struct settings_choice hang_actions[] = {{"keep", HANG_KEEP}, {"kill", HANG_KILL}, {0}};
 static const struct settings_choice rescues[] = {
@@ -59,7 +57,6 @@ static_assert(ELEMENTSOF(scaling_modes) == _SCALING_MODE_MAX + 1, "a name for ea
 static_assert(ELEMENTSOF(stuck_job_actions) == _STUCK_JOB_ACTION_MAX + 1, "a name for each");
 static_assert(ELEMENTSOF(rescues) == _RESCUE_JOBS_MAX + 1, "a name for each");
 static_assert(ELEMENTSOF(hang_actions) == _HANG_ACTION_MAX + 1, "a name for each");
-static_assert(ELEMENTSOF(pressure_actions) == _PRESSURE_ACTION_MAX + 1, "a name for each");
 static_assert(ELEMENTSOF(on_stops) == _ON_STOP_MAX + 1, "a name for each");
 static_assert(ELEMENTSOF(memory_metrics) == _MEMORY_METRIC_MAX + 1, "a name for each");
 
@@ -99,8 +96,6 @@ const struct settings_key settings_keys[] = {
         {SQMGR(log_level), .type = SETTINGS_CHOICE, .fallback = "info", .choices = log_levels},
         {SQMGR(shutdown_timeout), .type = SETTINGS_DURATION, .fallback = "60s", .max = DAYS(30)},
         {SQMGR(on_stop), .type = SETTINGS_CHOICE, .fallback = "drain", .choices = on_stops},
-        {SQMGR(pressure_limit), .type = SETTINGS_PERCENT, .fallback = "none", .min = 1, .max = 99},
-        {SQMGR(pressure_action), .type = SETTINGS_CHOICE, .fallback = "tell", .choices = pressure_actions},
         {SQMGR(alert_command), .type = SETTINGS_COMMAND, .unset = "none"},
         {SQMGR(alert_user), .type = SETTINGS_TEXT, .unset = "as root sqmgr, else sqmgr's own"},
         {SQMGR(alert_level), .type = SETTINGS_CHOICE, .fallback = "warning", .choices = alert_levels},

@@ -29,7 +29,6 @@ enum settings_type {
         SETTINGS_COUNT,       /* unsigned */
         SETTINGS_MODE,        /* mode_t: octal */
         SETTINGS_SHARE,       /* struct share */
-        SETTINGS_PERCENT,     /* unsigned */
         SETTINGS_SIGNAL,      /* int: by name */
         SETTINGS_DURATION,    /* usec_t */
         SETTINGS_SIZE,        /* uint64_t: bytes */

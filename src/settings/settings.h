@@ -17,8 +17,6 @@ enum stuck_job_action { STUCK_JOB_WARN, STUCK_JOB_DUMP, _STUCK_JOB_ACTION_MAX };
 
 enum rescue_jobs { RESCUE_JOBS_OFF, RESCUE_JOBS_REPORT, RESCUE_JOBS_REQUEUE, _RESCUE_JOBS_MAX };
 
-enum pressure_action { PRESSURE_REPORT, PRESSURE_QUIET, _PRESSURE_ACTION_MAX };
-
 /* How autoscaling uses the count that the queues need. */
 enum trial_default { TRIAL_DEFAULT_PASS, TRIAL_DEFAULT_HALT, _TRIAL_DEFAULT_MAX };
 enum scaling_mode { SCALING_APPLY, SCALING_ADVISE, _SCALING_MODE_MAX };
@@ -213,8 +211,6 @@ struct settings {
         int log_level; /* syslog level: LOG_DEBUG, LOG_INFO, ... */
         usec_t shutdown_timeout;
         int on_stop;
-        unsigned pressure_limit; /* percent; 0: none */
-        int pressure_action;
         char *alert_command; /* NULL: none */
         char *alert_user;    /* NULL: sqmgr's own user */
         int alert_level;     /* syslog level */

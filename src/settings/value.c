@@ -37,7 +37,7 @@ static size_t type_size(enum settings_type type)
                 [SETTINGS_INT] = sizeof(int),       [SETTINGS_COUNT] = sizeof(unsigned),
                 [SETTINGS_MODE] = sizeof(mode_t),   [SETTINGS_SHARE] = sizeof(struct share),
                 [SETTINGS_SIGNAL] = sizeof(int),    [SETTINGS_DURATION] = sizeof(usec_t),
-                [SETTINGS_SIZE] = sizeof(uint64_t), [SETTINGS_PERCENT] = sizeof(unsigned),
+                [SETTINGS_SIZE] = sizeof(uint64_t),
         };
 
         return sizes[type];
@@ -256,17 +256,6 @@ static int parse_share(const struct settings_key *key, const char *text, struct 
                       key->max);
 }
 
-static int parse_percent(const struct settings_key *key, const char *text, unsigned *field, char *why)
-{
-        struct share share;
-
-        if (!read_share(key, text, &share) || !share.percent)
-                return refuse(why, "must be %sa percentage from %" PRId64 "%% to %" PRId64 "%%",
-                              may_be_none(key) ? "none, or " : "", key->min, key->max);
-        *field = share.value;
-        return 0;
-}
-
 static int parse_duration_field(const struct settings_key *key, const char *text, usec_t *field, char *why)
 {
         char min[FORMAT_MAX], max[FORMAT_MAX];
@@ -338,8 +327,6 @@ int settings_value_parse(const struct settings_key *key, const char *text,
                 return 0;
         case SETTINGS_SHARE:
                 return parse_share(key, text, field, why);
-        case SETTINGS_PERCENT:
-                return parse_percent(key, text, field, why);
         case SETTINGS_SIGNAL:
                 if (parse_signal(text, field) < 0)
                         return refuse(why, "must be a signal name (TERM)");
@@ -466,9 +453,6 @@ static const char *number_text(const struct settings_key *key, const void *field
                 return text;
         case SETTINGS_COUNT:
                 snprintf(text, FORMAT_MAX, "%u", *(const unsigned *)field);
-                return text;
-        case SETTINGS_PERCENT:
-                snprintf(text, FORMAT_MAX, "%u%%", *(const unsigned *)field);
                 return text;
         case SETTINGS_SHARE:
                 snprintf(text, FORMAT_MAX, "%u%s", share->value, share->percent ? "%" : "");

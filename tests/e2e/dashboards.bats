@@ -69,7 +69,7 @@ has_metric() { sqmgrctl metrics | grep -q "^$1"; } # NAME
 
 @test "alerts and dashboard name only metrics and labels that sqmgr exports" {
         start_redis
-        sqmgr_lines='pressure_limit = 90%' configure <<END
+        configure <<END
 command = $(sidekiq_command 2)
 active_process_count = 1
 active_process_max = 1

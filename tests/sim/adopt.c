@@ -503,7 +503,6 @@ void shell_start(struct sim *sim)
         shell->trusted_at = sim->now;
         shell->wake_at = sim->now + 1;
         sim->read_left = 0;
-        pressure_forgotten(sim);
         shell->iterated_at = shell->stalled_until = shell->deferred_at = 0;
         check_distrust(sim, UINT32_MAX);
         check_began(sim);
@@ -515,7 +514,6 @@ void shell_start(struct sim *sim)
                 begin_link(sim, i);
         spoil_state(sim);
         adopt(sim);
-        pressure_continued(sim);
         drains_continued(sim);
         /* The new sqmgr does not know failures after the last write. */
         for (unsigned i = 0; i < sim->n_fleets; i++) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checks the promises against the truth of the world and what could be read of it. What the core believes
  * counts only for orders and settings. */
-#include "decide/pressure_response.h"
 #include "drain.h"
 #include "model/counts.h"
 #include "model/memory.h"
@@ -193,14 +192,6 @@ static void check_memory(struct sim *sim, const struct fleet *fleet, unsigned nu
                         (unsigned long long)(promised / MEGABYTE));
 }
 
-static bool any_tries(const struct fleet *fleet)
-{
-        for (size_t i = 0; i < fleet->n_workers; i++)
-                if (fleet->workers[i]->state <= WORKER_ACTIVE)
-                        return true;
-        return false;
-}
-
 /* Checks P3 and the bounds of surge. */
 static void check_start(struct sim *sim, const struct action *action)
 {
@@ -240,10 +231,6 @@ static void check_start(struct sim *sim, const struct action *action)
                         trying, scaling_target(sim, fleet), fleet_surge(fleet));
         if (hung > 0 && model->fresh_since == 0 && trying > usec_sub(scaling_target(sim, fleet), hung))
                 violate(sim, "P5", "a start with %u hung, %u trying and none heard of", hung, trying);
-        if (pressure_holds(sim, number, living, scaling_target(sim, fleet)) && any_tries(fleet))
-                violate(sim, "memory",
-                        "a start with %u processes alive while memory is short, the target is %u", living,
-                        scaling_target(sim, fleet));
         check_memory(sim, fleet, number);
         check_fork(sim, action);
         model->gap_since = sim->now;
@@ -277,17 +264,11 @@ static void check_replaced(struct sim *sim, const struct action *action, struct 
         struct fleet_sim *model = &sim->fleets[process->fleet];
         unsigned ready = count_ready(sim, process->fleet, process), needed = scaling_target(sim, fleet);
 
-        process->pressed |= action->reason == REASON_MEMORY && pressure_response_applies(worker) &&
-                            worker->memory.over_limit;
         if (action->reason == REASON_OPERATOR || action->reason == REASON_SHUTDOWN ||
             worker->memory.over_limit ||
             (action->reason == REASON_ROLLBACK && !check_template(sim, process->fleet, true) &&
              (fleet->rollout.state == ROLLOUT_HALTED || !fleet->settings->preload)))
                 return;
-        if (action->reason == REASON_MEMORY && pressure_response_applies(worker)) {
-                pressure_quieted(sim, action, process);
-                return;
-        }
         if ((action->reason == REASON_RESTART || action->reason == REASON_ROLLBACK) &&
             fleet_surge(fleet) == 0 && needed > 0 && draining_for_restart(fleet, worker) == 0)
                 needed--;
@@ -534,7 +515,7 @@ void check_signalled(struct sim *sim, const struct action *action, struct proces
         bool reports = action_signal(action) == ACTION_SIGNAL_STOP && process->runner_alive;
         bool ordered = action->reason == REASON_OPERATOR || action->reason == REASON_SHUTDOWN;
         if (reports && action->kind == ACTION_QUIET && sim->shell.world->ledger_volatile && !ordered &&
-            !action->worker->memory.over_limit && !pressure_response_applies(action->worker))
+            !action->worker->memory.over_limit)
                 violate(sim, "P1", "%s is asked to exit, and nothing records that",
                         process_name(sim, process));
         process->drains |= reports && action->kind == ACTION_QUIET;
@@ -692,9 +673,8 @@ static void check_gaps(struct sim *sim, unsigned number)
                                (model->drained_at != 0 ? check_template_state(sim, number, TEMPLATE_LOADING)
                                                        : check_living_templates(sim, number) > 0));
         unsigned living = count_living(sim, number);
-        bool short_of_memory = pressure_holds(sim, number, living, scaling_target(sim, fleet)) ||
-                               (living >= scaling_target(sim, fleet) &&
-                                (memory_lacks(fleet, sim->now) || check_load_lacks_memory(sim, number)));
+        bool short_of_memory = living >= scaling_target(sim, fleet) &&
+                               (memory_lacks(fleet, sim->now) || check_load_lacks_memory(sim, number));
 
         for (size_t i = 0; i < sim->n_processes; i++) {
                 const struct process *process = sim->processes[i];
@@ -749,8 +729,7 @@ static bool fleet_settled(struct sim *sim, unsigned number, char *why, size_t si
                  fleet->settings->name, living, ready, target, rollout_state_name(fleet->rollout.state));
         if (trial_withholds(sim, number))
                 return true;
-        if (living != target || ready != target || fleet->rollout.state == ROLLOUT_RUNNING ||
-            sim->squeezed.high)
+        if (living != target || ready != target || fleet->rollout.state == ROLLOUT_RUNNING)
                 return false;
         if (!check_templates_settled(sim, number)) {
                 snprintf(why, size, "the templates of fleet '%s' are not as they are to be",

@@ -257,8 +257,8 @@ static void check_load(struct sim *sim, unsigned number)
         }
         if (any || !check_preloads(sim, number) || fleet->rollout.state != ROLLOUT_RUNNING ||
             check_living_templates(sim, number) >= TEMPLATES_MAX || sim->read_left < MEMORY_PLENTY / 2 ||
-            sim->squeezed.high || fleet->held || !model->link.up ||
-            sim->now < MAX(fleet->crash.next_at, fleet->shortage.next_at) || sim->now < sim->fork_fails_until)
+            fleet->held || !model->link.up || sim->now < MAX(fleet->crash.next_at, fleet->shortage.next_at) ||
+            sim->now < sim->fork_fails_until)
                 model->load_since = 0;
         else if (model->load_since == 0)
                 model->load_since = sim->now;

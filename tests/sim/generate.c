@@ -237,7 +237,6 @@ void sim_open(struct sim *sim, const struct origin *origin)
         trial_open(sim);
         interrupt_open(sim);
         deaf_open(sim);
-        pressure_open(sim);
         templates_open(sim);
         clones_open(sim);
         readers_open(sim);

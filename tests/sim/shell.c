@@ -251,7 +251,6 @@ static void exit_step(struct sim *sim, struct process *process)
         }
         process->unseen = process->runner_alive;
         check_death(sim, process);
-        pressure_left(sim, process);
         observe_exit(worker, &status, sim->now);
 }
 
@@ -352,7 +351,6 @@ static void look(struct sim *sim, bool fast)
 {
         struct shell *shell = &sim->shell;
 
-        pressure_look(sim);
         if (!fast)
                 poll_memory(sim);
         for (unsigned i = 0; i < sim->n_fleets; i++) {

@@ -222,7 +222,6 @@ struct process {
         usec_t title_read_at;   /* last reading of the title while the heartbeat is not known */
         usec_t title_idle_from; /* the first title reading in a row that shows quiet and 0 busy */
         bool threads_counted;   /* the thread count has matched the title */
-        bool pressed;           /* was quieted because of memory pressure */
         unsigned quiets, stops;
         unsigned reported_to_exit; /* how often the runner was asked to exit */
         usec_t term_at, kill_at;
@@ -377,8 +376,7 @@ struct fleet_sim {
         usec_t slowest_fork;
         unsigned troubles, written_troubles; /* of templates, since the last fork that reported; as written */
         bool excused;                        /* sqmgr saw that a template could not fork, or was a worker */
-        unsigned left; /* workers that have left because of memory pressure: not replaced meanwhile */
-        bool written, written_returned; /* these are as last written: a new sqmgr continues from them */
+        bool written, written_returned;      /* these are as last written: a new sqmgr continues from them */
         uint64_t written_generation, written_newest;
         enum fleet_order written_order;
         uint64_t written_hash;
@@ -466,17 +464,6 @@ struct sim {
         pid_t next_pid;
         struct shell shell;
 
-        /* The machine stalls for lack of memory. */
-        struct squeeze {
-                usec_t from, until;
-        } squeezes[3];
-        struct rng squeeze_rng;
-        struct squeezed {
-                bool high; /* the last reading shows pressure */
-                usec_t turned_at, since;
-                unsigned quieted;
-        } squeezed;
-
         bool cloned; /* another host has our name */
         struct rng clone_rng;
         struct clone clones[CLONES_MAX];
@@ -563,16 +550,6 @@ int process_signal(struct sim *sim, struct process *process, int signo, bool gro
 void process_kill(struct sim *sim, struct process *process, bool main_only);
 /* Sends TERM to the wrapper alone. */
 void process_end_wrapper(struct sim *sim, struct process *process);
-
-/* pressure.c */
-void pressure_open(struct sim *sim);
-void pressure_look(struct sim *sim);
-void pressure_forgotten(struct sim *sim);
-void pressure_continued(struct sim *sim);
-void pressure_left(struct sim *sim, const struct process *process);
-/* Returns true if memory pressure forbids a start in a fleet with this number of live processes. */
-bool pressure_holds(const struct sim *sim, unsigned fleet, unsigned living, unsigned target);
-void pressure_quieted(struct sim *sim, const struct action *action, struct process *process);
 
 /* template.c: templates as processes, and the shell's operations on them */
 void templates_open(struct sim *sim);

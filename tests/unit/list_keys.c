@@ -62,9 +62,6 @@ static void print_type(const struct settings_key *key)
         case SETTINGS_SHARE:
                 printf("number or percentage from %" PRId64 " to %" PRId64, key->min, key->max);
                 break;
-        case SETTINGS_PERCENT:
-                printf("percentage from %" PRId64 "%% to %" PRId64 "%%", key->min, key->max);
-                break;
         case SETTINGS_DURATION:
                 printf("duration from %s to %s", format_duration_exact((usec_t)key->min, min, sizeof(min)),
                        format_duration_exact((usec_t)key->max, max, sizeof(max)));

@@ -203,12 +203,6 @@ TEST(what_else_a_fleet_waits_for)
         observe_memory(worker, 400 * MB, t.now);
         (void)test_spawn(&t);
         fleet_waits(WAIT_MEMORY, "with what is reserved");
-        t.settings.pressure_limit = 20;
-        t.world->pressure.high = true;
-        t.world->pressure_reading = (struct pressure_reading){
-                .avg10 = 3290, .available_bytes = 410 * MB, .total_bytes = 16384 * MB};
-        fleet_waits(WAIT_MEMORY, "under pressure");
-        t.world->pressure.high = false;
         fleet_waits(WAIT_TEMPLATE, "none");
         test_preload(&t);
         fleet_waits(WAIT_MEMORY, "of a template");
@@ -304,9 +298,6 @@ TEST(orders_and_reasons)
                 worker->verdict.retire_reason = reason;
                 golden_add(reason_name(reason), worker_reason_text(worker));
         }
-        worker->verdict.retire_reason = REASON_MEMORY;
-        worker->orders.pressed = true;
-        golden_add("memory, pressed", worker_reason_text(worker));
         golden_add("no order", fleet_ordered_text(t.fleet, t.now, ordered));
         t.fleet->order = ORDER_QUIET;
         t.fleet->order_at = t.now - 3 * USEC_PER_HOUR;

@@ -257,24 +257,6 @@ TEST(a_quiet_signal_that_the_application_does_not_catch)
         expect("uncaught quiet signal");
 }
 
-TEST(memory_pressure_is_judged_where_it_is_watched)
-{
-        const struct settings watching = {.state_file = (char *)"/run/state", .pressure_limit = 20};
-        struct world squeezed = {.settings = &watching};
-
-        facts = (struct problem_facts){0};
-        diagnose_machine(&machine, &squeezed);
-        expect("pressure 1");
-        facts.pressure = "/proc/pressure/memory";
-        diagnose_machine(&machine, &squeezed);
-        expect("pressure 2");
-        squeezed.pressure.high = true;
-        squeezed.pressure_reading = (struct pressure_reading){
-                .avg10 = 3100, .available_bytes = UINT64_C(1) << 30, .total_bytes = UINT64_C(16) << 30};
-        diagnose_machine(&machine, &squeezed);
-        expect("pressure 3");
-}
-
 TEST(the_machine_is_judged)
 {
         struct doctor_machine own = {.has_redis = true, .overcommit = 1};

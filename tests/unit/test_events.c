@@ -2,7 +2,6 @@
 /* The sentences of events, in tests/golden/events: what happens to workers, templates, restarts, time and
  * memory, and what is reported of it. When an event is reported is tested elsewhere, by its kind. */
 #include "decide/command.h"
-#include "decide/pressure_response.h"
 #include "frameworks/plain/plain.h"
 #include "frameworks/sidekiq/format.h"
 #include "golden.h"
@@ -280,22 +279,12 @@ TEST(workers_and_redis_that_are_silent)
 
 TEST(memory)
 {
-        struct pressure_reading reading = {
-                .avg10 = 3200, .avg60 = 900, .available_bytes = 1024 * MB, .total_bytes = 16384 * MB};
-
         golden_begin();
         t.fleet_settings.memory_threshold = 500 * MB;
         struct worker *worker = spawn_ready_silently();
         worker->started_for = REASON_MEMORY;
         for (unsigned i = 0; i < 3; i++)
                 observe_memory(worker, 600 * MB, t.now);
-        t.settings.pressure_limit = 20;
-        t.settings.pressure_action = PRESSURE_REPORT;
-        for (unsigned i = 0; i < 120; i++, t.now += USEC_PER_SEC)
-                observe_pressure(t.world, &reading, t.now);
-        reading.avg10 = 0;
-        for (unsigned i = 0; i < 30; i++, t.now += USEC_PER_SEC)
-                observe_pressure(t.world, &reading, t.now);
         add_events();
         golden_end("events", "memory");
 }

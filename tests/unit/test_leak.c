@@ -146,7 +146,7 @@ TEST(a_release_is_compared_with_the_one_that_grew_before_it)
         golden_end("leak", "releases");
 }
 
-TEST(the_state_keeps_what_grew_and_what_memory_pressure_left_empty)
+TEST(the_state_keeps_what_grew)
 {
         struct state_source source = {.world = t.world, .boot_id = "boot", .now = t.now};
         struct state *state = NULL;
@@ -154,22 +154,14 @@ TEST(the_state_keeps_what_grew_and_what_memory_pressure_left_empty)
         size_t size;
 
         grow(3, 300, 20, 0);
-        t.fleet->places_left = 2;
         source.now = t.now;
         ck_assert_int_eq(state_pack(&source, &bytes, &size), 0);
         ck_assert_int_eq(state_unpack(bytes, size, "boot", t.now, &state), STATE_READ);
         struct leak_past past = t.fleet->leak.past[0];
         t.fleet->leak = (struct leak){0};
-        t.fleet->places_left = 0;
-        t.settings.pressure_limit = 0;
-        state_continue_fleet(t.fleet, &state->fleets[0], t.now);
-        ck_assert(t.fleet->places_left == 0 && !t.world->pressure.high);
-        t.settings.pressure_limit = 20;
         state_continue_fleet(t.fleet, &state->fleets[0], t.now);
         ck_assert_uint_eq(t.fleet->leak.past[0].generation, 1);
         ck_assert_uint_eq(t.fleet->leak.past[0].bytes_per_day, past.bytes_per_day);
-        ck_assert_uint_eq(t.fleet->places_left, 2);
-        ck_assert(t.world->pressure.high);
         /* It is not told again. */
         unsigned reported = test_events(&t, EVENT_MEMORY_GROWTH);
         grow(3, 360, 20, 0);

@@ -9,9 +9,12 @@
 #include "model/rollout.h"
 #include "model/world.h"
 #include "observe/observe.h"
+#include "observe/observe_memory.h"
 #include "settings/settings.h"
 #include "world.h"
 #include <string.h>
+
+#define MB (UINT64_C(1) << 20)
 
 TEST_WORLD(4)
 {
@@ -84,7 +87,9 @@ TEST(the_old_template_is_kept_after_a_restart_for_template_keep)
 TEST(a_template_is_not_kept_where_memory_is_short)
 {
         complete();
-        t.world->pressure.high = true;
+        FLEET_FOREACH_WORKER(t.fleet, worker)
+                observe_memory(worker, 400 * MB, t.now);
+        t.world->available_bytes = 100 * MB;
         test_after(&t, 2, test_templates(&t), 1);
 }
 

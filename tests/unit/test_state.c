@@ -281,7 +281,6 @@ static struct worker fixed_workers[] = {
          .evidence.threads_witness = true,
          .orders.quiet = true,
          .orders.quiet_uncaught = true,
-         .orders.pressed = true,
          .orders.unconfirmed = true,
          .orders.group_signaled = true,
          .process.awaits_go = true,
@@ -301,12 +300,10 @@ static const struct fleet_settings fixed_settings[] = {
          .active_process_count = 1,
          .launch_hash = 8},
 };
-static const struct settings fixed_world_settings = {.pressure_limit = 20};
+static const struct settings fixed_world_settings = {0};
 static struct fleet *fixed_list[2];
-static const struct world fixed_world = {.settings = &fixed_world_settings,
-                                         .fleets = fixed_list,
-                                         .n_fleets = ELEMENTSOF(fixed_list),
-                                         .pressure.high = true};
+static const struct world fixed_world = {
+        .settings = &fixed_world_settings, .fleets = fixed_list, .n_fleets = ELEMENTSOF(fixed_list)};
 static struct fleet fixed_fleets[] = {
         {.world = (struct world *)&fixed_world,
          .settings = &fixed_settings[0],
@@ -336,7 +333,6 @@ static struct fleet fixed_fleets[] = {
          .crash_quoted.quoted_bytes = "boom\nbang",
          .churn = {.count = 8, .failed_at = 302, .next_at = 303, .freed = 9},
          .automatic_count = 6,
-         .places_left = 2,
          .leak.past = {{.generation = 5, .bytes_per_day = 801}, {.generation = 4, .bytes_per_day = 802}},
          .preload = {.refused = "it cannot be forked",
                      .refused_generation = 3,
@@ -478,14 +474,13 @@ TEST(reads_what_this_version_writes)
         assert_worker_equal(first, &fixed_workers[0]);
         assert_worker_equal(last, &fixed_workers[2]);
         ck_assert(first->process.unproven && first->process.forked && first->orders.finishes_job);
-        ck_assert(!first->orders.quiet_uncaught && !first->orders.pressed && !first->process.awaits_go);
-        ck_assert(last->orders.quiet_uncaught && last->orders.pressed && last->process.awaits_go);
+        ck_assert(!first->orders.quiet_uncaught && !first->process.awaits_go);
+        ck_assert(last->orders.quiet_uncaught && last->process.awaits_go);
         ck_assert(!last->process.unproven && !last->process.forked && !last->orders.finishes_job);
         ck_assert(last->orders.unconfirmed && !first->orders.unconfirmed);
         ck_assert(last->orders.group_signaled && !first->orders.group_signaled);
         ck_assert_uint_eq(saved->scaled, fleet->automatic_count);
         ck_assert_uint_eq(saved->heartbeat, HEARTBEAT_REDIS);
-        ck_assert_uint_eq(saved->places_left, fleet->places_left);
         ck_assert_uint_eq(saved->newest_generation, fleet->newest_generation);
         ck_assert(saved->rollout.elsewhere);
         for (size_t i = 0; i < LAUNCHES_KEPT; i++) {
@@ -532,8 +527,8 @@ TEST(reads_what_the_first_release_wrote)
         assert_worker_equal(&saved->workers[0].worker, &fixed_workers[0]);
         assert_worker_equal(&saved->workers[1].worker, &fixed_workers[2]);
         /* What came later is as if it had never been. */
-        ck_assert(!saved->workers[0].worker.process.unproven && !saved->workers[1].worker.orders.pressed);
-        ck_assert(saved->scaled == 0 && saved->heartbeat == HEARTBEAT_REDIS && saved->places_left == 0);
+        ck_assert(!saved->workers[0].worker.process.unproven);
+        ck_assert(saved->scaled == 0 && saved->heartbeat == HEARTBEAT_REDIS);
         ck_assert(saved->grown[0].generation == 0 && saved->templates[0].state == TEMPLATE_NONE);
         ck_assert_str_eq(saved->preload.refused, "");
         ck_assert_ptr_null(saved->features.bytes);

@@ -102,7 +102,7 @@ static void assert_worker(const struct saved_worker *expected, const struct stat
         ck_assert_int_eq(worker->state, expected->state);
         ck_assert_int_eq(worker->reason, expected->reason);
         ck_assert(!worker->process.unproven && !worker->process.forked && !worker->process.awaits_go &&
-                  !worker->orders.quiet_uncaught && !worker->orders.finishes_job && !worker->orders.pressed);
+                  !worker->orders.quiet_uncaught && !worker->orders.finishes_job);
         ck_assert_uint_gt(worker->process.start, 0);
         ck_assert_uint_le(worker->spawned_at, PACKED_AT);
         snprintf(identity, sizeof(identity), "worker.example:%d:", worker->process.pid);

@@ -3,7 +3,6 @@
 #include "world.h"
 #include "autoscaling/autoscale_rules.h"
 #include "decide/command.h"
-#include "decide/pressure_response.h"
 #include "frameworks/sidekiq/format.h"
 #include "model/describe.h"
 #include "model/exit_status.h"
@@ -278,7 +277,6 @@ static void check_quiet(const struct test_world *t, const struct action *action)
                       "P9: quieted in doubt");
         if (worker->state != WORKER_ACTIVE || action->reason == REASON_OPERATOR ||
             action->reason == REASON_SHUTDOWN || worker->memory.over_limit ||
-            (action->reason == REASON_MEMORY && pressure_response_applies(worker)) ||
             ((action->reason == REASON_RESTART || action->reason == REASON_ROLLBACK) &&
              fleet_surge(t->fleet) == 0) ||
             (action->reason == REASON_ROLLBACK && t->fleet->waits_for == WAIT_RETURNED))

@@ -94,10 +94,6 @@ static void put_self(struct facts *facts, const struct tick_totals *ticks)
                 "1 if the last reload of the settings succeeded.", !info->settings->refused);
         put_one(facts, "sqmgr_config_last_reload_success_timestamp_seconds",
                 "Unix time at which the active settings were read.", seconds(info->settings->loaded_at));
-        if (world->settings->pressure_limit > 0)
-                put_one(facts, "sqmgr_memory_pressure",
-                        "1 while memory pressure exceeds pressure_limit; only with such a limit.",
-                        pressure_response_holds(world));
         if (world->available_bytes > 0)
                 put_one(facts, "sqmgr_available_memory_bytes", "Memory available to further processes.",
                         (double)world->available_bytes);

@@ -3,7 +3,6 @@
 #include "daemon/api/problems.h"
 #include "base/socket_path.h"
 #include "daemon/api/server.h"
-#include "daemon/poll/pressure_watch.h"
 #include "daemon/runtime/links.h"
 #include "daemon/workers/execute.h"
 #include "io/host.h"
@@ -98,7 +97,6 @@ void problems_collect(const struct problem_source *source, struct problem_storag
                 .renamed = renamed(runtime->world->settings),
                 .files_needed = problems_files_needed(runtime->world),
                 .save_error = -persist->error,
-                .pressure = pressure_watch_path(runtime->pressure),
                 .has_readers = source->readers->may_connect,
                 .socket = socket_option(runtime->world),
                 .config_path = source->config->config_path,

@@ -12,11 +12,10 @@
 #include "privileged/ledger_file.h"
 #include <sys/resource.h>
 
-struct proc_host;      /* io/host.h */
-struct pressure_watch; /* poll/pressure_watch.h */
-struct state_dead;     /* continuity/state.h */
-struct exit_log;       /* workers/exit_log.c */
-struct after_exit;     /* workers/after_exit.c */
+struct proc_host;  /* io/host.h */
+struct state_dead; /* continuity/state.h */
+struct exit_log;   /* workers/exit_log.c */
+struct after_exit; /* workers/after_exit.c */
 
 /* A socket passed from one image of sqmgr to the next; see api/handover.h. */
 struct handed {
@@ -45,16 +44,15 @@ struct runtime {
         struct proc_facts *proc_facts; /* owned; NULL: processes are read at once */
         struct reader_starter_daemon reader_starter;
         struct proc_host *host;
-        struct pressure_watch *pressure; /* not owned */
-        struct rlimit nofile;            /* limit before sqmgr raised its own */
-        char instance[17];               /* the same for every sqmgr with this state file */
-        struct ledger_file ledger;       /* see start_record.h */
-        struct state_dead *rescues;      /* list of rescue.c, written to the state */
-        struct exit_log *exit_log;       /* journal readings in progress */
-        struct after_exit *after_exits;  /* running commands */
-        char *preload_script;            /* Ruby script of templates; owned */
-        char *outcomes_script;           /* Ruby script that counts the jobs of Sidekiq; owned */
-        struct handed *handed;           /* sockets from the previous image; not owned */
+        struct rlimit nofile;           /* limit before sqmgr raised its own */
+        char instance[17];              /* the same for every sqmgr with this state file */
+        struct ledger_file ledger;      /* see start_record.h */
+        struct state_dead *rescues;     /* list of rescue.c, written to the state */
+        struct exit_log *exit_log;      /* journal readings in progress */
+        struct after_exit *after_exits; /* running commands */
+        char *preload_script;           /* Ruby script of templates; owned */
+        char *outcomes_script;          /* Ruby script that counts the jobs of Sidekiq; owned */
+        struct handed *handed;          /* sockets from the previous image; not owned */
         size_t n_handed;
         uint64_t lines_token; /* last token handed out */
         bool lines_missed;    /* a missing log tail of an adopted worker was logged */
