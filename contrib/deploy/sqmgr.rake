@@ -10,8 +10,9 @@
 #   set :sqmgr_wait, :drained           # wait until the old workers are gone; nil: do not wait (:replaced)
 #   set :sqmgr_timeout, "30min"         # the deployment fails after this time; the restart continues (15min)
 #   set :sqmgr_resume, true             # restart quieted fleets, too (only those that this run has quieted)
-#   set :sqmgr_everywhere, true         # one call, on the first server, restarts all hosts of the fleets'
-#                                       # rollout_group, a few at a time; a host without the release halts the rollout
+#   set :sqmgr_limit, 4                 # one host first, then 4 at a time: each links the release and restarts its
+#                                       # workers. The first failure stops this: the link is restored there, and
+#                                       # other hosts keep the old link and the old workers (all hosts at once)
 # The deploying user must be in the `socket_group` of sqmgr.ini.
 
 namespace :load do
@@ -22,7 +23,7 @@ namespace :load do
     set_if_empty :sqmgr_wait, :replaced
     set_if_empty :sqmgr_timeout, "15min"
     set_if_empty :sqmgr_resume, false
-    set_if_empty :sqmgr_everywhere, false
+    set_if_empty :sqmgr_limit, nil
   end
 end
 
@@ -32,42 +33,69 @@ namespace :sqmgr do
     backend.execute :sqmgrctl, *(socket ? ["-s", socket] : []), *words
   end
 
-  # A rollout over all hosts restarts one fleet, which must be named if there are several.
-  everywhere = lambda do |backend, command, *options|
-    fleets = fetch(:sqmgr_fleets)
-    (fleets.empty? ? [[]] : fleets.zip).each do |fleet|
-      sqmgrctl.call(backend, command, *fleet, "--everywhere", *options)
+  options = lambda do |wait|
+    wait ? ["--wait=#{wait}", "--timeout", fetch(:sqmgr_timeout)] : []
+  end
+
+  # Renaming is atomic: there is always a current release.
+  link = lambda do |backend, target|
+    beside = deploy_path.join("#{current_path.basename}.new")
+    backend.execute :ln, "-sfn", target, beside
+    backend.execute :mv, "-T", beside, current_path
+  end
+
+  deploy = lambda do |backend|
+    before = backend.capture(:readlink, current_path, raise_on_non_zero_exit: false)
+    link.call(backend, release_path)
+    begin
+      sqmgrctl.call(backend, "restart", *fetch(:sqmgr_fleets), "--release", release_path.basename,
+                    *options.call(fetch(:sqmgr_wait) || :replaced))
+    rescue SSHKit::Command::Failed => e
+      # 5: not done in time. Workers that start later need the link.
+      link.call(backend, before) unless before.empty? || e.message.include?("exit status: 5\n")
+      raise
     end
+  end
+
+  # Part of the task deploy. If all fleets are quieted, no host needs to wait for another.
+  task :deploy do
+    next if !fetch(:sqmgr_limit) || !fetch(:release_path) || fetch(:sqmgr_resume)
+
+    first, *rest = roles(fetch(:sqmgr_roles))
+    begun = Queue.new
+    reasons = Queue.new
+    one_host = proc do |host|
+      next unless reasons.empty?
+
+      begun << host
+      deploy.call(self)
+    rescue StandardError => e
+      reasons << "#{host}: #{e.message.chomp}\n"
+    end
+    on first, &one_host
+    on rest, in: :groups, limit: fetch(:sqmgr_limit), wait: 0, &one_host
+    unless reasons.empty?
+      unchanged = [first, *rest] - Array.new(begun.size) { begun.pop }
+      raise "#{reasons.pop}sqmgr: stopped; hosts that were not changed: #{unchanged.empty? ? "none" : unchanged.join(" ")}"
+    end
+    set :sqmgr_deployed, true
   end
 
   desc "Replace all workers with new ones that run the current release"
   task :restart do
-    wait = fetch(:sqmgr_wait)
-    options = wait ? ["--wait=#{wait}", "--timeout", fetch(:sqmgr_timeout)] : []
-    options << "--resume" if fetch(:sqmgr_resume)
-    # If all fleets are quieted, no host needs to wait for another.
-    if fetch(:sqmgr_everywhere) && !fetch(:sqmgr_resume)
-      on roles(fetch(:sqmgr_roles)).first do
-        release = File.basename(capture(:readlink, "-f", current_path))
-        everywhere.call(self, "restart", "--release", release, *options)
-      end
-    else
-      on roles(fetch(:sqmgr_roles)) do
-        sqmgrctl.call(self, "restart", *fetch(:sqmgr_fleets), *options)
-      end
+    next if fetch(:sqmgr_deployed)
+
+    words = options.call(fetch(:sqmgr_wait))
+    words << "--resume" if fetch(:sqmgr_resume)
+    on roles(fetch(:sqmgr_roles)) do
+      sqmgrctl.call(self, "restart", *fetch(:sqmgr_fleets), *words)
     end
   end
 
   desc "End a restart; remaining old workers keep running"
   task :abort do
-    if fetch(:sqmgr_everywhere)
-      on roles(fetch(:sqmgr_roles)).first do
-        everywhere.call(self, "abort")
-      end
-    else
-      on roles(fetch(:sqmgr_roles)) do
-        sqmgrctl.call(self, "abort", *fetch(:sqmgr_fleets))
-      end
+    on roles(fetch(:sqmgr_roles)) do
+      sqmgrctl.call(self, "abort", *fetch(:sqmgr_fleets))
     end
   end
 
@@ -89,4 +117,5 @@ namespace :sqmgr do
   end
 end
 
+before "deploy:symlink:release", "sqmgr:deploy"
 after "deploy:published", "sqmgr:restart"

@@ -86,11 +86,26 @@ of_yaml() { # FILE PATH
 @test "Kamal: the hook has each worker host restart its workers with the new image" {
         run -0 env SSH=echo WORKER_HOSTS='w1 w2' IMAGE=registry.example.com/app KAMAL_VERSION=abc \
                 "$top/contrib/deploy/kamal-post-deploy"
-        [ "${lines[0]}" = 'w1 sudo -n /usr/local/sbin/container release registry.example.com/app:abc' ]
+        [ "${lines[0]}" = 'w1 sudo -n /usr/local/sbin/container release registry.example.com/app:abc --wait --timeout 15min' ]
         [ "${#lines[@]}" = 2 ]
+        run -1 env SSH=false WORKER_HOSTS='w1 w2' KAMAL_VERSION=abc "$top/contrib/deploy/kamal-post-deploy"
         run -2 "$top/contrib/deploy/container"
         [[ $output == usage:* ]]
         # Nothing is restarted without the image.
         DOCKER=false FOLDER=$folder run -1 "$top/contrib/deploy/container" release nosuch
         [ ! -e image ]
+
+        # The old image is named again if a restart halts, and only then.
+        mkdir bin
+        # shellcheck disable=SC2016
+        printf '%s\n' '#!/bin/sh' 'echo "$*" >asked' 'exit "$STATUS"' >bin/sqmgrctl
+        chmod +x bin/sqmgrctl
+        PATH=$folder/bin:$PATH
+        release() { run "-$1" env DOCKER=true FOLDER="$folder" STATUS="$1" "$top/contrib/deploy/container" release "$2" --wait; }
+        for result in 0:a:a 5:b:b 3:c:c 1:d:c; do
+                IFS=: read -r code image named <<<"$result"
+                release "$code" "$image"
+                [ "$(cat image)" = "$named" ]
+                [ "$(cat asked)" = 'restart --wait' ]
+        done
 }

@@ -1,12 +1,11 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# The deployment recipes, run as they are: Capistrano with a repository, the shell script,
-# Ansible and Kamal.
-# seconds: 150
+# The deployment recipes for one host, run as they are: Capistrano with a repository, the shell script and Kamal.
+# hosts-deploy.bats has those for many hosts.
+# seconds: 45
 # promises: P6 P7
 # shellcheck disable=SC2034
 load helpers
-load many-hosts
 
 # The application's workers run the release at APP/current.
 start_application() {
@@ -143,83 +142,6 @@ cap_do() { (cd "$folder/project" && HOME=$folder cap production "$@" 3>&- 9>&-);
         fleet_is '.state == "running" and .active == 2'
         run -0 cap_do -T
         [[ $output == *sqmgr:restart* && $output == *sqmgr:quiet* ]]
-}
-
-# Two hosts of a group, each with its own application.
-start_two_hosts() {
-        hosts='h1 h2' workers=1 threads=2
-        (umask 077 && head -c 32 /dev/urandom | base64 >key)
-        fleet_lines="rollout_key_file = $folder/key"
-        start_redis
-        start_hosts
-}
-
-@test "Ansible links a release on all hosts and rolls them by one call; a release that does not boot fails the play" {
-        needs_host_names
-        start_two_hosts
-        cat >inventory <<END
-[workers]
-h1 sqmgr_app=$folder/h1 sqmgr_socket=$folder/h1.sock
-h2 sqmgr_app=$folder/h2 sqmgr_socket=$folder/h2.sock
-[workers:vars]
-ansible_connection=local
-sqmgr_timeout=300s
-END
-        play() { # RELEASE
-                HOME=$folder ansible-playbook -i inventory "$top/contrib/deploy/ansible.yml" -e "release='$1'" </dev/null 3>&- 9>&-
-        }
-        for host in $hosts; do
-                make_host_release "$host" 2
-                make_host_release "$host" 3 'Sidekiq.logger.fatal("no database.yml") && exit(1)'
-        done
-        run -0 play 2
-        [[ $output == *'failed=0'* ]]
-        for host in $hosts; do
-                wait_until 60 runs_release "$host" 2
-        done
-
-        run play 3
-        [ "$status" -ne 0 ]
-        [[ $output == *': 3 new workers failed in a row'* ]]
-        # If a host lacks the release, no host links it.
-        make_host_release h1 4
-        run play 4
-        [ "$status" -ne 0 ]
-        [ "$(readlink h1/current)" = releases/3 ]
-        run -0 play 2
-        for host in $hosts; do
-                wait_until 60 runs_release "$host" 2
-        done
-}
-
-@test "Capistrano with sqmgr_everywhere: one call on one server rolls all hosts" {
-        command -v cap >/dev/null || skip 'capistrano is not installed'
-        needs_host_names
-        make_release app/releases/first ''
-        ln -s releases/first app/current
-        git init -q -b main repository
-        SQMGR_SOCKET=$folder/h1.sock make_project
-        echo 'set :sqmgr_everywhere, true' >>project/config/deploy.rb
-        current=$folder/app/current
-        start_two_hosts
-
-        commit_release ''
-        run -0 cap_do deploy
-        good=$(readlink app/current)
-        for host in $hosts; do
-                wait_until 60 on "$host" in_release app/current
-        done
-
-        commit_release 'Sidekiq.logger.fatal("no database.yml") && exit(1)'
-        run cap_do deploy
-        [ "$status" -ne 0 ]
-        [[ $output == *': 3 new workers failed in a row'* ]]
-        run -0 cap_do sqmgr:abort
-        run -0 cap_do deploy:rollback
-        [ "$(readlink app/current)" = "$good" ]
-        for host in $hosts; do
-                wait_until 60 on "$host" in_release "$good"
-        done
 }
 
 @test "Kamal: a new container is healthy once its workers are active, and the old one has time to finish" {
