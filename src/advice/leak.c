@@ -71,14 +71,13 @@ void leak_observe_time(struct fleet *fleet, usec_t now)
         judge(fleet);
 }
 
-uint64_t leak_limit_bytes(const struct fleet *fleet, const char **ret_name)
+/* Returns the limit that the workers grow towards: memory_threshold, else memory_limit. 0: neither is set.
+ * Always sets *ret_name to the name of the setting. */
+static uint64_t limit_bytes(const struct fleet *fleet, const char **ret_name)
 {
         const struct fleet_settings *settings = fleet->settings;
 
         *ret_name = settings->memory_threshold > 0 ? "memory_threshold" : "memory_limit";
-        /* Below the limit sqmgr reads only resident memory, which is more than the proportional share. */
-        if (settings->memory_metric == MEMORY_PSS)
-                return 0;
         return settings->memory_threshold > 0 ? settings->memory_threshold : settings->memory_limit;
 }
 
@@ -86,10 +85,13 @@ usec_t leak_reaches(const struct worker *worker)
 {
         const struct leak *leak = &worker->fleet->leak;
         const char *name;
-        uint64_t limit = leak_limit_bytes(worker->fleet, &name);
+        uint64_t limit = limit_bytes(worker->fleet, &name);
 
-        if (!leak->grows || worker->state != WORKER_ACTIVE || worker->generation != leak->generation ||
-            worker->memory.fit.kind != TREND_GROWS || limit == 0 || worker->memory.bytes >= limit)
+        /* Below the limit only the resident memory of a forked worker is read, which is more than its
+         * proportional share. */
+        if (worker->process.forked || !leak->grows || worker->state != WORKER_ACTIVE ||
+            worker->generation != leak->generation || worker->memory.fit.kind != TREND_GROWS || limit == 0 ||
+            worker->memory.bytes >= limit)
                 return USEC_INFINITY;
         return trend_reaches(&worker->memory.fit, limit);
 }
@@ -164,7 +166,7 @@ const char *leak_text(const struct fleet *fleet, char text[static LEAK_TEXT_MAX]
         text[0] = '\0';
         if (!fleet->leak.grows)
                 return text;
-        format_size(leak_limit_bytes(fleet, &name), limit, sizeof(limit));
+        format_size(limit_bytes(fleet, &name), limit, sizeof(limit));
         if (first)
                 snprintf(reaches, sizeof(reaches), "; %s reaches %s (%s) in about %s", WORKER_ID(first), name,
                          limit, about(leak_reaches(first), span));
@@ -181,7 +183,7 @@ const char *leak_worker_text(const struct worker *worker, char text[static LEAK_
         const char *name;
 
         text[0] = '\0';
-        (void)leak_limit_bytes(worker->fleet, &name);
+        (void)limit_bytes(worker->fleet, &name);
         if (reaches != USEC_INFINITY)
                 snprintf(text, LEAK_TEXT_MAX, "reaches %s in about %s", name, about(reaches, span));
         return text;

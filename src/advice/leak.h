@@ -15,12 +15,8 @@ void leak_observe(struct worker *worker, uint64_t bytes, usec_t now);
 /* Judges the readings since the last call. Call regularly. */
 void leak_observe_time(struct fleet *fleet, usec_t now);
 
-/* Returns the limit that the workers grow towards: memory_threshold, else memory_limit. 0: neither is set, or
- * memory_metric = pss, where it cannot be known. Always sets *ret_name to the name of the setting. */
-uint64_t leak_limit_bytes(const struct fleet *fleet, const char **ret_name);
-
-/* Returns the time in microseconds until the worker reaches the limit of leak_limit_bytes(); USEC_INFINITY:
- * never, or not known. */
+/* Returns the time in microseconds until the worker reaches memory_threshold, else memory_limit.
+ * USEC_INFINITY: never, or not known, as for a forked worker. */
 usec_t leak_reaches(const struct worker *worker);
 
 /* Returns the growth relative to the growth of the generation *ret_generation, for example 4.0. 0: no earlier

@@ -74,9 +74,8 @@ module SqmgrPreload
     # child inherits them. Returns the descriptor of the socket, or nil if a process before this one has closed it.
     def take_over
       descriptor = ENV["SQMGR_TEMPLATE"].to_i
-      @compact = ENV["SQMGR_PRELOAD_COMPACT"] == "yes" && GC.respond_to?(:compact)
       environments.each do |environment|
-        %w[SQMGR_TEMPLATE SQMGR_PRELOAD_COMPACT].each { |name| environment.delete(name) }
+        environment.delete("SQMGR_TEMPLATE")
         leave_options(environment, "RUBYOPT", nil)
         leave_options(environment, "BUNDLER_ORIG_RUBYOPT", "BUNDLER_ENVIRONMENT_PRESERVER_INTENTIONALLY_NIL")
       end
@@ -148,7 +147,6 @@ module SqmgrPreload
         GC.start
         3.times { GC.start(full_mark: false) }
       end
-      GC.compact if @compact
       ObjectSpace.each_object(IO) { |io| io.flush rescue nil }
     end
 

@@ -388,8 +388,6 @@ static void child_set_template(struct launch_child *child)
         }
         child_set(child, "RUBYOPT", all);
         child_set(child, "SQMGR_TEMPLATE", fd);
-        if (child->fleet->preload_compact)
-                child_set(child, "SQMGR_PRELOAD_COMPACT", "yes");
 }
 
 /* Reports if the environment names another Redis than redis_url. No part of a

@@ -350,7 +350,7 @@ static int inherit_fleet(const struct settings_draft *draft, struct draft_fleet 
         /* Inherited values that do not apply to this framework are meant for other fleets, and must not
          * outdate workers here. */
         if (!fleet->settings->traits->can_preload)
-                fleet->settings->preload = fleet->settings->preload_compact = 0;
+                fleet->settings->preload = 0;
         if (!fleet->settings->traits->counts_outcomes)
                 fleet->settings->rollout_trial = 0;
         if (!fleet->settings->traits->resumes_jobs) {
@@ -390,8 +390,6 @@ static void check_framework(const struct settings_draft *draft, const struct dra
                 {"preload", s->traits->can_preload, "framework 'sidekiq', 'solid_queue' or 'good_job'"},
                 {"rollout_trial", s->traits->counts_outcomes,
                  "a framework whose workers report failed jobs: 'sidekiq', 'rq', 'resque' or 'native'"},
-                {"preload_compact", s->traits->can_preload,
-                 "framework 'sidekiq', 'solid_queue' or 'good_job'"},
                 {"active_process_max", s->traits->reports_queues, "queues that show how long jobs wait"},
                 {"scaling", s->traits->reports_queues, "queues that show how long jobs wait"},
                 {"latency_target", s->traits->reports_queues, "queues that show how long jobs wait"},

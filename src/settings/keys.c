@@ -42,7 +42,6 @@ static const struct settings_choice log_levels[] = {
 static const struct settings_choice alert_levels[] = {
         {"error", LOG_ERR}, {"warning", LOG_WARNING}, {"info", LOG_INFO}, {0}};
 static const struct settings_choice on_stops[] = {{"drain", ON_STOP_DRAIN}, {"leave", ON_STOP_LEAVE}, {0}};
-static const struct settings_choice memory_metrics[] = {{"rss", MEMORY_RSS}, {"pss", MEMORY_PSS}, {0}};
 static const struct settings_choice hang_actions[] = {{"keep", HANG_KEEP}, {"kill", HANG_KILL}, {0}};
 static const struct settings_choice rescues[] = {
         {"off", RESCUE_JOBS_OFF}, {"report", RESCUE_JOBS_REPORT}, {"requeue", RESCUE_JOBS_REQUEUE}, {0}};
@@ -58,7 +57,6 @@ static_assert(ELEMENTSOF(stuck_job_actions) == _STUCK_JOB_ACTION_MAX + 1, "a nam
 static_assert(ELEMENTSOF(rescues) == _RESCUE_JOBS_MAX + 1, "a name for each");
 static_assert(ELEMENTSOF(hang_actions) == _HANG_ACTION_MAX + 1, "a name for each");
 static_assert(ELEMENTSOF(on_stops) == _ON_STOP_MAX + 1, "a name for each");
-static_assert(ELEMENTSOF(memory_metrics) == _MEMORY_METRIC_MAX + 1, "a name for each");
 
 static const struct settings_choice heartbeats[] = {
         {"redis", HEARTBEAT_REDIS}, {"file", HEARTBEAT_FILE}, {0}};
@@ -128,7 +126,6 @@ const struct settings_key settings_keys[] = {
         {FLEET(preset), .type = SETTINGS_CHOICE, .unset = "none", .unset_value = &preset_unset,
          .choices = preset_names},
         {LAUNCH(preload), .type = SETTINGS_CHOICE, .fallback = "no", .choices = yes_no},
-        {LAUNCH(preload_compact), .type = SETTINGS_CHOICE, .fallback = "no", .choices = yes_no},
         {LAUNCH(namespaced), .type = SETTINGS_CHOICE, .fallback = "no", .choices = yes_no},
         {LAUNCH(directory), .type = SETTINGS_PATH, .unset = "sqmgr's own"},
         {LAUNCH(user), .type = SETTINGS_TEXT, .unset = "sqmgr's own"},
@@ -178,7 +175,6 @@ const struct settings_key settings_keys[] = {
         {FLEET(memory_threshold), .type = SETTINGS_SIZE, .fallback = "none", .min = BYTES_MIN,
          .max = BYTES_MAX},
         {FLEET(memory_limit), .type = SETTINGS_SIZE, .fallback = "none", .min = BYTES_MIN, .max = BYTES_MAX},
-        {FLEET(memory_metric), .type = SETTINGS_CHOICE, .fallback = "rss", .choices = memory_metrics},
         {FLEET(max_age), .type = SETTINGS_DURATION, .fallback = "none", .min = MSEC(1000), .max = DAYS(3650)},
         {FLEET(drain_timeout), .type = SETTINGS_DURATION, .fallback = "none", .min = MSEC(1000),
          .max = DAYS(3650)},

@@ -9,8 +9,6 @@
 #include <string.h>
 #include <sys/types.h>
 
-enum memory_metric { MEMORY_RSS, MEMORY_PSS, _MEMORY_METRIC_MAX };
-
 enum hang_action { HANG_KEEP, HANG_KILL, _HANG_ACTION_MAX };
 
 enum stuck_job_action { STUCK_JOB_WARN, STUCK_JOB_DUMP, _STUCK_JOB_ACTION_MAX };
@@ -86,7 +84,6 @@ struct fleet_settings {
         int heartbeat;               /* enum heartbeat_place; HEARTBEAT_UNSET: the framework's default */
         int preset;                  /* see settings/presets.h */
         int preload;                 /* fork workers from a template: 0 or 1 */
-        int preload_compact;         /* compact the template's heap before forking: 0 or 1 */
         int namespaced; /* the command enters a PID, UTS or mount namespace, or a container: 0 or 1 */
         char *directory;
         char *user;
@@ -126,9 +123,8 @@ struct fleet_settings {
         usec_t template_keep;
         uint64_t memory_threshold; /* bytes; 0: none */
         uint64_t memory_limit;     /* bytes; 0: none */
-        int memory_metric;
-        usec_t max_age;       /* 0: none */
-        usec_t drain_timeout; /* 0: none */
+        usec_t max_age;            /* 0: none */
+        usec_t drain_timeout;      /* 0: none */
         usec_t stop_timeout;
         bool stop_bounded; /* derived: stop_timeout is set and bounds the time from a worker's stop signal to
                             * its exit */

@@ -65,9 +65,8 @@ lines() { [ "$(sort "$1" 2>/dev/null)" = "$(printf '%s\n' "${@:2}" | sort)" ]; }
         start_redis
         export RUBYOPT='-W:no-deprecated  -rset'
         child="[\"$RUBYOPT\", nil, [], []]"
-        SQMGR_PRELOAD_COMPACT=yes start_template sidekiq -r "$app" -c 1
+        start_template sidekiq -r "$app" -c 1
         lines loaded "$template"
-        lines called.compact "$template"
         lines boot "$child" "$child"
         [ "$(wc -l <ready)" = 2 ]
 
@@ -87,7 +86,7 @@ lines() { [ "$(sort "$1" 2>/dev/null)" = "$(printf '%s\n' "${@:2}" | sort)" ]; }
         wait_until 20 have_facts "${workers[@]}"
         for index in 1 2 3; do
                 worker=${workers[index - 1]}
-                fact "$worker" '.env | to_entries[] | "\(.key)=\(.value)" | select(test("^SQMGR_(WORKER|INDEX|GENERATION|START|TEMPLATE|PRELOAD_COMPACT)="))' |
+                fact "$worker" '.env | to_entries[] | "\(.key)=\(.value)" | select(test("^SQMGR_(WORKER|INDEX|GENERATION|START|TEMPLATE)="))' |
                         sort | cmp - <(env_markers $index | sort)
                 [ "$(fact "$worker" .env.RUBYOPT)" = "$RUBYOPT" ]
                 [ "$(fact "$worker" .child)" = "$child" ]
@@ -153,7 +152,6 @@ lines() { [ "$(sort "$1" 2>/dev/null)" = "$(printf '%s\n' "${@:2}" | sort)" ]; }
         preload_stand over
         [ ! -e exits ]
         [ ! -e terms ]
-        [ ! -e called.compact ]
         alive "$pid"
 }
 

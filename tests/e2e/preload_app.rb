@@ -63,7 +63,6 @@ Sidekiq.configure_server do |config|
   trap(:TERM) { Told.line("terms") }
   at_exit { Told.line("exits") }
   Watched.watch(Process, :warmup)
-  Watched.watch(GC, :compact)
   Process.singleton_class.prepend(Module.new do
     def _fork
       raise "not now" if File.exist?("refuse")

@@ -60,8 +60,7 @@ is_supervised() {
 @test "a worker that holds its mmap_lock by FUSE: all other fleets stay supervised, through a re-exec and a crash" {
         need_fuse
         start_redis
-        configure_slow lock <<<'memory_metric = pss
-memory_threshold = 1M'
+        configure_slow lock <<<''
         start_sqmgr
         wait_until 20 ready 2
         wait_until 20 is_slow lock

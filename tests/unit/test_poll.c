@@ -108,24 +108,31 @@ TEST(memory_is_read_at_regular_looks_alone)
 
 /* A process and its copy share 50 MB. Compared with this, other processes of the machine do not matter, nor
  * does the error of the kernel's counters, about a hundred pages per processor. */
-TEST_LOOP(the_proportional_share_is_asked_where_it_can_decide, 2)
+static const struct {
+        const char *lines;
+        bool forked, share;
+} measured[] = {
+        {"memory_threshold=1M\n", true, true},
+        {"memory_limit=1M\n", true, true},
+        {"memory_threshold=1000M\n", true, false},
+        {"memory_threshold=1M\n", false, false},
+};
+
+TEST_LOOP(the_proportional_share_is_asked_where_it_can_decide, ELEMENTSOF(measured))
 {
         static const char script[] = "printf -v held %50000000s; (sleep 1000; :) & up; wait";
-        static const char lines[] = "memory_metric=pss\nmemory_threshold=%s\n";
-        char text[128];
-
-        snprintf(text, sizeof(text), lines, _i == 0 ? "1M" : "1000M");
-        const struct worker *worker = start(text, script);
+        struct worker *worker = start(measured[_i].lines, script);
         _cleanup_proc_ struct proc *proc = NULL;
         uint64_t rss, pss, private;
 
+        worker->process.forked = measured[_i].forked;
         ck_assert_int_eq(proc_open(worker->process.pid, &proc), 0);
         poll_run(&runtime, false, now());
         ck_assert_int_eq(proc_rss_bytes(proc, &rss), 0);
         ck_assert_int_eq(proc_mapped_bytes(proc, &pss, &private), 0);
         ck_assert_uint_lt(pss + 16 * 1024 * 1024, rss);
         uint64_t middle = (pss + rss) / 2;
-        if (_i == 0)
+        if (measured[_i].share)
                 ck_assert_uint_lt(worker->memory.bytes, middle);
         else
                 ck_assert_uint_gt(worker->memory.bytes, middle);

@@ -133,7 +133,6 @@ TEST(has_defaults)
         ck_assert_uint_eq(f->rollout_timeout, 10 * USEC_PER_MIN);
         ck_assert_uint_eq(f->memory_threshold, 0);
         ck_assert_uint_eq(f->memory_limit, 0);
-        ck_assert_int_eq(f->memory_metric, MEMORY_RSS);
         ck_assert_uint_eq(f->max_age, 0);
         ck_assert_uint_eq(f->drain_timeout, 0);
         ck_assert_uint_eq(f->stop_timeout, 60 * USEC_PER_SEC);
@@ -156,7 +155,7 @@ static const char everything[] =
         "environment=A=1 B='x y' C=\nenvironment_file=env\numask=0027\noom_score_adj=-5\n"
         "limit_nofile=1024\nlog=/var/log/a.log\nredis_url=redis://u:secret@h:1/2\n"
         "max_processes=9\nrestart_surge=2\nready_after=0s\nboot_timeout=1min\n"
-        "rollout_timeout=1h\nmemory_limit=3G\nmemory_metric=pss\nmax_age=1d\n"
+        "rollout_timeout=1h\nmemory_limit=3G\nmax_age=1d\n"
         "drain_timeout=2h\nstop_timeout=30s\nbackoff_min=2s\nbackoff_max=2s\n"
         "[fleet:B.c-d_1]\n"
         "command=run\nactive_process_count=2\nmemory_threshold=none\nnice=-20\nlog=journal\n"
@@ -207,7 +206,6 @@ TEST(reads_every_key)
         ck_assert_uint_eq(a->rollout_timeout, USEC_PER_HOUR);
         ck_assert_uint_eq(a->memory_threshold, 2 * GIB);
         ck_assert_uint_eq(a->memory_limit, 3 * GIB);
-        ck_assert_int_eq(a->memory_metric, MEMORY_PSS);
         ck_assert_uint_eq(a->max_age, USEC_PER_DAY);
         ck_assert_uint_eq(a->drain_timeout, 2 * USEC_PER_HOUR);
         ck_assert_uint_eq(a->stop_timeout, 30 * USEC_PER_SEC);
@@ -266,7 +264,6 @@ static const struct line_case line_cases[] = {
         {"fleet:a", "memory_threshold=5X"},
         {"fleet:a", "memory_threshold=512"},
         {"fleet:a", "memory_limit=200%"},
-        {"fleet:a", "memory_metric=uss"},
         {"fleet:a", "restart_surge=-1"},
         {"fleet:a", "restart_surge=%"},
         {"fleet:a", "restart_surge=5%%"},

@@ -129,7 +129,6 @@ TEST(hashes_what_a_worker_is_started_from)
                                              "command=x\nlog=journal\n",
                                              "command=x\nlog=inherit\n",
                                              "command=x\npreload=yes\n",
-                                             "command=x\npreload_compact=yes\n",
                                              "command=x\nrollout_trial=5min\n"};
         _cleanup_settings_ struct settings *a = read_good("[fleet:a]\ncommand=x\n");
         _cleanup_settings_ struct settings *same =
@@ -186,25 +185,23 @@ TEST(a_trial_is_for_those_that_count_their_jobs)
 TEST(preloading_is_for_those_that_can)
 {
         static const char *const others[] = {"native", "rq", "resque", "plain"};
-        static const char *const keys[] = {"preload", "preload_compact"};
 
         golden_begin();
-        for (size_t i = 0; i < ELEMENTSOF(others) * ELEMENTSOF(keys); i++) {
-                const char *other = others[i / 2], *key = keys[i % 2];
+        for (size_t i = 0; i < ELEMENTSOF(others); i++) {
                 char text[128];
 
-                snprintf(text, sizeof(text), "[fleet:a]\ncommand=run\nframework=%s\n%s=no\n", other, key);
+                snprintf(text, sizeof(text), "[fleet:a]\ncommand=run\nframework=%s\npreload=no\n", others[i]);
                 add_refused_settings(&root_surroundings, text, text);
         }
         golden_end("settings-errors", "preload");
         _cleanup_settings_ struct settings *inherited =
-                read_good("[fleet]\npreload=yes\npreload_compact=yes\n[fleet:a]\ncommand=run\n"
+                read_good("[fleet]\npreload=yes\n[fleet:a]\ncommand=run\n"
                           "framework=resque\n[fleet:b]\ncommand=run\n[fleet:c]\ncommand=run\npreload=no\n");
         ck_assert(!inherited->fleets[0]->traits->can_preload);
-        ck_assert(inherited->fleets[1]->preload && inherited->fleets[1]->preload_compact);
+        ck_assert(inherited->fleets[1]->preload);
         ck_assert(!inherited->fleets[2]->preload);
         _cleanup_settings_ struct settings *defaults = read_good("[fleet:a]\ncommand=run\n");
-        ck_assert(!defaults->fleets[0]->preload && !defaults->fleets[0]->preload_compact);
+        ck_assert(!defaults->fleets[0]->preload);
 }
 
 TEST(namespaces_are_for_heartbeats_on_a_server_and_exclude_templates)
@@ -254,7 +251,7 @@ TEST(who_is_not_root_is_warned_of_namespaces_without_a_unique_name)
 
 TEST(takes_yes_and_no_alone)
 {
-        static const char text[] = "[fleet:a]\ncommand=run\npreload=true\npreload_compact=1\n";
+        static const char text[] = "[fleet:a]\ncommand=run\npreload=true\nnamespaced=1\n";
 
         golden_begin();
         add_refused_settings(&root_surroundings, text, text);

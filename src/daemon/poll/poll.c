@@ -90,6 +90,8 @@ static int read_memory(const struct worker *worker, struct proc *proc, bool pss,
 static void poll_memory(struct worker *worker, usec_t now)
 {
         const struct fleet_settings *settings = worker->fleet->settings;
+        uint64_t lowest =
+                settings->memory_threshold > 0 ? settings->memory_threshold : settings->memory_limit;
         struct process *process = worker->handle;
         struct proc *proc = process_beating(process) ?: process->main;
         uint64_t bytes;
@@ -97,9 +99,9 @@ static void poll_memory(struct worker *worker, usec_t now)
 
         if (read_memory(worker, proc, false, &bytes) < 0)
                 return;
-        /* PSS never exceeds RSS and is expensive to read: read it only where it can matter. */
-        if (settings->memory_metric == MEMORY_PSS && settings->memory_threshold > 0 &&
-            bytes > settings->memory_threshold)
+        /* A forked worker shares pages with its template and its siblings: PSS counts only its part of them.
+         * PSS never exceeds RSS and is expensive to read: read it only where it can matter. */
+        if (worker->process.forked && lowest > 0 && bytes > lowest)
                 r = await_readers(process, POLL_MEMORY, read_memory(worker, proc, true, &bytes));
         if (is_shortage(r) || proc_facts_is_unknown(r))
                 return;
