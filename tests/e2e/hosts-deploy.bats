@@ -166,9 +166,16 @@ END
         command -v cap >/dev/null || skip 'capistrano is not installed'
         start_hosts
         make_project
-        deploy_release() { (cd project && HOME=$folder NUMBER=$1 cap production deploy 3>&- 9>&-); }
+        cap_do() { (cd project && HOME=$folder NUMBER=${2-} cap production "$1" 3>&- 9>&-); }
+        deploy_release() { cap_do deploy "$1"; }
         check_recipe
         [[ $output == *$'\nsqmgr: stopped; hosts that were not changed: h2 h3\n'* ]]
+        run -0 cap_do deploy:rollback
+        for host in "${hosts[@]}"; do
+                runs_release "$host" 2
+                on "$host" fleet_is '.rollout.state == "done" and .generation >= 3'
+        done
+        first_was_alone
 }
 
 # Each host is a folder of this machine, as the application's directory on it.
