@@ -214,7 +214,7 @@ static void find_orders(const struct search *search)
         if (!fleet_is_scaled(fleet))
                 return;
         fleet_scaled_text(fleet, search->now, scaled);
-        if (fleet_count_follows(fleet))
+        if (fleet_scales(fleet))
                 ADD(search, PROBLEM_AUTOSCALING_OVERRIDDEN, fleet->scale_at,
                     "%s to %u; the count does not follow the queues", scaled, fleet_current_count(fleet));
         else

@@ -181,31 +181,19 @@ static bool serves_any(const struct fleet *fleet, const struct fleet *other)
         return other->link == fleet->link && has_any(fleet, autoscale_of(other)->served);
 }
 
-static bool advises(const struct fleet *fleet)
-{
-        return fleet->settings->scaling == SCALING_ADVISE;
-}
-
 /* Returns true if the count follows the queues now: the fleet accepts jobs, is not held, and the operator has
- * set no count. Of a fleet that advises the count does not matter. */
+ * set no count. */
 static bool follows(const struct fleet *fleet)
 {
-        return fleet_scales(fleet) && (fleet->scale == 0 || advises(fleet)) && fleet_serves(fleet) &&
+        return fleet_scales(fleet) && fleet->scale == 0 && fleet_serves(fleet) &&
                hold_of(fleet) == SCALING_FREE;
-}
-
-/* True if `other` takes a part of the need of the fleet. A fleet that advises would share with all others. It
- * takes no part from a fleet whose count follows: its own count stays. */
-static bool shares_with(const struct fleet *fleet, const struct fleet *other)
-{
-        return follows(other) && (advises(fleet) || !advises(other));
 }
 
 /* True if the count of `other` follows the same need. */
 static bool scales_with(const struct fleet *fleet, const struct fleet *other)
 {
-        return other == fleet || (other->link == fleet->link && shares_with(fleet, other) &&
-                                  has_all(fleet, autoscale_of(other)->served));
+        return other == fleet ||
+               (other->link == fleet->link && follows(other) && has_all(fleet, autoscale_of(other)->served));
 }
 
 /* Threads of one fleet. */
@@ -291,8 +279,7 @@ static unsigned count_peers(const struct fleet *fleet, const struct peers *peers
                 if (!has_any(fleet, share->queues))
                         continue;
                 reading->foreign_idle += share->idle;
-                if (share->weight > 0 && (advises(fleet) || !share->advises) &&
-                    has_all(fleet, share->queues)) {
+                if (share->weight > 0 && has_all(fleet, share->queues)) {
                         reading->busy += share->busy;
                         reading->threads += share->threads;
                         weight += share->weight;
@@ -309,8 +296,7 @@ void autoscale_share(const struct fleet *fleet, double idle, struct peer_share *
         const struct world *world = fleet->world;
         unsigned found = (unsigned)MIN(MAX(idle, 0.0), (double)PEER_THREADS_MAX);
 
-        *ret = (struct peer_share){
-                .advises = advises(fleet), .idle = found, .queues = autoscale_of(fleet)->served ?: ""};
+        *ret = (struct peer_share){.idle = found, .queues = autoscale_of(fleet)->served ?: ""};
         WORLD_FOREACH_FLEET(world, other) {
                 struct threads threads = count_threads(other);
 
@@ -398,8 +384,6 @@ static bool put(struct fleet *fleet, unsigned count)
 
         if (!is_automatic(fleet))
                 return false;
-        if (advises(fleet))
-                return false;
         fleet->automatic_count = count;
         if (count == before)
                 return false;
@@ -470,7 +454,6 @@ bool autoscale_observe(struct fleet *fleet, struct autoscale_reading *read, usec
                 .service = read->service,
                 .every = fleet->world->settings->check_interval,
                 .unserved = is_unserved(fleet),
-                .advise = advises(fleet),
         };
         if (reading.hold == SCALING_FREE && read->peers_unread)
                 reading.hold = SCALING_HELD_HOSTS;
@@ -530,10 +513,7 @@ const char *autoscale_text(const struct fleet *fleet, char text[static AUTOSCALE
                 because = "count kept (reason: fleet quieted or stopped)";
         else if (autoscale->read_at != 0)
                 because = scaling_text(&autoscale->verdict, &limits, verdict);
-        if (advises(fleet))
-                snprintf(order, sizeof(order), "'scaling = advise' keeps the count at %u; %u would run: ",
-                         fleet_current_count(fleet), autoscale_wanted(fleet));
-        else if (!is_automatic(fleet))
+        if (!is_automatic(fleet))
                 snprintf(order, sizeof(order),
                          "'sqmgrctl scale' keeps the count at %u; otherwise: ", fleet_current_count(fleet));
         snprintf(text, AUTOSCALE_TEXT_MAX, "%s%s%s", order, because,

@@ -6,10 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reports of another version are ignored; their hosts then do not count. So a host that knows no advice
- * ignores the reports of those who advise. */
+/* Reports of another version are ignored; their hosts then do not count. */
 #define VERSION     1
-#define ADVISES     2
 #define NUMBERS     5
 #define NUMBERS_MAX 80
 
@@ -25,10 +23,9 @@ static size_t list_length(const char *list)
 size_t peer_encode(const struct peer_share *share, char text[static PEER_TEXT_MAX])
 {
         size_t length = list_length(share->queues);
-        size_t used =
-                (size_t)snprintf(text, PEER_TEXT_MAX, "%d %u %u %u %u", share->advises ? ADVISES : VERSION,
-                                 share->weight, share->busy, share->threads, share->idle) +
-                1;
+        size_t used = (size_t)snprintf(text, PEER_TEXT_MAX, "%d %u %u %u %u", VERSION, share->weight,
+                                       share->busy, share->threads, share->idle) +
+                      1;
 
         if (used + length > PEER_TEXT_MAX)
                 return used;
@@ -77,15 +74,14 @@ int peer_decode(const char *text, size_t len, struct peer_share *ret)
         uint64_t numbers[NUMBERS];
         size_t used = strlen(text) + 1;
 
-        if (len > PEER_TEXT_MAX || used > len || take_numbers(text, numbers) < 0 ||
-            (numbers[0] != VERSION && numbers[0] != ADVISES) || !is_list(text + used, len - used))
+        if (len > PEER_TEXT_MAX || used > len || take_numbers(text, numbers) < 0 || numbers[0] != VERSION ||
+            !is_list(text + used, len - used))
                 return -EBADMSG;
         *ret = (struct peer_share){
                 .weight = (unsigned)MIN(numbers[1], (uint64_t)PEER_WEIGHT_MAX),
                 .busy = (unsigned)MIN(numbers[2], (uint64_t)PEER_THREADS_MAX),
                 .threads = (unsigned)MIN(numbers[3], (uint64_t)PEER_THREADS_MAX),
                 .idle = (unsigned)MIN(numbers[4], (uint64_t)PEER_THREADS_MAX),
-                .advises = numbers[0] == ADVISES,
                 .queues = text + used,
         };
         return 0;

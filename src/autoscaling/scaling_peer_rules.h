@@ -16,9 +16,8 @@ struct peer_share {
         unsigned weight; /* sum of active_process_max of its fleets that scale by these queues; 0: none scales
                           * now */
         unsigned busy;   /* threads of those fleets that run jobs */
-        unsigned threads; /* threads of those fleets that accept jobs */
-        unsigned idle;    /* idle threads of everything else there that serves any of these queues */
-        bool advises; /* the counts of those fleets do not follow: only others that advise share with them */
+        unsigned threads;   /* threads of those fleets that accept jobs */
+        unsigned idle;      /* idle threads of everything else there that serves any of these queues */
         const char *queues; /* borrowed: the queues that the fleet serves, each name ends with a NUL, the list
                              * with two; "": unknown, the share does not count */
 };

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Autoscaling in status, metrics and doctor; see the header. */
 #include "autoscaling/scaling_report.h"
-#include "advice/problem.h"
 #include "autoscaling/autoscale_rules.h"
-#include "autoscaling/demand_rules.h"
 #include "autoscaling/foreign_consumers.h"
 #include "autoscaling/scaler.h"
 #include "autoscaling/trouble_rules.h"
@@ -26,26 +24,6 @@ static json_t *arithmetic(const struct fleet *fleet)
         return TAKE_PTR(lines);
 }
 
-static json_t *real_or_null(bool known, double value)
-{
-        /* Whole milliseconds: more digits are noise. */
-        return known ? json_real((double)(int64_t)(value * 1000 + 0.5) / 1000) : json_null();
-}
-
-static json_t *render_demand(const struct fleet *fleet)
-{
-        struct demand demand;
-
-        demand_derive(fleet, &demand);
-        return json_pack("{s:o, s:o, s:o, s:o, s:o}", "needed",
-                         demand.needed_known ? json_integer((json_int_t)demand.needed) : json_null(),
-                         "needed_threads", real_or_null(demand.needed_known, demand.needed_threads),
-                         "waiting",
-                         demand.waiting_known ? json_integer((json_int_t)demand.waiting) : json_null(),
-                         "latency_seconds", real_or_null(demand.latency_known, demand.latency_seconds),
-                         "backlog_seconds", real_or_null(demand.backlog_known, demand.backlog_seconds));
-}
-
 int scaling_status(const void *self _unused_, const struct fleet *fleet, json_t *object)
 {
         const struct fleet_settings *settings = fleet->settings;
@@ -53,21 +31,13 @@ int scaling_status(const void *self _unused_, const struct fleet *fleet, json_t 
 
         if (!fleet_scales(fleet))
                 return 0;
-        bool follows = fleet_count_follows(fleet);
         json_t *scaling = json_pack(
-                "{s:I, s:I, s:I, s:s, s:b, s:o, s:o}", "min", (json_int_t)settings->active_process_count,
-                "max", (json_int_t)settings->active_process_max, "wanted",
-                (json_int_t)autoscale_wanted(fleet), "mode", follows ? "apply" : "advise", "automatic",
-                (int)(follows && fleet->scale == 0), "because", varlink_text(autoscale_text(fleet, because)),
-                "arithmetic", arithmetic(fleet));
-        _cleanup_json_ json_t *demand = render_demand(fleet);
+                "{s:I, s:I, s:I, s:b, s:o, s:o}", "min", (json_int_t)settings->active_process_count, "max",
+                (json_int_t)settings->active_process_max, "wanted", (json_int_t)autoscale_wanted(fleet),
+                "automatic", (int)(fleet->scale == 0), "because",
+                varlink_text(autoscale_text(fleet, because)), "arithmetic", arithmetic(fleet));
 
-        if (json_object_update(scaling, demand) < 0 || json_object_set(object, "scaling", scaling) < 0) {
-                json_decref(scaling);
-                return -ENOMEM;
-        }
-        json_decref(scaling);
-        return 0;
+        return json_object_set_new(object, "scaling", scaling) < 0 ? -ENOMEM : 0;
 }
 
 /* The value functions return the value of a sample; below 0: the fleet has no such sample. */
@@ -83,31 +53,7 @@ static double value_wanted(const struct fleet *fleet)
 
 static double value_automatic(const struct fleet *fleet)
 {
-        return fleet_count_follows(fleet) && fleet->scale == 0;
-}
-
-static double value_needed(const struct fleet *fleet)
-{
-        struct demand demand;
-
-        demand_derive(fleet, &demand);
-        return demand.needed_known ? (double)demand.needed : -1;
-}
-
-static double value_latency(const struct fleet *fleet)
-{
-        struct demand demand;
-
-        demand_derive(fleet, &demand);
-        return demand.latency_known ? demand.latency_seconds : -1;
-}
-
-static double value_backlog(const struct fleet *fleet)
-{
-        struct demand demand;
-
-        demand_derive(fleet, &demand);
-        return demand.backlog_known ? demand.backlog_seconds : -1;
+        return fleet->scale == 0;
 }
 
 static bool has_verdict(const struct fleet *fleet)
@@ -141,17 +87,7 @@ void scaling_metrics(const void *self _unused_, const struct world *world, struc
                 {"sqmgr_fleet_scaling_wanted_workers", "Number of workers that the queues need.",
                  value_wanted},
                 {"sqmgr_fleet_scaling_automatic",
-                 "1 if autoscaling sets the count, 0 if an operator has ordered one or scaling = advise.",
-                 value_automatic},
-                {"sqmgr_fleet_scaling_needed_workers",
-                 "Number of workers that the queues need, whatever active_process_max is; only if known.",
-                 value_needed},
-                {"sqmgr_fleet_scaling_latency_seconds",
-                 "How long the oldest job of all queues with a target has waited; only if known.",
-                 value_latency},
-                {"sqmgr_fleet_scaling_backlog_seconds",
-                 "Waiting jobs of all queues with a target times the time that a job takes; only if known.",
-                 value_backlog},
+                 "1 if autoscaling sets the count, 0 if an operator has ordered one.", value_automatic},
                 {"sqmgr_fleet_scaling_need_threads",
                  "Number of threads needed for running and waiting jobs; only if known.", value_need},
                 {"sqmgr_fleet_scaling_oldest_ratio",
@@ -169,16 +105,6 @@ void scaling_metrics(const void *self _unused_, const struct world *world, struc
                                 METRICS_SAMPLE(metrics, value, "fleet", fleet->settings->name);
                 }
         }
-}
-
-void scaling_diagnose(const void *self _unused_, const struct fleet *fleet, struct findings *findings)
-{
-        char about[PROBLEM_ABOUT_MAX], because[AUTOSCALE_TEXT_MAX];
-
-        if (!fleet_scales(fleet) || fleet_count_follows(fleet))
-                return;
-        problem_about(&(struct problem){.fleet = fleet}, about);
-        findings_add(findings, FINDING_OK, about, NULL, "%s", autoscale_text(fleet, because));
 }
 
 struct queue_servers {

@@ -13,6 +13,4 @@ struct world;
 
 int scaling_status(const void *self, const struct fleet *fleet, json_t *object);
 void scaling_metrics(const void *self, const struct world *world, struct metrics *metrics);
-/* With `scaling = advise`: what would run. */
-void scaling_diagnose(const void *self, const struct fleet *fleet, struct findings *findings);
 void scaling_diagnose_link(const void *self, const struct link *link, struct findings *findings, usec_t now);

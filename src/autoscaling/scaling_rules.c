@@ -248,8 +248,7 @@ static void choose_from_none(const struct scaling *scaling, const struct scaling
         verdict->need = verdict->backlog = backlog(reading, service) * reading->part;
         unsigned enough =
                 verdict->cause == SCALING_WAKE ? workers_for(verdict->need, reading->concurrency) : 1;
-        verdict->needed = MAX(enough, 1U);
-        verdict->wanted = MIN(MIN(verdict->needed, 2U), limits->max);
+        verdict->wanted = MIN(MIN(MAX(enough, 1U), 2U), limits->max);
 }
 
 /* Returns which of the three parts needs the most threads. */
@@ -290,26 +289,6 @@ static void choose(const struct scaling_limits *limits, const struct scaling_rea
                         verdict->cause = greatest(verdict);
         } else if (has_too_many(limits, reading, is_unused, verdict)) {
                 verdict->wanted = count - 1;
-                verdict->cause = SCALING_FEWER;
-        }
-}
-
-/* Chooses the count that would run now if it had followed the queues for down_after. No boot and no drain is
- * waited for, because none happens. */
-static void advise(const struct scaling_limits *limits, const struct scaling_reading *reading,
-                   struct scaling_verdict *verdict)
-{
-        unsigned count = reading->count, enough = workers_for(verdict->peak, reading->concurrency);
-        double has = (double)count * reading->concurrency;
-
-        if (verdict->peak > has) {
-                verdict->wanted = MIN(enough, MAX(limits->max, count));
-                verdict->bounded_by_max = enough > limits->max;
-                if (verdict->need > has && verdict->wanted > count)
-                        verdict->cause = greatest(verdict);
-        } else if (verdict->peak_is_complete && !verdict->age_unknown && count > limits->min &&
-                   enough < count) {
-                verdict->wanted = MAX(enough, limits->min);
                 verdict->cause = SCALING_FEWER;
         }
 }
@@ -365,11 +344,7 @@ void scaling_observe(struct scaling *scaling, const struct scaling_limits *limit
         double all = MAX(MAX(verdict.busy + verdict.growing, verdict.backlog), verdict.late);
         verdict.need = MAX(all - reading->foreign_idle, 0.0) * reading->part;
         verdict.peak = fold_peak(scaling, verdict.need, limits->down_after, now, &verdict.peak_is_complete);
-        verdict.needed = workers_for(verdict.need, reading->concurrency);
-        if (reading->advise)
-                advise(limits, reading, &verdict);
-        else
-                choose(limits, reading, usec_sub(now, scaling->used_at) >= limits->down_after, &verdict);
+        choose(limits, reading, usec_sub(now, scaling->used_at) >= limits->down_after, &verdict);
         put_within(limits, &verdict);
         *ret = verdict;
 }

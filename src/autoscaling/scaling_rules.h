@@ -72,7 +72,6 @@ struct scaling_reading {
         unsigned draining;    /* workers being stopped because there are too many */
         unsigned concurrency; /* threads of one worker; 0: unknown */
         bool unserved;        /* the queues that the next worker will serve are not known */
-        bool advise;          /* the count does not follow: wanted is not limited by what has booted */
 };
 
 struct scaling_limits {
@@ -129,8 +128,7 @@ struct scaling_verdict {
         unsigned threads; /* of the current workers */
         double busy, growing, backlog, late; /* the parts of the need of all */
         double need;                         /* of this fleet alone */
-        unsigned needed; /* workers for the need, whatever the limits and what has booted */
-        double peak;     /* greatest need within down_after; within a shorter time unless peak_is_complete */
+        double peak; /* greatest need within down_after; within a shorter time unless peak_is_complete */
         bool peak_is_complete;
         bool bounded_by_boot, bounded_by_max; /* more workers were needed than `wanted` says */
 };

@@ -100,8 +100,7 @@ static void find_bound(const struct fleet *fleet, struct problems *problems)
 {
         const struct autoscale *autoscale = autoscale_of(fleet);
 
-        /* The limits bound an advice, and keep no worker from starting. */
-        if (autoscale->read_at == 0 || !fleet_count_follows(fleet))
+        if (autoscale->read_at == 0)
                 return;
         if (autoscale->verdict.bounded_by_max)
                 problems_add(problems, &(struct problem){.code = PROBLEM_AUTOSCALING_AT_MAX, .fleet = fleet},

@@ -510,7 +510,7 @@ void state_continue_fleet(struct fleet *fleet, const struct state_fleet *saved, 
         fleet->order = saved->order;
         fleet->force = saved->force;
         fleet->scale = saved->scale_for == fleet->settings->active_process_count ? saved->scale : 0;
-        fleet->automatic_count = fleet_count_follows(fleet) ? saved->scaled : 0;
+        fleet->automatic_count = fleet_scales(fleet) ? saved->scaled : 0;
         fleet->rollout = saved->rollout;
         /* Version 1 has only the last one, which a reload may have begun after the restart was done. */
         if (fleet->launches[0].generation == 0) {

@@ -70,12 +70,6 @@ const struct command commands[] = {
          "Prints for each Redis and database the size of each queue, the wait of its oldest job, whether it "
          "is paused, and the number of jobs to be retried, scheduled and dead.",
          "a Redis or a database did not answer", 0, 0, OPTION_JSON, ctl_call},
-        {"demand", "", "shows how many workers the queues need",
-         "Prints for each fleet figures for a scaler outside of sqmgr(8): active workers, the workers that "
-         "autoscaling would run within its limits, the workers that are needed without limits, the limits, "
-         "waiting jobs, the wait of the oldest one, and the backlog in seconds of work. A figure that is not "
-         "known is printed as -, and is null in JSON.",
-         NULL, 0, 0, OPTION_JSON, ctl_demand},
         {"doctor", "", "checks servers, the machine and the settings",
          "Checks Redis (persistence, eviction), databases (processes, failed jobs), the machine and its "
          "clocks, the state file and open files. For each fleet it checks user, log, command, timeouts, "

@@ -64,7 +64,6 @@ const struct command *commands_find(const char *name);
  * ctl_call(). */
 int ctl_abort(struct ctl *ctl);
 int ctl_call(struct ctl *ctl);
-int ctl_demand(struct ctl *ctl);
 int ctl_events(struct ctl *ctl);
 int ctl_logs(struct ctl *ctl);
 int ctl_ping(struct ctl *ctl);

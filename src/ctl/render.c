@@ -286,10 +286,7 @@ char *render_fleet_summary(json_t *fleet)
         else
                 fputs(reply_at_zero(fleet), out);
         fprintf(out, "%lld of %lld active", reply_integer(fleet, "active"), reply_integer(fleet, "target"));
-        if (reply_is(scaling, "mode", "advise"))
-                fprintf(out, " (advice: %lld%s%s)", reply_integer(scaling, "wanted"),
-                        scaled[0] != '\0' ? "; now " : "", scaled);
-        else if (json_is_object(scaling))
+        if (json_is_object(scaling))
                 fprintf(out, " (scaled from %lld to %lld%s%s)", reply_integer(scaling, "min"),
                         reply_integer(scaling, "max"), scaled[0] != '\0' ? "; now " : "", scaled);
         else if (scaled[0] != '\0')

@@ -155,7 +155,7 @@ enum command_outcome command_scale_auto(struct fleet *fleet, const struct ordere
 
         if (fleet->settings->removed)
                 return COMMAND_REMOVED;
-        if (!fleet_count_follows(fleet))
+        if (!fleet_scales(fleet))
                 return COMMAND_FIXED;
         fleet->automatic_count = fleet_current_count(fleet);
         fleet->scale = 0;

@@ -12,7 +12,7 @@ unsigned fleet_current_count(const struct fleet *fleet)
         /* A reload may have lowered the maximum since the order. */
         if (fleet->scale != 0)
                 return MIN(fleet->scale, fleet_max_processes(fleet));
-        if (!fleet_count_follows(fleet))
+        if (!fleet_scales(fleet))
                 return settings->active_process_count;
         return MIN(MAX(fleet->automatic_count, settings->active_process_count), settings->active_process_max);
 }
@@ -30,8 +30,7 @@ bool fleet_is_scaled(const struct fleet *fleet)
 {
         if (fleet->scale == 0)
                 return false;
-        return fleet_count_follows(fleet) ||
-               fleet_current_count(fleet) != fleet->settings->active_process_count;
+        return fleet_scales(fleet) || fleet_current_count(fleet) != fleet->settings->active_process_count;
 }
 
 unsigned fleet_scale_min(const struct fleet *fleet)
@@ -48,7 +47,7 @@ unsigned fleet_target(const struct fleet *fleet)
 
 bool fleet_sleeps(const struct fleet *fleet)
 {
-        return fleet_count_follows(fleet) && fleet->scale == 0 && !fleet->world->shutting_down &&
+        return fleet_scales(fleet) && fleet->scale == 0 && !fleet->world->shutting_down &&
                fleet_order(fleet) == ORDER_RUN && fleet_current_count(fleet) == 0;
 }
 

@@ -222,13 +222,6 @@ static inline bool fleet_scales(const struct fleet *fleet)
         return settings->active_process_max > 0 && settings->traits->reports_queues && !settings->removed;
 }
 
-/* Returns true if the count follows the queues, unless the operator has ordered a count. With `scaling =
- * advise` the count is fixed. */
-static inline bool fleet_count_follows(const struct fleet *fleet)
-{
-        return fleet_scales(fleet) && fleet->settings->scaling == SCALING_APPLY;
-}
-
 /* Returns the current order. A fleet that is no longer configured stops. */
 static inline enum fleet_order fleet_order(const struct fleet *fleet)
 {

@@ -75,7 +75,7 @@ static void reload_fleet(struct fleet *fleet, const struct fleet_settings *new, 
         if (new->active_process_count != old->active_process_count)
                 fleet->scale = 0;
         fleet->settings = new;
-        if (!fleet_count_follows(fleet))
+        if (!fleet_scales(fleet))
                 fleet->automatic_count = 0;
         if (new->removed && !old->removed) {
                 rollout_abort(fleet, "the fleet is no longer configured", by);

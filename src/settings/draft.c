@@ -391,7 +391,6 @@ static void check_framework(const struct settings_draft *draft, const struct dra
                 {"rollout_trial", s->traits->counts_outcomes,
                  "a framework whose workers report failed jobs: 'sidekiq', 'rq', 'resque' or 'native'"},
                 {"active_process_max", s->traits->reports_queues, "queues that show how long jobs wait"},
-                {"scaling", s->traits->reports_queues, "queues that show how long jobs wait"},
                 {"latency_target", s->traits->reports_queues, "queues that show how long jobs wait"},
                 {"scale_down_after", s->traits->reports_queues, "queues that show how long jobs wait"},
                 {"redis_url", fleet_settings_need_redis(s), "heartbeats in Redis"},
@@ -497,12 +496,6 @@ static void check_scaling(const struct settings_draft *draft, const struct draft
                         "a worker of %s, jobs that fall due cannot be seen; set active_process_count to 1 or "
                         "more, or remove active_process_max",
                         s->active_process_max, s->traits->title);
-        else if (s->active_process_count == 0 && s->scaling == SCALING_ADVISE)
-                refuse_fleet(
-                        draft, fleet, "scaling",
-                        "scaling = advise keeps active_process_count = %u: no worker would ever run; set "
-                        "scaling = apply, or active_process_count to 1 or more",
-                        s->active_process_count);
         else if (s->active_process_max < s->active_process_count)
                 refuse_fleet(draft, fleet, "active_process_max",
                              "active_process_max = %u is below the minimum, active_process_count = %u; raise "

@@ -50,9 +50,6 @@ static const struct settings_choice stuck_job_actions[] = {
 static const struct settings_choice trial_defaults[] = {
         {"pass", TRIAL_DEFAULT_PASS}, {"halt", TRIAL_DEFAULT_HALT}, {0}};
 static_assert(ELEMENTSOF(trial_defaults) == _TRIAL_DEFAULT_MAX + 1, "a name for each");
-static const struct settings_choice scaling_modes[] = {
-        {"apply", SCALING_APPLY}, {"advise", SCALING_ADVISE}, {0}};
-static_assert(ELEMENTSOF(scaling_modes) == _SCALING_MODE_MAX + 1, "a name for each");
 static_assert(ELEMENTSOF(stuck_job_actions) == _STUCK_JOB_ACTION_MAX + 1, "a name for each");
 static_assert(ELEMENTSOF(rescues) == _RESCUE_JOBS_MAX + 1, "a name for each");
 static_assert(ELEMENTSOF(hang_actions) == _HANG_ACTION_MAX + 1, "a name for each");
@@ -153,7 +150,6 @@ const struct settings_key settings_keys[] = {
         {FLEET_KEPT(database_url_file), .type = SETTINGS_PATH, .unset = "none"},
         {FLEET(active_process_count), .type = SETTINGS_COUNT, .fallback = "1", .max = COUNT_MAX},
         {FLEET(active_process_max), .type = SETTINGS_COUNT, .unset = "none", .min = 1, .max = COUNT_MAX},
-        {FLEET(scaling), .type = SETTINGS_CHOICE, .fallback = "apply", .choices = scaling_modes},
         {FLEET(latency_target), .type = SETTINGS_DURATIONS, .fallback = "30s"},
         {FLEET(scale_down_after), .type = SETTINGS_DURATION, .fallback = "10min", .min = MSEC(1000),
          .max = DAYS(30)},

@@ -15,9 +15,7 @@ enum stuck_job_action { STUCK_JOB_WARN, STUCK_JOB_DUMP, _STUCK_JOB_ACTION_MAX };
 
 enum rescue_jobs { RESCUE_JOBS_OFF, RESCUE_JOBS_REPORT, RESCUE_JOBS_REQUEUE, _RESCUE_JOBS_MAX };
 
-/* How autoscaling uses the count that the queues need. */
 enum trial_default { TRIAL_DEFAULT_PASS, TRIAL_DEFAULT_HALT, _TRIAL_DEFAULT_MAX };
-enum scaling_mode { SCALING_APPLY, SCALING_ADVISE, _SCALING_MODE_MAX };
 
 enum on_stop { ON_STOP_DRAIN, ON_STOP_LEAVE, _ON_STOP_MAX };
 
@@ -109,7 +107,6 @@ struct fleet_settings {
 
         unsigned active_process_count;
         unsigned active_process_max; /* 0: no autoscaling */
-        int scaling;                 /* enum scaling_mode */
         char *latency_target;        /* see settings/limits.h; never NULL after settings_draft_finish() */
         usec_t scale_down_after;
         unsigned max_processes; /* 0: 3 x the larger of the two counts, at least 3 */

@@ -2,7 +2,6 @@
 /* The last known state of each sqmgr, and its age. No I/O, no clock. */
 #include "web/instances.h"
 #include "base/memstream.h"
-#include "wire/demand.h"
 #include "wire/ready.h"
 #include <string.h>
 
@@ -206,33 +205,14 @@ static json_t *render(const struct instance *instance, usec_t now)
                          instance->rollouts);
 }
 
-static json_t *render_demand(const struct instance *instance, usec_t now)
-{
-        return json_pack("{s:s, s:b, s:o, s:s?, s:o}", "socket", instance->socket, "reachable",
-                         (int)instance->reachable, "age_seconds", render_age(instance, now), "error",
-                         instance->error, "fleets",
-                         demand_fleets(instance->reachable ? instance->status : NULL));
-}
-
-static json_t *render_all(const struct instances *instances, const char *host, usec_t now,
-                          json_t *(*render_one)(const struct instance *instance, usec_t now))
+json_t *instances_render(const struct instances *instances, const char *host, usec_t now)
 {
         _cleanup_json_ json_t *list = json_array();
 
         for (size_t i = 0; i < instances->n; i++)
-                if (json_array_append_new(list, render_one(&instances->list[i], now)) < 0)
+                if (json_array_append_new(list, render(&instances->list[i], now)) < 0)
                         return NULL;
         return json_pack("{s:s*, s:o}", "host", host, "instances", TAKE_PTR(list));
-}
-
-json_t *instances_render(const struct instances *instances, const char *host, usec_t now)
-{
-        return render_all(instances, host, now, render);
-}
-
-json_t *instances_demand(const struct instances *instances, const char *host, usec_t now)
-{
-        return render_all(instances, host, now, render_demand);
 }
 
 static void put_lack(FILE *out, const char *socket, const char *sentence)

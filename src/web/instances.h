@@ -67,10 +67,6 @@ void instances_take_events(struct instances *instances, struct instance *instanc
  * monotonic clock. */
 json_t *instances_render(const struct instances *instances, const char *host, usec_t now);
 
-/* Returns the document of /api/demand; parameters as above. An instance that does not answer has no fleets: a
- * scaler must not act on old figures. */
-json_t *instances_demand(const struct instances *instances, const char *host, usec_t now);
-
 /* Returns what is missing, one sentence per line, without a newline at the end. Returns "" if each instance
  * answers and each of its fleets has its workers. The caller frees the text. Returns NULL if memory is
  * short. */

@@ -30,7 +30,6 @@
 enum document {
         DOCUMENT_PAGE,
         DOCUMENT_LIVE, /* every message of STREAM_LIVE */
-        DOCUMENT_DEMAND,
         DOCUMENT_STATUS,
         DOCUMENT_EVENTS, /* a message of STREAM_EVENTS without events: the first one, and later ones if there
                             is no news; made from DOCUMENT_STATUS */
@@ -71,21 +70,19 @@ struct web {
         usec_t sampled_at, published_at;
 };
 
-/* render: instances_render() or instances_demand(). */
-static json_t *make_document(const struct web *web, json_t *(*render)(const struct instances *instances,
-                                                                      const char *host, usec_t now))
+static json_t *make_status(const struct web *web)
 {
         char host[HOST_NAME_MAX + 1] = "";
 
         (void)gethostname(host, sizeof(host) - 1);
         printable_replace(host, strlen(host), false);
-        return render(watch_instances(web->watch), host[0] != '\0' ? host : NULL,
-                      loop_now(web->event, CLOCK_MONOTONIC));
+        return instances_render(watch_instances(web->watch), host[0] != '\0' ? host : NULL,
+                                loop_now(web->event, CLOCK_MONOTONIC));
 }
 
 static struct shared *render_page(const struct web *web, enum page_part part)
 {
-        _cleanup_json_ json_t *status = make_document(web, instances_render);
+        _cleanup_json_ json_t *status = make_status(web);
         char *text;
         size_t size;
 
@@ -169,9 +166,7 @@ static struct shared *render(const struct web *web, unsigned document)
         case DOCUMENT_LIVE:
                 return render_live(web);
         case DOCUMENT_STATUS:
-                return render_json(make_document(web, instances_render));
-        case DOCUMENT_DEMAND:
-                return render_json(make_document(web, instances_demand));
+                return render_json(make_status(web));
         case DOCUMENT_EVENTS:
                 return render_message(web->documents[DOCUMENT_STATUS].text, NULL);
         case DOCUMENT_READY:
@@ -410,15 +405,10 @@ static void on_request(void *userdata, struct http_request *request, const char 
                 void (*get)(struct web *web, struct http_request *request, unsigned which);
                 unsigned which; /* variant for get() */
         } routes[] = {
-                {"/", get_document, DOCUMENT_PAGE},
-                {"/api/demand", get_document, DOCUMENT_DEMAND},
-                {"/api/events", get_stream, STREAM_EVENTS},
-                {"/api/history", get_history, 0},
-                {"/api/status", get_document, DOCUMENT_STATUS},
-                {"/healthz", get_healthz, 0},
-                {"/live", get_stream, STREAM_LIVE},
-                {"/metrics", get_metrics, 0},
-                {"/readyz", get_readyz, 0},
+                {"/", get_document, DOCUMENT_PAGE}, {"/api/events", get_stream, STREAM_EVENTS},
+                {"/api/history", get_history, 0},   {"/api/status", get_document, DOCUMENT_STATUS},
+                {"/healthz", get_healthz, 0},       {"/live", get_stream, STREAM_LIVE},
+                {"/metrics", get_metrics, 0},       {"/readyz", get_readyz, 0},
         };
         struct asset *asset = assets_find(path);
 

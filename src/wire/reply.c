@@ -129,7 +129,7 @@ const char *reply_at_zero(const json_t *fleet)
             reply_integer(fleet, "configured") != 0 ||
             json_array_size(json_object_get(fleet, "workers")) != 0)
                 return "";
-        return reply_is(json_object_get(fleet, "scaling"), "mode", "apply") ? "asleep, " : "disabled, ";
+        return json_is_object(json_object_get(fleet, "scaling")) ? "asleep, " : "disabled, ";
 }
 
 const char *reply_rollout(const json_t *rollout, char text[static REPLY_ROLLOUT_MAX])

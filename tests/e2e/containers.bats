@@ -83,6 +83,17 @@ of_yaml() { # FILE PATH
         grep -qx 'shutdown_timeout = 30d' sqmgr.ini
 }
 
+@test "KEDA: the list in Redis that docs/containers.md names has the jobs that wait" {
+        sed -n '/^apiVersion: keda/,/^```/{/^```/!p}' "$top/docs/containers.md" >keda.yaml
+        of_keda() { ruby -rjson -ryaml -e 'puts YAML.load_file("keda.yaml").to_json' | jq -er "$1"; }
+        of_keda '.kind == "ScaledObject" and .spec.minReplicaCount >= 1'
+        [ "$(of_keda .spec.scaleTargetRef.name)" = "$(of_yaml contrib/container/kubernetes.yaml '.[1].metadata.name')" ]
+        of_keda '.spec.triggers[0] | .type == "redis" and all(.metadata[]; type == "string")'
+        start_redis
+        enqueue 3 Sleep 0
+        [ "$(redis llen "$(of_keda '.spec.triggers[0].metadata.listName')")" = 3 ]
+}
+
 @test "Kamal: the hook has each worker host restart its workers with the new image" {
         run -0 env SSH=echo WORKER_HOSTS='w1 w2' IMAGE=registry.example.com/app KAMAL_VERSION=abc \
                 "$top/contrib/deploy/kamal-post-deploy"

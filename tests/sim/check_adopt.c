@@ -132,7 +132,7 @@ void check_continued(struct sim *sim)
                 if ((fleet->generation != model->written_generation) != reloaded ||
                     fleet->generation > model->written_newest + 1 || fleet->order != model->written_order ||
                     fleet->rollout.state != rollout || fleet->scale != (lapsed ? 0 : model->written_count) ||
-                    fleet->automatic_count != (fleet_count_follows(fleet) ? model->written_scaled : 0))
+                    fleet->automatic_count != (fleet_scales(fleet) ? model->written_scaled : 0))
                         violate(sim, "P4", "fleet '%s' does not go on as it was written",
                                 fleet->settings->name);
         }

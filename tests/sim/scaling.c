@@ -13,7 +13,6 @@ void scaling_open(struct sim *sim)
 {
         for (unsigned i = 0; i < sim->n_fleets; i++) {
                 struct fleet_sim *model = &sim->fleets[i];
-                struct rng advice = rng_fork(sim->seed, 340 + i);
 
                 model->demand = rng_fork(sim->seed, 300 + i);
                 model->heads = rng_fork(sim->seed, 320 + i);
@@ -30,8 +29,6 @@ void scaling_open(struct sim *sim)
                         if (sleeps)
                                 settings->active_process_count = 0;
                         settings->latency_target = (char *)"30s";
-                        settings->scaling =
-                                !sleeps && rng_chance(&advice, 300) ? SCALING_ADVISE : SCALING_APPLY;
                         settings->scale_down_after = rng_range(&model->demand, 1, 10) * USEC_PER_MIN;
                         if (settings->max_processes > 0)
                                 settings->max_processes =
@@ -50,7 +47,7 @@ unsigned scaling_count(const struct sim *sim, unsigned number)
 {
         const struct fleet_settings *settings = sim->shell.world->fleets[number]->settings;
 
-        if (settings->active_process_max == 0 || settings->scaling == SCALING_ADVISE)
+        if (settings->active_process_max == 0)
                 return settings->active_process_count;
         return MIN(MAX(sim->fleets[number].count, settings->active_process_count),
                    settings->active_process_max);
@@ -98,15 +95,9 @@ static void judge(struct sim *sim, unsigned number, unsigned before, unsigned le
 {
         const struct fleet *fleet = sim->shell.world->fleets[number];
         unsigned after = scaling_count(sim, number);
-        bool advises = fleet->settings->scaling == SCALING_ADVISE;
         bool held = !sim->fleets[number].link.up || fleet->rollout.state == ROLLOUT_RUNNING ||
                     fleet->rollout.state == ROLLOUT_HALTED || fleet->scale != 0;
 
-        if (advises &&
-            (fleet->automatic_count != 0 ||
-             (fleet->scale == 0 && fleet_current_count(fleet) != fleet->settings->active_process_count)))
-                violate(sim, "P2", "fleet '%s' only advises, and its count is %u", fleet->settings->name,
-                        fleet_current_count(fleet));
         if (after != before && held)
                 violate(sim, after < before ? "P2" : "P5",
                         "fleet '%s' is scaled from %u to %u where it is to be kept", fleet->settings->name,

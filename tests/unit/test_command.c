@@ -359,6 +359,19 @@ TEST(reload_applies_what_ends_nobody_at_once)
         ck_assert_uint_eq(t.quiets, 0);
 }
 
+TEST(reload_without_active_process_max_ends_the_automatic_count)
+{
+        changed.active_process_max = 8;
+        t.fleet->automatic_count = 6;
+        reload();
+        ck_assert_uint_eq(fleet_target(t.fleet), 6);
+        changed.active_process_max = 0;
+        reload();
+        changed.active_process_max = 8;
+        reload();
+        ck_assert_uint_eq(fleet_target(t.fleet), 2);
+}
+
 TEST(reload_marks_workers_outdated_and_leaves_them)
 {
         changed.launch_hash++;

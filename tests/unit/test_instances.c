@@ -57,18 +57,6 @@ static void expect_document(usec_t now, const char *expected)
         ck_assert_msg(json_equal(document, json), "%s", text);
 }
 
-/* A scaler must not act on old figures, nor take those of another instance for them. */
-TEST(demand_is_that_of_those_who_answer)
-{
-        report_status(0, STATUS(FLEET("default", 2)), USEC_PER_SEC);
-        report_status(1, STATUS(FLEET("default", 1)), USEC_PER_SEC);
-        instance_lose(&instances.list[1], "gone");
-        _cleanup_json_ json_t *document = instances_demand(&instances, "h", 3 * USEC_PER_SEC);
-        _cleanup_free_ char *text = json_dumps(document, JSON_REAL_PRECISION(15));
-
-        golden_expect("instances", "demand", text);
-}
-
 TEST(rollouts_are_reported_of_while_a_fleet_has_a_group)
 {
         _cleanup_json_ json_t *answer = load("{\"rollouts\":[{\"epoch\":7}]}"),

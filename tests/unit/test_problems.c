@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of advice/problem_rules.h: what is a problem, how severe, since when, and what is to be done. */
 #include "advice/problem_rules.h"
+#include "autoscaling/autoscale_rules.h"
+#include "autoscaling/trouble_rules.h"
 #include "decide/command.h"
 #include "golden.h"
 #include "model/fleet.h"
+#include "model/queues.h"
 #include "model/rollout.h"
 #include "model/world.h"
 #include "observe/observe_world.h"
@@ -247,6 +250,30 @@ TEST(commands_are_for_a_shell)
                 t.fleet_settings.name = kept;
                 ck_assert_str_eq(command, cases[i].command);
         }
+}
+
+/* It takes 23 s until another worker runs jobs; its boot is 3 s of them. */
+static const struct {
+        usec_t target;
+        bool preload, advised;
+} preloads[] = {{21, false, true}, {21, true, false}, {15, false, false}};
+
+TEST_LOOP(preload_is_advised_where_it_helps, ELEMENTSOF(preloads))
+{
+        struct queues *queues = calloc(1, sizeof(*queues));
+        char target[32];
+
+        ck_assert(queues && queues_add(queues, "default", strlen("default")));
+        snprintf(target, sizeof(target), "%llus", (unsigned long long)preloads[_i].target);
+        t.fleet_settings.active_process_max = 8;
+        t.fleet_settings.latency_target = target;
+        t.fleet_settings.preload = preloads[_i].preload;
+        autoscale_keep(t.fleet, queues, t.now);
+        t.fleet->autoscale->boot = 3 * USEC_PER_SEC;
+        autoscale_problems(NULL, t.fleet, t.now, &problems);
+        const struct problem *problem = problems_find(&problems, PROBLEM_TARGET_BELOW_BOOT);
+        ck_assert_ptr_nonnull(problem);
+        ck_assert_int_eq(!!strstr(problem_remedy(problem), "preload"), preloads[_i].advised);
 }
 
 TEST_MAIN("problems", .each = {setup, teardown})

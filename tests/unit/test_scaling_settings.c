@@ -10,15 +10,12 @@ static const char *const refused[] = {
         "active_process_max=4\nmax_processes=3\nrestart_surge=0",
         "active_process_max=4\nactive_process_count=5",
         "framework=bullmq\nactive_process_max=4\nactive_process_count=0",
-        "active_process_max=4\nactive_process_count=0\nscaling=advise",
         "active_process_max=0",
         "active_process_max=4\nlatency_target=none low=none",
         "latency_target=low=5",
         "latency_target=low:5",
         "scale_down_after=0s",
         "framework=native\nactive_process_max=4",
-        "framework=native\nscaling=advise",
-        "active_process_max=4\nscaling=perhaps",
 };
 
 TEST(what_could_not_work_is_refused)

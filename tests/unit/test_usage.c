@@ -16,7 +16,6 @@
         }
 COMMAND(ctl_abort)
 COMMAND(ctl_call)
-COMMAND(ctl_demand)
 COMMAND(ctl_events)
 COMMAND(ctl_logs)
 COMMAND(ctl_ping)

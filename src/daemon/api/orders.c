@@ -15,12 +15,6 @@ static void answer(struct control *control, struct call *call, const struct flee
 
         if (outcome == COMMAND_REMOVED)
                 handler_refuse_removed(call, fleet);
-        else if (outcome == COMMAND_FIXED && fleet_scales(fleet))
-                handler_refuse(
-                        call,
-                        "fleet '%s' has scaling = advise, so its count does not follow its queues; set "
-                        "scaling = apply or name a count",
-                        name);
         else if (outcome == COMMAND_FIXED)
                 handler_refuse(call,
                                "fleet '%s' has no active_process_max, so its count does not follow its "
