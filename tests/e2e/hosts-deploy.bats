@@ -85,6 +85,9 @@ check_recipe() {
                 runs_release "$host" 2
         done
         first_was_alone
+        for host in "${hosts[@]}"; do
+                wait_until 30 on "$host" fleet_is '.workers | length == 2'
+        done
 
         untouched=$(traces h2 && traces h3)
         old=$(on h1 worker_pids)
