@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Applies the worker count that a fleet's queues need; see the header. */
 #include "autoscaling/autoscale_rules.h"
-#include "autoscaling/scaling_peer_rules.h"
 #include "base/parse.h"
 #include "base/printable.h"
 #include "continuity/codec.h"
@@ -267,47 +266,22 @@ static unsigned count_fleets(const struct fleet *fleet, struct scaling_reading *
         return weight;
 }
 
-/* Like count_fleets() for other hosts. *hosts is increased by the hosts that scale by these queues. */
-static unsigned count_peers(const struct fleet *fleet, const struct peers *peers,
-                            struct scaling_reading *reading, unsigned *hosts)
+/* Returns the share of the waiting jobs that this host takes. Threads of other processes are known from the
+ * last count only. The own threads are those at that count, too: if all hosts add workers between two counts,
+ * their shares stay right. */
+static double take_share(const struct fleet *fleet, const struct autoscale_reading *read, double threads)
 {
-        unsigned weight = 0;
+        struct autoscale *autoscale = fleet->autoscale;
 
-        for (size_t i = 0; peers && i < peers->n; i++) {
-                const struct peer_share *share = &peers->list[i].share;
-
-                if (!has_any(fleet, share->queues))
-                        continue;
-                reading->foreign_idle += share->idle;
-                if (share->weight > 0 && has_all(fleet, share->queues)) {
-                        reading->busy += share->busy;
-                        reading->threads += share->threads;
-                        weight += share->weight;
-                        (*hosts)++;
-                } else if (share->threads > share->busy) {
-                        reading->foreign_idle += share->threads - share->busy;
-                }
+        if (!read->foreign_known || !fleet->settings->traits->records_workers) {
+                autoscale->shared_at = 0;
+                autoscale->share = 1;
+        } else if (autoscale->shared_at != read->foreign_counted_at) {
+                /* While the first worker boots, its threads are not known yet. */
+                autoscale->shared_at = threads > 0 ? read->foreign_counted_at : 0;
+                autoscale->share = scaling_share(threads, read->foreign_threads, autoscale->concurrency);
         }
-        return weight;
-}
-
-void autoscale_share(const struct fleet *fleet, double idle, struct peer_share *ret)
-{
-        const struct world *world = fleet->world;
-        unsigned found = (unsigned)MIN(MAX(idle, 0.0), (double)PEER_THREADS_MAX);
-
-        *ret = (struct peer_share){.idle = found, .queues = autoscale_of(fleet)->served ?: ""};
-        WORLD_FOREACH_FLEET(world, other) {
-                struct threads threads = count_threads(other);
-
-                if (scales_with(fleet, other) && follows(other)) {
-                        ret->weight += other->settings->active_process_max;
-                        ret->busy += threads.busy;
-                        ret->threads += threads.all;
-                } else if ((other == fleet || serves_any(fleet, other)) && threads.all > threads.busy) {
-                        ret->idle += threads.all - threads.busy;
-                }
-        }
+        return autoscale->share;
 }
 
 static unsigned fleets_beside(const struct fleet *fleet, bool scaling)
@@ -455,17 +429,13 @@ bool autoscale_observe(struct fleet *fleet, struct autoscale_reading *read, usec
                 .every = fleet->world->settings->check_interval,
                 .unserved = is_unserved(fleet),
         };
-        if (reading.hold == SCALING_FREE && read->peers_unread)
-                reading.hold = SCALING_HELD_HOSTS;
-        autoscale->hosts = 1;
         count_workers(fleet, &reading);
         unsigned weight = count_fleets(fleet, &reading);
-        weight += count_peers(fleet, read->peers, &reading, &autoscale->hosts);
         reading.part = (double)fleet->settings->active_process_max / MAX(weight, 1U);
-        reading.foreign_idle += read->foreign_idle;
-        /* To a sleeping fleet, the idle threads of those that share the need are as good as any. */
+        reading.share = take_share(fleet, read, reading.threads);
+        /* To a sleeping fleet, idle threads of others are as good as any. */
         if (reading.count == 0)
-                reading.foreign_idle += MAX(reading.threads - reading.busy, 0.0);
+                reading.foreign_idle += read->foreign_idle + MAX(reading.threads - reading.busy, 0.0);
         if (list && take_queues(fleet, list))
                 reading.foreign_idle = 0;
         autoscale->source = read->service > 0    ? AUTOSCALE_BY_METRICS
@@ -547,10 +517,7 @@ static void foreign_line(const struct autoscale *autoscale, char *text)
         int n = snprintf(text, AUTOSCALE_TEXT_MAX, "threads: %.0f of %.0f busy", autoscale->busy,
                          autoscale->threads);
 
-        if (autoscale->hosts > 1)
-                n += snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n,
-                              ", of %u hosts that scale by these queues", autoscale->hosts);
-        else if (autoscale->fleets > 1)
+        if (autoscale->fleets > 1)
                 n += snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n,
                               ", of %u fleets that scale by these queues", autoscale->fleets);
         if (autoscale->foreign_consumers > 0)
@@ -558,6 +525,9 @@ static void foreign_line(const struct autoscale *autoscale, char *text)
                               "; %u other process%s serve%s these queues, too", autoscale->foreign_consumers,
                               autoscale->foreign_consumers == 1 ? "" : "es",
                               autoscale->foreign_consumers == 1 ? "s" : "");
+        if (autoscale->share < 1)
+                n += snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n,
+                              "; this host takes %.0f %% of the waiting jobs", 100 * autoscale->share);
         if (autoscale->foreign_idle > 0)
                 snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n, "; %.0f threads idle elsewhere",
                          autoscale->foreign_idle);

@@ -9,8 +9,6 @@ struct codec_reader;
 struct codec_writer;
 struct fleet;
 struct link;
-struct peer_share;
-struct peers;
 struct queues;
 struct world;
 
@@ -39,11 +37,12 @@ struct autoscale {
         struct scaling rule;
         struct scaling_verdict verdict; /* the last verdict */
         enum autoscale_source source;   /* of the verdict's service time */
-        double busy, threads;           /* of this fleet plus the fleets and hosts that scale with it */
+        double busy, threads;           /* of this fleet plus the fleets that scale with it */
         double foreign_idle;
         unsigned foreign_consumers; /* foreign processes that serve these queues */
+        double share;               /* the part of the waiting jobs that this host takes; 1: all */
+        usec_t shared_at;           /* when the foreign processes were counted for it; 0: never */
         unsigned fleets;            /* of this sqmgr that scale by these queues, including this one */
-        unsigned hosts;             /* of its group that scale by these queues, including this one */
         bool bounded_by_memory;
         bool queues_left_out; /* the workers serve more queues than AUTOSCALE_QUEUES_MAX allows */
 };
@@ -63,12 +62,11 @@ struct autoscale_reading {
         usec_t service; /* how long a job takes by the framework's metrics; 0: unknown */
 
         bool foreign_known;         /* foreign processes were counted */
+        usec_t foreign_counted_at;  /* when the count ended */
         bool foreign_any;           /* the fleet's Redis has a foreign process, for any queue */
         unsigned foreign_consumers; /* foreign processes that serve these queues */
-        double foreign_idle;        /* idle threads of these foreign processes */
-
-        bool peers_unread;         /* the shares of other hosts of its group are still to be read */
-        const struct peers *peers; /* shares of other hosts, sorted; NULL: none, or not readable */
+        double foreign_threads;     /* threads of these foreign processes */
+        double foreign_idle;        /* idle ones of these threads */
 };
 
 /* Sets the queues that the fleet's workers serve: each name ends with a NUL, the list with two. Takes
@@ -82,10 +80,6 @@ void autoscale_keep(struct fleet *fleet, struct queues *queues, usec_t now);
 /* Evaluates one reading and applies the resulting count, unless the operator has set one. Takes ownership
  * of reading->queues. Returns true if the applied count has changed. */
 bool autoscale_observe(struct fleet *fleet, struct autoscale_reading *reading, usec_t now);
-/* Fills in the share that this host reports to its group: the fleet, and the fleets that scale with it or
- * serve its queues. idle: idle threads of processes on this host that are not sqmgr's and serve the
- * queues. ret->queues is borrowed from the fleet. */
-void autoscale_share(const struct fleet *fleet, double idle, struct peer_share *ret);
 /* Writes, for a fleet that may sleep, what the next sqmgr needs to wake it: the queues that it serves, the
  * threads and the boot time of a worker. Otherwise writes nothing. */
 void autoscale_pack(const struct fleet *fleet, struct codec_writer *writer);

@@ -14,6 +14,7 @@ const struct subsystem autoscaling_subsystem = {
         .observe = scaler_observe,
         .metrics = scaling_metrics,
         .problems = autoscale_problems,
+        .diagnose = scaling_diagnose,
         .diagnose_link = scaling_diagnose_link,
         .status = scaling_status,
         .pack = scaler_pack,

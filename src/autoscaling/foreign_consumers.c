@@ -4,7 +4,6 @@
 #include "frameworks/answer_check.h"
 #include "io/clock.h"
 #include "model/queues.h"
-#include "model/unique_host.h"
 #include <string.h>
 
 /* Consumers read per count. Further ones are assumed to be like those read. */
@@ -20,10 +19,9 @@
 struct consumer {
         struct consumer *next;
         struct foreign_consumers *consumers;
-        char *host;                  /* owned */
         struct heartbeat_info *info; /* owned; NULL: the process reported nothing about itself */
         bool active;                 /* the last heartbeat was read and is not quiet */
-        unsigned idle;
+        unsigned threads, idle;
 };
 
 struct consumer_list {
@@ -41,7 +39,7 @@ struct foreign_consumers {
         bool failed;
         char cursor[ANSWER_CURSOR_MAX]; /* of the next page; "": none */
         usec_t begun_at, next_at;
-        usec_t counted_until; /* the last result is valid until then; 0: no result */
+        usec_t counted_at, counted_until; /* end of the last count; its result is valid until then; 0: none */
         struct consumer_list now, counted;
 };
 
@@ -49,7 +47,6 @@ static void census_clear(struct consumer_list *census)
 {
         for (struct consumer *consumer = census->list, *next; consumer; consumer = next) {
                 next = consumer->next;
-                free(consumer->host);
                 free(consumer->info);
                 free(consumer);
         }
@@ -89,6 +86,7 @@ static void end(struct foreign_consumers *consumers)
         if (!consumers->failed) {
                 census_clear(&consumers->counted);
                 consumers->counted = consumers->now;
+                consumers->counted_at = now;
                 consumers->counted_until = consumers->next_at + KEEP_USEC;
                 consumers->now = (struct consumer_list){0};
         }
@@ -140,6 +138,7 @@ static void on_consumer(struct answer *answer, void *userdata)
                 consumer->info = TAKE_PTR(answer->heartbeat.info);
                 consumers->now.n_read++;
                 consumer->active = !heartbeat->quiet;
+                consumer->threads = heartbeat->concurrency;
                 consumer->idle = heartbeat->concurrency > heartbeat->busy
                                          ? heartbeat->concurrency - heartbeat->busy
                                          : 0;
@@ -164,11 +163,8 @@ static void found(struct foreign_consumers *consumers, const struct answer_ident
         *consumer = (struct consumer){
                 .next = census->list,
                 .consumers = consumers,
-                /* A worker in namespaces of its own counts as of the host that started it. */
-                .host = strndup(found->identity, unique_host_base(found->identity, found->host_len)),
         };
         census->list = consumer;
-        consumers->failed |= !consumer->host;
         ask(consumers, &query, on_consumer, consumer);
 }
 
@@ -221,28 +217,26 @@ static bool serves(const char *queues, const char *names)
 }
 
 bool foreign_consumers_count(const struct foreign_consumers *consumers, const char *names, usec_t now,
-                             bool (*is_reported)(const char *host, const char *queues, void *userdata),
-                             void *userdata, struct foreign_count *ret)
+                             struct foreign_count *ret)
 {
         const struct consumer_list *census = &consumers->counted;
         double serving = 0;
 
-        *ret = (struct foreign_count){.any = census->n_read > 0};
+        *ret = (struct foreign_count){.counted_at = consumers->counted_at, .any = census->n_read > 0};
         if (now >= consumers->counted_until)
                 return false;
         for (const struct consumer *consumer = census->list; consumer; consumer = consumer->next) {
-                const char *queues = consumers->framework->queue_names(consumer->info);
-
-                if (!consumer->active || !serves(queues, names) ||
-                    (is_reported && is_reported(consumer->host, queues, userdata)))
+                if (!consumer->active || !serves(consumers->framework->queue_names(consumer->info), names))
                         continue;
                 serving++;
+                ret->threads += consumer->threads;
                 ret->idle += consumer->idle;
         }
         if (census->n_found > READ_MAX) {
                 double each = (double)census->n_found / READ_MAX;
 
                 serving *= each;
+                ret->threads *= each;
                 ret->idle *= each;
         }
         ret->serving = (unsigned)serving;

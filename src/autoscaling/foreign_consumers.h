@@ -10,9 +10,11 @@
 struct foreign_consumers;
 
 struct foreign_count {
-        bool any;         /* foreign processes exist, for any queue */
-        unsigned serving; /* accept jobs from these queues */
-        double idle;      /* idle threads of the processes in serving */
+        usec_t counted_at; /* when the count ended */
+        bool any;          /* foreign processes exist, for any queue */
+        unsigned serving;  /* accept jobs from these queues */
+        double threads;    /* of the processes in serving */
+        double idle;       /* idle ones of these threads */
 };
 
 /* framework: one whose workers report their queues. is_ours: true if the process of this identity is ours.
@@ -23,11 +25,9 @@ int foreign_consumers_new(const struct framework *framework, struct reader *read
                           struct foreign_consumers **ret);
 /* Starts a count if one is due. */
 void foreign_consumers_poll(struct foreign_consumers *consumers, usec_t now);
-/* Reads the result of the last count. names: a list as in struct autoscale. is_reported: true if this
- * process, which serves these queues, is known from another source; such a process only affects `any`.
- * NULL: none is. Returns false if there was no count, or the last one is too old. */
+/* Reads the result of the last count. names: a list as in struct autoscale. Returns false if there was no
+ * count, or the last one is too old. */
 bool foreign_consumers_count(const struct foreign_consumers *consumers, const char *names, usec_t now,
-                             bool (*is_reported)(const char *host, const char *queues, void *userdata),
-                             void *userdata, struct foreign_count *ret);
+                             struct foreign_count *ret);
 /* Takes NULL. Returns NULL. */
 struct foreign_consumers *foreign_consumers_free(struct foreign_consumers *consumers);

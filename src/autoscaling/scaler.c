@@ -3,7 +3,6 @@
 #include "autoscaling/scaler.h"
 #include "autoscaling/autoscale_rules.h"
 #include "autoscaling/foreign_consumers.h"
-#include "autoscaling/scaling_share.h"
 #include "daemon/runtime/link_queries.h"
 #include "daemon/takeover/persist.h"
 #include "daemon/workers/process.h"
@@ -130,7 +129,6 @@ static void end_scaled_link(struct link_user *user)
 
         reader_forget(scaled->link->reader, scaled);
         foreign_consumers_free(scaled->foreign);
-        scaling_share_free(scaled->scaling_share);
         queues_free(scaled->demanded.queues);
         free(scaled);
 }
@@ -255,8 +253,6 @@ static void poll_link(struct scaled_link *scaled, usec_t now)
         int r = scales ? open_foreign(scaled) : 0;
 
         add_all(link, &names, now);
-        if (scales)
-                scaling_share_poll(scaled, now);
         if (r >= 0) {
                 if (scales)
                         foreign_consumers_poll(scaled->foreign, now);
@@ -365,6 +361,20 @@ static struct queues *pick(const struct queues *read, const char *served)
         return picked;
 }
 
+static void take_foreign(const struct scaled_link *scaled, const struct fleet *fleet,
+                         struct autoscale_reading *reading, usec_t now)
+{
+        struct foreign_count count;
+
+        reading->foreign_known =
+                foreign_consumers_count(scaled->foreign, autoscale_of(fleet)->served, now, &count);
+        reading->foreign_counted_at = count.counted_at;
+        reading->foreign_any = count.any;
+        reading->foreign_consumers = count.serving;
+        reading->foreign_threads = count.threads;
+        reading->foreign_idle = count.idle;
+}
+
 static bool observe(const struct scaled_link *scaled, struct fleet *fleet, usec_t now)
 {
         const struct autoscale *autoscale = autoscale_of(fleet);
@@ -384,7 +394,8 @@ static bool observe(const struct scaled_link *scaled, struct fleet *fleet, usec_
         }
         if (reading.queues)
                 reading.service = queues_service(reading.queues);
-        scaling_share_take(scaled, fleet, &reading, now);
+        if (scaled->foreign)
+                take_foreign(scaled, fleet, &reading, now);
         return autoscale_observe(fleet, &reading, now);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Autoscaling in status, metrics and doctor; see the header. */
 #include "autoscaling/scaling_report.h"
+#include "advice/problem.h"
 #include "autoscaling/autoscale_rules.h"
 #include "autoscaling/foreign_consumers.h"
 #include "autoscaling/scaler.h"
@@ -107,6 +108,19 @@ void scaling_metrics(const void *self _unused_, const struct world *world, struc
         }
 }
 
+void scaling_diagnose(const void *self _unused_, const struct fleet *fleet, struct findings *findings)
+{
+        char about[PROBLEM_ABOUT_MAX];
+
+        if (!fleet_scales(fleet) || fleet->settings->traits->records_workers)
+                return;
+        problem_about(&(struct problem){.fleet = fleet}, about);
+        findings_add(findings, FINDING_OK, about, NULL,
+                     "scales as if this host alone served its queues, up to active_process_max = %u: "
+                     "%s does not show the workers of other hosts",
+                     fleet->settings->active_process_max, fleet->settings->traits->title);
+}
+
 struct queue_servers {
         const struct foreign_consumers *foreign;
         usec_t now;
@@ -122,8 +136,7 @@ static bool foreign_serve(const char *queue, void *userdata)
         if (strlen(queue) > sizeof(names) - 2)
                 return true;
         snprintf(names, sizeof(names) - 1, "%s", queue);
-        return !foreign_consumers_count(queue_servers->foreign, names, queue_servers->now, NULL, NULL,
-                                        &count) ||
+        return !foreign_consumers_count(queue_servers->foreign, names, queue_servers->now, &count) ||
                count.serving > 0;
 }
 

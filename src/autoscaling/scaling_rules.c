@@ -138,9 +138,10 @@ static double service_of(const struct scaling *scaling, const struct scaling_rea
 
 /* Returns the threads for the growth of the queues during one job or one target, whichever is shorter.
  * Later growth shows in later readings. */
-static double growing(const struct scaling *scaling, double service, usec_t target)
+static double growing(const struct scaling *scaling, const struct scaling_reading *reading, double service,
+                      usec_t target)
 {
-        return service > 0 ? scaling->growth * MIN(service, seconds(target)) : 0;
+        return service > 0 ? scaling->growth * reading->share * MIN(service, seconds(target)) : 0;
 }
 
 static double backlog(const struct scaling_reading *reading, double service)
@@ -156,7 +157,7 @@ static double backlog(const struct scaling_reading *reading, double service)
                 if (!has_target_now(queue) || queue->size == 0)
                         continue;
                 usec_t left = left_of(queue, reading->boot);
-                need += (double)queue->size / (1 + seconds(left) / service);
+                need += reading->share * (double)queue->size / (1 + seconds(left) / service);
                 least = MIN(least, left);
         }
         return least == USEC_INFINITY ? 0 : need + reading->busy / (1 + seconds(least) / service);
@@ -303,11 +304,18 @@ static void put_within(const struct scaling_limits *limits, struct scaling_verdi
         verdict->wanted = within;
 }
 
+double scaling_share(double own, double foreign, unsigned concurrency)
+{
+        own = MAX(own, (double)MAX(concurrency, 1U));
+        return own / (own + foreign);
+}
+
 void scaling_observe(struct scaling *scaling, const struct scaling_limits *limits,
                      const struct scaling_reading *reading, usec_t now, struct scaling_verdict *ret)
 {
         struct scaling_verdict verdict = {.wanted = reading->count,
                                           .due_in = USEC_INFINITY,
+                                          .share = reading->share,
                                           .threads = reading->count * reading->concurrency};
 
         find_oldest(reading, &verdict);
@@ -338,7 +346,7 @@ void scaling_observe(struct scaling *scaling, const struct scaling_limits *limit
         double service = service_of(scaling, reading, now);
         verdict.service = (usec_t)(MIN(service, 1e9) * USEC_PER_SEC);
         verdict.busy = scaling->busy;
-        verdict.growing = growing(scaling, service, verdict.target);
+        verdict.growing = growing(scaling, reading, service, verdict.target);
         verdict.backlog = backlog(reading, service);
         verdict.late = late(scaling, reading, &verdict);
         double all = MAX(MAX(verdict.busy + verdict.growing, verdict.backlog), verdict.late);
@@ -352,7 +360,6 @@ void scaling_observe(struct scaling *scaling, const struct scaling_limits *limit
 static const char *const hold_texts[] = {
         [SCALING_FREE] = "",
         [SCALING_HELD_REDIS] = "queues cannot be read",
-        [SCALING_HELD_HOSTS] = "threads of the other hosts in the group are not known yet",
         [SCALING_HELD_PAUSED] = "each served queue is paused or has no target",
         [SCALING_HELD_ROLLOUT] = "restart in progress",
         [SCALING_HELD_HALTED] = "restart halted",
@@ -367,9 +374,10 @@ static const char *waiting_text(const struct scaling_verdict *verdict, char *tex
         if (verdict->age > 0 || !verdict->age_unknown)
                 snprintf(oldest, sizeof(oldest), " (oldest %s)",
                          format_duration(verdict->age, age, sizeof(age)));
-        snprintf(text, size, "%llu job%s waiting%s; at %s per job, %.1f threads start all of them within %s",
+        snprintf(text, size, "%llu job%s waiting%s; at %s per job, %.1f threads start %s of them within %s",
                  (unsigned long long)verdict->waiting, verdict->waiting == 1 ? "" : "s", oldest,
                  format_duration(verdict->service, service, sizeof(service)), verdict->backlog,
+                 verdict->share < 1 ? "this host's share" : "all",
                  format_duration(verdict->left, left, sizeof(left)));
         return text;
 }

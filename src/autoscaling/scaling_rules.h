@@ -36,7 +36,6 @@ struct scaling_queue {
 enum scaling_hold {
         SCALING_FREE,
         SCALING_HELD_REDIS,      /* the queues could not be read */
-        SCALING_HELD_HOSTS,      /* the shares of other hosts were not read yet */
         SCALING_HELD_PAUSED,     /* no served queue has a target and is not paused */
         SCALING_HELD_ROLLOUT,    /* a restart is in progress */
         SCALING_HELD_HALTED,     /* a restart has halted */
@@ -44,8 +43,8 @@ enum scaling_hold {
         _SCALING_HOLD_MAX,
 };
 
-/* The situation at one moment. "All" below means this fleet plus the fleets and hosts that scale by the same
- * queues. */
+/* The situation at one moment. "All" below means this fleet plus the fleets of this host that scale by the
+ * same queues. */
 struct scaling_reading {
         const struct scaling_queue *queues;
         size_t n_queues;
@@ -54,6 +53,8 @@ struct scaling_reading {
 
         double busy;         /* threads of all that run jobs */
         double threads;      /* threads of all that accept jobs */
+        double share;        /* the part of the waiting jobs that is left to all: processes on other hosts
+                              * take the rest */
         double foreign_idle; /* idle threads of other consumers of these queues, whose count we cannot change
                               */
         double part;         /* the fleet's part of the need; 1 if no other fleet shares it */
@@ -125,6 +126,7 @@ struct scaling_verdict {
         usec_t due_in;    /* until a scheduled job falls due; USEC_INFINITY: none known */
         usec_t left;      /* the time in which the waiting jobs of that queue are to start */
         usec_t service;   /* of a job; 0: unknown */
+        double share;     /* see struct scaling_reading */
         unsigned threads; /* of the current workers */
         double busy, growing, backlog, late; /* the parts of the need of all */
         double need;                         /* of this fleet alone */
@@ -136,6 +138,10 @@ struct scaling_verdict {
 /* With a minimum of 0, the last worker ends once no job has waited, run or been about to fall due for
  * down_after. From none, the first job that waits starts one, and so does a scheduled job that falls due
  * within the time of a boot. A restart that is in progress or has halted does not hold that. */
+
+/* Returns the share of the waiting jobs that a host with `own` threads takes beside `foreign` threads of
+ * other processes that serve the same queues. A host without threads counts with one worker. */
+double scaling_share(double own, double foreign, unsigned concurrency);
 
 /* Evaluates one reading and sets the wanted number of workers in *ret. now must not be earlier than at the
  * last call; about 10 s between readings suffice. A new series of readings starts after a gap and after

@@ -78,9 +78,6 @@ struct answer_scan {
 /* The maximum number and size of the words in the reply to a query about a rollout. */
 #define ANSWER_WORDS_MAX 10240
 #define ANSWER_WORD_MAX  512
-/* For QUERY_SHARE: the maximum size of the share of a host, and the maximum number of hosts. */
-#define ANSWER_SHARE_MAX 4096
-#define ANSWER_HOSTS_MAX 1024
 
 struct answer_requeue {
         enum rescue_outcome outcome;
@@ -129,9 +126,8 @@ struct answer {
                 struct answer_work_list work_list;
                 struct answer_scan scan;
                 struct answer_requeue requeue;
-                struct texts words;  /* of the reply to QUERY_ROLLOUT and QUERY_GLANCE; "" for an element that
-                                        is no string */
-                struct texts shares; /* host and share in turn; "" for a host without a share */
+                struct texts words; /* of the reply to QUERY_ROLLOUT and QUERY_GLANCE; "" for an element that
+                                       is no string */
                 struct answer_scanners scanners;
                 struct queues_reading queues;
                 struct answer_jobs jobs;
@@ -172,5 +168,4 @@ struct answer_format {
 
 extern const struct answer_format answer_configure_format, answer_heartbeat_format, answer_work_list_format,
         answer_scan_format, answer_scanners_format, answer_requeue_format, answer_words_format,
-        answer_shares_format, answer_queues_format, answer_jobs_format, answer_diagnosis_format,
-        answer_released_format;
+        answer_queues_format, answer_jobs_format, answer_diagnosis_format, answer_released_format;

@@ -23,24 +23,6 @@ static int read_words(struct codec_reader *reader, void *body)
 const struct answer_format answer_words_format = {
         .write = write_texts, .read = read_words, .clear = clear_texts};
 
-static int read_shares(struct codec_reader *reader, void *body)
-{
-        struct texts *shares = body;
-        int r = texts_read(reader, (size_t)2 * ANSWER_HOSTS_MAX, ANSWER_SHARE_MAX, shares);
-
-        reader->wrong |= shares->n % 2 != 0;
-        for (size_t i = 0; i + 1 < shares->n; i += 2) {
-                const struct field *host = &shares->list[i];
-
-                reader->wrong |=
-                        host->len == 0 || host->len > ANSWER_HOST_MAX || memchr(host->text, '\0', host->len);
-        }
-        return r;
-}
-
-const struct answer_format answer_shares_format = {
-        .write = write_texts, .read = read_shares, .clear = clear_texts};
-
 static const struct codec_field requeue_fields[] = {
         CODEC_RANGE(struct answer_requeue, outcome, 0, _RESCUE_OUTCOME_MAX - 1),
         CODEC_FIELD(NUMBER, struct answer_requeue, times),

@@ -8,7 +8,7 @@
 #include "queries/texts.h"
 
 /* Changes with each change of what is sent. A reader of another version refuses to be configured. */
-#define QUERY_VERSION 7
+#define QUERY_VERSION 8
 
 enum query_kind {
         QUERY_PING,      /* answered at once, whatever the server does */
@@ -38,11 +38,6 @@ enum query_kind {
          * the process ended. numbers[0]: 1: the entry is from the older of two keys. numbers[1]: 1: put the
          * job back, 0: only report it. numbers[2]: rescue_limit. numbers[3]: the wall clock. */
         QUERY_REQUEUE,
-        /* Writes the share of this host and reads the shares of all hosts of a group. texts: the group; this
-         * host; its share, left out if it is not to be written. numbers[0]: after how many seconds the share
-         * expires. numbers[1]: 1: read the shares. If the share could not be written, the error of the answer
-         * says why, even with ANSWER_OK. */
-        QUERY_SHARE,
         /* Runs the script of rollouts. texts: the group; the arguments of the script. */
         QUERY_ROLLOUT,
         QUERY_GLANCE, /* number, id and state of the rollout of a group. texts: the group */

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Autoscaling: the count follows the queues of a real Sidekiq, through a burst and idleness. With SQMGR_LONG=1: beside
 # another fleet and an unmanaged Sidekiq, through failures of sqmgr and Redis.
-# seconds: 75
+# seconds: 100
 # promises: P1 P2
 load helpers
 
@@ -98,6 +98,43 @@ END
         scaling_is '.automatic'
         wait_until 180 fleets_are '.target == 1 and (.workers | length) == 1'
         not any_event '.event == "drain-cut" or .event == "killed" or .event == "crashed"'
+}
+
+shares_half() { fleet_is '.scaling.arithmetic | any(contains("1 other process serves these queues, too; this host takes 50 % of the waiting jobs"))'; }
+second() { SQMGR_SOCKET=$folder/second.sock "$@"; }
+# Writes job times as the metrics of Sidekiq 7.0 and later: so they are known at once with any version.
+set_service_times() { # SECONDS
+        local minute
+        for minute in {-1..9}; do
+                redis hset "$(date -u -d "$minute minutes" '+j|%Y%m%d|%-H:%-M')" 'Sleep|ms' "$(($1 * 100000))" 'Sleep|p' 100
+        done
+}
+takes_its_share() { any_event '.event == "scaled" and (.text | test("threads start this host.s share of them"))'; }
+
+@test "scaling: two sqmgr see each other's workers by their heartbeats, and each takes its share of a burst" {
+        start_redis
+        set_service_times 1
+        configure <<END
+command = $(sidekiq_command 5)
+active_process_max = 6
+latency_target = 20s
+END
+        sed -e "s|^socket = .*|socket = $folder/second.sock\nstate_file = $folder/second.state|" sqmgr.ini >second.ini
+        start_sqmgr
+        wait_until 40 fleet_is '.active == 1'
+        # Each counts the workers of the other when it starts.
+        launch second sqmgr -c "$folder/second.ini"
+        wait_until 40 second fleet_is '.active == 1'
+        wait_until 20 second shares_half
+        kill_sqmgr
+        start_sqmgr
+        wait_until 20 shares_half
+
+        burst 500 1 default
+        wait_until 60 takes_its_share
+        wait_until 60 second takes_its_share
+        wait_until 120 has_done 500
+        each_job_done_once 500
 }
 
 @test "scaling: the count survives the death of sqmgr, an outage of Redis, and a restart" {

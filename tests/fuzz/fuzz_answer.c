@@ -29,11 +29,8 @@ static void check_answer(const struct answer *answer)
         check_error(&answer->error);
         if (answer->status != ANSWER_OK)
                 return;
-        if (answer->kind == QUERY_ROLLOUT || answer->kind == QUERY_GLANCE || answer->kind == QUERY_SHARE)
+        if (answer->kind == QUERY_ROLLOUT || answer->kind == QUERY_GLANCE)
                 check_texts(&answer->words);
-        for (size_t i = 0; answer->kind == QUERY_SHARE && i < answer->shares.n; i += 2)
-                fuzz_check(answer->shares.list[i].len > 0 &&
-                           strlen(answer->shares.list[i].text) == answer->shares.list[i].len);
         if (answer->kind == QUERY_REQUEUE)
                 fuzz_check(answer->requeue.outcome < _RESCUE_OUTCOME_MAX);
         for (size_t i = 0; answer->kind == QUERY_SCAN && i < answer->scan.n; i++)

@@ -58,6 +58,7 @@ static const struct scenario scenarios[] = {
         {.name = "three hosts on one queue",
          .sites = {{.min = 1, .max = 5}, {.min = 1, .max = 5}, {.min = 1, .max = 5}},
          .n_sites = 3,
+         .apart = true,
          .concurrency = 5,
          .boot = 10,
          FOUR_HOURS,

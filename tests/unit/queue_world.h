@@ -16,6 +16,8 @@
 #define POLL_SECONDS_JUDOSCALE 10.0
 #define DOWN_AFTER             600.0
 #define STOP_SECONDS           25.0 /* what Sidekiq gives jobs once it is asked to exit */
+#define COUNT_SECONDS          60.0 /* between two counts of the processes of other hosts */
+#define EXPIRY_SECONDS         60.0 /* the heartbeat of a dead Sidekiq stays so long */
 #define QUEUES_MAX             2
 #define SITES_MAX              3
 #define THREADS_MAX            10
@@ -37,7 +39,7 @@ struct class
 struct site_plan {
         unsigned min, max;
         bool is_other;
-        double from, until; /* they are there in this time */
+        double from, until; /* the fleet or the workers are there in this time; until = 0: to the end */
 };
 
 struct scenario {
@@ -47,6 +49,7 @@ struct scenario {
         struct class classes[CLASSES_MAX];
         struct site_plan sites[SITES_MAX];
         unsigned n_sites;
+        bool apart; /* each site is a host, which sees the others by their heartbeats alone */
         unsigned concurrency;
         double boot;
         bool blind;                     /* nothing tells what a job takes */
@@ -79,6 +82,10 @@ struct site {
         unsigned count;
         struct scaling scaling;
         struct scaling_verdict verdict;
+        double poll_at, count_at;
+        double share, foreign_idle; /* as of the last count */
+        unsigned reversals;
+        int direction;
         double changed_at, calm_since; /* of Judoscale's rule */
 };
 
@@ -91,7 +98,6 @@ struct run {
         size_t heads[QUEUES_MAX];
         struct site sites[SITES_MAX];
         uint64_t done;
-        double poll_at;
         float *waits[QUEUES_MAX]; /* of each job, written where not NULL */
 
         double worker_seconds;
@@ -100,8 +106,8 @@ struct run {
         uint64_t begun; /* jobs */
         uint64_t cut;   /* jobs cut off */
         unsigned changes, reversals;
-        int direction;
-        bool outside; /* the count was below the least or above the most */
+        int direction; /* of the last change of any site */
+        bool outside;  /* the count was below the least or above the most */
 };
 
 static inline double uniform(struct rng *rng)
@@ -215,6 +221,13 @@ static inline bool is_away(const struct run *run)
                run->now < scenario->outage_at + scenario->outage_for;
 }
 
+static inline bool is_there(const struct run *run, size_t s)
+{
+        const struct site_plan *plan = &run->scenario->sites[s];
+
+        return run->now >= plan->from && (plan->until <= 0 || run->now < plan->until);
+}
+
 /* Jobs that wait, and the age of the oldest. */
 static inline uint64_t queue_length(const struct run *run, size_t q)
 {
@@ -269,14 +282,14 @@ static inline void begin_job(struct run *run, size_t q, double *free_at)
                 run->waits[q][head] = (float)wait;
 }
 
-/* Returns a free thread of an active worker, else the thread that will be free first; NULL: no worker is
- * active. */
+/* Returns a free thread of an active worker, of hosts apart the one that has waited longest, else the thread
+ * that will be free first; NULL: no worker is active. */
 static inline double *first_free(struct run *run, struct machine **ret_machine)
 {
         double *first = NULL;
 
         for (size_t s = 0; s < run->scenario->n_sites; s++)
-                for (size_t i = 0; i < run->sites[s].n_machines; i++) {
+                for (size_t i = 0; i < run->sites[s].n_machines && is_there(run, s); i++) {
                         struct machine *machine = &run->sites[s].machines[i];
 
                         if (!machine->used || machine->draining || machine->active_at > run->now)
@@ -286,7 +299,7 @@ static inline double *first_free(struct run *run, struct machine **ret_machine)
                                         continue;
                                 first = &machine->free_at[t];
                                 *ret_machine = machine;
-                                if (*first <= run->now)
+                                if (*first <= run->now && !run->scenario->apart)
                                         return first;
                         }
                 }
@@ -391,7 +404,7 @@ static inline void end_drained(struct run *run, struct machine *machine)
 static inline void tend(struct run *run)
 {
         for (size_t s = 0; s < run->scenario->n_sites; s++)
-                for (size_t i = 0; i < run->sites[s].n_machines; i++) {
+                for (size_t i = 0; i < run->sites[s].n_machines && is_there(run, s); i++) {
                         struct machine *machine = &run->sites[s].machines[i];
 
                         if (!machine->used)
@@ -431,6 +444,44 @@ static inline struct scaling_limits limits_of(const struct site_plan *plan)
         return (struct scaling_limits){plan->min, plan->max, usec_of(DOWN_AFTER)};
 }
 
+static inline bool is_foreign(const struct run *run, size_t s, size_t other)
+{
+        return run->scenario->sites[other].is_other || (run->scenario->apart && other != s);
+}
+
+/* A heartbeat stays for a while after the death of its process. */
+static inline bool is_seen(const struct run *run, size_t s)
+{
+        const struct site_plan *plan = &run->scenario->sites[s];
+
+        return is_there(run, s) ||
+               (!plan->is_other && run->now >= plan->until && run->now < plan->until + EXPIRY_SECONDS);
+}
+
+static inline void count_foreign(struct run *run, size_t s)
+{
+        struct site *site = &run->sites[s];
+        unsigned draining, busy, own = 0, foreign = 0;
+
+        if (run->now < site->count_at || is_away(run))
+                return;
+        /* Hosts count at different times. */
+        site->count_at = run->now + COUNT_SECONDS + (site->count_at <= 0 ? (double)s * 20 : 0);
+        site->foreign_idle = 0;
+        for (size_t i = 0; i < run->scenario->n_sites; i++) {
+                unsigned active = active_machines(run, &run->sites[i], &draining, &busy),
+                         threads = active * run->scenario->concurrency;
+
+                if (!is_foreign(run, s, i)) {
+                        own += threads;
+                } else if (is_seen(run, i)) {
+                        foreign += threads;
+                        site->foreign_idle += threads > busy ? threads - busy : 0;
+                }
+        }
+        site->share = scaling_share(own, foreign, run->scenario->concurrency);
+}
+
 static inline void ask_sqmgr(struct run *run, size_t s)
 {
         const struct scenario *scenario = run->scenario;
@@ -438,6 +489,8 @@ static inline void ask_sqmgr(struct run *run, size_t s)
         struct scaling_queue queues[QUEUES_MAX] = {0};
         struct scaling_limits limits = limits_of(&scenario->sites[s]);
         unsigned draining = 0, busy, weight = 0;
+
+        count_foreign(run, s);
         struct scaling_reading reading = {
                 .queues = queues,
                 .done_known = !scenario->blind,
@@ -458,16 +511,18 @@ static inline void ask_sqmgr(struct run *run, size_t s)
                 unsigned active = active_machines(run, &run->sites[i], &draining, &busy);
 
                 unsigned threads = active * scenario->concurrency;
-                reading.done_busy += busy;
-                if (scenario->sites[i].is_other) {
-                        reading.foreign_idle += threads > busy ? threads - busy : 0;
+                reading.done_busy += is_there(run, i) ? busy : 0;
+                if (is_foreign(run, s, i))
                         continue;
-                }
                 weight += scenario->sites[i].max;
                 reading.busy += busy;
                 reading.threads += threads;
         }
         reading.part = (double)scenario->sites[s].max / weight;
+        reading.share = site->share;
+        for (size_t q = 0; q < reading.n_queues && site->count == 0; q++)
+                if (queues[q].age < 5 * USEC_PER_SEC)
+                        reading.foreign_idle = site->foreign_idle;
         reading.active = active_machines(run, site, &reading.draining, &busy);
         if (is_away(run))
                 reading.hold = SCALING_HELD_REDIS;
@@ -548,6 +603,8 @@ static inline void ask(struct run *run, size_t s)
         run->changes++;
         run->reversals += run->direction == -direction;
         run->direction = direction;
+        site->reversals += site->direction == -direction;
+        site->direction = direction;
         site->changed_at = run->now;
         put_count(run, site, run->rule == RULE_SCHEDULE ? 0 : run->scenario->boot);
 }
@@ -564,17 +621,18 @@ static inline void decide(struct run *run)
 
         for (size_t s = 0; s < run->scenario->n_sites; s++) {
                 const struct site_plan *plan = &run->scenario->sites[s];
-                bool there = run->now >= plan->from && run->now < plan->until;
+                struct site *site = &run->sites[s];
 
                 if (plan->is_other) {
-                        run->sites[s].count = there ? plan->max : 0;
-                        put_count(run, &run->sites[s], 0);
-                } else if (run->now >= run->poll_at) {
+                        site->count = is_there(run, s) ? plan->max : 0;
+                        put_count(run, site, 0);
+                } else if (run->now >= site->poll_at && is_there(run, s)) {
+                        if (run->scenario->apart && site->poll_at <= 0)
+                                site->poll_at = run->now + (double)s;
+                        site->poll_at += poll_items[run->rule];
                         ask(run, s);
                 }
         }
-        if (run->now >= run->poll_at)
-                run->poll_at += poll_items[run->rule];
 }
 
 static inline void run_open(struct run *run, const struct scenario *scenario, const struct arrivals *arrivals,
@@ -608,17 +666,37 @@ static inline void run_end(struct run *run)
                         run->worst = MAX(run->worst, queue_age(run, q) / run->scenario->targets[q]);
 }
 
+/* For hindsight, hosts apart are one host. Those that are not there all the time need not run their least. */
+static inline struct scenario join_hosts(const struct scenario *scenario)
+{
+        struct scenario joined = *scenario;
+
+        if (!scenario->apart)
+                return joined;
+        joined.sites[0] = (struct site_plan){0};
+        joined.n_sites = 1;
+        joined.apart = false;
+        for (size_t s = 0; s < scenario->n_sites; s++) {
+                const struct site_plan *plan = &scenario->sites[s];
+
+                joined.sites[0].min += plan->from > 0 || plan->until > 0 ? 0 : plan->min;
+                joined.sites[0].max += plan->max;
+        }
+        return joined;
+}
+
 /* What the cheapest schedule costs that keeps the targets as it is known here, in seconds of workers: the
  * least count for each five minutes after which the most would still be in time, or the least fixed one,
  * whichever is less. It knows what comes, its workers boot in no time, and it may go down whenever it likes.
  */
 static inline double hindsight(const struct scenario *scenario, const struct arrivals *arrivals)
 {
-        unsigned min = scenario->sites[0].min, max = scenario->sites[0].max;
+        struct scenario joined = join_hosts(scenario);
+        unsigned min = joined.sites[0].min, max = joined.sites[0].max;
         double longest = MAX(scenario->targets[0], scenario->targets[1]);
         static struct run best, block, after;
 
-        run_open(&best, scenario, arrivals, RULE_SCHEDULE, min);
+        run_open(&best, &joined, arrivals, RULE_SCHEDULE, min);
         while (best.now < scenario->hours * 3600) {
                 for (unsigned count = min; count <= max; count++) {
                         block = best;
@@ -633,7 +711,7 @@ static inline double hindsight(const struct scenario *scenario, const struct arr
                 best = block;
         }
         for (unsigned count = min; count <= max; count++) {
-                run_open(&block, scenario, arrivals, RULE_FIXED, count);
+                run_open(&block, &joined, arrivals, RULE_FIXED, count);
                 run_for(&block, scenario->hours * 3600);
                 if (block.late == 0)
                         return MIN(best.worker_seconds, block.worker_seconds);

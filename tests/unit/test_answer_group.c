@@ -69,7 +69,7 @@ static struct field many[ANSWER_WORDS_MAX + 2];
 /* Returns n equal texts of this length. */
 static struct texts repeated(size_t n, size_t length)
 {
-        static char text[ANSWER_SHARE_MAX + 1];
+        static char text[ANSWER_WORD_MAX + 2];
 
         ck_assert_uint_le(n, ELEMENTSOF(many));
         memset(text, 'a', sizeof(text));
@@ -78,7 +78,7 @@ static struct texts repeated(size_t n, size_t length)
         return (struct texts){.list = many, .n = n};
 }
 
-static const enum query_kind kinds[] = {QUERY_ROLLOUT, QUERY_GLANCE, QUERY_SHARE};
+static const enum query_kind kinds[] = {QUERY_ROLLOUT, QUERY_GLANCE};
 
 TEST_LOOP(texts_are_read_with_each_byte_and_a_nul_behind, ELEMENTSOF(kinds))
 {
@@ -113,40 +113,6 @@ TEST_LOOP(words_beyond_a_bound_are_refused, ELEMENTSOF(bounds))
         answer_clear(&ret);
         answer.words =
                 bounds[_i].length > 1 ? repeated(1, bounds[_i].length + 1) : repeated(bounds[_i].n + 1, 1);
-        expect_refused(&answer);
-}
-
-TEST(shares_are_of_hosts_with_a_name)
-{
-        struct field list[] = {FIELD("host"), FIELD("share")};
-        struct answer answer = {.kind = QUERY_SHARE, .shares = {.list = list, .n = 1}};
-        struct answer ret;
-
-        expect_refused(&answer);
-        answer.shares.n = 2;
-        list[0] = (struct field)FIELD("");
-        expect_refused(&answer);
-        list[0] = (struct field)FIELD("a\0b");
-        expect_refused(&answer);
-        list[0] = repeated(1, ANSWER_HOST_MAX + 1).list[0];
-        expect_refused(&answer);
-        list[0] = repeated(1, ANSWER_HOST_MAX).list[0];
-        list[1] = repeated(1, ANSWER_SHARE_MAX + 1).list[0];
-        expect_refused(&answer);
-        list[1] = repeated(1, ANSWER_SHARE_MAX).list[0];
-        ck_assert_int_eq(read_back(&answer, &ret), 0);
-        answer_clear(&ret);
-}
-
-TEST(so_many_hosts_are_read)
-{
-        struct answer answer = {.kind = QUERY_SHARE, .shares = repeated((size_t)2 * ANSWER_HOSTS_MAX, 1)};
-        struct answer ret;
-
-        ck_assert_int_eq(read_back(&answer, &ret), 0);
-        ck_assert_uint_eq(ret.shares.n, (size_t)2 * ANSWER_HOSTS_MAX);
-        answer_clear(&ret);
-        answer.shares = repeated((size_t)2 * ANSWER_HOSTS_MAX + 2, 1);
         expect_refused(&answer);
 }
 

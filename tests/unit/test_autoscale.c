@@ -5,7 +5,7 @@
 #include "advice/findings.h"
 #include "advice/problem.h"
 #include "autoscaling/autoscale_rules.h"
-#include "autoscaling/scaling_peer_rules.h"
+#include "autoscaling/scaling_report.h"
 #include "autoscaling/trouble_rules.h"
 #include "continuity/codec.h"
 #include "decide/command.h"
@@ -323,32 +323,90 @@ TEST(queues_without_a_target_and_paused_ones_are_not_looked_at)
         expect_hold(SCALING_HELD_PAUSED);
 }
 
-/* Threads of others that run nothing are subtracted, but not where a job has waited that they would have
- * taken. */
-TEST(what_others_have_idle_is_subtracted)
+/* Polls once while processes of other hosts have so many threads, as counted then. */
+static void poll_beside(double threads, double idle, usec_t counted_at, uint64_t size)
 {
         struct autoscale_reading reading = {
-                .queues = one_queue("default", 40, USEC_PER_SEC),
+                .queues = one_queue("default", size, USEC_PER_SEC),
                 .service = 10 * USEC_PER_SEC,
-                .foreign_known = true,
-                .foreign_any = true,
-                .foreign_consumers = 2,
-                .foreign_idle = 40,
+                .foreign_known = counted_at > 0,
+                .foreign_counted_at = counted_at,
+                .foreign_any = threads > 0,
+                .foreign_consumers = threads > 0 ? 2 : 0,
+                .foreign_threads = threads,
+                .foreign_idle = idle,
         };
+
+        for (size_t i = 0; i < t.fleet->n_workers; i++)
+                t.fleet->workers[i]->heartbeat.concurrency = 5;
+        t.fleet->automatic_count = 2;
+        (void)autoscale_observe(t.fleet, &reading, t.now);
+}
+
+TEST(of_jobs_that_other_hosts_take_too_each_takes_its_share)
+{
         char text[AUTOSCALE_TEXT_MAX];
-        size_t i = 0;
 
         begin();
-        for (; i < t.fleet->n_workers; i++)
-                t.fleet->workers[i]->heartbeat.concurrency = 5;
-        ck_assert(!autoscale_observe(t.fleet, &reading, t.now));
+        const struct scaling_verdict *verdict = &autoscale_of(t.fleet)->verdict;
+        t.fleet_settings.active_process_max = 100;
+        poll_beside(0, 0, 0, 400);
+        double alone = verdict->need;
+        ck_assert_double_gt(alone, 10);
+        poll_beside(0, 0, 1, 400);
+        ck_assert_double_eq_tol(verdict->need, alone, 0.001);
+        poll_beside(30, 20, 2, 400);
+        ck_assert_double_eq_tol(verdict->need, alone / 4, 0.001);
         ck_assert(autoscale_line(t.fleet, 1, text));
-        golden_expect("autoscaling", "what others have idle is subtracted", text);
-        reading.queues = one_queue("default", 40, 10 * USEC_PER_SEC);
-        ck_assert(autoscale_observe(t.fleet, &reading, t.now));
-        for (i = 0; autoscale_line(t.fleet, i, text);)
-                i++;
-        ck_assert_uint_eq(i, 4);
+        golden_expect("autoscaling", "of jobs that other hosts take too each takes its share", text);
+        golden_expect("autoscaling", "of jobs that other hosts take too each takes its share, 2",
+                      autoscale_text(t.fleet, text));
+        /* The share is that at the count: others add workers at the same time. */
+        test_worker(&t, 1)->deaf.found_at = t.now;
+        poll_beside(30, 20, 2, 400);
+        ck_assert_double_eq_tol(verdict->need, alone / 4, 0.001);
+        poll_beside(30, 20, 3, 400);
+        ck_assert_double_eq_tol(verdict->need, alone / 7, 0.001);
+        /* No worker was active at the count: the first one that is settles the share. */
+        test_worker(&t, 2)->deaf.found_at = t.now;
+        poll_beside(30, 20, 4, 400);
+        ck_assert_double_eq_tol(verdict->need, alone / 7, 0.001);
+        test_worker(&t, 1)->deaf.found_at = test_worker(&t, 2)->deaf.found_at = 0;
+        poll_beside(30, 20, 4, 400);
+        ck_assert_double_eq_tol(verdict->need, alone / 4, 0.001);
+        /* The last count is too old. */
+        poll_beside(30, 20, 0, 400);
+        ck_assert_double_eq_tol(verdict->need, alone, 0.001);
+}
+
+TEST(where_workers_leave_no_records_the_fleet_scales_as_if_alone)
+{
+        struct traits traits = *t.fleet_settings.traits;
+
+        begin();
+        traits.records_workers = false;
+        t.fleet_settings.traits = &traits;
+        poll_beside(30, 20, 1, 400);
+        ck_assert_double_eq_tol(autoscale_of(t.fleet)->share, 1, 0.001);
+        struct findings findings = {0};
+        scaling_diagnose(NULL, t.fleet, &findings);
+        ck_assert_uint_eq(findings.n, 1);
+        ck_assert_int_eq(findings.list[0].level, FINDING_OK);
+        golden_expect("autoscaling", "where workers leave no records the fleet scales as if alone",
+                      findings.list[0].text);
+        findings_clear(&findings);
+        traits.records_workers = true;
+        scaling_diagnose(NULL, t.fleet, &findings);
+        ck_assert_uint_eq(findings.n, 0);
+}
+
+TEST(what_a_forger_reports_of_other_hosts_stays_within_the_limits)
+{
+        begin();
+        poll_beside(1e300, 1e300, 1, 4000);
+        ck_assert_uint_eq(autoscale_wanted(t.fleet), 2);
+        poll_beside(1, 1e300, 2, 400000);
+        ck_assert_uint_le(autoscale_wanted(t.fleet), 8);
 }
 
 /* Another fleet beside the one of the world, of two workers of five threads. */
@@ -408,97 +466,18 @@ TEST(of_a_need_that_two_fleets_follow_each_takes_its_share)
         ck_assert_double_eq_tol(autoscale_of(t.fleet)->foreign_idle, 10, 0.001);
 }
 
-/* Polls once while another host publishes share; NULL: the other host is silent. */
-static void poll_beside(const struct peer_share *share, uint64_t size)
-{
-        static char text[PEER_TEXT_MAX + 1];
-        struct peers peers = {0};
-        struct autoscale_reading reading = {
-                .queues = one_queue("default", size, USEC_PER_SEC),
-                .service = USEC_PER_SEC,
-                .peers = &peers,
-        };
-
-        if (share) {
-                size_t n = peer_encode(share, text);
-
-                text[n] = '\0';
-                ck_assert_int_eq(peers_add(&peers, "there", text, n, t.now), 0);
-        }
-        for (size_t i = 0; i < t.fleet->n_workers; i++)
-                t.fleet->workers[i]->heartbeat.concurrency = 5;
-        t.fleet->automatic_count = 2;
-        (void)autoscale_observe(t.fleet, &reading, t.now);
-        peers_clear(&peers);
-}
-
-TEST(of_a_need_that_two_hosts_follow_each_takes_its_share)
-{
-        ck_assert_int_eq(autoscale_attach(t.fleet), 0);
-        const struct scaling_verdict *verdict = &autoscale_of(t.fleet)->verdict;
-        struct peer_share share = {
-                .weight = 300, .busy = 3, .threads = 20, .idle = 7, .queues = "mail\0default\0"};
-        char text[AUTOSCALE_TEXT_MAX];
-
-        begin();
-        t.fleet_settings.active_process_max = 100;
-        poll_beside(NULL, 400);
-        double alone = verdict->need;
-        ck_assert_double_gt(alone, 10);
-        ck_assert_uint_eq(autoscale_of(t.fleet)->hosts, 1);
-        poll_beside(&share, 400);
-        ck_assert_uint_eq(autoscale_of(t.fleet)->hosts, 2);
-        ck_assert_double_eq_tol(autoscale_of(t.fleet)->busy, 3, 0.001);
-        ck_assert_double_eq_tol(autoscale_of(t.fleet)->threads, 30, 0.001);
-        ck_assert_double_eq_tol(autoscale_of(t.fleet)->foreign_idle, 7, 0.001);
-        ck_assert_double_lt(verdict->need, alone / 3.5);
-        ck_assert(autoscale_line(t.fleet, 1, text));
-        golden_expect("autoscaling", "of a need that two hosts follow each takes its share", text);
-        /* Silent, it takes no share any more. */
-        poll_beside(NULL, 400);
-        ck_assert_uint_eq(autoscale_of(t.fleet)->hosts, 1);
-        ck_assert_double_gt(verdict->need, 0.9 * alone);
-}
-
-TEST(of_a_host_that_does_not_scale_by_all_of_them_what_is_idle_is_subtracted)
-{
-        struct peer_share held = {.threads = 20, .busy = 4, .idle = 7, .queues = "default\0"};
-        struct peer_share other = {.weight = 8, .threads = 20, .idle = 7, .queues = "low\0"};
-        struct peer_share some = {.weight = 8, .threads = 20, .busy = 30, .queues = "default\0"};
-        struct peer_share untold = {.weight = 8, .threads = 20, .idle = 7, .queues = ""};
-
-        begin();
-        poll_beside(&held, 0);
-        ck_assert_uint_eq(autoscale_of(t.fleet)->hosts, 1);
-        ck_assert_double_eq_tol(autoscale_of(t.fleet)->foreign_idle, 23, 0.001);
-        ck_assert_double_eq_tol(autoscale_of(t.fleet)->threads, 10, 0.001);
-        poll_beside(&other, 0);
-        ck_assert_double_eq_tol(autoscale_of(t.fleet)->foreign_idle, 0, 0.001);
-        poll_beside(&untold, 0);
-        ck_assert_uint_eq(autoscale_of(t.fleet)->hosts, 1);
-        ck_assert_double_eq_tol(autoscale_of(t.fleet)->foreign_idle, 0, 0.001);
-        poll_beside(&some, 0);
-        ck_assert_uint_eq(autoscale_of(t.fleet)->hosts, 2);
-        struct queues *queues = one_queue("default", 0, 0);
-        ck_assert_ptr_nonnull(queues_add(queues, "mail", 4));
-        struct peers peers = {0};
-        static const char text[] = "1 8 3 20 1\0default\0";
-        ck_assert_int_eq(peers_add(&peers, "there", text, sizeof(text) - 1, t.now), 0);
-        struct autoscale_reading reading = {.queues = queues, .peers = &peers};
-        SERVE(t.fleet, "default\0mail");
-        (void)autoscale_observe(t.fleet, &reading, t.now);
-        ck_assert_uint_eq(autoscale_of(t.fleet)->hosts, 1);
-        ck_assert_double_eq_tol(autoscale_of(t.fleet)->foreign_idle, 18, 0.001);
-        peers_clear(&peers);
-}
-
 TEST(threads_of_others_are_not_idle_where_the_oldest_job_is_unknown)
 {
-        struct autoscale_reading reading = {.queues = one_queue("default", 3, 0), .foreign_idle = 7};
+        struct autoscale_reading reading = {.queues = one_queue("default", 3, 0)};
+        struct fleet_settings settings;
 
         begin();
+        /* Its count is fixed, and its ten threads are idle. */
+        struct fleet *second = second_fleet(&settings);
+        settings.active_process_max = 0;
+        SERVE(second, "default");
         (void)autoscale_observe(t.fleet, &reading, t.now);
-        ck_assert_double_eq_tol(autoscale_of(t.fleet)->foreign_idle, 7, 0.001);
+        ck_assert_double_eq_tol(autoscale_of(t.fleet)->foreign_idle, 10, 0.001);
         ck_assert(!autoscale_of(t.fleet)->verdict.age_unknown);
         reading.queues = one_queue("default", 3, 0);
         reading.queues->list[0].latency_known = false;
@@ -509,78 +488,8 @@ TEST(threads_of_others_are_not_idle_where_the_oldest_job_is_unknown)
         reading.queues = one_queue("default", 0, 0);
         reading.queues->list[0].latency_known = false;
         (void)autoscale_observe(t.fleet, &reading, t.now);
-        ck_assert_double_eq_tol(autoscale_of(t.fleet)->foreign_idle, 7, 0.001);
+        ck_assert_double_eq_tol(autoscale_of(t.fleet)->foreign_idle, 10, 0.001);
         ck_assert(!autoscale_of(t.fleet)->verdict.age_unknown);
-}
-
-TEST(what_a_forger_reports_of_hosts_stays_within_the_limits)
-{
-        struct peer_share none = {.weight = PEER_WEIGHT_MAX, .queues = "default\0"};
-        struct peer_share all = {
-                .weight = 1, .busy = PEER_THREADS_MAX, .threads = PEER_THREADS_MAX, .queues = "default\0"};
-        struct peer_share idle = {.idle = PEER_THREADS_MAX, .queues = "default\0"};
-
-        begin();
-        poll_beside(&none, 4000);
-        ck_assert_uint_eq(autoscale_wanted(t.fleet), 2);
-        poll_beside(&idle, 4000);
-        ck_assert_uint_eq(autoscale_wanted(t.fleet), 2);
-        poll_beside(&all, 0);
-        ck_assert_uint_le(autoscale_wanted(t.fleet), 8);
-        for (unsigned i = 0; i < 60; i++) {
-                test_tick(&t, 1);
-                poll_beside(&all, 0);
-                ck_assert_uint_le(autoscale_wanted(t.fleet), 8);
-        }
-}
-
-TEST(until_the_other_hosts_are_read_the_count_is_kept)
-{
-        struct autoscale_reading reading = {.service = USEC_PER_SEC, .peers_unread = true};
-
-        begin();
-        reading.queues = one_queue("default", 4000, 20 * USEC_PER_SEC);
-        ck_assert(!autoscale_observe(t.fleet, &reading, t.now));
-        expect_hold(SCALING_HELD_HOSTS);
-        reading.queues = one_queue("default", 4000, 20 * USEC_PER_SEC);
-        reading.peers_unread = false;
-        ck_assert(autoscale_observe(t.fleet, &reading, t.now));
-}
-
-TEST(a_host_reports_of_those_that_follow_the_need_and_of_what_it_has_idle)
-{
-        struct fleet_settings settings;
-        struct peer_share share;
-
-        autoscale_share(t.fleet, 0, &share);
-        ck_assert_str_eq(share.queues, "");
-        begin();
-        autoscale_share(t.fleet, 2, &share);
-        ck_assert_uint_eq(share.weight, 8);
-        ck_assert_uint_eq(share.threads, 10);
-        ck_assert_uint_eq(share.busy, 0);
-        ck_assert_uint_eq(share.idle, 2);
-        ck_assert_str_eq(share.queues, "default");
-        struct fleet *second = second_fleet(&settings);
-        SERVE(second, "default\0mail");
-        second->workers[0]->heartbeat.busy = 1;
-        autoscale_share(t.fleet, 0, &share);
-        ck_assert_uint_eq(share.weight, 16);
-        ck_assert_uint_eq(share.threads, 20);
-        ck_assert_uint_eq(share.busy, 1);
-        second->rollout.state = ROLLOUT_RUNNING;
-        autoscale_share(t.fleet, 0, &share);
-        ck_assert_uint_eq(share.weight, 8);
-        ck_assert_uint_eq(share.busy, 0);
-        ck_assert_uint_eq(share.idle, 9);
-        /* Its own count is the operator's: what it has idle is idle. */
-        ck_assert_int_eq(command_scale(t.fleet, 2, NULL, t.now), COMMAND_DONE);
-        autoscale_share(t.fleet, 0, &share);
-        ck_assert_uint_eq(share.weight, 0);
-        ck_assert_uint_eq(share.threads, 0);
-        ck_assert_uint_eq(share.idle, 19);
-        autoscale_share(t.fleet, 1e300, &share);
-        ck_assert_uint_eq(share.idle, PEER_THREADS_MAX + 19);
 }
 
 TEST(a_count_of_all_jobs_done_reports_only_where_one_fleet_serves_the_redis)

@@ -334,7 +334,7 @@ TEST(the_end_of_the_reader_loses_its_queries)
         ck_assert_ptr_null(fake.database);
 }
 
-static const enum query_kind refused[] = {QUERY_SHARE, QUERY_ROLLOUT, QUERY_GLANCE, QUERY_SIGNAL};
+static const enum query_kind refused[] = {QUERY_ROLLOUT, QUERY_GLANCE, QUERY_SIGNAL};
 
 TEST_LOOP(queries_for_redis_are_refused, ELEMENTSOF(refused))
 {

@@ -128,17 +128,12 @@ TEST(a_fleet_with_a_fixed_count_is_read_while_a_worker_may_be_deaf)
                 worker->state = WORKER_GONE;
 }
 
-static bool is_none(const char *host _unused_, const char *queues _unused_, void *userdata _unused_)
-{
-        return false;
-}
-
 static bool is_counted(void)
 {
         struct foreign_count count;
 
         return foreign_consumers_count(scaled_link_of(web()->link)->foreign, "default\0",
-                                       clock_now(CLOCK_MONOTONIC), is_none, NULL, &count);
+                                       clock_now(CLOCK_MONOTONIC), &count);
 }
 
 TEST(what_waits_and_who_else_serves_is_read)
@@ -174,115 +169,15 @@ TEST(what_waits_and_who_else_serves_is_read)
         ck_assert_uint_eq(scaled_link_of(web()->link)->demanded.done, 17);
         run_until(is_counted());
         ck_assert(foreign_consumers_count(scaled_link_of(web()->link)->foreign, "default\0",
-                                          clock_now(CLOCK_MONOTONIC), is_none, NULL, &count));
+                                          clock_now(CLOCK_MONOTONIC), &count));
         ck_assert(count.any);
         ck_assert_uint_eq(count.serving, 1);
+        ck_assert_double_eq_tol(count.threads, 5, 0.001);
         ck_assert_double_eq_tol(count.idle, 3, 0.001);
         look();
         ck_assert_uint_eq(autoscale_of(web())->foreign_consumers, 1);
-}
-
-#define GROUP "rollout_group=g\n"
-
-#define poll_until(condition)                                                                                \
-        do {                                                                                                 \
-                while (!(condition))                                                                         \
-                        look();                                                                              \
-        } while (0)
-
-TEST(without_a_group_no_key_of_one_is_asked_for)
-{
-        web_start(SCALES);
-        run_until(web_is_up());
-        serve("default\0", 9);
-        for (unsigned i = 0; i < 3; i++)
-                look();
-        ck_assert_ptr_null(scaled_link_of(web()->link)->scaling_share);
-        redisReply *reply = server_ask("INFO commandstats");
-        ck_assert_ptr_nonnull(reply);
-        ck_assert_ptr_nonnull(strstr(reply->str, "cmdstat_llen"));
-        ck_assert_ptr_null(strstr(reply->str, "cmdstat_set:"));
-        ck_assert_ptr_null(strstr(reply->str, "cmdstat_zrange:"));
-        ck_assert_ptr_null(strstr(reply->str, "cmdstat_mget:"));
-        freeReplyObject(reply);
-}
-
-TEST(nor_where_a_fleet_of_a_group_does_not_scale)
-{
-        web_start(GROUP);
-        run_until(web_is_up());
-        long long before = calls();
-        for (unsigned i = 0; i < 3; i++) {
-                scaler_poll(scaler(), clock_now(CLOCK_MONOTONIC));
-                ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
-        }
-        ck_assert_int_eq(calls(), before + 1);
-}
-
-static void put_share(const char *host, const char *text, size_t len)
-{
-        char key[128];
-
-        server_do("ZADD sqmgr:rollout:g:seen 1 %s", host);
-        snprintf(key, sizeof(key), "sqmgr:rollout:g:threads:%s", host);
-        server_set(key, text, len);
-}
-#define PUT_SHARE(host, text) put_share(host, text, sizeof(text) - 1)
-
-/* Of two threads that run jobs. */
-static void put_process(const char *host, unsigned pid, unsigned concurrency, const char *queue)
-{
-        server_do("SADD processes %s:%u:0123456789ab", host, pid);
-        server_do("HSET %s:%u:0123456789ab busy 2 beat 1700000000.5 quiet false info "
-                  "{\"concurrency\":%u,\"queues\":[\"%s\"]}",
-                  host, pid, concurrency, queue);
-}
-
-/* Two processes of a host that tells, one of them of queues that it does not tell of, one of a host that does
- * not, and one of nobody here. */
-TEST(hosts_of_a_group_share_and_their_processes_count_once)
-{
-        static const char own[] = "1 4 0 0 6\0default\0low\0";
-
-        web_start(SCALES GROUP);
-        put_process("there:mail.0.0123456789abc", 7, 12, "default"); /* in namespaces of its own */
-        put_process("there", 8, 5, "low");
-        put_process("mute", 9, 7, "default");
-        put_process(runtime.links.host_name, 4, 8, "default");
-        run_until(web_is_up());
-        serve("default\0low\0", 13);
-        poll_until(autoscale_of(web())->foreign_consumers == 4);
-        ck_assert_double_eq_tol(autoscale_of(web())->foreign_idle, 10 + 3 + 5 + 6, 0.001);
-        PUT_SHARE("there", "1 8 2 12 0\0default\0");
-        poll_until(autoscale_of(web())->foreign_consumers == 3);
-        /* It does not scale by all of them: so its idle threads count, once. */
-        ck_assert_uint_eq(autoscale_of(web())->hosts, 1);
-        ck_assert_double_eq_tol(autoscale_of(web())->foreign_idle, 10 + 3 + 5 + 6, 0.001);
-        PUT_SHARE("there", "1 8 4 17 0\0default\0low\0");
-        poll_until(autoscale_of(web())->hosts == 2);
-        ck_assert_uint_eq(autoscale_of(web())->foreign_consumers, 2);
-        ck_assert_double_eq_tol(autoscale_of(web())->foreign_idle, 5 + 6, 0.001);
-        ck_assert_double_eq_tol(autoscale_of(web())->busy, 4, 0.001);
-        /* There is no worker of ours; what is of nobody here this host tells the others. */
-        redisReply *reply = server_ask("GET sqmgr:rollout:g:threads:%s", runtime.links.host_name);
-        ck_assert_ptr_nonnull(reply);
-        ck_assert_uint_eq(reply->len, sizeof(own) - 1);
-        ck_assert_int_eq(memcmp(reply->str, own, reply->len), 0);
-        freeReplyObject(reply);
-}
-
-TEST(where_another_machine_has_its_name_nothing_is_reported_in_that)
-{
-        web_start(SCALES GROUP);
-        run_until(web_is_up());
-        serve("default\0", 9);
-        web()->name_taken = true;
-        PUT_SHARE("there", "1 8 4 17 0\0default\0");
-        poll_until(autoscale_of(web())->hosts == 2);
-        redisReply *reply = server_ask("EXISTS sqmgr:rollout:g:threads:%s", runtime.links.host_name);
-        ck_assert_ptr_nonnull(reply);
-        ck_assert_int_eq(reply->integer, 0);
-        freeReplyObject(reply);
+        /* Without a worker, the host counts with one of one thread. */
+        ck_assert_double_eq_tol(autoscale_of(web())->share, 1.0 / 6, 0.001);
 }
 
 TEST(of_many_queues_those_with_a_target_are_read)

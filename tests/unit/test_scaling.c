@@ -23,6 +23,7 @@ static void setup(void)
         reading = (struct scaling_reading){
                 .queues = &queue,
                 .n_queues = 1,
+                .share = 1,
                 .part = 1,
                 .service = USEC_PER_SEC / 2,
                 .boot = 10 * USEC_PER_SEC,
@@ -289,7 +290,6 @@ TEST(held_keeps_the_count_and_begins_anew)
                 const char *name;
         } holds[] = {
                 {SCALING_HELD_REDIS, "Redis"},
-                {SCALING_HELD_HOSTS, "hosts"},
                 {SCALING_HELD_ROLLOUT, "restart"},
                 {SCALING_HELD_HALTED, "halted restart"},
         };
@@ -579,10 +579,7 @@ TEST(a_restart_does_not_keep_a_fleet_asleep_but_a_pause_and_an_outage_do)
         static const struct {
                 enum scaling_hold hold;
                 unsigned count;
-        } holds[] = {{SCALING_HELD_ROLLOUT, 1},
-                     {SCALING_HELD_HALTED, 1},
-                     {SCALING_HELD_REDIS, 0},
-                     {SCALING_HELD_HOSTS, 0}};
+        } holds[] = {{SCALING_HELD_ROLLOUT, 1}, {SCALING_HELD_HALTED, 1}, {SCALING_HELD_REDIS, 0}};
 
         FOREACH_ELEMENT(one, holds) {
                 sleep_with(0);

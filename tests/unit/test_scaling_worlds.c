@@ -93,4 +93,86 @@ TEST(keeps_its_targets_whatever_comes)
         ck_assert_double_le(turns / seeds, 3);
 }
 
+#define THREE_HOSTS .n_sites = 3, .apart = true, .concurrency = 5, .boot = 10, .hours = 3
+#define HOST(least, ...)                                                                                     \
+        {                                                                                                    \
+                .min = (least), .max = 10, __VA_ARGS__                                                       \
+        }
+#define LOAD(from, to) .classes = {{.load_from = (from), .load_to = (to), .period = 3 * 3600, .service = 2}}
+#define HOST_SEEDS     3
+
+/* Three hosts on one queue, each of which sees the others by their heartbeats alone. */
+static const struct {
+        struct scenario scenario;
+        unsigned turns; /* of each host */
+        double ratio;   /* to what hindsight costs */
+} hosts[] = {
+        {{.name = "steady load",
+          .sites = {HOST(1), HOST(1), HOST(1)},
+          THREE_HOSTS,
+          .targets = {HALF_MINUTE},
+          LOAD(50, 50)},
+         1,
+         1.4},
+        {{.name = "a day",
+          .sites = {HOST(1), HOST(1), HOST(1)},
+          THREE_HOSTS,
+          .targets = {HALF_MINUTE},
+          LOAD(4, 80)},
+         1,
+         1.4},
+        {{.name = "one host at zero",
+          .sites = {HOST(2), HOST(2), HOST(0)},
+          THREE_HOSTS,
+          .targets = {HALF_MINUTE},
+          LOAD(40, 40)},
+         1,
+         1.4},
+        {{.name = "one host dies",
+          .sites = {HOST(3), HOST(3), HOST(3, .until = 6000)},
+          THREE_HOSTS,
+          .targets = {HALF_MINUTE},
+          LOAD(50, 50)},
+         2,
+         1.4},
+        {{.name = "one host joins",
+          .sites = {HOST(2), HOST(2), HOST(2, .from = 6000)},
+          THREE_HOSTS,
+          .targets = {HALF_MINUTE},
+          LOAD(40, 40)},
+         1,
+         1.4},
+        {{.name = "bursts",
+          .sites = {HOST(1), HOST(1), HOST(1)},
+          THREE_HOSTS,
+          .targets = {60},
+          .classes = {{.load_from = 10, .service = 1}, {.service = 5, .burst = 400, .burst_every = 2400}}},
+         10,
+         3},
+};
+
+TEST_LOOP(hosts_that_see_heartbeats_alone_share_a_queue, ELEMENTSOF(hosts))
+{
+        const struct scenario *scenario = &hosts[_i].scenario;
+
+        for (uint64_t seed = 1; seed <= HOST_SEEDS; seed++) {
+                struct arrivals arrivals[QUEUES_MAX];
+
+                make_arrivals(scenario, seed, arrivals);
+                run_open(&run, scenario, arrivals, RULE_SQMGR, 0);
+                run_for(&run, scenario->hours * 3600);
+                judge(scenario);
+                ck_assert_msg(run.late == 0, "%s, seed %llu: %llu jobs are late", scenario->name,
+                              (unsigned long long)seed, (unsigned long long)run.late);
+                double ratio = run.worker_seconds / hindsight(scenario, arrivals);
+                ck_assert_msg(ratio <= hosts[_i].ratio, "%s, seed %llu: %.2f of what hindsight costs",
+                              scenario->name, (unsigned long long)seed, ratio);
+                for (size_t s = 0; s < scenario->n_sites; s++)
+                        ck_assert_msg(run.sites[s].reversals <= hosts[_i].turns,
+                                      "%s, seed %llu: host %zu turns back %u times", scenario->name,
+                                      (unsigned long long)seed, s, run.sites[s].reversals);
+                free_arrivals(arrivals);
+        }
+}
+
 TEST_MAIN("scaling_worlds", .timeout_seconds = 600)

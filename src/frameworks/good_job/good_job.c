@@ -37,6 +37,7 @@ const struct traits good_job_traits = {
         .reports_busy = true,
         .jobs_are_current = true,
         .reports_queues = true,
+        .records_workers = true,
         .can_preload = true,
         .heartbeat = HEARTBEAT_DATABASE,
         .postgresql_only = true,

@@ -71,6 +71,7 @@ const struct traits sidekiq_traits = {
         .counts_outcomes = true,
         .outcomes_by_script = true,
         .reports_queues = true,
+        .records_workers = true,
         .reports_busy = true,
         .has_job_threads = true,
         .has_title = true,

@@ -32,6 +32,7 @@ const struct traits solid_queue_traits = {
         .reports_busy = true,
         .jobs_are_current = true,
         .reports_queues = true,
+        .records_workers = true,
         .can_preload = true,
         .heartbeat = HEARTBEAT_DATABASE,
         /* process_heartbeat_interval and process_alive_threshold. */
