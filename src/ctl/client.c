@@ -371,7 +371,7 @@ int client_report_not_in_memory(json_t *parameters, int code)
                                "%s: %sgeneration %lld is not in memory (%s). Let %s%s point to the previous "
                                "release, then run 'sqmgrctl restart %s'",
                                fleet, left_out, reply_integer(parameters, "generation"),
-                               ended ? "its template has ended, as after template_keep"
+                               ended ? "its template has ended, as 10 minutes after a restart"
                                      : "its workers are not forked from a template: preload = no",
                                directory, where, fleet);
 }

@@ -27,7 +27,7 @@ const struct command commands[] = {
         {"rollback", "[FLEET...]", "returns to the release before the last restart",
          "Replaces all workers by workers of the generation before the last restart, within seconds and "
          "without interrupting jobs: they are forked from its template, which preload = yes keeps in memory "
-         "during a restart, and for template_keep after it. A running restart is aborted. Until the next "
+         "during a restart, and for 10 minutes after it. A running restart is aborted. Until the next "
          "restart new workers come from that template, too. Without a name, those fleets return whose "
          "previous "
          "release is in memory.",

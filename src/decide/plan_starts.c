@@ -240,7 +240,7 @@ void plan_templates(struct round *round)
         struct fleet *fleet = round->fleet;
 
         if (fleet->rollout.kept_since != 0)
-                round_wake(round, usec_add(fleet->rollout.kept_since, fleet->settings->template_keep));
+                round_wake(round, usec_add(fleet->rollout.kept_since, TEMPLATE_KEEP_USEC));
         FLEET_FOREACH_TEMPLATE(fleet, template) {
                 if (template->state == TEMPLATE_ENDING) {
                         round_wake(round, template_kill_at(template));

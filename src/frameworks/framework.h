@@ -21,7 +21,6 @@ struct framework {
                                may run; 0: stop_signal */
         int wake_signal;    /* sent right after stop_signal, so that a process stopped by SIGTSTP or SIGSTOP
                                handles it; 0: none */
-        int dump_signal;    /* see traits.can_dump; 0: none */
         /* Returns true if a thread of this name runs jobs. info: what the process reported about itself;
          * NULL: unknown. The member is NULL if the traits have no job threads. */
         bool (*thread_is_processor)(const char *comm, const struct heartbeat_info *info);

@@ -286,14 +286,13 @@ static void observe_return(struct fleet *fleet, usec_t now)
         generation_return(fleet, fleet->newest_generation);
 }
 
-/* After a complete restart, the template of the generation before stays for template_keep unless memory runs
- * short. */
+/* After a complete restart, the template of the generation before stays for TEMPLATE_KEEP_USEC, or until
+ * memory runs short. */
 static void observe_kept_template(struct fleet *fleet, usec_t now)
 {
         usec_t since = fleet->rollout.kept_since;
 
-        if (since != 0 &&
-            (now >= usec_add(since, fleet->settings->template_keep) || memory_lacks(fleet, now)))
+        if (since != 0 && (now >= usec_add(since, TEMPLATE_KEEP_USEC) || memory_lacks(fleet, now)))
                 fleet->rollout.kept_since = 0;
 }
 
@@ -413,8 +412,7 @@ void rollout_observe_time(struct fleet *fleet, usec_t now)
         unsigned ready = counts.active + (rollout->elsewhere ? counts.elsewhere : 0);
         if (counts.outdated == 0 && ready >= fleet_target(fleet)) {
                 rollout->state = ROLLOUT_DONE;
-                rollout->kept_since =
-                        fleet->settings->template_keep > 0 && fleet_template_before(fleet) ? now : 0;
+                rollout->kept_since = fleet_template_before(fleet) ? now : 0;
                 unsigned left = quiet_the_hung(fleet);
                 snprintf(hung, sizeof(hung), "; %u old worker%s hung, to be quieted when heartbeats resume",
                          left, left == 1 ? " is" : "s are");

@@ -10,6 +10,10 @@ struct fleet;
 struct orderer;
 struct worker;
 
+/* How long the template of the previous release stays after a complete restart: a bad release usually shows
+ * within minutes, and the template holds the memory of a loaded application. */
+#define TEMPLATE_KEEP_USEC (10 * USEC_PER_MIN)
+
 /* Starts a restart with a new generation: all existing workers become outdated. by, here and below: who
  * ordered it; NULL: nobody, or not known. */
 void rollout_start(struct fleet *fleet, const struct orderer *by, usec_t now);

@@ -58,7 +58,7 @@ void observe_jobs(struct worker *worker, const struct job_list *jobs, usec_t old
                 (void)job_classes_count(jobs, &worker->jobs.classes);
 }
 
-void observe_long_job(struct worker *worker, const struct job *job, usec_t runs, bool dumped)
+void observe_long_job(struct worker *worker, const struct job *job, usec_t runs)
 {
         char names[700], span[32];
 
@@ -67,9 +67,8 @@ void observe_long_job(struct worker *worker, const struct job *job, usec_t runs,
         printable_replace(names, strlen(names), false);
         format_duration(runs, span, sizeof(span));
         world_event(worker->fleet->world, EVENT_JOB_LONG, worker->fleet, worker,
-                    "%s has been running for %s in %s (pid %d)%s", names, span, WORKER_ID(worker),
-                    (int)worker_pid(worker),
-                    dumped ? ". Backtraces of its threads are in the worker's log" : "");
+                    "%s has been running for %s in %s (pid %d)", names, span, WORKER_ID(worker),
+                    (int)worker_pid(worker));
 }
 
 void observe_cut_off(const struct worker *worker, enum reason reason, usec_t now)

@@ -10,6 +10,5 @@ void observe_jobs(struct worker *worker, const struct job_list *jobs, usec_t old
 /* The worker is about to be asked to exit for that reason. Reports the jobs that this cuts off, if any. */
 void observe_cut_off(const struct worker *worker, enum reason reason, usec_t now);
 
-/* A job has been running for longer than allowed: for runs, in microseconds. dumped: Sidekiq was asked to log
- * its thread dump. */
-void observe_long_job(struct worker *worker, const struct job *job, usec_t runs, bool dumped);
+/* A job has been running for longer than allowed: for runs, in microseconds. */
+void observe_long_job(struct worker *worker, const struct job *job, usec_t runs);

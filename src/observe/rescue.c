@@ -52,9 +52,9 @@ void rescue_observe(struct fleet *fleet, const struct worker *dead, const struct
         } kinds[_RESCUE_OUTCOME_MAX] = {
                 [RESCUE_LOST] = {EVENT_JOB_LOST, "lost"},
                 [RESCUE_REQUEUED] = {EVENT_JOB_RESCUED, "re-enqueued"},
-                [RESCUE_PARKED] = {EVENT_JOB_PARKED, "moved to the dead jobs (rescue_limit)"},
+                [RESCUE_PARKED] = {EVENT_JOB_PARKED, "moved to the dead jobs"},
         };
-        char names[700], count[48] = "", left[96];
+        char names[700], count[48] = "", left[64];
         const char *text = kinds[outcome].text;
 
         if (outcome == RESCUE_LEFT)
@@ -73,9 +73,10 @@ void rescue_observe(struct fleet *fleet, const struct worker *dead, const struct
         printable_replace(names, strlen(names), false);
         if (outcome == RESCUE_REQUEUED && times > 1)
                 snprintf(count, sizeof(count), " (%u times so far)", times);
+        if (outcome == RESCUE_PARKED)
+                snprintf(count, sizeof(count), " (re-enqueued %u times before)", RESCUE_LIMIT);
         if (outcome == RESCUE_PARKED && fleet->settings->traits->jobs_stay) {
-                snprintf(left, sizeof(left), "left to %s, which fails it (rescue_limit)",
-                         fleet->settings->traits->title);
+                snprintf(left, sizeof(left), "left to %s, which fails it", fleet->settings->traits->title);
                 text = left;
         }
         world_event(fleet->world, kinds[outcome].kind, fleet, dead,

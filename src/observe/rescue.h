@@ -21,6 +21,10 @@ enum rescue_outcome {
 #define RESCUE_USEC      (60 * USEC_PER_SEC)
 #define RESCUE_STAY_USEC USEC_PER_DAY
 
+/* How often a job is put back: a job that was running each time that so many workers died probably kills
+ * them. */
+#define RESCUE_LIMIT 3
+
 /* Returns true if the death of the process that sent heartbeats cut off its jobs. worker: as it was before.
  * exit: how that process ended, as far as known. */
 bool rescue_is_due(const struct worker *worker, const struct exit_status *exit);

@@ -36,7 +36,8 @@ enum query_kind {
         QUERY_JOBS,
         /* Puts a job of a dead process back into its queue. texts: the identity; the thread; the entry; how
          * the process ended. numbers[0]: 1: the entry is from the older of two keys. numbers[1]: 1: put the
-         * job back, 0: only report it. numbers[2]: rescue_limit. numbers[3]: the wall clock. */
+         * job back, 0: only report it. numbers[2]: how often a job is put back. numbers[3]: the wall clock.
+         */
         QUERY_REQUEUE,
         /* Runs the script of rollouts. texts: the group; the arguments of the script. */
         QUERY_ROLLOUT,

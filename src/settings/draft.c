@@ -401,10 +401,8 @@ static void check_framework(const struct settings_draft *draft, const struct dra
                 {"hang_after", fleet_settings_write_heartbeats(s), "workers that send heartbeats"},
                 {"hang_action", fleet_settings_write_heartbeats(s), "workers that send heartbeats"},
                 {"rescue_jobs", s->traits->can_rescue, "workers whose jobs can be re-enqueued"},
-                {"rescue_limit", s->traits->can_rescue, "workers whose jobs can be re-enqueued"},
                 {"interruptible", s->traits->resumes_jobs, "framework 'sidekiq'"},
                 {"job_warn_after", s->traits->has_work_list, "workers that list their running jobs"},
-                {"stuck_job_action", s->traits->can_dump, "workers that can dump their threads"},
         };
 
         for (size_t i = 0; i < ELEMENTSOF(keys); i++)

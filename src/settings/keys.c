@@ -45,12 +45,9 @@ static const struct settings_choice on_stops[] = {{"drain", ON_STOP_DRAIN}, {"le
 static const struct settings_choice hang_actions[] = {{"keep", HANG_KEEP}, {"kill", HANG_KILL}, {0}};
 static const struct settings_choice rescues[] = {
         {"off", RESCUE_JOBS_OFF}, {"report", RESCUE_JOBS_REPORT}, {"requeue", RESCUE_JOBS_REQUEUE}, {0}};
-static const struct settings_choice stuck_job_actions[] = {
-        {"warn", STUCK_JOB_WARN}, {"dump", STUCK_JOB_DUMP}, {0}};
 static const struct settings_choice trial_defaults[] = {
         {"pass", TRIAL_DEFAULT_PASS}, {"halt", TRIAL_DEFAULT_HALT}, {0}};
 static_assert(ELEMENTSOF(trial_defaults) == _TRIAL_DEFAULT_MAX + 1, "a name for each");
-static_assert(ELEMENTSOF(stuck_job_actions) == _STUCK_JOB_ACTION_MAX + 1, "a name for each");
 static_assert(ELEMENTSOF(rescues) == _RESCUE_JOBS_MAX + 1, "a name for each");
 static_assert(ELEMENTSOF(hang_actions) == _HANG_ACTION_MAX + 1, "a name for each");
 static_assert(ELEMENTSOF(on_stops) == _ON_STOP_MAX + 1, "a name for each");
@@ -167,7 +164,6 @@ const struct settings_key settings_keys[] = {
         {FLEET(rollout_trial_share), .type = SETTINGS_SHARE, .fallback = "10%", .max = COUNT_MAX},
         {FLEET(rollout_trial_default), .type = SETTINGS_CHOICE, .fallback = "pass",
          .choices = trial_defaults},
-        {FLEET(template_keep), .type = SETTINGS_DURATION, .fallback = "10min", .max = DAYS(30)},
         {FLEET(memory_threshold), .type = SETTINGS_SIZE, .fallback = "none", .min = BYTES_MIN,
          .max = BYTES_MAX},
         {FLEET(memory_limit), .type = SETTINGS_SIZE, .fallback = "none", .min = BYTES_MIN, .max = BYTES_MAX},
@@ -180,10 +176,8 @@ const struct settings_key settings_keys[] = {
          .max = DAYS(3650)},
         {FLEET(hang_action), .type = SETTINGS_CHOICE, .fallback = "keep", .choices = hang_actions},
         {FLEET(rescue_jobs), .type = SETTINGS_CHOICE, .fallback = "report", .choices = rescues},
-        {FLEET(rescue_limit), .type = SETTINGS_COUNT, .fallback = "3", .max = 1000},
         {FLEET(interruptible), .type = SETTINGS_TEXT, .unset = "none"},
         {FLEET(job_warn_after), .type = SETTINGS_DURATIONS, .fallback = "none"},
-        {FLEET(stuck_job_action), .type = SETTINGS_CHOICE, .fallback = "warn", .choices = stuck_job_actions},
         {FLEET(rollout_group), .type = SETTINGS_TEXT, .unset = "none"},
         {FLEET(rollout_hosts), .type = SETTINGS_SHARE, .fallback = "1", .min = 1, .max = 1024},
         {FLEET(rollout_canary), .type = SETTINGS_DURATION, .fallback = "none", .max = DAYS(1)},

@@ -11,8 +11,6 @@
 
 enum hang_action { HANG_KEEP, HANG_KILL, _HANG_ACTION_MAX };
 
-enum stuck_job_action { STUCK_JOB_WARN, STUCK_JOB_DUMP, _STUCK_JOB_ACTION_MAX };
-
 enum rescue_jobs { RESCUE_JOBS_OFF, RESCUE_JOBS_REPORT, RESCUE_JOBS_REQUEUE, _RESCUE_JOBS_MAX };
 
 enum trial_default { TRIAL_DEFAULT_PASS, TRIAL_DEFAULT_HALT, _TRIAL_DEFAULT_MAX };
@@ -117,18 +115,16 @@ struct fleet_settings {
         usec_t rollout_trial;             /* 0: releases are not judged by their jobs */
         struct share rollout_trial_share; /* workers of the new generation meanwhile, at least one */
         int rollout_trial_default;        /* enum trial_default */
-        usec_t template_keep;
-        uint64_t memory_threshold; /* bytes; 0: none */
-        uint64_t memory_limit;     /* bytes; 0: none */
-        usec_t max_age;            /* 0: none */
-        usec_t drain_timeout;      /* 0: none */
+        uint64_t memory_threshold;        /* bytes; 0: none */
+        uint64_t memory_limit;            /* bytes; 0: none */
+        usec_t max_age;                   /* 0: none */
+        usec_t drain_timeout;             /* 0: none */
         usec_t stop_timeout;
         bool stop_bounded; /* derived: stop_timeout is set and bounds the time from a worker's stop signal to
                             * its exit */
         usec_t hang_after; /* 0: never */
         int hang_action;
         int rescue_jobs;
-        unsigned rescue_limit;
         char *rollout_group; /* rolling restarts are coordinated with this group, host by host; NULL: none */
         struct share rollout_hosts; /* how many of the group's hosts roll at once */
         usec_t rollout_canary;      /* pause after the first host; 0: none */
@@ -137,8 +133,7 @@ struct fleet_settings {
         char *rollout_key;    /* content of rollout_key_file; NULL: none */
         char *interruptible;  /* job classes, separated by blanks; NULL: none */
         char *job_warn_after; /* see settings/limits.h; NULL: none */
-        int stuck_job_action;
-        int stop_signal; /* 0: the preset's, else the framework's */
+        int stop_signal;      /* 0: the preset's, else the framework's */
         usec_t backoff_min;
         usec_t backoff_max;
 };

@@ -54,12 +54,11 @@ struct traits {
                              * idle */
         bool can_rescue;    /* jobs left in the list of a dead worker can be requeued */
         /* The list does not expire. A worker that exits in good order leaves none; later, the framework fails
-         * the jobs of the others, and so it does with jobs over rescue_limit. */
+         * the jobs of the others, and so it does with jobs that were put back too often. */
         bool jobs_stay;
         /* For a worker that exits in the middle of its jobs after it was asked to exit; NULL: none. The
          * reader then answers QUERY_RELEASED. */
         const char *drain_remedy;
-        bool can_dump;        /* a signal makes the worker log what its threads are doing */
         bool has_job_threads; /* job threads can be recognized from outside, and exit once the worker is quiet
                                */
         bool has_title; /* the process title, set at each heartbeat, shows the number of jobs and whether the

@@ -96,7 +96,6 @@ command = $(sidekiq_command 2)
 environment_file = $folder/worker.env
 ready_after = 1s
 rescue_jobs = requeue
-rescue_limit = 1
 job_warn_after = 1s
 END
         start_sqmgr
@@ -109,6 +108,8 @@ END
         kill -KILL "$(worker_pids)"
         wait_until 30 has_event job-rescued
         wait_until 60 shown
+        # As if three workers had died of this job.
+        redis -n 3 set "$(redis -n 3 --scan --pattern 'sqmgr:rescued:*')" 3
         kill -KILL "$(worker_pids)"
         wait_until 30 has_event job-parked
         run -0 sqmgrctl queues

@@ -19,7 +19,6 @@ start_app() { # LINE...
 command = bundle exec sidekiq -e production -r . -c 5
 directory = $folder/app
 preload = yes
-template_keep = 0s
 active_process_count = 3
 $(printf '%s\n' "$@")
 END
@@ -55,7 +54,8 @@ nonces() { redis smembers processes | awk -F: '{ print $NF }' | sort -u | wc -l;
         second=$(template pid)
         wait_until 60 runs_are 185
         touch "$folder/old"
-        wait_until 60 gone "$old" "$first"
+        wait_until 60 gone "$old"
+        alive "$first"
 
         perform_later NoteJob 201 215 "$folder/new"
         wait_until 30 job_count_is 15

@@ -28,8 +28,8 @@ load preload
 
         touch load
         wait_until 60 fleet_is '.active == 3 and .rollout.state == "done" and all(.workers[] | select(.state == "active"); .generation == 2)'
-        wait_until 20 gone "$old_template"
-        template_is '.state == "ready" and .generation == 2 and .kept_generation == null'
+        alive "$old_template"
+        template_is '.state == "ready" and .generation == 2 and .kept_generation == 1'
         # Workers with a job keep running without their template.
         [ "$(releases 3)" = 2:3 ]
         alive "$busy"
@@ -62,9 +62,14 @@ load preload
         make_release 3
         run -0 sqmgrctl restart --wait=drained --timeout 300s
         gone "$old"
-        wait_until 10 gone "$template"
+        alive "$template"
         [ "$(releases 3)" = 3:3 ]
-        fleet_is '.rollout.state == "done" and .template.generation == .generation'
+        fleet_is '.rollout.state == "done" and .template.generation == .generation and .template.kept_generation == 1'
+
+        make_release 4
+        run -0 sqmgrctl restart --wait=drained --timeout 300s
+        wait_until 10 gone "$template"
+        [ "$(releases 3)" = 4:3 ]
         wait_until 10 all_are_known
 }
 

@@ -24,13 +24,6 @@ load preload
         all_are_known
 }
 
-# True if one marked process is no worker: the template, which is kept.
-all_are_known_but_one() {
-        local workers
-        # shellcheck disable=SC2086
-        workers=$(worker_pids) && [ "$(without "$(marked_pids)" $workers | wc -w)" = 1 ]
-}
-
 @test "preload: a template that never finishes loading is given up after three tries, and reported" {
         make_jobs
         make_release 1
@@ -41,7 +34,7 @@ all_are_known_but_one() {
         [[ $output == *'did not load the application within boot_timeout'* ]]
         [ "$(worker_pids)" = "$old" ]
         fleet_is '.rollout.state == "halted" and .template.kept_generation == 1'
-        wait_until 20 all_are_known_but_one
+        wait_until 20 all_are_known
 }
 
 @test "preload: the ledger records a fork while the state cannot be written" {

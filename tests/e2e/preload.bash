@@ -34,7 +34,6 @@ configure_preload() { # LINE...
 command = sidekiq -r ./app.rb -c 1
 directory = $folder/current
 preload = yes
-template_keep = ${template_keep:-0s}
 ready_after = 300ms
 backoff_min = 200ms
 backoff_max = 1s
@@ -92,10 +91,14 @@ marked_pids() {
                 ! alive "${environ%/environ}" || echo "${environ%/environ}"
         done < <(grep -slzFx "SQMGR_MARK=$folder" /proc/[0-9]*/environ) | sort -n | xargs
 }
-# True if sqmgr knows each of these.
+# True if sqmgr knows each of these: as a worker, as the template, or as the template of the previous release, which it
+# keeps.
 all_are_known() {
-        local known
-        known=$(fleet '[.workers[].pid, .template.pid // empty] | sort | join(" ")') && [ "$(marked_pids)" = "$known" ]
+        local pids kept
+        pids=$(fleet '[.workers[].pid, .template.pid // empty] | join(" ")') || return
+        kept=$(fleet '[.template.kept_generation // empty] | length')
+        # shellcheck disable=SC2046,SC2086
+        [ -z "$(without "$pids" $(marked_pids))" ] && [ "$(without "$(marked_pids)" $pids | wc -w)" = "$kept" ]
 }
 
 record_and_kill() {

@@ -7,7 +7,7 @@ load preload
 
 # Restarts to release 2, with the template of release 1 kept.
 start_release_2() { # COUNT [LINE...]
-        template_keep=10min start_fleet "$@"
+        start_fleet "$@"
         old_template=$(template)
         make_release 2
         sqmgrctl restart --wait --timeout 120s
@@ -71,7 +71,7 @@ load_jobs() {
 }
 
 @test "rollback: ends a running restart, whose --wait exits with 1; the return outlives a re-exec and a kill -9 of sqmgr" {
-        template_keep=10min start_fleet 2
+        start_fleet 2
         make_release 2 "sleep 0.05 until File.exist?('$folder/load')"
         sqmgrctl restart --wait --timeout 120s >waited 2>&1 3>&- &
         waiter=$!
@@ -110,7 +110,7 @@ mail_is_ready() { mail_is '.active == 1 and .starting == 0'; }
         start_redis
         make_jobs
         make_release 1
-        template_keep=10min configure_preload 'active_process_count = 1'
+        configure_preload 'active_process_count = 1'
         for name in mail plain; do
                 sed -n '/fleet:default/,$p' "$folder/sqmgr.ini" | sed "/^\[fleet:/!b;s/default/$name/" | sed -n '1,/^active/p' >"$name"
         done
@@ -145,14 +145,16 @@ mail_is_ready() { mail_is '.active == 1 and .starting == 0'; }
 }
 
 @test "rollback: what is not in memory is answered with what to do; exit codes" {
-        template_keep=1s start_fleet 1
+        start_fleet 1
         run -1 sqmgrctl rollback default
         [[ $output == *'default: no previous release is known'*"Let $folder/current (the fleet's working directory) point to the previous release"* ]]
+        old_template=$(template)
         make_release 2
         sqmgrctl restart --wait --timeout 120s
+        kill -KILL "$old_template"
         wait_until 20 template_is '.kept_generation == null'
         run -1 sqmgrctl rollback
-        [[ $output == *"default: generation 1 is not in memory (its template has ended, as after template_keep). Let $folder/current (the fleet's working directory) point to the previous release, then run 'sqmgrctl restart default'"* ]]
+        [[ $output == *"default: generation 1 is not in memory (its template has ended, as 10 minutes after a restart). Let $folder/current (the fleet's working directory) point to the previous release, then run 'sqmgrctl restart default'"* ]]
         fleet_is '.rollout.state == "done" and .rollout.rolled_back == null'
         run -1 sqmgrctl rollback --json
         [[ $output == *'not-in-memory'* ]]

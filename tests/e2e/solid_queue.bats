@@ -91,12 +91,12 @@ read_grants() { documented_grants | sed '/;$/q'; }
 }
 
 # Solid Queue itself would fail it, once the row of the dead process is older than process_alive_threshold.
-@test "solid_queue: rescue: the job of a killed worker runs again, until it has killed rescue_limit workers" {
+@test "solid_queue: rescue: the job of a killed worker runs again, until it has killed four workers" {
         start_database
         sql "create role watcher login"
         sql "$(documented_grants)"
         echo "postgresql:///queue?host=$PGHOST&user=watcher" >"$folder/url"
-        url_file=$folder/url database_fleet 1 'rescue_jobs = requeue' 'rescue_limit = 1' 'backoff_max = 1s'
+        url_file=$folder/url database_fleet 1 'rescue_jobs = requeue' 'backoff_max = 1s'
         rows() { sql "select count(*) from solid_queue_processes where pid = $1"; } # PID
         send 1 Hold "$folder/release"
         wait_until 30 running_jobs_are 'length == 1'
@@ -109,7 +109,8 @@ read_grants() { documented_grants | sed '/;$/q'; }
         is_true "(select arguments like '{\"sqmgr_rescues\":1,%' from solid_queue_jobs)"
         [ "$(sql "select p.pid from solid_queue_claimed_executions c join solid_queue_processes p on p.id = c.process_id")" = "$(worker_pids)" ]
 
-        # The second time it is left to Solid Queue.
+        # The fourth time it is left to Solid Queue.
+        sql "update solid_queue_jobs set arguments = replace(arguments, '{\"sqmgr_rescues\":1,', '{\"sqmgr_rescues\":3,')"
         worker=$(worker_pids)
         kill -KILL "$worker"
         wait_until 20 event_count_is job-parked 1

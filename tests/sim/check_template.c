@@ -4,6 +4,7 @@
 #include "model/memory.h"
 #include "model/names.h"
 #include "model/preload.h"
+#include "model/rollout.h"
 #include "model/world.h"
 #include "sim.h"
 
@@ -276,7 +277,7 @@ static void check_kept(struct sim *sim, const struct template_process *template)
                         (unsigned long long)((sim->now - template->asked_at) / SEC));
         if (fleet->rollout.state == ROLLOUT_DONE && template->generation != fleet->generation &&
             template->ended_at == 0 && template->ready && process->runner_alive && template->template &&
-            sim->now > fleet->rollout.kept_since + fleet->settings->template_keep)
+            sim->now > fleet->rollout.kept_since + TEMPLATE_KEEP_USEC)
                 violate(sim, "P3", "%s is kept though the restart is done", process_name(sim, process));
         if (template->template && !template->connected && template->ended_at == 0 && template->loaded &&
             process->runner_alive)

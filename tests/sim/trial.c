@@ -21,8 +21,6 @@ void trial_open(struct sim *sim)
                 for (unsigned k = 0; k < ELEMENTSOF(model->settings); k++) {
                         struct fleet_settings *settings = &model->settings[k];
 
-                        settings->template_keep =
-                                model->trial.tries ? rng_range(&model->trial.rng, 0, 15) * USEC_PER_MIN : 0;
                         /* No place for a replacement beside the worker that it replaces: only restarts and
                          * returns replace workers. */
                         if (!model->trial.tries || settings->restart_surge.value > 0 ||

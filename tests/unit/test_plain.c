@@ -25,9 +25,9 @@
 static const struct {
         const char *key, *value;
 } useless[] = {
-        {"heartbeat", "redis"}, {"preload", "yes"},       {"redis_url", "redis://h"},
-        {"hang_after", "1min"}, {"hang_action", "kill"},  {"rescue_jobs", "requeue"},
-        {"rescue_limit", "1"},  {"job_warn_after", "1h"}, {"stuck_job_action", "dump"},
+        {"heartbeat", "redis"},   {"preload", "yes"},      {"redis_url", "redis://h"},
+        {"hang_after", "1min"},   {"hang_action", "kill"}, {"rescue_jobs", "requeue"},
+        {"job_warn_after", "1h"},
 };
 
 TEST(what_would_do_nothing_is_refused)

@@ -150,7 +150,7 @@ TEST(what_becomes_of_a_job_in_a_database)
         rescue_observe(t.fleet, worker, &job, RESCUE_REQUEUED, 1, "died");
         golden_add("requeued", test_event(&t, EVENT_JOB_RESCUED)->text);
         rescue_observe(t.fleet, worker, &job, RESCUE_PARKED, 0, "died");
-        golden_add("over rescue_limit", test_event(&t, EVENT_JOB_PARKED)->text);
+        golden_add("put back too often", test_event(&t, EVENT_JOB_PARKED)->text);
         struct worker dead = *worker;
         dead.orders.quiet_at = 1;
         rescue_observe_abandoned(t.fleet, &dead, &KNOWN(1), 2, 0, 1 + 5 * USEC_PER_SEC);

@@ -18,7 +18,6 @@
 
 TEST_WORLD(4)
 {
-        t.fleet_settings.template_keep = 10 * USEC_PER_MIN;
         t.fleet_settings.ready_after = 0;
 }
 
@@ -74,7 +73,7 @@ static void limited(bool preload)
         ck_assert_uint_eq(of_generation(1), 2);
 }
 
-TEST(the_old_template_is_kept_after_a_restart_for_template_keep)
+TEST(the_old_template_is_kept_after_a_restart_for_ten_minutes)
 {
         complete();
         test_after(&t, 9 * 60, test_templates(&t), 2);

@@ -11,7 +11,6 @@
 static void keep_template(void)
 {
         fleet_settings[0].preload = true;
-        fleet_settings[0].template_keep = 10 * USEC_PER_MIN;
         command_restart(web, NULL, clock_usec);
         web->workers[0]->generation = 2;
         web->workers[0]->state = WORKER_ACTIVE;

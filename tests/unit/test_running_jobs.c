@@ -131,31 +131,6 @@ TEST(a_long_job_is_reported_of_once)
         ck_assert(runtime_reported("Hard j3 (queue low)"));
 }
 
-TEST(a_worker_with_a_stuck_job_writes_what_it_is_at)
-{
-        struct worker *worker = start("job_warn_after=60s\nstuck_job_action=dump\n",
-                                      "trap 'up dump' TTIN; up up; while :; do sleep 0.01; done");
-
-        put_job("j1", 100);
-        running_jobs_poll(worker);
-        run_until(exists("dump"));
-        ck_assert(runtime_reported("are in the worker's log"));
-}
-
-/* To it the signal would be a stop. */
-TEST(one_that_does_not_catch_the_signal_is_not_sent_it)
-{
-        struct worker *worker = start("job_warn_after=60s\nstuck_job_action=dump\n",
-                                      "trap 'up stopped' TERM; up up; while :; do sleep 0.01; done");
-
-        put_job("j1", 100);
-        running_jobs_poll(worker);
-        run_until(reported(EVENT_JOB_LONG) > 0);
-        ck_assert(!runtime_reported("is in the worker's log"));
-        ck_assert_int_eq(kill(worker->process.pid, SIGTERM), 0);
-        run_until(exists("stopped"));
-}
-
 TEST(what_one_ran_whose_memory_went_over_a_limit_is_reported)
 {
         struct worker *worker = start("memory_limit=1M\n", "up up; exec sleep 1000");

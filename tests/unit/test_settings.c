@@ -604,8 +604,9 @@ TEST(shows_what_is_unset_by_the_key)
         static const struct {
                 const char *name, *text;
         } keys[] = {
-                {"rescue_limit", "0"},   {"umask", NULL},        {"nice", NULL},      {"oom_score_adj", "0"},
-                {"max_processes", NULL}, {"limit_nofile", NULL}, {"max_age", "none"}, {"stop_signal", NULL},
+                {"active_process_count", "0"}, {"umask", NULL},         {"nice", NULL},
+                {"oom_score_adj", "0"},        {"max_processes", NULL}, {"limit_nofile", NULL},
+                {"max_age", "none"},           {"stop_signal", NULL},
         };
         struct fleet_settings fleet = {0};
 

@@ -6,11 +6,14 @@
 #include "model/fleet.h"
 #include "model/fleets.h"
 #include "model/preload.h"
+#include "model/rollout.h"
 #include "observe/observe.h"
 #include "observe/observe_template.h"
 #include "quoting.h"
 #include "settings/settings.h"
 #include "world.h"
+
+#define KEEP_SECONDS (unsigned)(TEMPLATE_KEEP_USEC / USEC_PER_SEC)
 
 TEST_WORLD(3)
 {
@@ -61,7 +64,7 @@ TEST(without_surge_the_old_ones_wait_for_it_as_well)
         ck_assert_int_eq(test_run_out(&t, 600), ROLLOUT_DONE);
 }
 
-TEST(the_old_template_is_kept_until_it_is_done)
+TEST(the_old_template_is_kept_until_it_is_done_and_for_a_while)
 {
         struct template *old = test_template(&t, 1);
 
@@ -72,8 +75,8 @@ TEST(the_old_template_is_kept_until_it_is_done)
                 test_tick(&t, 1);
         }
         ck_assert_int_eq(test_rollout(&t), ROLLOUT_DONE);
-        ck_assert_int_eq(old->state, TEMPLATE_ENDING);
-        test_tick(&t, 1);
+        ck_assert_int_eq(old->state, TEMPLATE_READY);
+        test_run(&t, KEEP_SECONDS + 2);
         ck_assert_ptr_null(test_template(&t, 1));
         ck_assert_int_eq(test_template(&t, 2)->state, TEMPLATE_READY);
         ck_assert_uint_eq(t.loads, 2);
@@ -224,7 +227,7 @@ TEST(a_newer_restart_ends_the_one_in_the_middle)
         ck_assert_ptr_nonnull(fleet_template(t.fleet));
         ck_assert_int_eq(test_template(&t, 1)->state, TEMPLATE_READY);
         ck_assert_int_eq(test_run_out(&t, 600), ROLLOUT_DONE);
-        test_after(&t, 1, test_templates(&t), 1);
+        test_after(&t, KEEP_SECONDS + 2, test_templates(&t), 1);
         ck_assert_uint_eq(of_generation(3), 3);
 }
 
@@ -311,7 +314,7 @@ TEST(where_it_is_refused_the_new_workers_boot_separately)
         for (unsigned i = 4; i <= 6; i++)
                 ck_assert(!test_worker(&t, i)->process.forked);
         ck_assert_uint_eq(t.fleet->rollout.failures, 0);
-        test_after(&t, 1, test_templates(&t), 0);
+        test_after(&t, KEEP_SECONDS + 2, test_templates(&t), 0);
 }
 
 TEST(where_it_is_refused_without_surge_no_missing_worker_is_forked_from_the_old_template)

@@ -14,6 +14,7 @@
 #include "model/idle_proof.h"
 #include "model/names.h"
 #include "model/preload.h"
+#include "model/rollout.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
 #include "observe/culprits.h"
@@ -211,9 +212,8 @@ static json_t *render_template(const struct fleet *fleet, usec_t now)
 
         if (!fleet->settings->preload || (!template && !kept && refused[0] == '\0'))
                 return json_null();
-        usec_t end_at = fleet->rollout.kept_since != 0
-                                ? usec_add(fleet->rollout.kept_since, fleet->settings->template_keep)
-                                : 0;
+        usec_t end_at =
+                fleet->rollout.kept_since != 0 ? usec_add(fleet->rollout.kept_since, TEMPLATE_KEEP_USEC) : 0;
         json_t *object = json_pack(
                 "{s:o, s:s?, s:I, s:I, s:o, s:o, s:o, s:o}", "pid",
                 template ? json_integer(template_pid(template)) : json_null(), "state",

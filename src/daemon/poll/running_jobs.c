@@ -3,9 +3,7 @@
 #include "daemon/poll/running_jobs.h"
 #include "base/argv.h"
 #include "daemon/runtime/link_queries.h"
-#include "daemon/workers/delivery.h"
 #include "daemon/workers/process.h"
-#include "frameworks/table.h"
 #include "io/clock.h"
 #include "model/world.h"
 #include "observe/culprits.h"
@@ -24,18 +22,9 @@ static bool was_reported(char *const *reported, const char *jid)
         return false;
 }
 
-/* Sends the dump signal, but only if the process catches it: the default action would stop the process. */
-static bool dump(const struct process *process)
-{
-        int signo = framework_of(process->worker->fleet->settings->traits)->dump_signal;
-
-        return signo != 0 && delivery_send(process->worker, signo, true) == 0;
-}
-
 static void report_long_jobs(struct process *process, const struct job_list *list, usec_t realtime)
 {
         const struct fleet_settings *settings = process->worker->fleet->settings;
-        bool asked = false, dumped = false;
         usec_t runs;
         size_t n = 0;
 
@@ -52,10 +41,7 @@ static void report_long_jobs(struct process *process, const struct job_list *lis
                         continue;
                 if (was_reported(process->long_jobs, reported[n++]))
                         continue;
-                if (!asked && settings->stuck_job_action == STUCK_JOB_DUMP)
-                        dumped = dump(process);
-                asked = true;
-                observe_long_job(process->worker, job, runs, dumped);
+                observe_long_job(process->worker, job, runs);
                 wakeup_arm(process->runtime->wakeup);
         }
         argv_free(process->long_jobs);

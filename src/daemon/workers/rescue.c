@@ -150,8 +150,8 @@ static void ask_next(struct rescue *rescue)
                                       QUERY_TEXT(rescue->how)};
         const struct query query = {
                 .kind = QUERY_REQUEUE,
-                .numbers = {job->old_key, settings->rescue_jobs == RESCUE_JOBS_REQUEUE,
-                            settings->rescue_limit, clock_now(CLOCK_REALTIME)},
+                .numbers = {job->old_key, settings->rescue_jobs == RESCUE_JOBS_REQUEUE, RESCUE_LIMIT,
+                            clock_now(CLOCK_REALTIME)},
                 .texts = texts,
                 .n_texts = ELEMENTSOF(texts),
         };

@@ -126,8 +126,8 @@ static int requeue_send(struct redis *redis, const struct requeue_request *reque
         int r = -ENOMEM;
 
         snprintf(message, sizeof(message),
-                 "worker %s while running this job; re-enqueued %u time%s before (rescue_limit); not "
-                 "re-enqueued again",
+                 "worker %s while running this job; re-enqueued %u time%s before; not re-enqueued "
+                 "again",
                  request->why, request->limit, request->limit == 1 ? "" : "s");
         _cleanup_free_ char *dead =
                 sidekiq_job_dead_payload(request->job, ERROR_CLASS, message, request->realtime);

@@ -65,7 +65,6 @@ const struct traits sidekiq_traits = {
         .id = 0,
         .has_work_list = true,
         .can_rescue = true,
-        .can_dump = true,
         .resumes_jobs = true,
         .can_preload = true,
         .counts_outcomes = true,
@@ -200,7 +199,6 @@ const struct framework sidekiq_framework = {
         /* A worker that got TSTP while booting is stopped by the kernel, and TERM would stay pending
          * forever. */
         .wake_signal = SIGCONT,
-        .dump_signal = SIGTTIN,
         .thread_is_processor = sidekiq_thread_is_processor,
         .title_parse = sidekiq_title_parse,
         .title_program = "ruby",
