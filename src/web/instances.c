@@ -40,7 +40,7 @@ void instances_remove_last(struct instances *instances)
 
         free(last->socket);
         free(last->error);
-        json_decref(last->metrics);
+        free(last->metrics);
         json_decref(last->status);
         json_decref(last->queues);
         json_decref(last->rollouts);
@@ -94,7 +94,10 @@ void instance_take_list(json_t **place, const json_t *answer, const char *name)
 
 void instance_take_metrics(struct instance *instance, const json_t *answer)
 {
-        replace(&instance->metrics, json_object_get(answer, "families"));
+        const char *text = json_string_value(json_object_get(answer, "text"));
+
+        free(instance->metrics);
+        instance->metrics = text ? strdup(text) : NULL;
 }
 
 bool instance_has_group(const struct instance *instance)

@@ -21,7 +21,7 @@ struct instance {
         json_t *status;     /* reply of GetStatus; NULL before the first reply */
         json_t *queues;     /* list in the reply of GetQueues; NULL before the first reply */
         json_t *rollouts;   /* list in the reply of GetRollouts; NULL: no reply, or no fleet has a group */
-        json_t *metrics;    /* list of MetricFamily; NULL: no reply */
+        char *metrics;      /* text for Prometheus, owned; NULL: no reply */
         double event_at;    /* time of the newest event in seconds since 1970; 0: no event */
         size_t n_events;    /* of the events that are kept */
 };
@@ -49,7 +49,7 @@ void instance_take_status(struct instance *instance, json_t *answer, usec_t now)
 /* Stores the list `name` of the answer in *place: queues or rollouts of an instance. A reply without such a
  * list is ignored. */
 void instance_take_list(json_t **place, const json_t *answer, const char *name);
-/* Stores a reply of GetMetricFamilies. If answer is NULL, the old metrics are dropped. */
+/* Stores a reply of GetMetrics. If answer is NULL, the old metrics are dropped. */
 void instance_take_metrics(struct instance *instance, const json_t *answer);
 void instance_lose(struct instance *instance, const char *error);
 

@@ -32,8 +32,7 @@ extern const struct reply_limits reply_limits[_INSTANCE_QUERY_MAX];
 #define REPLY_NAME_MAX        256   /* bytes of the name of a fleet or worker, which the page repeats */
 #define REPLY_EVENTS_MAX      1000
 #define REPLY_EVENT_BYTES_MAX ((size_t)16 * 1024)
-#define REPLY_SAMPLES_MAX     200000             /* of metrics */
-#define REPLY_METRICS_MAX     ((size_t)16 << 20) /* bytes of their names and labels' names, as text */
+#define REPLY_METRICS_MAX     200000 /* lines */
 
 #define REPLY_REASON_MAX 128
 

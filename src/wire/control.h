@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The control interface: methods, access classes, and the description for introspection.
  *
- * GetStatus, GetEvents, GetJobs, GetMetrics, GetMetricFamilies, GetQueues, GetRollouts, GetDiagnosis, Follow,
- * Ping and GetVersion are read-only. All of them but GetDiagnosis are answered on read_socket too.
+ * GetStatus, GetEvents, GetJobs, GetMetrics, GetQueues, GetRollouts, GetDiagnosis, Follow, Ping and
+ * GetVersion are read-only. All of them but GetDiagnosis are answered on read_socket too.
  * GetDiagnosis shows commands and users, and queries each Redis anew.
  *
  * Restart, Rollback, Abort, Quiet, Stop, Start, Scale and Reload each record an order and reply at once.
@@ -58,7 +58,6 @@ struct control_method {
         ROW(GetEvents, get_events, CONTROL_VIEW, true)                                                       \
         ROW(GetJobs, get_jobs, CONTROL_VIEW, false)                                                          \
         ROW(GetMetrics, get_metrics, CONTROL_VIEW, false)                                                    \
-        ROW(GetMetricFamilies, get_metric_families, CONTROL_VIEW, false)                                     \
         ROW(GetQueues, get_queues, CONTROL_VIEW, false)                                                      \
         ROW(GetDiagnosis, get_diagnosis, CONTROL_READ, false)                                                \
         ROW(Ping, ping, CONTROL_VIEW, false)                                                                 \

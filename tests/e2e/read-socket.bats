@@ -62,7 +62,7 @@ END
         wait_until 20 shows_all "lines-$secret" "'command-$secret'" "/path-$secret" "/before-$secret" "NOPERM"
 
         read_all "$folder/sqmgr.read.sock" >viewed.log
-        for method in GetStatus GetEvents GetQueues GetMetrics GetMetricFamilies GetJobs Follow Ping GetVersion; do
+        for method in GetStatus GetEvents GetQueues GetMetrics GetJobs Follow Ping GetVersion; do
                 grep -q "^$method {\"parameters\":{" viewed.log || { cat viewed.log && return 1; }
         done
         for method in GetDiagnosis Restart Abort Quiet Stop Start Scale Reload Reexec; do

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Fuzzes the process at a socket that sqmgr-web queries. Each line of the input is an answer. Its first
- * letter is the kind (fleets, events, queues, metrics); '!' means raw bytes; any other line is JSON within a
+ * letter is the kind (fleets, events, queues); '!' means raw bytes; any other line is JSON within a
  * reply. The result is shown as JSON, page, metrics and history. */
 #include "fuzz.h"
 #include "web/history_feed.h"
@@ -91,8 +91,7 @@ static void look(const struct watch *watch)
 /* Builds the answer for a line: a reply of its kind around the line, or the line itself. */
 static int frame(const struct field *line, char *bytes, size_t size)
 {
-        static const char *const lists[] = {
-                ['s'] = "fleets", ['e'] = "events", ['q'] = "redis", ['m'] = "families"};
+        static const char *const lists[] = {['s'] = "fleets", ['e'] = "events", ['q'] = "redis"};
         size_t kind = (unsigned char)line->text[0];
 
         if (kind < ELEMENTSOF(lists) && lists[kind])

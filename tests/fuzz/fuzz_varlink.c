@@ -345,7 +345,6 @@ static void ask_all(struct client *client)
                 CALL("GetJobs"),
                 CALL("GetJobs"),
                 CALL("GetMetrics"),
-                CALL("GetMetricFamilies"),
                 CALL("GetQueues"),
                 CALL("GetRollouts"),
         };

@@ -92,8 +92,8 @@ void __wrap_queue_calls_add(struct queue_calls *calls, struct call *call, enum q
 void __wrap_queue_calls_add(struct queue_calls *calls, struct call *call, enum queue_question question,
                             usec_t now _unused_)
 {
-        ck_assert(question == QUEUE_QUESTION_METRICS || question == QUEUE_QUESTION_FAMILIES);
-        server_reply(call, calls->metrics(calls->userdata, question == QUEUE_QUESTION_METRICS), false);
+        ck_assert_int_eq(question, QUEUE_QUESTION_METRICS);
+        server_reply(call, calls->metrics(calls->userdata), false);
 }
 
 void __wrap_persist_save_now(struct persist *unsaved, usec_t now);

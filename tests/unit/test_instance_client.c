@@ -164,7 +164,7 @@ TEST(asks_one_after_another)
         log_message("{\"parame", 8);
         run();
         reply("ters\":{}}");
-        expect_question("GetMetricFamilies");
+        expect_question("GetMetrics");
         reply("{}");
         while (answers < 4)
                 run();
@@ -176,7 +176,7 @@ TEST(asks_one_after_another)
 
 TEST(a_query_that_is_due_again_with_each_reply_delays_no_other)
 {
-        static const char *const expected[] = {"GetStatus", "GetEvents", "GetQueues", "GetMetricFamilies",
+        static const char *const expected[] = {"GetStatus", "GetEvents", "GetQueues", "GetMetrics",
                                                "GetRollouts"};
 
         start(&limits);
@@ -259,14 +259,14 @@ TEST(refused_metrics_are_asked_for_after_connecting)
         reply("{}");
         expect_question("GetQueues");
         reply("{}");
-        expect_question("GetMetricFamilies");
+        expect_question("GetMetrics");
         char bytes[1001];
         memset(bytes, ' ', sizeof(bytes));
         log_message(bytes, sizeof(bytes));
         expect_lost("a long message");
         peer = close_fd(peer);
         let_in();
-        expect_question("GetMetricFamilies");
+        expect_question("GetMetrics");
         reply("{}");
         expect_question("GetStatus");
 }

@@ -4,16 +4,14 @@
 #include "web/metrics.h"
 #include <math.h>
 
-#define FAMILY(name, type, labels, values)                                                                   \
-        "{\"name\":\"" name "\",\"type\":\"" type "\",\"help\":\"Help.\",\"labels\":[" labels                \
-        "],\"values\":[" values "]}"
-#define LABEL(name, values) "{\"name\":\"" name "\",\"values\":[" values "]}"
-
-/* As sqmgr collects them. */
-static json_t *one(void)
+/* As sqmgr writes them. */
+static char *one(void)
 {
-        struct metrics metrics = metrics_begin();
+        struct metrics metrics;
+        char *text;
+        size_t size;
 
+        metrics_begin(&metrics);
         metrics_family(&metrics, "a_bytes", "gauge", "Bytes of \"a\" \\.");
         METRICS_SAMPLE(&metrics, 1, "fleet", "x}\"", "queue", "\n\xff");
         METRICS_SAMPLE(&metrics, 2.5, "fleet", "", "queue", "q");
@@ -25,27 +23,14 @@ static json_t *one(void)
         metrics_sample(&metrics, 1.5, NULL);
         metrics_sample(&metrics, 3, NULL);
         metrics_family(&metrics, "d", "gauge", "Nothing.");
-        json_t *families = metrics_end(&metrics);
-        ck_assert_ptr_nonnull(families);
-        return families;
-}
-
-/* Takes families. */
-static char *print(json_t *families, enum metrics_format format)
-{
-        const struct metrics_source source = {.families = families};
-        char *text;
-        size_t size;
-
-        ck_assert_int_eq(metrics_print(&source, 1, format, &text, &size), 0);
+        ck_assert_int_eq(metrics_end(&metrics, &text, &size), 0);
         ck_assert_uint_eq(strlen(text), size);
-        json_decref(families);
         return text;
 }
 
-TEST(families_are_printed_for_prometheus)
+TEST(metrics_are_written_for_prometheus)
 {
-        _cleanup_free_ char *text = print(one(), METRICS_TEXT);
+        _cleanup_free_ char *text = one();
 
         ck_assert_str_eq(text, "# HELP a_bytes Bytes of \"a\" \\\\.\n# TYPE a_bytes gauge\n"
                                "a_bytes{fleet=\"x}\\\"\",queue=\"\\n?\"} 1\n"
@@ -56,80 +41,76 @@ TEST(families_are_printed_for_prometheus)
                                "# HELP d Nothing.\n# TYPE d gauge\n");
 }
 
-TEST(openmetrics_names_counters_without_total_and_says_where_it_ends)
-{
-        _cleanup_free_ char *text = print(one(), METRICS_OPEN);
-
-        ck_assert_ptr_nonnull(strstr(text, "# HELP a_bytes Bytes of \\\"a\\\" \\\\.\n"));
-        ck_assert_ptr_nonnull(strstr(text, "# HELP b Bs.\n# TYPE b counter\nb_total 2\n"));
-        ck_assert_ptr_nonnull(strstr(text, "\nc_seconds_sum 1.5\nc_seconds_count 3\n"));
-        ck_assert_str_eq(text + strlen(text) - strlen("\n# EOF\n"), "\n# EOF\n");
-}
-
-static const struct {
-        const char *json, *text, *open;
-} foreign[] = {
-        {"{}", "", ""},
-        {"7, null, [], \"a\"", "", ""},
-        {FAMILY("", "gauge", "", "1"), "", ""},
-        {FAMILY("1a", "gauge", "", "1"), "", ""},
-        {FAMILY("a b", "gauge", "", "1"), "", ""},
-        {FAMILY("a\\n", "gauge", "", "1"), "", ""},
-        {FAMILY("a", "gauge", "7", "1"), "", ""},
-        {FAMILY("a", "gauge", LABEL("b\\\"", "\"x\""), "1"), "", ""},
-        /* A label for some samples only. */
-        {FAMILY("a", "gauge", LABEL("b", "\"x\""), "1, 2"), "", ""},
-        {FAMILY("a", "gauge", "{\"name\":\"b\"}", "1"), "", ""},
-        /* More labels than any family has. */
-        {FAMILY("a", "gauge",
-                LABEL("a", "") "," LABEL("b", "") "," LABEL("c", "") "," LABEL("d", "") "," LABEL(
-                        "e", "") "," LABEL("f", "") "," LABEL("g", "") "," LABEL("h", "") "," LABEL("i", ""),
-                ""),
-         "", ""},
-        {FAMILY("a", "gauge", LABEL("b", "7"), "\"x\""), "# HELP a Help.\n# TYPE a gauge\na 0\n",
-         "# HELP a Help.\n# TYPE a gauge\na 0\n"},
-        /* Of a later sqmgr. */
-        {FAMILY("a", "histogram", "", "1"), "# HELP a Help.\n# TYPE a untyped\na 1\n",
-         "# HELP a Help.\n# TYPE a unknown\na 1\n"},
-        {FAMILY("a", "counter", "", "1"), "# HELP a Help.\n# TYPE a counter\na 1\n",
-         "# HELP a Help.\n# TYPE a counter\na_total 1\n"},
-        {"{\"name\":\"a\",\"values\":[1]}", "# TYPE a untyped\na 1\n", "# TYPE a unknown\na 1\n"},
-};
-
-TEST_LOOP(what_is_no_family_is_left_out, ELEMENTSOF(foreign))
-{
-        char json[1024], open[1024];
-
-        snprintf(json, sizeof(json), "[%s]", foreign[_i].json);
-        _cleanup_free_ char *text = print(json_loads(json, 0, NULL), METRICS_TEXT);
-        ck_assert_str_eq(text, foreign[_i].text);
-        _cleanup_free_ char *other = print(json_loads(json, 0, NULL), METRICS_OPEN);
-        snprintf(open, sizeof(open), "%s# EOF\n", foreign[_i].open);
-        ck_assert_str_eq(other, open);
-}
-
 /* The metrics of all instances, without those of sqmgr-web. */
-static char *merge(struct instance *list, size_t n)
+static char *merge(struct instance *list, size_t n, enum metrics_format format)
 {
         const struct instances instances = {.list = list, .n = n};
         const struct http_counts self = {.connections = 1, .streams = 2, .requests = 3, .refused = 4};
         char *text;
         size_t size;
 
-        ck_assert_int_eq(metrics_merge(&instances, 0, &self, METRICS_TEXT, &text, &size), 0);
+        ck_assert_int_eq(metrics_merge(&instances, 0, &self, format, &text, &size), 0);
+        ck_assert_uint_eq(strlen(text), size);
+        ck_assert_int_eq(strcmp(text + size - strlen("# EOF\n"), "# EOF\n") == 0, format == METRICS_OPEN);
         char *own = strstr(text, "# HELP sqmgr_web_instance_up");
         ck_assert_ptr_nonnull(own);
         *own = '\0';
         return text;
 }
 
+static char *merge_one(const char *text, enum metrics_format format)
+{
+        struct instance instance = {.socket = (char[]){"/s"}, .metrics = (char *)text};
+
+        return merge(&instance, 1, format);
+}
+
+TEST(openmetrics_names_counters_without_total_and_says_where_it_ends)
+{
+        _cleanup_free_ char *given = one(), *text = merge_one(given, METRICS_OPEN);
+
+        ck_assert_ptr_nonnull(strstr(text, "# HELP a_bytes Bytes of \\\"a\\\" \\\\.\n"));
+        ck_assert_ptr_nonnull(strstr(text, "# HELP b Bs.\n# TYPE b counter\nb_total 2\n"));
+        ck_assert_ptr_nonnull(strstr(text, "\nc_seconds_sum 1.5\nc_seconds_count 3\n"));
+}
+
+#define HEAD "# HELP a Help.\n# TYPE a gauge\n"
+
+static const struct {
+        const char *given, *text, *open;
+} foreign[] = {
+        {"", "", ""},
+        {"\n\n#\n# EOF\n# TYPE\n# TYPE \n# TYPE a\n# HELP a\n", "", ""},
+        {"# TYPE 1a gauge\n1a 1\n# TYPE a\" gauge\n# TYPE  gauge\n", "", ""},
+        {"a 1\n" HEAD "a 1\n", HEAD "a 1\n", HEAD "a 1\n"},
+        /* What is no sample of the last family. */
+        {HEAD "b 1\nab 1\na_bucket 1\na_su 1\na_sumx 1\na{b=\"}\n_a 1\n a 1\n\na\n", HEAD, HEAD},
+        {HEAD "a\na 1 2\na x\na  1\na 0x1\na nan\na inf\na -\na 1e999\n", HEAD, HEAD},
+        {HEAD "a{} 1\na{b} 1\na{b=} 1\na{b=\"x\" 1\na{b=\"x\",} 1\na{b=\"x} 1\na{b=\"x\\\n", HEAD, HEAD},
+        {HEAD "a{1=\"x\"} 1\na{b=\"x\"}1\na{b=\"x\"}\na{b=\"x\";c=\"y\"} 1\n", HEAD, HEAD},
+        {HEAD "a{b=\"}\\\\\",c=\"\\\"\"} -1.5e3\n", HEAD "a{b=\"}\\\\\",c=\"\\\"\"} -1.5e3\n",
+         HEAD "a{b=\"}\\\\\",c=\"\\\"\"} -1.5e3\n"},
+        {"# TYPE a gauge\na 1", "# TYPE a gauge\na 1\n", "# TYPE a gauge\na 1\n"},
+        /* Of a later sqmgr. */
+        {"# TYPE a histogram\na 1\n", "# TYPE a untyped\na 1\n", "# TYPE a unknown\na 1\n"},
+        {"# TYPE a counter\na 1\n", "# TYPE a counter\na 1\n", "# TYPE a unknown\na 1\n"},
+        {"# HELP a Help.\na 1\n", "# HELP a Help.\n# TYPE a untyped\na 1\n",
+         "# HELP a Help.\n# TYPE a unknown\na 1\n"},
+};
+
+TEST_LOOP(what_is_no_metric_is_left_out, ELEMENTSOF(foreign))
+{
+        _cleanup_free_ char *text = merge_one(foreign[_i].given, METRICS_TEXT),
+                            *open = merge_one(foreign[_i].given, METRICS_OPEN);
+
+        ck_assert_str_eq(text, foreign[_i].text);
+        ck_assert_str_eq(open, foreign[_i].open);
+}
+
 TEST(one_instance_is_reported_as_it_is)
 {
-        _cleanup_json_ json_t *families = one();
-        struct instance instance = {.socket = (char[]){"/s"}, .metrics = families},
-                        unknown = {.socket = (char[]){"/s"}};
-        _cleanup_free_ char *merged = merge(&instance, 1), *text = print(one(), METRICS_TEXT);
-        _cleanup_free_ char *nothing = merge(&unknown, 1);
+        _cleanup_free_ char *text = one(), *merged = merge_one(text, METRICS_TEXT),
+                            *nothing = merge_one(NULL, METRICS_TEXT);
 
         ck_assert_str_eq(merged, text);
         ck_assert_str_eq(nothing, "");
@@ -137,17 +118,15 @@ TEST(one_instance_is_reported_as_it_is)
 
 TEST(each_family_of_several_stands_once)
 {
-        _cleanup_json_ json_t *first =
-                json_loads("[" FAMILY("a", "gauge", LABEL("fleet", "\"x\""),
-                                      "1") "," FAMILY("b_total", "counter", "", "2") "]",
-                           0, NULL);
-        _cleanup_json_ json_t *second = json_loads(
-                "[" FAMILY("c", "summary", "", "1.5, 3") "," FAMILY("b_total", "gauge", "", "4") "]", 0,
-                NULL);
-        struct instance list[] = {{.socket = (char[]){"/a"}, .metrics = first},
-                                  {.socket = (char[]){"/b\"\\"}, .metrics = second},
-                                  {.socket = (char[]){"/c"}}};
-        _cleanup_free_ char *merged = merge(list, 3);
+        struct instance list[] = {
+                {.socket = (char[]){"/a"},
+                 .metrics = (char[]){"# HELP a Help.\n# TYPE a gauge\na{fleet=\"x\"} 1\n"
+                                     "# HELP b_total Help.\n# TYPE b_total counter\nb_total 2\n"}},
+                {.socket = (char[]){"/b\"\\"},
+                 .metrics = (char[]){"# HELP c Help.\n# TYPE c summary\nc_sum 1.5\nc_count 3\n"
+                                     "# HELP b_total Other.\n# TYPE b_total gauge\nb_total 4\n"}},
+                {.socket = (char[]){"/c"}}};
+        _cleanup_free_ char *merged = merge(list, 3, METRICS_TEXT);
 
         ck_assert_str_eq(merged, "# HELP a Help.\n# TYPE a gauge\na{socket=\"/a\",fleet=\"x\"} 1\n"
                                  "# HELP b_total Help.\n# TYPE b_total counter\n"

@@ -179,28 +179,6 @@ TEST(status_is_rendered_once_for_each_state_of_the_model)
         varlink_reply_free(&reply);
 }
 
-static const json_t *find_family(const json_t *reply, const char *name)
-{
-        const json_t *family;
-
-        json_foreach_in(family, reply, "families")
-                if (strcmp(json_string_value(json_object_get(family, "name")), name) == 0)
-                        return family;
-        ck_abort_msg("there is no family %s", name);
-}
-
-TEST(metrics_are_data)
-{
-        struct varlink_reply reply = client_call(event, &client, CONTROL("GetMetricFamilies", "{}"));
-        const json_t *targets = find_family(reply.parameters, "sqmgr_fleet_target_workers"),
-                     *label = json_array_get(json_object_get(targets, "labels"), 0);
-
-        ck_assert_str_eq(json_string_value(json_object_get(label, "name")), "fleet");
-        ck_assert_uint_eq(json_array_size(json_object_get(label, "values")),
-                          json_array_size(json_object_get(targets, "values")));
-        varlink_reply_free(&reply);
-}
-
 TEST(metrics_are_one_text)
 {
         struct varlink_reply reply = client_call(event, &client, CONTROL("GetMetrics", "{}"));

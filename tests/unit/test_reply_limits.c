@@ -162,28 +162,12 @@ TEST(events_are_counted_and_each_is_bounded)
         expect_check(INSTANCE_QUERY_EVENTS, strdup(object), "an event of more than");
 }
 
-/* A family with n samples, with names of that length. */
-static char *family(size_t n, unsigned name, unsigned label)
+TEST(lines_of_metrics_are_counted)
 {
-        char *text;
-        size_t size;
-        FILE *out = open_memstream(&text, &size);
-        _cleanup_free_ char *values = repeat("[", "1", n, "]");
-
-        fprintf(out, "{\"families\":[{\"name\":\"%0*u\",\"labels\":[{\"name\":\"%0*u\"}],\"values\":%s}]}",
-                (int)name, 0U, (int)label, 0U, values);
-        ck_assert_int_eq(fclose(out), 0);
-        return text;
-}
-
-TEST(samples_of_metrics_are_counted_with_the_names_that_they_repeat)
-{
-        expect_check(INSTANCE_QUERY_METRICS, family(REPLY_SAMPLES_MAX, 60, 20), "");
-        expect_check(INSTANCE_QUERY_METRICS, family(REPLY_SAMPLES_MAX + 1, 1, 1), "samples of metrics");
-        expect_check(INSTANCE_QUERY_METRICS, family(20000, 1000, 1), "bytes of names");
-        expect_check(INSTANCE_QUERY_METRICS, family(20000, 1, 1000), "bytes of names");
-        expect_check(INSTANCE_QUERY_METRICS, strdup("{\"families\":7}"), "");
-        expect_check(INSTANCE_QUERY_METRICS, strdup("{\"families\":[7, {\"labels\":[7]}]}"), "");
+        expect_check(INSTANCE_QUERY_METRICS, repeat("{\"text\":\"", "\\n", REPLY_METRICS_MAX, "\"}"), "");
+        expect_check(INSTANCE_QUERY_METRICS, repeat("{\"text\":\"", "\\n", REPLY_METRICS_MAX + 1, "\"}"),
+                     "lines of metrics");
+        expect_check(INSTANCE_QUERY_METRICS, strdup("{\"text\":7}"), "");
         expect_check(INSTANCE_QUERY_QUEUES, strdup("{}"), "");
 }
 

@@ -71,7 +71,7 @@ static const char *reply_to(const char *call)
                 [INSTANCE_QUERY_STATUS] = CONTROL_INTERFACE ".GetStatus",
                 [INSTANCE_QUERY_EVENTS] = CONTROL_INTERFACE ".GetEvents",
                 [INSTANCE_QUERY_QUEUES] = CONTROL_INTERFACE ".GetQueues",
-                [INSTANCE_QUERY_METRICS] = CONTROL_INTERFACE ".GetMetricFamilies",
+                [INSTANCE_QUERY_METRICS] = CONTROL_INTERFACE ".GetMetrics",
                 [INSTANCE_QUERY_ROLLOUTS] = CONTROL_INTERFACE ".GetRollouts",
         };
 
@@ -89,7 +89,7 @@ static const char *reply_to(const char *call)
         if (strstr(call, CONTROL_INTERFACE ".GetQueues"))
                 return "{\"parameters\":{\"redis\":[]}}";
         asked_metrics++;
-        return "{\"parameters\":{\"families\":[{\"name\":\"a\",\"values\":[1]}]}}";
+        return "{\"parameters\":{\"text\":\"# TYPE a gauge\\na 1\\n\"}}";
 }
 
 /* Answers what sqmgr-web has asked, if anything. */
@@ -418,29 +418,19 @@ static void put_list(FILE *out, const char *name, unsigned n, unsigned members)
         fputs("]}}", out);
 }
 
-static void put_values(FILE *out, unsigned n, const char *value)
-{
-        for (unsigned i = 0; i < n; i++)
-                fprintf(out, "%s%s", i > 0 ? "," : "", value);
-}
-
 static void put_metrics(FILE *out)
 {
-        const unsigned n = 500; /* samples of each family */
+        fputs("{\"parameters\":{\"text\":\"", out);
+        for (unsigned i = 0; i < REPLY_METRICS_MAX / 2; i++) {
+                unsigned family = i / 500;
 
-        fputs("{\"parameters\":{\"families\":[", out);
-        for (unsigned i = 0; i < REPLY_SAMPLES_MAX / n; i++) {
-                fprintf(out, "%s{\"name\":\"a_family_of_a_long_name_%u\",\"labels\":[", i > 0 ? "," : "", i);
-                for (unsigned j = 0; j < 2; j++) {
-                        fprintf(out, "%s{\"name\":\"b%u\",\"values\":[", j > 0 ? "," : "", j);
-                        put_values(out, n, "\"value of a\"");
-                        fputs("]}", out);
-                }
-                fputs("],\"values\":[", out);
-                put_values(out, n, "12345678.5");
-                fputs("]}", out);
+                if (i % 500 == 0)
+                        fprintf(out, "# TYPE a_family_%u gauge\\n", family);
+                else
+                        fprintf(out, "a_family_%u{b0=\\\"value of a\\\",b1=\\\"value of a\\\"} 12345678.5\\n",
+                                family);
         }
-        fputs("]}}", out);
+        fputs("\"}}", out);
 }
 
 static void put_large(void)

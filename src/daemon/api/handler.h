@@ -54,10 +54,9 @@ CONTROL_METHODS(HANDLER_DECLARE)
 #undef HANDLER_DECLARE
 
 /* Callbacks of struct queue_calls, called once the queues were read; userdata is the control.
- * handler_metrics() returns the reply to GetMetrics, or that to GetMetricFamilies unless as_text, as a new
- * reference, or NULL when memory is short.
+ * handler_metrics() returns the reply to GetMetrics as a new reference, or NULL when memory is short.
  * handler_diagnose() replies to the call or keeps it. */
-json_t *handler_metrics(void *userdata, bool as_text);
+json_t *handler_metrics(void *userdata);
 void handler_diagnose(struct call *call, void *userdata);
 
 /* Call after a command has changed the model, before the reply. Plans soon and writes the state first, so an

@@ -446,19 +446,22 @@ static void put_all(struct facts *facts, const struct tick_totals *ticks)
         put_events(facts);
 }
 
-json_t *metrics_collect(const struct status_info *info, const struct tick_totals *ticks, usec_t now)
+char *metrics_collect(const struct status_info *info, const struct tick_totals *ticks, usec_t now)
 {
         const struct world *world = info->world;
         _cleanup_free_ struct fleet_counts *counts = calloc(world->n_fleets + 1, sizeof(*counts));
-        struct metrics metrics = metrics_begin();
+        struct metrics metrics;
         struct facts facts = {
                 .metrics = &metrics, .info = info, .world = world, .counts = counts, .now = now};
+        size_t size;
+        char *text;
 
-        if (counts) {
-                for (size_t i = 0; i < world->n_fleets; i++)
-                        counts[i] = fleet_count(world->fleets[i], now);
-                put_all(&facts, ticks);
-        }
-        metrics.failed |= !counts;
-        return metrics_end(&metrics);
+        if (!counts)
+                return NULL;
+        for (size_t i = 0; i < world->n_fleets; i++)
+                counts[i] = fleet_count(world->fleets[i], now);
+        metrics_begin(&metrics);
+        put_all(&facts, ticks);
+        (void)metrics_end(&metrics, &text, &size);
+        return text;
 }

@@ -8,5 +8,5 @@
 
 struct tick_totals;
 
-/* Returns a list of MetricFamily, owned by the caller, or NULL when memory is short. */
-json_t *metrics_collect(const struct status_info *info, const struct tick_totals *ticks, usec_t now);
+/* Returns a text that the caller frees; NULL: memory is short. */
+char *metrics_collect(const struct status_info *info, const struct tick_totals *ticks, usec_t now);

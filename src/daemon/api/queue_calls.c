@@ -79,8 +79,7 @@ static void encode(struct queue_calls *calls, enum queue_question question, bool
         if (question == QUEUE_QUESTION_QUEUES)
                 encode_queues(calls->links, is_view, reply);
         else
-                shared_reply_make(reply, is_view, NULL,
-                                  calls->metrics(calls->userdata, question == QUEUE_QUESTION_METRICS));
+                shared_reply_make(reply, is_view, NULL, calls->metrics(calls->userdata));
         calls->answers[question][is_view].at = now;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Answers GetQueues, and GetMetrics, GetMetricFamilies and GetDiagnosis where they need queues. Waiting calls
- * share one reading. */
+/* Answers GetQueues, and GetMetrics and GetDiagnosis where they need queues. Waiting calls share one reading.
+ */
 #pragma once
 
 #include "daemon/api/server.h"
@@ -8,17 +8,16 @@
 
 enum queue_question {
         QUEUE_QUESTION_QUEUES,
-        QUEUE_QUESTION_METRICS,  /* includes the queues, as text */
-        QUEUE_QUESTION_FAMILIES, /* the same as data */
-        QUEUE_QUESTION_DOCTOR,   /* answered by diagnose() */
+        QUEUE_QUESTION_METRICS, /* includes the queues */
+        QUEUE_QUESTION_DOCTOR,  /* answered by diagnose() */
         _QUEUE_QUESTION_MAX,
 };
 
 struct queue_calls {
         struct links *links; /* not owned */
-        /* Called once the queues were read. metrics() returns the reply to GetMetrics or GetMetricFamilies as
-         * a new reference, or NULL when memory is short. diagnose() replies to the call or keeps it. */
-        json_t *(*metrics)(void *userdata, bool as_text);
+        /* Called once the queues were read. metrics() returns the reply to GetMetrics as a new reference, or
+         * NULL when memory is short. diagnose() replies to the call or keeps it. */
+        json_t *(*metrics)(void *userdata);
         void (*diagnose)(struct call *call, void *userdata);
         void *userdata;
         struct {

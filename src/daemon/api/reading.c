@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Handles the read-only calls: GetStatus, GetEvents, GetJobs, GetMetrics, GetMetricFamilies, GetQueues and
- * GetDiagnosis. */
+/* Handles the read-only calls: GetStatus, GetEvents, GetJobs, GetMetrics, GetQueues and GetDiagnosis. */
 #include "daemon/api/handler.h"
 #include "daemon/api/metrics.h"
 #include "io/clock.h"
@@ -111,7 +110,7 @@ void handle_get_events(struct control *control, struct call *call, json_t *param
                      });
 }
 
-json_t *handler_metrics(void *userdata, bool as_text)
+json_t *handler_metrics(void *userdata)
 {
         const struct control *control = userdata;
         const struct control_host *host = &control->host;
@@ -122,18 +121,8 @@ json_t *handler_metrics(void *userdata, bool as_text)
 
         info.facts = &storage.facts;
         problems_collect(&control->problems, &storage, now);
-        _cleanup_json_ json_t *families =
-                metrics_collect(&info, &host->persist->runtime->wakeup->pass.ticks, now);
-        _cleanup_free_ char *text = NULL;
-        size_t size;
-
-        if (!families)
-                return NULL;
-        if (!as_text)
-                return json_pack("{s:O}", "families", families);
-        const struct metrics_source source = {.families = families};
-        return metrics_print(&source, 1, METRICS_TEXT, &text, &size) < 0 ? NULL
-                                                                         : json_pack("{s:s}", "text", text);
+        _cleanup_free_ char *text = metrics_collect(&info, &host->persist->runtime->wakeup->pass.ticks, now);
+        return text ? json_pack("{s:s}", "text", text) : NULL;
 }
 
 void handler_diagnose(struct call *call, void *userdata)
@@ -146,12 +135,6 @@ void handler_diagnose(struct call *call, void *userdata)
 void handle_get_metrics(struct control *control, struct call *call, json_t *parameters _unused_, usec_t now)
 {
         queue_calls_add(&control->queue_calls, call, QUEUE_QUESTION_METRICS, now);
-}
-
-void handle_get_metric_families(struct control *control, struct call *call, json_t *parameters _unused_,
-                                usec_t now)
-{
-        queue_calls_add(&control->queue_calls, call, QUEUE_QUESTION_FAMILIES, now);
 }
 
 void handle_get_queues(struct control *control, struct call *call, json_t *parameters _unused_, usec_t now)
