@@ -107,21 +107,6 @@ static void check_persistence(struct findings *findings, const struct redis_fact
                              facts->save);
 }
 
-/* Checks what a rollout of many hosts depends on. */
-static void check_group(struct findings *findings, const struct redis_facts *facts, const char *about)
-{
-        if (facts->is_cluster)
-                findings_add(findings, FINDING_PROBLEM, about,
-                             "Use a Redis without Cluster mode; use Sentinel for failover",
-                             "rollouts of a group of hosts (rollout_group) do not work on Redis Cluster");
-        else if (facts->replicas > 0 && strcmp(facts->min_replicas, "0") == 0)
-                findings_add(findings, FINDING_WARNING, about,
-                             "Set min-replicas-to-write to 1 if losing jobs in a failover is worse than "
-                             "refusing them while no replica is connected",
-                             "a master that is cut off from its replicas still accepts writes; a failover "
-                             "discards them: jobs, and the lease of a host in a rollout");
-}
-
 void doctor_redis(struct findings *findings, const struct doctor_redis *redis)
 {
         char about[300];
@@ -155,8 +140,6 @@ void doctor_redis(struct findings *findings, const struct doctor_redis *redis)
         }
         check_eviction(findings, about, redis->facts);
         check_persistence(findings, redis->facts, about);
-        if (redis->has_group)
-                check_group(findings, redis->facts, about);
 }
 
 static const char *plural(uint64_t n)
@@ -236,49 +219,6 @@ void doctor_database(struct findings *findings, const struct doctor_database *da
         if (findings->n == before)
                 findings_add(findings, FINDING_OK, about, NULL, "reachable%s%s",
                              facts->version[0] != '\0' ? ", version " : "", facts->version);
-}
-
-/* Reports whether orders are signed, and how the key gets to the other hosts: in one line. */
-static void check_key(struct findings *findings, const struct fleet *fleet, const char *about,
-                      const struct doctor_group *facts)
-{
-        const char *group = fleet->settings->rollout_group, *file = fleet->settings->rollout_key_file;
-        const char *key = facts->default_key;
-        char how[512], remedy[1024];
-
-        if (file) {
-                findings_add(findings, FINDING_OK, about, NULL,
-                             "orders of group '%s' are signed with the key in '%s'; to copy it to a host "
-                             "that lacks it, run 'scp -p %s root@HOST:%s'",
-                             group, file, file, file);
-                return;
-        }
-        if (facts->has_default_key)
-                snprintf(how, sizeof(how), "Run 'scp -p %.200s root@HOST:%.200s' for each other host", key,
-                         key);
-        else
-                snprintf(how, sizeof(how),
-                         "Run '(umask 077; openssl rand -hex 32 >%.200s)', copy that file to each other host",
-                         key);
-        snprintf(remedy, sizeof(remedy),
-                 "%s, set rollout_key_file = %.200s on all hosts, and run 'sqmgrctl reload' on each", how,
-                 key);
-        findings_add(findings, FINDING_WARNING, about, remedy,
-                     "orders of group '%s' are not signed: anyone who can write to its Redis can give "
-                     "orders, and hosts delay orders that they cannot verify",
-                     group);
-}
-
-void doctor_group(struct findings *findings, const struct fleet *fleet, const struct doctor_group *facts)
-{
-        char about[PROBLEM_ABOUT_MAX];
-
-        problem_about(&(struct problem){.fleet = fleet}, about);
-        if (facts->takes_part)
-                findings_add(findings, FINDING_OK, about, NULL,
-                             "this host takes part in rollouts of group '%s'",
-                             fleet->settings->rollout_group);
-        check_key(findings, fleet, about, facts);
 }
 
 /* Adds the problems of fleet, or with NULL those of sqmgr and its machine. */

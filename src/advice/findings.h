@@ -48,7 +48,6 @@ struct doctor_redis {
         const char *url;
         const struct error_report *error; /* why Redis did not answer; NULL: it answered */
         const struct redis_facts *facts;  /* if it answered */
-        bool has_group;                   /* a fleet that uses this Redis has a rollout_group */
         const char *left_out; /* a query that is skipped because its reply was too large; NULL: none */
         size_t n_left_out;
 };
@@ -82,14 +81,6 @@ struct doctor_worker {
         bool other_namespace; /* the worker runs in another pid namespace than sqmgr */
         int uncaught; /* the quiet signal, if the application has to catch it, and does not; otherwise 0 */
 };
-struct doctor_group {
-        bool takes_part; /* false: a problem says why */
-        /* The path of the key that the package makes: the key counts once rollout_key_file names it. */
-        const char *default_key;
-        bool has_default_key; /* the file exists */
-};
-/* Checks a fleet with a rollout_group. */
-void doctor_group(struct findings *findings, const struct fleet *fleet, const struct doctor_group *facts);
 
 struct doctor_fleet {
         const struct fleet *fleet;

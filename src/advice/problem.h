@@ -131,12 +131,6 @@ struct worker;
         X(ENVIRONMENT_HOST_NAME, "environment-host-name", WARNING, \
           "environment gives the workers another host name than sqmgr uses: heartbeats cannot be matched, or with namespaced = yes not by a unique name", \
           "Remove the variable from environment, or set namespaced = yes", NULL) \
-        X(GROUP_TROUBLE, "group-trouble", ERROR, \
-          "this host takes no part in rollouts of its rollout_group", \
-          "Fix the reason; sqmgr-rollout(7) explains each", "sqmgrctl rollout FLEET") \
-        X(GROUP_HALTED, "group-halted", ERROR, \
-          "a rollout of the rollout_group halted: a host failed, or was lost", \
-          "Fix the release, then restart all hosts; or abort the rollout", "sqmgrctl restart --everywhere FLEET") \
         X(QUEUE_NAME_UNKNOWN, "queue-name-unknown", WARNING, \
           "latency_target names a queue that no worker of the fleet serves", \
           "Fix the name, or let the workers serve the queue (-q)", NULL) \

@@ -154,17 +154,6 @@ static void show_reexec(const struct ctl *ctl _unused_, json_t *reply)
                     reply_integer(reply, "pid"));
 }
 
-static json_t *forget_parameters(const struct ctl *ctl)
-{
-        return json_pack("{s:s, s:s}", "fleet", ctl->arguments[1], "host", ctl->arguments[2]);
-}
-
-static void show_forgotten(const struct ctl *ctl, json_t *reply _unused_)
-{
-        output_line("%s: host %s forgotten; it rejoins when its sqmgr runs again", ctl->arguments[1],
-                    ctl->arguments[2]);
-}
-
 static void show_metrics(const struct ctl *ctl _unused_, json_t *reply)
 {
         fputs(reply_string(reply, "text"), stdout);
@@ -303,7 +292,6 @@ static const struct call_row calls[] = {
         {"quiet", "Quiet", quiet_parameters, show_quieted, NULL},
         {"reexec", "Reexec", NULL, show_reexec, NULL},
         {"reload", "Reload", NULL, show_reloaded, NULL},
-        {"rollout", "ForgetHost", forget_parameters, show_forgotten, NULL},
         {"scale", "Scale", scale_parameters, show_scaled, NULL},
         {"start", "Start", fleet_parameter, show_started, NULL},
         {"stop", "Stop", stop_parameters, show_stopped, NULL},

@@ -153,12 +153,6 @@ static int check_usage(const struct ctl *ctl)
         const struct command *command = ctl->command;
         unsigned wrong = ctl->options & ~(command->options | OPTIONS_COMMON);
 
-        if ((wrong & OPTION_EVERYWHERE) && command->run == ctl_rollback)
-                return output_error(
-                        CTL_USAGE,
-                        "rollback --everywhere does not exist: each host returns by itself. To end the "
-                        "rollout of the group, run 'sqmgrctl abort --everywhere FLEET'; then run "
-                        "'sqmgrctl rollback FLEET' on each host");
         for (size_t i = 0; i < usage_n_options; i++)
                 if (wrong & usage_options[i].bit)
                         return output_error(CTL_USAGE, "'%s' has no option --%s; '%s' has", command->name,

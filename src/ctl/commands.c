@@ -18,12 +18,12 @@ const struct command commands[] = {
          "standard error and exit code 0. With --resume quieted fleets are restarted, too, and then accept "
          "jobs. Ctrl-C ends the waiting, not the restart.",
          "a restart halted or was aborted, or the release was not found", 0, SIZE_MAX,
-         OPTION_WAIT | OPTION_RESUME | OPTION_EVERYWHERE | OPTION_RELEASE | OPTION_JSON, ctl_restart},
+         OPTION_WAIT | OPTION_RESUME | OPTION_RELEASE | OPTION_JSON, ctl_restart},
         {"abort", "[FLEET...]", "ends a restart; remaining old workers keep running",
          "Ends a restart: no further old worker is quieted, and quieted ones finish and exit. A halted "
          "restart is acknowledged: workers stay as they are, and status and doctor no longer report it, nor "
          "the failed starts that caused it.",
-         NULL, 0, SIZE_MAX, OPTION_EVERYWHERE | OPTION_JSON, ctl_abort},
+         NULL, 0, SIZE_MAX, OPTION_JSON, ctl_call},
         {"rollback", "[FLEET...]", "returns to the release before the last restart",
          "Replaces all workers by workers of the generation before the last restart, within seconds and "
          "without interrupting jobs: they are forked from its template, which preload = yes keeps in memory "
@@ -33,12 +33,6 @@ const struct command commands[] = {
          "release is in memory.",
          "the previous release is not in memory, or the rollback was aborted", 0, SIZE_MAX,
          OPTION_WAIT | OPTION_JSON, ctl_rollback},
-        {"rollout", "[FLEET] | forget FLEET HOST", "shows a restart of all hosts, or forgets a host",
-         "Shows the rollout of a restart --everywhere: its progress, the remaining time, and for each host "
-         "its state, since when, and what the host waits for or why it failed; see sqmgr-rollout(7). Failed "
-         "and lost hosts come first. With forget, the rollout continues without a host that is gone "
-         "permanently.",
-         NULL, 0, 3, OPTION_WATCH | OPTION_JSON, ctl_rollout},
         {"quiet", "FLEET|WORKER", "stops accepting jobs; a worker is then replaced",
          "A fleet accepts no more jobs: its workers are stopped as they become idle, and not replaced until "
          "start or restart --resume. A worker is stopped when it is idle, and replaced; a starting one is "

@@ -12,16 +12,15 @@ enum option_bit {
         OPTION_WAIT = 1 << 11,
         OPTION_LINES = 1 << 12,
         OPTION_FOLLOW = 1 << 13,
-        OPTION_EVERYWHERE = 1 << 14,
-        OPTION_RELEASE = 1 << 15,
-        OPTION_WATCH = 1 << 16,
-        OPTION_FORCE = 1 << 17,
-        OPTION_READY = 1 << 18,
-        OPTION_HELP = 1 << 19,
-        OPTION_VERSION = 1 << 20,
-        OPTION_RESUME = 1 << 21,
-        OPTION_PREVIOUS = 1 << 22,
-        OPTION_INSTANCE = 1 << 23,
+        OPTION_RELEASE = 1 << 14,
+        OPTION_WATCH = 1 << 15,
+        OPTION_FORCE = 1 << 16,
+        OPTION_READY = 1 << 17,
+        OPTION_HELP = 1 << 18,
+        OPTION_VERSION = 1 << 19,
+        OPTION_RESUME = 1 << 20,
+        OPTION_PREVIOUS = 1 << 21,
+        OPTION_INSTANCE = 1 << 22,
 };
 /* The options of every command. */
 #define OPTIONS_COMMON (OPTION_SOCKET | OPTION_INSTANCE | OPTION_TIMEOUT | OPTION_HELP | OPTION_VERSION)
@@ -62,20 +61,16 @@ const struct command *commands_find(const char *name);
 
 /* All return an exit code. Commands without a function of their own are rows in calls.c and run by
  * ctl_call(). */
-int ctl_abort(struct ctl *ctl);
 int ctl_call(struct ctl *ctl);
 int ctl_events(struct ctl *ctl);
 int ctl_logs(struct ctl *ctl);
 int ctl_ping(struct ctl *ctl);
 int ctl_restart(struct ctl *ctl);
 int ctl_rollback(struct ctl *ctl);
-int ctl_rollout(struct ctl *ctl);
 int ctl_scale(struct ctl *ctl);
 int ctl_status(struct ctl *ctl);
 int ctl_top(struct ctl *ctl);
 int ctl_why(struct ctl *ctl);
-/* Runs restart --everywhere. Returns an exit code. */
-int group_rollout_restart(struct ctl *ctl);
 
 /* Reads the command line into ctl. Help and the version are printed; ctl->command then stays NULL. Returns
  * CTL_DONE or an exit code. */

@@ -78,42 +78,27 @@ static void offer_name(const struct ctl *ctl, const char *name, const char *part
         offer(name, "", partial);
 }
 
-static bool is_rollout(const struct ctl *ctl)
-{
-        return strcmp(ctl->command->name, "rollout") == 0;
-}
-
-/* Returns true if `rollout forget` was typed. */
-static bool forgets(const struct ctl *ctl)
-{
-        return is_rollout(ctl) && ctl->n_arguments > 0 && strcmp(ctl->arguments[0], "forget") == 0;
-}
-
 /* Returns true if another name may follow. A worker stands alone. In commands with several kinds of arguments
  * only the first is a name: scale FLEET N. */
 static bool takes_name(const struct ctl *ctl)
 {
         if (ctl->n_arguments == 0)
                 return ctl->command->max > 0;
-        if (forgets(ctl))
-                return ctl->n_arguments < 3;
-        return ctl->n_arguments < ctl->command->max && !ctl->everywhere &&
-               !strchr(ctl->command->arguments, ' ') && !strchr(ctl->arguments[0], '/');
+        return ctl->n_arguments < ctl->command->max && !strchr(ctl->command->arguments, ' ') &&
+               !strchr(ctl->arguments[0], '/');
 }
 
 /* Offers the names of current fleets and workers. */
 static void offer_names(struct ctl *ctl, const char *partial)
 {
         const char *wanted = ctl->command->arguments;
-        bool grouped = ctl->everywhere || is_rollout(ctl);
         _cleanup_json_ json_t *status = NULL;
         json_t *fleet, *worker;
 
-        if (client_call(ctl, "GetStatus", json_object(), &status) != CTL_DONE)
+        if (!takes_name(ctl) || !client_find_socket(ctl) ||
+            client_call(ctl, "GetStatus", json_object(), &status) != CTL_DONE)
                 return;
         json_foreach_in(fleet, status, "fleets") {
-                if (grouped && reply_string(fleet, "rollout_group")[0] == '\0')
-                        continue;
                 if (strstr(wanted, "FLEET"))
                         offer_name(ctl, reply_string(fleet, "name"), partial);
                 if (!strstr(wanted, "WORKER") || ctl->n_arguments > 0)
@@ -121,34 +106,6 @@ static void offer_names(struct ctl *ctl, const char *partial)
                 json_foreach_in(worker, fleet, "workers")
                         offer_name(ctl, reply_string(worker, "id"), partial);
         }
-}
-
-/* Offers the hosts of the fleet's group, whose names any Redis client can choose: as offer_name(). */
-static void offer_hosts(struct ctl *ctl, const char *partial)
-{
-        _cleanup_json_ json_t *reply = NULL;
-        json_t *host;
-
-        if (client_call(ctl, "GetRollouts", json_pack("{s:[s]}", "fleets", ctl->arguments[1]), &reply) !=
-            CTL_DONE)
-                return;
-        json_foreach_in(host, json_array_get(json_object_get(reply, "rollouts"), 0), "hosts")
-                if (argv_is_plain(reply_string(host, "host")))
-                        offer(reply_string(host, "host"),
-                              argv_is_plain(reply_string(host, "state")) ? reply_string(host, "state") : "",
-                              partial);
-}
-
-static void offer_arguments(struct ctl *ctl, const char *partial)
-{
-        if (is_rollout(ctl) && ctl->n_arguments == 0)
-                offer("forget", "leaves a host out of it", partial);
-        if (!takes_name(ctl) || !client_find_socket(ctl))
-                return;
-        if (forgets(ctl) && ctl->n_arguments == 2)
-                offer_hosts(ctl, partial);
-        else
-                offer_names(ctl, partial);
 }
 
 static void offer_options(const struct ctl *ctl, const char *partial)
@@ -182,7 +139,7 @@ static void offer_words(struct ctl *ctl, const char *partial)
         else if (ctl->n_arguments == 1 && strcmp(ctl->command->name, "scale") == 0)
                 offer("auto", "its count follows its queues", partial);
         else
-                offer_arguments(ctl, partial);
+                offer_names(ctl, partial);
 }
 
 void complete(struct ctl *ctl, int argc, char **argv)

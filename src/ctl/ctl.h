@@ -20,7 +20,6 @@ struct ctl {
         bool follow;
         bool watch;
         bool ready;
-        bool everywhere;
         const char *release; /* NULL: not given */
         uint64_t lines;      /* print at most the last `lines` events or lines; UINT64_MAX: no limit */
         enum ctl_wait wait;

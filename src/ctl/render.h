@@ -52,9 +52,5 @@ struct render_lines {
 /* Returns 0, or -ENOMEM. */
 int render_worker_lines(FILE *out, const struct render_lines *lines, const struct view *view);
 
-/* Shows a reply of GetRollouts. If view->rows limits the output, hosts that do not fit are counted. Waiting
- * hosts and hosts that are done are left out first. Returns CTL_DONE or an exit code. */
-int hosts_render(FILE *out, json_t *reply, const struct view *view);
-
 /* Shows jobs, from a reply of GetJobs, the longest-running first. Returns 0, or -ENOMEM. */
 int job_table_print(FILE *out, json_t *jobs, time_t now, const struct view *view);

@@ -424,9 +424,7 @@ static int run(struct ctl *ctl, bool rollback)
 
 int ctl_restart(struct ctl *ctl)
 {
-        if (ctl->resume && ctl->everywhere)
-                return usage_error(ctl->command, "--resume cannot be used with --everywhere");
-        return ctl->everywhere ? group_rollout_restart(ctl) : run(ctl, false);
+        return run(ctl, false);
 }
 
 int ctl_rollback(struct ctl *ctl)

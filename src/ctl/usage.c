@@ -12,8 +12,6 @@ const struct usage_option usage_options[] = {
          "shows progress until the old workers are gone", 0},
         {'\0', OPTION_RESUME, "resume", "", "also quieted fleets, which then accept jobs", NULL,
          offsetof(struct ctl, resume)},
-        {'\0', OPTION_EVERYWHERE, "everywhere", "", "on all hosts of the fleet's rollout_group", NULL,
-         offsetof(struct ctl, everywhere)},
         {'\0', OPTION_RELEASE, "release", " TEXT",
          "restarts nothing unless the directory of each fleet leads to a path that ends in TEXT", NULL, 0},
         {'\0', OPTION_WATCH, "watch", "", "updates each second, until q is pressed", NULL,

@@ -171,7 +171,6 @@ static void plan(struct supervisor *supervisor)
                 return;
         }
         running_jobs_tick(world);
-        subsystems_tick(&supervisor->runtime.subsystems, now);
         publish(supervisor);
         forget_removed(supervisor);
         if (!supervisor->persist.search)

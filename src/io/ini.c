@@ -376,55 +376,30 @@ static int read_included(const struct load *load)
         return r;
 }
 
-/* Returns 0 with the first line of the file in *ret, NULL if an error was added; or -ENOMEM. what names the
- * content for messages. */
-static int read_first_line(const struct load *load, const struct ini_source *source, const char *what,
-                           char **ret)
-{
-        _cleanup_free_ char *text = NULL;
-        size_t length = 0;
-
-        int r = read_file(load, source, &text, &length);
-        if (r < 0)
-                return r == -EINVAL ? 0 : r;
-
-        size_t end = strcspn(text, "\r\n");
-        if (end == 0 || (end == strlen(text) && end < length)) {
-                refuse_source(load, source, "the first line is %s; put the %s there",
-                              end == 0 ? "empty" : "not text", what);
-                return 0;
-        }
-        text[end] = '\0';
-        *ret = TAKE_PTR(text);
-        return 0;
-}
-
-/* Sets the password to the first line of password_file. */
+/* Sets the password to the first line of password_file. Returns 0, also if an error was added, or -ENOMEM. */
 static int read_password(const struct load *load)
 {
         struct redis_settings *redis = &load->settings->redis;
+        _cleanup_free_ char *text = NULL;
+        size_t length = 0;
 
         if (!redis->password_file || redis->password)
                 return 0;
         struct ini_source source = source_of_key(load, NULL, "password_file", redis->password_file,
                                                  "put the password on the first line of that file");
-        return read_first_line(load, &source, "password", &redis->password);
-}
+        int r = read_file(load, &source, &text, &length);
+        if (r < 0)
+                return r == -EINVAL ? 0 : r;
 
-/* Sets the fleet's rollout_key to the first line of its rollout_key_file. */
-static int read_rollout_key(const struct load *load, struct fleet_settings *fleet)
-{
-        if (!fleet->rollout_key_file || !fleet->rollout_group)
+        size_t end = strcspn(text, "\r\n");
+        if (end == 0 || (end == strlen(text) && end < length)) {
+                refuse_source(load, &source, "the first line is %s; put the password there",
+                              end == 0 ? "empty" : "not text");
                 return 0;
-        struct ini_source source = source_of_key(load, fleet, "rollout_key_file", fleet->rollout_key_file,
-                                                 "put the key on the first line of that file");
-        int r = read_first_line(load, &source, "key", &fleet->rollout_key);
-        if (fleet->rollout_key && strlen(fleet->rollout_key) < ROLLOUT_KEY_MIN)
-                refuse_source(load, &source,
-                              "the first line has fewer than %d bytes; create a key, for example with "
-                              "'openssl rand -hex 32'",
-                              ROLLOUT_KEY_MIN);
-        return r;
+        }
+        text[end] = '\0';
+        redis->password = TAKE_PTR(text);
+        return 0;
 }
 
 /* Sets the fleet's database_url to that of its database_url_file. */
@@ -621,8 +596,6 @@ static int load_draft(const struct load *load, const char *path)
                 r = read_password(load);
         if (r == 0)
                 r = check_tls(load);
-        for (size_t i = 0; i < settings->n_fleets && r == 0; i++)
-                r = read_rollout_key(load, settings->fleets[i]);
         for (size_t i = 0; i < settings->n_fleets && r == 0; i++)
                 r = read_database_url(load, settings->fleets[i]);
         if (r < 0)

@@ -10,7 +10,7 @@ struct settings_errors;
 struct settings_surroundings;
 struct traits;
 
-/* Reads the config file at path, the included files, the password file and the rollout key files, and makes
+/* Reads the config file at path, the included files, the password file, and makes
  * every check that a start makes. May block on files and on the user database.
  *
  * Returns 0 with *ret to be freed by settings_free(); -EINVAL or -ENOMEM with at least one entry added to

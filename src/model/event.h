@@ -73,18 +73,6 @@ struct quoted; /* wire/quoted.h */
         X("55bcaa74a4114086864e4a3d802e42ac", EVENT_ROLLOUT_DONE, "rollout-done", INFO, EVENT_NONE) \
         X("b5d652ac47a9473bb6e0a86bef5799a8", EVENT_ROLLOUT_HALTED, "rollout-halted", ERR, EVENT_NONE) \
         X("40127c4a667e438a995cd2ed24a14def", EVENT_ROLLOUT_ABORTED, "rollout-aborted", WARNING, EVENT_NONE) \
-        /* a rollout of all hosts of a group, as soon as this host knows of it */ \
-        X("137de1d5070d4b4e9e32d728b0e18454", EVENT_GROUP_BEGAN, "group-began", INFO, EVENT_NONE) \
-        /* the lease of this host in the rollout */ \
-        X("056ea2746fb04f7f99b687012905367b", EVENT_GROUP_TURN, "group-turn", INFO, EVENT_NONE) \
-        X("9ac9daa68aae47038556749ec95084c9", EVENT_GROUP_TURN_DONE, "group-turn-done", INFO, EVENT_NONE) \
-        X("0d694d0447ef4724b95dff936d7a5026", EVENT_GROUP_TURN_FAILED, "group-turn-failed", ERR, EVENT_NONE) \
-        /* no further host starts */ \
-        X("a5a1912117094b5f9c5e8afe35126add", EVENT_GROUP_HALTED, "group-halted", ERR, EVENT_GROUP_ENDED) \
-        X("7b7f2b474d404008ba564ebfd951f995", EVENT_GROUP_ENDED, "group-ended", INFO, EVENT_NONE) \
-        /* the host takes no part in rollouts of the group */ \
-        X("63a9295f73e748e99bc0daaec068d1da", EVENT_GROUP_TROUBLE, "group-trouble", WARNING, EVENT_GROUP_JOINED) \
-        X("fd6eec39a86a4775a95006d41d565fcd", EVENT_GROUP_JOINED, "group-joined", INFO, EVENT_NONE) \
         /* max_processes is reached, draining workers included */ \
         X("15e247db6883405f91740013f6ac01c5", EVENT_PLACES_HELD, "places-held", WARNING, EVENT_NONE) \
         X("12e1d2d4589c4a89bd689a8ebced7466", EVENT_REDIS_UP, "redis-up", INFO, EVENT_NONE) \

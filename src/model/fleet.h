@@ -15,8 +15,7 @@
 #include <sys/types.h>
 
 struct world;
-struct link;       /* defined by the caller: a connection to Redis */
-struct host_group; /* defined in rollout_hosts/ */
+struct link; /* defined by the caller: a connection to Redis */
 
 /* Number of leaking generations kept for comparison. */
 #define LEAK_PAST 2
@@ -202,9 +201,7 @@ struct fleet {
         usec_t wait_at;          /* when wait_reported changed */
         usec_t short_since;      /* since when fewer workers are active than should be; 0: they are not */
         struct fleet_totals totals;
-        struct link *link;        /* the caller's connection to its Redis; NULL: none yet */
-        struct host_group *group; /* the fleet's part in rollouts over many hosts, not owned; NULL: none */
-        bool name_taken;          /* another machine in its rollout_group has the name of this host */
+        struct link *link; /* the caller's connection to its Redis; NULL: none yet */
 };
 
 /* Loops over the workers of a fleet by index, including those that are gone; declares worker. The body may

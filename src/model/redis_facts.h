@@ -11,15 +11,12 @@ struct redis_facts {
         bool has_limit;       /* maxmemory is set */
         bool snapshot_failed; /* the last snapshot failed */
         bool is_appending;    /* appendonly is set */
-        bool is_cluster;
-        uint64_t evicted;           /* keys, since it started */
-        uint64_t replicas;          /* connected */
-        char policy[64];            /* maxmemory-policy; "": not reported */
+        uint64_t evicted;     /* keys, since it started */
+        char policy[64];      /* maxmemory-policy; "": not reported */
         struct quoted info_error;   /* why INFO was refused */
         bool has_save;              /* save is from CONFIG; false: CONFIG was refused, see config_error */
         char save[256];             /* when it writes snapshots; "": never */
         struct quoted config_error; /* why CONFIG was refused */
-        char min_replicas[32];      /* min-replicas-to-write; "": not known */
         uint64_t nameless; /* connections of workers whose name does not show their process; 0 also if the
                             * framework has no such names */
 };

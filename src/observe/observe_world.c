@@ -113,8 +113,3 @@ void observe_generation(struct fleet *fleet, uint64_t generation)
 {
         generation_observe(fleet, generation);
 }
-
-void observe_name_taken(struct fleet *fleet, bool taken)
-{
-        fleet->name_taken = taken;
-}

@@ -50,6 +50,3 @@ void observe_hold(struct fleet *fleet, bool held, bool unknown);
 
 /* A worker of this generation was found; raises the fleet's generation to it. */
 void observe_generation(struct fleet *fleet, uint64_t generation);
-
-/* taken: another machine in the fleet's rollout_group has the name of this host. */
-void observe_name_taken(struct fleet *fleet, bool taken);

@@ -8,7 +8,6 @@ static const struct answer_format *const formats[_QUERY_KIND_MAX] = {
         [QUERY_CONFIGURE] = &answer_configure_format, [QUERY_HEARTBEAT] = &answer_heartbeat_format,
         [QUERY_WORK_LIST] = &answer_work_list_format, [QUERY_SCAN] = &answer_scan_format,
         [QUERY_SCANNERS] = &answer_scanners_format,   [QUERY_REQUEUE] = &answer_requeue_format,
-        [QUERY_ROLLOUT] = &answer_words_format,       [QUERY_GLANCE] = &answer_words_format,
         [QUERY_QUEUES] = &answer_queues_format,       [QUERY_JOBS] = &answer_jobs_format,
         [QUERY_DIAGNOSIS] = &answer_diagnosis_format, [QUERY_RELEASED] = &answer_released_format,
 };

@@ -75,10 +75,6 @@ struct answer_scan {
         char cursor[ANSWER_CURSOR_MAX]; /* of the next page; "": this was the last one */
 };
 
-/* The maximum number and size of the words in the reply to a query about a rollout. */
-#define ANSWER_WORDS_MAX 10240
-#define ANSWER_WORD_MAX  512
-
 struct answer_requeue {
         enum rescue_outcome outcome;
         unsigned times; /* how often the job has been put back, including now; 0 if it was not put back now */
@@ -126,8 +122,6 @@ struct answer {
                 struct answer_work_list work_list;
                 struct answer_scan scan;
                 struct answer_requeue requeue;
-                struct texts words; /* of the reply to QUERY_ROLLOUT and QUERY_GLANCE; "" for an element that
-                                       is no string */
                 struct answer_scanners scanners;
                 struct queues_reading queues;
                 struct answer_jobs jobs;
@@ -167,5 +161,5 @@ struct answer_format {
 };
 
 extern const struct answer_format answer_configure_format, answer_heartbeat_format, answer_work_list_format,
-        answer_scan_format, answer_scanners_format, answer_requeue_format, answer_words_format,
-        answer_queues_format, answer_jobs_format, answer_diagnosis_format, answer_released_format;
+        answer_scan_format, answer_scanners_format, answer_requeue_format, answer_queues_format,
+        answer_jobs_format, answer_diagnosis_format, answer_released_format;

@@ -9,16 +9,13 @@ static const struct codec_field facts_fields[] = {
         CODEC_FIELD(NUMBER, struct redis_facts, has_limit),
         CODEC_FIELD(NUMBER, struct redis_facts, snapshot_failed),
         CODEC_FIELD(NUMBER, struct redis_facts, is_appending),
-        CODEC_FIELD(NUMBER, struct redis_facts, is_cluster),
         CODEC_FIELD(NUMBER, struct redis_facts, evicted),
-        CODEC_FIELD(NUMBER, struct redis_facts, replicas),
         CODEC_FIELD(NUMBER, struct redis_facts, nameless),
         CODEC_FIELD(ARRAY, struct redis_facts, policy),
         CODEC_FIELD(ARRAY, struct redis_facts, info_error.quoted_bytes),
         CODEC_FIELD(NUMBER, struct redis_facts, has_save),
         CODEC_FIELD(ARRAY, struct redis_facts, save),
         CODEC_FIELD(ARRAY, struct redis_facts, config_error.quoted_bytes),
-        CODEC_FIELD(ARRAY, struct redis_facts, min_replicas),
 };
 static const struct record facts_record = RECORD(facts_fields);
 
@@ -47,7 +44,7 @@ static int read_facts(struct codec_reader *reader, void *body)
 {
         struct answer_diagnosis *diagnosis = body;
         struct redis_facts *facts = &diagnosis->redis;
-        char *const texts[] = {facts->policy, facts->save, facts->min_replicas, diagnosis->database.version};
+        char *const texts[] = {facts->policy, facts->save, diagnosis->database.version};
 
         (void)codec_read(reader, &database_record, &diagnosis->database);
         (void)codec_read(reader, &facts_record, facts);

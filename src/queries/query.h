@@ -8,7 +8,7 @@
 #include "queries/texts.h"
 
 /* Changes with each change of what is sent. A reader of another version refuses to be configured. */
-#define QUERY_VERSION 8
+#define QUERY_VERSION 9
 
 enum query_kind {
         QUERY_PING,      /* answered at once, whatever the server does */
@@ -39,15 +39,11 @@ enum query_kind {
          * job back, 0: only report it. numbers[2]: how often a job is put back. numbers[3]: the wall clock.
          */
         QUERY_REQUEUE,
-        /* Runs the script of rollouts. texts: the group; the arguments of the script. */
-        QUERY_ROLLOUT,
-        QUERY_GLANCE, /* number, id and state of the rollout of a group. texts: the group */
         /* Sends a process a signal through its server. texts: the identity. numbers[0]: the signal; 0: the
          * request to accept no more jobs, for a framework that is quieted so. The answer ANSWER_OK says that
          * the signal is on the server; heartbeats show what it led to. */
         QUERY_SIGNAL,
-        /* Reads facts for doctor. numbers[0]: 1: a rollout_group keeps its state there. texts, for a
-         * database: the name of this host. */
+        /* Reads facts for doctor. texts, for a database: the name of this host. */
         QUERY_DIAGNOSIS,
         /* Counts the jobs that a process has given back when it exited: they wait, or run in another process.
          * texts: the entries of the jobs that it ran, QUERY_RELEASED_MAX at most. */

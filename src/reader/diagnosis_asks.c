@@ -6,14 +6,13 @@
 #include <hiredis/hiredis.h>
 #include <stdio.h>
 
-enum question { QUESTION_INFO, QUESTION_SAVE, QUESTION_REPLICAS, QUESTION_CLIENTS, QUESTIONS };
+enum question { QUESTION_INFO, QUESTION_SAVE, QUESTION_CLIENTS, QUESTIONS };
 static const struct {
         int argc;
         const char *argv[4];
 } questions[] = {
         [QUESTION_INFO] = {1, {"INFO"}},
         [QUESTION_SAVE] = {3, {"CONFIG", "GET", "save"}},
-        [QUESTION_REPLICAS] = {3, {"CONFIG", "GET", "min-replicas-to-write"}},
         [QUESTION_CLIENTS] = {4, {"CLIENT", "LIST", "TYPE", "normal"}},
 };
 
@@ -47,13 +46,10 @@ static void on_reply(const redisReply *reply, size_t question, void *userdata)
 
                 facts->nameless = ask_format(ask)->count_nameless(&clients, ask_namespace(ask),
                                                                   redis_database(ask_redis(ask)));
-        } else if (question == QUESTION_SAVE) {
+        } else {
                 facts->has_save = setting;
                 SET(facts->save, setting ?: "");
                 quoted_set(&facts->config_error, setting ? "" : error ?: "no such setting");
-        } else {
-                /* A Redis that refuses CONFIG has already reported that for the first setting. */
-                SET(facts->min_replicas, setting ?: "");
         }
 }
 
@@ -74,7 +70,6 @@ void ask_diagnosis(struct ask *ask)
         const bool asked[] = {
                 [QUESTION_INFO] = true,
                 [QUESTION_SAVE] = true,
-                [QUESTION_REPLICAS] = ask_query(ask)->numbers[0] != 0,
                 [QUESTION_CLIENTS] = ask_format(ask)->count_nameless,
         };
         struct redis_batch *batch;

@@ -47,8 +47,6 @@ void ask_work_list(struct ask *ask);
 void ask_scan(struct ask *ask);
 void ask_requeue(struct ask *ask);
 void ask_signal(struct ask *ask);
-void ask_rollout(struct ask *ask);
-void ask_glance(struct ask *ask);
 void ask_scanners(struct ask *ask);
 void ask_scan_leave(struct ask *ask);
 void ask_queues(struct ask *ask);

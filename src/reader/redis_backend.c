@@ -241,8 +241,6 @@ static void backend_ask(void *userdata, struct ask *ask)
                 [QUERY_SCAN_LEAVE] = ask_scan_leave,
                 [QUERY_REQUEUE] = ask_requeue,
                 [QUERY_SIGNAL] = ask_signal,
-                [QUERY_ROLLOUT] = ask_rollout,
-                [QUERY_GLANCE] = ask_glance,
                 [QUERY_QUEUES] = ask_queues,
                 [QUERY_JOBS] = ask_jobs,
                 [QUERY_DIAGNOSIS] = ask_diagnosis,

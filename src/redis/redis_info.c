@@ -41,6 +41,4 @@ void redis_info_take(const char *text, struct redis_facts *facts)
         facts->evicted = number_of(text, "evicted_keys");
         facts->snapshot_failed = is(text, "rdb_last_bgsave_status", "err");
         facts->is_appending = is(text, "aof_enabled", "1");
-        facts->is_cluster = is(text, "cluster_enabled", "1");
-        facts->replicas = number_of(text, "connected_slaves");
 }

@@ -359,10 +359,6 @@ static int inherit_fleet(const struct settings_draft *draft, struct draft_fleet 
         }
         if (!fleet_settings_need_server(fleet->settings))
                 fleet->settings->namespaced = 0;
-        if (!fleet_settings_need_redis(fleet->settings) && !is_own(draft, fleet, "rollout_group")) {
-                free(fleet->settings->rollout_group);
-                fleet->settings->rollout_group = NULL;
-        }
         if (r == 0)
                 r = finish_database(draft, fleet);
         if (!fleet->settings->traits->reports_queues)
@@ -394,7 +390,6 @@ static void check_framework(const struct settings_draft *draft, const struct dra
                 {"latency_target", s->traits->reports_queues, "queues that show how long jobs wait"},
                 {"scale_down_after", s->traits->reports_queues, "queues that show how long jobs wait"},
                 {"redis_url", fleet_settings_need_redis(s), "heartbeats in Redis"},
-                {"rollout_group", fleet_settings_need_redis(s), "heartbeats in Redis"},
                 {"database_url", fleet_settings_need_database(s), "heartbeats in a database"},
                 {"database_url_file", fleet_settings_need_database(s), "heartbeats in a database"},
                 {"namespaced", fleet_settings_need_server(s), "heartbeats in Redis or a database"},
@@ -546,28 +541,6 @@ static void check_pairs(const struct settings_draft *draft, const struct draft_f
                        format_duration_exact(s->backoff_min, b, sizeof(b)));
 }
 
-static void check_group(const struct settings_draft *draft, const struct draft_fleet *fleet)
-{
-        static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
-        const struct fleet_settings *s = fleet->settings;
-
-        if (!s->rollout_group)
-                return;
-        size_t length = strlen(s->rollout_group);
-        if (length > ROLLOUT_GROUP_MAX || strspn(s->rollout_group, allowed) != length)
-                refuse_fleet(draft, fleet, "rollout_group",
-                             "rollout_group = %s: a name consists of at most %d letters, digits, dots, "
-                             "hyphens and underscores",
-                             s->rollout_group, ROLLOUT_GROUP_MAX);
-        for (const struct draft_fleet *other = &draft->fleets[1]; other < fleet; other++)
-                if (other->settings->rollout_group &&
-                    strcmp(other->settings->rollout_group, s->rollout_group) == 0)
-                        refuse_fleet(draft, fleet, "rollout_group",
-                                     "rollout_group = %s is already used by fleet '%s'; give each fleet its "
-                                     "own group",
-                                     s->rollout_group, other->settings->name);
-}
-
 static void check_fleet(const struct settings_draft *draft, const struct draft_fleet *fleet)
 {
         const struct fleet_settings *s = fleet->settings;
@@ -586,7 +559,6 @@ static void check_fleet(const struct settings_draft *draft, const struct draft_f
         check_preset(draft, fleet);
         check_command(draft, fleet);
         check_database(draft, fleet);
-        check_group(draft, fleet);
         check_counts(draft, fleet);
         check_scaling(draft, fleet);
         check_namespaced(draft, fleet);

@@ -45,7 +45,7 @@ int settings_draft_set(struct settings_draft *draft, const char *name, const cha
 int settings_draft_finish(struct settings_draft *draft);
 
 /* Returns the settings, borrowed, after settings_draft_finish(). The caller may add the password of Redis and
- * each fleet's rollout_key and database_url. Fleets are in file order. */
+ * each fleet's database_url. Fleets are in file order. */
 struct settings *settings_draft_settings(const struct settings_draft *draft);
 
 /* Returns the line that sets the key for that fleet (NULL: in [sqmgr] or [redis]), else the line of the

@@ -25,9 +25,6 @@ struct fleet_settings *fleet_settings_free(struct fleet_settings *fleet)
         if (fleet) {
                 settings_values_clear(true, fleet);
                 argv_free(fleet->argv);
-                if (fleet->rollout_key)
-                        explicit_bzero(fleet->rollout_key, strlen(fleet->rollout_key));
-                free(fleet->rollout_key);
                 argv_free(fleet->before_start_argv);
                 argv_free(fleet->after_exit_argv);
                 argv_free(fleet->environment_list);
@@ -232,9 +229,6 @@ static int merge_fleet(const struct fleet_settings *old, const struct fleet_sett
                 to->stop_timeout = old->stop_timeout;
                 to->stop_bounded = old->stop_bounded;
         }
-        const char *key = (new ? new : old)->rollout_key;
-        if (key && !(to->rollout_key = strdup(key)))
-                return -ENOMEM;
         return fleet_settings_derive(to);
 }
 

@@ -58,9 +58,6 @@ struct redis_settings {
 /* Maximum length of a fleet's name, in bytes. */
 #define FLEET_NAME_MAX     40
 #define FLEET_NAME_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
-/* Maximum length of a group's name, and minimum length of a key, in bytes. */
-#define ROLLOUT_GROUP_MAX 64
-#define ROLLOUT_KEY_MIN   32
 
 struct fleet_settings {
         char *name;
@@ -125,12 +122,6 @@ struct fleet_settings {
         usec_t hang_after; /* 0: never */
         int hang_action;
         int rescue_jobs;
-        char *rollout_group; /* rolling restarts are coordinated with this group, host by host; NULL: none */
-        struct share rollout_hosts; /* how many of the group's hosts roll at once */
-        usec_t rollout_canary;      /* pause after the first host; 0: none */
-        unsigned rollout_failures;
-        char *rollout_key_file;
-        char *rollout_key;    /* content of rollout_key_file; NULL: none */
         char *interruptible;  /* job classes, separated by blanks; NULL: none */
         char *job_warn_after; /* see settings/limits.h; NULL: none */
         int stop_signal;      /* 0: the preset's, else the framework's */

@@ -27,7 +27,6 @@ static const char *const methods[] = {
         [INSTANCE_QUERY_EVENTS] = CONTROL_INTERFACE ".GetEvents",
         [INSTANCE_QUERY_QUEUES] = CONTROL_INTERFACE ".GetQueues",
         [INSTANCE_QUERY_METRICS] = CONTROL_INTERFACE ".GetMetrics",
-        [INSTANCE_QUERY_ROLLOUTS] = CONTROL_INTERFACE ".GetRollouts",
 };
 static_assert(ELEMENTSOF(methods) == _INSTANCE_QUERY_MAX, "each question has its method");
 

@@ -43,7 +43,6 @@ void instances_remove_last(struct instances *instances)
         free(last->metrics);
         json_decref(last->status);
         json_decref(last->queues);
-        json_decref(last->rollouts);
 }
 
 void instances_done(struct instances *instances)
@@ -80,16 +79,14 @@ void instance_take_status(struct instance *instance, json_t *answer, usec_t now)
         instance->reachable = true;
         free(instance->error);
         instance->error = NULL;
-        if (!instance_has_group(instance))
-                replace(&instance->rollouts, NULL);
 }
 
-void instance_take_list(json_t **place, const json_t *answer, const char *name)
+void instance_take_queues(struct instance *instance, const json_t *answer)
 {
-        json_t *list = json_object_get(answer, name);
+        json_t *list = json_object_get(answer, "redis");
 
         if (json_is_array(list))
-                replace(place, list);
+                replace(&instance->queues, list);
 }
 
 void instance_take_metrics(struct instance *instance, const json_t *answer)
@@ -98,16 +95,6 @@ void instance_take_metrics(struct instance *instance, const json_t *answer)
 
         free(instance->metrics);
         instance->metrics = text ? strdup(text) : NULL;
-}
-
-bool instance_has_group(const struct instance *instance)
-{
-        const json_t *fleet;
-
-        json_foreach_in(fleet, instance->status, "fleets")
-                if (json_is_string(json_object_get(fleet, "rollout_group")))
-                        return true;
-        return false;
 }
 
 static double at_of(const json_t *event)
@@ -201,11 +188,9 @@ static json_t *render_age(const struct instance *instance, usec_t now)
 
 static json_t *render(const struct instance *instance, usec_t now)
 {
-        /* `rollouts` is omitted if no fleet has a group. */
-        return json_pack("{s:s, s:b, s:o, s:s?, s:O?, s:O?, s:O*}", "socket", instance->socket, "reachable",
+        return json_pack("{s:s, s:b, s:o, s:s?, s:O?, s:O?}", "socket", instance->socket, "reachable",
                          (int)instance->reachable, "age_seconds", render_age(instance, now), "error",
-                         instance->error, "status", instance->status, "queues", instance->queues, "rollouts",
-                         instance->rollouts);
+                         instance->error, "status", instance->status, "queues", instance->queues);
 }
 
 json_t *instances_render(const struct instances *instances, const char *host, usec_t now)

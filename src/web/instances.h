@@ -20,7 +20,6 @@ struct instance {
         usec_t reported_at; /* time of the last status reply, monotonic clock */
         json_t *status;     /* reply of GetStatus; NULL before the first reply */
         json_t *queues;     /* list in the reply of GetQueues; NULL before the first reply */
-        json_t *rollouts;   /* list in the reply of GetRollouts; NULL: no reply, or no fleet has a group */
         char *metrics;      /* text for Prometheus, owned; NULL: no reply */
         double event_at;    /* time of the newest event in seconds since 1970; 0: no event */
         size_t n_events;    /* of the events that are kept */
@@ -46,15 +45,11 @@ void instances_done(struct instances *instances);
 /* Stores a reply of GetStatus; answer is borrowed. now: monotonic clock. A reply without fleets makes the
  * instance unreachable. */
 void instance_take_status(struct instance *instance, json_t *answer, usec_t now);
-/* Stores the list `name` of the answer in *place: queues or rollouts of an instance. A reply without such a
- * list is ignored. */
-void instance_take_list(json_t **place, const json_t *answer, const char *name);
+/* Stores a reply of GetQueues. A reply without queues is ignored. */
+void instance_take_queues(struct instance *instance, const json_t *answer);
 /* Stores a reply of GetMetrics. If answer is NULL, the old metrics are dropped. */
 void instance_take_metrics(struct instance *instance, const json_t *answer);
 void instance_lose(struct instance *instance, const char *error);
-
-/* Returns true if one of its fleets has a rollout group. */
-bool instance_has_group(const struct instance *instance);
 
 /* Returns the time from which to query events, in seconds since 1970; 0: all. now: realtime clock. */
 double instance_events_after(const struct instance *instance, usec_t now);

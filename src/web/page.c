@@ -57,7 +57,6 @@ static void put_page(FILE *out, const struct page *page, bool whole)
         fputs(whole ? "<main class=\"inner\"><div id=\"now\">" : "<div id=\"now\">", out);
         page_progress(out, page);
         page_fleets(out, page);
-        page_hosts(out, page);
         page_queues(out, page);
         fputs("</div>", out);
         if (whole)

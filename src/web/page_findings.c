@@ -2,7 +2,6 @@
 /* Findings: problems, their severity, and how to fix them. */
 #include "web/page_findings.h"
 #include "base/argv.h"
-#include "wire/reply_hosts.h"
 #include <string.h>
 
 #define TITLE_MAX 160
@@ -16,8 +15,8 @@ struct finding_search {
         void *userdata;
 };
 
-/* Appends a word, quoted for the shell if needed: a fleet's name must not inject commands. A word that does
- * not fit is left out. */
+/* Appends a word, quoted for the shell if needed: the name of a file must not inject commands. A word that
+ * does not fit is left out. */
 static void add_word(char *text, const char *word)
 {
         size_t length = strlen(text), at = length;
@@ -52,8 +51,7 @@ static void control_socket(const char *socket, char *text, size_t size)
                 snprintf(text, size, "%.*scontrol.sock", (int)kept, socket);
 }
 
-const char *page_command(const char *socket, const char *verb, const char *word,
-                         char text[static PAGE_COMMAND_MAX])
+const char *page_command(const char *socket, const char *verb, char text[static PAGE_COMMAND_MAX])
 {
         char path[128];
 
@@ -64,8 +62,6 @@ const char *page_command(const char *socket, const char *verb, const char *word,
                 add_word(text, path);
         }
         snprintf(text + strlen(text), PAGE_COMMAND_MAX - strlen(text), " %s", verb);
-        if (word)
-                add_word(text, word);
         return text;
 }
 
@@ -113,29 +109,7 @@ static void find_older(const struct finding_search *search, const json_t *status
                         .title = title,
                         .text = "",
                         .remedy = "Replace the running sqmgr by the installed one; its workers survive",
-                        .command = page_command(search->socket, "reexec", NULL, command),
-                },
-                search->userdata);
-}
-
-static void find_missing_host(const struct finding_search *search, const json_t *rollout)
-{
-        const json_t *host = reply_hosts_missing(rollout);
-        const char *fleet = reply_string(rollout, "fleet"), *name = reply_string(host, "host");
-        char title[TITLE_MAX], why[REPLY_HOST_WHY_MAX], command[PAGE_COMMAND_MAX];
-
-        if (!host)
-                return;
-        snprintf(title, sizeof(title), "%.60s: the host %.70s is missing", fleet, name);
-        page_command(search->socket, "rollout forget", fleet, command);
-        add_word(command, name);
-        search->found(
-                &(struct page_finding){
-                        .level = PAGE_ATTENTION,
-                        .title = title,
-                        .text = reply_host_why(rollout, host, why),
-                        .remedy = "Start sqmgr on the host; if the host was removed permanently, forget it",
-                        .command = command,
+                        .command = page_command(search->socket, "reexec", command),
                 },
                 search->userdata);
 }
@@ -204,8 +178,6 @@ static void find_in_instance(const struct finding_search *search, const json_t *
                         break;
                 find_problem(search, entry);
         }
-        json_foreach_in(entry, instance, "rollouts")
-                find_missing_host(search, entry);
 }
 
 void page_findings(const struct page *page, page_found found, void *userdata)

@@ -25,8 +25,7 @@ enum page_level page_fleet_level(const json_t *instance, const json_t *fleet);
 /* Returns true if the worker needs attention. */
 bool page_worker_needs_attention(const json_t *worker);
 
-/* Writes a shell command line: sqmgrctl with verb and word; word may be NULL. socket: the instance's read
- * socket. verb is constant and may include options. Returns text. */
+/* Writes a shell command line: sqmgrctl with verb. socket: the instance's read socket. verb is constant and
+ * may include options. Returns text. */
 #define PAGE_COMMAND_MAX 1024
-const char *page_command(const char *socket, const char *verb, const char *word,
-                         char text[static PAGE_COMMAND_MAX]);
+const char *page_command(const char *socket, const char *verb, char text[static PAGE_COMMAND_MAX]);

@@ -10,8 +10,6 @@ void page_events(FILE *out, const struct page *page);
 /* Fleets and their workers. Workers with problems, and workers that are starting or stopping, are visible at
  * once; others are collapsed. */
 void page_fleets(FILE *out, const struct page *page);
-/* Rollouts over many hosts: progress and hosts. Writes nothing if no fleet has a rollout group. */
-void page_hosts(FILE *out, const struct page *page);
 /* The instances of sqmgr and their Redis servers. */
 void page_instances(FILE *out, const struct page *page);
 /* Activity: restarts with their steps, and workers that start or stop without a restart. */

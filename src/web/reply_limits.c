@@ -30,11 +30,6 @@ const struct reply_limits reply_limits[] = {
                                     .containers = 10,
                                     .string_bytes = MEBIBYTES(8),
                                     .escaped = MEBIBYTES(8)},
-        [INSTANCE_QUERY_ROLLOUTS] = {.bytes = MEBIBYTES(4),
-                                     .values = 150000,
-                                     .containers = 15000,
-                                     .string_bytes = 16384,
-                                     .escaped = 200000},
 };
 static_assert(ELEMENTSOF(reply_limits) == _INSTANCE_QUERY_MAX, "limits for each query");
 

@@ -12,7 +12,6 @@ enum instance_query {
         INSTANCE_QUERY_EVENTS,
         INSTANCE_QUERY_QUEUES,
         INSTANCE_QUERY_METRICS,
-        INSTANCE_QUERY_ROLLOUTS,
         _INSTANCE_QUERY_MAX,
 };
 

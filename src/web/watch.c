@@ -123,8 +123,6 @@ static void on_answered(void *userdata, enum instance_query question, json_t *an
                 if (!source->instance->reachable)
                         log_info("%s: sqmgr answers", source->instance->socket);
                 instance_take_status(source->instance, answer, loop_now(watch->event, CLOCK_MONOTONIC));
-                if (instance_has_group(source->instance))
-                        instance_client_ask(source->instance_client, INSTANCE_QUERY_ROLLOUTS);
                 break;
         case INSTANCE_QUERY_EVENTS:
                 if (!watch->news)
@@ -134,13 +132,10 @@ static void on_answered(void *userdata, enum instance_query question, json_t *an
                 report_when_all_known(watch);
                 break;
         case INSTANCE_QUERY_QUEUES:
-                instance_take_list(&source->instance->queues, answer, "redis");
+                instance_take_queues(source->instance, answer);
                 break;
         case INSTANCE_QUERY_METRICS:
                 set_metrics(source, answer);
-                break;
-        case INSTANCE_QUERY_ROLLOUTS:
-                instance_take_list(&source->instance->rollouts, answer, "rollouts");
                 break;
         default:
                 assert(false);

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* The control interface: methods, access classes, and the description for introspection.
  *
- * GetStatus, GetEvents, GetJobs, GetMetrics, GetQueues, GetRollouts, GetDiagnosis, Follow, Ping and
- * GetVersion are read-only. All of them but GetDiagnosis are answered on read_socket too.
- * GetDiagnosis shows commands and users, and queries each Redis anew.
+ * GetStatus, GetEvents, GetJobs, GetMetrics, GetQueues, GetDiagnosis, Follow, Ping and GetVersion are
+ * read-only. All of them but GetDiagnosis are answered on read_socket too. GetDiagnosis shows commands and
+ * users, and queries each Redis anew.
  *
  * Restart, Rollback, Abort, Quiet, Stop, Start, Scale and Reload each record an order and reply at once.
- * RestartEverywhere, AbortEverywhere and ForgetHost reply once Redis has stored the order. Reexec is answered
- * by the new image.
+ * Restart with a release is answered after the check for it. Reexec is answered by the new image.
  *
  * Restart, Rollback and Follow called with `more` keep replying on each change until the rollouts of all
- * their fleets have ended. A null or empty list of fleets means all fleets; for GetRollouts, all fleets with
- * a rollout_group. */
+ * their fleets have ended. A null or empty list of fleets means all fleets. */
 #pragma once
 
 #include "base/macro.h"
@@ -51,10 +49,6 @@ struct control_method {
         ROW(Scale, scale, CONTROL_OPERATE, false)                                                            \
         ROW(Reload, reload, CONTROL_OPERATE, false)                                                          \
         ROW(Reexec, reexec, CONTROL_OWN, false)                                                              \
-        ROW(RestartEverywhere, restart_everywhere, CONTROL_OPERATE, false)                                   \
-        ROW(AbortEverywhere, abort_everywhere, CONTROL_OPERATE, false)                                       \
-        ROW(ForgetHost, forget_host, CONTROL_OPERATE, false)                                                 \
-        ROW(GetRollouts, get_rollouts, CONTROL_VIEW, false)                                                  \
         ROW(GetEvents, get_events, CONTROL_VIEW, true)                                                       \
         ROW(GetJobs, get_jobs, CONTROL_VIEW, false)                                                          \
         ROW(GetMetrics, get_metrics, CONTROL_VIEW, false)                                                    \

@@ -45,7 +45,7 @@ each_exits() { # CODE COMMAND... -- OPTION...
 }
 
 @test "exit code 0: the help of each command needs no sqmgr, and its sentences are those of sqmgrctl(1)" {
-        SQMGR_SOCKET=$folder/nowhere each_exits 0 "${reads[@]}" "${orders[@]}" rollback top rollout logs -- --help
+        SQMGR_SOCKET=$folder/nowhere each_exits 0 "${reads[@]}" "${orders[@]}" rollback top logs -- --help
         mandoc -Tutf8 -Owidth=1000 "$top/man/sqmgrctl.1" | sed 's/.\x08//g' | tr -s '[:space:]' ' ' >page
         sqmgrctl --complete '' | cut -f 1 >commands
         [ "$(wc -l <commands)" -ge 20 ]

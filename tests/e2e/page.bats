@@ -16,7 +16,7 @@ start_web() { # [SOCKET]
 }
 web_answers() { (exec 8<>"/dev/tcp/127.0.0.1/$port"); }
 
-start_all() { # [LINE]: of the section of the first fleet
+start_all() {
         needs_modules "$page_tests"
         command -v sqmgr-web >/dev/null || skip 'this build has no sqmgr-web'
         start_redis
@@ -24,7 +24,6 @@ start_all() { # [LINE]: of the section of the first fleet
 command = $(stub_command)
 active_process_count = 3
 memory_threshold = 100M
-${1-}
 
 [fleet:mailers]
 log = $folder/mailers.log
@@ -109,23 +108,15 @@ expect_seen() { # WHAT
 no_mailers() { sqmgrctl status --json | jq -e '.fleets[1].workers == []'; }
 
 # New events legitimately shift the page.
-page_shows_all() { browse values "$@" >page.json && jq -e '([.findings[] | select(startswith("notice") | not)] | length) >= 3 and (.fleets[1].workers == []) and
-        (.halted | test("Reason: .+sqmgrctl .*restart default")) and (.rollouts[0].title | test("rollout [0-9]+ of group .shop. halted")) and (.rollouts[0].hosts[0][1] | test("^failed")) and
-        .rollouts[0].hosts[1][0] == "<img src=x onerror=alert(1)>" and .images == 0' page.json; }
-# Anyone with write access to Redis can choose names of hosts.
-forge_host() { # HOST
-        redis hset sqmgr:rollout:shop:hosts "$1" 'x 1 '
-        redis zadd sqmgr:rollout:shop:states 0 "$1"
-        redis zadd sqmgr:rollout:shop:seen "$(date +%s)" "$1"
-}
+page_shows_all() { browse values "$@" >page.json && jq -e '([.findings[] | select(startswith("notice") | not)] | length) >= 2 and (.fleets[1].workers == []) and
+        (.halted | test("Reason: .+sqmgrctl .*restart default")) and .images == 0' page.json; }
 
 @test "page: accessible, without layout shifts or foreign requests, wide and narrow, light and dark" {
-        start_all 'rollout_group = shop'
+        start_all
         sqmgrctl stop mailers
         echo 'pid=% tid=1 config/database.yml: no such file' >"$folder/steer/fail"
-        sqmgrctl restart default --everywhere
+        sqmgrctl restart default
         wait_until 60 fleet_is '.rollout.state == "halted" and .starting == 0'
-        forge_host '<img src=x onerror=alert(1)>'
         wait_until 20 no_mailers
         wait_until 20 page_shows_all no-script
         wait_until 20 page_shows_all

@@ -159,8 +159,6 @@ mail_is_ready() { mail_is '.active == 1 and .starting == 0'; }
         run -1 sqmgrctl rollback --json
         [[ $output == *'not-in-memory'* ]]
         run -2 sqmgrctl rollback nosuch
-        run -2 sqmgrctl rollback --everywhere default
-        [[ $output == *"on each host"* ]]
 
         set_line preload no
         sqmgrctl reload

@@ -7,7 +7,6 @@
 # promises: P1 P4
 # shellcheck disable=SC2030,SC2031,SC2034
 load helpers
-load many-hosts
 
 before=$SQMGR_BUILD/../before
 
@@ -346,53 +345,6 @@ END
 }
 state_version() { head -c 9 state | tail -c 1 | od -An -tu1 | xargs; }
 state_is_of_version() { [ "$(state_version)" = "$1" ]; }
-
-@test "upgrade: in the middle of a group rollout, of a host without a group and of a rolling host; a participant cannot downgrade" {
-        needs_the_build_before
-        needs_host_names
-        start_redis
-        hosts='h1 h2' workers=2
-        for host in $hosts; do
-                mkdir -p "$host/current" "steer.$host"
-                command="$stub -u $folder/redis.sock -b 200 -d $folder/steer.$host" configure_host "$host"
-        done
-        sed -i '/^rollout_group/d' h1.ini
-        install_program "$before/main/sqmgr"
-        program=$folder/bin/sqmgr start_host h1
-        start_host h2
-        on_each wait_until 30 ready 2
-        were=$(on h1 worker_pids)
-
-        touch steer.h2/hang
-        on h2 sqmgrctl restart --everywhere
-        wait_until 30 on h2 rolls
-        install_program "$SQMGR_BUILD/sqmgr"
-        sed -i 's/^command = .*/&\nrollout_group = app/' h1.ini
-        run -0 on h1 sqmgrctl reexec
-        asked=h2
-        wait_until 30 is_of_group h1 waiting
-        run -0 on h2 sqmgrctl reexec
-        on h2 rolls
-        is_of_group h2 rolling
-        [ "$(on h1 worker_pids)" = "$were" ]
-        rm steer.h2/hang
-        wait_until 60 group_is "done"
-        for host in $hosts; do
-                wait_until 30 on "$host" fleet_is '.generation == 2 and .active == 2 and (.workers | length) == 2'
-        done
-
-        # The older program knows no groups, neither in the ini nor in the state.
-        sed -i '/^rollout_group/d' h1.ini
-        were=$(on h1 worker_pids)
-        install_program "$before/main/sqmgr"
-        run -1 on h1 sqmgrctl reexec
-        [[ $output == *"'$folder/h1.state' was written by a later version of sqmgr"* ]]
-        [ "$(on h1 worker_pids)" = "$were" ]
-        kill_host h1
-        program=$folder/bin/sqmgr start_host h1
-        wait_until 30 on h1 ready 2
-        [ "$(on h1 worker_pids)" = "$were" ]
-}
 
 wait_in_queue() { # COUNT: jobs that the stubs do not run
         redis eval "for i = 1, $1 do redis.call('lpush', 'queue:default', ARGV[1]) end" 0 \

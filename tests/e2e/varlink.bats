@@ -7,8 +7,6 @@
 load helpers
 
 @test "a plain Varlink client drives every method, and each answer matches the description" {
-        # shellcheck disable=SC2034
-        fleet_lines='rollout_group = varlink'
         start_fleet
         run ruby -W0 "$e2e/varlink.rb" "$SQMGR_SOCKET"
         echo "$output"

@@ -111,10 +111,6 @@ called << "Rollback"
 drive.call("Stop", {fleet: "default", force: false})
 drive.call("Start", {fleet: "default"})
 drive.call("Reload")
-drive.call("RestartEverywhere", {fleet: "default"})
-hosts = drive.call("GetRollouts")["rollouts"].fetch(0)["hosts"]
-drive.call("ForgetHost", {fleet: "default", host: hosts.fetch(0)["host"]})
-drive.call("AbortEverywhere", {fleet: "default"})
 
 # With `more` replies continue until the restart has ended.
 link.send_call("org.sqmgr.Control.Restart", {wait: "drained"}, more: true)

@@ -18,19 +18,11 @@ static void check_error(const struct error_report *error)
                 fuzz_check((unsigned char)*text >= ' ' || *text == '\n');
 }
 
-static void check_texts(const struct texts *texts)
-{
-        for (size_t i = 0; i < texts->n; i++)
-                fuzz_check(texts->list[i].text[texts->list[i].len] == '\0');
-}
-
 static void check_answer(const struct answer *answer)
 {
         check_error(&answer->error);
         if (answer->status != ANSWER_OK)
                 return;
-        if (answer->kind == QUERY_ROLLOUT || answer->kind == QUERY_GLANCE)
-                check_texts(&answer->words);
         if (answer->kind == QUERY_REQUEUE)
                 fuzz_check(answer->requeue.outcome < _RESCUE_OUTCOME_MAX);
         for (size_t i = 0; answer->kind == QUERY_SCAN && i < answer->scan.n; i++)

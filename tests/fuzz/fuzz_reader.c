@@ -26,9 +26,6 @@ static const struct {
         [QUERY_QUEUES] = {{0}, {"q"}},
         [QUERY_JOBS] = {{1}, {IDENTITY}},
         [QUERY_REQUEUE] = {{0, 1, 2, USEC_PER_SEC}, {IDENTITY, "t1", ENTRY, "was killed"}},
-        [QUERY_ROLLOUT] = {{0}, {"g", "tick", "here", "instance", "0", "", "see", ""}},
-        [QUERY_GLANCE] = {{0}, {"g"}},
-        [QUERY_DIAGNOSIS] = {{1}, {NULL}},
         [QUERY_RELEASED] = {{0}, {ENTRY}},
 };
 

@@ -11,7 +11,6 @@
 #include "model/world.h"
 #include "observe/observe.h"
 #include "observe/observe_template.h"
-#include "rollout_hosts/group_rules.h"
 
 #define BOOT        "the-boot"
 #define NOW         (1000 * USEC_PER_SEC)
@@ -50,24 +49,9 @@ static struct state *unpack_payload(uint8_t version, const uint8_t *payload, siz
         return state;
 }
 
-/* Continues the records of rollouts of a group, which may contain anything, too. */
-static void continue_group(const struct state_features *features)
-{
-        struct codec_reader reader = {.at = features->bytes, .left = features->size, .now = features->now};
-        struct codec_writer writer = {.now = NOW};
-        struct rollout_group group;
-
-        if (!features->bytes || !rollout_group_unpack(&reader, "g", &group))
-                return;
-        rollout_group_pack(&group, "g", &writer);
-        fuzz_check(!writer.failed && (group.number == 0) == (writer.size == 0));
-        free(writer.bytes);
-}
-
 static void continue_fleet(struct fleet *fleet, const struct state_fleet *saved)
 {
         state_continue_fleet(fleet, saved, NOW);
-        continue_group(&saved->features);
         for (size_t i = 0; i < TEMPLATES_MAX; i++) {
                 const struct template *template = &saved->templates[i];
 

@@ -4,6 +4,7 @@
  * has a canary, which others are sent and viewers never are. */
 #include "../guard.h"
 #include "daemon/api/control.h"
+#include "daemon/workers/release.h"
 #include "frameworks/sidekiq/format.h"
 #include "fuzz.h"
 #include "model/exit_status.h"
@@ -13,7 +14,6 @@
 #include "observe/observe.h"
 #include "observe/observe_world.h"
 #include "observe/rescue.h"
-#include "rollout_hosts/group.h"
 #include "wire/quoted.h"
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -63,8 +63,12 @@ static struct runtime runtime = {.wakeup = &loop_iterate};
 static struct persist runtime_keeper = {.runtime = &runtime};
 static struct link link_down;
 static struct link *link_list[] = {&link_down};
-static struct groups groups = {.persist = &runtime_keeper};
-static struct host_group group;
+/* A check for a release; fn is NULL if none is in progress. */
+static struct release_check {
+        release_fn fn;
+        void *userdata;
+} check;
+static bool has_release;
 static bool keeps;
 
 static struct quoted canary(enum source source)
@@ -173,6 +177,41 @@ void __wrap_doctor_request(const struct problem_source *source _unused_, struct 
         server_reply(call, json_object(), false);
 }
 
+int __wrap_release_check_begin(struct runtime *of, const struct fleet *fleet, const char *release,
+                               release_fn fn, void *userdata, struct release_check **ret);
+int __wrap_release_check_begin(struct runtime *of _unused_, const struct fleet *fleet, const char *release,
+                               release_fn fn, void *userdata, struct release_check **ret)
+{
+        fuzz_check(fleet && release);
+        if (check.fn)
+                return -EAGAIN;
+        check = (struct release_check){.fn = fn, .userdata = userdata};
+        *ret = &check;
+        return 0;
+}
+
+struct release_check *__wrap_release_check_cancel(struct release_check *cancelled);
+struct release_check *__wrap_release_check_cancel(struct release_check *cancelled)
+{
+        if (cancelled)
+                cancelled->fn = NULL;
+        return NULL;
+}
+
+/* Ends the check: every second one finds the release. */
+static void end_check(void)
+{
+        const struct release_check ended = check;
+        struct error_report error;
+
+        if (!ended.fn)
+                return;
+        check.fn = NULL;
+        has_release = !has_release;
+        error_report_quote(&error, canaries[START], "it was not found");
+        ended.fn(has_release ? NULL : &error, ended.userdata);
+}
+
 void __wrap_persist_save_now(struct persist *persist, usec_t now);
 void __wrap_persist_save_now(struct persist *persist _unused_, usec_t now _unused_)
 {
@@ -252,10 +291,7 @@ static void make_world(void)
                 .event = event, .wakeup = &loop_iterate, .world = world, .list = link_list, .n = 1};
         for (size_t i = 0; i < world->n_fleets; i++)
                 plant(world->fleets[i]);
-        group = (struct host_group){
-                .groups = &groups, .fleet = world->fleets[0], .name = names[0], .rule = rollout_group_new()};
-        world->fleets[0]->group = &group;
-        keeps = false;
+        keeps = has_release = false;
         host.world = world;
         runtime.event = event;
         fuzz_check(control_new(&host, &control) == 0);
@@ -326,6 +362,7 @@ static unsigned client_iterate(struct client *client)
 
         for (unsigned wakeup = 0; wakeup < 1000 && sd_event_run(event, 0) > 0; wakeup++)
                 n += take_replies(client);
+        end_check();
         world_events_clear(world);
         if (queue_reading_tick(&runtime.links))
                 queue_calls_answer(&control->queue_calls, NOW);
@@ -346,7 +383,6 @@ static void ask_all(struct client *client)
                 CALL("GetJobs"),
                 CALL("GetMetrics"),
                 CALL("GetQueues"),
-                CALL("GetRollouts"),
         };
 
         for (size_t i = 0; i < ELEMENTSOF(calls); i++) {
@@ -435,7 +471,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 client_close(&clients[i]);
         (void)sd_event_run(event, 0);
         server_free(server);
-        fuzz_check(!kept);
+        fuzz_check(!kept && !check.fn);
         control = control_free(control);
         world = world_free(world);
         event = sd_event_unref(event);

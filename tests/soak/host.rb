@@ -137,7 +137,7 @@ class Host < Chaos
 
   def further(name, preload)
     case name
-    when "sidekiq" then "preload = #{preload}\nmemory_threshold = 150M\nrollout_group = soak\n"
+    when "sidekiq" then "preload = #{preload}\nmemory_threshold = 150M\n"
     when "celery"
       "framework = celery\nmemory_threshold = 250M\nhang_action = kill\nhang_after = 1min\ndrain_timeout = 3min\n" \
       "environment = BROKER_URL=redis+socket://#{@soak.folder}/redis.sock\n"
@@ -177,10 +177,6 @@ class Host < Chaos
   def restart_waiting(which, drained, *)
     order("restart", *pick([nil, *fleets.keys], which), drained < 0.5 ? "--wait" : "--wait=drained", "--timeout",
           "#{WAIT_SECONDS}s", allow: [0, 1, 5])
-  end
-
-  def restart_everywhere(*)
-    order("restart", "sidekiq", "--everywhere", "--wait", "--timeout", "#{WAIT_SECONDS}s", allow: [0, 1, 5])
   end
 
   # The order of an operator ends.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # The soak: everything at once, for hours, at low load. Two hosts (host.rb), each an sqmgr with its own host name, socket
-# and state, share one Redis and one rollout group. They run Sidekiq with preload and autoscaling, Celery with
+# and state, share one Redis. They run Sidekiq with preload and autoscaling, Celery with
 # autoscaling, RQ, and stub or plain workers. The seed chooses the faults of the chaos test and restarts with --wait.
 # Once a minute the memory, descriptors, processor time and files of each sqmgr and of its readers are recorded.
 #
@@ -26,7 +26,7 @@ class Soak
   # Faults that end a process of sqmgr, and those that end a reader.
   ENDING = %i[kill_sqmgr kill_in_restart reexec damage_state damage_starts].freeze
   READERS = %i[kill_reader stop_reader].freeze
-  OWN = { restart_waiting: 10, restart_everywhere: 3, storm: 3 }.freeze
+  OWN = { restart_waiting: 10, storm: 3 }.freeze
 
   Step = Struct.new(:at, :host, :name, :numbers)
 

@@ -109,31 +109,25 @@ TEST(what_a_server_told_of_itself_arrives)
         static const struct redis_facts facts = {
                 .has_info = true,
                 .has_limit = true,
-                .is_cluster = true,
                 .evicted = UINT64_MAX,
-                .replicas = 2,
                 .policy = "allkeys-lru",
                 .info_error.quoted_bytes = "no",
                 .has_save = true,
                 .save = "3600 1",
                 .config_error.quoted_bytes = "a\033b",
-                .min_replicas = "0",
                 .nameless = 3,
         };
         const struct answer told = {.kind = QUERY_DIAGNOSIS, .diagnosis.redis = facts};
         struct answer read;
 
         ck_assert_int_eq(answer_pass(&told, &read), 0);
-        ck_assert(read.diagnosis.redis.has_info && read.diagnosis.redis.has_limit &&
-                  read.diagnosis.redis.is_cluster);
+        ck_assert(read.diagnosis.redis.has_info && read.diagnosis.redis.has_limit);
         ck_assert(!read.diagnosis.redis.snapshot_failed && !read.diagnosis.redis.is_appending);
         ck_assert_uint_eq(read.diagnosis.redis.evicted, UINT64_MAX);
-        ck_assert_uint_eq(read.diagnosis.redis.replicas, 2);
         ck_assert_str_eq(read.diagnosis.redis.policy, "allkeys-lru");
         ck_assert_str_eq(quoted_reveal(&read.diagnosis.redis.info_error), "no");
         ck_assert(read.diagnosis.redis.has_save);
         ck_assert_str_eq(read.diagnosis.redis.save, "3600 1");
-        ck_assert_str_eq(read.diagnosis.redis.min_replicas, "0");
         ck_assert_uint_eq(read.diagnosis.redis.nameless, 3);
         /* People see it. */
         ck_assert_str_eq(quoted_reveal(&read.diagnosis.redis.config_error), "a?b");
@@ -178,7 +172,7 @@ TEST(a_text_of_a_server_has_a_bound)
         char text[sizeof(told.diagnosis.redis.policy)] = "";
 
         answer_write(&writer, 7, &told);
-        const size_t texts = 5, flags = 1;
+        const size_t texts = 4, flags = 1;
         const size_t policy = writer.size - (texts + flags) * sizeof(uint64_t);
         for (size_t length = sizeof(text) - 1; length <= sizeof(text); length++) {
                 struct codec_writer longer = {0};

@@ -487,33 +487,4 @@ TEST(a_fleet_that_recovers_is_no_problem_and_a_halted_restart_is_one)
         expect("recovery 2");
 }
 
-TEST(a_group_without_a_key_is_told_in_one_line_how_to_have_one)
-{
-        struct fleet_settings own = {.name = (char *)"default", .rollout_group = (char *)"shop"};
-        struct fleet one = {.settings = &own};
-        struct doctor_group group = {.takes_part = true, .default_key = "/etc/key", .has_default_key = true};
-
-        doctor_group(&findings, &one, &group);
-        ck_assert_uint_eq(findings.n, 2);
-        ck_assert_int_eq(findings.list[1].level, FINDING_WARNING);
-        ck_assert_ptr_nonnull(strstr(findings.list[1].remedy, "scp -p /etc/key root@HOST:/etc/key"));
-        findings_clear(&findings);
-        group.has_default_key = false;
-        doctor_group(&findings, &one, &group);
-        ck_assert_ptr_nonnull(strstr(findings.list[1].remedy, "openssl rand -hex 32 >/etc/key"));
-}
-
-TEST(a_key_that_another_host_lacks_is_to_be_brought_there)
-{
-        struct fleet_settings own = {
-                .name = (char *)"default", .rollout_group = (char *)"shop", .rollout_key_file = (char *)"/k"};
-        struct fleet one = {.settings = &own};
-        struct doctor_group group = {.takes_part = true};
-
-        doctor_group(&findings, &one, &group);
-        ck_assert_uint_eq(findings.n, 2);
-        ck_assert_int_eq(findings.list[1].level, FINDING_OK);
-        ck_assert_ptr_nonnull(strstr(findings.list[1].text, "scp -p /k root@HOST:/k"));
-}
-
 TEST_MAIN("doctor", .each = {setup, teardown})

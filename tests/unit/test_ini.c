@@ -332,42 +332,6 @@ TEST(refuses_a_bad_file_with_the_url_of_a_database)
         golden_end("ini-errors", "database_url_file");
 }
 
-static void write_with_key(const char *content)
-{
-        char lines[512];
-
-        unit_write_file(dir, "key", content);
-        snprintf(lines, sizeof(lines), FLEET "rollout_group = g\nrollout_key_file = %s/key\n%s", dir,
-                 geteuid() == 0 ? "user = root\n" : "");
-        write_bytes(lines, strlen(lines));
-}
-
-TEST(reads_the_key_of_a_group)
-{
-        static const char key[] = "0123456789abcdef0123456789abcdef";
-        _cleanup_free_ char *text = NULL;
-        char path[256];
-
-        write_with_key("0123456789abcdef0123456789abcdef\nmore\n");
-        _cleanup_settings_ struct settings *settings = load(own_surroundings(), &text);
-        ck_assert_str_eq(text, "");
-        ck_assert_str_eq(settings->fleets[0]->rollout_key, key);
-        golden_begin();
-        write_with_key("0123456789abcdef0123456789abcde\n");
-        add_report("31 bytes", own_surroundings());
-        write_with_key("\n");
-        add_report("an empty line", own_surroundings());
-        golden_end("ini-errors", "rollout_key_file");
-        if (geteuid() != 0)
-                return;
-        golden_begin();
-        write_with_key(key);
-        snprintf(path, sizeof(path), "%s/key", dir);
-        ck_assert_int_eq(chmod(path, 0602), 0);
-        add_report("mode 0602", &as_root);
-        golden_end("ini-errors", "rollout_key_file of root");
-}
-
 TEST(refuses_a_bad_password_file)
 {
         char path[256];
@@ -390,9 +354,8 @@ TEST(refuses_a_bad_password_file)
         golden_end("ini-errors", "password_file of root");
 }
 
-/* The file is root's, but others choose which file is read. lines: all of the ini up to the key. */
-static void refuse_a_link_of_others(const char *lines, const char *key, const char *after,
-                                    const char *section)
+/* The file is root's, but others choose which file is read. */
+TEST(refuses_a_password_file_by_a_link_of_others)
 {
         char open_dir[256], link[300], path[256], text[700];
 
@@ -406,27 +369,15 @@ static void refuse_a_link_of_others(const char *lines, const char *key, const ch
         ck_assert_int_eq(mkdir(open_dir, 0700), 0);
         ck_assert_int_eq(chmod(open_dir, 0777), 0);
         ck_assert_int_eq(symlink(path, link), 0);
-        snprintf(text, sizeof(text), "%s\n%s = %s\n%s", lines, key, link, after);
+        snprintf(text, sizeof(text), "[redis]\npassword_file = %s\n" FLEET "user = root\n", link);
         write_bytes(text, strlen(text));
         golden_begin();
         add_report("in a directory of others", &as_root);
-        golden_end("ini-errors", section);
+        golden_end("ini-errors", "password_file by a link");
         ck_assert_int_eq(chmod(open_dir, 0755), 0);
         assert_accepts(&as_root);
         ck_assert_int_eq(unlink(link), 0);
         ck_assert_int_eq(rmdir(open_dir), 0);
-}
-
-TEST(refuses_a_password_file_by_a_link_of_others)
-{
-        refuse_a_link_of_others("[redis]\n", "password_file", FLEET "user = root\n",
-                                "password_file by a link");
-}
-
-TEST(refuses_a_key_file_by_a_link_of_others)
-{
-        refuse_a_link_of_others(FLEET "user = root\nrollout_group = g", "rollout_key_file", "",
-                                "rollout_key_file by a link");
 }
 
 TEST(refuses_a_place_that_others_may_write_to)

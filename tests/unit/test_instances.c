@@ -57,30 +57,6 @@ static void expect_document(usec_t now, const char *expected)
         ck_assert_msg(json_equal(document, json), "%s", text);
 }
 
-TEST(rollouts_are_reported_of_while_a_fleet_has_a_group)
-{
-        _cleanup_json_ json_t *answer = load("{\"rollouts\":[{\"epoch\":7}]}"),
-                              *bad = load("{\"rollouts\":7}");
-        struct instance *instance = &instances.list[0];
-
-        report_status(0, "{\"fleets\":[{\"rollout_group\":null},{}]}", USEC_PER_SEC);
-        ck_assert(!instance_has_group(instance));
-        report_status(0, "{\"fleets\":[{\"rollout_group\":null},{\"rollout_group\":\"g\"}]}", USEC_PER_SEC);
-        ck_assert(instance_has_group(instance));
-        instance_take_list(&instance->rollouts, answer, "rollouts");
-        instance_take_list(&instance->rollouts, bad, "rollouts");
-        instance_take_list(&instance->rollouts, NULL, "rollouts");
-        expect_document(USEC_PER_SEC,
-                        "{\"instances\":["
-                        "{\"socket\":\"/a\",\"reachable\":true,\"age_seconds\":0.0,\"error\":null,\"status\":"
-                        "{\"fleets\":[{\"rollout_group\":null},{\"rollout_group\":\"g\"}]},\"queues\":null,"
-                        "\"rollouts\":[{\"epoch\":7}]},"
-                        "{\"socket\":\"/b\",\"reachable\":false,\"age_seconds\":null,\"error\":null,"
-                        "\"status\":null,\"queues\":null}]}");
-        report_status(0, "{\"fleets\":[{\"rollout_group\":null}]}", USEC_PER_SEC);
-        ck_assert_ptr_null(instance->rollouts);
-}
-
 TEST(what_was_reported_last_stays_with_its_age)
 {
         expect_document(5 * USEC_PER_SEC,
@@ -118,10 +94,10 @@ TEST(an_answer_that_is_none_is_passed_over)
         report_status(0, "{\"fleets\":{}}", 1);
         ck_assert(!instances.list[0].reachable);
         instance_take_status(&instances.list[0], NULL, 1);
-        instance_take_list(&instances.list[0].queues, NULL, "redis");
-        instance_take_list(&instances.list[0].queues, queues, "redis");
+        instance_take_queues(&instances.list[0], NULL);
+        instance_take_queues(&instances.list[0], queues);
         ck_assert_ptr_null(instances.list[0].queues);
-        instance_take_list(&instances.list[0].queues, good, "redis");
+        instance_take_queues(&instances.list[0], good);
         ck_assert(json_is_array(instances.list[0].queues));
 }
 
@@ -274,7 +250,7 @@ TEST(the_history_has_the_fleets_of_who_answers)
 
         report_status(0, STATUS(FLEET("x", 1) ",{},{\"name\":\"y\"}"), 1);
         report_status(1, STATUS(FLEET("x", 2)), 1);
-        instance_take_list(&instances.list[0].queues, queues, "redis");
+        instance_take_queues(&instances.list[0], queues);
         instance_lose(&instances.list[1], "gone");
         ck_assert_int_eq(history_feed_samples(&instances, &samples), 2);
         ck_assert_str_eq(samples[0].socket, "/a");

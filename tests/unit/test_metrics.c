@@ -2,6 +2,7 @@
 /* The text for Prometheus, of worlds made by hand; tests/e2e/metrics.bats has promtool read it. */
 #include "advice/problem_rules.h"
 #include "daemon/api/metrics.h"
+#include "daemon/runtime/subsystem.h"
 #include "decide/pass.h"
 #include "frameworks/sidekiq/format.h"
 #include "model/exit_status.h"
@@ -11,8 +12,6 @@
 #include "observe/culprits.h"
 #include "observe/observe.h"
 #include "observe/observe_world.h"
-#include "rollout_hosts/group.h"
-#include "rollout_hosts/rollout_hosts.h"
 #include "unit.h"
 #include <ctype.h>
 
@@ -54,8 +53,6 @@ static void expect_no_repetition(const char *text)
 
 static bool refused;
 
-static const struct subsystem *const table[] = {&rollout_hosts_subsystem, NULL};
-
 static char *render(void)
 {
         static char queue_name[] = "a\"b\nc", no_text[] = "b\xff", neither[] = "b\x01";
@@ -74,12 +71,12 @@ static char *render(void)
                 {"postgresql", "postgresql://db/app", NULL, "connected", NULL, 3, NULL, true},
                 {"sqlite", "sqlite3:/srv/queue.sqlite3", NULL, "down", NULL, -1, NULL, true}};
         const struct status_settings age = {.loaded_at = UINT64_C(1700000000250000), .refused = refused};
-        const struct subsystems subsystems = {.table = table, .n = 1};
+        const struct subsystems none = {0};
         const struct status_info info = {.version = "1.2.3",
                                          .started_at = T0,
                                          .settings = &age,
                                          .world = world,
-                                         .subsystems = &subsystems,
+                                         .subsystems = &none,
                                          .facts = &(struct problem_facts){0},
                                          .redis = redis,
                                          .n_redis = ELEMENTSOF(redis)};
@@ -100,30 +97,6 @@ static void assert_has(const char *text, const char *line)
                         return;
         }
         ck_abort_msg("'%s' is missing in:\n%s", line, text);
-}
-
-TEST(of_a_group_it_reports_this_hosts_part_and_without_one_nothing)
-{
-        struct fleet_settings with = *fleet->settings;
-        const struct fleet_settings *without = fleet->settings;
-        struct host_group group = {.rule = {.number = 7,
-                                            .state = GROUP_HALTED,
-                                            .lease = HOST_LEASE_FAILED,
-                                            .trouble = ROLLOUT_TROUBLE_TAKEN}};
-
-        _cleanup_free_ char *before = render();
-        ck_assert_ptr_null(strstr(before, "sqmgr_group"));
-        with.rollout_group = (char *)"g";
-        fleet->settings = &with;
-        fleet->group = &group;
-        _cleanup_free_ char *text = render();
-        fleet->settings = without;
-        fleet->group = NULL;
-        assert_has(text, "sqmgr_group_epoch{fleet=\"default\",group=\"g\"} 7");
-        assert_has(text, "sqmgr_group_state{fleet=\"default\",group=\"g\",state=\"halted\"} 1");
-        assert_has(text, "sqmgr_group_state{fleet=\"default\",group=\"g\",state=\"running\"} 0");
-        assert_has(text, "sqmgr_group_turn{fleet=\"default\",group=\"g\",state=\"failed\"} 1");
-        assert_has(text, "sqmgr_group_trouble{fleet=\"default\",group=\"g\"} 1");
 }
 
 TEST(reports_what_the_model_holds)

@@ -14,11 +14,10 @@
 #define NOW (1795414673 * USEC_PER_SEC)
 
 /* Each string that people or programs elsewhere may have chosen. */
-static const char *const foreign[] = {
-        "name",    "id",       "url",     "server",     "error",        "text",      "waits_for",
-        "last",    "log",      "class",   "reason",     "refused",      "framework", "socket",
-        "fleet",   "worker",   "version", "state_text", "scaled_text",  "host",      "group",
-        "release", "began_by", "trouble", "progress",   "hosts_at_once"};
+static const char *const foreign[] = {"name",   "id",        "url",        "server",      "error",
+                                      "text",   "waits_for", "last",       "log",         "class",
+                                      "reason", "refused",   "framework",  "socket",      "fleet",
+                                      "worker", "version",   "state_text", "scaled_text", "host"};
 
 static json_t *load(const char *name)
 {
@@ -95,19 +94,9 @@ static void add_tails(json_t *json, const char *tail)
         }
 }
 
-/* The document of one sqmgr with rollouts over many hosts besides. Takes over document. */
-static json_t *with_rollouts(json_t *document, const char *golden)
-{
-        _cleanup_json_ json_t *reply = load(golden);
-
-        json_object_set(json_array_get(json_object_get(document, "instances"), 0), "rollouts",
-                        json_object_get(reply, "rollouts"));
-        return document;
-}
-
 static char *skeleton_with(enum page_part part, const char *golden, const char *tail, char **ret_html)
 {
-        json_t *status = with_rollouts(document(load(golden)), "hosts"), *list = events();
+        json_t *status = document(load(golden)), *list = events();
 
         add_tails(status, tail);
         add_tails(list, tail);
@@ -372,84 +361,23 @@ TEST(folds_what_needs_nobody)
         json_decref(status);
 }
 
-TEST(reports_of_many_hosts_where_a_fleet_has_a_group)
-{
-        json_t *status = status_with("{}");
-        char *text = render(PAGE_LIVE, status, NULL);
-
-        ck_assert_ptr_null(strstr(text, "Rollouts over hosts"));
-        free(text);
-        text = render(PAGE_LIVE, with_rollouts(status, "hosts"), NULL);
-        expect_seen("hosts", text);
-        free(text);
-        text = render(PAGE_LIVE, with_rollouts(status, "hosts-halted"), NULL);
-        expect_seen("hosts, halted", text);
-        free(text);
-        json_decref(status);
-}
-
-TEST(names_of_hosts_are_words_of_a_command)
-{
-        json_t *status = with_rollouts(status_with("{}"), "hosts-halted");
-        json_t *rollouts =
-                json_object_get(json_array_get(json_object_get(status, "instances"), 0), "rollouts");
-        json_t *hosts = json_object_get(json_array_get(rollouts, 0), "hosts");
-
-        json_object_set_new(json_array_get(hosts, 1), "host", json_string("$(reboot) 'x'"));
-        char *text = render(PAGE_LIVE, status, NULL);
-        ck_assert_ptr_nonnull(strstr(text, "<code>sqmgrctl rollout forget default &#39;$(reboot) "
-                                           "&#39;\\&#39;&#39;x&#39;\\&#39;&#39;&#39;</code>"));
-        free(text);
-        json_decref(status);
-}
-
-TEST(of_a_thousand_hosts_those_that_wait_are_named_alone)
-{
-        json_t *status = with_rollouts(status_with("{}"), "hosts");
-        json_t *rollouts =
-                json_object_get(json_array_get(json_object_get(status, "instances"), 0), "rollouts");
-        json_t *hosts = json_object_get(json_array_get(rollouts, 0), "hosts");
-        char name[32];
-
-        for (int i = 0; i < 1000; i++) {
-                snprintf(name, sizeof(name), "web-%d", i);
-                json_array_append_new(hosts, json_pack("{s:s, s:s, s:f, s:f}", "host", name, "state",
-                                                       "waiting", "seconds", 1.0, "seen_seconds", 1.0));
-        }
-        char *text = render(PAGE_LIVE, status, NULL);
-        ck_assert_ptr_nonnull(strstr(text, "<th scope=\"row\">shop-9.example.org</th>"));
-        ck_assert_ptr_nonnull(strstr(text, "<th scope=\"row\">shop-4.example.org</th>"));
-        ck_assert_ptr_null(strstr(text, "<th scope=\"row\">web-1</th>"));
-        ck_assert_ptr_nonnull(strstr(text, "<summary>1001 more waiting</summary>"));
-        ck_assert_ptr_nonnull(strstr(text, "<summary>2 done</summary>"));
-        ck_assert_ptr_nonnull(strstr(text, "web-8, web-9, web-10"));
-        ck_assert_uint_lt(strlen(text), 100000);
-        free(text);
-        json_decref(status);
-}
-
 TEST(commands_are_for_a_shell)
 {
         static const struct {
-                const char *socket, *word, *command;
+                const char *socket, *command;
         } cases[] = {
-                {"/run/sqmgr/read.sock", "default", "sqmgrctl start default"},
-                {"/run/sqmgr/read.sock", NULL, "sqmgrctl start"},
-                {"/run/sqmgr/read.sock", "a b;$(reboot)", "sqmgrctl start 'a b;$(reboot)'"},
-                {"/run/sqmgr/read.sock", "it's", "sqmgrctl start 'it'\\''s'"},
-                {"/run/sqmgr/read.sock", "-s", "sqmgrctl start '-s'"},
-                {"/run/sqmgr/read.sock", "", "sqmgrctl start ''"},
-                {"/run/sqmgr/shop/read.sock", "x", "sqmgrctl -s /run/sqmgr/shop/control.sock start x"},
-                {"/srv/my app/shop.read.sock", "x", "sqmgrctl -s '/srv/my app/shop.sock' start x"},
-                {"/elsewhere", "x", "sqmgrctl start x"},
+                {"/run/sqmgr/read.sock", "sqmgrctl start"},
+                {"/run/sqmgr/shop/read.sock", "sqmgrctl -s /run/sqmgr/shop/control.sock start"},
+                {"/srv/my app/shop.read.sock", "sqmgrctl -s '/srv/my app/shop.sock' start"},
+                {"/srv/$(reboot).read.sock", "sqmgrctl -s '/srv/$(reboot).sock' start"},
+                {"/srv/it's.read.sock", "sqmgrctl -s '/srv/it'\\''s.sock' start"},
+                {"-s.read.sock", "sqmgrctl -s '-s.sock' start"},
+                {"/elsewhere", "sqmgrctl start"},
         };
-        char text[PAGE_COMMAND_MAX], word[2000] = "";
+        char text[PAGE_COMMAND_MAX];
 
         for (size_t i = 0; i < ELEMENTSOF(cases); i++)
-                ck_assert_str_eq(page_command(cases[i].socket, "start", cases[i].word, text),
-                                 cases[i].command);
-        memset(word, '\'', sizeof(word) - 1);
-        ck_assert_str_eq(page_command("/run/sqmgr/read.sock", "start", word, text), "sqmgrctl start");
+                ck_assert_str_eq(page_command(cases[i].socket, "start", text), cases[i].command);
 }
 
 static char *printed(const char *value)

@@ -8,8 +8,6 @@
 #include "model/counts.h"
 #include "model/fleet.h"
 #include "model/world.h"
-#include "rollout_hosts/group.h"
-#include "rollout_hosts/rollout_hosts.h"
 #include "runtime.h"
 #include <unistd.h>
 
@@ -18,8 +16,6 @@
 static char dir[] = "/tmp/sqmgr-test-XXXXXX";
 static char path[64], log_path[64];
 static struct reloader reloader;
-static struct persist persist;
-static const struct subsystem *const table[] = {&rollout_hosts_subsystem, NULL};
 static char *lines_text, *lines[8]; /* what the last reload said, and its lines, up to a NULL */
 
 static void setup(void)
@@ -30,8 +26,6 @@ static void setup(void)
         snprintf(log_path, sizeof(log_path), "%s/log", dir);
         ck_assert_int_ge(sd_event_new(&event), 0);
         runtime_start(BEFORE);
-        persist = (struct persist){.runtime = &runtime};
-        ck_assert_int_eq(subsystems_begin(&runtime.subsystems, table, &persist), 0);
         reloader = (struct reloader){
                 .config = {.config_path = path}, .settings = runtime_settings, .runtime = &runtime};
         lines_text = NULL;
@@ -42,38 +36,10 @@ static void setup(void)
 static void teardown(void)
 {
         free(lines_text);
-        subsystems_end(&runtime.subsystems);
         runtime_settings = reloader.settings;
         runtime_end();
         event = sd_event_unref(event);
         unit_remove_tree(dir);
-}
-
-static int reload(const char *text);
-
-TEST(a_fleet_joins_a_group_changes_it_and_leaves)
-{
-        char text[512];
-
-        const struct fleet *web = world_fleet(runtime_world, "web");
-        const struct groups *groups = runtime.subsystems.self[0];
-        ck_assert_ptr_nonnull(web);
-        ck_assert_ptr_nonnull(groups);
-        ck_assert_ptr_null(web->group);
-        for (unsigned i = 0; i < 2; i++) {
-                snprintf(text, sizeof(text), BEFORE "rollout_group=%s\n", i == 0 ? "g" : "h");
-                ck_assert_int_eq(reload(text), 0);
-                struct host_group *group = web->group;
-                ck_assert_ptr_nonnull(group);
-                ck_assert_str_eq(group->name, i == 0 ? "g" : "h");
-                ck_assert_ptr_null(group->next);
-                /* What it knows is of this group. */
-                ck_assert_uint_eq(group->rule.number, 0);
-                group->rule.number = 7;
-        }
-        ck_assert_int_eq(reload(BEFORE), 0);
-        ck_assert_ptr_null(groups->first);
-        ck_assert_ptr_null(web->group);
 }
 
 static int reload_file(void)

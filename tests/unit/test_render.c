@@ -21,10 +21,6 @@ static const struct golden {
         {"status-scaled-80-colour", "status-scaled", 80, true, false},
         {"status-returned-80", "status-returned", 80, false, false},
         {"events-80", "events", 80, false, false},
-        {"hosts-piped", "hosts", 0, false, false},
-        {"hosts-80", "hosts", 80, false, false},
-        {"hosts-120-colour", "hosts", 120, true, false},
-        {"hosts-halted-60-colour", "hosts-halted", 60, true, false},
         {"events-50-colour", "events", 50, true, false},
 };
 
@@ -55,8 +51,6 @@ static char *render(const struct golden *golden)
         ck_assert_ptr_nonnull(out);
         if (strncmp(golden->reply, "status", strlen("status")) == 0)
                 ck_assert_int_eq(render_status(out, reply, &view), CTL_DONE);
-        if (strncmp(golden->reply, "hosts", strlen("hosts")) == 0)
-                ck_assert_int_eq(hosts_render(out, reply, &view), CTL_DONE);
         json_array_foreach(json_object_get(reply, "events"), i, event) render_event(out, event, &view);
         ck_assert_int_eq(fclose(out), 0);
         json_decref(reply);
@@ -81,79 +75,12 @@ TEST(no_line_is_longer_than_the_terminal)
 {
         /* The table takes some, whatever the terminal, and so does the longest URL. */
         for (int columns = 44; columns < 250; columns++) {
-                static const char *const replies[] = {"status", "hosts", "hosts-halted"};
+                char *text = render(&(struct golden){.reply = "status", .columns = columns});
 
-                for (size_t i = 0; i < ELEMENTSOF(replies); i++) {
-                        char *text = render(&(struct golden){.reply = replies[i], .columns = columns});
-
-                        for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
-                                ck_assert_msg(text_width(line) <= columns, "%d columns: '%s'", columns, line);
-                        free(text);
-                }
+                for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+                        ck_assert_msg(text_width(line) <= columns, "%d columns: '%s'", columns, line);
+                free(text);
         }
-}
-
-/* A group of n, of which each tenth is done, each hundredth has failed, and so on. */
-static json_t *group_of(int n)
-{
-        static const char *const states[] = {"done",    "rolling", "waiting", "waiting", "waiting",
-                                             "waiting", "waiting", "waiting", "waiting", "waiting"};
-        json_t *hosts = json_array();
-        char name[64];
-
-        for (int i = 0; i < n; i++) {
-                snprintf(name, sizeof(name), "shop-%d.example.org", i);
-                json_array_append_new(hosts,
-                                      json_pack("{s:s, s:s, s:f, s:f, s:s?, s:b, s:s?, s:b}", "host", name,
-                                                "state", i % 100 == 99 ? "failed" : states[i % 10], "seconds",
-                                                (double)i, "seen_seconds", 1.0, "progress",
-                                                i % 10 == 1 ? "3 of 8 replaced" : NULL, "drained", 1, "error",
-                                                i % 100 == 99 ? "why it did" : NULL, "here", 0));
-        }
-        return json_pack("{s:[{s:s, s:s, s:i, s:s, s:o}]}", "rollouts", "fleet", "default", "group", "shop",
-                         "epoch", 7, "state", "running", "hosts", hosts);
-}
-
-TEST(a_group_of_any_size_fits_the_terminal)
-{
-        static const int sizes[] = {1, 2, 12, 100, 1024}, rows[] = {10, 24, 60};
-
-        for (size_t i = 0; i < ELEMENTSOF(sizes); i++)
-                for (size_t k = 0; k < ELEMENTSOF(rows); k++)
-                        for (int columns = 44; columns < 130; columns += 17) {
-                                const struct view view = {.columns = columns, .rows = rows[k]};
-                                json_t *reply = group_of(sizes[i]);
-                                char *text = NULL;
-                                size_t size;
-                                FILE *out = open_memstream(&text, &size);
-
-                                ck_assert_int_eq(hosts_render(out, reply, &view), CTL_DONE);
-                                ck_assert_int_eq(fclose(out), 0);
-                                ck_assert_msg(screen_count_lines(text) < rows[k], "%d hosts, %d rows:\n%s",
-                                              sizes[i], rows[k], text);
-                                json_decref(reply);
-                                free(text);
-                        }
-}
-
-TEST(those_that_need_someone_are_seen_first_and_the_others_are_counted)
-{
-        const struct view view = {.columns = 80, .rows = 24};
-        json_t *reply = group_of(1000);
-        char *text = NULL;
-        size_t size;
-        FILE *out = open_memstream(&text, &size);
-
-        ck_assert_int_eq(hosts_render(out, reply, &view), CTL_DONE);
-        ck_assert_int_eq(fclose(out), 0);
-        const char *failed = strstr(text, "shop-99 "), *last_failed = strstr(text, "shop-999 "),
-                   *rolling = strstr(text, "shop-1 ");
-        ck_assert(failed && last_failed && rolling && failed < last_failed && last_failed < rolling);
-        const char *counts = strstr(text, "... ");
-        ck_assert_ptr_nonnull(counts);
-        golden_expect("rollout-hosts", "those that are counted", counts);
-        json_decref(reply);
-        free(text);
 }
 
 TEST_MAIN("render", .once = {use_utc, NULL})

@@ -364,7 +364,7 @@ static const char *const file_cases[] = {
         "[fleet:a]\ncommand=bin/jobs --mode async\nframework=solid_queue",
         "[fleet:a]\ncommand=bin/jobs --mode async\nframework=solid_queue\ndatabase_url=mysql2://u:secret@h/d",
         "[fleet:a]\ncommand=bin/jobs --mode async\nframework=solid_queue\ndatabase_url=sqlite3:/q.db\n"
-        "database_url_file=/f\nredis_url=redis://h\nrollout_group=g",
+        "database_url_file=/f\nredis_url=redis://h",
         "[fleet:a]\ncommand=good_job "
         "start\nframework=good_job\ndatabase_url=sqlite3:/q.db\nrescue_jobs=requeue",
         "[fleet:a]\ncommand=sidekiq\ndatabase_url=postgres://h/d\ndatabase_url_file=/f",

@@ -14,14 +14,12 @@
         {                                                                                                    \
                 return CTL_FAILED;                                                                           \
         }
-COMMAND(ctl_abort)
 COMMAND(ctl_call)
 COMMAND(ctl_events)
 COMMAND(ctl_logs)
 COMMAND(ctl_ping)
 COMMAND(ctl_restart)
 COMMAND(ctl_rollback)
-COMMAND(ctl_rollout)
 COMMAND(ctl_scale)
 COMMAND(ctl_status)
 COMMAND(ctl_top)
@@ -156,7 +154,7 @@ TEST(the_help_of_all_lists_each_command_and_option)
         }
         for (size_t i = 0; i < usage_n_options; i++)
                 ck_assert_msg(lists(help, usage_options[i].name), "--%s", usage_options[i].name);
-        ck_assert_ptr_nonnull(strstr(help, "restart, abort: on all hosts"));
+        ck_assert_ptr_nonnull(strstr(help, "events, logs: continues with new ones"));
 }
 
 static const struct {

@@ -72,7 +72,6 @@ static const char *reply_to(const char *call)
                 [INSTANCE_QUERY_EVENTS] = CONTROL_INTERFACE ".GetEvents",
                 [INSTANCE_QUERY_QUEUES] = CONTROL_INTERFACE ".GetQueues",
                 [INSTANCE_QUERY_METRICS] = CONTROL_INTERFACE ".GetMetrics",
-                [INSTANCE_QUERY_ROLLOUTS] = CONTROL_INTERFACE ".GetRollouts",
         };
 
         for (size_t i = 0; i < _INSTANCE_QUERY_MAX; i++) {
@@ -383,7 +382,7 @@ static void put_status(FILE *out)
 {
         fputs("{\"parameters\":{\"fleets\":[", out);
         for (unsigned i = 0; i < REPLY_FLEETS_MAX; i++) {
-                fprintf(out, "%s{\"name\":\"%u\",\"rollout_group\":\"g\",\"workers\":[", i > 0 ? "," : "", i);
+                fprintf(out, "%s{\"name\":\"%u\",\"workers\":[", i > 0 ? "," : "", i);
                 for (unsigned k = 0; k < 10; k++) {
                         fprintf(out, "%s{\"id\":\"%u/%u\"", k > 0 ? "," : "", i, k);
                         for (unsigned j = 0; j < 25; j++)
@@ -445,8 +444,6 @@ static void put_large(void)
                         put_events(out);
                 else if (i == INSTANCE_QUERY_QUEUES)
                         put_list(out, "redis", 9000, 5);
-                else if (i == INSTANCE_QUERY_ROLLOUTS)
-                        put_list(out, "rollouts", 14000, 10);
                 else
                         put_metrics(out);
                 ck_assert_int_eq(fclose(out), 0);
@@ -475,7 +472,7 @@ TEST(an_instance_that_sends_what_is_accepted_takes_less_than_250_mb)
         long before = peak();
         /* The clients do not read what they are sent, while newer replies arrive. */
         ask("GET /live");
-        run_all_until(n_answers[INSTANCE_QUERY_STATUS] > 2 && n_answers[INSTANCE_QUERY_ROLLOUTS] > 0);
+        run_all_until(n_answers[INSTANCE_QUERY_STATUS] > 2 && n_answers[INSTANCE_QUERY_QUEUES] > 0);
         for (size_t i = 0; i < ELEMENTSOF(requests); i++) {
                 ask(requests[i]);
                 run_all_until(all_hear());

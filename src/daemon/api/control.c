@@ -77,6 +77,5 @@ void control_tick(struct control *control, usec_t now)
         if (handler_forget_status(control, usec_sub(now, USEC_PER_SEC)))
                 (void)malloc_trim(0);
         watch_tick(&control->watches, now);
-        subsystems_answer(&control->host.persist->runtime->subsystems, now);
         queue_calls_forget(&control->queue_calls, now);
 }

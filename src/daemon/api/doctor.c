@@ -27,7 +27,6 @@ struct redis_diagnosis {
         struct answer_diagnosis facts;
         const char *noun;            /* link_noun() */
         const struct traits *traits; /* of the framework that keeps its data there */
-        bool has_group;
 };
 
 /* The result of a rehearsal of a fleet's start. */
@@ -313,7 +312,6 @@ static void ask_redis(struct redis_diagnosis *redis, struct link *link)
         const struct field host = QUERY_TEXT(links_host_name(link->links));
         const struct query query = {
                 .kind = QUERY_DIAGNOSIS,
-                .numbers = {redis->has_group},
                 .texts = &host,
                 .n_texts = redis->traits->heartbeat == HEARTBEAT_DATABASE,
         };
@@ -348,8 +346,6 @@ static void ask_servers(struct diagnosis *diagnosis)
                 subsystems_diagnose_link(&diagnosis->source->persist->runtime->subsystems, link,
                                          &diagnosis->findings, clock_now(CLOCK_MONOTONIC));
                 diagnosis->servers[i].diagnosis = diagnosis;
-                WORLD_FOREACH_FLEET(links->world, fleet)
-                        diagnosis->servers[i].has_group |= fleet->group && fleet->link == link;
                 diagnosis->servers[i].noun = link_noun(link);
                 diagnosis->servers[i].traits = link->framework->traits;
                 ask_redis(&diagnosis->servers[i], link);
@@ -386,7 +382,6 @@ static void report_redis(struct diagnosis *diagnosis, const struct problems *pro
                                                                    .url = redis->url,
                                                                    .error = error,
                                                                    .facts = &redis->facts.redis,
-                                                                   .has_group = redis->has_group,
                                                            });
         }
 }

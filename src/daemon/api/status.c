@@ -256,7 +256,7 @@ static json_t *render_fleet(const struct fleet *fleet, const struct status_info 
         fleet_waits_for(fleet, now, waits_for, sizeof(waits_for));
         return json_pack(
                 "{s:o, s:s, s:o, s:I, s:I, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, "
-                "s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s?, s:s?, s:o, s:o, s:o, s:I}",
+                "s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s?, s:o, s:o, s:o, s:I}",
                 "name", varlink_text(fleet->settings->name), "framework", fleet->settings->traits->name,
                 "log", varlink_text(log_of_workers(fleet->settings->log)), "target",
                 (json_int_t)fleet_target(fleet), "configured",
@@ -274,9 +274,9 @@ static json_t *render_fleet(const struct fleet *fleet, const struct status_info 
                 status_workers(fleet, now), "memory_threshold_bytes",
                 threshold > 0 ? json_integer((json_int_t)threshold) : json_null(), "culprits",
                 render_culprits(fleet, now), "template", render_template(fleet, now), "waits_for_code",
-                waits_for[0] != '\0' ? wait_code(fleet->waits_for) : NULL, "rollout_group",
-                fleet->settings->rollout_group, "scaling", json_null(), "trial", json_null(), "growth",
-                render_leak(fleet), "reload_outdated", (json_int_t)generation_outdated_by_reload(fleet));
+                waits_for[0] != '\0' ? wait_code(fleet->waits_for) : NULL, "scaling", json_null(), "trial",
+                json_null(), "growth", render_leak(fleet), "reload_outdated",
+                (json_int_t)generation_outdated_by_reload(fleet));
 }
 
 static json_t *render_redis(const struct status_info *info)

@@ -39,16 +39,6 @@ void subsystems_observe(const struct subsystems *subsystems, usec_t now)
         CALL_EACH(subsystems, observe, now);
 }
 
-void subsystems_tick(const struct subsystems *subsystems, usec_t now)
-{
-        CALL_EACH(subsystems, tick, now);
-}
-
-void subsystems_answer(const struct subsystems *subsystems, usec_t now)
-{
-        CALL_EACH(subsystems, answer, now);
-}
-
 void subsystems_metrics(const struct subsystems *subsystems, const struct world *world,
                         struct metrics *metrics)
 {

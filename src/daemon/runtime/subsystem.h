@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Interface of the optional features of the daemon: rollouts across hosts, autoscaling. daemon/subsystems.c
- * has the table of all features. The daemon knows nothing else about them. */
+/* Interface of the optional features of the daemon, such as autoscaling. daemon/subsystems.c has the table of
+ * all features. The daemon knows nothing else about them. */
 #pragma once
 
 #include "advice/findings.h"
@@ -34,10 +34,6 @@ struct subsystem {
         void (*poll)(void *self, usec_t now);
         /* Called before each pass: updates the model with what was observed since. */
         void (*observe)(void *self, usec_t now);
-        /* Called after each pass, before its events are published. */
-        void (*tick)(void *self, usec_t now);
-        /* Called after each pass, after its events are published. Answers waiting control calls. */
-        void (*answer)(void *self, usec_t now);
         /* Adds families of metrics; see wire/metrics.h. */
         void (*metrics)(const void *self, const struct world *world, struct metrics *metrics);
         /* Adds findings on one fleet for GetDiagnosis; see advice/findings.h. */
@@ -74,8 +70,6 @@ int subsystems_begin(struct subsystems *subsystems, const struct subsystem *cons
 void subsystems_join(const struct subsystems *subsystems);
 void subsystems_poll(const struct subsystems *subsystems, usec_t now);
 void subsystems_observe(const struct subsystems *subsystems, usec_t now);
-void subsystems_tick(const struct subsystems *subsystems, usec_t now);
-void subsystems_answer(const struct subsystems *subsystems, usec_t now);
 void subsystems_metrics(const struct subsystems *subsystems, const struct world *world,
                         struct metrics *metrics);
 void subsystems_diagnose(const struct subsystems *subsystems, const struct fleet *fleet,

@@ -64,11 +64,6 @@ function read() {
       }),
     })),
     halted: [...document.querySelectorAll(".restart")].map((restart) => restart.textContent).find((it) => it.includes("halted")),
-    rollouts: [...document.querySelectorAll(".rollout")].map((rollout) => ({
-      title: text(rollout, "h3"),
-      progress: text(rollout, ".progress b"),
-      hosts: [...rollout.querySelectorAll(".hosts tbody tr")].map((row) => cells(row)),
-    })),
     queues: [...document.querySelectorAll(".queues tbody tr")].map((row) => cells(row).slice(0, 2)),
     events: [...document.querySelectorAll(".events tbody tr")].map((row) => cells(row)[1]),
     images: document.querySelectorAll("img, iframe, object, script:not([src]), [onerror], [onclick]").length,

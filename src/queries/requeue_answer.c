@@ -1,27 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Answers about groups of hosts, and about jobs that are put back, as bytes. */
+/* Answers about jobs that are put back, as bytes. */
 #include "queries/answer.h"
-#include <string.h>
-
-static void write_texts(struct codec_writer *writer, const void *body)
-{
-        const struct texts *texts = body;
-
-        texts_write(writer, texts->list, texts->n);
-}
-
-static void clear_texts(void *body)
-{
-        texts_clear(body);
-}
-
-static int read_words(struct codec_reader *reader, void *body)
-{
-        return texts_read(reader, ANSWER_WORDS_MAX, ANSWER_WORD_MAX, body);
-}
-
-const struct answer_format answer_words_format = {
-        .write = write_texts, .read = read_words, .clear = clear_texts};
 
 static const struct codec_field requeue_fields[] = {
         CODEC_RANGE(struct answer_requeue, outcome, 0, _RESCUE_OUTCOME_MAX - 1),

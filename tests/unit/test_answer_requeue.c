@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of the answers about groups of hosts and about jobs that are put back, as bytes (queries/answer.h):
- * they are read as they were written, and what breaks a bound is refused as a whole. */
+/* Tests of the answers about jobs that are put back, as bytes (queries/answer.h): they are read as they were
+ * written, and what breaks a bound is refused as a whole. */
 /* promises: P5 */
 #include "queries/answer.h"
 #include "unit.h"
 #include <limits.h>
-#include <string.h>
 
 static struct codec_writer writer;
 
@@ -59,63 +58,6 @@ static void expect_truncated_refused(const struct answer *answer)
                 ck_assert_int_eq(read_answer(n, answer->kind, &ret), -EBADMSG);
 }
 
-#define FIELD(literal)                                                                                       \
-        {                                                                                                    \
-                .text = (literal), .len = sizeof(literal) - 1                                                \
-        }
-
-static struct field many[ANSWER_WORDS_MAX + 2];
-
-/* Returns n equal texts of this length. */
-static struct texts repeated(size_t n, size_t length)
-{
-        static char text[ANSWER_WORD_MAX + 2];
-
-        ck_assert_uint_le(n, ELEMENTSOF(many));
-        memset(text, 'a', sizeof(text));
-        for (size_t i = 0; i < n; i++)
-                many[i] = (struct field){.text = text, .len = length};
-        return (struct texts){.list = many, .n = n};
-}
-
-static const enum query_kind kinds[] = {QUERY_ROLLOUT, QUERY_GLANCE};
-
-TEST_LOOP(texts_are_read_with_each_byte_and_a_nul_behind, ELEMENTSOF(kinds))
-{
-        struct field list[] = {FIELD("here"), FIELD("1 2\0mail\0\xff"), FIELD("there"), FIELD("")};
-        const struct answer answer = {
-                .kind = kinds[_i], .error.text = "READONLY", .words = {.list = list, .n = ELEMENTSOF(list)}};
-        struct answer ret;
-
-        ck_assert_int_eq(read_back(&answer, &ret), 0);
-        ck_assert_str_eq(ret.error.text, "READONLY");
-        ck_assert_uint_eq(ret.words.n, ELEMENTSOF(list));
-        for (size_t i = 0; i < ELEMENTSOF(list); i++) {
-                ck_assert_uint_eq(ret.words.list[i].len, list[i].len);
-                ck_assert_mem_eq(ret.words.list[i].text, list[i].text, list[i].len + 1);
-        }
-        answer_clear(&ret);
-        expect_truncated_refused(&answer);
-}
-
-static const struct {
-        enum query_kind kind;
-        size_t n, length;
-} bounds[] = {{QUERY_ROLLOUT, ANSWER_WORDS_MAX, 1}, {QUERY_ROLLOUT, 1, ANSWER_WORD_MAX}};
-
-TEST_LOOP(words_beyond_a_bound_are_refused, ELEMENTSOF(bounds))
-{
-        struct answer answer = {.kind = bounds[_i].kind, .words = repeated(bounds[_i].n, bounds[_i].length)};
-        struct answer ret;
-
-        ck_assert_int_eq(read_back(&answer, &ret), 0);
-        ck_assert_uint_eq(ret.words.n, bounds[_i].n);
-        answer_clear(&ret);
-        answer.words =
-                bounds[_i].length > 1 ? repeated(1, bounds[_i].length + 1) : repeated(bounds[_i].n + 1, 1);
-        expect_refused(&answer);
-}
-
 TEST(a_job_is_put_back_a_number_of_times_or_not)
 {
         struct answer answer = {.kind = QUERY_REQUEUE, .requeue = {RESCUE_REQUEUED, UINT_MAX}};
@@ -136,4 +78,4 @@ TEST(a_job_is_put_back_a_number_of_times_or_not)
         expect_refused(&answer);
 }
 
-TEST_MAIN("answer_group", .each = {setup, teardown})
+TEST_MAIN("answer_requeue", .each = {setup, teardown})

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Shows the reply of a method once, or with --watch each second; also the command `status`. On a terminal,
- * --watch repaints in place. */
-#include "ctl/watch.h"
+/* The command `status`: shows fleets and workers once, or with --watch each second. On a terminal, --watch
+ * repaints in place. */
 #include "base/memstream.h"
 #include "base/text.h"
 #include "ctl/client.h"
@@ -27,7 +26,6 @@ static void draw_head(FILE *out, const struct view *view, const struct follow *f
 static void draw(FILE *out, const struct view *view, void *userdata)
 {
         const struct follow *follow = userdata;
-        const struct watch_view *watched = follow->userdata;
         struct view below = *view;
         _cleanup_free_ char *head = NULL;
         size_t size;
@@ -39,15 +37,13 @@ static void draw(FILE *out, const struct view *view, void *userdata)
                 return;
         fputs(head, out);
         below.rows = MAX(view->rows - screen_count_lines(head), 1);
-        (void)watched->render(out, follow->reply, &below);
+        (void)render_status(out, follow->reply, &below);
 }
 
 static int send_call(struct follow *follow)
 {
-        const struct watch_view *watched = follow->userdata;
-
-        return client_send(follow->ctl, watched->method,
-                           json_pack("{s:o}", "fleets", client_fleets(follow->ctl)), false);
+        return client_send(follow->ctl, "GetStatus", json_pack("{s:o}", "fleets", client_fleets(follow->ctl)),
+                           false);
 }
 
 /* A live picture stays, with the reason why it is not current. */
@@ -58,28 +54,17 @@ static int fail(struct follow *follow, int code)
 
 static int take_reply(struct follow *follow, json_t *reply)
 {
-        const struct watch_view *watched = follow->userdata;
         const struct ctl *ctl = follow->ctl;
         struct view view = screen_view();
         int r = CTL_DONE;
 
-        if (watched->check) {
-                if (follow->quiet)
-                        output_errors_to(follow->why, sizeof(follow->why));
-                r = watched->check(reply);
-                output_errors_to(NULL, 0);
-        }
-        if (r != CTL_DONE)
-                return fail(follow, r);
         if (follow->reply && !follow->live && !ctl->json)
                 putchar('\n');
         follow_keep(follow, reply);
         follow->quiet = follow->live;
         if (!follow->live) {
                 if (!ctl->json)
-                        r = watched->render(stdout, reply, &view);
-                else if (watched->print_json)
-                        r = watched->print_json(reply);
+                        r = render_status(stdout, reply, &view);
                 else
                         output_print_json(reply);
                 fflush(stdout);
@@ -88,10 +73,9 @@ static int take_reply(struct follow *follow, json_t *reply)
         return r;
 }
 
-int watch_show(struct ctl *ctl, struct watch_view watched)
+int ctl_status(struct ctl *ctl)
 {
         struct follow follow = {.ctl = ctl,
-                                .userdata = &watched,
                                 .send = send_call,
                                 .take = take_reply,
                                 .fail = fail,
@@ -102,9 +86,4 @@ int watch_show(struct ctl *ctl, struct watch_view watched)
 
         follow.whole = follow.live;
         return follow_run(&follow);
-}
-
-int ctl_status(struct ctl *ctl)
-{
-        return watch_show(ctl, (struct watch_view){.method = "GetStatus", .render = render_status});
 }
