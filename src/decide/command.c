@@ -41,11 +41,6 @@ enum command_outcome command_abort(struct fleet *fleet, const struct orderer *by
         return COMMAND_DONE;
 }
 
-void command_give_up(struct fleet *fleet, const char *why)
-{
-        rollout_abort(fleet, why, NULL);
-}
-
 static void order_fleet(struct fleet *fleet, enum fleet_order order, const char *what,
                         const struct orderer *by, usec_t now)
 {

@@ -32,8 +32,6 @@ enum command_outcome command_restart(struct fleet *fleet, const struct orderer *
 enum command_outcome command_abort(struct fleet *fleet, const struct orderer *by, usec_t now);
 /* Returns to the generation before the last restart, whose template is still there. */
 enum command_outcome command_rollback(struct fleet *fleet, const struct orderer *by, usec_t now);
-/* Aborts a running restart without an order. why: the reason, copied. Does nothing while no restart runs. */
-void command_give_up(struct fleet *fleet, const char *why);
 enum command_outcome command_quiet_fleet(struct fleet *fleet, const struct orderer *by, usec_t now);
 enum command_outcome command_quiet_worker(struct worker *worker, const struct orderer *by, usec_t now);
 /* Like command_quiet_worker(): the worker exits once it is idle. force: at once. */

@@ -19,10 +19,6 @@ struct page {
 #define page_foreach_fleet(page, instance, fleet)                                                            \
         json_foreach(instance, (page)->instances)                                                            \
                 json_foreach_in(fleet, json_object_get(instance, "status"), "fleets")
-/* Loops over each entry of the list `name` of each instance. */
-#define page_foreach_entry(page, name, instance, entry)                                                      \
-        json_foreach(instance, (page)->instances)                                                            \
-                json_foreach_in(entry, instance, name)
 
 /* Like reply_integer(), but limited to a range in which sums do not overflow: replies may contain any
  * number. */

@@ -72,10 +72,11 @@ void page_queues(FILE *out, const struct page *page)
         size_t n = 0;
 
         page_section(out, "queues", "Queues");
-        page_foreach_entry(page, "queues", instance, redis) {
-                put_redis(out, redis, instance, json_array_size(page->instances) > 1);
-                n++;
-        }
+        json_foreach(instance, page->instances)
+                json_foreach_in(redis, instance, "queues") {
+                        put_redis(out, redis, instance, json_array_size(page->instances) > 1);
+                        n++;
+                }
         if (n == 0)
                 fputs("<p class=\"none\">No queues.</p>", out);
         fputs("</section>", out);

@@ -42,11 +42,6 @@ bool quoted_equal(const struct quoted *a, const struct quoted *b)
         return strcmp(a->quoted_bytes, b->quoted_bytes) == 0;
 }
 
-bool quoted_has_code(const struct quoted *quoted, const char *code)
-{
-        return strncmp(quoted->quoted_bytes, code, strlen(code)) == 0;
-}
-
 bool quoted_contains(const struct quoted *quoted, const char *text)
 {
         return strstr(quoted->quoted_bytes, text);

@@ -22,8 +22,6 @@ void quoted_append(struct quoted *quoted, const struct quoted *more);
 void quoted_clean(struct quoted *quoted);
 bool quoted_is_empty(const struct quoted *quoted);
 bool quoted_equal(const struct quoted *a, const struct quoted *b);
-/* Returns true if the text begins with this error code, such as "NOPERM" of Redis. */
-bool quoted_has_code(const struct quoted *quoted, const char *code);
 /* Returns true if the text contains this text. */
 bool quoted_contains(const struct quoted *quoted, const char *text);
 

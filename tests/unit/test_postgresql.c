@@ -4,6 +4,7 @@
 /* promises: P5 P8 */
 #include "database_driver.h"
 #include "postgresql.h"
+#include "quoting.h"
 #include "reader/sandbox.h"
 
 static void execute(const char *sql)
