@@ -11,7 +11,6 @@ ROWS = {
   "8" => { title: "second idle beat to TERM", run: :row_restart_idle },
   "9" => { title: "status", run: :row_status },
   "10" => { title: "one plan", run: :row_plan },
-  "hosts" => { title: "one Redis for many hosts", run: :row_hosts },
   "deploy" => { title: "a deploy under load", run: :row_deploy },
   "preload" => { title: "workers forked from a loaded application", run: :row_preload },
 }.freeze
@@ -324,58 +323,6 @@ class Bench
     end
   ensure
     sockets&.each(&:close)
-  end
-
-  HOSTS = 1000
-  WORKERS_OF_HOST = 50
-
-  # Load of sqmgr's queries on Redis, beside the writes of the workers, without sqmgr.
-  def row_hosts
-    seconds = 20
-    %w[beats reads both].each do |mode|
-      Place.open(build) do |place|
-        cpu, latencies = play_hosts(place, mode, seconds)
-        what = "#{HOSTS} hosts x #{WORKERS_OF_HOST} workers, #{{ "beats" => "their heartbeats", "reads" => "sqmgr's reads", "both" => "heartbeats and reads" }[mode]}"
-        figure("Redis", cpu / (seconds * 1e7), unit: "% of a core", what: what)
-        figure("sqmgr", latencies, unit: "ms", what: "#{what}: a host's pipeline of #{WORKERS_OF_HOST}") unless latencies.empty?
-      end
-    end
-    row_walks
-  end
-
-  # Load on Redis when many hosts scan for their new workers at once, among as many identities.
-  def row_walks
-    members = HOSTS * WORKERS_OF_HOST
-    { "each" => [1, 10], "turns" => [1, 10, 100, 1000] }.each do |mode, crowds|
-      seconds = mode == "turns" ? 60 : 10
-      how = mode == "turns" ? "in turns" : "each as if alone"
-      crowds.each do |starting|
-        Place.open(build) do |place|
-          cpu, firsts = play(place, "scans", [members, starting, seconds, mode])
-          what = "#{starting} hosts walk through #{members} identities, #{how}"
-          figure("Redis", cpu / (seconds * 1e7), unit: "% of a core", what: what, target: ({ max: 5 } if mode == "turns"))
-          figure("sqmgr", firsts, unit: "ms", what: "#{what}: the first walk of the #{firsts.size} that had one within #{seconds} s") unless firsts.empty?
-        end
-      end
-    end
-  end
-
-  def play_hosts(place, mode, seconds)
-    play(place, "hosts", [HOSTS, WORKERS_OF_HOST, seconds, mode])
-  end
-
-  def play(place, program, arguments)
-    command = ["#{build}/tests/bench/#{program}", place.redis_socket, *arguments.map(&:to_s)]
-    before = nil
-    latencies = IO.popen([*command, err: "#{place.folder}/hosts.log"]) do |io|
-      place.wait(60, "the hosts") { File.read("#{place.folder}/hosts.log").include?("playing") }
-      before = Cost.cpu_nsec(place.redis_pid)
-      io.readlines.map { |line| line.to_i / 1000.0 }
-    end
-    raise Place::Failed, File.read("#{place.folder}/hosts.log") unless $?.success?
-
-    note("#{program} #{arguments.join(" ")}: #{File.readlines("#{place.folder}/hosts.log").last.strip}")
-    [Cost.cpu_nsec(place.redis_pid) - before, latencies]
   end
 
   def row_plan

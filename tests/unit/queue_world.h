@@ -9,20 +9,17 @@
 #include <stdio.h>
 #include <string.h>
 
-#define STEP                   0.5 /* seconds, as all times here */
-#define HEARTBEAT              10.0
-#define POLL_SECONDS           5.0 /* of sqmgr */
-#define POLL_SECONDS_HORIZON   3.0
-#define POLL_SECONDS_JUDOSCALE 10.0
-#define DOWN_AFTER             600.0
-#define STOP_SECONDS           25.0 /* what Sidekiq gives jobs once it is asked to exit */
-#define COUNT_SECONDS          60.0 /* between two counts of the processes of other hosts */
-#define EXPIRY_SECONDS         60.0 /* the heartbeat of a dead Sidekiq stays so long */
-#define QUEUES_MAX             2
-#define SITES_MAX              3
-#define THREADS_MAX            10
-#define MACHINES_MAX           64
-#define CLASSES_MAX            3
+#define STEP           0.5 /* seconds, as all times here */
+#define HEARTBEAT      10.0
+#define POLL_SECONDS   5.0 /* of sqmgr */
+#define DOWN_AFTER     600.0
+#define COUNT_SECONDS  60.0 /* between two counts of the processes of other hosts */
+#define EXPIRY_SECONDS 60.0 /* the heartbeat of a dead Sidekiq stays so long */
+#define QUEUES_MAX     2
+#define SITES_MAX      3
+#define THREADS_MAX    10
+#define MACHINES_MAX   64
+#define CLASSES_MAX    3
 
 /* Jobs of one kind. */
 struct class
@@ -58,7 +55,7 @@ struct scenario {
         double paused_from;             /* the last queue is, from then on; 0: never */
 };
 
-enum rule { RULE_SQMGR, RULE_HORIZON, RULE_JUDOSCALE, RULE_FIXED, RULE_SCHEDULE };
+enum rule { RULE_SQMGR, RULE_FIXED, RULE_SCHEDULE };
 
 struct arrival {
         double at, service;
@@ -70,7 +67,7 @@ struct arrivals {
 
 struct machine {
         bool used, draining;
-        double active_at, drained_at, heartbeat_at;
+        double active_at, heartbeat_at;
         double free_at[THREADS_MAX];
         unsigned begun; /* jobs */
         unsigned busy_reported, done_reported;
@@ -86,7 +83,6 @@ struct site {
         double share, foreign_idle; /* as of the last count */
         unsigned reversals;
         int direction;
-        double changed_at, calm_since; /* of Judoscale's rule */
 };
 
 struct run {
@@ -104,7 +100,6 @@ struct run {
         double worst;   /* the longest wait, as a part of its target */
         uint64_t late;  /* jobs that waited for longer than it */
         uint64_t begun; /* jobs */
-        uint64_t cut;   /* jobs cut off */
         unsigned changes, reversals;
         int direction; /* of the last change of any site */
         bool outside;  /* the count was below the least or above the most */
@@ -361,7 +356,6 @@ static inline void drain_machine(struct run *run, struct site *site)
         if (!least)
                 abort();
         least->draining = true;
-        least->drained_at = run->now;
 }
 
 static inline void put_count(struct run *run, struct site *site, double boot)
@@ -387,16 +381,11 @@ static inline void send_heartbeat(struct run *run, struct machine *machine)
         machine->done_reported = done;
 }
 
-/* One that drains goes when it runs nothing; where Judoscale has a dyno stopped, after STOP_SECONDS whatever
- * it runs. */
+/* One that drains goes when it runs nothing. */
 static inline void end_drained(struct run *run, struct machine *machine)
 {
-        unsigned busy = running(run, machine);
-        bool cut = run->rule == RULE_JUDOSCALE && run->now - machine->drained_at >= STOP_SECONDS;
-
-        if (!machine->draining || (busy > 0 && !cut))
+        if (!machine->draining || running(run, machine) > 0)
                 return;
-        run->cut += busy;
         send_heartbeat(run, machine);
         machine->used = false;
 }
@@ -533,52 +522,11 @@ static inline void ask_sqmgr(struct run *run, size_t s)
         site->count = site->verdict.wanted;
 }
 
-/* Laravel Horizon's (src/AutoScaler.php), where one pool serves all queues: whatever waits asks for
- * maxProcesses, nothing for minProcesses, and each cooldown moves the count by balanceMaxShift, which is one.
- */
-static inline void ask_horizon(struct run *run, size_t s)
-{
-        const struct site_plan *plan = &run->scenario->sites[s];
-        struct site *site = &run->sites[s];
-        uint64_t waiting = 0;
-
-        for (size_t q = 0; q < QUEUES_MAX; q++)
-                waiting += is_paused(run, q) ? 0 : queue_length(run, q);
-        if (waiting > 0 && site->count < plan->max)
-                site->count++;
-        else if (waiting == 0 && site->count > plan->min)
-                site->count--;
-}
-
-/* Judoscale's: by the age of the oldest job, one more beyond half the target, one less where it was below a
- * tenth for ten minutes. */
-static inline void ask_judoscale(struct run *run, size_t s)
-{
-        const struct site_plan *plan = &run->scenario->sites[s];
-        struct site *site = &run->sites[s];
-        double part = 0;
-
-        for (size_t q = 0; q < QUEUES_MAX && run->scenario->targets[q] > 0; q++)
-                part = is_paused(run, q) ? part : MAX(part, queue_age(run, q) / run->scenario->targets[q]);
-        if (part >= 0.1)
-                site->calm_since = run->now;
-        if (part > 0.5 && site->count < plan->max)
-                site->count++;
-        else if (run->now - MAX(site->calm_since, site->changed_at) >= DOWN_AFTER && site->count > plan->min)
-                site->count--;
-}
-
 static inline void ask_rule(struct run *run, size_t s)
 {
         switch (run->rule) {
         case RULE_SQMGR:
                 ask_sqmgr(run, s);
-                return;
-        case RULE_HORIZON:
-                ask_horizon(run, s);
-                return;
-        case RULE_JUDOSCALE:
-                ask_judoscale(run, s);
                 return;
         case RULE_FIXED:
         case RULE_SCHEDULE:
@@ -605,20 +553,11 @@ static inline void ask(struct run *run, size_t s)
         run->direction = direction;
         site->reversals += site->direction == -direction;
         site->direction = direction;
-        site->changed_at = run->now;
         put_count(run, site, run->rule == RULE_SCHEDULE ? 0 : run->scenario->boot);
 }
 
 static inline void decide(struct run *run)
 {
-        static const double poll_items[] = {
-                [RULE_SQMGR] = POLL_SECONDS,
-                [RULE_HORIZON] = POLL_SECONDS_HORIZON,
-                [RULE_JUDOSCALE] = POLL_SECONDS_JUDOSCALE,
-                [RULE_FIXED] = POLL_SECONDS,
-                [RULE_SCHEDULE] = POLL_SECONDS,
-        };
-
         for (size_t s = 0; s < run->scenario->n_sites; s++) {
                 const struct site_plan *plan = &run->scenario->sites[s];
                 struct site *site = &run->sites[s];
@@ -629,7 +568,7 @@ static inline void decide(struct run *run)
                 } else if (run->now >= site->poll_at && is_there(run, s)) {
                         if (run->scenario->apart && site->poll_at <= 0)
                                 site->poll_at = run->now + (double)s;
-                        site->poll_at += poll_items[run->rule];
+                        site->poll_at += POLL_SECONDS;
                         ask(run, s);
                 }
         }
