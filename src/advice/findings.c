@@ -142,11 +142,6 @@ void doctor_redis(struct findings *findings, const struct doctor_redis *redis)
         check_persistence(findings, redis->facts, about);
 }
 
-static const char *plural(uint64_t n)
-{
-        return n == 1 ? "" : "s";
-}
-
 /* Returns the remedy for a command that lacks an option. */
 static const char *missing_option(const struct traits *traits)
 {
@@ -423,5 +418,5 @@ void doctor_fleet(struct findings *findings, const struct problems *problems,
         }
         if (findings->n == before)
                 findings_add(findings, FINDING_OK, about, NULL, "settings and %zu worker%s checked",
-                             facts->n_workers, facts->n_workers == 1 ? "" : "s");
+                             facts->n_workers, plural(facts->n_workers));
 }

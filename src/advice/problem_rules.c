@@ -403,7 +403,7 @@ static void find_shortage(struct search *search)
                 return;
         fleet_waits_for(fleet, search->now, waits, sizeof(waits));
         snprintf(text, sizeof(text), "%u of %u worker%s active, %u starting%s%s", search->counts.active,
-                 search->target, search->target == 1 ? "" : "s", search->counts.starting,
+                 search->target, plural(search->target), search->counts.starting,
                  waits[0] != '\0' ? "; " : "", waits);
         search->lack[0] = '\0';
         add_explaining(search, starts ? PROBLEM_FLEET_STARTING : PROBLEM_FLEET_SHORT, fleet->short_since,
@@ -563,7 +563,7 @@ static void find_in_fleet(struct search *search)
         search->lack[0] = '\0';
         if (search->is_short)
                 snprintf(search->lack, sizeof(search->lack), "; %u of %u worker%s active",
-                         search->counts.active, search->target, search->target == 1 ? "" : "s");
+                         search->counts.active, search->target, plural(search->target));
         if (!fleet->settings->removed) {
                 find_orders(search);
                 if (search->facts->features)

@@ -500,7 +500,7 @@ static void queue_line(const struct fleet *fleet, const struct queue *queue, cha
         printable_replace(name, strlen(name), false);
         int n = snprintf(text, AUTOSCALE_TEXT_MAX, "queue '%s'%s: %llu job%s waiting", name,
                          queue->paused ? " (paused)" : "", (unsigned long long)queue->size,
-                         queue->size == 1 ? "" : "s");
+                         plural(queue->size));
         if (queue->size > 0 && queue->latency_known)
                 n += snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n, ", oldest %s%s",
                               fleet->settings->traits->latency_estimated ? "about " : "",
@@ -552,7 +552,7 @@ static void service_line(const struct autoscale *autoscale, char *text)
                 n = snprintf(text, AUTOSCALE_TEXT_MAX, "duration of a job is unknown");
         if (autoscale->concurrency > 0)
                 n += snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n, "; a worker runs %u job%s at once",
-                              autoscale->concurrency, autoscale->concurrency == 1 ? "" : "s");
+                              autoscale->concurrency, plural(autoscale->concurrency));
         if (autoscale->concurrency > 0 && autoscale->boot > 0)
                 snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n, " and boots in %s",
                          format_duration(autoscale->boot, boot, sizeof(boot)));

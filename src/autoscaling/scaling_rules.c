@@ -17,11 +17,6 @@
  * another if one was not enough. */
 #define LATE 3
 
-static double seconds(usec_t usec)
-{
-        return (double)usec / USEC_PER_SEC;
-}
-
 static usec_t left_of(const struct scaling_queue *queue, usec_t boot)
 {
         return MAX(usec_sub(queue->target, usec_add(queue->age, boot)), queue->target / LEAST_LEFT);
@@ -42,7 +37,7 @@ static void find_oldest(const struct scaling_reading *reading, struct scaling_ve
 
                 if (!has_target_now(queue))
                         continue;
-                double part = seconds(queue->age) / seconds(queue->target);
+                double part = usec_seconds(queue->age) / usec_seconds(queue->target);
                 verdict->waiting += queue->size;
                 verdict->age_unknown |= queue->age_unknown;
                 if (queue->due_known)
@@ -110,11 +105,11 @@ static void fold_service(struct scaling *scaling, const struct scaling_reading *
 /* Exponential averages: data older than SCALING_AVERAGE_USEC counts for little. */
 static void fold(struct scaling *scaling, const struct scaling_reading *reading, uint64_t waiting, usec_t now)
 {
-        double elapsed = seconds(now - scaling->read_at), over = seconds(SCALING_AVERAGE_USEC);
+        double elapsed = usec_seconds(now - scaling->read_at), over = usec_seconds(SCALING_AVERAGE_USEC);
         double keep = over / (over + elapsed);
         double grown = ((double)waiting - (double)scaling->waiting) / elapsed;
 
-        double keep_recent = seconds(RECENT_USEC) / (seconds(RECENT_USEC) + elapsed);
+        double keep_recent = usec_seconds(RECENT_USEC) / (usec_seconds(RECENT_USEC) + elapsed);
 
         scaling->recent_growth = scaling->recent_growth * keep_recent + grown * (1 - keep_recent);
         scaling->busy = scaling->busy * keep + reading->busy * (1 - keep);
@@ -130,7 +125,7 @@ static void fold(struct scaling *scaling, const struct scaling_reading *reading,
 static double service_of(const struct scaling *scaling, const struct scaling_reading *reading, usec_t now)
 {
         if (reading->service > 0)
-                return seconds(reading->service);
+                return usec_seconds(reading->service);
         if (!reading->done_known || now - scaling->since < SCALING_AVERAGE_USEC / 2)
                 return 0;
         return scaling->service;
@@ -141,7 +136,7 @@ static double service_of(const struct scaling *scaling, const struct scaling_rea
 static double growing(const struct scaling *scaling, const struct scaling_reading *reading, double service,
                       usec_t target)
 {
-        return service > 0 ? scaling->growth * reading->share * MIN(service, seconds(target)) : 0;
+        return service > 0 ? scaling->growth * reading->share * MIN(service, usec_seconds(target)) : 0;
 }
 
 static double backlog(const struct scaling_reading *reading, double service)
@@ -157,10 +152,10 @@ static double backlog(const struct scaling_reading *reading, double service)
                 if (!has_target_now(queue) || queue->size == 0)
                         continue;
                 usec_t left = left_of(queue, reading->boot);
-                need += reading->share * (double)queue->size / (1 + seconds(left) / service);
+                need += reading->share * (double)queue->size / (1 + usec_seconds(left) / service);
                 least = MIN(least, left);
         }
-        return least == USEC_INFINITY ? 0 : need + reading->busy / (1 + seconds(least) / service);
+        return least == USEC_INFINITY ? 0 : need + reading->busy / (1 + usec_seconds(least) / service);
 }
 
 /* True if, at the current pace, all waiting jobs start in time. A rising age of the oldest job is no
@@ -168,8 +163,8 @@ static double backlog(const struct scaling_reading *reading, double service)
 static bool keeps_up(const struct scaling *scaling, const struct scaling_verdict *verdict)
 {
         return scaling->recent_growth < 0 &&
-               seconds(verdict->age) - (double)verdict->waiting / scaling->recent_growth <=
-                       seconds(verdict->target);
+               usec_seconds(verdict->age) - (double)verdict->waiting / scaling->recent_growth <=
+                       usec_seconds(verdict->target);
 }
 
 static double late(const struct scaling *scaling, const struct scaling_reading *reading,
@@ -178,7 +173,7 @@ static double late(const struct scaling *scaling, const struct scaling_reading *
         if (LATE * verdict->age <= verdict->target || reading->busy < FULL * reading->threads ||
             keeps_up(scaling, verdict))
                 return 0;
-        return reading->threads * MIN(LATE * seconds(verdict->age) / seconds(verdict->target), 2.0);
+        return reading->threads * MIN(LATE * usec_seconds(verdict->age) / usec_seconds(verdict->target), 2.0);
 }
 
 /* Returns the greatest need within `within`, including this one. A reload may change `within`, so
@@ -244,7 +239,7 @@ static void choose_from_none(const struct scaling *scaling, const struct scaling
         verdict->cause = wake_cause(reading, verdict);
         if (verdict->cause == SCALING_ASLEEP)
                 return;
-        double service = reading->service > 0 ? seconds(reading->service) : scaling->service;
+        double service = reading->service > 0 ? usec_seconds(reading->service) : scaling->service;
         verdict->service = (usec_t)(MIN(service, 1e9) * USEC_PER_SEC);
         verdict->need = verdict->backlog = backlog(reading, service) * reading->part;
         unsigned enough =
@@ -375,7 +370,7 @@ static const char *waiting_text(const struct scaling_verdict *verdict, char *tex
                 snprintf(oldest, sizeof(oldest), " (oldest %s)",
                          format_duration(verdict->age, age, sizeof(age)));
         snprintf(text, size, "%llu job%s waiting%s; at %s per job, %.1f threads start %s of them within %s",
-                 (unsigned long long)verdict->waiting, verdict->waiting == 1 ? "" : "s", oldest,
+                 (unsigned long long)verdict->waiting, plural(verdict->waiting), oldest,
                  format_duration(verdict->service, service, sizeof(service)), verdict->backlog,
                  verdict->share < 1 ? "this host's share" : "all",
                  format_duration(verdict->left, left, sizeof(left)));
@@ -417,7 +412,7 @@ const char *scaling_text(const struct scaling_verdict *verdict, const struct sca
                 break;
         case SCALING_WAKE:
                 snprintf(because, sizeof(because), "%llu job%s waiting, and no worker runs",
-                         (unsigned long long)verdict->waiting, verdict->waiting == 1 ? "" : "s");
+                         (unsigned long long)verdict->waiting, plural(verdict->waiting));
                 break;
         case SCALING_DUE:
                 snprintf(because, sizeof(because), "a scheduled job falls due in %s, and no worker runs",

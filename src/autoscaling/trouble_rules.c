@@ -179,7 +179,7 @@ static void check_unserved(struct findings *findings, const struct queue *queue)
         findings_add(findings, FINDING_WARNING, "queues",
                      "Let workers serve the queue (-q), or check what enqueues jobs there",
                      "%llu job%s waiting in queue '%s', oldest %s, but no worker serves the queue",
-                     (unsigned long long)queue->size, queue->size == 1 ? "" : "s", shown(queue->name, name),
+                     (unsigned long long)queue->size, plural(queue->size), shown(queue->name, name),
                      format_duration(queue->latency, age, sizeof(age)));
 }
 

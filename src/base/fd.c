@@ -97,6 +97,31 @@ int fd_send(int fd, const void *data, size_t size, int passed, int flags)
         return TEMP_FAILURE_RETRY(sendmsg(fd, &header, flags | MSG_NOSIGNAL)) < 0 ? -errno : 0;
 }
 
+ssize_t fd_receive(int fd, void *data, size_t size, int *ret_passed, int flags)
+{
+        union {
+                struct cmsghdr header;
+                char space[CMSG_SPACE(sizeof(int))];
+        } control;
+        struct iovec part = {.iov_base = data, .iov_len = size};
+        struct msghdr header = {
+                .msg_iov = &part,
+                .msg_iovlen = 1,
+                .msg_control = &control,
+                .msg_controllen = sizeof(control),
+        };
+
+        *ret_passed = -1;
+        ssize_t n = TEMP_FAILURE_RETRY(recvmsg(fd, &header, flags | MSG_CMSG_CLOEXEC));
+        if (n < 0)
+                return -errno;
+        struct cmsghdr *item = CMSG_FIRSTHDR(&header);
+        if (item && item->cmsg_level == SOL_SOCKET && item->cmsg_type == SCM_RIGHTS &&
+            item->cmsg_len == CMSG_LEN(sizeof(int)))
+                memcpy(ret_passed, CMSG_DATA(item), sizeof(int));
+        return n;
+}
+
 int fd_connect(const char *path, int flags, usec_t send_timeout)
 {
         struct sockaddr_un address = {.sun_family = AF_UNIX};

@@ -27,6 +27,11 @@ int fd_write_all(int fd, const void *data, size_t size);
  * MSG_NOSIGNAL is added to flags, which are those of send(). Returns 0 or -errno. */
 int fd_send(int fd, const void *data, size_t size, int passed, int flags);
 
+/* Receives at most size bytes from the socket fd in one call, and the descriptor attached, which the caller
+ * closes: *ret_passed, -1 if there is none. flags are those of recv(). Returns the number of bytes, 0 at the
+ * end, or -errno. */
+ssize_t fd_receive(int fd, void *data, size_t size, int *ret_passed, int flags);
+
 /* Connects to the Unix stream socket at path. flags is SOCK_NONBLOCK or 0. With 0, connect() and send() wait
  * at most send_timeout; USEC_INFINITY means no limit. Returns a descriptor that the caller owns, or -errno;
  * -EAGAIN for a timeout. */

@@ -37,6 +37,12 @@ int parse_signal(const char *text, int *ret);
  * with *ret, which the caller frees; -EINVAL; or -ENOMEM. */
 int percent_decode(const char *text, size_t len, char **ret);
 
+/* Returns the ending of a word that follows the number n. */
+static inline const char *plural(uint64_t n)
+{
+        return n == 1 ? "" : "s";
+}
+
 #define FORMAT_MAX 32
 
 /* Format for people, rounded down: `350ms`, `1.5s`, `12min`, `1h 5min`, `2d 3h`, `512M`, `1.2G`. size should

@@ -104,6 +104,12 @@ void text_print_wrapped(FILE *out, const char *text, int used, int indent, int c
         fputc('\n', out);
 }
 
+int text_copy(const char *text, char **ret)
+{
+        *ret = text ? strdup(text) : NULL;
+        return text && !*ret ? -ENOMEM : 0;
+}
+
 void text_append(char *text, size_t size, const char *format, ...)
 {
         size_t length = strlen(text);

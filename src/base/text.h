@@ -16,5 +16,8 @@ void text_print_cell(FILE *out, const char *text, int width);
  * is indented by indent columns. The first line begins in the column `used`. */
 void text_print_wrapped(FILE *out, const char *text, int used, int indent, int columns);
 
+/* Copies a text that may be NULL to *ret, which the caller frees. Returns 0 or -ENOMEM. */
+int text_copy(const char *text, char **ret);
+
 /* Appends to text, a buffer of size bytes including the NUL. Truncates what does not fit. */
 void text_append(char *text, size_t size, const char *format, ...) _printf_(3, 4);

@@ -19,6 +19,12 @@ static inline usec_t usec_add(usec_t a, usec_t b)
         return a > USEC_INFINITY - b ? USEC_INFINITY : a + b;
 }
 
+/* Returns seconds. */
+static inline double usec_seconds(usec_t usec)
+{
+        return (double)usec / (double)USEC_PER_SEC;
+}
+
 /* Returns a - b, at least 0. */
 static inline usec_t usec_sub(usec_t a, usec_t b)
 {

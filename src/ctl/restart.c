@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The commands `restart` and `rollback`: show the progress that sqmgr reports. */
+#include "base/parse.h"
 #include "base/text.h"
 #include "ctl/client.h"
 #include "ctl/commands.h"
@@ -38,11 +39,6 @@ static void print_change(json_t *change, json_t *events)
         output_line("%s%s %s%s%s (pid %lld, generation %lld)", output_stamp(), reply_string(change, "id"),
                     strcmp(state, "gone") == 0 ? "is gone" : state, reason[0] != '\0' ? ": " : "", reason,
                     reply_integer(change, "pid"), reply_integer(change, "generation"));
-}
-
-static const char *plural(long long count)
-{
-        return count == 1 ? "" : "s";
 }
 
 /* Returns text: "" if no old worker is finishing jobs. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The story of one worker: its events and its current state. No I/O. */
 #include "ctl/worker_report.h"
+#include "base/parse.h"
 #include "base/text.h"
 #include "ctl/render.h"
 #include "wire/reply.h"
@@ -142,8 +143,7 @@ static void print_evidence(FILE *out, const struct worker_report *worker_report,
         else if (json_is_null(age))
                 snprintf(text, sizeof(text), "  no heartbeat yet");
         else
-                snprintf(text, sizeof(text), "  %lld job%s running%s heartbeat %s ago%s", busy,
-                         busy == 1 ? "" : "s",
+                snprintf(text, sizeof(text), "  %lld job%s running%s heartbeat %s ago%s", busy, plural(busy),
                          /* A database shows jobs that began after the heartbeat, too. */
                          strcmp(evidence, "database") == 0 ? ", last" : " at the last",
                          reply_seconds(worker, "beat_age_seconds", span),

@@ -40,12 +40,16 @@ struct cut_off worker_cut_off(const struct worker *worker)
         return cut;
 }
 
-usec_t worker_boot_deadline(const struct worker *worker)
+usec_t boot_deadline(const struct fleet *fleet, usec_t begun_at)
 {
-        const struct fleet *fleet = worker->fleet;
-        usec_t from = MAX(worker->state_at, MAX(fleet->redis_at, fleet->world->doubt.since));
+        usec_t from = MAX(begun_at, MAX(fleet->redis_at, fleet->world->doubt.since));
 
         return usec_add(from, fleet->settings->boot_timeout);
+}
+
+usec_t worker_boot_deadline(const struct worker *worker)
+{
+        return boot_deadline(worker->fleet, worker->state_at);
 }
 
 bool worker_boot_has_failed(const struct worker *worker)

@@ -24,8 +24,9 @@ struct cut_off worker_cut_off(const struct worker *worker);
  * quieting. */
 usec_t worker_stop_sent_at(const struct worker *worker);
 
-/* Returns when a worker without heartbeats is given up. Only time with Redis up and without doubt about time
- * counts. */
+/* Returns when a process of the fleet that has not booted is given up. Only time with Redis up and without
+ * doubt about time counts. */
+usec_t boot_deadline(const struct fleet *fleet, usec_t begun_at);
 usec_t worker_boot_deadline(const struct worker *worker);
 /* Returns true if a worker that has shown no boot by then has failed to boot: workers of its command show
  * their boot, or it does nothing at all. */

@@ -94,10 +94,10 @@ static const char *jobs_text(const struct worker *worker, usec_t now, char *text
                          worker->heartbeat.busy, worker->heartbeat.busy == 1 ? " is" : "s are");
         else if (cut.word == CUT_ORDER)
                 snprintf(text, size, "waits for %u running job%s to finish%s", worker->heartbeat.busy,
-                         worker->heartbeat.busy == 1 ? "" : "s", oldest);
+                         plural(worker->heartbeat.busy), oldest);
         else
                 snprintf(text, size, "waits for %u running job%s%s, cut off in %s (%s %s)",
-                         worker->heartbeat.busy, worker->heartbeat.busy == 1 ? "" : "s", oldest,
+                         worker->heartbeat.busy, plural(worker->heartbeat.busy), oldest,
                          left_text(cut.at, now, left), cut_word_name(cut.word),
                          format_duration(cut.allowed, allowed, sizeof(allowed)));
         return text;
@@ -131,7 +131,7 @@ static void heartbeats_text(const struct worker *worker, unsigned count, char te
 
         if (most > 0)
                 snprintf(within, sizeof(within), " (up to %s)", format_duration(most, span, sizeof(span)));
-        snprintf(text, HEARTBEATS_MAX, "%u more idle heartbeat%s%s", count, count == 1 ? "" : "s", within);
+        snprintf(text, HEARTBEATS_MAX, "%u more idle heartbeat%s%s", count, plural(count), within);
 }
 
 /* For a worker that finishes its jobs before it exits, the drain deadline is the request to exit. */
@@ -192,8 +192,7 @@ static const char *ready_others_text(const struct worker *worker, char *text, si
                          worker->fleet->rollout.state == ROLLOUT_HALTED ? "halted" : "was aborted", name,
                          name);
         else
-                snprintf(text, size, "waits for %u more worker%s to become ready", count,
-                         count == 1 ? "" : "s");
+                snprintf(text, size, "waits for %u more worker%s to become ready", count, plural(count));
         return text;
 }
 
@@ -416,7 +415,7 @@ static void places_text(const struct fleet *fleet, usec_t now, char *text, size_
         format_duration(usec_sub(now, drain_since(longest)), span, sizeof(span));
         if (fleet->settings->traits->reports_busy)
                 snprintf(jobs, sizeof(jobs), ", %u running job%s%s", longest->heartbeat.busy,
-                         longest->heartbeat.busy == 1 ? "" : "s", oldest_text(longest, now, oldest));
+                         plural(longest->heartbeat.busy), oldest_text(longest, now, oldest));
         snprintf(text, size,
                  "waits for a process to exit: %u of %u (max_processes) %s draining%s; longest: %s (pid "
                  "%d%s) for %s",
@@ -535,7 +534,7 @@ const char *fleet_crash_text(const struct fleet *fleet, usec_t now, char *text, 
 
         text[0] = '\0';
         snprintf(row, sizeof(row), "%u failed start%s in a row", fleet->crash.count,
-                 fleet->crash.count == 1 ? "" : "s");
+                 plural(fleet->crash.count));
         switch (fleet_crash_state(fleet, now)) {
         case CRASH_NONE:
         case _CRASH_STATE_MAX:
@@ -574,8 +573,8 @@ const char *world_stopping_text(const struct world *world, usec_t now, char *tex
                 reported |= fleet->settings->traits->reports_busy;
         }
         if (reported)
-                snprintf(running, sizeof(running), ", %u running job%s", jobs, jobs == 1 ? "" : "s");
-        int n = snprintf(text, size, "%u worker%s left%s; ", workers, workers == 1 ? "" : "s", running);
+                snprintf(running, sizeof(running), ", %u running job%s", jobs, plural(jobs));
+        int n = snprintf(text, size, "%u worker%s left%s; ", workers, plural(workers), running);
         if (n < 0 || (size_t)n >= size)
                 return text;
         if (world->shutdown_now || now >= at)

@@ -2,6 +2,7 @@
 /* Templates: decisions that follow from their state; see the header. */
 #include "model/preload.h"
 #include "model/counts.h"
+#include "model/deadlines.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
 
@@ -155,10 +156,7 @@ bool fleet_wants_template(const struct fleet *fleet)
 
 usec_t template_boot_deadline(const struct template *template)
 {
-        const struct fleet *fleet = template->fleet;
-        usec_t from = MAX(template->state_at, MAX(fleet->redis_at, fleet->world->doubt.since));
-
-        return usec_add(from, fleet->settings->boot_timeout);
+        return boot_deadline(template->fleet, template->state_at);
 }
 
 usec_t template_kill_at(const struct template *template)

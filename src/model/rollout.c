@@ -73,7 +73,7 @@ void rollout_start(struct fleet *fleet, const struct orderer *by, usec_t now)
         event_by(by, fleet_event(fleet, EVENT_ROLLOUT_STARTED,
                                  ": restart to generation %llu started by %s; %u worker%s to replace",
                                  (unsigned long long)fleet->generation, orderer_text(by, who),
-                                 fleet->rollout.total, fleet->rollout.total == 1 ? "" : "s"));
+                                 fleet->rollout.total, plural(fleet->rollout.total)));
 }
 
 /* Ends a return, without which workers of the release that was left may stay. The restart counts as halted
@@ -93,7 +93,7 @@ static void end_return(struct fleet *fleet, const char *why, usec_t now)
         snprintf(rollout->error + length, sizeof(rollout->error) - length,
                  "; the rollback to generation %llu ended: %s", to, why);
         snprintf(left, sizeof(left), "; %u worker%s of the release that was left keep%s running", n,
-                 n == 1 ? "" : "s", n == 1 ? "s" : "");
+                 plural(n), n == 1 ? "s" : "");
         fleet_event(
                 fleet, EVENT_ROLLOUT_ABORTED,
                 ": the rollback to generation %llu ended%s (reason: %s). Link the release that is to run, "
@@ -417,13 +417,13 @@ void rollout_observe_time(struct fleet *fleet, usec_t now)
                 snprintf(hung, sizeof(hung), "; %u old worker%s hung, to be quieted when heartbeats resume",
                          left, left == 1 ? " is" : "s are");
                 unsigned n = counts.draining;
-                snprintf(drain, sizeof(drain), ", %u old worker%s still draining", n, n == 1 ? "" : "s");
+                snprintf(drain, sizeof(drain), ", %u old worker%s still draining", n, plural(n));
                 snprintf(elsewhere, sizeof(elsewhere),
                          "; no heartbeat of %u new worker%s was found. Run 'sqmgrctl doctor'",
-                         counts.elsewhere, counts.elsewhere == 1 ? "" : "s");
+                         counts.elsewhere, plural(counts.elsewhere));
                 snprintf(unseen, sizeof(unseen),
                          "; no heartbeat of %u worker%s was ever found; kept. Run 'sqmgrctl doctor'",
-                         counts.unseen, counts.unseen == 1 ? "" : "s");
+                         counts.unseen, plural(counts.unseen));
                 fleet_event(fleet, EVENT_ROLLOUT_DONE, ": restart done; generation %llu is current%s%s%s%s",
                             (unsigned long long)fleet->generation, n > 0 ? drain : "", left > 0 ? hung : "",
                             counts.elsewhere > 0 ? elsewhere : "", counts.unseen > 0 ? unseen : "");

@@ -556,7 +556,7 @@ void observe_quieted(struct worker *worker, enum reason reason, int error, usec_
                 rollout_observe_progress(fleet, now);
         if (fleet->settings->traits->reports_busy)
                 snprintf(running, sizeof(running), ", %u job%s running", worker->heartbeat.busy,
-                         worker->heartbeat.busy == 1 ? "" : "s");
+                         plural(worker->heartbeat.busy));
         worker_event(worker, EVENT_QUIET, " %s (reason: %s)%s",
                      worker_is_asked_to_exit(worker) ? "asked to exit" : "quieted", reason_name(reason),
                      running);

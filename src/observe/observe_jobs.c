@@ -90,7 +90,7 @@ void observe_cut_off(const struct worker *worker, enum reason reason, usec_t now
                          cut_word_name(cut.word));
         job_classes_text(&worker->jobs.classes, text, sizeof(text));
         worker_event(worker, EVENT_DRAIN_CUT, " cut off %s, %u job%s running%s%s", why,
-                     worker->heartbeat.busy, worker->heartbeat.busy == 1 ? "" : "s",
+                     worker->heartbeat.busy, plural(worker->heartbeat.busy),
                      !known                                        ? ""
                      : worker->heartbeat.busy < worker->jobs.count ? ", of "
                                                                    : ": ",

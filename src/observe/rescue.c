@@ -104,7 +104,7 @@ void rescue_observe_abandoned(struct fleet *fleet, const struct worker *dead, co
         world_event(fleet->world, EVENT_DRAIN_ABANDONED, fleet, dead,
                     "%s (pid %d) exited %s after it was asked to exit, in the middle of %zu job%s%s. %s",
                     WORKER_ID(dead), (int)worker_pid(dead), format_duration(after, span, sizeof(span)), n,
-                    n == 1 ? "" : "s", again, remedy);
+                    plural(n), again, remedy);
 }
 
 void rescue_observe_failed(struct fleet *fleet, const struct worker *dead, const struct error_report *why)
@@ -125,12 +125,12 @@ void rescue_observe_unknown(struct fleet *fleet, const struct worker *dead, cons
                 world_event(fleet->world, EVENT_RESCUE_FAILED, fleet, dead,
                             "%s (pid %d) died with %zu running job%s not re-enqueued: the record in %s is "
                             "not in the format of %s",
-                            WORKER_ID(dead), (int)worker_pid(dead), n, n == 1 ? "" : "s",
+                            WORKER_ID(dead), (int)worker_pid(dead), n, plural(n),
                             fleet_settings_server(fleet->settings), fleet->settings->traits->title);
         if (n_oversized > 0)
                 world_event(fleet->world, EVENT_RESCUE_FAILED, fleet, dead,
                             "%s (pid %d) died with %zu running job%s not re-enqueued: too large to read "
                             "(over %s). Enqueue the job%s again",
-                            WORKER_ID(dead), (int)worker_pid(dead), n_oversized, n_oversized == 1 ? "" : "s",
-                            format_size(JOB_ENTRY_MAX, limit, sizeof(limit)), n_oversized == 1 ? "" : "s");
+                            WORKER_ID(dead), (int)worker_pid(dead), n_oversized, plural(n_oversized),
+                            format_size(JOB_ENTRY_MAX, limit, sizeof(limit)), plural(n_oversized));
 }

@@ -87,42 +87,13 @@ int launch_start(const struct launch_request *request, struct launched *ret)
         return 0;
 }
 
-/* Receives one message and an attached descriptor. Returns the length, 0 at the end of file, or -errno. */
-static ssize_t message_receive(int report_fd, struct launch_message *message, int *ret_fd)
-{
-        union {
-                struct cmsghdr header;
-                char space[CMSG_SPACE(sizeof(int))];
-        } control;
-        struct iovec data = {.iov_base = message, .iov_len = sizeof(*message)};
-        struct msghdr header = {
-                .msg_iov = &data,
-                .msg_iovlen = 1,
-                .msg_control = &control,
-                .msg_controllen = sizeof(control),
-        };
-        ssize_t n;
-
-        do
-                n = recvmsg(report_fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-        while (n < 0 && errno == EINTR);
-        if (n < 0)
-                return -errno;
-
-        struct cmsghdr *item = CMSG_FIRSTHDR(&header);
-        if (item && item->cmsg_level == SOL_SOCKET && item->cmsg_type == SCM_RIGHTS &&
-            item->cmsg_len == CMSG_LEN(sizeof(int)))
-                memcpy(ret_fd, CMSG_DATA(item), sizeof(int));
-        return n;
-}
-
 int launch_report_read(int report_fd, struct launch_report *report)
 {
         while (report->outcome == LAUNCH_PENDING) {
                 struct launch_message message;
                 _cleanup_close_ int fd = -1;
 
-                ssize_t n = message_receive(report_fd, &message, &fd);
+                ssize_t n = fd_receive(report_fd, &message, sizeof(message), &fd, MSG_DONTWAIT);
                 if (n == -EAGAIN)
                         return 0;
                 if (n < 0)

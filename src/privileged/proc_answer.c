@@ -86,38 +86,12 @@ void proc_answer(const struct proc_question *question, int log_fd, struct proc_r
                 reply->length = 0;
 }
 
-/* Receives questions, and the log if one is attached. Returns the number of questions, or 0 at the end. */
-static size_t receive(int fd, struct proc_question questions[static PROC_QUESTIONS_MAX], int *ret_log_fd)
-{
-        union {
-                struct cmsghdr header;
-                char space[CMSG_SPACE(sizeof(int))];
-        } control;
-        struct iovec data = {.iov_base = questions, .iov_len = PROC_QUESTIONS_MAX * sizeof(*questions)};
-        struct msghdr header = {
-                .msg_iov = &data,
-                .msg_iovlen = 1,
-                .msg_control = &control,
-                .msg_controllen = sizeof(control),
-        };
-
-        *ret_log_fd = -1;
-        ssize_t n = TEMP_FAILURE_RETRY(recvmsg(fd, &header, MSG_CMSG_CLOEXEC));
-        if (n <= 0)
-                return 0;
-        struct cmsghdr *item = CMSG_FIRSTHDR(&header);
-        if (item && item->cmsg_level == SOL_SOCKET && item->cmsg_type == SCM_RIGHTS &&
-            item->cmsg_len == CMSG_LEN(sizeof(int)))
-                memcpy(ret_log_fd, CMSG_DATA(item), sizeof(int));
-        return (size_t)n / sizeof(*questions);
-}
-
 int proc_answer_serve(int fd)
 {
         static struct proc_question questions[PROC_QUESTIONS_MAX];
         static struct proc_reply reply;
         const struct rlimit no_children = {0};
-        size_t n;
+        ssize_t n;
         int log_fd;
 
         /* The user must not trace this process, which may have more rights than the user. */
@@ -125,8 +99,9 @@ int proc_answer_serve(int fd)
         if (prctl(PR_SET_DUMPABLE, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 ||
             setrlimit(RLIMIT_NPROC, &no_children) < 0)
                 return -errno;
-        while ((n = receive(fd, questions, &log_fd)) > 0) {
-                for (size_t i = 0; i < n; i++) {
+        /* Questions, and the log if one is attached. */
+        while ((n = fd_receive(fd, questions, sizeof(questions), &log_fd, 0)) > 0) {
+                for (size_t i = 0; i < (size_t)n / sizeof(*questions); i++) {
                         proc_answer(&questions[i], log_fd, &reply);
                         if (send(fd, &reply, offsetof(struct proc_reply, text) + reply.length, MSG_NOSIGNAL) <
                             0)

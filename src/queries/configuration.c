@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The configuration of a reader, as a query. */
 #include "queries/configuration.h"
+#include "base/text.h"
 #include "queries/answer.h"
 #include "settings/database_url.h"
 #include "settings/redis_url.h"
@@ -35,37 +36,30 @@ static char **member(const struct reader_configuration *configuration, size_t i)
         return (char **)(void *)((char *)configuration + members[i]);
 }
 
-/* Copies a text that may be NULL. */
-static int copy(const char *text, char **ret)
-{
-        *ret = text ? strdup(text) : NULL;
-        return text && !*ret ? -ENOMEM : 0;
-}
-
 static int copy_settings(const struct redis_settings *settings, const char *url,
                          struct reader_configuration *ret)
 {
-        int r = copy(url ?: settings->sentinels ? url : settings->url, &ret->url);
+        int r = text_copy(url ?: settings->sentinels ? url : settings->url, &ret->url);
 
         if (r >= 0)
-                r = copy(settings->url, &ret->default_url);
+                r = text_copy(settings->url, &ret->default_url);
         if (r >= 0)
-                r = copy(settings->username, &ret->username);
+                r = text_copy(settings->username, &ret->username);
         if (r >= 0)
-                r = copy(settings->password, &ret->password);
+                r = text_copy(settings->password, &ret->password);
         if (r >= 0)
-                r = copy(settings->sentinels, &ret->sentinels);
+                r = text_copy(settings->sentinels, &ret->sentinels);
         if (r >= 0)
-                r = copy(settings->master_name, &ret->master_name);
+                r = text_copy(settings->master_name, &ret->master_name);
         if (r >= 0)
-                r = copy(settings->sentinel_password, &ret->sentinel_password);
+                r = text_copy(settings->sentinel_password, &ret->sentinel_password);
         if (r >= 0)
-                r = copy(settings->namespace, &ret->namespace);
+                r = text_copy(settings->namespace, &ret->namespace);
         if (r >= 0)
-                r = copy(settings->tls_ca_file, &ret->files[SETTINGS_TLS_CA].name);
+                r = text_copy(settings->tls_ca_file, &ret->files[SETTINGS_TLS_CA].name);
         if (r >= 0)
-                r = copy(settings->tls_cert_file, &ret->files[SETTINGS_TLS_CERT].name);
-        return r < 0 ? r : copy(settings->tls_key_file, &ret->files[SETTINGS_TLS_KEY].name);
+                r = text_copy(settings->tls_cert_file, &ret->files[SETTINGS_TLS_CERT].name);
+        return r < 0 ? r : text_copy(settings->tls_key_file, &ret->files[SETTINGS_TLS_KEY].name);
 }
 
 /* Sets what sqmgr itself needs of the URL. */
@@ -193,7 +187,7 @@ int reader_configuration_read(const struct query *query, struct reader_configura
                 return -EBADMSG;
         ret->check = set[N_MEMBERS] == '1';
         for (size_t i = 0; i < N_MEMBERS && r == 0; i++)
-                r = copy(set[i] == '1' ? query_text(query, 1 + i) : NULL, member(ret, i));
+                r = text_copy(set[i] == '1' ? query_text(query, 1 + i) : NULL, member(ret, i));
         for (size_t i = 0; i < _SETTINGS_TLS_MAX && r == 0; i++)
                 if (ret->files[i].name)
                         r = take_file(&query->texts[1 + N_MEMBERS + i], &ret->files[i]);

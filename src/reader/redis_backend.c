@@ -108,27 +108,14 @@ static int on_connection(sd_event_source *source, int fd, uint32_t events _unuse
 {
         struct redis_backend *backend = userdata;
         int error = -EBADMSG;
-        union {
-                struct cmsghdr header;
-                char space[CMSG_SPACE(sizeof(int))];
-        } control;
-        struct iovec bytes = {.iov_base = &error, .iov_len = sizeof(error)};
-        struct msghdr message = {.msg_iov = &bytes,
-                                 .msg_iovlen = 1,
-                                 .msg_control = &control,
-                                 .msg_controllen = sizeof(control)};
         _cleanup_close_ int connection = -1;
 
-        ssize_t n = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+        ssize_t n = fd_receive(fd, &error, sizeof(error), &connection, MSG_DONTWAIT);
         if (n <= 0) {
-                if (n == 0 || (errno != EAGAIN && errno != EINTR))
+                if (n != -EAGAIN)
                         (void)sd_event_source_set_enabled(source, SD_EVENT_OFF);
                 return 0;
         }
-        const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-        if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
-            header->cmsg_len == CMSG_LEN(sizeof(int)))
-                memcpy(&connection, CMSG_DATA(header), sizeof(int));
         struct unix_connector *connector = TAKE_PTR(backend->connecting);
         void (*connected)(int fd, void *userdata) = connector ? TAKE_PTR(connector->connected) : NULL;
         connect_next(backend);

@@ -3,6 +3,7 @@
 #include "settings/value.h"
 #include "base/argv.h"
 #include "base/parse.h"
+#include "base/text.h"
 #include "config.h"
 #include "settings/database_url.h"
 #include "settings/limits.h"
@@ -368,10 +369,10 @@ int settings_value_copy(const struct settings_key *key, const void *from, void *
                 memcpy(field, source, type_size(key->type));
                 return 0;
         }
-        const char *text = *(char *const *)source;
-        char *copy = text ? strdup(text) : NULL;
-        if (text && !copy)
-                return -ENOMEM;
+        char *copy;
+        int r = text_copy(*(char *const *)source, &copy);
+        if (r < 0)
+                return r;
         free(*(char **)field);
         *(char **)field = copy;
         return 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The file that keeps the history across restarts. */
 #include "web/history_file.h"
+#include "base/parse.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -112,7 +113,7 @@ static int read_history(int fd, const char *path, struct history *history, char 
         if (n_damaged == 0)
                 return HISTORY_FILE_READ;
         snprintf(why, HISTORY_FILE_WHY_MAX, "history '%s': %zu damaged value%s dropped", path, n_damaged,
-                 n_damaged == 1 ? "" : "s");
+                 plural(n_damaged));
         return HISTORY_FILE_DAMAGED;
 }
 

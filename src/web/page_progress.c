@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Activity: restarts with their steps, and workers that start or stop without a restart. */
+#include "base/parse.h"
 #include "web/html.h"
 #include "web/page_sections.h"
 #include <string.h>
@@ -62,8 +63,7 @@ static void put_steps(FILE *out, const struct page *page, const char *socket, co
                 return;
         size_t n_steps = n + (begin ? 1 : 0);
         fputs(open ? "<details data-key=\"steps\" open=\"\">" : "<details data-key=\"steps\">", out);
-        html_print(out, "<summary>%zu step%s</summary><ol class=\"steps\">", n_steps,
-                   n_steps == 1 ? "" : "s");
+        html_print(out, "<summary>%zu step%s</summary><ol class=\"steps\">", n_steps, plural(n_steps));
         if (begin)
                 put_step(out, begin, page);
         if (n > STEPS_MAX)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The overall state in one sentence, and the findings. */
 #include "web/page_verdict.h"
+#include "base/parse.h"
 #include "web/html.h"
 #include "web/page_findings.h"
 #include <string.h>
@@ -61,7 +62,7 @@ enum page_level page_headline(const struct page *page, char text[static PAGE_HEA
                          level == PAGE_ACT ? "errors" : "warnings");
         else
                 snprintf(text, PAGE_HEADLINE_MAX, "%u errors, %u warning%s.", tally.n[level],
-                         tally.n[PAGE_ATTENTION], tally.n[PAGE_ATTENTION] == 1 ? "" : "s");
+                         tally.n[PAGE_ATTENTION], plural(tally.n[PAGE_ATTENTION]));
         return level;
 }
 
@@ -147,7 +148,7 @@ static void add_fleet(struct sum *sum, const json_t *fleet)
 static void put_restarts(FILE *out, size_t n, const char *state)
 {
         if (n > 0)
-                html_print(out, ", %zu restart%s %s", n, n == 1 ? "" : "s", state);
+                html_print(out, ", %zu restart%s %s", n, plural(n), state);
 }
 
 static void put_sum(FILE *out, const struct page *page)
@@ -163,12 +164,12 @@ static void put_sum(FILE *out, const struct page *page)
         if (sum.fleets == 0)
                 return;
         html_print(out, "<p class=\"sum\">%lld of %lld workers active in %zu fleet%s", sum.active, sum.target,
-                   sum.fleets, sum.fleets == 1 ? "" : "s");
+                   sum.fleets, plural(sum.fleets));
         if (sum.short_fleets > 0)
                 html_print(out, " (%zu short of workers)", sum.short_fleets);
         if (sum.surplus > 0)
                 html_print(out, ", %lld more than needed", sum.surplus);
-        html_print(out, ", %lld job%s running", sum.busy, sum.busy == 1 ? "" : "s");
+        html_print(out, ", %lld job%s running", sum.busy, plural(sum.busy));
         put_restarts(out, sum.running, "running");
         put_restarts(out, sum.halted, "halted");
         fputs(heard ? "</p>" : "; as of the last answer</p>", out);

@@ -25,11 +25,6 @@ struct facts {
         usec_t now;
 };
 
-static double seconds(usec_t usec)
-{
-        return (double)usec / (double)USEC_PER_SEC;
-}
-
 /* A family, and a sample of the last one. The value is followed by labels: pairs of name and text. */
 #define FAMILY(facts, name, type, help) metrics_family((facts)->metrics, name, type, help)
 #define SAMPLE(facts, value, ...)       METRICS_SAMPLE((facts)->metrics, value, __VA_ARGS__)
@@ -85,15 +80,15 @@ static void put_self(struct facts *facts, const struct tick_totals *ticks)
         FAMILY(facts, "sqmgr_info", "gauge", "Version of the running sqmgr.");
         SAMPLE(facts, 1, "version", info->version);
         put_one(facts, "sqmgr_uptime_seconds", "Time since sqmgr started; counters began then.",
-                seconds(usec_sub(facts->now, info->started_at)));
+                usec_seconds(usec_sub(facts->now, info->started_at)));
         FAMILY(facts, "sqmgr_tick_duration_seconds", "summary",
                "Duration of a pass of observing, planning and executing.");
-        metrics_sample(facts->metrics, seconds(ticks->usec), NULL);
+        metrics_sample(facts->metrics, usec_seconds(ticks->usec), NULL);
         metrics_sample(facts->metrics, (double)ticks->n, NULL);
         put_one(facts, "sqmgr_config_last_reload_successful",
                 "1 if the last reload of the settings succeeded.", !info->settings->refused);
         put_one(facts, "sqmgr_config_last_reload_success_timestamp_seconds",
-                "Unix time at which the active settings were read.", seconds(info->settings->loaded_at));
+                "Unix time at which the active settings were read.", usec_seconds(info->settings->loaded_at));
         if (world->available_bytes > 0)
                 put_one(facts, "sqmgr_available_memory_bytes", "Memory available to further processes.",
                         (double)world->available_bytes);
@@ -188,8 +183,8 @@ static void put_queues(struct facts *facts)
         for (size_t i = 0; i < info->n_redis; i++)
                 for (size_t j = 0; (queues = queues_of(info, i)) && j < queues->n; j++)
                         if (queues->list[j].latency_known && is_label(queues->list[j].name))
-                                SAMPLE(facts, seconds(queues->list[j].latency), "url", info->redis[i].url,
-                                       "queue", queues->list[j].name);
+                                SAMPLE(facts, usec_seconds(queues->list[j].latency), "url",
+                                       info->redis[i].url, "queue", queues->list[j].name);
         FAMILY(facts, "sqmgr_set_jobs", "gauge", "Jobs that are scheduled, dead, or to be retried.");
         for (size_t i = 0; i < info->n_redis; i++) {
                 queues = queues_of(info, i);
@@ -205,7 +200,7 @@ static double oldest_job(const struct fleet *fleet, usec_t now)
 {
         usec_t oldest = fleet_oldest_job_usec(fleet, now);
 
-        return oldest > 0 ? seconds(oldest) : -1;
+        return oldest > 0 ? usec_seconds(oldest) : -1;
 }
 
 static void put_fleets(struct facts *facts)
@@ -277,7 +272,7 @@ static double reaches(const struct worker *worker)
 {
         usec_t usec = leak_reaches(worker);
 
-        return usec != USEC_INFINITY ? seconds(usec) : -1;
+        return usec != USEC_INFINITY ? usec_seconds(usec) : -1;
 }
 
 static void put_workers(struct facts *facts)
@@ -292,7 +287,7 @@ static void put_workers(struct facts *facts)
                     worker->heartbeat.concurrency > 0 ? (double)worker->heartbeat.concurrency : -1);
         PUT_WORKERS(facts, "sqmgr_worker_beat_age_seconds", "Time since the worker's heartbeat changed.",
                     worker_sends_heartbeats(worker)
-                            ? seconds(usec_sub(facts->now, worker->heartbeat.changed_at))
+                            ? usec_seconds(usec_sub(facts->now, worker->heartbeat.changed_at))
                             : -1);
         PUT(facts, "sqmgr_worker_starts_total", "counter",
             "Workers started, by the reason why the replaced worker leaves.", _REASON_MAX,

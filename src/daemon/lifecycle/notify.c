@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Publishes events and the status of sqmgr. */
 #include "daemon/lifecycle/notify.h"
+#include "base/parse.h"
 #include "io/clock.h"
 #include "io/log.h"
 #include "io/systemd.h"
@@ -39,7 +40,7 @@ static void running_text(const struct world *world, usec_t now, char *text, size
                 leaving += counts.quiet + counts.stopping;
         }
         int n = snprintf(text, size, "STATUS=%u of %u worker%s active, %u starting, %u draining", active,
-                         target, target == 1 ? "" : "s", starting, leaving);
+                         target, plural(target), starting, leaving);
         if (hung > 0 && n > 0 && (size_t)n < size)
                 snprintf(text + n, size - (size_t)n, ", %u hung", hung);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads the config file again and applies the settings that a reload may change. */
 #include "daemon/lifecycle/reload.h"
+#include "base/parse.h"
 #include "daemon/runtime/reader_process.h"
 #include "frameworks/table.h"
 #include "io/clock.h"
@@ -109,7 +110,7 @@ static int reload(struct reloader *reloader, const struct orderer *by, FILE *lin
         /* Nothing can fail from here on. */
         event_by(by, world_event(runtime->world, EVENT_ORDER, NULL, NULL,
                                  "configuration reloaded by %s, %u change%s", orderer_text(by, who),
-                                 changes.n, changes.n == 1 ? "" : "s"));
+                                 changes.n, plural(changes.n)));
         settings_free(reloader->settings);
         reloader->settings = TAKE_PTR(merged);
         report_ended(runtime->world, n_events, lines);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Connections to servers, Redis and databases; see the header. */
 #include "daemon/runtime/links.h"
+#include "base/text.h"
 #include "daemon/runtime/inside_read.h"
 #include "daemon/runtime/proc_evidence.h"
 #include "frameworks/server_heartbeats.h"
@@ -317,13 +318,6 @@ static struct link *free_link(struct link *link)
 
 DEFINE_CLEANUP(struct link *, free_link)
 
-/* Copies a text that may be NULL. */
-static int copy(const char *text, char **ret)
-{
-        *ret = text ? strdup(text) : NULL;
-        return text && !*ret ? -ENOMEM : 0;
-}
-
 /* Starts a reader for the server of the link. */
 static int make_reader(struct link *link, const struct redis_settings *settings)
 {
@@ -336,9 +330,9 @@ static int make_reader(struct link *link, const struct redis_settings *settings)
 
         link->engine = configuration.engine;
         if (r >= 0)
-                r = copy(link->reader_user, &configuration.user);
+                r = text_copy(link->reader_user, &configuration.user);
         if (r >= 0)
-                r = copy(link->reader_group, &configuration.group);
+                r = text_copy(link->reader_group, &configuration.group);
         if (r >= 0)
                 r = reader_files_read(&configuration);
         if (r >= 0)
@@ -373,11 +367,11 @@ static int make_link(struct links *links, const struct fleet_settings *fleet)
                 return -ENOMEM;
         link->links = links;
         link->framework = framework_of(fleet->traits);
-        int r = copy(settings_fleet_url(links->world->settings, fleet), &link->url);
+        int r = text_copy(settings_fleet_url(links->world->settings, fleet), &link->url);
         if (r >= 0)
-                r = copy(user_of_reader(fleet), &link->reader_user);
+                r = text_copy(user_of_reader(fleet), &link->reader_user);
         if (r >= 0)
-                r = copy(group_of_reader(fleet), &link->reader_group);
+                r = text_copy(group_of_reader(fleet), &link->reader_group);
         if (r >= 0)
                 r = make_reader(link, settings);
         if (r >= 0)

@@ -2,6 +2,7 @@
 /* Adopts the workers of an earlier sqmgr: those named in the state, and others found by takeover/search.c. */
 #include "daemon/takeover/adopt.h"
 #include "base/fd.h"
+#include "base/parse.h"
 #include "continuity/adoption.h"
 #include "continuity/state.h"
 #include "daemon/runtime/start_record.h"
@@ -333,8 +334,8 @@ static void report(const struct search *search, bool more, int outcome, const ch
         const char *found = adopted == 1 ? "worker" : "workers";
 
         if (outcome == STATEFILE_READ)
-                log_info("adopted %u worker%s of an earlier sqmgr, %u %s gone%s", adopted,
-                         adopted == 1 ? "" : "s", adoption->gone, adoption->gone == 1 ? "is" : "are", still);
+                log_info("adopted %u worker%s of an earlier sqmgr, %u %s gone%s", adopted, plural(adopted),
+                         adoption->gone, adoption->gone == 1 ? "is" : "are", still);
         else if (outcome != STATEFILE_MISSING)
                 log_warning("the state is lost (reason: %s); found and adopted %u %s%s", why, adopted, found,
                             still);

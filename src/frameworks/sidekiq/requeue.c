@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Puts a job of a dead process back into its queue; see the header. */
 #include "frameworks/sidekiq/requeue.h"
+#include "base/parse.h"
 #include "frameworks/sidekiq/format.h"
 #include "frameworks/sidekiq/job.h"
 #include <hiredis/hiredis.h>
@@ -128,7 +129,7 @@ static int requeue_send(struct redis *redis, const struct requeue_request *reque
         snprintf(message, sizeof(message),
                  "worker %s while running this job; re-enqueued %u time%s before; not re-enqueued "
                  "again",
-                 request->why, request->limit, request->limit == 1 ? "" : "s");
+                 request->why, request->limit, plural(request->limit));
         _cleanup_free_ char *dead =
                 sidekiq_job_dead_payload(request->job, ERROR_CLASS, message, request->realtime);
         if (dead && make_keys(request, keys))
