@@ -21,7 +21,7 @@ struct sighting {
         uint64_t start;
         uid_t uid;
         const char *instance, *worker, *generation; /* environment markers that sqmgr gives to its workers */
-        usec_t started_at; /* start time of the worker, from its markers; 0: not known, as from 0.1.0 */
+        usec_t started_at; /* start time of the worker, from its markers; 0: not known */
         bool in_service;   /* in the control group of our own service, which contains only workers */
         bool runs_one_job; /* runs a job for a worker and is no worker itself */
         const struct traits *booted_as; /* the framework whose worker it appears to be; NULL: none */

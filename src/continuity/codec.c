@@ -227,16 +227,18 @@ static int read_string(struct codec_reader *reader, char **ret)
         return 0;
 }
 
-static size_t fields_to_read(const struct codec_reader *reader, const struct record *record)
+static bool has_field(const struct codec_reader *reader, const struct codec_field *field)
 {
-        return reader->first_version ? record->n_fields_first : record->n_fields;
+        return reader->version == 0 || field->since <= reader->version;
 }
 
 static void read_flags(struct codec_reader *reader, const struct record *flags, char *base)
 {
-        size_t n = fields_to_read(reader, flags);
-        uint64_t bits = codec_read_number(reader, 0, (UINT64_C(1) << n) - 1);
+        size_t n = 0;
 
+        while (n < flags->n_fields && has_field(reader, &flags->fields[n]))
+                n++;
+        uint64_t bits = codec_read_number(reader, 0, (UINT64_C(1) << n) - 1);
         for (size_t i = 0; i < n; i++)
                 store_field(base + flags->fields[i].offset, sizeof(bool), bits >> i & 1);
 }
@@ -271,11 +273,11 @@ static int read_field(struct codec_reader *reader, const struct codec_field *fie
 
 int codec_read(struct codec_reader *reader, const struct record *record, void *base)
 {
-        size_t n = fields_to_read(reader, record);
         int r = 0;
 
-        for (size_t i = 0; i < n && r == 0; i++)
-                r = read_field(reader, &record->fields[i], base);
+        for (size_t i = 0; i < record->n_fields && r == 0; i++)
+                if (has_field(reader, &record->fields[i]))
+                        r = read_field(reader, &record->fields[i], base);
         return r;
 }
 
@@ -283,9 +285,11 @@ size_t codec_bytes_min(const struct record *record)
 {
         size_t bytes = 0;
 
-        for (size_t i = 0; i < record->n_fields_first; i++) {
+        for (size_t i = 0; i < record->n_fields; i++) {
                 const struct codec_field *field = &record->fields[i];
-                bytes += field->kind == CODEC_RECORD ? codec_bytes_min(field->record) : NUMBER_BYTES;
+
+                if (field->since <= 1)
+                        bytes += field->kind == CODEC_RECORD ? codec_bytes_min(field->record) : NUMBER_BYTES;
         }
         return bytes;
 }

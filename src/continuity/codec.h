@@ -21,19 +21,17 @@ struct codec_field {
         size_t offset, size;
         uint64_t min, max;           /* range of CODEC_NUMBER */
         const struct record *record; /* for CODEC_FLAGS and CODEC_RECORD */
+        unsigned since;              /* the first version of the bytes that has the field; 0: all have it */
 };
 
 struct record {
         const struct codec_field *fields;
         size_t n_fields;
-        size_t n_fields_first; /* number of leading fields that version 1 has */
 };
 
-#define RECORD(list) CODEC_GROWN(list, ELEMENTSOF(list))
-/* A record with n fields in version 1. */
-#define CODEC_GROWN(list, n)                                                                                 \
+#define RECORD(list)                                                                                         \
         {                                                                                                    \
-                .fields = (list), .n_fields = ELEMENTSOF(list), .n_fields_first = (n)                        \
+                .fields = (list), .n_fields = ELEMENTSOF(list)                                               \
         }
 
 /* The largest number that fits a field of this size. */
@@ -72,8 +70,8 @@ struct codec_writer {
 struct codec_reader {
         const uint8_t *at;
         size_t left;
-        usec_t now;         /* when the bytes were written, by our clock */
-        bool first_version; /* records have only n_fields_first fields; the remaining ones stay zero */
+        usec_t now;       /* when the bytes were written, by our clock */
+        unsigned version; /* of the bytes: fields that are newer stay zero; 0: all fields are there */
         bool wrong;
 };
 

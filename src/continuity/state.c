@@ -12,12 +12,9 @@
 
 /* Magic, version, length and checksum of the payload. */
 #define STATE_MAGIC "sqmgr.st"
-/* Version 1 was written by 0.1.0, and can be read. Versions 2 to 9 were written only by development builds,
- * in other layouts. Their numbers are never reused, so no such file is mistaken for the current
- * layout. */
-#define STATE_VERSION_FIRST 1
-#define STATE_VERSION       10
-#define STATE_HEADER_SIZE   (sizeof(STATE_MAGIC) - 1 + 4 + 8 + 8)
+/* Each version adds fields, marked by codec_field.since, and reads all earlier versions. */
+#define STATE_VERSION     1
+#define STATE_HEADER_SIZE (sizeof(STATE_MAGIC) - 1 + 4 + 8 + 8)
 
 static const struct codec_field backoff_fields[] = {
         CODEC_FIELD(NUMBER, struct backoff, count),
@@ -39,7 +36,7 @@ static const struct codec_field rollout_fields[] = {
         CODEC_FIELD(NUMBER, struct rollout, returned),
         CODEC_FIELD(TIME, struct rollout, kept_since),
 };
-static const struct record rollout_record = CODEC_GROWN(rollout_fields, 7);
+static const struct record rollout_record = RECORD(rollout_fields);
 
 static const struct codec_field worker_flag_fields[] = {
         CODEC_FIELD(NUMBER, struct worker, heartbeat.seen),
@@ -59,12 +56,12 @@ static const struct codec_field worker_flag_fields[] = {
         CODEC_FIELD(NUMBER, struct worker, heartbeat.stopping),
         CODEC_FIELD(NUMBER, struct worker, process.remote),
 };
-static const struct record worker_flags = CODEC_GROWN(worker_flag_fields, 5);
+static const struct record worker_flags = RECORD(worker_flag_fields);
 
 static const struct codec_field worker_fields[] = {
         CODEC_RANGE(struct state_worker, worker.index, 1, UINT32_MAX),
         CODEC_RANGE(struct state_worker, worker.generation, 1, UINT64_MAX - 1),
-        CODEC_RANGE(struct state_worker, worker.process.pid, 0, INT32_MAX),
+        CODEC_RANGE(struct state_worker, worker.process.pid, 1, INT32_MAX),
         CODEC_FIELD(NUMBER, struct state_worker, worker.process.start),
         CODEC_RANGE(struct state_worker, worker.process.heartbeat_pid, 0, INT32_MAX),
         CODEC_FIELD(NUMBER, struct state_worker, worker.process.heartbeat_start),
@@ -136,7 +133,6 @@ static const struct codec_field fleet_fields[] = {
         CODEC_PART(RECORD, struct state_fleet, crash, backoff_record),
         CODEC_FIELD(ARRAY, struct state_fleet, crash_last),
         CODEC_PART(RECORD, struct state_fleet, churn, backoff_record),
-        /* Version 1 ends here, and has no feature data. */
         CODEC_FIELD(NUMBER, struct state_fleet, scaled),
         CODEC_RANGE(struct state_fleet, heartbeat, 0, _HEARTBEAT_PLACE_MAX - 1),
         CODEC_PART(RECORD, struct state_fleet, grown[0], grown_record),
@@ -154,7 +150,7 @@ static const struct codec_field fleet_fields[] = {
         CODEC_PART(RECORD, struct state_fleet, launches[2], launch_record),
         CODEC_PART(RECORD, struct state_fleet, launches[3], launch_record),
 };
-static const struct record fleet_record = CODEC_GROWN(fleet_fields, 14);
+static const struct record fleet_record = RECORD(fleet_fields);
 static_assert(LEAK_PAST == 2 && TEMPLATES_MAX == 2 && LAUNCHES_KEPT == 4, "each has its row");
 
 static const struct codec_field dead_fields[] = {
@@ -200,13 +196,6 @@ static int compare_places(const void *left, const void *right)
         return (a->worker.index > b->worker.index) - (a->worker.index < b->worker.index);
 }
 
-/* Rejects a worker without a pid unless it is starting. */
-static void check_worker(struct codec_reader *reader, const struct worker *worker)
-{
-        if (worker->process.pid == 0 && worker->state != WORKER_STARTING)
-                reader->wrong = true;
-}
-
 static int unpack_workers(struct codec_reader *reader, struct state_fleet *fleet)
 {
         size_t n = codec_read_number(reader, 0, reader->left / codec_bytes_min(&worker_record));
@@ -219,7 +208,6 @@ static int unpack_workers(struct codec_reader *reader, struct state_fleet *fleet
                 int r = codec_read(reader, &worker_record, saved);
                 if (r < 0)
                         return r;
-                check_worker(reader, &saved->worker);
                 saved->worker.heartbeat.busy = saved->worker.orders.finishes_job;
         }
         if (reader->wrong)
@@ -296,15 +284,6 @@ static int unpack_features(struct codec_reader *reader, struct state_features *f
         return 0;
 }
 
-/* The first version quotes log tails within its sentences: the whole sentence counts as quoted. */
-static void quote_sentence(char *sentence, size_t size, struct quoted *quoted)
-{
-        if (sentence[0] == '\0')
-                return;
-        quoted_set(quoted, sentence);
-        snprintf(sentence, size, "reported by an earlier version of sqmgr");
-}
-
 static int unpack_fleet(struct codec_reader *reader, struct state_fleet *fleet)
 {
         int r = codec_read(reader, &fleet_record, fleet);
@@ -312,10 +291,6 @@ static int unpack_fleet(struct codec_reader *reader, struct state_fleet *fleet)
         quoted_clean(&fleet->rollout.quoted);
         quoted_clean(&fleet->crash_quoted);
         quoted_clean(&fleet->preload.quoted);
-        if (reader->first_version) {
-                quote_sentence(fleet->rollout.error, sizeof(fleet->rollout.error), &fleet->rollout.quoted);
-                quote_sentence(fleet->crash_last, sizeof(fleet->crash_last), &fleet->crash_quoted);
-        }
         for (size_t i = 0; i < TEMPLATES_MAX; i++) {
                 const struct template *template = &fleet->templates[i];
 
@@ -324,7 +299,7 @@ static int unpack_fleet(struct codec_reader *reader, struct state_fleet *fleet)
         }
         if (r == 0)
                 r = unpack_workers(reader, fleet);
-        if (r == 0 && !reader->first_version)
+        if (r == 0)
                 r = unpack_features(reader, &fleet->features);
         return r;
 }
@@ -352,7 +327,6 @@ static int unpack_dead(struct codec_reader *reader, struct state *state)
                 int r = codec_read(reader, &dead_record, dead);
                 if (r < 0)
                         return r;
-                check_worker(reader, &dead->worker.worker);
         }
         return 0;
 }
@@ -367,7 +341,7 @@ static void pack_header(uint8_t *bytes, size_t size)
                         hash_bytes(HASH_INIT, bytes + STATE_HEADER_SIZE, size - STATE_HEADER_SIZE));
 }
 
-static enum state_outcome unpack_header(const uint8_t *bytes, size_t size, uint64_t *ret_version)
+static enum state_outcome unpack_header(const uint8_t *bytes, size_t size, unsigned *ret_version)
 {
         if (size == 0)
                 return STATE_TRUNCATED;
@@ -377,14 +351,14 @@ static enum state_outcome unpack_header(const uint8_t *bytes, size_t size, uint6
                 return STATE_TRUNCATED;
         const uint8_t *at = bytes + sizeof(STATE_MAGIC) - 1;
         uint64_t version = codec_get_bytes(at, 4), length = codec_get_bytes(at + 4, 8);
-        if (version != STATE_VERSION_FIRST && version != STATE_VERSION)
+        if (version == 0 || version > STATE_VERSION)
                 return version > STATE_VERSION ? STATE_NEWER : STATE_GARBLED;
         if (length > size - STATE_HEADER_SIZE)
                 return STATE_TRUNCATED;
         if (length < size - STATE_HEADER_SIZE || size > STATE_BYTES_MAX ||
             codec_get_bytes(at + 12, 8) != hash_bytes(HASH_INIT, bytes + STATE_HEADER_SIZE, length))
                 return STATE_GARBLED;
-        *ret_version = version;
+        *ret_version = (unsigned)version;
         return STATE_READ;
 }
 
@@ -464,15 +438,14 @@ static void state_free_pointer(struct state **state)
 int state_unpack(const uint8_t *bytes, size_t size, const char *boot_id, usec_t now, struct state **ret)
 {
         _cleanup_(state_free_pointer) struct state *state = NULL;
-        uint64_t version;
+        unsigned version;
         size_t length;
         enum state_outcome outcome = unpack_header(bytes, size, &version);
 
         if (outcome != STATE_READ)
                 return outcome;
-        struct codec_reader reader = {.at = bytes + STATE_HEADER_SIZE,
-                                      .left = size - STATE_HEADER_SIZE,
-                                      .first_version = version == STATE_VERSION_FIRST};
+        struct codec_reader reader = {
+                .at = bytes + STATE_HEADER_SIZE, .left = size - STATE_HEADER_SIZE, .version = version};
         const char *boot = codec_read_text(&reader, CODEC_TEXT_MAX, &length);
         usec_t packed_at = codec_read_number(&reader, 0, UINT64_MAX);
         /* The monotonic clock of a boot never runs back. */
@@ -493,7 +466,6 @@ int state_unpack(const uint8_t *bytes, size_t size, const char *boot_id, usec_t 
         int r = unpack_dead(&reader, state);
         if (r < 0)
                 return r;
-        state->first_version = reader.first_version;
         if (reader.wrong || reader.left > 0)
                 return STATE_GARBLED;
         if (!same_boot)
@@ -512,12 +484,6 @@ void state_continue_fleet(struct fleet *fleet, const struct state_fleet *saved, 
         fleet->scale = saved->scale_for == fleet->settings->active_process_count ? saved->scale : 0;
         fleet->automatic_count = fleet_scales(fleet) ? saved->scaled : 0;
         fleet->rollout = saved->rollout;
-        /* Version 1 has only the last one, which a reload may have begun after the restart was done. */
-        if (fleet->launches[0].generation == 0) {
-                fleet->launches[0] = (struct launch){saved->generation, saved->launch_hash};
-                if (fleet->rollout.state == ROLLOUT_DONE)
-                        fleet->rollout.state = ROLLOUT_NONE;
-        }
         fleet->crash = saved->crash;
         fleet->churn = saved->churn;
         memcpy(fleet->crash_last, saved->crash_last, sizeof(fleet->crash_last));

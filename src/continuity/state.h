@@ -23,7 +23,7 @@ enum state_outcome {
 
 /* A saved worker. Evidence about jobs is not saved; it is collected anew. */
 struct state_worker {
-        struct worker worker; /* pid 0: a start that 0.1.0 was about to make */
+        struct worker worker;
         char *identity; /* the identity of its heartbeats. If heartbeat_pid is 0: the host names under which
                            the worker may send heartbeats, see match_hosts_since(). "": none */
 };
@@ -80,7 +80,6 @@ struct state {
         struct state_fleet *fleets;
         size_t n_fleets;
         struct state_dead *dead;
-        bool first_version; /* written by 0.1.0, which keeps no ledger */
 };
 
 /* Returns the identity of a worker for struct state_worker; NULL: none. The text is copied before the next

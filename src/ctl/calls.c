@@ -121,7 +121,6 @@ static long long count_of(const struct ctl *ctl)
         return strtoll(ctl->arguments[1], NULL, 10);
 }
 
-/* An older sqmgr knows only the parameter `count`. */
 static json_t *scale_parameters(const struct ctl *ctl)
 {
         const char *fleet = ctl->arguments[0];

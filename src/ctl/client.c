@@ -405,12 +405,6 @@ static int report_error(const struct ctl *ctl, const struct varlink_reply *reply
                 "sqmgr returned the error %s. Check whether sqmgr and sqmgrctl have the same version", error);
 }
 
-static bool refuses_newer(const struct ctl *ctl, const struct varlink_reply *reply)
-{
-        return ctl->newer && strcmp(reply->error, VARLINK_INVALID_PARAMETER) == 0 &&
-               reply_is(reply->parameters, "parameter", ctl->newer);
-}
-
 int client_receive(struct ctl *ctl, struct varlink_reply *ret)
 {
         const char *text;
@@ -427,10 +421,6 @@ int client_receive(struct ctl *ctl, struct varlink_reply *ret)
                 return output_error(CTL_CONNECT,
                                     "the process on '%s' is not sqmgr: it does not speak Varlink",
                                     ctl->socket);
-        if (reply.error && refuses_newer(ctl, &reply)) {
-                varlink_reply_free(&reply);
-                return CTL_OLDER;
-        }
         if (ctl->again_until != 0)
                 output_error(CTL_DONE, "reconnected");
         ctl->again_until = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Calls sqmgr over its socket. Functions that return an exit code (ctl/output.h) have printed every error to
- * stderr, except CTL_LOST, CTL_WOKEN and CTL_OLDER. */
+ * stderr, except CTL_LOST and CTL_WOKEN. */
 #pragma once
 
 #include "ctl/ctl.h"
@@ -14,8 +14,7 @@ bool client_find_socket(struct ctl *ctl);
 /* Connects and sends a call. Takes over the reference to parameters. If ctl->again_until is set, a failed
  * connection returns CTL_LOST and sets ctl->connect_error. */
 int client_send(struct ctl *ctl, const char *method, json_t *parameters, bool more);
-/* Waits for the next reply. Free *ret with varlink_reply_free(). May also return CTL_LOST, CTL_WOKEN or
- * CTL_OLDER. */
+/* Waits for the next reply. Free *ret with varlink_reply_free(). May also return CTL_LOST or CTL_WOKEN. */
 int client_receive(struct ctl *ctl, struct varlink_reply *ret);
 /* Prints that the connection was lost. Returns CTL_CONNECT. */
 int client_report_lost(const struct ctl *ctl);

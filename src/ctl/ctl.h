@@ -33,7 +33,6 @@ struct ctl {
         usec_t again_until; /* reconnect until this time; 0: the connection was not lost */
         int connect_error;  /* errno of the last connection attempt; 0: success */
         struct varlink_input input;
-        const char *newer; /* optional parameter that an older sqmgr does not know; NULL: none */
 
         /* Wake client_receive() in addition to a reply. */
         int signal_fd; /* signalfd; -1: signals have their default action */

@@ -13,8 +13,8 @@ struct follow {
         int (*send)(struct follow *follow);
         /* Shows a reply, keeps it by follow_keep(), and sets ended if the wait is over. */
         int (*take)(struct follow *follow, json_t *reply);
-        /* Called instead of take() when no reply came. CTL_LOST and CTL_OLDER were not printed yet. Returns
-         * CTL_DONE to repeat the call. */
+        /* Called instead of take() when no reply came. CTL_LOST was not printed yet. Returns CTL_DONE to
+         * repeat the call. */
         int (*fail)(struct follow *follow, int code);
         /* If live: paints the last reply. userdata is the struct follow. */
         void (*draw)(FILE *out, const struct view *view, void *userdata);

@@ -8,7 +8,6 @@
 /* Exit codes of sqmgrctl, also returned by its internal steps. */
 enum ctl_exit {
         /* Negative values are no exit codes: nothing was printed yet. */
-        CTL_OLDER = -3, /* sqmgr does not know the optional parameter ctl->newer */
         CTL_WOKEN = -2, /* a signal or a key came before the reply */
         CTL_LOST = -1,  /* the connection ended before the reply */
         CTL_DONE = 0,

@@ -143,8 +143,7 @@ static void print_progress(json_t *reply, json_t *before, bool live)
         json_foreach_in(change, reply, "changes")
                 print_change(change, events);
         json_foreach(fleet, fleets) {
-                /* An older sqmgr does not send `moved`. */
-                if (reply_is(fleet, "state", "running") && !json_is_false(json_object_get(fleet, "moved")) &&
+                if (reply_is(fleet, "state", "running") && reply_is_true(fleet, "moved") &&
                     !has_begun(fleet, find_fleet(before, reply_string(fleet, "name"))))
                         print_numbers(fleet);
         }
@@ -325,7 +324,6 @@ static int send_call(struct follow *follow)
                                        follow->reply ? followed_fleets(follow->reply) : client_fleets(ctl),
                                        "wait", waits[ctl->wait]);
 
-        ctl->newer = follow->live ? "workers" : NULL;
         if (follow->live)
                 json_object_set_new(parameters, "workers", json_true());
         if (ctl->resume && !follow->reply)
@@ -367,13 +365,6 @@ static int fail(struct follow *follow, int code)
         struct restart *restart = follow->userdata;
         struct ctl *ctl = follow->ctl;
 
-        /* An sqmgr that is older than sqmgrctl, as between upgrade and re-exec, does not send workers. The
-         * progress is then printed line by line. The refused call has started nothing. */
-        if (code == CTL_OLDER) {
-                follow->live = false;
-                screen_leave();
-                return CTL_DONE;
-        }
         if (code == CTL_LOST && !follow->reply)
                 return client_report_lost(ctl);
         /* If the fleet was removed from the configuration meanwhile, the command line is not wrong. */

@@ -91,18 +91,11 @@ int worker_report_find(struct worker_report *ret, const char *id, json_t *status
         return collect_events(ret, events);
 }
 
-/* An older sqmgr sends only the name of the reason. */
-static const char *reason_text(json_t *worker)
-{
-        const char *text = reply_string(worker, "reason_text");
-
-        return text[0] != '\0' ? text : reply_string(worker, "reason");
-}
-
 static void print_state(FILE *out, const struct worker_report *worker_report, const struct view *view)
 {
         json_t *worker = worker_report->worker;
-        const char *reason = reason_text(worker), *waits_for = reply_string(worker, "waits_for");
+        const char *reason = reply_string(worker, "reason_text"),
+                   *waits_for = reply_string(worker, "waits_for");
         const char *state = reply_string(worker, "state");
         bool leaves = strcmp(state, "quiet") == 0 || strcmp(state, "stopping") == 0;
         char span[FORMAT_MAX], left[FORMAT_MAX], ready[FORMAT_MAX + 16] = "", text[1024];

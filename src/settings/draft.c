@@ -183,25 +183,6 @@ static int set_fallback(const struct settings_draft *draft, const struct setting
         return settings_value_parse(key, key->fallback, &draft->surroundings, base, why);
 }
 
-/* Parses a value of the file. Warns of a form that is accepted but no longer documented. */
-static int parse_value(const struct settings_draft *draft, const struct settings_key *key, const char *value,
-                       void *base, unsigned line, char why[static SETTINGS_WHY_MAX])
-{
-        bool counts = key->type == SETTINGS_COUNTS;
-        _cleanup_free_ char *text = strdup(value);
-
-        if (!text)
-                return -ENOMEM;
-        bool changed = (counts || key->type == SETTINGS_DURATIONS) &&
-                       limits_normalize(text, counts ? LIMITS_COUNT : LIMITS_DURATION);
-        int r = settings_value_parse(key, text, &draft->surroundings, base, why);
-        if (changed && r == 0)
-                settings_errors_add(draft->warnings, line,
-                                    "%s = %s: ':' after a name is deprecated; write '%s = %s'", key->name,
-                                    value, key->name, text);
-        return r;
-}
-
 /* first is the line of the earlier value. */
 static void given_twice(const struct settings_draft *draft, const char *name, unsigned first, unsigned line)
 {
@@ -251,7 +232,7 @@ int settings_draft_set(struct settings_draft *draft, const char *name, const cha
         if (*value == '\0')
                 refuse(draft, line, "'%s' has no value; set one or remove the line", key->name);
         else
-                r = parse_value(draft, key, value, base, line, why);
+                r = settings_value_parse(key, value, &draft->surroundings, base, why);
         if (r == -EINVAL && *value != '\0') {
                 if (key->secret || key->type == SETTINGS_ENVIRONMENT)
                         refuse(draft, line, "%s: %s", key->name, why);

@@ -44,27 +44,6 @@ static int parse_limit(const char *value, enum limits_unit unit, uint64_t *ret)
         return r == 0 && *ret == 0 ? -ERANGE : r;
 }
 
-bool limits_normalize(char *text, enum limits_unit unit)
-{
-        bool changed = false;
-        uint64_t limit;
-
-        while (*(text += strspn(text, " \t")) != '\0') {
-                size_t length = strcspn(text, " \t");
-                char end = text[length], *colon;
-
-                text[length] = '\0';
-                colon = strrchr(text, ':');
-                if (colon && colon > text && parse_limit(colon + 1, unit, &limit) == 0) {
-                        *colon = '=';
-                        changed = true;
-                }
-                text[length] = end;
-                text += length;
-        }
-        return changed;
-}
-
 static bool is_named(const char *text, const char *name)
 {
         char word_name[WORD_MAX], value[WORD_MAX];

@@ -11,10 +11,6 @@ enum limits_unit {
         LIMITS_DURATION, /* microseconds */
 };
 
-/* Replaces the ':' of NAME:LIMIT by '=': both are accepted in the file, all functions below know only '='.
- * Returns true if text was changed. */
-bool limits_normalize(char *text, enum limits_unit unit);
-
 /* Returns 0, or -EINVAL with a sentence in why that describes the error. */
 int limits_check(const char *text, enum limits_unit unit, char *why, size_t size);
 

@@ -96,24 +96,6 @@ static void find_problem(const struct finding_search *search, const json_t *prob
                 search->userdata);
 }
 
-/* Reports an older sqmgr, whose status has no problems. */
-static void find_older(const struct finding_search *search, const json_t *status)
-{
-        char title[TITLE_MAX], command[PAGE_COMMAND_MAX];
-
-        snprintf(title, sizeof(title), "sqmgr %.60s is older than sqmgr-web and reports no problems",
-                 reply_string(status, "version"));
-        search->found(
-                &(struct page_finding){
-                        .level = PAGE_ATTENTION,
-                        .title = title,
-                        .text = "",
-                        .remedy = "Replace the running sqmgr by the installed one; its workers survive",
-                        .command = page_command(search->socket, "reexec", command),
-                },
-                search->userdata);
-}
-
 /* Writes the command for the systemd unit of the instance, derived from its read socket. The default is the
  * unit `sqmgr`. */
 static const char *service_command(const char *socket, char text[static PAGE_COMMAND_MAX])
@@ -162,7 +144,7 @@ static void find_away(const struct finding_search *search, const json_t *instanc
 
 static void find_in_instance(const struct finding_search *search, const json_t *instance)
 {
-        const json_t *status = json_object_get(instance, "status"), *problems, *entry;
+        const json_t *status = json_object_get(instance, "status"), *entry;
         size_t n = 0;
 
         /* Without a connection all other data is old. The page shows old data below and marks it. */
@@ -170,10 +152,7 @@ static void find_in_instance(const struct finding_search *search, const json_t *
                 find_away(search, instance);
                 return;
         }
-        problems = json_object_get(status, "problems");
-        if (!json_is_array(problems))
-                find_older(search, status);
-        json_foreach(entry, problems) {
+        json_foreach_in(entry, status, "problems") {
                 if (n++ == PROBLEMS_MAX)
                         break;
                 find_problem(search, entry);

@@ -9,16 +9,9 @@ json_t *ready_lacks(const json_t *status)
         const json_t *problems = json_object_get(status, "problems"), *problem;
         int r = lacks ? 0 : -1;
 
-        if (!json_is_array(json_object_get(status, "fleets")))
+        if (!json_is_array(json_object_get(status, "fleets")) || !json_is_array(problems))
                 r = r < 0 ? r
                           : json_array_append_new(lacks, json_string("sqmgr has not reported its status"));
-        else if (!json_is_array(problems))
-                r = r < 0 ? r
-                          : json_array_append_new(
-                                    lacks,
-                                    json_sprintf(
-                                            "sqmgr %s does not report problems yet; run 'sqmgrctl reexec'",
-                                            reply_string(status, "version")));
         json_foreach(problem, r < 0 ? NULL : problems)
                 if (reply_is_true(problem, "unready"))
                         r = r < 0 ? r : json_array_append(lacks, json_object_get(problem, "summary"));

@@ -19,7 +19,7 @@ const char *reply_server_kind(const json_t *redis)
 {
         const char *kind = reply_string(redis, "kind");
 
-        return kind[0] == '\0' || strcmp(kind, "redis") == 0 ? "redis" : "database";
+        return strcmp(kind, "redis") == 0 ? "redis" : "database";
 }
 
 long long reply_integer(const json_t *object, const char *key)

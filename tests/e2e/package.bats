@@ -1,21 +1,17 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # The Debian package on a machine with the real systemd: upgrades under load to working and broken packages, downgrade,
-# removal and purge. The earlier package is this one with the programs of the earlier build.
+# removal and purge. The next package is this one with the programs of a made-up next version (tests/next.edit).
 # seconds: 300
 # promises: P1 P4
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034
 load package
 
-before=$SQMGR_BUILD/../before
+next=$SQMGR_BUILD/../next
 
 setup_file() {
         make_package
-        "$BATS_TEST_DIRNAME/build-before" "$before" 3>&-
-}
-
-needs_the_build_before() {
-        [ ! -e "$before/none" ] || skip "$(cat "$before/none")"
+        "$BATS_TEST_DIRNAME/build-next" "$next" 3>&-
 }
 
 # Repacks the package with another version and optionally other programs.
@@ -29,6 +25,8 @@ repack() { # VERSION [SQMGR [SQMGRCTL]]: its file
         dpkg-deb --root-owner-group -Zgzip -z1 -b "$tree" "$folder/$1.deb" >/dev/null
         echo "$folder/$1.deb"
 }
+
+repack_next() { repack "9.0.0-$1" "$next/main/sqmgr" "$next/main/sqmgrctl"; } # REVISION
 
 # Repacks another package for that one.
 repack_other() { # NAME VERSION: its file
@@ -160,15 +158,14 @@ own_runs_the_installed() {
 }
 
 @test "upgrade under load: each instance re-executes in its process, and no worker, job or order is affected" {
-        needs_the_build_before
-        dpkg_i "$(repack 0.1.0-1 "$before/main/sqmgr" "$before/main/sqmgrctl")"
+        dpkg_i "$(repack "$version-1")"
         begin_both
         begin_own
         own_had=$(own_workers)
         rounds=${SQMGR_LONG:+10}
         enqueue $((100 * ${rounds:-1})) Sleep 1
         wait_until 20 has_started 5
-        run -0 dpkg_i "$(repack "$version-1")"
+        run -0 dpkg_i "$(repack_next 1)"
         echo "$output"
         [[ $output == *"sqmgr $version has taken over (pid $(main_pid))"* ]]
         [[ $output == *"sqmgr $version has taken over (pid $(main_pid sqmgr@shop))"* ]]
@@ -185,7 +182,7 @@ own_runs_the_installed() {
         [ "$(own_workers)" = "$own_had" ]
 
         for ((round = 2; round <= ${rounds:-1}; round++)); do
-                dpkg_i "$(repack "$version-$round")"
+                dpkg_i "$(repack_next "$round")"
                 is_unchanged
                 runs_the_installed
         done
@@ -239,9 +236,8 @@ own_runs_the_installed() {
 }
 
 @test "downgrade: the older program cannot read the state, so the newer keeps running; after a fresh start the older finds the workers" {
-        needs_the_build_before
-        older=$(repack 0.1.0-1 "$before/main/sqmgr" "$before/main/sqmgrctl")
-        newer=$(repack "$version-1")
+        older=$(repack "$version-1")
+        newer=$(repack_next 1)
         dpkg_i "$newer"
         configure <<<'active_process_count = 1'
         start_service 1

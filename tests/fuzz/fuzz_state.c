@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Fuzzes the bytes of a state file, and the world that continues from them. The first byte says whether they
- * come as they are, or behind a valid header, and of which version that is. */
+ * come as they are, or behind a valid header. */
 #include "base/hash.h"
 #include "continuity/codec.h"
 #include "continuity/state.h"
@@ -18,8 +18,6 @@
 #define HEADER      (sizeof(MAGIC) - 1 + 4 + 8 + 8)
 #define AS_THEY_ARE 0xff
 
-static const uint8_t versions[] = {1, 8}; /* the versions that are read */
-
 static char names[][8] = {"web", "mail"};
 static struct fleet_settings fleet_settings[2];
 static struct fleet_settings *fleet_list[] = {&fleet_settings[0], &fleet_settings[1]};
@@ -33,13 +31,13 @@ static struct state *unpack(const uint8_t *bytes, size_t size)
 }
 
 /* Unpacks the bytes behind a header with their length and checksum. */
-static struct state *unpack_payload(uint8_t version, const uint8_t *payload, size_t size)
+static struct state *unpack_payload(const uint8_t *payload, size_t size)
 {
         uint8_t *bytes = malloc(HEADER + size);
 
         fuzz_check(bytes);
         uint8_t *at = mempcpy(bytes, MAGIC, sizeof(MAGIC) - 1);
-        codec_put_bytes(at, 4, version);
+        codec_put_bytes(at, 4, 1);
         codec_put_bytes(at + 4, 8, size);
         if (size > 0)
                 memcpy(bytes + HEADER, payload, size);
@@ -107,9 +105,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         struct input input = {data, size};
         uint8_t kind = size == 0 ? AS_THEY_ARE : input_byte(&input);
-        struct state *state = kind == AS_THEY_ARE ? unpack(input.at, input.left)
-                                                  : unpack_payload(versions[kind % ELEMENTSOF(versions)],
-                                                                   input.at, input.left);
+        struct state *state =
+                kind == AS_THEY_ARE ? unpack(input.at, input.left) : unpack_payload(input.at, input.left);
 
         if (state)
                 go_on(state);

@@ -5,8 +5,8 @@
 #include "model/template.h"
 #include "unit.h"
 
-#define STATE_FILE_VERSION 10 /* the one that is written */
-#define STATE_FILE_WRITTEN "10"
+#define STATE_FILE_VERSION 1 /* the one that is written */
+#define STATE_FILE_WRITTEN "1"
 #define STATE_FILE_MAX     (16 * 1024)
 
 /* Returns its size. */

@@ -45,26 +45,4 @@ TEST(what_stands_for_all_fleets_is_for_those_that_can)
         ck_assert_uint_eq(settings->fleets[2]->active_process_max, 3);
 }
 
-/* Names and limits have one syntax; the other one is understood, and the warning shows the right form. */
-TEST(a_colon_after_a_name_is_accepted_with_a_warning)
-{
-        _cleanup_free_ char *errors = NULL, *warnings = NULL;
-        _cleanup_settings_ struct settings *settings = read_settings_warned(
-                &root_surroundings,
-                "[redis]\nqueue_warn_size=100 low:50000 a=b:7\nqueue_warn_latency=5min a:b=2h\n"
-                "[fleet]\nlatency_target=30s mailers:5min\n"
-                "[fleet:a]\ncommand=run\njob_warn_after=10min Import::All:2h\n[fleet:b]\ncommand=run\n",
-                &errors, &warnings);
-
-        ck_assert_msg(settings, "%s", errors);
-        ck_assert_str_eq(settings->redis.queue_warn_size, "100 low=50000 a=b=7");
-        ck_assert_str_eq(settings->redis.queue_warn_latency, "5min a:b=2h");
-        ck_assert_str_eq(settings->fleets[0]->latency_target, "30s mailers=5min");
-        ck_assert_str_eq(settings->fleets[1]->latency_target, "30s mailers=5min");
-        ck_assert_str_eq(settings->fleets[0]->job_warn_after, "10min Import::All=2h");
-        golden_begin();
-        golden_add("warnings", warnings);
-        golden_end("settings-errors", "a colon after a name");
-}
-
 TEST_MAIN("scaling settings")

@@ -44,9 +44,9 @@ static void setup(void)
         add_worker(web, "web/3", "active", 5, 200 << 20, 4000);
         add_worker(mail, "mail/1", "quiet", 1, 400 << 20, 9000);
         replies = (struct top_replies){.error = "", .now = 1800000000};
-        replies.status =
-                json_pack("{s:s, s:f, s:[{s:s}], s:[o,o]}", "version", "1", "uptime_seconds", 100.0, "redis",
-                          "state", "connected", "fleets", fleet_of("web", web), fleet_of("mail", mail));
+        replies.status = json_pack("{s:s, s:f, s:[{s:s, s:s}], s:[o,o]}", "version", "1", "uptime_seconds",
+                                   100.0, "redis", "kind", "redis", "state", "connected", "fleets",
+                                   fleet_of("web", web), fleet_of("mail", mail));
         ck_assert_ptr_nonnull(replies.status);
         shown = NULL;
 }

@@ -182,9 +182,8 @@ static int continue_fleet(struct search *search, struct fleet *fleet, const stru
                 bool recorded = ledger_starts_take(&search->runtime->ledger.ledger, starts, saved->name,
                                                    &worker->worker, &start);
 
-                if (worker->worker.process.pid != 0)
-                        r = adopt_known(search, fleet, &worker->worker, worker->identity,
-                                        recorded ? &start : NULL, now);
+                r = adopt_known(search, fleet, &worker->worker, worker->identity, recorded ? &start : NULL,
+                                now);
         }
         return r;
 }
@@ -383,13 +382,10 @@ int adopt_begin(struct runtime *runtime, struct persist *persist, struct setting
         r = refuse_other_sqmgr(search, settings, state);
         if (r >= 0)
                 r = start_record_open(runtime, persist->boot_id);
-        /* The first version keeps no ledger: an existing one is older than its workers. */
-        if (r >= 0 && outcome == STATEFILE_READ && state->first_version)
-                ledger_distrust(ledger);
         if (r >= 0)
                 r = ledger_read(ledger, now, &starts);
-        /* A version that keeps no ledger may have started workers since the ledger was written: only its
-         * state names them. */
+        /* A later version, whose state cannot be read, may keep its ledger elsewhere, and have started
+         * workers since this one was written. */
         if (r >= 0 && (!ledger_is_trusted(ledger) || outcome == STATEFILE_LOST))
                 adoption_distrust(search->adoption);
         if (r >= 0 && outcome == STATEFILE_READ)
