@@ -3,6 +3,7 @@
 #include "advice/problem.h"
 #include "base/argv.h"
 #include "base/memstream.h"
+#include "base/text.h"
 #include "model/fleet.h"
 #include "model/names.h"
 #include "wire/quoted.h"
@@ -10,8 +11,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const severity_names[] = {
-        [PROBLEM_NOTICE] = "notice", [PROBLEM_WARNING] = "warning", [PROBLEM_ERROR] = "error"};
+static const char *const severity_names[] = {[PROBLEM_OK] = "ok",
+                                             [PROBLEM_NOTICE] = "notice",
+                                             [PROBLEM_WARNING] = "warning",
+                                             [PROBLEM_ERROR] = "error"};
 DEFINE_ENUM_NAMES(problem_severity_name, enum problem_severity, _PROBLEM_SEVERITY_MAX, severity_names)
 
 #define PROBLEM_KIND(code, name, severity, cause, remedy, command)                                           \
@@ -23,12 +26,21 @@ static void problem_free(struct problem *problem)
 {
         free(problem->about);
         free(problem->text);
-        free(problem->command);
+        free((void *)problem->command);
+        free((void *)problem->remedy);
         free((void *)problem->quoted);
 }
 
-/* Returns false when memory is short. */
-static bool copy_quoted(const struct quoted **quoted)
+/* Replaces a text by a copy. Returns false when memory is short. */
+static bool own_text(const char **text)
+{
+        const char *given = *text;
+
+        *text = given ? strdup(given) : NULL;
+        return !given || *text;
+}
+
+static bool own_quoted(const struct quoted **quoted)
 {
         bool any = *quoted && !quoted_is_empty(*quoted);
         struct quoted *copy = any ? malloc(sizeof(*copy)) : NULL;
@@ -64,33 +76,79 @@ static void count_worker(struct problem *found, const struct problem *problem)
                 found->since = MIN(found->since, problem->since);
 }
 
+static void append(struct problems *problems, const struct problem *problem, const char *about,
+                   const char *format, va_list arguments)
+{
+        struct problem added = *problem;
+
+        added.count = 1;
+        bool complete = text_copy(about, &added.about) >= 0;
+        complete &= own_text(&added.command);
+        complete &= own_text(&added.remedy);
+        complete &= own_quoted(&added.quoted);
+        if (vasprintf(&added.text, format, arguments) < 0)
+                added.text = NULL;
+        if (!complete || !added.text || !ARRAY_RESERVE(problems->list, problems->n, problems->allocated)) {
+                problems->lost = true;
+                problem_free(&added);
+                return;
+        }
+        problems->list[problems->n++] = added;
+}
+
 void problems_add(struct problems *problems, const struct problem *problem, const char *about,
                   const char *format, ...)
 {
         struct problem *found = problem->worker ? find_of_workers(problems, problem) : NULL;
-        struct problem added = *problem;
+        struct problem raised = *problem;
         va_list arguments;
 
         if (found) {
                 count_worker(found, problem);
                 return;
         }
-        added.count = 1;
-        added.severity = MAX(problem->severity, problem_kinds[problem->code].severity);
-        added.about = about ? strdup(about) : NULL;
-        added.command = problem->command ? strdup(problem->command) : NULL;
-        bool has_quoted = copy_quoted(&added.quoted);
+        raised.severity = MAX(problem->severity, problem_kinds[problem->code].severity);
         va_start(arguments, format);
-        if (vasprintf(&added.text, format, arguments) < 0)
-                added.text = NULL;
+        append(problems, &raised, about, format, arguments);
         va_end(arguments);
-        if (!added.text || (about && !added.about) || (problem->command && !added.command) || !has_quoted ||
-            !ARRAY_RESERVE(problems->list, problems->n, problems->allocated)) {
-                problems->lost = true;
-                problem_free(&added);
+}
+
+void problems_note(struct problems *problems, enum problem_severity severity, const char *about,
+                   const char *remedy, const char *format, ...)
+{
+        const struct problem problem = {.code = PROBLEM_NONE, .severity = severity, .remedy = remedy};
+        va_list arguments;
+
+        va_start(arguments, format);
+        append(problems, &problem, about, format, arguments);
+        va_end(arguments);
+}
+
+void problems_quote(struct problems *problems, const struct quoted *quoted)
+{
+        const struct quoted *copy = quoted;
+
+        if (problems->n == 0 || problems->lost)
                 return;
+        problems->lost |= !own_quoted(&copy);
+        problems->list[problems->n - 1].quoted = copy;
+}
+
+void problems_move(struct problems *from, const struct fleet *fleet, struct problems *to)
+{
+        size_t kept = 0;
+
+        to->lost |= from->lost;
+        for (size_t i = 0; i < from->n; i++) {
+                bool moves = from->list[i].fleet == fleet;
+
+                to->lost |= moves && !ARRAY_RESERVE(to->list, to->n, to->allocated);
+                if (moves && to->n < to->allocated)
+                        to->list[to->n++] = from->list[i];
+                else
+                        from->list[kept++] = from->list[i];
         }
-        problems->list[problems->n++] = added;
+        from->n = kept;
 }
 
 const struct problem *problems_find(const struct problems *problems, enum problem_code code)
@@ -157,12 +215,18 @@ static void put_word(FILE *out, const struct problem *problem, const char *word,
 
 const char *problem_remedy(const struct problem *problem)
 {
-        return problem->remedy ?: problem_kinds[problem->code].remedy;
+        return problem->remedy || problem->code == PROBLEM_NONE ? problem->remedy
+                                                                : problem_kinds[problem->code].remedy;
+}
+
+static const char *command_of(enum problem_code code)
+{
+        return code == PROBLEM_NONE ? "" : problem_kinds[code].command ?: "";
 }
 
 char *problem_command(const struct problem *problem, const char *socket, const char *config_path)
 {
-        const char *word = problem->command ?: problem_kinds[problem->code].command ?: "";
+        const char *word = problem->command ?: command_of(problem->code);
         char *text = NULL;
         size_t size;
         FILE *out = open_memstream(&text, &size);

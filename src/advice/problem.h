@@ -194,7 +194,8 @@ enum problem_code {
 
 /* clang-format on */
 
-enum problem_severity { PROBLEM_NOTICE, PROBLEM_WARNING, PROBLEM_ERROR, _PROBLEM_SEVERITY_MAX };
+/* PROBLEM_OK: something is in order; doctor alone notes that. */
+enum problem_severity { PROBLEM_OK, PROBLEM_NOTICE, PROBLEM_WARNING, PROBLEM_ERROR, _PROBLEM_SEVERITY_MAX };
 const char *problem_severity_name(enum problem_severity value);
 
 extern const struct problem_kind {
@@ -204,6 +205,7 @@ extern const struct problem_kind {
         const char *command; /* NULL: none */
 } problem_kinds[_PROBLEM_MAX];
 
+/* A problem, or what doctor has found, which has no code: PROBLEM_NONE. */
 struct problem {
         enum problem_code code;
         enum problem_severity severity; /* at least that of the kind */
@@ -212,14 +214,14 @@ struct problem {
         const struct worker *worker;    /* the first of count; NULL: no worker */
         unsigned count;                 /* workers with this problem; 1 without a worker */
         usec_t since;                   /* CLOCK_MONOTONIC; 0: not known */
-        char *about;                    /* the subject; NULL: the worker, else the fleet. Owned, as text is */
+        char *about;                    /* the subject; NULL: the worker, else the fleet */
         char *text;                     /* state and reason, without a full stop */
-        char *command;                  /* instead of the kind's; NULL: the kind's. Owned */
-        const char *remedy;             /* instead of the kind's; NULL: the kind's. A constant */
-        const struct quoted
-                *quoted; /* quoted by the text, which has none of its bytes; NULL: nothing. Owned */
+        const char *command;            /* instead of the kind's; NULL: the kind's */
+        const char *remedy;             /* instead of the kind's; NULL: the kind's */
+        const struct quoted *quoted;    /* quoted by the text, which has none of its bytes; NULL: nothing */
 };
 
+/* A list, which owns the texts of its problems. */
 struct problems {
         struct problem *list;
         size_t n, allocated;
@@ -229,11 +231,18 @@ struct problems {
 /* Value of `about` for the fleet or worker of the problem itself. Typed, because cppcheck takes a bare NULL
  * for the end of the arguments. */
 #define PROBLEM_ABOUT_FLEET ((const char *)NULL)
-/* Adds a copy of problem, its command and its quoted text, with the formatted text. about: the subject,
+/* Adds a copy of problem, its command, remedy and quoted text, with the formatted text. about: the subject,
  * copied, or PROBLEM_ABOUT_FLEET. The severity is raised to that of the kind. If the fleet of a worker has a
  * problem of the same code already, only its count is raised. */
 void problems_add(struct problems *problems, const struct problem *problem, const char *about,
                   const char *format, ...) _printf_(4, 5);
+/* Adds what doctor has found; about and remedy are copied. remedy: NULL if no action is needed. */
+void problems_note(struct problems *problems, enum problem_severity severity, const char *about,
+                   const char *remedy, const char *format, ...) _printf_(5, 6);
+/* Has the last problem quote a text. */
+void problems_quote(struct problems *problems, const struct quoted *quoted);
+/* Moves the problems of a fleet, or with NULL those of no fleet, to the end of another list. */
+void problems_move(struct problems *from, const struct fleet *fleet, struct problems *to);
 void problems_clear(struct problems *problems);
 
 /* Returns the first problem of that code, or NULL. */
@@ -245,7 +254,7 @@ void problems_sort(struct problems *problems);
 #define PROBLEM_ABOUT_MAX 300
 const char *problem_about(const struct problem *problem, char text[static PROBLEM_ABOUT_MAX]);
 
-/* Returns what to do, as a sentence without the full stop. */
+/* Returns what to do, as a sentence without the full stop; NULL: nothing. */
 const char *problem_remedy(const struct problem *problem);
 
 /* Returns the command for a shell. "": none; NULL: memory is short. socket: the option -s that sqmgrctl

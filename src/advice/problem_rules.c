@@ -545,8 +545,8 @@ static void find_in_worker(struct search *search, const struct worker *worker)
         if (code == PROBLEM_NONE)
                 return;
         if (code == PROBLEM_STOP_UNCONFIRMED && search->facts->stop_signal)
-                problem.command = (char *)worker_stop_command(worker, search->facts->stop_signal(worker),
-                                                              command, sizeof(command));
+                problem.command = worker_stop_command(worker, search->facts->stop_signal(worker), command,
+                                                      sizeof(command));
         problems_add(search->problems, &problem, PROBLEM_ABOUT_FLEET, "%s",
                      worker_text(search, worker, code, text, sizeof(text)));
         search->is_short &= !explains;

@@ -108,17 +108,17 @@ void scaling_metrics(const void *self _unused_, const struct world *world, struc
         }
 }
 
-void scaling_diagnose(const void *self _unused_, const struct fleet *fleet, struct findings *findings)
+void scaling_diagnose(const void *self _unused_, const struct fleet *fleet, struct problems *findings)
 {
         char about[PROBLEM_ABOUT_MAX];
 
         if (!fleet_scales(fleet) || fleet->settings->traits->records_workers)
                 return;
         problem_about(&(struct problem){.fleet = fleet}, about);
-        findings_add(findings, FINDING_OK, about, NULL,
-                     "scales as if this host alone served its queues, up to active_process_max = %u: "
-                     "%s does not show the workers of other hosts",
-                     fleet->settings->active_process_max, fleet->settings->traits->title);
+        problems_note(findings, PROBLEM_OK, about, NULL,
+                      "scales as if this host alone served its queues, up to active_process_max = %u: "
+                      "%s does not show the workers of other hosts",
+                      fleet->settings->active_process_max, fleet->settings->traits->title);
 }
 
 struct queue_servers {
@@ -140,7 +140,7 @@ static bool foreign_serve(const char *queue, void *userdata)
                count.serving > 0;
 }
 
-void scaling_diagnose_link(const void *self _unused_, const struct link *link, struct findings *findings,
+void scaling_diagnose_link(const void *self _unused_, const struct link *link, struct problems *findings,
                            usec_t now)
 {
         const struct scaled_link *scaled = scaled_link_of(link);

@@ -172,18 +172,18 @@ static bool is_served(const struct doctor_queues *facts, const char *queue)
         return facts->foreign_serve(queue, facts->userdata);
 }
 
-static void check_unserved(struct findings *findings, const struct queue *queue)
+static void check_unserved(struct problems *findings, const struct queue *queue)
 {
         char name[80], age[FORMAT_MAX];
 
-        findings_add(findings, FINDING_WARNING, "queues",
-                     "Let workers serve the queue (-q), or check what enqueues jobs there",
-                     "%llu job%s waiting in queue '%s', oldest %s, but no worker serves the queue",
-                     (unsigned long long)queue->size, plural(queue->size), shown(queue->name, name),
-                     format_duration(queue->latency, age, sizeof(age)));
+        problems_note(findings, PROBLEM_WARNING, "queues",
+                      "Let workers serve the queue (-q), or check what enqueues jobs there",
+                      "%llu job%s waiting in queue '%s', oldest %s, but no worker serves the queue",
+                      (unsigned long long)queue->size, plural(queue->size), shown(queue->name, name),
+                      format_duration(queue->latency, age, sizeof(age)));
 }
 
-void doctor_queues(struct findings *findings, const struct doctor_queues *facts)
+void doctor_queues(struct problems *findings, const struct doctor_queues *facts)
 {
         size_t reported = 0;
 

@@ -2,7 +2,7 @@
 /* Problems of autoscaling: why a fleet misses its targets. For `doctor`: queues that no worker serves. */
 #pragma once
 
-#include "advice/findings.h"
+#include "advice/doctor_rules.h"
 
 struct link;
 struct problems;
@@ -22,4 +22,4 @@ struct doctor_queues {
         void *userdata;
 };
 /* Adds findings about jobs that wait in queues that no worker serves. */
-void doctor_queues(struct findings *findings, const struct doctor_queues *facts);
+void doctor_queues(struct problems *findings, const struct doctor_queues *facts);

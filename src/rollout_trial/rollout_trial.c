@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Registers trials as a subsystem of the daemon. */
 #include "rollout_trial/rollout_trial.h"
-#include "advice/findings.h"
+#include "advice/doctor_rules.h"
 #include "advice/problem.h"
 #include "daemon/runtime/subsystem.h"
 #include "daemon/takeover/persist.h"
@@ -84,7 +84,7 @@ static int status(const void *self _unused_, const struct fleet *fleet, json_t *
 }
 
 /* Without counts, each trial ends by rollout_trial_default. */
-static void diagnose(const void *self _unused_, const struct fleet *fleet, struct findings *findings)
+static void diagnose(const void *self _unused_, const struct fleet *fleet, struct problems *findings)
 {
         unsigned active = 0, known = 0;
         char about[PROBLEM_ABOUT_MAX];
@@ -97,16 +97,16 @@ static void diagnose(const void *self _unused_, const struct fleet *fleet, struc
                 known += worker->state == WORKER_ACTIVE && worker->outcomes.known;
         }
         if (active > 0 && known == 0)
-                findings_add(
-                        findings, FINDING_WARNING, about,
+                problems_note(
+                        findings, PROBLEM_WARNING, about,
                         "Restart the fleet if its workers were started before rollout_trial was set; else "
                         "see \"What is counted\" in docs/rollout-trial.md",
                         "no active worker reports how many jobs it has done and failed: each trial of a "
                         "release ends by rollout_trial_default");
         if (active > 0 && !fleet_is_tried(fleet))
-                findings_add(findings, FINDING_WARNING, about,
-                             "Run two workers or more, or remove rollout_trial",
-                             "releases are not judged: no old worker would remain to compare a new one with");
+                problems_note(
+                        findings, PROBLEM_WARNING, about, "Run two workers or more, or remove rollout_trial",
+                        "releases are not judged: no old worker would remain to compare a new one with");
 }
 
 const struct subsystem rollout_trial_subsystem = {

@@ -2,7 +2,7 @@
 /* Tests of how the count of a fleet follows its queues (autoscaling/autoscale_rules.h), in the simulated
  * world, whose every action is checked against the promises. */
 /* promises: P1 P2 */
-#include "advice/findings.h"
+#include "advice/doctor_rules.h"
 #include "advice/problem.h"
 #include "autoscaling/autoscale_rules.h"
 #include "autoscaling/scaling_report.h"
@@ -388,13 +388,13 @@ TEST(where_workers_leave_no_records_the_fleet_scales_as_if_alone)
         t.fleet_settings.traits = &traits;
         poll_beside(30, 20, 1, 400);
         ck_assert_double_eq_tol(autoscale_of(t.fleet)->share, 1, 0.001);
-        struct findings findings = {0};
+        struct problems findings = {0};
         scaling_diagnose(NULL, t.fleet, &findings);
         ck_assert_uint_eq(findings.n, 1);
-        ck_assert_int_eq(findings.list[0].level, FINDING_OK);
+        ck_assert_int_eq(findings.list[0].severity, PROBLEM_OK);
         golden_expect("autoscaling", "where workers leave no records the fleet scales as if alone",
                       findings.list[0].text);
-        findings_clear(&findings);
+        problems_clear(&findings);
         traits.records_workers = true;
         scaling_diagnose(NULL, t.fleet, &findings);
         ck_assert_uint_eq(findings.n, 0);
@@ -577,7 +577,7 @@ static bool foreign_serve(const char *queue _unused_, void *userdata _unused_)
 static void expect_queue(const char *name, usec_t age, bool lost)
 {
         struct queues *queues = one_queue(name, 7, age);
-        struct findings findings = {0};
+        struct problems findings = {0};
 
         doctor_queues(&findings, &(struct doctor_queues){.world = t.world,
                                                          .link = t.fleet->link,
@@ -587,9 +587,9 @@ static void expect_queue(const char *name, usec_t age, bool lost)
         ck_assert_uint_eq(findings.n, lost ? 1 : 0);
         if (lost) {
                 golden_expect("autoscaling", "trouble: jobs that nobody takes", findings.list[0].text);
-                ck_assert_int_eq(findings.list[0].level, FINDING_WARNING);
+                ck_assert_int_eq(findings.list[0].severity, PROBLEM_WARNING);
         }
-        findings_clear(&findings);
+        problems_clear(&findings);
         queues_free(queues);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of advice/findings.h: what is found, and how grave it is. */
-#include "advice/findings.h"
+/* Tests of advice/doctor_rules.h: what is found, and how grave it is. */
+#include "advice/doctor_rules.h"
 #include "advice/problem_rules.h"
 #include "frameworks/bullmq/bullmq.h"
 #include "frameworks/celery/celery.h"
@@ -19,42 +19,44 @@
 
 #define T0 (10000 * USEC_PER_SEC)
 
-static struct findings findings;
+static struct problems findings;
 
 static void teardown(void)
 {
-        findings_clear(&findings);
+        problems_clear(&findings);
 }
 
 /* The findings are those of that section of tests/golden/doctor, each as `LEVEL ABOUT: TEXT`. */
 static void expect(const char *section)
 {
+        static const char *const levels[] = {"ok", "warning", "warning", "problem"};
         char text[4096] = "";
 
         for (size_t i = 0; i < findings.n; i++) {
-                const struct finding *finding = &findings.list[i];
+                const struct problem *finding = &findings.list[i];
+                char about[PROBLEM_ABOUT_MAX];
                 size_t length = strlen(text);
 
-                snprintf(text + length, sizeof(text) - length, "%s %s: %s\n",
-                         finding_level_name(finding->level), finding->about, finding->text);
-                ck_assert_int_eq(!!finding->remedy, finding->level != FINDING_OK);
+                snprintf(text + length, sizeof(text) - length, "%s %s: %s\n", levels[finding->severity],
+                         problem_about(finding, about), finding->text);
+                ck_assert_int_eq(!!problem_remedy(finding), finding->severity != PROBLEM_OK);
         }
         golden_expect("doctor", section, text);
         ck_assert(!findings.lost);
-        findings_clear(&findings);
+        problems_clear(&findings);
 }
 
 /* The last of them alone. */
 static void expect_last(const char *section)
 {
-        while (findings.n > 1) {
-                struct finding *first = findings.list;
+        static const struct fleet others;
+        struct problems last = {0};
 
-                free(first->about);
-                free(first->text);
-                free(first->remedy);
-                memmove(first, first + 1, --findings.n * sizeof(*first));
-        }
+        for (size_t i = 0; i + 1 < findings.n; i++)
+                findings.list[i].fleet = &others;
+        problems_move(&findings, findings.list[findings.n - 1].fleet, &last);
+        problems_clear(&findings);
+        findings = last;
         expect(section);
 }
 
@@ -155,6 +157,17 @@ static void setup(void)
 static const struct doctor_machine machine = {.overcommit = -1};
 static struct problem_facts facts;
 static const struct error_report *start_error;
+
+/* As doctor shows it, with the command. */
+static void expect_remedy(const char *section, const struct problem *problem)
+{
+        _cleanup_free_ char *command = problem_command(problem, NULL, facts.refused);
+        char text[1024];
+
+        ck_assert_ptr_nonnull(command);
+        snprintf(text, sizeof(text), "%s: %s", problem_remedy(problem), command);
+        golden_expect("doctor", section, text);
+}
 
 static void diagnose_machine(const struct doctor_machine *own, const struct world *judged)
 {
@@ -298,9 +311,8 @@ TEST(open_files_are_judged_before_they_lack)
 TEST(a_config_file_that_the_next_start_refuses_is_a_problem)
 {
         facts = (struct problem_facts){.refused = "/etc/sqmgr/sqmgr.ini", .refused_since = T0};
-        findings.config_path = facts.refused;
         diagnose_machine(&machine, &world);
-        golden_expect("doctor", "config file, remedy", findings.list[0].remedy);
+        expect_remedy("config file, remedy", &findings.list[0]);
         expect("config file");
 }
 
@@ -392,10 +404,10 @@ TEST(workers_are_judged)
         fleet.workers = list;
         fleet.n_workers = ELEMENTSOF(workers);
         diagnose_workers(asked, ELEMENTSOF(asked));
-        const struct finding *stop = findings.list;
-        while (!strstr(stop->remedy, "kill"))
+        const struct problem *stop = findings.list;
+        while (stop->code != PROBLEM_STOP_UNCONFIRMED)
                 stop++;
-        golden_expect("doctor", "workers 2, remedy", stop->remedy);
+        expect_remedy("workers 2, remedy", stop);
         expect("workers 2");
 }
 
@@ -409,7 +421,7 @@ TEST(a_fleet_that_takes_no_jobs_by_an_order_is_reported)
         fleet.order_at = T0 - 2 * USEC_PER_HOUR;
         fleet.order_by = (struct orderer){.known = true, .uid = 1001, .name = "deploy"};
         diagnose(false);
-        golden_expect("doctor", "order 3, remedy", findings.list[0].remedy);
+        expect_remedy("order 3, remedy", &findings.list[0]);
         expect("order 3");
         fleet.order = ORDER_QUIET;
         diagnose(false);
@@ -448,7 +460,7 @@ TEST(a_start_that_would_fail_is_a_problem_before_it_is_needed)
         start_error = &error;
         diagnose_workers(NULL, 0);
         start_error = NULL;
-        ck_assert(quoted_equal(&findings.list[findings.n - 1].quoted, &error.quoted));
+        ck_assert(quoted_equal(findings.list[findings.n - 1].quoted, &error.quoted));
         expect("start");
 }
 

@@ -2,7 +2,7 @@
 /* Framework plain: what its settings mean, what becomes of a worker that tells nothing of its jobs, and what
  * is shown of it. */
 /* promises: P1 P4 P7 */
-#include "advice/findings.h"
+#include "advice/doctor_rules.h"
 #include "advice/problem_rules.h"
 #include "continuity/state.h"
 #include "daemon/api/metrics.h"
@@ -503,7 +503,7 @@ TEST(places_that_it_holds_are_reported_of_without_jobs)
 
 TEST(the_doctor_asks_for_no_heartbeat)
 {
-        struct findings findings = {0};
+        struct problems findings = {0};
         struct problems problems = {0};
         const struct problem_facts known = {0};
         const struct doctor_worker facts = {.worker = worker, .other_namespace = true};
@@ -514,7 +514,7 @@ TEST(the_doctor_asks_for_no_heartbeat)
         problems_clear(&problems);
         ck_assert_uint_eq(findings.n, 1);
         golden_expect("doctor", "plain, stopped", findings.list[0].text);
-        findings_clear(&findings);
+        problems_clear(&findings);
 }
 
 TEST_MAIN("plain")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Trials: the evidence of windows, the verdict, and what a fleet makes of it. */
 /* promises: P7 */
-#include "advice/findings.h"
+#include "advice/doctor_rules.h"
 #include "continuity/codec.h"
 #include "daemon/runtime/subsystem.h"
 #include "decide/command.h"
@@ -277,12 +277,12 @@ TEST(a_fleet_of_one_worker_is_not_judged)
 
 TEST(doctor_reports_workers_without_counts_and_fleets_of_one_worker)
 {
-        struct findings findings = {0};
+        struct problems findings = {0};
 
         rollout_trial_subsystem.diagnose(NULL, t.fleet, &findings);
         ck_assert_uint_eq(findings.n, 1);
         ck_assert_ptr_nonnull(strstr(findings.list[0].text, "no active worker reports"));
-        findings_clear(&findings);
+        problems_clear(&findings);
 
         t.fleet->workers[0]->outcomes.known = true;
         rollout_trial_subsystem.diagnose(NULL, t.fleet, &findings);
@@ -291,7 +291,7 @@ TEST(doctor_reports_workers_without_counts_and_fleets_of_one_worker)
         rollout_trial_subsystem.diagnose(NULL, t.fleet, &findings);
         ck_assert_uint_eq(findings.n, 1);
         ck_assert_ptr_nonnull(strstr(findings.list[0].text, "releases are not judged"));
-        findings_clear(&findings);
+        problems_clear(&findings);
         t.fleet_settings.rollout_trial = 0;
         rollout_trial_subsystem.diagnose(NULL, t.fleet, &findings);
         ck_assert_uint_eq(findings.n, 0);

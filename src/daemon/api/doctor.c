@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Collects facts for advice/findings.h and answers GetDiagnosis. Each Redis is asked once. */
+/* Collects facts for advice/doctor_rules.h and answers GetDiagnosis. Each Redis is asked once. */
 #include "daemon/api/doctor.h"
-#include "advice/findings.h"
+#include "advice/doctor_rules.h"
 #include "base/fd.h"
 #include "daemon/runtime/links.h"
 #include "daemon/runtime/proc_evidence.h"
@@ -45,7 +45,7 @@ struct diagnosis {
         struct release_check *rehearsal; /* for the last entry of starts; NULL: none is in progress */
         struct start_diagnosis *starts;
         size_t n_starts;
-        struct findings findings;
+        struct problems findings;
         sd_event_source *titles; /* timer of await_titles(); NULL: never used */
         bool kept;               /* the call was kept by server_keep() */
 };
@@ -72,7 +72,7 @@ static void diagnosis_free(struct diagnosis *diagnosis)
         for (size_t i = 0; i < diagnosis->n_starts; i++)
                 free(diagnosis->starts[i].fleet);
         free(diagnosis->starts);
-        findings_clear(&diagnosis->findings);
+        problems_clear(&diagnosis->findings);
         sd_event_source_disable_unref(diagnosis->titles);
         free(diagnosis);
 }
@@ -154,8 +154,7 @@ static const struct error_report *start_error(const struct diagnosis *diagnosis,
         return NULL;
 }
 
-static int diagnose_fleet(struct diagnosis *diagnosis, const struct problems *problems,
-                          const struct fleet *fleet)
+static int diagnose_fleet(struct diagnosis *diagnosis, struct problems *problems, const struct fleet *fleet)
 {
         _cleanup_free_ struct doctor_worker *workers = calloc(fleet->n_workers + 1, sizeof(*workers));
         size_t n = 0;
@@ -175,22 +174,37 @@ static int diagnose_fleet(struct diagnosis *diagnosis, const struct problems *pr
         return 0;
 }
 
-static json_t *render(const struct findings *findings)
+/* Returns a new reference; NULL: memory is short. */
+static json_t *render_finding(const struct problem *problem, const struct problem_facts *facts)
+{
+        static const char *const levels[] = {[PROBLEM_OK] = "ok",
+                                             [PROBLEM_NOTICE] = "warning",
+                                             [PROBLEM_WARNING] = "warning",
+                                             [PROBLEM_ERROR] = "problem"};
+        static const struct quoted nothing;
+        _cleanup_free_ char *command = problem_command(problem, facts->socket, facts->config_path),
+                            *remedy = NULL;
+        char about[PROBLEM_ABOUT_MAX];
+
+        static_assert(ELEMENTSOF(levels) == _PROBLEM_SEVERITY_MAX, "a level for each severity");
+        if (!command || asprintf(&remedy, "%s%s%s", problem_remedy(problem) ?: "",
+                                 command[0] != '\0' ? ": " : "", command) < 0)
+                return NULL;
+        json_t *entry = json_pack("{s:s, s:o, s:o, s:o}", "level", levels[problem->severity], "about",
+                                  varlink_text(problem_about(problem, about)), "text",
+                                  varlink_text(problem->text), "remedy", varlink_text(remedy));
+        return quoted_put(entry, problem->quoted ?: &nothing);
+}
+
+static json_t *render(const struct problems *findings, const struct problem_facts *facts)
 {
         _cleanup_json_ json_t *list = json_array();
 
         if (findings->lost)
                 return NULL;
-        for (size_t i = 0; i < findings->n; i++) {
-                const struct finding *finding = &findings->list[i];
-                json_t *entry =
-                        json_pack("{s:s, s:o, s:o, s:o}", "level", finding_level_name(finding->level),
-                                  "about", varlink_text(finding->about), "text", varlink_text(finding->text),
-                                  "remedy", varlink_text(finding->remedy));
-
-                if (json_array_append_new(list, quoted_put(entry, &finding->quoted)) < 0)
+        for (size_t i = 0; i < findings->n; i++)
+                if (json_array_append_new(list, render_finding(&findings->list[i], facts)) < 0)
                         return NULL;
-        }
         return json_pack("{s:O}", "findings", list);
 }
 
@@ -386,19 +400,18 @@ static void report_redis(struct diagnosis *diagnosis, const struct problems *pro
         }
 }
 
-static void report(struct diagnosis *diagnosis)
+/* Returns the reply; NULL: memory is short. */
+static json_t *report(struct diagnosis *diagnosis)
 {
         const struct runtime *runtime = diagnosis->source->persist->runtime;
         const struct world *world = runtime->world;
         const struct doctor_machine machine = machine_of(diagnosis);
-        struct findings *findings = &diagnosis->findings;
+        struct problems *findings = &diagnosis->findings;
         struct problem_storage storage;
         struct problems problems = {0};
         usec_t now = clock_now(CLOCK_MONOTONIC);
 
         problems_collect(diagnosis->source, &storage, now);
-        findings->socket = storage.facts.socket;
-        findings->config_path = storage.facts.config_path;
         problems_judge(&problems, &storage.facts, world, world->fleets, world->n_fleets, now);
         report_redis(diagnosis, &problems);
         doctor_machine(findings, &machine, &storage.facts, &problems, world);
@@ -407,6 +420,7 @@ static void report(struct diagnosis *diagnosis)
                 subsystems_diagnose(&runtime->subsystems, fleet, findings);
         }
         problems_clear(&problems);
+        return render(findings, &storage.facts);
 }
 
 /* Replies and frees the diagnosis once the titles are read, all servers have answered and all starts are
@@ -424,8 +438,7 @@ static void finish(struct diagnosis *diagnosis)
                 keep(diagnosis);
                 return;
         }
-        report(diagnosis);
-        server_reply(diagnosis->call, render(&diagnosis->findings), false);
+        server_reply(diagnosis->call, report(diagnosis), false);
         diagnosis_free(diagnosis);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Collects facts for advice/findings.h and answers GetDiagnosis with the findings. */
+/* Collects facts for advice/doctor_rules.h and answers GetDiagnosis with the findings. */
 #pragma once
 
 #include "daemon/api/problems.h"

@@ -46,7 +46,7 @@ void subsystems_metrics(const struct subsystems *subsystems, const struct world 
 }
 
 void subsystems_diagnose(const struct subsystems *subsystems, const struct fleet *fleet,
-                         struct findings *findings)
+                         struct problems *findings)
 {
         CALL_EACH(subsystems, diagnose, fleet, findings);
 }
@@ -60,7 +60,7 @@ void subsystems_problems(const void *userdata, const struct fleet *fleet, usec_t
 }
 
 void subsystems_diagnose_link(const struct subsystems *subsystems, const struct link *link,
-                              struct findings *findings, usec_t now)
+                              struct problems *findings, usec_t now)
 {
         CALL_EACH(subsystems, diagnose_link, link, findings, now);
 }

@@ -3,7 +3,7 @@
  * all features. The daemon knows nothing else about them. */
 #pragma once
 
-#include "advice/findings.h"
+#include "advice/doctor_rules.h"
 #include "advice/problem.h"
 #include "base/usec.h"
 #include "wire/json.h"
@@ -36,12 +36,12 @@ struct subsystem {
         void (*observe)(void *self, usec_t now);
         /* Adds families of metrics; see wire/metrics.h. */
         void (*metrics)(const void *self, const struct world *world, struct metrics *metrics);
-        /* Adds findings on one fleet for GetDiagnosis; see advice/findings.h. */
-        void (*diagnose)(const void *self, const struct fleet *fleet, struct findings *findings);
+        /* Adds findings on one fleet for GetDiagnosis; see advice/doctor_rules.h. */
+        void (*diagnose)(const void *self, const struct fleet *fleet, struct problems *findings);
         /* Adds the problems of one fleet; see advice/problem.h. */
         void (*problems)(const void *self, const struct fleet *fleet, usec_t now, struct problems *problems);
         /* Adds findings on one Redis for GetDiagnosis. The queues were read before. */
-        void (*diagnose_link)(const void *self, const struct link *link, struct findings *findings,
+        void (*diagnose_link)(const void *self, const struct link *link, struct problems *findings,
                               usec_t now);
         /* Sets members of the status of a fleet, which are null by default. Returns 0 or -ENOMEM. */
         int (*status)(const void *self, const struct fleet *fleet, json_t *object);
@@ -73,12 +73,12 @@ void subsystems_observe(const struct subsystems *subsystems, usec_t now);
 void subsystems_metrics(const struct subsystems *subsystems, const struct world *world,
                         struct metrics *metrics);
 void subsystems_diagnose(const struct subsystems *subsystems, const struct fleet *fleet,
-                         struct findings *findings);
+                         struct problems *findings);
 /* For struct problem_facts; userdata is the struct subsystems. */
 void subsystems_problems(const void *userdata, const struct fleet *fleet, usec_t now,
                          struct problems *problems);
 void subsystems_diagnose_link(const struct subsystems *subsystems, const struct link *link,
-                              struct findings *findings, usec_t now);
+                              struct problems *findings, usec_t now);
 /* subsystems may be NULL: none. Returns 0 or -ENOMEM. */
 int subsystems_status(const struct subsystems *subsystems, const struct fleet *fleet, json_t *object);
 /* Writes the state of all features for a fleet. For struct state_source; userdata is the struct
