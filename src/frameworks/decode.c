@@ -24,6 +24,20 @@ const char *decode_host_pid(const char *text, size_t len, size_t *ret_host_len, 
         return second + 1;
 }
 
+bool decode_identity(const char *text, size_t len, bool (*is_rest)(const char *rest, size_t len),
+                     size_t *ret_host_len, pid_t *ret_pid)
+{
+        size_t host_len;
+        pid_t pid;
+        const char *rest = decode_host_pid(text, len, &host_len, &pid);
+
+        if (!rest || !is_rest(rest, (size_t)(text + len - rest)))
+                return false;
+        *ret_host_len = host_len;
+        *ret_pid = pid;
+        return true;
+}
+
 unsigned decode_fraction(const char **text, const char *end)
 {
         unsigned usec = 0, n = 0, digit;

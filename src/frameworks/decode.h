@@ -55,6 +55,9 @@ bool decode_is_host(const char *text, size_t len);
 /* Splits `HOST:PID:REST`. Returns REST, which points into text and is never empty; or NULL, with all outputs
  * untouched. */
 const char *decode_host_pid(const char *text, size_t len, size_t *ret_host_len, pid_t *ret_pid);
+/* Decodes `HOST:PID:REST`, of which is_rest() accepts REST. Returns false with all outputs untouched. */
+bool decode_identity(const char *text, size_t len, bool (*is_rest)(const char *rest, size_t len),
+                     size_t *ret_host_len, pid_t *ret_pid);
 
 /* Returns the digits after a decimal point as microseconds; finer digits are dropped. Moves *text behind the
  * digits. */

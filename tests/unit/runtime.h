@@ -5,6 +5,7 @@
 
 #include "base/socket_path.h"
 #include "daemon/poll/local_heartbeats.h"
+#include "daemon/runtime/proc_evidence.h"
 #include "daemon/workers/attach.h"
 #include "daemon/workers/execute.h"
 #include "daemon/workers/process.h"
@@ -119,4 +120,28 @@ static inline bool runtime_reported(const char *text)
                      quoted_contains(runtime_world->events[i].quoted, text)))
                         return true;
         return false;
+}
+
+/* The number in a file that a script writes: at the end of its name it is whole. 0: it is not there yet. */
+static inline pid_t runtime_read_pid(const char *folder, const char *name)
+{
+        char path[64], text[16] = "";
+
+        snprintf(path, sizeof(path), "%s/%s", folder, name);
+        FILE *file = fopen(path, "re");
+        if (!file)
+                return 0;
+        ck_assert_ptr_nonnull(fgets(text, sizeof(text), file));
+        fclose(file);
+        return (pid_t)strtol(text, NULL, 10);
+}
+
+static inline bool runtime_has_booted(pid_t pid)
+{
+        struct proc *proc = NULL;
+        bool booted = proc_open(pid, &proc) >= 0 &&
+                      proc_evidence_has_booted(NULL, proc, 0, framework_of(framework_traits[0])) > 0;
+
+        proc_close(proc);
+        return booted;
 }

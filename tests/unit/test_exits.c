@@ -3,7 +3,6 @@
  * exits.h) with real processes. */
 /* promises: P1 P4 */
 #include "daemon/poll/poll.h"
-#include "daemon/runtime/proc_evidence.h"
 #include "daemon/workers/exits.h"
 #include "model/fleet.h"
 #include "observe/observe.h"
@@ -52,20 +51,6 @@ static struct worker *start(const char *script)
         return runtime_start_worker();
 }
 
-/* The number in a file that the script writes: at the end of its name it is whole. 0: it is not there yet. */
-static pid_t read_pid(const char *name)
-{
-        char path[64], text[16] = "";
-
-        snprintf(path, sizeof(path), "%s/%s", dir, name);
-        FILE *file = fopen(path, "re");
-        if (!file)
-                return 0;
-        ck_assert_ptr_nonnull(fgets(text, sizeof(text), file));
-        fclose(file);
-        return (pid_t)strtol(text, NULL, 10);
-}
-
 #define REPORT_PID(name, pid) "echo " pid " >$d/" name ".new; mv $d/" name ".new $d/" name "\n"
 
 static bool act(enum action_kind kind, struct worker *worker)
@@ -73,16 +58,6 @@ static bool act(enum action_kind kind, struct worker *worker)
         const struct action action = {.kind = kind, .fleet = worker->fleet, .worker = worker};
 
         return execute_action(&runtime, &action, clock_now(CLOCK_MONOTONIC));
-}
-
-static bool has_booted(pid_t pid)
-{
-        struct proc *proc = NULL;
-        bool booted = proc_open(pid, &proc) >= 0 &&
-                      proc_evidence_has_booted(NULL, proc, 0, framework_of(framework_traits[0])) > 0;
-
-        proc_close(proc);
-        return booted;
 }
 
 /* An orphan of ours is a zombie first. */
@@ -168,7 +143,7 @@ TEST(what_a_start_reports_wakes_nobody_and_is_read_by_the_next_poll)
         ck_assert_ptr_nonnull(worker);
         const struct process *process = worker->handle;
 
-        run_until(read_pid("before") != 0);
+        run_until(runtime_read_pid(dir, "before") != 0);
         while (sd_event_run(event, 0) > 0)
                 ;
         /* It has been sent. */
@@ -280,7 +255,7 @@ TEST(a_process_that_heartbeats_beside_the_main_one_becomes_the_worker_when_that_
         struct worker *worker = start("(exec sleep 1000) &\n" REPORT_PID("child", "$!") "wait");
         pid_t child, main = worker->process.pid;
 
-        run_until((child = read_pid("child")) > 0);
+        run_until((child = runtime_read_pid(dir, "child")) > 0);
         attach_heartbeat(worker, child, clock_now(CLOCK_MONOTONIC));
         ck_assert_int_eq(worker->process.heartbeat_pid, child);
         ck_assert_int_eq(proc_pid(process_beating(worker->handle)), child);
@@ -302,7 +277,7 @@ TEST(a_worker_whose_beating_process_dies_is_known_not_to_heartbeat)
                 start("(exec sleep 1000) &\n" REPORT_PID("child", "$!") "wait; exec sleep 1000");
         pid_t child;
 
-        run_until((child = read_pid("child")) > 0);
+        run_until((child = runtime_read_pid(dir, "child")) > 0);
         attach_heartbeat(worker, child, clock_now(CLOCK_MONOTONIC));
         ck_assert_int_eq(kill(child, SIGKILL), 0);
         run_until(worker->process.heartbeat_pid == 0);
@@ -332,7 +307,7 @@ static pid_t see_what_it_left(struct worker *worker)
         pid_t main = worker->process.pid, child;
 
         run_until(worker->process.pid != main || worker->state == WORKER_GONE);
-        run_until((child = read_pid("child")) > 0);
+        run_until((child = runtime_read_pid(dir, "child")) > 0);
         return child;
 }
 
@@ -391,7 +366,7 @@ TEST(one_that_is_in_the_midst_of_its_exec_is_waited_for)
         unit_write_file(dir, "go", "");
         run_until(worker->process.pid != main || worker->state == WORKER_GONE);
         ck_assert_int_eq(worker->state, WORKER_STARTING);
-        ck_assert_int_eq(worker->process.pid, read_pid("child"));
+        ck_assert_int_eq(worker->process.pid, runtime_read_pid(dir, "child"));
 }
 
 /* What is none of its own, and what it left although it failed. */
@@ -452,7 +427,7 @@ TEST(a_worker_that_does_not_catch_the_quiet_signal_is_not_sent_it)
 {
         struct worker *worker = start(REPORT_PID("up", "$$") "exec sleep 1000");
 
-        run_until(read_pid("up") > 0);
+        run_until(runtime_read_pid(dir, "up") > 0);
         ck_assert(!act(ACTION_QUIET, worker));
         ck_assert_int_eq(worker->orders.signal_error, ESRCH); /* it does not beat */
         heartbeat_from_main(worker);
@@ -466,12 +441,12 @@ TEST(a_stop_signal_that_a_heartbeat_alone_names_is_sent_to_who_catches_it)
         struct worker *worker = start("trap '" REPORT_PID("stop", "1") "' TERM\n" REPORT_PID(
                 "up", "$$") "while :; do sleep 0.01; done");
 
-        run_until(read_pid("up") > 0);
+        run_until(runtime_read_pid(dir, "up") > 0);
         heartbeat_from_main(worker);
         worker->heartbeat.stop_signal = SIGUSR1;
         pid_t pid = worker->process.pid;
         ck_assert(act(ACTION_STOP, worker));
-        run_until(read_pid("stop") == 1 || kill(pid, 0) < 0);
+        run_until(runtime_read_pid(dir, "stop") == 1 || kill(pid, 0) < 0);
         ck_assert_int_eq(kill(pid, 0), 0);
 }
 
@@ -520,11 +495,11 @@ TEST(a_worker_that_catches_the_quiet_signal_gets_it)
         struct worker *worker = start("trap '" REPORT_PID("quiet", "1") "' TSTP\n" REPORT_PID(
                 "up", "$$") "while :; do sleep 0.01; done");
 
-        run_until(read_pid("up") > 0);
+        run_until(runtime_read_pid(dir, "up") > 0);
         heartbeat_from_main(worker);
         ck_assert(act(ACTION_QUIET, worker));
         ck_assert_int_eq(worker->orders.signal_error, 0);
-        run_until(read_pid("quiet") == 1);
+        run_until(runtime_read_pid(dir, "quiet") == 1);
 }
 
 TEST(a_worker_that_does_not_heartbeat_is_stopped_with_all_that_it_started)
@@ -532,7 +507,7 @@ TEST(a_worker_that_does_not_heartbeat_is_stopped_with_all_that_it_started)
         struct worker *worker = start("(exec sleep 1000) &\n" REPORT_PID("child", "$!") "wait");
         pid_t child;
 
-        run_until((child = read_pid("child")) > 0);
+        run_until((child = runtime_read_pid(dir, "child")) > 0);
         ck_assert(act(ACTION_STOP, worker));
         run_until(worker->state == WORKER_GONE);
         run_until(is_gone(child));
@@ -574,7 +549,7 @@ TEST_LOOP(of_a_worker_that_heartbeats_beside_its_main_process_the_kill_ends_what
                 "trap '' TERM\n(exec sleep 1000) &\n" REPORT_PID("child", "$!") "while :; do wait; done");
         pid_t main = worker->process.pid, child;
 
-        run_until((child = read_pid("child")) > 0);
+        run_until((child = runtime_read_pid(dir, "child")) > 0);
         attach_heartbeat(worker, child, clock_now(CLOCK_MONOTONIC));
         worker->fleet->force = _i == 1;
         ck_assert(act(ACTION_KILL, worker));
@@ -596,7 +571,7 @@ TEST_LOOP(what_is_left_of_a_worker_and_has_booted_is_not_killed, 2)
                         "child", "$!") "while :; do wait; done");
         pid_t main = worker->process.pid, child;
 
-        run_until((child = read_pid("child")) > 0);
+        run_until((child = runtime_read_pid(dir, "child")) > 0);
         worker->state = WORKER_STOPPING;
         ck_assert(!act(_i == 0 ? ACTION_STOP : ACTION_KILL, worker));
         ck_assert(worker->process.booted);
@@ -631,7 +606,7 @@ TEST(what_another_user_has_in_a_group_of_that_number_is_none_of_it)
         worker->handle->group = other;
         worker->state = WORKER_STOPPING;
         /* It has booted at last, and keeps no signal from the worker. */
-        run_until(has_booted(other));
+        run_until(runtime_has_booted(other));
         ck_assert(act(ACTION_KILL, worker));
         run_until(worker->state == WORKER_GONE);
         ck_assert_int_eq(worker->process.pid, pid);

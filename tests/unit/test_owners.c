@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Which processes are a worker's own (daemon/workers/sibling.h, attach.h), with real processes. */
 /* promises: P1 P4 */
-#include "daemon/runtime/proc_evidence.h"
 #include "daemon/workers/exits.h"
 #include "observe/observe.h"
 #include "privileged/program.h"
@@ -25,31 +24,7 @@ static void teardown(void)
         unit_remove_tree(dir);
 }
 
-/* The number in a file that the script writes: at the end of its name it is whole. 0: it is not there yet. */
-static pid_t read_pid(const char *name)
-{
-        char path[64], text[16] = "";
-
-        snprintf(path, sizeof(path), "%s/%s", dir, name);
-        FILE *file = fopen(path, "re");
-        if (!file)
-                return 0;
-        ck_assert_ptr_nonnull(fgets(text, sizeof(text), file));
-        fclose(file);
-        return (pid_t)strtol(text, NULL, 10);
-}
-
 #define REPORT_PID(name, pid) "echo " pid " >$d/" name ".new; mv $d/" name ".new $d/" name "\n"
-
-static bool has_booted(pid_t pid)
-{
-        struct proc *proc = NULL;
-        bool booted = proc_open(pid, &proc) >= 0 &&
-                      proc_evidence_has_booted(NULL, proc, 0, framework_of(framework_traits[0])) > 0;
-
-        proc_close(proc);
-        return booted;
-}
 
 /* An orphan of ours is a zombie first. */
 static bool is_gone(pid_t pid)
@@ -118,7 +93,8 @@ TEST_LOOP(a_process_of_another_worker_is_no_sibling, ELEMENTSOF(started_with))
         ck_assert_ptr_nonnull(worker);
         pid_t main = worker->process.pid, child, shell;
 
-        run_until((child = read_pid("child")) > 0 && (shell = read_pid("shell")) > 0 && has_booted(child));
+        run_until((child = runtime_read_pid(dir, "child")) > 0 &&
+                  (shell = runtime_read_pid(dir, "shell")) > 0 && runtime_has_booted(child));
         struct worker *other = NULL;
         if (_i == OF_ANOTHER || _i == BELOW_ANOTHER)
                 other = adopt_another(_i == OF_ANOTHER ? child : shell);

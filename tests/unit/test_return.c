@@ -21,16 +21,6 @@ TEST_WORLD(4)
         t.fleet_settings.ready_after = 0;
 }
 
-static unsigned of_generation(uint64_t generation)
-{
-        unsigned n = 0;
-
-        for (size_t i = 0; i < t.fleet->n_workers; i++)
-                n += t.fleet->workers[i]->generation == generation &&
-                     t.fleet->workers[i]->state < WORKER_QUIET;
-        return n;
-}
-
 static void settle(bool preload)
 {
         if (preload)
@@ -69,8 +59,8 @@ static void limited(bool preload)
         t.fleet->rollout.limit = 2;
         test_run(&t, 60);
         ck_assert_int_eq(test_rollout(&t), ROLLOUT_RUNNING);
-        ck_assert_uint_eq(of_generation(2), 2);
-        ck_assert_uint_eq(of_generation(1), 2);
+        ck_assert_uint_eq(test_of_generation(&t, 2), 2);
+        ck_assert_uint_eq(test_of_generation(&t, 1), 2);
 }
 
 TEST(the_old_template_is_kept_after_a_restart_for_ten_minutes)
@@ -118,8 +108,8 @@ TEST(a_rollback_forks_all_workers_from_it)
                 ck_assert_uint_ge(test_counts(&t).active, 4);
                 test_tick(&t, 1);
         }
-        ck_assert_uint_eq(of_generation(1), 4);
-        ck_assert_uint_eq(of_generation(2), 0);
+        ck_assert_uint_eq(test_of_generation(&t, 1), 4);
+        ck_assert_uint_eq(test_of_generation(&t, 2), 0);
         ck_assert_uint_eq(t.loads, loads);
         ck_assert_ptr_null(test_template(&t, 2));
         ck_assert_int_eq(command_rollback(t.fleet, NULL, t.now), COMMAND_NOTHING);
@@ -134,7 +124,7 @@ TEST(a_rollback_forks_all_workers_from_it)
         ck_assert_uint_eq(t.loads, loads);
         /* Until the next restart. */
         ck_assert_int_eq(test_restart_out(&t), ROLLOUT_DONE);
-        ck_assert_uint_eq(of_generation(3), 4);
+        ck_assert_uint_eq(test_of_generation(&t, 3), 4);
         ck_assert(!t.fleet->rollout.returned);
         ck_assert_uint_eq(t.fleet->rollout.before, 1);
 }
@@ -144,8 +134,8 @@ TEST(a_running_restart_is_aborted_by_a_rollback)
         limited(true);
         ck_assert_int_eq(command_rollback(t.fleet, NULL, t.now), COMMAND_DONE);
         ck_assert_int_eq(test_rollout(&t), ROLLOUT_ABORTED);
-        test_after(&t, 30, of_generation(1), 4);
-        ck_assert_uint_eq(of_generation(2), 0);
+        test_after(&t, 30, test_of_generation(&t, 1), 4);
+        ck_assert_uint_eq(test_of_generation(&t, 2), 0);
 }
 
 TEST(without_a_template_nothing_is_rolled_back)
@@ -154,7 +144,7 @@ TEST(without_a_template_nothing_is_rolled_back)
         settle(false);
         ck_assert_int_eq(test_restart_out(&t), ROLLOUT_DONE);
         ck_assert_int_eq(command_rollback(t.fleet, NULL, t.now), COMMAND_NOT_IN_MEMORY);
-        test_after(&t, 5, of_generation(2), 4);
+        test_after(&t, 5, test_of_generation(&t, 2), 4);
 }
 
 TEST(a_limit_holds_a_restart_however_long)
@@ -164,10 +154,10 @@ TEST(a_limit_holds_a_restart_however_long)
         /* rollout_timeout does not count. */
         test_after(&t, 3600, t.starts, starts);
         ck_assert_int_eq(test_rollout(&t), ROLLOUT_RUNNING);
-        ck_assert_uint_eq(of_generation(1), 2);
+        ck_assert_uint_eq(test_of_generation(&t, 1), 2);
         t.fleet->rollout.limit = 0;
         ck_assert_int_eq(test_run_out(&t, 600), ROLLOUT_DONE);
-        ck_assert_uint_eq(of_generation(2), 4);
+        ck_assert_uint_eq(test_of_generation(&t, 2), 4);
 }
 
 TEST(an_old_worker_that_dies_meanwhile_is_forked_from_the_old_template)
@@ -179,8 +169,8 @@ TEST(an_old_worker_that_dies_meanwhile_is_forked_from_the_old_template)
                         break;
                 }
         test_run(&t, 60);
-        ck_assert_uint_eq(of_generation(1), 2);
-        ck_assert_uint_eq(of_generation(2), 2);
+        ck_assert_uint_eq(test_of_generation(&t, 1), 2);
+        ck_assert_uint_eq(test_of_generation(&t, 2), 2);
 }
 
 TEST(a_rejected_release_leaves_and_the_old_workers_are_completed_by_forks)
@@ -194,8 +184,8 @@ TEST(a_rejected_release_leaves_and_the_old_workers_are_completed_by_forks)
         ck_assert_int_eq(t.fleet->waits_for, WAIT_NONE);
         ck_assert_uint_eq(t.fleet->rollout.total, 2);
         ck_assert_str_eq(t.fleet->rollout.error, "12 of 100 jobs failed");
-        test_after(&t, 60, of_generation(1), 4);
-        ck_assert_uint_eq(of_generation(2), 0);
+        test_after(&t, 60, test_of_generation(&t, 1), 4);
+        ck_assert_uint_eq(test_of_generation(&t, 2), 0);
         ck_assert_int_eq(test_rollout(&t), ROLLOUT_HALTED);
         ck_assert_uint_eq(t.fleet->rollout.progress_at, halted_at);
 }
@@ -206,8 +196,8 @@ TEST(without_a_template_a_rejected_release_is_not_started_again)
         t.urgent = true;
         rollout_reject(t.fleet, "12 of 100 jobs failed", NULL, t.now);
         unsigned starts = t.starts;
-        test_after(&t, 60, of_generation(2), 0);
-        ck_assert_uint_eq(of_generation(1), 2);
+        test_after(&t, 60, test_of_generation(&t, 2), 0);
+        ck_assert_uint_eq(test_of_generation(&t, 1), 2);
         test_after(&t, 3600, t.starts, starts);
         ck_assert_int_eq(t.fleet->waits_for, WAIT_RETURNED);
         /* The command runs what is linked now. Nothing else is left to run jobs. */
@@ -236,17 +226,17 @@ TEST(a_rejected_release_leaves_the_workers_that_a_reload_had_outdated)
         reload_changed();
         test_exit(&t, test_worker(&t, 1), 1);
         test_run(&t, 30);
-        ck_assert_uint_eq(of_generation(1), 3);
-        ck_assert_uint_eq(of_generation(2), 1);
+        ck_assert_uint_eq(test_of_generation(&t, 1), 3);
+        ck_assert_uint_eq(test_of_generation(&t, 2), 1);
         command_restart(t.fleet, NULL, t.now);
         t.fleet->rollout.limit = 1;
         test_run(&t, 60);
-        ck_assert_uint_eq(of_generation(3), 1);
+        ck_assert_uint_eq(test_of_generation(&t, 3), 1);
         t.urgent = true;
         rollout_reject(t.fleet, "12 of 100 jobs failed", NULL, t.now);
         test_run(&t, 60);
-        ck_assert_uint_eq(of_generation(3), 0);
-        ck_assert_uint_eq(of_generation(1) + of_generation(2), 3);
+        ck_assert_uint_eq(test_of_generation(&t, 3), 0);
+        ck_assert_uint_eq(test_of_generation(&t, 1) + test_of_generation(&t, 2), 3);
         ck_assert_uint_eq(t.fleet->generation, 2);
         t.fleet->settings = &t.fleet_settings;
 }
@@ -263,8 +253,8 @@ TEST(a_generation_that_no_worker_has_is_not_returned_to)
         t.urgent = true;
         rollout_reject(t.fleet, "12 of 100 jobs failed", NULL, t.now);
         test_run(&t, 60);
-        ck_assert_uint_eq(of_generation(1), 3);
-        ck_assert_uint_eq(of_generation(3), 0);
+        ck_assert_uint_eq(test_of_generation(&t, 1), 3);
+        ck_assert_uint_eq(test_of_generation(&t, 3), 0);
         t.fleet->settings = &t.fleet_settings;
 }
 
@@ -272,7 +262,7 @@ TEST(new_launch_settings_end_the_return)
 {
         complete();
         (void)command_rollback(t.fleet, NULL, t.now);
-        ck_assert_uint_eq(of_generation(2), 4);
+        ck_assert_uint_eq(test_of_generation(&t, 2), 4);
         reload_changed();
         ck_assert(!t.fleet->rollout.returned);
         ck_assert_int_eq(test_rollout(&t), ROLLOUT_HALTED);
@@ -297,8 +287,8 @@ TEST(a_rollback_needs_no_place_for_another_process_without_surge)
         complete();
         ck_assert_int_eq(command_rollback(t.fleet, NULL, t.now), COMMAND_DONE);
         test_run(&t, 300);
-        ck_assert_uint_eq(of_generation(1), 4);
-        ck_assert_uint_eq(of_generation(2), 0);
+        ck_assert_uint_eq(test_of_generation(&t, 1), 4);
+        ck_assert_uint_eq(test_of_generation(&t, 2), 0);
 }
 
 /* The fleet had fewer workers than its count when the restart began: none of the old ones is to be replaced.
@@ -310,7 +300,7 @@ TEST(a_limit_holds_a_restart_of_a_fleet_that_lacked_workers)
         command_restart(t.fleet, NULL, t.now);
         t.fleet->rollout.limit = 2;
         test_run(&t, 60);
-        ck_assert_uint_eq(of_generation(1), 4);
+        ck_assert_uint_eq(test_of_generation(&t, 1), 4);
         test_run(&t, 3600);
         ck_assert_int_eq(test_rollout(&t), ROLLOUT_RUNNING);
 }
@@ -323,9 +313,9 @@ TEST(a_limited_restart_keeps_the_workers_of_the_release_before)
         ck_assert_uint_eq(t.fleet->rollout.before, 1);
         t.fleet->rollout.limit = 2;
         test_run(&t, 60);
-        ck_assert_uint_eq(of_generation(3), 2);
-        ck_assert_uint_eq(of_generation(1), 2);
-        ck_assert_uint_eq(of_generation(2), 0);
+        ck_assert_uint_eq(test_of_generation(&t, 3), 2);
+        ck_assert_uint_eq(test_of_generation(&t, 1), 2);
+        ck_assert_uint_eq(test_of_generation(&t, 2), 0);
 }
 
 TEST(a_generation_without_workers_is_not_gone_back_to)
@@ -336,7 +326,7 @@ TEST(a_generation_without_workers_is_not_gone_back_to)
                         test_exit(&t, t.fleet->workers[i], 1);
         command_abort(t.fleet, NULL, t.now);
         test_run(&t, 60);
-        ck_assert_uint_eq(of_generation(2), 4);
+        ck_assert_uint_eq(test_of_generation(&t, 2), 4);
         command_restart(t.fleet, NULL, t.now);
         ck_assert_uint_eq(t.fleet->rollout.before, 2);
 }
@@ -354,8 +344,8 @@ TEST(an_old_worker_over_its_threshold_is_replaced_while_a_restart_is_limited)
         test_run(&t, 300);
         ck_assert_uint_eq(t.starts, starts + 1);
         ck_assert_uint_eq(t.kills, 0);
-        ck_assert_uint_eq(of_generation(1), 2);
-        ck_assert_uint_eq(of_generation(2), 2);
+        ck_assert_uint_eq(test_of_generation(&t, 1), 2);
+        ck_assert_uint_eq(test_of_generation(&t, 2), 2);
         for (size_t i = 0; i < t.fleet->n_workers; i++)
                 ck_assert(!t.fleet->workers[i]->memory.over_threshold);
 }
@@ -373,8 +363,8 @@ TEST(a_new_worker_over_its_threshold_is_replaced_by_a_new_one_while_a_restart_is
         unsigned starts = t.starts;
         test_run(&t, 300);
         ck_assert_uint_eq(t.starts, starts + 1);
-        ck_assert_uint_eq(of_generation(1), 2);
-        ck_assert_uint_eq(of_generation(2), 2);
+        ck_assert_uint_eq(test_of_generation(&t, 1), 2);
+        ck_assert_uint_eq(test_of_generation(&t, 2), 2);
 }
 
 /* A new worker hung, so another one was started. Once it sends heartbeats again, one worker is too many. */
@@ -388,11 +378,11 @@ TEST(a_limited_restart_has_no_old_worker_leave_for_a_new_one_too_many)
                         new = t.fleet->workers[i];
         test_process(new)->silent = true;
         test_run(&t, 120);
-        ck_assert_uint_eq(of_generation(2), 3);
+        ck_assert_uint_eq(test_of_generation(&t, 2), 3);
         test_process(new)->silent = false;
         test_run(&t, 120);
-        ck_assert_uint_eq(of_generation(1), 2);
-        ck_assert_uint_eq(of_generation(2), 2);
+        ck_assert_uint_eq(test_of_generation(&t, 1), 2);
+        ck_assert_uint_eq(test_of_generation(&t, 2), 2);
 }
 
 /* The template died after one fork: nothing replaces the other workers. */
@@ -400,9 +390,9 @@ TEST(a_rollback_ends_with_its_template_and_the_fleet_loses_no_worker)
 {
         complete();
         ck_assert_int_eq(command_rollback(t.fleet, NULL, t.now), COMMAND_DONE);
-        for (unsigned i = 0; i < 10 && of_generation(1) == 0; i++)
+        for (unsigned i = 0; i < 10 && test_of_generation(&t, 1) == 0; i++)
                 test_tick(&t, 1);
-        ck_assert_uint_eq(of_generation(1), 1);
+        ck_assert_uint_eq(test_of_generation(&t, 1), 1);
         test_template_exit(&t, test_template(&t, 1));
         for (unsigned i = 0; i < 600; i++) {
                 test_tick(&t, 1);
@@ -421,7 +411,7 @@ TEST(a_rollback_ends_with_its_template_and_the_fleet_loses_no_worker)
         command_abort(t.fleet, NULL, t.now);
         ck_assert_int_eq(test_rollout(&t), ROLLOUT_ABORTED);
         ck_assert_int_eq(test_restart_out(&t), ROLLOUT_DONE);
-        ck_assert_uint_eq(of_generation(3), 4);
+        ck_assert_uint_eq(test_of_generation(&t, 3), 4);
 }
 
 /* The workers had refused to be quiet. */
@@ -447,14 +437,14 @@ TEST(a_rollback_whose_workers_are_all_forked_goes_on_without_its_template)
         complete();
         test_run(&t, 60);
         ck_assert_int_eq(command_rollback(t.fleet, NULL, t.now), COMMAND_DONE);
-        for (unsigned i = 0; i < 60 && of_generation(1) < 4; i++)
+        for (unsigned i = 0; i < 60 && test_of_generation(&t, 1) < 4; i++)
                 test_tick(&t, 1);
         test_template_exit(&t, test_template(&t, 1));
         test_tick(&t, 1);
-        ck_assert_uint_eq(of_generation(2), 4);
-        test_after(&t, 120, of_generation(2), 0);
+        ck_assert_uint_eq(test_of_generation(&t, 2), 4);
+        test_after(&t, 120, test_of_generation(&t, 2), 0);
         ck_assert(t.fleet->rollout.returned);
-        ck_assert_uint_eq(of_generation(1), 4);
+        ck_assert_uint_eq(test_of_generation(&t, 1), 4);
 }
 
 /* The workers of the release that was left are replaced: later deaths of the template end nothing. */
@@ -462,12 +452,12 @@ TEST(a_complete_rollback_outlives_its_template)
 {
         complete();
         ck_assert_int_eq(command_rollback(t.fleet, NULL, t.now), COMMAND_DONE);
-        test_after(&t, 60, of_generation(1), 4);
+        test_after(&t, 60, test_of_generation(&t, 1), 4);
         test_template_exit(&t, test_template(&t, 1));
         test_run(&t, 60);
         ck_assert(t.fleet->rollout.returned);
         ck_assert_int_eq(test_rollout(&t), ROLLOUT_ABORTED);
-        ck_assert_uint_eq(of_generation(1), 4);
+        ck_assert_uint_eq(test_of_generation(&t, 1), 4);
 }
 
 /* The template died, and what was forked from it has not booted. */
@@ -476,9 +466,9 @@ TEST(no_worker_leaves_for_one_that_has_not_booted)
         complete();
         t.newborn.boot_usec = USEC_INFINITY;
         ck_assert_int_eq(command_rollback(t.fleet, NULL, t.now), COMMAND_DONE);
-        for (unsigned i = 0; i < 10 && of_generation(1) == 0; i++)
+        for (unsigned i = 0; i < 10 && test_of_generation(&t, 1) == 0; i++)
                 test_tick(&t, 1);
-        ck_assert_uint_eq(of_generation(1), 1);
+        ck_assert_uint_eq(test_of_generation(&t, 1), 1);
         test_template_exit(&t, test_template(&t, 1));
         t.urgent = true;
         test_run(&t, 20);
@@ -515,9 +505,9 @@ TEST(a_start_of_a_later_generation_replaces_nobody)
 {
         complete();
         generation_observe(t.fleet, 3);
-        test_after(&t, 300, of_generation(2), 4);
+        test_after(&t, 300, test_of_generation(&t, 2), 4);
         ck_assert_int_eq(test_restart_out(&t), ROLLOUT_DONE);
-        ck_assert_uint_eq(of_generation(2), 0);
+        ck_assert_uint_eq(test_of_generation(&t, 2), 0);
 }
 
 TEST_MAIN("return", .each = {setup, teardown})

@@ -21,16 +21,6 @@ TEST_WORLD(3)
         test_settle(&t);
 }
 
-static unsigned of_generation(uint64_t generation)
-{
-        unsigned n = 0;
-
-        for (size_t i = 0; i < t.fleet->n_workers; i++)
-                n += t.fleet->workers[i]->generation == generation &&
-                     t.fleet->workers[i]->state < WORKER_QUIET;
-        return n;
-}
-
 /* A restart whose template loads, and whose workers die at boot. */
 static void halt_by_workers(void)
 {
@@ -51,7 +41,7 @@ TEST(no_old_worker_is_touched_before_the_new_template_is_ready)
         ck_assert_int_eq(test_worker(&t, 1)->verdict.waits_for, WAIT_TEMPLATE);
         ck_assert_int_eq(t.fleet->waits_for, WAIT_TEMPLATE);
         test_after(&t, 60, test_rollout(&t), ROLLOUT_DONE);
-        ck_assert_uint_eq(of_generation(2), 3);
+        ck_assert_uint_eq(test_of_generation(&t, 2), 3);
 }
 
 TEST(without_surge_the_old_ones_wait_for_it_as_well)
@@ -184,17 +174,17 @@ TEST(a_shortage_does_not_halt)
 TEST(after_a_halt_what_crashes_comes_back_from_the_old_template)
 {
         halt_by_workers();
-        ck_assert_uint_eq(of_generation(1), 3);
-        ck_assert_uint_eq(of_generation(2), 0);
+        ck_assert_uint_eq(test_of_generation(&t, 1), 3);
+        ck_assert_uint_eq(test_of_generation(&t, 2), 0);
         unsigned loads = t.loads;
         for (unsigned index = 1; index <= 3; index++) {
                 test_run(&t, 120);
                 test_exit(&t, test_worker(&t, index), 1);
-                test_after(&t, 2, of_generation(1), 3);
+                test_after(&t, 2, test_of_generation(&t, 1), 3);
         }
         test_after(&t, 60, test_counts(&t).ready, 3);
         ck_assert_uint_eq(t.loads, loads);
-        ck_assert_uint_eq(of_generation(2), 0);
+        ck_assert_uint_eq(test_of_generation(&t, 2), 0);
 }
 
 /* They say nothing of the release, which is not the one that is forked. */
@@ -228,7 +218,7 @@ TEST(a_newer_restart_ends_the_one_in_the_middle)
         ck_assert_int_eq(test_template(&t, 1)->state, TEMPLATE_READY);
         ck_assert_int_eq(test_run_out(&t, 600), ROLLOUT_DONE);
         test_after(&t, KEEP_SECONDS + 2, test_templates(&t), 1);
-        ck_assert_uint_eq(of_generation(3), 3);
+        ck_assert_uint_eq(test_of_generation(&t, 3), 3);
 }
 
 TEST(one_that_loads_for_a_restart_that_is_outrun_ends)
@@ -241,7 +231,7 @@ TEST(one_that_loads_for_a_restart_that_is_outrun_ends)
         ck_assert_ptr_null(test_template(&t, 2));
         ck_assert_int_eq(fleet_template(t.fleet)->state, TEMPLATE_LOADING);
         ck_assert_int_eq(test_run_out(&t, 600), ROLLOUT_DONE);
-        ck_assert_uint_eq(of_generation(3), 3);
+        ck_assert_uint_eq(test_of_generation(&t, 3), 3);
         ck_assert_uint_eq(t.fleet->totals.template_failures, 0);
 }
 
@@ -251,13 +241,13 @@ TEST(while_the_new_one_loads_what_crashes_comes_back_from_the_old_one)
         test_restart(&t);
         test_run(&t, 50);
         test_exit(&t, test_worker(&t, 2), 1);
-        test_after(&t, 3, of_generation(1), 3);
+        test_after(&t, 3, test_of_generation(&t, 1), 3);
         ck_assert_uint_eq(t.starts, 4);
         test_after(&t, 4, t.starts, 4);
         ck_assert_uint_eq(t.fleet->rollout.failures, 0);
         ck_assert_int_eq(test_run_out(&t, 600), ROLLOUT_DONE);
-        ck_assert_uint_eq(of_generation(2), 3);
-        ck_assert_uint_eq(of_generation(1), 0);
+        ck_assert_uint_eq(test_of_generation(&t, 2), 3);
+        ck_assert_uint_eq(test_of_generation(&t, 1), 0);
 }
 
 TEST(forks_of_both_templates_have_places_of_their_own)
@@ -288,7 +278,7 @@ TEST(a_fork_of_the_old_template_that_sticks_holds_no_new_worker)
                 test_exit(&t, test_worker(&t, index), 1);
         test_run(&t, 3);
         ck_assert(template_forks(test_template(&t, 1)));
-        test_after(&t, 20, of_generation(2), 3);
+        test_after(&t, 20, test_of_generation(&t, 2), 3);
         ck_assert_uint_eq(t.fleet->totals.template_failures, 0);
 }
 
@@ -310,7 +300,7 @@ TEST(where_it_is_refused_the_new_workers_boot_separately)
 {
         t.newborn_template.unsafe = "its application leaves a socket open";
         ck_assert_int_eq(test_restart_out(&t), ROLLOUT_DONE);
-        ck_assert_uint_eq(of_generation(2), 3);
+        ck_assert_uint_eq(test_of_generation(&t, 2), 3);
         for (unsigned i = 4; i <= 6; i++)
                 ck_assert(!test_worker(&t, i)->process.forked);
         ck_assert_uint_eq(t.fleet->rollout.failures, 0);
@@ -322,7 +312,7 @@ TEST(where_it_is_refused_without_surge_no_missing_worker_is_forked_from_the_old_
         t.fleet_settings.restart_surge = (struct share){.value = 0};
         t.newborn_template.unsafe = "its application leaves a socket open";
         ck_assert_int_eq(test_restart_out(&t), ROLLOUT_DONE);
-        ck_assert_uint_eq(of_generation(2), 3);
+        ck_assert_uint_eq(test_of_generation(&t, 2), 3);
         ck_assert_uint_eq(t.quiets, 3);
 }
 
@@ -330,7 +320,7 @@ TEST(one_that_works_is_one_of_the_new_workers)
 {
         t.newborn_template.running_jobs = true;
         ck_assert_int_eq(test_restart_out(&t), ROLLOUT_DONE);
-        ck_assert_uint_eq(of_generation(2), 3);
+        ck_assert_uint_eq(test_of_generation(&t, 2), 3);
         ck_assert_uint_eq(t.loads, 2);
         ck_assert_int_eq(test_worker(&t, 4)->generation, 2);
         ck_assert_uint_eq(t.template_kills, 0);
@@ -347,7 +337,7 @@ TEST(a_reload_that_outdates_takes_the_new_settings_for_new_workers_alone)
         ck_assert_uint_eq(t.fleet->generation, 2);
         test_after(&t, 60, test_templates(&t), 1);
         ck_assert_uint_eq(fleet_template(t.fleet)->generation, 2);
-        ck_assert_uint_eq(of_generation(1), 3);
+        ck_assert_uint_eq(test_of_generation(&t, 1), 3);
         ck_assert_uint_eq(t.quiets, 0);
         test_exit(&t, test_worker(&t, 1), 1);
         test_settle(&t);
@@ -365,24 +355,24 @@ TEST(after_an_abort_with_nobody_of_the_old_code_left_it_ends)
                 test_exit(&t, test_worker(&t, index), 1);
         test_after(&t, 1, test_template(&t, 1)->state, TEMPLATE_ENDING);
         test_settle(&t);
-        ck_assert_uint_eq(of_generation(2), 3);
+        ck_assert_uint_eq(test_of_generation(&t, 2), 3);
 }
 
 TEST(after_an_abort_the_old_code_is_fallen_back_on_while_there_is_any)
 {
         t.newborn.boot_usec = USEC_INFINITY;
         test_restart(&t);
-        test_after(&t, 12, of_generation(2), 3);
+        test_after(&t, 12, test_of_generation(&t, 2), 3);
         command_abort(t.fleet, NULL, t.now);
         t.newborn.boot_usec = 3 * USEC_PER_SEC;
-        test_after(&t, 300, of_generation(1), 3);
+        test_after(&t, 300, test_of_generation(&t, 1), 3);
         test_exit(&t, test_worker(&t, 1), 1);
         test_settle(&t);
-        ck_assert_uint_eq(of_generation(1), 3);
+        ck_assert_uint_eq(test_of_generation(&t, 1), 3);
         ck_assert_int_eq(test_template(&t, 1)->state, TEMPLATE_READY);
         /* The next restart is on its way to replace it all. */
         ck_assert_int_eq(test_restart_out(&t), ROLLOUT_DONE);
-        ck_assert_uint_eq(of_generation(3), 3);
+        ck_assert_uint_eq(test_of_generation(&t, 3), 3);
 }
 
 TEST_MAIN("template rollout", .each = {setup, teardown})

@@ -103,6 +103,15 @@ struct fleet_counts test_counts(const struct test_world *t)
         return fleet_count(t->fleet, t->now);
 }
 
+unsigned test_of_generation(const struct test_world *t, uint64_t generation)
+{
+        unsigned n = 0;
+
+        FLEET_FOREACH_WORKER(t->fleet, worker)
+                n += worker->generation == generation && worker->state < WORKER_QUIET;
+        return n;
+}
+
 /* Of a worker that is there. */
 static struct worker *give_process(struct test_world *t, struct worker *worker)
 {

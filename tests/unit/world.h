@@ -149,6 +149,8 @@ struct process *test_process(const struct worker *worker);
 /* For fleet_reap(). */
 void test_process_free(struct process *process);
 struct fleet_counts test_counts(const struct test_world *t);
+/* Returns how many workers of that generation were not asked to leave. */
+unsigned test_of_generation(const struct test_world *t, uint64_t generation);
 
 /* The fleet preloads from now on, as after its configuration was made so. */
 void test_preload(struct test_world *t);

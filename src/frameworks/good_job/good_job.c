@@ -68,15 +68,7 @@ static bool is_uuid(const char *text, size_t len)
 
 bool good_job_identity_parse(const char *text, size_t len, size_t *ret_host_len, pid_t *ret_pid)
 {
-        size_t host_len;
-        pid_t pid;
-
-        const char *rest = decode_host_pid(text, len, &host_len, &pid);
-        if (!rest || !is_uuid(rest, (size_t)(text + len - rest)))
-                return false;
-        *ret_host_len = host_len;
-        *ret_pid = pid;
-        return true;
+        return decode_identity(text, len, is_uuid, ret_host_len, ret_pid);
 }
 
 const struct framework good_job_framework = {

@@ -78,15 +78,7 @@ char *rq_identity_make(const struct rq_worker *worker, int *ret_error)
 
 bool rq_identity_parse(const char *text, size_t len, size_t *ret_host_len, pid_t *ret_pid)
 {
-        size_t host_len;
-        pid_t pid;
-
-        const char *key = decode_host_pid(text, len, &host_len, &pid);
-        if (!key || !is_key(key, (size_t)(text + len - key)))
-                return false;
-        *ret_host_len = host_len;
-        *ret_pid = pid;
-        return true;
+        return decode_identity(text, len, is_key, ret_host_len, ret_pid);
 }
 
 const char *rq_identity_key(const char *identity)

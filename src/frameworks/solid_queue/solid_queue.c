@@ -47,18 +47,16 @@ const struct traits solid_queue_traits = {
         .oldest_version = 1,
 };
 
-bool solid_queue_identity_parse(const char *text, size_t len, size_t *ret_host_len, pid_t *ret_pid)
+static bool is_id(const char *text, size_t len)
 {
-        size_t host_len;
-        pid_t pid;
         unsigned long long id;
 
-        const char *rest = decode_host_pid(text, len, &host_len, &pid);
-        if (!rest || !decode_count(rest, (size_t)(text + len - rest), ULLONG_MAX, &id) || id == 0)
-                return false;
-        *ret_host_len = host_len;
-        *ret_pid = pid;
-        return true;
+        return decode_count(text, len, ULLONG_MAX, &id) && id > 0;
+}
+
+bool solid_queue_identity_parse(const char *text, size_t len, size_t *ret_host_len, pid_t *ret_pid)
+{
+        return decode_identity(text, len, is_id, ret_host_len, ret_pid);
 }
 
 const struct framework solid_queue_framework = {
