@@ -200,7 +200,7 @@ TEST(max_processes_is_three_times_the_configured_count_whatever_is_in_force)
         ck_assert_int_eq(command_scale(t.fleet, 4, NULL, t.now), COMMAND_DONE);
         ck_assert_uint_eq(fleet_max_processes(t.fleet), 6);
         ck_assert_int_eq(command_scale(t.fleet, 7, NULL, t.now), COMMAND_RANGE);
-        /* Given by an older sqmgr, whose maximum followed it. */
+        /* Given before a reload that has lowered the maximum. */
         t.fleet->scale = 9;
         ck_assert_uint_eq(fleet_current_count(t.fleet), 6);
 }

@@ -416,7 +416,7 @@ TEST(a_start_is_taken_by_its_worker_once)
         ledger_starts_free(&starts);
 }
 
-/* Another version of sqmgr, which keeps no ledger, has given the process another place. */
+/* A later version, which keeps its ledger elsewhere, has given the process another place. */
 TEST(a_record_from_before_a_downgrade_is_dropped)
 {
         struct ledger_start found, running = start;
