@@ -8,7 +8,7 @@
 #include "local_reader.h"
 #include "redis_server.h"
 #include <jansson.h>
-#include <nettle/base64.h>
+#include <resolv.h>
 
 #define ONE "vm:7:one@vm"
 #define TWO "vm:8:two@vm"
@@ -88,16 +88,14 @@ static void on_request(struct redis *redis _unused_, const struct field *channel
                        void *userdata _unused_)
 {
         char bytes[4096];
-        size_t n = sizeof(bytes);
-        struct base64_decode_ctx decoder;
 
         ck_assert(channel->len > 0);
         n_heard++;
         json_t *message = json_loadb(text->text, text->len, 0, NULL);
-        const char *encoded = json_string_value(json_object_get(message, "body"));
-        base64_decode_init(&decoder);
-        ck_assert(base64_decode_update(&decoder, &n, (uint8_t *)bytes, strlen(encoded), encoded));
-        json_t *body = json_loadb(bytes, n, 0, NULL);
+        int n = b64_pton(json_string_value(json_object_get(message, "body")), (unsigned char *)bytes,
+                         sizeof(bytes));
+        ck_assert_int_gt(n, 0);
+        json_t *body = json_loadb(bytes, (size_t)n, 0, NULL);
         FOREACH_ELEMENT(fake, fakes) {
                 if (!is_addressed(fake, body))
                         continue;

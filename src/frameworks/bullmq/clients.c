@@ -2,7 +2,8 @@
 /* Decodes the reply to CLIENT LIST; see the header. */
 #include "frameworks/bullmq/clients.h"
 #include "frameworks/decode.h"
-#include <nettle/base64.h>
+#include <resolv.h>
+#include <stdint.h>
 #include <string.h>
 
 static const char worker_mark[] = ":w:";
@@ -10,18 +11,17 @@ static const char worker_mark[] = ":w:";
 /* Decodes base64. Returns false for any other text, and for a name that no queue has. */
 static bool take_queue(const char *text, size_t len, char ret[static QUEUE_NAME_MAX + 1])
 {
-        /* BASE64_DECODE_LENGTH() includes the padding. */
+        char encoded[(QUEUE_NAME_MAX + 2) / 3 * 4 + 1];
         uint8_t bytes[QUEUE_NAME_MAX + 3];
-        struct base64_decode_ctx decoder;
-        size_t n = sizeof(bytes);
 
-        if (BASE64_DECODE_LENGTH(len) > n)
+        if (len >= sizeof(encoded))
                 return false;
-        base64_decode_init(&decoder);
-        if (!base64_decode_update(&decoder, &n, bytes, len, text) || !base64_decode_final(&decoder) ||
-            n == 0 || n > QUEUE_NAME_MAX || memchr(bytes, '\0', n))
+        memcpy(encoded, text, len);
+        encoded[len] = '\0';
+        int n = b64_pton(encoded, bytes, sizeof(bytes));
+        if (n <= 0 || n > QUEUE_NAME_MAX || memchr(bytes, '\0', (size_t)n))
                 return false;
-        memcpy(ret, bytes, n);
+        memcpy(ret, bytes, (size_t)n);
         ret[n] = '\0';
         return true;
 }

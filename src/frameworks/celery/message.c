@@ -7,7 +7,7 @@
 #include "wire/json.h"
 #include <inttypes.h>
 #include <limits.h>
-#include <nettle/base64.h>
+#include <resolv.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -95,7 +95,6 @@ static int load_message(const char *text, size_t size, size_t bytes_max, json_t 
 static int decode_body(const json_t *message, char **ret, size_t *ret_size)
 {
         const json_t *body = json_object_get(message, "body"), *compression, *encoding;
-        struct base64_decode_ctx decoder;
         _cleanup_free_ char *bytes = NULL;
 
         compression = json_object_get(json_object_get(message, "headers"), "compression");
@@ -106,22 +105,20 @@ static int decode_body(const json_t *message, char **ret, size_t *ret_size)
         bool plain = !encoding || json_is_null(encoding) || is_text(encoding, "");
         if (!plain && !is_text(encoding, "base64"))
                 return -EPROTONOSUPPORT;
-        size_t decoded = BASE64_DECODE_LENGTH(size);
-        bytes = malloc(MAX(size, decoded) + 1);
+        bytes = malloc(size + 1);
         if (!bytes)
                 return -ENOMEM;
         if (plain) {
                 memcpy(bytes, json_string_value(body), size);
-                decoded = size;
         } else {
-                base64_decode_init(&decoder);
-                if (!base64_decode_update(&decoder, &decoded, (uint8_t *)bytes, size,
-                                          json_string_value(body)) ||
-                    !base64_decode_final(&decoder))
+                int n = b64_pton(json_string_value(body), (unsigned char *)bytes, size + 1);
+
+                if (n < 0)
                         return -EINVAL;
+                size = (size_t)n;
         }
         *ret = TAKE_PTR(bytes);
-        *ret_size = decoded;
+        *ret_size = size;
         return 0;
 }
 
@@ -249,13 +246,11 @@ static json_t *make_body(const struct celery_request *request)
 /* Returns text in base64, which the caller frees; NULL: out of memory. */
 static char *encode_base64(const char *text)
 {
-        size_t size = strlen(text), length = BASE64_ENCODE_RAW_LENGTH(size);
-        char *encoded = malloc(length + 1);
+        size_t size = strlen(text), encoded_size = (size + 2) / 3 * 4 + 1;
+        char *encoded = malloc(encoded_size);
 
-        if (!encoded)
-                return NULL;
-        base64_encode_raw(encoded, size, (const uint8_t *)text);
-        encoded[length] = '\0';
+        if (encoded)
+                b64_ntop((const unsigned char *)text, size, encoded, encoded_size);
         return encoded;
 }
 
