@@ -13,18 +13,18 @@ static uint64_t random_next(uint64_t *state)
         return z ^ (z >> 31);
 }
 
-void backoff_fail(struct backoff *backoff, usec_t min, usec_t max, uint64_t *random, usec_t now)
+void backoff_fail(struct backoff *backoff, uint64_t *random, usec_t now)
 {
-        usec_t ceiling = min;
+        usec_t ceiling = BACKOFF_MIN_USEC;
 
-        for (unsigned i = 0; i < backoff->count && ceiling < max; i++)
-                ceiling = usec_add(ceiling, ceiling);
-        ceiling = MIN(ceiling, max);
+        for (unsigned i = 0; i < backoff->count && ceiling < BACKOFF_MAX_USEC; i++)
+                ceiling *= 2;
+        ceiling = MIN(ceiling, BACKOFF_MAX_USEC);
 
         if (backoff->count++ == 0)
                 backoff->since = now;
         backoff->failed_at = now;
-        usec_t delay = ceiling == USEC_INFINITY ? ceiling : random_next(random) % (ceiling + 1);
+        usec_t delay = random_next(random) % (ceiling + 1);
         backoff->next_at = MAX(backoff->next_at, usec_add(now, delay));
 }
 

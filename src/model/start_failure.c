@@ -40,14 +40,12 @@ bool worker_is_failed_start(const struct worker *worker, usec_t uptime)
 
 void start_failure_back_off(struct fleet *fleet, usec_t now)
 {
-        backoff_fail(&fleet->crash, fleet->settings->backoff_min, fleet->settings->backoff_max,
-                     &fleet->random, now);
+        backoff_fail(&fleet->crash, &fleet->random, now);
 }
 
 void start_failure_observe_shortage(struct fleet *fleet, int error, usec_t now)
 {
-        backoff_fail(&fleet->shortage, fleet->settings->backoff_min, fleet->settings->backoff_max,
-                     &fleet->random, now);
+        backoff_fail(&fleet->shortage, &fleet->random, now);
         fleet->shortage_error = error;
 }
 

@@ -52,7 +52,7 @@ static void worker_observe_over_threshold(struct worker *worker, usec_t now)
         bool late = worker->active_at != 0 && usec_sub(now, worker->active_at) >= CHURN_USEC;
         if (worker->started_for != REASON_MEMORY || late)
                 return;
-        backoff_fail(&fleet->churn, settings->backoff_min, settings->backoff_max, &fleet->random, now);
+        backoff_fail(&fleet->churn, &fleet->random, now);
         worker_event(
                 worker, EVENT_MEMORY_CHURN,
                 " replaced a worker over memory_threshold (%s), and exceeds it, too. Raise memory_threshold",
@@ -72,8 +72,7 @@ void observe_memory(struct worker *worker, uint64_t bytes, usec_t now)
         /* A limit below what a worker needs to boot must not cause churn. */
         if (over_limit && !worker->memory.over_limit && worker->state <= WORKER_ACTIVE &&
             (worker->active_at == 0 || usec_sub(now, worker->active_at) < CHURN_USEC))
-                backoff_fail(&worker->fleet->crash, settings->backoff_min, settings->backoff_max,
-                             &worker->fleet->random, now);
+                backoff_fail(&worker->fleet->crash, &worker->fleet->random, now);
         worker->memory.over_limit = over_limit;
         if (over_limit)
                 worker_observe_breach(worker, BREACH_LIMIT, now);

@@ -2,6 +2,7 @@
 /* Workers that exit by themselves in good order; see the header. */
 #include "observe/own_exit.h"
 #include "base/parse.h"
+#include "model/backoff.h"
 #include "model/exit_status.h"
 #include "model/names.h"
 #include "model/rollout.h"
@@ -33,5 +34,5 @@ void observe_own_exit(struct worker *worker, usec_t now)
         if (now < fleet->crash.next_at)
                 fleet->crash.freed += !worker_is_failed_start(worker, uptime);
         else if (worker_is_failed_start(worker, uptime))
-                fleet->crash.next_at = usec_add(now, fleet->settings->backoff_min);
+                fleet->crash.next_at = usec_add(now, BACKOFF_MIN_USEC);
 }

@@ -10,5 +10,5 @@ struct exit_status;
  * it was more than a failed start. */
 bool worker_is_own_exit(const struct worker *worker, const struct exit_status *exit, usec_t now);
 /* Records such an end. The next worker starts at once; but soon after the first heartbeat, only after
- * backoff_min: a command that finds nothing to do (--burst) must not run in a busy loop. */
+ * BACKOFF_MIN_USEC: a command that finds nothing to do (--burst) must not run in a busy loop. */
 void observe_own_exit(struct worker *worker, usec_t now);

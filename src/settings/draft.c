@@ -515,11 +515,6 @@ static void check_pairs(const struct settings_draft *draft, const struct draft_f
                              "jobs; set at least %s",
                              format_duration_exact(s->stop_timeout, a, sizeof(a)), s->traits->name,
                              format_duration_exact(stop, b, sizeof(b)));
-        if (s->backoff_max < s->backoff_min)
-                refuse(draft, MAX(fleet_line(fleet, "backoff_max"), fleet_line(fleet, "backoff_min")),
-                       "fleet '%s': backoff_max = %s is below backoff_min = %s; raise backoff_max", s->name,
-                       format_duration_exact(s->backoff_max, a, sizeof(a)),
-                       format_duration_exact(s->backoff_min, b, sizeof(b)));
 }
 
 static void check_fleet(const struct settings_draft *draft, const struct draft_fleet *fleet)

@@ -179,8 +179,6 @@ const struct settings_key settings_keys[] = {
         {FLEET(interruptible), .type = SETTINGS_TEXT, .unset = "none"},
         {FLEET(job_warn_after), .type = SETTINGS_DURATIONS, .fallback = "none"},
         {FLEET(stop_signal), .type = SETTINGS_SIGNAL, .unset = "that of the preset, or the framework's"},
-        {FLEET(backoff_min), .type = SETTINGS_DURATION, .fallback = "1s", .min = MSEC(10), .max = DAYS(1)},
-        {FLEET(backoff_max), .type = SETTINGS_DURATION, .fallback = "60s", .min = MSEC(10), .max = DAYS(1)},
 };
 const size_t settings_keys_n = ELEMENTSOF(settings_keys);
 static_assert(ELEMENTSOF(settings_keys) <= SETTINGS_KEYS_MAX, "room for each key's line");

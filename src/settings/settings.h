@@ -125,8 +125,6 @@ struct fleet_settings {
         char *interruptible;  /* job classes, separated by blanks; NULL: none */
         char *job_warn_after; /* see settings/limits.h; NULL: none */
         int stop_signal;      /* 0: the preset's, else the framework's */
-        usec_t backoff_min;
-        usec_t backoff_max;
 };
 
 /* The time a framework needs beyond its own shutdown time before it may be killed. */

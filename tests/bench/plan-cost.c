@@ -28,8 +28,6 @@ static struct fleet_settings fleet_settings = {
         .boot_timeout = 120 * USEC_PER_SEC,
         .rollout_timeout = 10 * USEC_PER_MIN,
         .stop_timeout = 60 * USEC_PER_SEC,
-        .backoff_min = USEC_PER_SEC,
-        .backoff_max = 60 * USEC_PER_SEC,
         .memory_threshold = (uint64_t)8 << 30,
 };
 static struct fleet_settings *fleet_list[] = {&fleet_settings};

@@ -162,7 +162,7 @@ class Chaos
   def configure(interval: "500ms", ready_after: "1s", surge: "100%", counts: {}, max_age: "1d", preload: "yes")
     common = "directory = #{@folder}\nenvironment = CHAOS=#{@folder}\n" \
              "environment_file = #{@folder}/environment\nlog = #{@folder}/workers.log\n" \
-             "ready_after = #{ready_after}\nrestart_surge = #{surge}\nbackoff_min = 200ms\nbackoff_max = 3s\n"
+             "ready_after = #{ready_after}\nrestart_surge = #{surge}\n"
     text = "[sqmgr]\nsocket = #{@folder}/sqmgr.sock\nstate_file = #{@folder}/disk/state\ncheck_interval = #{interval}\nlog_level = debug\n" \
            "[redis]\nurl = unix://#{@folder}/redis.sock\n[fleet]\n#{common}"
     sidekiq = "sidekiq -r #{@folder}/release.rb -c #{THREADS} -t 1"

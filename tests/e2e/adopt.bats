@@ -47,7 +47,6 @@ four_stubs() {
 command = $(stub_command)
 active_process_count = 4
 ready_after = 500ms
-backoff_min = 200ms
 END
 }
 
@@ -102,8 +101,7 @@ exec("/bin/sh", "-c", "until [ -e die ]; do sleep 0.1; done; exit 3", out => out
 END
         chmod 755 worker
         install -m 666 /dev/null workers.log
-        { echo "command = $folder/worker" && echo "directory = $folder" && echo 'user = nobody' &&
-                echo 'backoff_min = 60s'; } | configure_marked
+        { echo "command = $folder/worker" && echo "directory = $folder" && echo 'user = nobody'; } | configure_marked
         start_sqmgr
         wait_until 20 fleet_is '.workers[0].pid > 0'
         writes_to_the_secret() { [ "$(readlink "/proc/$(worker_pids)/fd/1")" = "$folder/secret" ]; }
@@ -445,20 +443,20 @@ END
 
 @test "crash loop: the backoff survives sqmgr" {
         start_redis
+        # Each failed start of the eight doubles the longest delay.
         configure <<END
 command = /bin/sh -c 'echo started >>$folder/starts; exit 3'
-backoff_min = 1h
-backoff_max = 1h
+active_process_count = 8
 END
         start_sqmgr
-        # The delay may be up to an hour; after a short one, another follows.
-        wait_until 60 fleet_is '.crash.count >= 1 and .crash.next_start_seconds > 120'
+        # The delay may be up to a minute; after a short one, another follows.
+        wait_until 60 fleet_is '.crash.count >= 8 and .crash.next_start_seconds > 25 and .workers == []'
         starts=$(wc -l <"$folder/starts")
         kill_sqmgr
         start_sqmgr
         wait_until 10 redis_state_is connected
         wait_ticks 4
-        fleet_is '.crash.count >= 1 and .crash.next_start_seconds > 5'
+        fleet_is '.crash.count >= 8 and .crash.next_start_seconds > 1'
         [ "$(wc -l <"$folder/starts")" = "$starts" ]
 }
 

@@ -317,8 +317,6 @@ END
 @test "no command prints a line longer than the terminal is wide" {
         start_workers 1 <<END
 command = $(stub_command)
-backoff_min = 100ms
-backoff_max = 200ms
 ready_after = 500ms
 [fleet:integrations-of-low-priority]
 command = $(stub_command)

@@ -83,7 +83,7 @@ raw() { # JSON: prints the reply of the socket
 restart_log_has() { grep -qE -- "$1" restart.log; }
 
 @test "restart --wait without a terminal reports why workers die, and a death does not count as a replacement" {
-        start_fleet 2 'backoff_min = 100ms' 'backoff_max = 200ms'
+        start_fleet 2
         old=$(worker_pids)
         echo 'pid=% tid=1 no such table' >steer/fail
         # shellcheck disable=SC2086

@@ -38,7 +38,6 @@ alert_user = $(id -un)"
 command = $(stub_command)
 active_process_count = 1
 ready_after = 500ms
-backoff_min = 200ms
 END
         launch sqmgr env --ignore-signal=CHLD sqmgr -c "$folder/sqmgr.ini"
         # shellcheck disable=SC2034
@@ -61,8 +60,6 @@ END
         configure <<END
 command = $(sidekiq_command 2)
 active_process_count = 2
-backoff_min = 200ms
-backoff_max = 1s
 END
         start_sqmgr
         wait_until 60 fleet_is '.active == 2'
@@ -78,8 +75,6 @@ END
         configure <<END
 command = /bin/sh -c 'echo started >>$folder/starts; echo the database is on fire >&2; exit 3'
 active_process_count = 2
-backoff_min = 500ms
-backoff_max = 2s
 END
         start_sqmgr
         wait_until 60 fleet_is '.crash.count >= 4'
@@ -98,18 +93,17 @@ END
 @test "crash loop: restart resets the backoff, and a fixed command starts" {
         start_redis
         printf 'no luck\n' >"$folder/steer/fail"
+        # Each failed start of the eight doubles the longest delay.
         configure <<END
 command = $(stub_command)
-active_process_count = 2
-backoff_min = 10min
-backoff_max = 10min
+active_process_count = 8
 ready_after = 500ms
 END
         start_sqmgr
-        wait_until 60 fleet_is '.crash.count >= 1 and (.workers | length) == 0'
+        wait_until 60 fleet_is '.crash.count >= 8 and .crash.next_start_seconds > 20 and (.workers | length) == 0'
         rm "$folder/steer/fail"
         sqmgrctl restart
-        wait_until 10 fleet_is '.active == 2'
+        wait_until 10 fleet_is '.active == 8'
 }
 
 @test "a missing command: status shows the error's text" {
@@ -165,7 +159,6 @@ command = $(stub_command)
 directory = $folder
 after_exit = $folder/follow-up
 active_process_count = 2
-backoff_min = 200ms
 END
         touch hold fails
         start_sqmgr

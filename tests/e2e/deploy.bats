@@ -14,8 +14,6 @@ command = sidekiq -r ./app.rb -c 2
 directory = $folder/app/current
 active_process_count = 2
 ready_after = 1s
-backoff_min = 200ms
-backoff_max = 1s
 END
 }
 

@@ -167,7 +167,7 @@ kill_busy_worker() { # its jobs are added to `cut`
 @test "good_job: 200 jobs of 1 to 30 s: two restarts, a memory replacement, two kills, a restart of the database" {
         [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes five minutes'
         worker_environment='STALE_INTERVAL=1 GOOD_JOB_POLL_INTERVAL=1 GOOD_JOB_MAX_THREADS=5'
-        job_fleet 4 'memory_threshold = 300M' 'backoff_max = 1s'
+        job_fleet 4 'memory_threshold = 300M'
         cut=
         send 100 Nap 1-30
         wait_until 20 fleet_is '[.workers[].busy] | add > 15'

@@ -48,8 +48,7 @@ echo 'app.rb:3: no database.yml (RuntimeError)' >&2
 echo '        from app.rb:1' >&2
 exit 1
 END
-        configure_log "$1" "command = /bin/sh $folder/app.sh" 'active_process_count = 2' 'backoff_min = 200ms' \
-                'backoff_max = 1s' 'ready_after = 500ms'
+        configure_log "$1" "command = /bin/sh $folder/app.sh" 'active_process_count = 2' 'ready_after = 500ms'
 }
 
 configure_log() { # LOG LINE...
@@ -86,7 +85,7 @@ last_lines_are() { [[ $(fleet .crash.last) == *'exited with status 1'* && $(flee
 echo "life of $$"
 exec sleep 1000
 END
-        configure_log journal 'framework = plain' "command = /bin/sh $folder/app.sh" 'active_process_count = 1' 'backoff_min = 200ms'
+        configure_log journal 'framework = plain' "command = /bin/sh $folder/app.sh" 'active_process_count = 1'
         start_sqmgr_in_journal service
         lives_of() { within sqmgrctl logs default/1 "$@" | grep -o 'life of .*'; }
         await_life() { wait_until 20 fleet_is ".workers[0].pid > 0 and .workers[0].pid != $1" && wait_until 20 lives_include "life of $(worker_pids)"; }
@@ -134,8 +133,7 @@ END
         start_redis
         start_journal
         printf 'one\ntwo\nthree\nfour\nfive\nsix\n' >steer/lines
-        configure_log inherit "command = $(stub_command)" 'active_process_count = 2' 'backoff_min = 200ms' \
-                'backoff_max = 1s' 'ready_after = 500ms'
+        configure_log inherit "command = $(stub_command)" 'active_process_count = 2' 'ready_after = 500ms'
         start_sqmgr_in_journal service
         wait_until 20 ready 2
         old=$(worker_pids)
@@ -177,7 +175,7 @@ END
 @test "a worker without output has no log tail, and is not shown that of others" {
         start_redis
         start_journal
-        configure_log journal "command = /bin/sh -c 'exit 1'" 'backoff_min = 200ms' 'backoff_max = 1s'
+        configure_log journal "command = /bin/sh -c 'exit 1'"
         start_sqmgr_in_journal hand
         within systemd-cat echo 'of someone else'
         wait_until 20 fleet_is '.crash.count >= 4'

@@ -68,8 +68,6 @@ command = sidekiq -r ./app.rb -c 2 -q shop
 directory = /srv/shop
 user = app
 ready_after = 1s
-backoff_min = 200ms
-backoff_max = 1s
 END
         put /srv/shop/app.rb <"$e2e/app.rb"
         unit enable --quiet --now sqmgr sqmgr@shop

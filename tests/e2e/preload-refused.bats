@@ -113,7 +113,7 @@ log_has() { grep -qE "$1" sqmgr.log; }
         )
         for how in "${!said[@]}"; do
                 printf '%s\n' "[fleet:$how]" "command = /usr/bin/python3 $e2e/preload_hostile.py $how" \
-                        "directory = $folder" 'preload = yes' 'backoff_min = 60s' "log = $folder/hostile.log"
+                        "directory = $folder" 'preload = yes' "log = $folder/hostile.log"
         done >>sqmgr.ini
         sqmgrctl reload
         for how in "${!said[@]}"; do

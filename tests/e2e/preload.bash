@@ -35,8 +35,6 @@ command = sidekiq -r ./app.rb -c 1
 directory = $folder/current
 preload = yes
 ready_after = 300ms
-backoff_min = 200ms
-backoff_max = 1s
 max_processes = 9
 environment = SQMGR_MARK=$folder ${flavour:+FLAVOUR=$flavour}
 $(printf '%s\n' "$@")

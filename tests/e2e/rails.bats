@@ -67,8 +67,6 @@ environment_file = /srv/app/shared/env
 active_process_count = 2
 memory_threshold = 1G
 ready_after = 1s
-backoff_min = 200ms
-backoff_max = 2s
 END
 }
 

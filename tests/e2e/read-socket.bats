@@ -44,7 +44,6 @@ command = $(stub_command)
 [fleet:dies]
 command = /bin/sh -c 'echo lines-$secret; exit 1' argument-$secret
 log = $folder/dies.log
-backoff_min = 50ms
 [fleet:missing]
 command = command-$secret
 environment = PATH=/path-$secret

@@ -16,7 +16,6 @@ three_stubs() {
 command = $(stub_command)
 active_process_count = 3
 ready_after = 500ms
-backoff_min = 200ms
 END
         launch sqmgr "$folder/bin/sqmgr" -c "$folder/sqmgr.ini"
         sqmgr_pid=$!

@@ -19,8 +19,6 @@ command = sidekiq -r ./app.rb -c 2
 directory = $folder/current
 active_process_count = 2
 ready_after = 1s
-backoff_min = 200ms
-backoff_max = 1s
 END
         start_sqmgr
         wait_until 60 ready 2
@@ -63,8 +61,6 @@ command = $(stub_command)
 before_start = $folder/before
 directory = $folder
 active_process_count = 2
-backoff_min = 200ms
-backoff_max = 1s
 END
 }
 

@@ -7,7 +7,7 @@
 load helpers
 
 two_stubs() {
-        start_fleet 2 'backoff_min = 200ms'
+        start_fleet 2
 }
 
 fleet_named() { sqmgrctl status --json | jq -e ".fleets[] | select(.name == \"$1\") | $2" >/dev/null; } # NAME FILTER

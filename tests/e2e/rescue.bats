@@ -11,7 +11,6 @@ configure_fleet() { # LINE...
 command = $(sidekiq_command 3)
 active_process_count = 2
 ready_after = 1s
-backoff_max = 1s
 $(printf '%s\n' "$@")
 END
 }

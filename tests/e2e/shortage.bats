@@ -34,8 +34,6 @@ stubs() { # COUNT
 command = $(stub_command)
 active_process_count = $1
 ready_after = 500ms
-backoff_min = 100ms
-backoff_max = 1s
 END
 }
 

@@ -96,7 +96,7 @@ read_grants() { documented_grants | sed '/;$/q'; }
         sql "create role watcher login"
         sql "$(documented_grants)"
         echo "postgresql:///queue?host=$PGHOST&user=watcher" >"$folder/url"
-        url_file=$folder/url database_fleet 1 'rescue_jobs = requeue' 'backoff_max = 1s'
+        url_file=$folder/url database_fleet 1 'rescue_jobs = requeue'
         rows() { sql "select count(*) from solid_queue_processes where pid = $1"; } # PID
         send 1 Hold "$folder/release"
         wait_until 30 running_jobs_are 'length == 1'
@@ -226,7 +226,7 @@ kill_busy_worker() { # its jobs, and those that it began since, are added to `cu
 @test "solid_queue: 200 jobs of 1 to 30 s: two restarts, a memory replacement, two kills, a restart of the database" {
         [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes five minutes'
         worker_environment+=' THREADS=5'
-        queue_fleet 4 'rescue_jobs = requeue' 'memory_threshold = 300M' 'backoff_max = 1s'
+        queue_fleet 4 'rescue_jobs = requeue' 'memory_threshold = 300M'
         cut=
         send 100 Nap 1-30
         wait_until 20 fleet_is '[.workers[].busy] | add > 15'

@@ -39,7 +39,7 @@ send() { env DATABASE_URL="$database_url" RECORDS="$folder/records" "${as_postgr
 failed_jobs() { sqlite 'select count(*) from solid_queue_failed_executions'; }
 
 @test "solid_queue: SQLite: jobs and queues are shown, a restart with running jobs, a killed worker's job runs again" {
-        sqlite_fleet 2 'rescue_jobs = requeue' 'backoff_max = 1s'
+        sqlite_fleet 2 'rescue_jobs = requeue'
         send 6 Hold "$folder/release"
         wait_until 20 fleet_is 'all(.workers[]; .busy == 3)'
         running_jobs_are 'length == 6 and all(.[]; .class == "Hold" and .queue == "default" and .started_at > 1e9)'
@@ -103,7 +103,7 @@ kill_busy_worker() { # its jobs are added to `cut`
 
 @test "solid_queue: SQLite: 60 jobs of 1 to 15 s: two restarts and a kill" {
         [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes a minute'
-        worker_environment+=' THREADS=4' sqlite_fleet 2 'rescue_jobs = requeue' 'backoff_max = 1s'
+        worker_environment+=' THREADS=4' sqlite_fleet 2 'rescue_jobs = requeue'
         cut=
         send 60 Nap 1-15
         wait_until 20 fleet_is '[.workers[].busy] | add > 5'

@@ -215,7 +215,7 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
 }
 
 @test "restart --wait in a terminal: a halt shows its reason, and the log tail of the failed worker line by line" {
-        start_fleet 1 'backoff_min = 100ms' 'backoff_max = 200ms'
+        start_fleet 1
         open_terminal 80 24
         printf 'pid=%% tid=1 %s\n' booting 'no database.yml' >steer/fail
         type_line 'sqmgrctl restart --wait; echo code $?'

@@ -76,8 +76,6 @@ static void make_settings(struct rng *rng, const struct release *release, struct
                 .boot_timeout = PICK(rng, 120, 120, 70) * SEC,
                 .rollout_timeout = PICK(rng, 10, 10, 4) * USEC_PER_MIN,
                 .stop_timeout = PICK(rng, 60, 60, 60, 90) * SEC,
-                .backoff_min = SEC,
-                .backoff_max = 60 * SEC,
                 .hang_after = PICK(rng, 300, 300, 60, 30, 0) * SEC,
                 .hang_action = (int)PICK(rng, HANG_KEEP, HANG_KEEP, HANG_KILL),
         };

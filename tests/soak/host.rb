@@ -111,7 +111,7 @@ class Host < Chaos
     text = "[sqmgr]\nsocket = #{@folder}/sqmgr.sock\nstate_file = #{@folder}/disk/state\ncheck_interval = 1s\n" \
            "[redis]\nurl = unix://#{@soak.folder}/redis.sock\n[fleet]\ndirectory = #{@folder}\n" \
            "environment_file = #{@folder}/environment\nlog = #{@folder}/workers.log\n" \
-           "ready_after = #{ready_after}\nrestart_surge = #{surge}\nbackoff_min = 200ms\nbackoff_max = 3s\n"
+           "ready_after = #{ready_after}\nrestart_surge = #{surge}\n"
     fleets.each do |name, fleet|
       text << "[fleet:#{name}]\ncommand = #{command(name)}\nmax_processes = #{fleet[:max]}\n" \
               "active_process_count = #{counts.fetch(name, fleet[:count])}\n#{further(name, preload)}"

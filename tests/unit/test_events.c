@@ -356,7 +356,6 @@ static void have_no_place(void)
 static void have_no_old_worker(void)
 {
         die_at_boot();
-        t.fleet_settings.backoff_max = USEC_PER_SEC;
         command_quiet_fleet(t.fleet, NULL, t.now);
         test_run(&t, 60);
         command_start(t.fleet, NULL, t.now);

@@ -174,7 +174,6 @@ TEST(a_fleet_that_is_whole_again_is_reported_to_recover_until_its_row_is_over)
 
 TEST(a_fleet_that_fails_says_when_the_next_start_is_and_of_what_the_last_one_died)
 {
-        t.fleet_settings.backoff_min = t.fleet_settings.backoff_max = USEC_PER_HOUR;
         fail_and_live();
         t.fleet->crash.next_at = t.now + 30 * USEC_PER_SEC;
         test_plan(&t);
@@ -294,12 +293,11 @@ static void fail_once(void)
 TEST(a_long_life_is_replaced_at_once_though_short_ones_back_off)
 {
         test_settle(&t);
-        t.fleet_settings.backoff_min = 50 * USEC_PER_SEC;
-        while (t.fleet->crash.next_at < t.now + 10 * USEC_PER_SEC) {
-                t.newborn.die_usec = USEC_PER_SEC;
-                test_exit(&t, test_worker(&t, 1), 1);
-                test_run(&t, 3);
-        }
+        test_run(&t, 15);
+        t.newborn.die_usec = USEC_PER_SEC;
+        test_exit(&t, test_worker(&t, 1), 1);
+        while (t.fleet->crash.next_at < t.now + 10 * USEC_PER_SEC)
+                test_tick(&t, 1);
         struct worker *old = test_worker(&t, 2);
         ck_assert_uint_ge(t.now - old->active_at, 10 * USEC_PER_SEC);
         t.newborn.die_usec = USEC_INFINITY;
@@ -391,7 +389,6 @@ TEST(restart_and_start_reset_the_backoff)
 
 TEST(a_failed_start_backs_off_and_says_why)
 {
-        t.fleet_settings.backoff_min = t.fleet_settings.backoff_max = USEC_PER_HOUR;
         observe_start_failed(t.fleet, 3, EMFILE, t.now);
         ck_assert_uint_eq(t.fleet->shortage.count, 1);
         ck_assert_uint_gt(t.fleet->shortage.next_at, t.now);

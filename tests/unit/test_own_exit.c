@@ -3,6 +3,7 @@
 /* promises: P3 P6 P7 */
 #include "decide/command.h"
 #include "frameworks/plain/plain.h"
+#include "model/backoff.h"
 #include "model/exit_status.h"
 #include "model/fleet.h"
 #include "model/world.h"
@@ -43,9 +44,9 @@ TEST(short_lives_that_end_in_good_order_have_a_pace_and_are_no_crash_loop)
                 test_exit(&t, worker, 0);
                 /* A worker that is stable ends a row of failures, and not the wait. */
                 observe_time(t.world, t.now);
-                ck_assert_uint_eq(t.fleet->crash.next_at, t.now + t.fleet_settings.backoff_min);
+                ck_assert_uint_eq(t.fleet->crash.next_at, t.now + BACKOFF_MIN_USEC);
                 ck_assert_uint_eq(test_plans(&t, ACTION_START, NULL), 0);
-                t.now += t.fleet_settings.backoff_min;
+                t.now += BACKOFF_MIN_USEC;
                 ck_assert_uint_ge(test_plans(&t, ACTION_START, NULL), 1);
         }
         ck_assert_uint_eq(t.fleet->crash.count, 0);

@@ -137,8 +137,6 @@ TEST(has_defaults)
         ck_assert_uint_eq(f->drain_timeout, 0);
         ck_assert_uint_eq(f->stop_timeout, 60 * USEC_PER_SEC);
         ck_assert_int_eq(f->stop_signal, 0);
-        ck_assert_uint_eq(f->backoff_min, USEC_PER_SEC);
-        ck_assert_uint_eq(f->backoff_max, 60 * USEC_PER_SEC);
 }
 
 static const char everything[] =
@@ -156,7 +154,7 @@ static const char everything[] =
         "limit_nofile=1024\nlog=/var/log/a.log\nredis_url=redis://u:secret@h:1/2\n"
         "max_processes=9\nrestart_surge=2\nready_after=0s\nboot_timeout=1min\n"
         "rollout_timeout=1h\nmemory_limit=3G\nmax_age=1d\n"
-        "drain_timeout=2h\nstop_timeout=30s\nbackoff_min=2s\nbackoff_max=2s\n"
+        "drain_timeout=2h\nstop_timeout=30s\n"
         "[fleet:B.c-d_1]\n"
         "command=run\nactive_process_count=2\nmemory_threshold=none\nnice=-20\nlog=journal\n"
         "restart_surge=0%\nmax_processes=2\n";
@@ -209,8 +207,6 @@ TEST(reads_every_key)
         ck_assert_uint_eq(a->max_age, USEC_PER_DAY);
         ck_assert_uint_eq(a->drain_timeout, 2 * USEC_PER_HOUR);
         ck_assert_uint_eq(a->stop_timeout, 30 * USEC_PER_SEC);
-        ck_assert_uint_eq(a->backoff_min, 2 * USEC_PER_SEC);
-        ck_assert_uint_eq(a->backoff_max, 2 * USEC_PER_SEC);
 
         ck_assert_uint_eq(b->active_process_count, 2);
         ck_assert_uint_eq(b->memory_threshold, 0);
@@ -358,7 +354,6 @@ static const char *const file_cases[] = {
         "[fleet:a]\ncommand=run\n[redis]\nmaster_name=m\nsentinels=h,",
         "[fleet:a]\ncommand=run\n[redis]\nmaster_name=m\nsentinels=::1",
         "[fleet:a]\ncommand=run\n[redis]\nmaster_name=m\nsentinels=h\nurl=unix:///run/redis.sock",
-        "[fleet:a]\ncommand=run\nbackoff_min=2min",
         "[fleet:a]\ncommand=run\nenvironment_file=env",
         "[redis]\npassword=a\npassword_file=/b\n[fleet:a]\ncommand=run",
         "[fleet:a]\ncommand=bin/jobs --mode async\nframework=solid_queue",

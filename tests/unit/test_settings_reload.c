@@ -262,8 +262,7 @@ TEST(keeps_every_key_of_a_cross_check_reloadable)
 {
         /* Else merging two good settings could make one that contradicts itself. */
         static const char *const names[] = {"active_process_count", "max_processes", "restart_surge",
-                                            "memory_threshold",     "memory_limit",  "stop_timeout",
-                                            "backoff_min",          "backoff_max"};
+                                            "memory_threshold",     "memory_limit",  "stop_timeout"};
 
         for (size_t i = 0; i < ELEMENTSOF(names); i++)
                 ck_assert_msg(settings_key_find(SETTINGS_FLEET, names[i])->reload == SETTINGS_APPLIED, "%s",

@@ -267,8 +267,9 @@ TEST(a_load_that_cannot_be_started_is_tried_until_it_is)
 TEST(the_next_load_waits_after_one_that_failed)
 {
         t.newborn_template.die_usec = USEC_PER_SEC;
-        t.fleet_settings.backoff_min = t.fleet_settings.backoff_max = USEC_PER_HOUR;
-        test_after(&t, 2, t.loads, 1);
+        while (t.fleet->crash.count < 2)
+                test_tick(&t, 0.25);
+        ck_assert_uint_eq(t.loads, 2);
         ck_assert_int_eq(t.fleet->waits_for, WAIT_BACKOFF);
         ck_assert_uint_eq(t.pass.plan.wake_at, t.fleet->crash.next_at);
         t.now = t.fleet->crash.next_at;
@@ -333,12 +334,13 @@ TEST(a_fork_that_succeeds_ends_the_row)
         struct template *template = test_load(&t);
         struct template_process *process = test_template_process(template);
 
-        t.fleet_settings.backoff_min = t.fleet_settings.backoff_max = 0;
         process->fork_fails = "it failed";
         for (unsigned round = 0; round < 2; round++) {
-                test_after(&t, 2, t.fleet->preload.failures, 2);
+                while (t.fleet->preload.failures < 2)
+                        test_tick(&t, 0.25);
                 process->fork_fails = NULL;
-                test_after(&t, 1, t.fleet->preload.failures, 0);
+                while (t.fleet->preload.failures > 0)
+                        test_tick(&t, 0.25);
                 process->fork_fails = "it failed";
         }
         ck_assert_str_eq(fleet_preload_refused(t.fleet), "");
@@ -359,14 +361,10 @@ static void (*const renewals[])(void) = {outdate, restart_and_abort};
 
 TEST_LOOP(what_failed_of_another_generation_is_not_of_the_row, (int)ELEMENTSOF(renewals))
 {
-        t.fleet_settings.backoff_min = t.fleet_settings.backoff_max = 0;
-        for (unsigned i = 0; i < 2; i++) {
-                test_tick(&t, 1);
-                test_template_exit(&t, fleet_template(t.fleet));
-        }
+        for (unsigned i = 0; i < 2; i++)
+                test_template_exit(&t, test_load(&t));
         renewals[_i]();
-        test_tick(&t, 1);
-        test_template_exit(&t, fleet_template(t.fleet));
+        test_template_exit(&t, test_load(&t));
         ck_assert_uint_eq(t.fleet->totals.template_failures, 3);
         ck_assert_str_eq(fleet_preload_refused(t.fleet), "");
         settle();

@@ -95,11 +95,12 @@ TEST(last_lines_that_are_read_later_are_reported_with_the_halt)
                 {.known = true, .status = 1, .lines_token = 3},
         };
 
-        t.fleet_settings.backoff_min = t.fleet_settings.backoff_max = 0;
         test_restart(&t);
         for (size_t i = 0; i < ELEMENTSOF(exits); i++) {
-                test_tick(&t, 1);
-                struct template *template = test_template(&t, 2);
+                struct template *template;
+
+                while (!(template = test_template(&t, 2)))
+                        test_tick(&t, 1);
                 free(template->process);
                 template_observe_exit(template, &exits[i], "preload.rb", t.now);
         }

@@ -37,8 +37,6 @@ void test_world_open(struct test_world *t, unsigned count)
                                 .boot_timeout = 120 * USEC_PER_SEC,
                                 .rollout_timeout = 10 * USEC_PER_MIN,
                                 .stop_timeout = 60 * USEC_PER_SEC,
-                                .backoff_min = USEC_PER_SEC,
-                                .backoff_max = 60 * USEC_PER_SEC,
                         },
                 .now = TEST_START_USEC,
                 .newborn = {.boot_usec = 3 * USEC_PER_SEC,
