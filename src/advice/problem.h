@@ -32,8 +32,8 @@ struct worker;
           "sqmgr has not reached Redis yet", \
           "Check that Redis runs, and compare its address with [redis] and redis_url", "sqmgrctl doctor") \
         X(REDIS_SLOW, "redis-slow", ERROR, \
-          "Redis accepts connections, but does not answer within command_timeout, so no worker is signaled", \
-          "Check the load of Redis and its slow commands (SLOWLOG), or raise command_timeout", "sqmgrctl doctor") \
+          "Redis accepts connections, but does not answer within a second, so no worker is signaled", \
+          "Check the load of Redis and its slow commands (SLOWLOG)", "sqmgrctl doctor") \
         X(REDIS_REFUSES_WRITES, "redis-refuses-writes", ERROR, \
           "Redis refuses writes, so workers cannot send heartbeats, and no worker is signaled", \
           "Fix what Redis names: its memory, its disk, or its role", "sqmgrctl doctor") \

@@ -477,7 +477,7 @@ static void lose_late(struct database *database, usec_t due)
         if (clock_now(CLOCK_MONOTONIC) > usec_add(due, database->command_timeout / 2))
                 arm(database, database->command_timeout);
         else
-                lose_by(database, NULL, "no reply within command_timeout");
+                lose_by(database, NULL, "no reply in time");
 }
 
 static int on_timer(sd_event_source *source _unused_, uint64_t due, void *userdata)
@@ -495,13 +495,13 @@ static int on_timer(sd_event_source *source _unused_, uint64_t due, void *userda
                         report_state(database);
                 break;
         case PHASE_RESOLVING: /* a late answer is used too: a slow name server must not prevent connections */
-                error_report_set(&error, "host '%s' was not resolved within connect_timeout",
+                error_report_set(&error, "host '%s' was not resolved in time",
                                  database->url.servers[database->server].name);
                 if (change_state(database, DATABASE_DOWN, &error))
                         report_state(database);
                 break;
         case PHASE_CONNECTING:
-                error_report_set(&database->failure, "cannot connect: no answer within connect_timeout");
+                error_report_set(&database->failure, "cannot connect: no answer in time");
                 connect_next(database);
                 break;
         case PHASE_PROBING:

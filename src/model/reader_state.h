@@ -8,7 +8,7 @@ enum reader_state {
         READER_STATE_CONNECTING, /* unknown: during the first attempt */
         READER_STATE_CONNECTED,
         READER_STATE_DOWN,     /* reconnecting */
-        READER_STATE_SLOW,     /* reconnecting: the server did not answer within command_timeout */
+        READER_STATE_SLOW,     /* reconnecting: the server did not answer in time */
         READER_STATE_REFUSING, /* connected, but the server refuses writes: no worker can send heartbeats */
         _READER_STATE_MAX,
 };

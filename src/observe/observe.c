@@ -20,7 +20,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* sqmgr ends a reader that answers later than this, with the default of command_timeout (io/reader.c). */
+/* sqmgr ends a reader that answers later than this (io/reader.c). */
 #define LATE_USEC (60 * USEC_PER_SEC)
 
 static void worker_set_state(struct worker *worker, enum worker_state state, enum reason reason, usec_t now)

@@ -86,8 +86,8 @@ int reader_configuration_make(const struct redis_settings *settings, const char 
 {
         *ret = (struct reader_configuration){
                 .framework = framework,
-                .connect_timeout = settings->connect_timeout,
-                .command_timeout = settings->command_timeout,
+                .connect_timeout = settings->connect_timeout ?: SERVER_TIMEOUT_USEC,
+                .command_timeout = settings->command_timeout ?: SERVER_TIMEOUT_USEC,
                 .engine = _DATABASE_ENGINE_MAX,
         };
         int r = copy_settings(settings, url, ret);
@@ -105,8 +105,8 @@ int reader_configuration_make_database(const struct redis_settings *settings, co
 
         *ret = (struct reader_configuration){
                 .framework = framework,
-                .connect_timeout = settings->connect_timeout,
-                .command_timeout = settings->command_timeout,
+                .connect_timeout = settings->connect_timeout ?: SERVER_TIMEOUT_USEC,
+                .command_timeout = settings->command_timeout ?: SERVER_TIMEOUT_USEC,
                 .url = strdup(url),
         };
         int r = database_url_parse(url, &parsed, NULL);

@@ -522,12 +522,11 @@ static void check_answers(struct connection *connection, usec_t due)
                 connection->waiting_since = now;
                 arm_timer(connection);
         } else if (connection->session && !tls_is_up(connection->session)) {
-                connection_lost(
-                        connection,
-                        "no reply within command_timeout. Check that the server accepts TLS on this port");
+                connection_lost(connection,
+                                "no reply in time. Check that the server accepts TLS on this port");
         } else {
                 connection->late = true;
-                connection_lost(connection, "no reply within command_timeout");
+                connection_lost(connection, "no reply in time");
         }
 }
 
@@ -543,12 +542,10 @@ static int on_timer(_unused_ sd_event_source *source, uint64_t due, void *userda
                 connection_lost(connection, "cannot connect: %s", connection->failure);
                 break;
         case PHASE_RESOLVING:
-                connection_lost(connection, "host '%s' was not resolved within connect_timeout",
-                                connection->endpoint.host);
+                connection_lost(connection, "host '%s' was not resolved in time", connection->endpoint.host);
                 break;
         case PHASE_CONNECTING:
-                snprintf(connection->failure, sizeof(connection->failure),
-                         "no answer within connect_timeout");
+                snprintf(connection->failure, sizeof(connection->failure), "no answer in time");
                 connect_next_or_lose(connection);
                 break;
         case PHASE_UP:

@@ -104,10 +104,6 @@ const struct settings_key settings_keys[] = {
         {REDIS_KEPT(tls_cert_file), .type = SETTINGS_PATH, .unset = "none", .refusal = NO_TLS},
         {REDIS_KEPT(tls_key_file), .type = SETTINGS_PATH, .unset = "none", .refusal = NO_TLS},
         {REDIS_KEPT(namespace), .type = SETTINGS_TEXT, .unset = "none"},
-        {REDIS_KEPT(connect_timeout), .type = SETTINGS_DURATION, .fallback = "1s", .min = MSEC(10),
-         .max = HOURS(1)},
-        {REDIS_KEPT(command_timeout), .type = SETTINGS_DURATION, .fallback = "1s", .min = MSEC(10),
-         .max = HOURS(1)},
         {REDIS(queue_warn_size), .type = SETTINGS_COUNTS, .fallback = "none"},
         {REDIS(queue_warn_latency), .type = SETTINGS_DURATIONS, .fallback = "none"},
 

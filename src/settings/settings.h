@@ -37,6 +37,10 @@ struct settings_tls_refusal {
         char why[512];
 };
 
+/* How long an address of a Redis or a database may take to accept a connection, and a server to answer: far
+ * more than a healthy one needs, and short beside the time in which heartbeats become old. */
+#define SERVER_TIMEOUT_USEC USEC_PER_SEC
+
 struct redis_settings {
         char *url; /* never NULL after settings_draft_finish() */
         char *username;
@@ -49,6 +53,7 @@ struct redis_settings {
         char *tls_cert_file;
         char *tls_key_file;
         char *namespace;
+        /* 0: SERVER_TIMEOUT_USEC. No key sets them; tests do. */
         usec_t connect_timeout;
         usec_t command_timeout;
         char *queue_warn_size; /* see settings/limits.h; neither is NULL after settings_draft_finish() */

@@ -81,8 +81,6 @@ tls_key_file = $folder/client.key"
         redis_url=${redis_url%://*}://elsewhere.invalid
         redis_lines="sentinels = $address
 master_name = mymaster
-connect_timeout = 20s
-command_timeout = 20s
 ${tls_lines-}"
 }
 

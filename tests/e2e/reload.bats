@@ -213,9 +213,9 @@ END
 @test "reload: settings that need a restart of sqmgr are reported and not applied; re-exec applies them" {
         two_stubs
         before=$(worker_pids)
-        sed -i 's/^\[redis\]$/&\ncommand_timeout = 3s/' sqmgr.ini
+        sed -i 's/^\[redis\]$/&\nnamespace = app/' sqmgr.ini
         run -0 sqmgrctl reload
-        [[ $output == "[redis] command_timeout: 1s -> 3s (not applied; restart sqmgr, workers keep running)" ]]
+        [[ $output == "[redis] namespace: none -> app (not applied; restart sqmgr, workers keep running)" ]]
         sqmgrctl reexec
         run -0 sqmgrctl reload
         [ "$output" = "reloaded; nothing changed" ]

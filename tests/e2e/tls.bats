@@ -98,7 +98,7 @@ is_refused_for() { # TEXT
         redis_url=rediss://localhost:$port
         configure_tls "tls_ca_file = $folder/ca.crt"
         start_sqmgr
-        wait_until 20 grep 'no reply within command_timeout$' "$folder/sqmgr.log"
+        wait_until 20 grep 'no reply in time$' "$folder/sqmgr.log"
         not grep -F 'certificate' "$folder/sqmgr.log"
 }
 

@@ -167,7 +167,7 @@ TEST(a_commit_can_be_refused)
         ck_assert_str_eq(got.text, "0:0;");
 }
 
-TEST(a_lock_of_another_delays_a_batch_by_half_of_command_timeout)
+TEST(a_lock_of_another_delays_a_batch_by_half_of_its_timeout)
 {
         PGconn *other = PQconnectdb(postgresql_url);
 
@@ -279,7 +279,7 @@ TEST(a_statement_that_takes_too_long_is_ended_by_the_server)
                 ck_assert_int_eq(got.result, DATABASE_LOST);
 }
 
-TEST(a_frozen_server_is_lost_after_command_timeout_and_comes_back)
+TEST(a_frozen_server_is_lost_after_the_timeout_and_comes_back)
 {
         const struct database_statement statement = {.sql = "SELECT 1"};
 
@@ -301,7 +301,7 @@ TEST(a_frozen_server_is_lost_after_command_timeout_and_comes_back)
         database = NULL;
 }
 
-TEST(a_server_that_accepts_and_stays_silent_is_down_after_connect_timeout)
+TEST(a_server_that_accepts_and_stays_silent_is_down_after_the_timeout)
 {
         ck_assert_int_eq(kill(postgresql_pid, SIGSTOP), 0);
         open_url(postgresql_tcp_url, SHORT, PATIENCE);

@@ -207,7 +207,7 @@ TEST(a_flood_does_not_hide_that_time_has_run_out)
         begin(&statement, 1, false);
         run_until(got.done == 1);
         ck_assert_int_eq(got.result, DATABASE_LOST);
-        ck_assert_str_eq(got.error.text, "no reply within command_timeout");
+        ck_assert_str_eq(got.error.text, "no reply in time");
         flood_io = sd_event_source_disable_unref(flood_io);
 }
 

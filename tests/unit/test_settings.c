@@ -108,8 +108,6 @@ TEST(has_defaults)
         ck_assert_uint_eq(s->shutdown_timeout, 60 * USEC_PER_SEC);
         ck_assert_int_eq(s->on_stop, ON_STOP_DRAIN);
         ck_assert_str_eq(s->redis.url, "redis://127.0.0.1:6379/0");
-        ck_assert_uint_eq(s->redis.connect_timeout, USEC_PER_SEC);
-        ck_assert_uint_eq(s->redis.command_timeout, USEC_PER_SEC);
         ck_assert_uint_eq(s->n_fleets, 1);
         ck_assert_str_eq(f->name, "a");
         ck_assert_uint_eq(f->line, 1);
@@ -145,7 +143,6 @@ static const char everything[] =
         "check_interval=250ms\nlog_level=DEBUG\nshutdown_timeout=0s\non_stop=leave\n"
         "[Redis]\n"
         "url=unix:///run/r.sock?db=3\nusername=u\npassword=p w\nnamespace=ns\n"
-        "connect_timeout=2s\ncommand_timeout=300ms\n"
         "[fleet]\n"
         "ACTIVE_PROCESS_COUNT=4\nuser=app\nmemory_threshold=25%\nnice=5\n"
         "[fleet:a]\n"
@@ -176,12 +173,10 @@ TEST(reads_every_key)
         ck_assert_str_eq(s->redis.username, "u");
         ck_assert_str_eq(s->redis.password, "p w");
         ck_assert_str_eq(s->redis.namespace, "ns");
-        ck_assert_uint_eq(s->redis.connect_timeout, 2 * USEC_PER_SEC);
-        ck_assert_uint_eq(s->redis.command_timeout, 300 * USEC_PER_MSEC);
 
         ck_assert_uint_eq(s->n_fleets, 2);
         ck_assert_ptr_eq(s->fleets[0], a);
-        ck_assert_uint_eq(a->line, 22);
+        ck_assert_uint_eq(a->line, 20);
         ck_assert_str_eq(a->argv[2], "exec \"$0\"; x");
         ck_assert_str_eq(a->directory, "/srv");
         ck_assert_str_eq(a->user, "app");

@@ -185,7 +185,7 @@ static void on_connecting_exited(struct child *child, const siginfo_t *info _unu
 }
 
 /* Makes one connection at a time, and then one more if asked meanwhile; io/reader.c bounds how often. Without
- * a connection, the reader's attempt fails after connect_timeout and is repeated. path must stay valid while
+ * a connection, the reader's attempt fails after its timeout and is repeated. path must stay valid while
  * the process runs. */
 static void connect_socket(struct reader_process *process, const char *path)
 {
