@@ -45,16 +45,6 @@ unsigned fleet_free_index(const struct fleet *fleet)
         return fleet_next_index(fleet, 0, &at);
 }
 
-bool fleet_has_place(const struct fleet *fleet, unsigned index)
-{
-        if (is_forked_for(fleet, index))
-                return true;
-        FLEET_FOREACH_WORKER(fleet, worker)
-                if (worker->state != WORKER_GONE && worker->index == index)
-                        return true;
-        return false;
-}
-
 void fleet_reap(struct fleet *fleet, void (*release)(struct process *process))
 {
         size_t kept = 0;

@@ -235,9 +235,6 @@ unsigned fleet_next_index(const struct fleet *fleet, unsigned index, size_t *at)
 /* Returns the lowest free index, from 1. */
 unsigned fleet_free_index(const struct fleet *fleet);
 
-/* Returns true if a worker has this index, or is being forked for it. */
-bool fleet_has_place(const struct fleet *fleet, unsigned index);
-
 /* Frees all workers in state WORKER_GONE; pointers to them become invalid. release: called with the handle of
  * each, which it frees; may be NULL. */
 void fleet_reap(struct fleet *fleet, void (*release)(struct process *process));

@@ -34,37 +34,6 @@ static void add_word(char *text, const char *word)
         snprintf(text + at, PAGE_COMMAND_MAX - at, "'");
 }
 
-/* Derives the control socket from the read socket. "" if sqmgrctl finds the control socket without an option,
- * or if the path has another form. */
-static void control_socket(const char *socket, char *text, size_t size)
-{
-        static const char end[] = "read.sock";
-        size_t length = strlen(socket), kept = length - strlen(end);
-
-        text[0] = '\0';
-        if (strcmp(socket, "/run/sqmgr/read.sock") == 0 || length < strlen(end) || length >= size ||
-            strcmp(socket + kept, end) != 0)
-                return;
-        if (kept > 1 && socket[kept - 1] == '.')
-                snprintf(text, size, "%.*ssock", (int)kept, socket);
-        else
-                snprintf(text, size, "%.*scontrol.sock", (int)kept, socket);
-}
-
-const char *page_command(const char *socket, const char *verb, char text[static PAGE_COMMAND_MAX])
-{
-        char path[128];
-
-        control_socket(socket, path, sizeof(path));
-        snprintf(text, PAGE_COMMAND_MAX, "sqmgrctl");
-        if (path[0] != '\0') {
-                snprintf(text, PAGE_COMMAND_MAX, "sqmgrctl -s");
-                add_word(text, path);
-        }
-        snprintf(text + strlen(text), PAGE_COMMAND_MAX - strlen(text), " %s", verb);
-        return text;
-}
-
 static enum page_level level_of(const json_t *problem)
 {
         return reply_is(problem, "severity", "error")     ? PAGE_ACT
@@ -96,9 +65,7 @@ static void find_problem(const struct finding_search *search, const json_t *prob
                 search->userdata);
 }
 
-/* Writes the command for the systemd unit of the instance, derived from its read socket. The default is the
- * unit `sqmgr`. */
-static const char *service_command(const char *socket, char text[static PAGE_COMMAND_MAX])
+const char *page_service_command(const char *socket, char text[static PAGE_COMMAND_MAX])
 {
         static const char begin[] = "/run/sqmgr/", end[] = "/read.sock";
         size_t length = strlen(socket), least = strlen(begin) + strlen(end);
@@ -137,7 +104,7 @@ static void find_away(const struct finding_search *search, const json_t *instanc
                         .title = title,
                         .text = text,
                         .remedy = "Check whether the service runs",
-                        .command = service_command(search->socket, command),
+                        .command = page_service_command(search->socket, command),
                 },
                 search->userdata);
 }

@@ -7,7 +7,7 @@
 load helpers
 
 # Counts its signals, and exits after a signal once allowed.
-signal_recorder() {
+signal_keeper() {
         mkdir -p "$folder/told"
         cat >"$folder/steady.rb" <<'END'
 %w[TERM INT].each { |name| trap(name) { File.write("told/#{$$}", "#{name}\n", mode: "a") } }
@@ -43,7 +43,7 @@ watch_redis() {
         watch_redis
         configure <<END
 framework = plain
-command = $(signal_recorder)
+command = $(signal_keeper)
 directory = $folder
 active_process_count = 2
 END
@@ -89,7 +89,7 @@ END
 @test "kill -9 after stop signals missing from the state: none is sent again, and a later start is known" {
         configure <<END
 framework = plain
-command = $(signal_recorder)
+command = $(signal_keeper)
 directory = $folder
 active_process_count = 2
 before_start = $folder/gate
@@ -133,7 +133,7 @@ END
         redis_url=unix://$folder/nowhere
         configure <<END
 framework = plain
-command = $(signal_recorder)
+command = $(signal_keeper)
 directory = $folder
 stop_signal = INT
 [fleet:deaf]

@@ -366,18 +366,17 @@ TEST(commands_are_for_a_shell)
         static const struct {
                 const char *socket, *command;
         } cases[] = {
-                {"/run/sqmgr/read.sock", "sqmgrctl start"},
-                {"/run/sqmgr/shop/read.sock", "sqmgrctl -s /run/sqmgr/shop/control.sock start"},
-                {"/srv/my app/shop.read.sock", "sqmgrctl -s '/srv/my app/shop.sock' start"},
-                {"/srv/$(reboot).read.sock", "sqmgrctl -s '/srv/$(reboot).sock' start"},
-                {"/srv/it's.read.sock", "sqmgrctl -s '/srv/it'\\''s.sock' start"},
-                {"-s.read.sock", "sqmgrctl -s '-s.sock' start"},
-                {"/elsewhere", "sqmgrctl start"},
+                {"/run/sqmgr/read.sock", "systemctl status sqmgr"},
+                {"/run/sqmgr/shop/read.sock", "systemctl status sqmgr@shop"},
+                {"/run/sqmgr/my app/read.sock", "systemctl status 'sqmgr@my app'"},
+                {"/run/sqmgr/$(reboot)/read.sock", "systemctl status 'sqmgr@$(reboot)'"},
+                {"/run/sqmgr/it's/read.sock", "systemctl status 'sqmgr@it'\\''s'"},
+                {"/elsewhere", "systemctl status sqmgr"},
         };
         char text[PAGE_COMMAND_MAX];
 
         for (size_t i = 0; i < ELEMENTSOF(cases); i++)
-                ck_assert_str_eq(page_command(cases[i].socket, "start", text), cases[i].command);
+                ck_assert_str_eq(page_service_command(cases[i].socket, text), cases[i].command);
 }
 
 static char *printed(const char *value)

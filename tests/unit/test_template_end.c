@@ -209,7 +209,7 @@ TEST(a_fork_ends_with_the_template_that_was_asked_for_it)
         test_load(&t);
         order_quiet();
         test_after(&t, 1, t.template_ends, 1);
-        ck_assert(!fleet_has_place(t.fleet, 1));
+        ck_assert_uint_eq(fleet_free_index(t.fleet), 1);
         ck_assert_uint_eq(t.fleet->totals.template_failures, 0);
 }
 
