@@ -23,7 +23,7 @@ enum rescue_outcome {
 
 /* How often a job is put back: a job that was running each time that so many workers died probably kills
  * them. */
-#define RESCUE_LIMIT 3
+#define RESCUE_LIMIT 3U
 
 /* Returns true if the death of the process that sent heartbeats cut off its jobs. worker: as it was before.
  * exit: how that process ended, as far as known. */
