@@ -84,6 +84,7 @@ of_yaml() { # FILE PATH
 }
 
 @test "KEDA: the list in Redis that docs/containers.md names has the jobs that wait" {
+        # shellcheck disable=SC2016
         sed -n '/^apiVersion: keda/,/^```/{/^```/!p}' "$top/docs/containers.md" >keda.yaml
         of_keda() { ruby -rjson -ryaml -e 'puts YAML.load_file("keda.yaml").to_json' | jq -er "$1"; }
         of_keda '.kind == "ScaledObject" and .spec.minReplicaCount >= 1'
