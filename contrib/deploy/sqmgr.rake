@@ -51,8 +51,8 @@ namespace :sqmgr do
       sqmgrctl.call(backend, "restart", *fetch(:sqmgr_fleets), "--release", release_path.basename,
                     *options.call(fetch(:sqmgr_wait) || :replaced))
     rescue SSHKit::Command::Failed => e
-      # 5: not done in time. Workers that start later need the link.
-      link.call(backend, before) unless before.empty? || e.message.include?("exit status: 5\n")
+      # 1, 2 and 4: halted or refused. Otherwise the restart may continue, and its workers need the link.
+      link.call(backend, before) if !before.empty? && e.message.match?(/\A.* exit status: [124]\n/)
       raise
     end
   end
@@ -76,7 +76,8 @@ namespace :sqmgr do
     on rest, in: :groups, limit: fetch(:sqmgr_limit), wait: 0, &one_host
     unless reasons.empty?
       unchanged = [first, *rest] - Array.new(begun.size) { begun.pop }
-      raise "#{reasons.pop}sqmgr: stopped; hosts that were not changed: #{unchanged.empty? ? "none" : unchanged.join(" ")}"
+      raise Array.new(reasons.size) { reasons.pop }.join +
+            "sqmgr: stopped; hosts that were not changed: #{unchanged.empty? ? "none" : unchanged.join(" ")}"
     end
     set :sqmgr_deployed, true
   end

@@ -107,14 +107,14 @@ of_yaml() { # FILE PATH
         DOCKER=false FOLDER=$folder run -1 "$top/contrib/deploy/container" release nosuch
         [ ! -e image ]
 
-        # The old image is named again if a restart halts, and only then.
+        # The old image is named again if a restart halts or is refused, and only then.
         mkdir bin
         # shellcheck disable=SC2016
         printf '%s\n' '#!/bin/sh' 'echo "$*" >asked' 'exit "$STATUS"' >bin/sqmgrctl
         chmod +x bin/sqmgrctl
         PATH=$folder/bin:$PATH
         release() { run "-$1" env DOCKER=true FOLDER="$folder" STATUS="$1" "$top/contrib/deploy/container" release "$2" --wait; }
-        for result in 0:a:a 5:b:b 3:c:c 1:d:c; do
+        for result in 0:a:a 5:b:b 3:c:c 1:d:c 2:d:c 4:d:c 130:d:d; do
                 IFS=: read -r code image named <<<"$result"
                 release "$code" "$image"
                 [ "$(cat image)" = "$named" ]

@@ -64,6 +64,19 @@ in_release() { # RELEASE: true if all active workers run there
         wait_until 60 fleet_is '.rollout.state == "done"'
 }
 
+@test "the shell script: the link stays if the restart may continue" {
+        mkdir -p bin app/releases/1 app/releases/2
+        # shellcheck disable=SC2016
+        printf '%s\n' '#!/bin/sh' 'exit "$STATUS"' >bin/sqmgrctl
+        chmod +x bin/sqmgrctl
+        for result in 0:2 1:1 2:1 3:2 4:1 5:2 130:2; do
+                IFS=: read -r code linked <<<"$result"
+                ln -sfn "$folder/app/releases/1" app/current
+                STATUS=$code PATH=$folder/bin:$PATH run "-$code" "$top/contrib/deploy/deploy" app app/releases/2
+                [ "$(readlink app/current)" = "$folder/app/releases/$linked" ]
+        done
+}
+
 commit_release() { # LINE
         make_release "$folder/repository" "$1"
         git -C repository add -A

@@ -196,6 +196,8 @@ END
         check_missing_release
         [ "${lines[-1]}" = "deploy-hosts: h2 does not have release '4'; no host was changed" ]
         run -2 "$top/contrib/deploy/deploy-hosts" app 4 default
+        LIMIT=0 run -2 "$top/contrib/deploy/deploy-hosts" app 2 default "${hosts[@]}"
+        [ "$output" = "deploy-hosts: LIMIT must be a number of hosts, at least 1; it is '0'" ]
 
         # A worker that crashes later is replaced from the old release.
         kill -KILL "${old%% *}"
