@@ -142,11 +142,12 @@ void problems_move(struct problems *from, const struct fleet *fleet, struct prob
         for (size_t i = 0; i < from->n; i++) {
                 bool moves = from->list[i].fleet == fleet;
 
-                to->lost |= moves && !ARRAY_RESERVE(to->list, to->n, to->allocated);
-                if (moves && to->n < to->allocated)
+                if (moves && ARRAY_RESERVE(to->list, to->n, to->allocated)) {
                         to->list[to->n++] = from->list[i];
-                else
+                } else {
+                        to->lost |= moves;
                         from->list[kept++] = from->list[i];
+                }
         }
         from->n = kept;
 }

@@ -320,16 +320,15 @@ static int send_call(struct follow *follow)
         };
         const struct restart *restart = follow->userdata;
         struct ctl *ctl = follow->ctl;
-        json_t *parameters = json_pack("{s:o, s:s?}", "fleets",
-                                       follow->reply ? followed_fleets(follow->reply) : client_fleets(ctl),
-                                       "wait", waits[ctl->wait]);
+        json_t *parameters =
+                json_pack("{s:o, s:s?, s:s*}", "fleets",
+                          follow->reply ? followed_fleets(follow->reply) : client_fleets(ctl), "wait",
+                          waits[ctl->wait], "release", follow->reply ? NULL : ctl->release);
 
         if (follow->live)
                 json_object_set_new(parameters, "workers", json_true());
         if (ctl->resume && !follow->reply)
                 json_object_set_new(parameters, "resume", json_true());
-        if (ctl->release && !follow->reply)
-                json_object_set_new(parameters, "release", json_string(ctl->release));
         if (restart->rollback && follow->reply)
                 json_object_set_new(parameters, "rollback", json_true());
         return client_send(ctl,

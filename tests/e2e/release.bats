@@ -123,6 +123,10 @@ END
         generations_are 2 1
         gone "$old"
 
+        run -2 sqmgrctl restart default --release $'releases/\xff'
+        [[ $output == *'not valid UTF-8'* ]]
+        generations_are 2 1
+
         # The other fleet has no directory, so that none is restarted.
         run -1 sqmgrctl restart --release releases/2
         [[ $output == *"fleet 'other': release 'releases/2' was not found:"*"the fleet has no 'directory'"* ]]

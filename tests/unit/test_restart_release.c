@@ -118,6 +118,7 @@ TEST(only_named_fleets_are_checked)
         varlink_reply_free(&reply);
         ck_assert_uint_eq(web->generation, 1);
         ck_assert_uint_eq(mail->generation, 2);
+        client_expect(event, &client, CONTROL("Restart", "{\"release\":\"\"}"), VARLINK_INVALID_PARAMETER);
         client_expect(event, &client, CONTROL("Restart", "{\"release\":null}"), NULL);
         ck_assert_uint_eq(web->generation, 2);
         ck_assert_uint_eq(n_begun, 1);

@@ -64,6 +64,17 @@ struct restart_request {
         const char *release; /* NULL: none was given */
 };
 
+/* The text that no release has would stand for the rehearsal of a start. */
+static bool parse_release(struct call *call, json_t *parameters, const char **ret)
+{
+        if (!handler_parse_text(call, parameters, "release", ret))
+                return false;
+        if (!*ret || (*ret)[0] != '\0')
+                return true;
+        handler_refuse_parameter(call, "release");
+        return false;
+}
+
 static void restart_request_clear(struct restart_request *request)
 {
         handler_fleets_free(&request->list);
@@ -75,8 +86,7 @@ static bool parse_restart(struct control *control, struct call *call, json_t *pa
 {
         return parse_watch(call, parameters, &ret->watch) &&
                handler_parse_flag(call, parameters, "resume", &ret->resume) &&
-               handler_parse_text(call, parameters, "release", &ret->release) &&
-               !handler_refuse_at_shutdown(control, call) &&
+               parse_release(call, parameters, &ret->release) && !handler_refuse_at_shutdown(control, call) &&
                handler_parse_fleets(control, call, parameters, &ret->list) &&
                !handler_refuse_unrecorded(control, call);
 }
@@ -185,10 +195,13 @@ static void await_release(struct control *control, struct call *call, json_t *pa
 {
         struct awaited_release *awaited = calloc(1, sizeof(*awaited));
         json_t *names = json_array();
+        bool all = json_array_size(json_object_get(parameters, "fleets")) == 0;
         bool failed = !awaited || !names;
 
+        /* Of all fleets, one that is removed may be gone after the check. */
         for (size_t i = 0; i < list->n_fleets && !failed; i++)
-                failed = json_array_append_new(names, varlink_text(list->fleets[i]->settings->name)) < 0;
+                failed = !(all && list->fleets[i]->settings->removed) &&
+                         json_array_append_new(names, varlink_text(list->fleets[i]->settings->name)) < 0;
         if (!failed) {
                 awaited->control = control;
                 awaited->call = call;
