@@ -272,16 +272,27 @@ static unsigned count_fleets(const struct fleet *fleet, struct scaling_reading *
 static double take_share(const struct fleet *fleet, const struct autoscale_reading *read, double threads)
 {
         struct autoscale *autoscale = fleet->autoscale;
+        bool records = fleet->settings->traits->records_workers;
 
-        if (!read->foreign_known || !fleet->settings->traits->records_workers) {
-                autoscale->shared_at = 0;
+        /* If counts fail, the last share stays. */
+        if (autoscale->share == 0 || !records)
                 autoscale->share = 1;
-        } else if (autoscale->shared_at != read->foreign_counted_at) {
+        if (records && read->foreign_known && autoscale->shared_at != read->foreign_counted_at) {
                 /* While the first worker boots, its threads are not known yet. */
                 autoscale->shared_at = threads > 0 ? read->foreign_counted_at : 0;
                 autoscale->share = scaling_share(threads, read->foreign_threads, autoscale->concurrency);
         }
         return autoscale->share;
+}
+
+/* Returns the idle threads of others that are subtracted from the need. Processes that serve all of the
+ * queues count in the share instead. To a sleeping fleet, idle threads of others are as good as any. */
+static double idle_elsewhere(const struct fleet *fleet, const struct autoscale_reading *read,
+                             const struct scaling_reading *reading)
+{
+        if (reading->count == 0)
+                return read->foreign_idle + MAX(reading->threads - reading->busy, 0.0);
+        return fleet->settings->traits->records_workers ? read->foreign_partial_idle : read->foreign_idle;
 }
 
 static unsigned fleets_beside(const struct fleet *fleet, bool scaling)
@@ -429,13 +440,13 @@ bool autoscale_observe(struct fleet *fleet, struct autoscale_reading *read, usec
                 .every = fleet->world->settings->check_interval,
                 .unserved = is_unserved(fleet),
         };
+        if (reading.hold == SCALING_FREE && read->foreign_unread && fleet->settings->traits->records_workers)
+                reading.hold = SCALING_HELD_HOSTS;
         count_workers(fleet, &reading);
         unsigned weight = count_fleets(fleet, &reading);
         reading.part = (double)fleet->settings->active_process_max / MAX(weight, 1U);
         reading.share = take_share(fleet, read, reading.threads);
-        /* To a sleeping fleet, idle threads of others are as good as any. */
-        if (reading.count == 0)
-                reading.foreign_idle += read->foreign_idle + MAX(reading.threads - reading.busy, 0.0);
+        reading.foreign_idle += idle_elsewhere(fleet, read, &reading);
         if (list && take_queues(fleet, list))
                 reading.foreign_idle = 0;
         autoscale->source = read->service > 0    ? AUTOSCALE_BY_METRICS

@@ -40,7 +40,8 @@ struct autoscale {
         double busy, threads;           /* of this fleet plus the fleets that scale with it */
         double foreign_idle;
         unsigned foreign_consumers; /* foreign processes that serve these queues */
-        double share;               /* the part of the waiting jobs that this host takes; 1: all */
+        double share;               /* the part of the waiting jobs that this host takes; 1: all; 0: no
+                                     * reading yet */
         usec_t shared_at;           /* when the foreign processes were counted for it; 0: never */
         unsigned fleets;            /* of this sqmgr that scale by these queues, including this one */
         bool bounded_by_memory;
@@ -61,12 +62,14 @@ struct autoscale_reading {
         uint64_t done;
         usec_t service; /* how long a job takes by the framework's metrics; 0: unknown */
 
-        bool foreign_known;         /* foreign processes were counted */
-        usec_t foreign_counted_at;  /* when the count ended */
-        bool foreign_any;           /* the fleet's Redis has a foreign process, for any queue */
-        unsigned foreign_consumers; /* foreign processes that serve these queues */
-        double foreign_threads;     /* threads of these foreign processes */
-        double foreign_idle;        /* idle ones of these threads */
+        bool foreign_unread;         /* the first count of foreign processes has not ended yet */
+        bool foreign_known;          /* foreign processes were counted */
+        usec_t foreign_counted_at;   /* when the count ended */
+        bool foreign_any;            /* the fleet's Redis has a foreign process, for any queue */
+        unsigned foreign_consumers;  /* foreign processes that serve at least one of these queues */
+        double foreign_idle;         /* idle threads of these foreign processes */
+        double foreign_partial_idle; /* idle threads of those that serve only some of these queues */
+        double foreign_threads;      /* threads of those that serve all of these queues */
 };
 
 /* Sets the queues that the fleet's workers serve: each name ends with a NUL, the list with two. Takes

@@ -37,8 +37,8 @@ struct foreign_consumers {
         void *userdata;
         size_t pending; /* queries */
         bool failed;
-        char cursor[ANSWER_CURSOR_MAX]; /* of the next page; "": none */
-        usec_t begun_at, next_at;
+        char cursor[ANSWER_CURSOR_MAX];   /* of the next page; "": none */
+        usec_t begun_at, next_at;         /* next_at: 0: no count has ended or failed yet */
         usec_t counted_at, counted_until; /* end of the last count; its result is valid until then; 0: none */
         struct consumer_list now, counted;
 };
@@ -208,12 +208,20 @@ void foreign_consumers_poll(struct foreign_consumers *consumers, usec_t now)
                 consumers->next_at = now + COUNT_USEC;
 }
 
-static bool serves(const char *queues, const char *names)
+static bool serves_any(const char *queues, const char *names)
 {
         for (; names && *names != '\0'; names += strlen(names) + 1)
                 if (queue_names_have(queues, names))
                         return true;
         return false;
+}
+
+static bool serves_all(const char *queues, const char *names)
+{
+        for (; names && *names != '\0'; names += strlen(names) + 1)
+                if (!queue_names_have(queues, names))
+                        return false;
+        return true;
 }
 
 bool foreign_consumers_count(const struct foreign_consumers *consumers, const char *names, usec_t now,
@@ -222,15 +230,22 @@ bool foreign_consumers_count(const struct foreign_consumers *consumers, const ch
         const struct consumer_list *census = &consumers->counted;
         double serving = 0;
 
-        *ret = (struct foreign_count){.counted_at = consumers->counted_at, .any = census->n_read > 0};
+        *ret = (struct foreign_count){.unread = consumers->next_at == 0,
+                                      .counted_at = consumers->counted_at,
+                                      .any = census->n_read > 0};
         if (now >= consumers->counted_until)
                 return false;
         for (const struct consumer *consumer = census->list; consumer; consumer = consumer->next) {
-                if (!consumer->active || !serves(consumers->framework->queue_names(consumer->info), names))
+                const char *queues = consumers->framework->queue_names(consumer->info);
+
+                if (!consumer->active || !serves_any(queues, names))
                         continue;
                 serving++;
-                ret->threads += consumer->threads;
                 ret->idle += consumer->idle;
+                if (serves_all(queues, names))
+                        ret->threads += consumer->threads;
+                else
+                        ret->partial_idle += consumer->idle;
         }
         if (census->n_found > READ_MAX) {
                 double each = (double)census->n_found / READ_MAX;
@@ -238,6 +253,7 @@ bool foreign_consumers_count(const struct foreign_consumers *consumers, const ch
                 serving *= each;
                 ret->threads *= each;
                 ret->idle *= each;
+                ret->partial_idle *= each;
         }
         ret->serving = (unsigned)serving;
         return true;

@@ -10,11 +10,13 @@
 struct foreign_consumers;
 
 struct foreign_count {
-        usec_t counted_at; /* when the count ended */
-        bool any;          /* foreign processes exist, for any queue */
-        unsigned serving;  /* accept jobs from these queues */
-        double threads;    /* of the processes in serving */
-        double idle;       /* idle ones of these threads */
+        bool unread;         /* the first count has not ended yet */
+        usec_t counted_at;   /* when the last count that did not fail ended */
+        bool any;            /* foreign processes exist, for any queue */
+        unsigned serving;    /* accept jobs from at least one of these queues */
+        double idle;         /* idle threads of the processes in serving */
+        double partial_idle; /* idle threads of those that serve only some of these queues */
+        double threads;      /* threads of those that serve all of these queues */
 };
 
 /* framework: one whose workers report their queues. is_ours: true if the process of this identity is ours.

@@ -368,11 +368,13 @@ static void take_foreign(const struct scaled_link *scaled, const struct fleet *f
 
         reading->foreign_known =
                 foreign_consumers_count(scaled->foreign, autoscale_of(fleet)->served, now, &count);
+        reading->foreign_unread = count.unread;
         reading->foreign_counted_at = count.counted_at;
         reading->foreign_any = count.any;
         reading->foreign_consumers = count.serving;
         reading->foreign_threads = count.threads;
         reading->foreign_idle = count.idle;
+        reading->foreign_partial_idle = count.partial_idle;
 }
 
 static bool observe(const struct scaled_link *scaled, struct fleet *fleet, usec_t now)

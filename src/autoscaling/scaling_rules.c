@@ -60,10 +60,9 @@ static bool is_unknown(const struct scaling_reading *reading)
 static enum scaling_hold find_hold(const struct scaling_reading *reading,
                                    const struct scaling_verdict *verdict)
 {
-        bool asleep = reading->count == 0,
-             rolls = reading->hold == SCALING_HELD_ROLLOUT || reading->hold == SCALING_HELD_HALTED;
+        bool asleep = reading->count == 0;
 
-        if (reading->hold != SCALING_FREE && !(asleep && rolls))
+        if (reading->hold == SCALING_HELD_REDIS || (reading->hold != SCALING_FREE && !asleep))
                 return reading->hold;
         if (asleep && is_unknown(reading))
                 return SCALING_FREE;
@@ -355,6 +354,7 @@ void scaling_observe(struct scaling *scaling, const struct scaling_limits *limit
 static const char *const hold_texts[] = {
         [SCALING_FREE] = "",
         [SCALING_HELD_REDIS] = "queues cannot be read",
+        [SCALING_HELD_HOSTS] = "workers of other hosts are not counted yet",
         [SCALING_HELD_PAUSED] = "each served queue is paused or has no target",
         [SCALING_HELD_ROLLOUT] = "restart in progress",
         [SCALING_HELD_HALTED] = "restart halted",

@@ -36,6 +36,7 @@ struct scaling_queue {
 enum scaling_hold {
         SCALING_FREE,
         SCALING_HELD_REDIS,      /* the queues could not be read */
+        SCALING_HELD_HOSTS,      /* the workers of other hosts were not counted yet */
         SCALING_HELD_PAUSED,     /* no served queue has a target and is not paused */
         SCALING_HELD_ROLLOUT,    /* a restart is in progress */
         SCALING_HELD_HALTED,     /* a restart has halted */
@@ -137,7 +138,7 @@ struct scaling_verdict {
 
 /* With a minimum of 0, the last worker ends once no job has waited, run or been about to fall due for
  * down_after. From none, the first job that waits starts one, and so does a scheduled job that falls due
- * within the time of a boot. A restart that is in progress or has halted does not hold that. */
+ * within the time of a boot. Of the holds that callers set, only SCALING_HELD_REDIS holds that. */
 
 /* Returns the share of the waiting jobs that a host with `own` threads takes beside `foreign` threads of
  * other processes that serve the same queues. A host without threads counts with one worker. */

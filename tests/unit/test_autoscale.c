@@ -374,9 +374,53 @@ TEST(of_jobs_that_other_hosts_take_too_each_takes_its_share)
         test_worker(&t, 1)->deaf.found_at = test_worker(&t, 2)->deaf.found_at = 0;
         poll_beside(30, 20, 4, 400);
         ck_assert_double_eq_tol(verdict->need, alone / 4, 0.001);
-        /* The last count is too old. */
+        /* Counts fail: the last share stays. */
         poll_beside(30, 20, 0, 400);
-        ck_assert_double_eq_tol(verdict->need, alone, 0.001);
+        ck_assert_double_eq_tol(verdict->need, alone / 4, 0.001);
+}
+
+TEST(until_the_other_hosts_are_counted_the_count_is_kept)
+{
+        struct autoscale_reading reading = {.service = USEC_PER_SEC, .foreign_unread = true};
+        struct traits traits = *t.fleet_settings.traits;
+
+        begin();
+        reading.queues = one_queue("default", 4000, 20 * USEC_PER_SEC);
+        ck_assert(!autoscale_observe(t.fleet, &reading, t.now));
+        expect_hold(SCALING_HELD_HOSTS);
+        /* The first count has failed. */
+        reading.queues = one_queue("default", 4000, 20 * USEC_PER_SEC);
+        reading.foreign_unread = false;
+        ck_assert(autoscale_observe(t.fleet, &reading, t.now));
+        traits.records_workers = false;
+        t.fleet_settings.traits = &traits;
+        reading.queues = one_queue("default", 4000, 20 * USEC_PER_SEC);
+        reading.foreign_unread = true;
+        (void)autoscale_observe(t.fleet, &reading, t.now);
+        ck_assert_int_ne(autoscale_of(t.fleet)->verdict.cause, SCALING_HELD);
+}
+
+TEST(of_hosts_that_serve_only_some_of_the_queues_what_is_idle_is_subtracted)
+{
+        struct traits traits = *t.fleet_settings.traits;
+        struct autoscale_reading reading = {
+                .queues = one_queue("default", 40, USEC_PER_SEC),
+                .foreign_known = true,
+                .foreign_counted_at = 1,
+                .foreign_idle = 7,
+                .foreign_partial_idle = 3,
+        };
+
+        begin();
+        (void)autoscale_observe(t.fleet, &reading, t.now);
+        ck_assert_double_eq_tol(autoscale_of(t.fleet)->foreign_idle, 3, 0.001);
+        ck_assert_double_eq_tol(autoscale_of(t.fleet)->share, 1, 0.001);
+        /* Where no share is known, all that is idle is subtracted. */
+        traits.records_workers = false;
+        t.fleet_settings.traits = &traits;
+        reading.queues = one_queue("default", 40, USEC_PER_SEC);
+        (void)autoscale_observe(t.fleet, &reading, t.now);
+        ck_assert_double_eq_tol(autoscale_of(t.fleet)->foreign_idle, 7, 0.001);
 }
 
 TEST(where_workers_leave_no_records_the_fleet_scales_as_if_alone)
@@ -659,6 +703,21 @@ TEST(a_restart_of_a_sleeping_fleet_proves_the_release_by_one_worker)
         ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
         ck_assert_uint_eq(fleet_count(t.fleet, t.now).active, 1);
         idle_until_asleep();
+}
+
+TEST(a_sleeping_fleet_is_woken_whether_or_not_other_hosts_are_counted)
+{
+        for (int unread = 0; unread <= 1; unread++) {
+                struct autoscale_reading reading = {.queues = one_queue("default", 1, USEC_PER_SEC),
+                                                    .foreign_unread = unread};
+
+                fall_asleep();
+                ck_assert(autoscale_observe(t.fleet, &reading, t.now));
+                ck_assert_int_eq(autoscale_of(t.fleet)->verdict.cause, SCALING_WAKE);
+                ck_assert_uint_eq(fleet_current_count(t.fleet), 1);
+                t.fleet_settings.active_process_count = 2;
+                poll_for(20, 0, 0);
+        }
 }
 
 TEST(a_stopped_fleet_is_not_woken_and_a_halted_one_is)

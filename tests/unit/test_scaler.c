@@ -147,13 +147,15 @@ TEST(what_waits_and_who_else_serves_is_read)
         server_do("LPUSH queue:default {\"class\":\"Mail\",\"enqueued_at\":%lld}", now);
         server_do("SADD paused low");
         server_do("SET stat:processed 17");
-        server_do("SADD processes there:7:0123456789ab there:8:0123456789ab dead:9:0123456789ab nonsense "
-                  "wrong:9:0123456789ab");
+        server_do("SADD processes there:7:0123456789ab there:8:0123456789ab there:9:0123456789ab "
+                  "dead:9:0123456789ab nonsense wrong:9:0123456789ab");
         server_do("SET wrong:9:0123456789ab x");
         server_do("HSET there:7:0123456789ab busy 2 beat 1700000000.5 quiet false info "
-                  "{\"concurrency\":5,\"queues\":[\"default\",\"mail\"]}");
+                  "{\"concurrency\":5,\"queues\":[\"default\",\"mail\",\"low\"]}");
         server_do("HSET there:8:0123456789ab busy 0 beat 1700000000.5 quiet false concurrency 10 info "
                   "{\"queues\":[\"other\"]}");
+        server_do("HSET there:9:0123456789ab busy 1 beat 1700000000.5 quiet false concurrency 4 info "
+                  "{\"queues\":[\"low\"]}");
         run_until(web_is_up());
         serve("default\0low\0", 13);
         look();
@@ -168,14 +170,16 @@ TEST(what_waits_and_who_else_serves_is_read)
         ck_assert(scaled_link_of(web()->link)->demanded.done_known);
         ck_assert_uint_eq(scaled_link_of(web()->link)->demanded.done, 17);
         run_until(is_counted());
-        ck_assert(foreign_consumers_count(scaled_link_of(web()->link)->foreign, "default\0",
+        ck_assert(foreign_consumers_count(scaled_link_of(web()->link)->foreign, "default\0low\0",
                                           clock_now(CLOCK_MONOTONIC), &count));
-        ck_assert(count.any);
-        ck_assert_uint_eq(count.serving, 1);
+        ck_assert(count.any && !count.unread);
+        ck_assert_uint_eq(count.serving, 2);
+        ck_assert_double_eq_tol(count.idle, 6, 0.001);
+        /* One of them serves only one of the two queues. */
+        ck_assert_double_eq_tol(count.partial_idle, 3, 0.001);
         ck_assert_double_eq_tol(count.threads, 5, 0.001);
-        ck_assert_double_eq_tol(count.idle, 3, 0.001);
         look();
-        ck_assert_uint_eq(autoscale_of(web())->foreign_consumers, 1);
+        ck_assert_uint_eq(autoscale_of(web())->foreign_consumers, 2);
         /* Without a worker, the host counts with one of one thread. */
         ck_assert_double_eq_tol(autoscale_of(web())->share, 1.0 / 6, 0.001);
 }

@@ -290,6 +290,7 @@ TEST(held_keeps_the_count_and_begins_anew)
                 const char *name;
         } holds[] = {
                 {SCALING_HELD_REDIS, "Redis"},
+                {SCALING_HELD_HOSTS, "hosts"},
                 {SCALING_HELD_ROLLOUT, "restart"},
                 {SCALING_HELD_HALTED, "halted restart"},
         };
@@ -579,7 +580,10 @@ TEST(a_restart_does_not_keep_a_fleet_asleep_but_a_pause_and_an_outage_do)
         static const struct {
                 enum scaling_hold hold;
                 unsigned count;
-        } holds[] = {{SCALING_HELD_ROLLOUT, 1}, {SCALING_HELD_HALTED, 1}, {SCALING_HELD_REDIS, 0}};
+        } holds[] = {{SCALING_HELD_ROLLOUT, 1},
+                     {SCALING_HELD_HALTED, 1},
+                     {SCALING_HELD_HOSTS, 1},
+                     {SCALING_HELD_REDIS, 0}};
 
         FOREACH_ELEMENT(one, holds) {
                 sleep_with(0);
