@@ -87,8 +87,7 @@ usec_t leak_reaches(const struct worker *worker)
         const char *name;
         uint64_t limit = limit_bytes(worker->fleet, &name);
 
-        /* Below the limit only the resident memory of a forked worker is read, which is more than its
-         * proportional share. */
+        /* The trend is of resident memory, but the limit of a forked worker is for its proportional share. */
         if (worker->process.forked || !leak->grows || worker->state != WORKER_ACTIVE ||
             worker->generation != leak->generation || worker->memory.fit.kind != TREND_GROWS || limit == 0 ||
             worker->memory.bytes >= limit)

@@ -10,8 +10,8 @@ struct settings_errors;
 struct settings_surroundings;
 struct traits;
 
-/* Reads the config file at path, the included files, the password file, and makes
- * every check that a start makes. May block on files and on the user database.
+/* Reads the config file at path, the included files, the password file, and makes every check that a
+ * start makes. May block on files and on the user database.
  *
  * Returns 0 with *ret to be freed by settings_free(); -EINVAL or -ENOMEM with at least one entry added to
  * errors. Entries may be added to warnings in any case. For frameworks and judge_tls see struct

@@ -18,9 +18,7 @@
 
 const char *worker_reason_text(const struct worker *worker)
 {
-        enum reason reason = worker->reason != REASON_NONE ? worker->reason : worker->verdict.retire_reason;
-
-        return reason_text(reason);
+        return reason_text(worker->reason != REASON_NONE ? worker->reason : worker->verdict.retire_reason);
 }
 
 static const char *ago_text(usec_t at, const struct orderer *by, usec_t now,

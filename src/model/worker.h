@@ -215,7 +215,7 @@ struct worker_evidence {
 };
 
 struct worker_memory {
-        uint64_t bytes;        /* 0: not known */
+        uint64_t bytes;        /* resident, shared memory included; 0: not known */
         usec_t read_at;        /* 0: never */
         uint64_t own_bytes;    /* memory of a forked worker that is not shared; 0: not known */
         unsigned over_samples; /* samples in a row over memory_threshold */

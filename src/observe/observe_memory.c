@@ -19,7 +19,11 @@ static bool memory_is_over(const struct fleet_settings *settings, uint64_t bytes
  * its job has ended. */
 void observe_memory_mark(struct worker *worker, uint64_t bytes, usec_t now)
 {
-        if (bytes == 0 || (worker->memory.mark_at != 0 && memory_is_over(worker->fleet->settings, bytes)))
+        /* The limits are for the proportional share of a forked worker: only a sample has it. */
+        bool over = worker->process.forked ? worker->memory.over_limit || worker->memory.over_samples > 0
+                                           : memory_is_over(worker->fleet->settings, bytes);
+
+        if (bytes == 0 || (worker->memory.mark_at != 0 && over))
                 return;
         worker->memory.mark_bytes = bytes;
         worker->memory.mark_at = now;
@@ -35,7 +39,7 @@ static void worker_observe_breach(struct worker *worker, enum breach breach, use
                 worker->memory.breach_at = MAX(since, (usec_t)1);
 }
 
-static void worker_observe_over_threshold(struct worker *worker, usec_t now)
+static void worker_observe_over_threshold(struct worker *worker, uint64_t share, usec_t now)
 {
         struct fleet *fleet = worker->fleet;
         const struct fleet_settings *settings = fleet->settings;
@@ -45,7 +49,7 @@ static void worker_observe_over_threshold(struct worker *worker, usec_t now)
         /* The first of the samples in a row was already over the threshold. */
         worker_observe_breach(worker, BREACH_THRESHOLD,
                               usec_sub(now, (MEMORY_SAMPLES - 1) * fleet->world->settings->check_interval));
-        format_size(worker->memory.bytes, bytes, sizeof(bytes));
+        format_size(share, bytes, sizeof(bytes));
         format_size(settings->memory_threshold, threshold, sizeof(threshold));
         worker_event(worker, EVENT_MEMORY_OVER, " uses %s, over memory_threshold (%s)", bytes, threshold);
         /* A worker that exceeds the threshold while booting does so before its first heartbeat. */
@@ -59,7 +63,7 @@ static void worker_observe_over_threshold(struct worker *worker, usec_t now)
                 threshold);
 }
 
-void observe_memory(struct worker *worker, uint64_t bytes, usec_t now)
+void observe_shared_memory(struct worker *worker, uint64_t bytes, uint64_t share, usec_t now)
 {
         const struct fleet_settings *settings = worker->fleet->settings;
 
@@ -68,7 +72,7 @@ void observe_memory(struct worker *worker, uint64_t bytes, usec_t now)
         leak_observe(worker, bytes, now);
         if (worker->memory.mark_at == 0 && worker->heartbeat.seen)
                 observe_memory_mark(worker, bytes, now);
-        bool over_limit = settings->memory_limit > 0 && bytes > settings->memory_limit;
+        bool over_limit = settings->memory_limit > 0 && share > settings->memory_limit;
         /* A limit below what a worker needs to boot must not cause churn. */
         if (over_limit && !worker->memory.over_limit && worker->state <= WORKER_ACTIVE &&
             (worker->active_at == 0 || usec_sub(now, worker->active_at) < CHURN_USEC))
@@ -78,10 +82,15 @@ void observe_memory(struct worker *worker, uint64_t bytes, usec_t now)
                 worker_observe_breach(worker, BREACH_LIMIT, now);
         if (settings->memory_threshold == 0)
                 worker->memory.over_threshold = false;
-        bool over = settings->memory_threshold > 0 && bytes > settings->memory_threshold;
+        bool over = settings->memory_threshold > 0 && share > settings->memory_threshold;
         worker->memory.over_samples = over ? worker->memory.over_samples + 1 : 0;
         if (worker->memory.over_samples >= MEMORY_SAMPLES && !worker->memory.over_threshold)
-                worker_observe_over_threshold(worker, now);
+                worker_observe_over_threshold(worker, share, now);
+}
+
+void observe_memory(struct worker *worker, uint64_t bytes, usec_t now)
+{
+        observe_shared_memory(worker, bytes, bytes, now);
 }
 
 void observe_own_memory(struct worker *worker, uint64_t bytes)

@@ -13,6 +13,9 @@ struct worker;
 /* Records one sample of a regular poll, not of a fast poll. */
 void observe_memory(struct worker *worker, uint64_t bytes, usec_t now);
 
+/* As observe_memory(), but compares the limits with share, the proportional share of a forked worker. */
+void observe_shared_memory(struct worker *worker, uint64_t bytes, uint64_t share, usec_t now);
+
 /* Records the memory that the worker shares with no other process. */
 void observe_own_memory(struct worker *worker, uint64_t bytes);
 

@@ -195,10 +195,9 @@ static void take_text(struct merge *merge, const char *text, const char *socket)
         _cleanup_free_ char *copy = strdup(text ?: ""), *label = NULL;
         size_t size;
         FILE *out = open_memstream(&label, &size);
+        bool failed = out && socket && !metrics_put_label(out, "socket", socket);
 
-        if (out && socket)
-                metrics_put_label(out, "socket", socket);
-        if (memstream_close(out, &label) < 0 || !copy) {
+        if (memstream_close(out, &label) < 0 || !copy || failed) {
                 merge->failed = true;
                 return;
         }

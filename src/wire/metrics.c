@@ -17,6 +17,11 @@ int metrics_end(struct metrics *metrics, char **ret, size_t *ret_size)
 {
         int r = memstream_close(metrics->out, &metrics->text);
 
+        if (metrics->failed && r >= 0) {
+                free(metrics->text);
+                metrics->text = NULL;
+                r = -ENOMEM;
+        }
         *ret = metrics->text;
         *ret_size = r < 0 ? 0 : metrics->size;
         return r;
@@ -46,16 +51,17 @@ void metrics_family(struct metrics *metrics, const char *name, const char *type,
         fprintf(metrics->out, "\n# TYPE %s %s\n", name, type);
 }
 
-void metrics_put_label(FILE *out, const char *name, const char *value)
+bool metrics_put_label(FILE *out, const char *name, const char *value)
 {
         _cleanup_free_ char *shown = strdup(value);
 
         if (!shown)
-                return;
+                return false;
         printable_replace(shown, strlen(shown), true);
         fprintf(out, "%s=\"", name);
         put_escaped(out, shown, true);
         fputc('"', out);
+        return true;
 }
 
 void metrics_sample(struct metrics *metrics, double value, const char *const *labels)
@@ -70,7 +76,7 @@ void metrics_sample(struct metrics *metrics, double value, const char *const *la
                 if (labels[1][0] == '\0')
                         continue;
                 fputc(separator, metrics->out);
-                metrics_put_label(metrics->out, labels[0], labels[1]);
+                metrics->failed |= !metrics_put_label(metrics->out, labels[0], labels[1]);
                 separator = ',';
         }
         fprintf(metrics->out, "%s %.15g\n", separator == ',' ? "}" : "", value);

@@ -12,6 +12,7 @@ struct metrics {
         const char *name; /* of the last family; borrowed */
         bool is_summary;
         unsigned n_samples; /* of a summary */
+        bool failed;        /* a label is missing: memory was short */
 };
 
 /* Begins a text, to be ended by metrics_end(). The object must not move. */
@@ -23,11 +24,10 @@ int metrics_end(struct metrics *metrics, char **ret, size_t *ret_size);
  * "summary". */
 void metrics_family(struct metrics *metrics, const char *name, const char *type, const char *help);
 /* Adds a sample. labels: pairs of name and value, terminated by NULL; or NULL for none. A label with the
- * value
- * "" is left out. A value may be any bytes. In a summary, samples alternate: a sum, then the number of
+ * value "" is left out. A value may be any bytes. In a summary, samples alternate: a sum, then the number of
  * observations. */
 void metrics_sample(struct metrics *metrics, double value, const char *const *labels);
 #define METRICS_SAMPLE(metrics, value, ...)                                                                  \
         metrics_sample(metrics, value, (const char *const[]){__VA_ARGS__, NULL})
-/* Writes a label as a sample has it: name="value". */
-void metrics_put_label(FILE *out, const char *name, const char *value);
+/* Writes a label as a sample has it: name="value". Returns false if memory was short. */
+bool metrics_put_label(FILE *out, const char *name, const char *value);

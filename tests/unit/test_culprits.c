@@ -261,6 +261,34 @@ TEST(the_growth_begins_at_the_first_heartbeat_and_at_each_without_a_job)
         ck_assert_uint_eq(send_heartbeat_after(5, 0, MIB(600)), MIB(600));
 }
 
+/* Its resident memory is over the threshold, its proportional share is not. */
+TEST(the_share_of_a_forked_worker_is_for_the_limits_alone)
+{
+        struct trend trend = {0};
+
+        worker->process.forked = true;
+        send_heartbeat(0, 0);
+        for (unsigned i = 0; i < 5; i++, pass(3600)) {
+                observe_shared_memory(worker, MIB(480 + 20 * i), MIB(i < 2 ? 480 + 20 * i : 200), t.now);
+                trend_add(&trend, MIB(480 + 20 * i), t.now);
+                /* An idle heartbeat moves the mark: the worker is not over a limit. */
+                send_heartbeat(0, 0);
+                ck_assert_uint_eq(worker->memory.mark_bytes, MIB(480 + 20 * i));
+        }
+        ck_assert(!worker->memory.over_threshold);
+        ck_assert_int_eq(worker->memory.breach, BREACH_NONE);
+        ck_assert_mem_eq(&worker->memory.trend, &trend, sizeof(trend));
+        ck_assert_uint_eq(worker->memory.bytes, MIB(560));
+
+        observe_shared_memory(worker, MIB(800), MIB(440), t.now);
+        ck_assert_str_eq(reported_memory("A"), "grew by 240M to 800M within 1h, running A");
+        for (unsigned i = 0; i < 3; i++)
+                observe_shared_memory(worker, MIB(900), MIB(501), t.now);
+        ck_assert(worker->memory.over_threshold);
+        ck_assert_uint_eq(send_heartbeat(0, 0), MIB(560));
+        ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_MEMORY_OVER), " uses 501M,"));
+}
+
 TEST(a_heartbeat_that_does_not_report_its_memory_has_the_last_sample)
 {
         send_heartbeat(0, 0);

@@ -110,15 +110,16 @@ TEST(memory_is_read_at_regular_looks_alone)
  * does the error of the kernel's counters, about a hundred pages per processor. */
 static const struct {
         const char *lines;
-        bool forked, share;
+        bool forked, over;
 } measured[] = {
+        {"memory_threshold=38M\n", true, false},
+        {"memory_limit=38M\n", true, false},
         {"memory_threshold=1M\n", true, true},
-        {"memory_limit=1M\n", true, true},
-        {"memory_threshold=1000M\n", true, false},
-        {"memory_threshold=1M\n", false, false},
+        {"memory_threshold=38M\n", false, true},
+        {"memory_limit=38M\n", false, true},
 };
 
-TEST_LOOP(the_proportional_share_is_asked_where_it_can_decide, ELEMENTSOF(measured))
+TEST_LOOP(the_limits_of_a_forked_worker_are_for_its_proportional_share, ELEMENTSOF(measured))
 {
         static const char script[] = "printf -v held %50000000s; (sleep 1000; :) & up; wait";
         struct worker *worker = start(measured[_i].lines, script);
@@ -131,11 +132,9 @@ TEST_LOOP(the_proportional_share_is_asked_where_it_can_decide, ELEMENTSOF(measur
         ck_assert_int_eq(proc_rss_bytes(proc, &rss), 0);
         ck_assert_int_eq(proc_mapped_bytes(proc, &pss, &private), 0);
         ck_assert_uint_lt(pss + 16 * 1024 * 1024, rss);
-        uint64_t middle = (pss + rss) / 2;
-        if (measured[_i].share)
-                ck_assert_uint_lt(worker->memory.bytes, middle);
-        else
-                ck_assert_uint_gt(worker->memory.bytes, middle);
+        ck_assert_uint_gt(worker->memory.bytes, (pss + rss) / 2);
+        bool over = worker->memory.over_samples > 0 || worker->memory.over_limit;
+        ck_assert(over == measured[_i].over);
 }
 
 TEST(job_threads_of_an_active_worker_are_a_witness_from_then_on)

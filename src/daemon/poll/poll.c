@@ -94,18 +94,19 @@ static void poll_memory(struct worker *worker, usec_t now)
                 settings->memory_threshold > 0 ? settings->memory_threshold : settings->memory_limit;
         struct process *process = worker->handle;
         struct proc *proc = process_beating(process) ?: process->main;
-        uint64_t bytes;
+        uint64_t bytes, share;
         int r = 0;
 
         if (read_memory(worker, proc, false, &bytes) < 0)
                 return;
+        share = bytes;
         /* A forked worker shares pages with its template and its siblings: PSS counts only its part of them.
          * PSS never exceeds RSS and is expensive to read: read it only where it can matter. */
         if (worker->process.forked && lowest > 0 && bytes > lowest)
-                r = await_readers(process, POLL_MEMORY, read_memory(worker, proc, true, &bytes));
+                r = await_readers(process, POLL_MEMORY, read_memory(worker, proc, true, &share));
         if (is_shortage(r) || proc_facts_is_unknown(r))
                 return;
-        observe_memory(worker, bytes, now);
+        observe_shared_memory(worker, bytes, share, now);
 }
 
 static void poll_own_memory(struct worker *worker)
