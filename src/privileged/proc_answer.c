@@ -100,7 +100,8 @@ int proc_answer_serve(int fd)
             setrlimit(RLIMIT_NPROC, &no_children) < 0)
                 return -errno;
         /* Questions, and the log if one is attached. */
-        while ((n = fd_receive(fd, questions, sizeof(questions), &log_fd, 0)) >= (ssize_t)sizeof(*questions)) {
+        while ((n = fd_receive(fd, questions, sizeof(questions), &log_fd, 0)) >=
+               (ssize_t)sizeof(*questions)) {
                 for (size_t i = 0; i < (size_t)n / sizeof(*questions); i++) {
                         proc_answer(&questions[i], log_fd, &reply);
                         if (send(fd, &reply, offsetof(struct proc_reply, text) + reply.length, MSG_NOSIGNAL) <

@@ -112,10 +112,8 @@ static const struct {
         const char *lines;
         bool forked, over;
 } measured[] = {
-        {"memory_threshold=38M\n", true, false},
-        {"memory_limit=38M\n", true, false},
-        {"memory_threshold=1M\n", true, true},
-        {"memory_threshold=38M\n", false, true},
+        {"memory_threshold=38M\n", true, false}, {"memory_limit=38M\n", true, false},
+        {"memory_threshold=1M\n", true, true},   {"memory_threshold=38M\n", false, true},
         {"memory_limit=38M\n", false, true},
 };
 
