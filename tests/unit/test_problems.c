@@ -270,10 +270,12 @@ TEST_LOOP(preload_is_advised_where_it_helps, ELEMENTSOF(preloads))
         t.fleet_settings.preload = preloads[_i].preload;
         autoscale_keep(t.fleet, queues, t.now);
         t.fleet->autoscale->boot = 3 * USEC_PER_SEC;
+        problems_clear(&problems);
         autoscale_problems(NULL, t.fleet, t.now, &problems);
         const struct problem *problem = problems_find(&problems, PROBLEM_TARGET_BELOW_BOOT);
         ck_assert_ptr_nonnull(problem);
         ck_assert_int_eq(!!strstr(problem_remedy(problem), "preload"), preloads[_i].advised);
+        problems_clear(&problems);
 }
 
 TEST_MAIN("problems", .each = {setup, teardown})
