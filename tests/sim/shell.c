@@ -242,6 +242,7 @@ static void exit_step(struct sim *sim, struct process *process)
         }
         if (worker->state == WORKER_STOPPING && worker->reason == REASON_BOOT && process->runner_alive) {
                 report(sim, "%s is left by its command, and kept", process_name(sim, process));
+                process->outlived_stop = true;
                 observe_orphan(worker, process->runner_pid, process->runner_start, sim->now);
                 return;
         }
