@@ -199,8 +199,7 @@ redis_state_is() { [ "$(sqmgrctl status --json | jq -r '.redis[0].state')" = "$1
 alive() { # PIDS...: all of them; each may be a list
         local pid
         for pid in $*; do
-                [ -e "/proc/$pid" ] || return 1
-                ! grep -q '^State:.Z' "/proc/$pid/status" 2>/dev/null || return 1
+                grep -qs '^State:.[^Z]' "/proc/$pid/status" || return 1
         done
 }
 gone() { # PIDS...: all of them; each may be a list
