@@ -52,7 +52,7 @@ namespace :sqmgr do
                     *options.call(fetch(:sqmgr_wait) || :replaced))
     rescue SSHKit::Command::Failed => e
       # 1, 2 and 4: halted or refused. Otherwise the restart may continue, and its workers need the link.
-      link.call(backend, before) if !before.empty? && e.message.match?(/\A.* exit status: [124]\n/)
+      link.call(backend, before) if !before.empty? && e.message.match?(/\A.* exit status: ([124]|12[67])\n/)
       raise
     end
   end

@@ -69,7 +69,7 @@ in_release() { # RELEASE: true if all active workers run there
         # shellcheck disable=SC2016
         printf '%s\n' '#!/bin/sh' 'exit "$STATUS"' >bin/sqmgrctl
         chmod +x bin/sqmgrctl
-        for result in 0:2 1:1 2:1 3:2 4:1 5:2 130:2; do
+        for result in 0:2 1:1 2:1 3:2 4:1 5:2 127:1 130:2; do
                 IFS=: read -r code linked <<<"$result"
                 ln -sfn "$folder/app/releases/1" app/current
                 STATUS=$code PATH=$folder/bin:$PATH run "-$code" "$top/contrib/deploy/deploy" app app/releases/2
