@@ -54,8 +54,7 @@ struct scaling_reading {
 
         double busy;         /* threads of all that run jobs */
         double threads;      /* threads of all that accept jobs */
-        double share;        /* the part of the waiting jobs that is left to all: processes on other hosts
-                              * take the rest */
+        double share;        /* waiting jobs for this host, as a part of all; other hosts take the rest */
         double foreign_idle; /* idle threads of other consumers of these queues, whose count we cannot change
                               */
         double part;         /* the fleet's part of the need; 1 if no other fleet shares it */

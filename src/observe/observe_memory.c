@@ -19,7 +19,7 @@ static bool memory_is_over(const struct fleet_settings *settings, uint64_t bytes
  * its job has ended. */
 void observe_memory_mark(struct worker *worker, uint64_t bytes, usec_t now)
 {
-        /* The limits are for the proportional share of a forked worker: only a sample has it. */
+        /* The limits apply to the proportional share of a forked worker, which only a sample has. */
         bool over = worker->process.forked ? worker->memory.over_limit || worker->memory.over_samples > 0
                                            : memory_is_over(worker->fleet->settings, bytes);
 

@@ -21,8 +21,8 @@ enum rescue_outcome {
 #define RESCUE_USEC      (60 * USEC_PER_SEC)
 #define RESCUE_STAY_USEC USEC_PER_DAY
 
-/* How often a job is put back: a job that was running each time that so many workers died probably kills
- * them. */
+/* The number of times that a job is re-enqueued after the death of its worker. A job that was running at each
+ * of these deaths probably causes them. */
 #define RESCUE_LIMIT 3U
 
 /* Returns true if the death of the process that sent heartbeats cut off its jobs. worker: as it was before.

@@ -53,7 +53,7 @@ struct redis_settings {
         char *tls_cert_file;
         char *tls_key_file;
         char *namespace;
-        /* 0: SERVER_TIMEOUT_USEC. No key sets them; tests do. */
+        /* Timeouts that only tests set. 0: SERVER_TIMEOUT_USEC. */
         usec_t connect_timeout;
         usec_t command_timeout;
         char *queue_warn_size; /* see settings/limits.h; neither is NULL after settings_draft_finish() */

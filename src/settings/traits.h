@@ -94,8 +94,7 @@ struct traits {
         /* Workers report their queues. The number of waiting jobs and their latency can be read, so the count
          * may follow the queues. */
         bool reports_queues;
-        /* Workers of all hosts are listed where the heartbeats are: each host sees who else serves a queue.
-         */
+        /* Each host sees the workers of all hosts, and the queues that they serve. */
         bool records_workers;
         /* Without any worker, sqmgr sees the jobs that wait and those that fall due: the count may be 0. */
         bool shows_due_jobs;

@@ -282,7 +282,7 @@ static void check_replaced(struct sim *sim, const struct action *action, struct 
                 violate(sim, "P7", "%s is quieted for a restart before its template is ready",
                         process_name(sim, process));
         forgive_failures(sim, process->fleet);
-        /* One that was asked to exit before is not replaced by this restart. */
+        /* A process that was asked to exit before is not replaced by this restart. */
         if (action->reason == REASON_RESTART && model->failures > 0 && !process->outlived_stop &&
             model->failed_generation == fleet->generation)
                 violate(sim, "P7", "%s is quieted for a restart whose last new worker failed",

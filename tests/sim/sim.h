@@ -231,7 +231,7 @@ struct process {
         bool refused;            /* was seen to catch no quiet signal */
         bool drains;             /* got the stop signal when it was quieted */
         bool given_up;           /* was asked to exit by a forced order */
-        bool outlived_stop;      /* was asked to exit with its command, which has left it */
+        bool outlived_stop;      /* its command was asked to exit, and has left it running */
         usec_t tried_at, try_at; /* first and last time in a row: to be quieted, and not idle */
 
         struct remote_sim remote;

@@ -381,7 +381,7 @@ static inline void send_heartbeat(struct run *run, struct machine *machine)
         machine->done_reported = done;
 }
 
-/* One that drains goes when it runs nothing. */
+/* A draining machine ends once it runs no job. */
 static inline void end_drained(struct run *run, struct machine *machine)
 {
         if (!machine->draining || running(run, machine) > 0)

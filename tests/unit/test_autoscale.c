@@ -323,7 +323,8 @@ TEST(queues_without_a_target_and_paused_ones_are_not_looked_at)
         expect_hold(SCALING_HELD_PAUSED);
 }
 
-/* Polls once while processes of other hosts have so many threads, as counted then. */
+/* Polls once. Processes of other hosts have `threads` threads, `idle` of them idle, by the count that ended
+ * at counted_at; 0: there was no count. */
 static void poll_beside(double threads, double idle, usec_t counted_at, uint64_t size)
 {
         struct autoscale_reading reading = {
@@ -367,7 +368,7 @@ TEST(of_jobs_that_other_hosts_take_too_each_takes_its_share)
         ck_assert_double_eq_tol(verdict->need, alone / 4, 0.001);
         poll_beside(30, 20, 3, 400);
         ck_assert_double_eq_tol(verdict->need, alone / 7, 0.001);
-        /* No worker was active at the count: the first one that is settles the share. */
+        /* No worker was active at the count: the first active worker settles the share. */
         test_worker(&t, 2)->deaf.found_at = t.now;
         poll_beside(30, 20, 4, 400);
         ck_assert_double_eq_tol(verdict->need, alone / 7, 0.001);
@@ -415,7 +416,7 @@ TEST(of_hosts_that_serve_only_some_of_the_queues_what_is_idle_is_subtracted)
         (void)autoscale_observe(t.fleet, &reading, t.now);
         ck_assert_double_eq_tol(autoscale_of(t.fleet)->foreign_idle, 3, 0.001);
         ck_assert_double_eq_tol(autoscale_of(t.fleet)->share, 1, 0.001);
-        /* Where no share is known, all that is idle is subtracted. */
+        /* Without a share, all idle threads of other processes are subtracted. */
         traits.records_workers = false;
         t.fleet_settings.traits = &traits;
         reading.queues = one_queue("default", 40, USEC_PER_SEC);
@@ -516,7 +517,7 @@ TEST(threads_of_others_are_not_idle_where_the_oldest_job_is_unknown)
         struct fleet_settings settings;
 
         begin();
-        /* Its count is fixed, and its ten threads are idle. */
+        /* The second fleet has a fixed count and ten idle threads. */
         struct fleet *second = second_fleet(&settings);
         settings.active_process_max = 0;
         SERVE(second, "default");

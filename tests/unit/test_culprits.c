@@ -261,7 +261,7 @@ TEST(the_growth_begins_at_the_first_heartbeat_and_at_each_without_a_job)
         ck_assert_uint_eq(send_heartbeat_after(5, 0, MIB(600)), MIB(600));
 }
 
-/* Its resident memory is over the threshold, its proportional share is not. */
+/* The worker is over the threshold by its resident memory, and below it by its proportional share. */
 TEST(the_share_of_a_forked_worker_is_for_the_limits_alone)
 {
         struct trend trend = {0};

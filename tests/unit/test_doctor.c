@@ -158,7 +158,7 @@ static const struct doctor_machine machine = {.overcommit = -1};
 static struct problem_facts facts;
 static const struct error_report *start_error;
 
-/* As doctor shows it, with the command. */
+/* Compares the remedy as doctor shows it, with the command. */
 static void expect_remedy(const char *section, const struct problem *problem)
 {
         _cleanup_free_ char *command = problem_command(problem, NULL, facts.refused);

@@ -4,7 +4,7 @@
 #include "web/metrics.h"
 #include <math.h>
 
-/* As sqmgr writes them. */
+/* Metrics as sqmgr writes them. */
 static char *one(void)
 {
         struct metrics metrics;
@@ -83,7 +83,7 @@ static const struct {
         {"\n\n#\n# EOF\n# TYPE\n# TYPE \n# TYPE a\n# HELP a\n", "", ""},
         {"# TYPE 1a gauge\n1a 1\n# TYPE a\" gauge\n# TYPE  gauge\n", "", ""},
         {"a 1\n" HEAD "a 1\n", HEAD "a 1\n", HEAD "a 1\n"},
-        /* What is no sample of the last family. */
+        /* Lines that are no samples of the last family. */
         {HEAD "b 1\nab 1\na_bucket 1\na_su 1\na_sumx 1\na{b=\"}\n_a 1\n a 1\n\na\n", HEAD, HEAD},
         {HEAD "a\na 1 2\na x\na  1\na 0x1\na nan\na inf\na -\na 1e999\n", HEAD, HEAD},
         {HEAD "a{} 1\na{b} 1\na{b=} 1\na{b=\"x\" 1\na{b=\"x\",} 1\na{b=\"x} 1\na{b=\"x\\\n", HEAD, HEAD},

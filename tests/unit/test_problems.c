@@ -252,7 +252,7 @@ TEST(commands_are_for_a_shell)
         }
 }
 
-/* It takes 23 s until another worker runs jobs; its boot is 3 s of them. */
+/* Another worker runs jobs after 23 s, 3 s of which are its boot. */
 static const struct {
         usec_t target;
         bool preload, advised;

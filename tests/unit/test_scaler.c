@@ -175,12 +175,12 @@ TEST(what_waits_and_who_else_serves_is_read)
         ck_assert(count.any && !count.unread);
         ck_assert_uint_eq(count.serving, 2);
         ck_assert_double_eq_tol(count.idle, 6, 0.001);
-        /* One of them serves only one of the two queues. */
+        /* Only one process serves both queues. */
         ck_assert_double_eq_tol(count.partial_idle, 3, 0.001);
         ck_assert_double_eq_tol(count.threads, 5, 0.001);
         look();
         ck_assert_uint_eq(autoscale_of(web())->foreign_consumers, 2);
-        /* Without a worker, the host counts with one of one thread. */
+        /* A host without a worker counts as one worker of one thread. */
         ck_assert_double_eq_tol(autoscale_of(web())->share, 1.0 / 6, 0.001);
 }
 

@@ -64,7 +64,7 @@ struct restart_request {
         const char *release; /* NULL: none was given */
 };
 
-/* The text that no release has would stand for the rehearsal of a start. */
+/* Returns false after refusing the call. An empty text would ask for the rehearsal of a start. */
 static bool parse_release(struct call *call, json_t *parameters, const char **ret)
 {
         if (!handler_parse_text(call, parameters, "release", ret))
@@ -198,7 +198,7 @@ static void await_release(struct control *control, struct call *call, json_t *pa
         bool all = json_array_size(json_object_get(parameters, "fleets")) == 0;
         bool failed = !awaited || !names;
 
-        /* Of all fleets, one that is removed may be gone after the check. */
+        /* A removed fleet may be gone after the check. It stays in the list only if the caller named it. */
         for (size_t i = 0; i < list->n_fleets && !failed; i++)
                 failed = !(all && list->fleets[i]->settings->removed) &&
                          json_array_append_new(names, varlink_text(list->fleets[i]->settings->name)) < 0;
