@@ -74,12 +74,6 @@ void doctor_redis(struct problems *findings, const struct doctor_redis *redis)
                 problems_quote(findings, &redis->error->quoted);
                 return;
         }
-        if (redis->facts->nameless > 0)
-                problems_note(findings, PROBLEM_WARNING, about,
-                              "Give each Worker of BullMQ the option name: `${os.hostname()}:${process.pid}`",
-                              "connections of workers of BullMQ whose name does not show host and pid: %llu; "
-                              "sqmgr does not see these workers",
-                              (unsigned long long)redis->facts->nameless);
         if (!redis->facts->has_info) {
                 problems_note(findings, PROBLEM_WARNING, about,
                               "Allow INFO for this user, or check the settings of Redis yourself",
@@ -228,19 +222,6 @@ static void check_worker(struct problems *findings, const struct doctor_worker *
         }
 }
 
-static void check_signals(struct problems *findings, const struct doctor_worker *facts)
-{
-        char remedy[256];
-
-        if (facts->uncaught == 0)
-                return;
-        snprintf(remedy, sizeof(remedy), "Have the application pause its workers of %s on SIG%s",
-                 facts->worker->fleet->settings->traits->title, sigabbrev_np(facts->uncaught));
-        problems_note(findings, PROBLEM_WARNING, WORKER_ID(facts->worker), remedy,
-                      "does not catch SIG%s, so it cannot be quieted: it gets SIGTERM at once",
-                      sigabbrev_np(facts->uncaught));
-}
-
 /* Checks the options of the command. */
 static void check_command(struct problems *findings, const struct fleet *fleet, const char *about)
 {
@@ -251,33 +232,6 @@ static void check_command(struct problems *findings, const struct fleet *fleet, 
                 if (command_has_flaw(fleet->settings, flaw))
                         problems_note(findings, flaw->prevents ? PROBLEM_ERROR : PROBLEM_WARNING, about,
                                       flaw->remedy, "%s", command_flaw_text(flaw, text));
-}
-
-/* Returns what follows host and pid in an identity; "": nothing. */
-static const char *name_in(const char *identity)
-{
-        const char *pid = identity ? strchr(identity, ':') : NULL, *name = pid ? strchr(pid + 1, ':') : NULL;
-
-        return name ?: "";
-}
-
-/* Finds workers of one name, where the framework sends requests by name. */
-static void check_names(struct problems *findings, const struct doctor_fleet *facts, const char *about)
-{
-        if (!facts->fleet->settings->traits->name_variable)
-                return;
-        for (size_t i = 0; i < facts->n_workers; i++)
-                for (size_t j = 0; j < i; j++) {
-                        const char *name = name_in(facts->workers[i].identity);
-
-                        if (name[0] == '\0' || strcmp(name, name_in(facts->workers[j].identity)) != 0)
-                                continue;
-                        problems_note(
-                                findings, PROBLEM_ERROR, about,
-                                "Let the command give no name: sqmgr names workers",
-                                "workers share one name, so requests reach them all, and none is quieted");
-                        return;
-                }
 }
 
 /* After a failed start: until then, a worker may still be loading its application. */
@@ -321,17 +275,14 @@ void doctor_fleet(struct problems *findings, struct problems *problems, const st
         check_command(findings, fleet, about);
         check_heard(findings, fleet, about);
         check_drains(findings, fleet, about);
-        check_names(findings, facts, about);
         if (facts->start_error) {
                 problems_note(findings, PROBLEM_ERROR, about,
                               "Fix the reason before the next worker has to start",
                               "workers cannot start: %s", facts->start_error->text);
                 problems_quote(findings, &facts->start_error->quoted);
         }
-        for (size_t i = 0; i < facts->n_workers; i++) {
+        for (size_t i = 0; i < facts->n_workers; i++)
                 check_worker(findings, &facts->workers[i]);
-                check_signals(findings, &facts->workers[i]);
-        }
         if (findings->n == before)
                 problems_note(findings, PROBLEM_OK, about, NULL, "settings and %zu worker%s checked",
                               facts->n_workers, plural(facts->n_workers));

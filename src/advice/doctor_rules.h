@@ -49,10 +49,8 @@ void doctor_machine(struct problems *findings, const struct doctor_machine *mach
 /* Facts about a worker that only doctor asks for. */
 struct doctor_worker {
         const struct worker *worker;
-        const char *identity; /* under which it sends heartbeats: HOST:PID:...; NULL: not known */
         char version[32];     /* "": not known */
         bool other_namespace; /* the worker runs in another pid namespace than sqmgr */
-        int uncaught; /* the quiet signal, if the application has to catch it, and does not; otherwise 0 */
 };
 
 struct doctor_fleet {

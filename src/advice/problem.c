@@ -31,15 +31,6 @@ static void problem_free(struct problem *problem)
         free((void *)problem->quoted);
 }
 
-/* Replaces a text by a copy. Returns false when memory is short. */
-static bool own_text(const char **text)
-{
-        const char *given = *text;
-
-        *text = given ? strdup(given) : NULL;
-        return !given || *text;
-}
-
 static bool own_quoted(const struct quoted **quoted)
 {
         bool any = *quoted && !quoted_is_empty(*quoted);
@@ -83,8 +74,8 @@ static void append(struct problems *problems, const struct problem *problem, con
 
         added.count = 1;
         bool complete = text_copy(about, &added.about) >= 0;
-        complete &= own_text(&added.command);
-        complete &= own_text(&added.remedy);
+        complete &= text_copy(problem->command, (char **)&added.command) >= 0;
+        complete &= text_copy(problem->remedy, (char **)&added.remedy) >= 0;
         complete &= own_quoted(&added.quoted);
         if (vasprintf(&added.text, format, arguments) < 0)
                 added.text = NULL;

@@ -37,6 +37,9 @@ struct worker;
         X(REDIS_REFUSES_WRITES, "redis-refuses-writes", ERROR, \
           "Redis refuses writes, so workers cannot send heartbeats, and no worker is signaled", \
           "Fix what Redis names: its memory, its disk, or its role", "sqmgrctl doctor") \
+        X(BROKER_DOWN, "broker-down", WARNING, \
+          "the Redis that is the broker of a fleet cannot be read: its queues are unknown, and its count is kept", \
+          "Check that Redis runs, and compare its address with [redis] and redis_url", "sqmgrctl doctor") \
         X(DATABASE_DOWN, "database-down", ERROR, \
           "sqmgr cannot use the database of a fleet, so heartbeats are unknown and no worker is signaled", \
           "Fix what the error names; check that the database runs and that database_url fits it", "sqmgrctl doctor") \
@@ -91,7 +94,7 @@ struct worker;
           "Add memory, or run fewer workers", "sqmgrctl top") \
         X(START_IMPOSSIBLE, "start-impossible", WARNING, \
           "sqmgr itself cannot start a process: memory, processes or descriptors are short", \
-          "Raise limit_nproc, LimitNOFILE= or TasksMax=, whichever is reached", "sqmgrctl doctor") \
+          "Raise LimitNPROC=, LimitNOFILE= or TasksMax=, whichever is reached", "sqmgrctl doctor") \
         X(FLEET_SILENT, "fleet-silent", WARNING, \
           "no worker of the fleet sends heartbeats: all hang, or Redis or the database refuses writes", \
           "Check whether Redis or the database accepts writes, and the log of the workers", "sqmgrctl logs FLEET") \
@@ -164,13 +167,19 @@ struct worker;
           "Set redis_url or database_url, namespace and host name to what the application uses", "sqmgrctl why WORKER") \
         X(WORKER_UNSEEN, "worker-unseen", ERROR, \
           "no heartbeat of a worker was found within boot_timeout, and it may run jobs; it is kept, and does not count as active", \
-          "Set redis_url or database_url to what the application uses, or stop the worker with --force", "sqmgrctl why WORKER") \
+          "Read its log, set redis_url or database_url to what the application uses, or stop it with --force", "sqmgrctl why WORKER") \
+        X(SHIM_NOT_LOADED, "shim-not-loaded", WARNING, \
+          "a worker runs without the file by which sqmgr sees its jobs; it is treated like one of framework 'plain'", \
+          "Let the worker read /usr/share/sqmgr, or load the file in the application", "sqmgrctl why WORKER") \
         X(HEARTBEAT_REFUSED, "heartbeat-refused", ERROR, \
           "the status file of a worker does not count", \
           "Write it as sqmgr-heartbeat(7) describes, as the user of the worker", "sqmgrctl why WORKER") \
         X(STOP_UNCONFIRMED, "stop-unconfirmed", WARNING, \
           "an earlier sqmgr ended while it sent the stop signal; a second one would end the worker's jobs", \
           "Send the signal if the worker still accepts jobs", "sqmgrctl why WORKER") \
+        X(POLL_DOES_NOT_END, "poll-does-not-end", WARNING, \
+          "a quieted worker waits for the end of a request to its broker, which may still bring a job; it is kept", \
+          "Check the broker: the worker connects again by itself; stop with --force gives up the job", "sqmgrctl why WORKER") \
         X(SIGNAL_REFUSED, "signal-refused", WARNING, \
           "a worker does not catch the quiet signal, or the kernel refused to send it", \
           "Check the command of the fleet, and the user that sqmgr runs as", "sqmgrctl why WORKER") \
@@ -178,7 +187,7 @@ struct worker;
           "the command of a worker has started another process, which accepts jobs, too", \
           "Let the command start one process in the foreground, and leave its restart to sqmgr", "sqmgrctl why WORKER") \
         X(WORKER_DEAF, "worker-deaf", WARNING, \
-          "a worker sends heartbeats and runs no jobs, although jobs wait and other workers run such jobs", \
+          "a worker sends heartbeats and runs no jobs, although jobs wait and other workers run such jobs; or its loop that fetches jobs does not turn", \
           "Check its log and its connections; set hang_action = kill to have such workers replaced", "sqmgrctl why WORKER") \
         X(WORKER_STALE, "worker-stale", WARNING, \
           "the heartbeats of a worker have stopped; it is kept, and gets no signal", \

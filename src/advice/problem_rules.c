@@ -92,19 +92,27 @@ static void find_redis(const struct search *search)
                 const struct problem_redis *redis = &list[i];
                 struct problem problem = {.code = codes[!!redis->database][redis->state],
                                           .quoted = redis->error ? &redis->error->quoted : NULL};
+                bool for_queues = true;
                 size_t first = 0;
 
                 while (first < i && !same_server(&list[first], redis))
                         first++;
                 if (redis->state == READER_STATE_CONNECTED || first < i)
                         continue;
-                for (size_t j = i; j < search->facts->n_redis; j++)
-                        if (same_server(redis, &list[j]))
-                                add_fleets(search, list[j].link, &problem);
+                for (size_t j = i; j < search->facts->n_redis; j++) {
+                        if (!same_server(redis, &list[j]))
+                                continue;
+                        add_fleets(search, list[j].link, &problem);
+                        for_queues &= list[j].for_queues;
+                }
+                if (for_queues && reader_state_answers(redis->state))
+                        continue;
+                if (for_queues)
+                        problem.code = PROBLEM_BROKER_DOWN;
                 snprintf(about, sizeof(about), "%s %s", redis->database ?: "Redis", redis->url);
-                problems_add(search->problems, &problem, about, "%s%s%s; workers are left as they are",
-                             reader_state_text(redis->state), redis->error ? ": " : "",
-                             redis->error ? redis->error->text : "");
+                problems_add(search->problems, &problem, about, "%s%s%s; %s", reader_state_text(redis->state),
+                             redis->error ? ": " : "", redis->error ? redis->error->text : "",
+                             for_queues ? "its queues are unknown" : "workers are left as they are");
         }
 }
 
@@ -423,11 +431,17 @@ enum problem_code problem_of_worker(const struct worker *worker)
         if ((worker->process.booted || worker->process.elsewhere) && !heartbeat->seen)
                 return PROBLEM_WORKER_ELSEWHERE;
         if (worker_is_unseen(worker))
-                return PROBLEM_WORKER_UNSEEN;
-        if (heartbeat->fault != HEARTBEAT_FAULT_NONE && (!heartbeat->seen || heartbeat->stale_reported))
+                return worker->fleet->settings->traits->shim && heartbeat->fault == HEARTBEAT_FAULT_NONE
+                               ? PROBLEM_SHIM_NOT_LOADED
+                               : PROBLEM_WORKER_UNSEEN;
+        if (heartbeat->fault > HEARTBEAT_FAULT_BEGUN && (!heartbeat->seen || heartbeat->stale_reported))
                 return PROBLEM_HEARTBEAT_REFUSED;
         if (worker->orders.unconfirmed)
                 return PROBLEM_STOP_UNCONFIRMED;
+        if (worker->process.shimless)
+                return PROBLEM_SHIM_NOT_LOADED;
+        if (worker->state == WORKER_QUIET && heartbeat->polling_usec > 0)
+                return PROBLEM_POLL_DOES_NOT_END;
         if (worker->verdict.waits_for == WAIT_SIGNAL)
                 return PROBLEM_SIGNAL_REFUSED;
         if (worker->orders.succeeded || worker->evidence.sibling_reported)
@@ -454,10 +468,23 @@ static void elsewhere_text(const struct search *search, const struct worker *wor
                          peers[0] != '\0' ? "; connected to " : "", peers, search->lack);
 }
 
+static void shimless_text(const struct search *search, const struct worker *worker, char *text, size_t size)
+{
+        char why[WORKER_SHIMLESS_MAX];
+
+        snprintf(text, size, "%s: %s%s",
+                 worker->orders.signal_error == ENOTSUP
+                         ? "is not known to catch its stop signal, and is kept until it exits"
+                 : worker_is_unseen(worker)
+                         ? "no heartbeat was found within boot_timeout, and it may run jobs"
+                         : "only its exit shows the end of its jobs",
+                 worker_shimless_text(worker, why), worker_is_unseen(worker) ? search->lack : "");
+}
+
 static const char *worker_text(const struct search *search, const struct worker *worker,
                                enum problem_code code, char *text, size_t size)
 {
-        char span[FORMAT_MAX], why[WORKER_ELSEWHERE_MAX];
+        char span[FORMAT_MAX], why[WORKER_UNSEEN_MAX];
         usec_t silent = usec_sub(search->now, worker->heartbeat.changed_at);
 
         format_duration(silent - silent % USEC_PER_SEC, span, sizeof(span));
@@ -478,7 +505,10 @@ static const char *worker_text(const struct search *search, const struct worker 
                 break;
         case PROBLEM_WORKER_UNSEEN:
                 snprintf(text, size, "no heartbeat was found within boot_timeout, and it may run jobs: %s%s",
-                         worker_elsewhere_text(worker, why), search->lack);
+                         worker_unseen_text(worker, why), search->lack);
+                break;
+        case PROBLEM_SHIM_NOT_LOADED:
+                shimless_text(search, worker, text, size);
                 break;
         case PROBLEM_HEARTBEAT_REFUSED:
                 snprintf(text, size, "heartbeat does not count: %s",
@@ -496,8 +526,19 @@ static const char *worker_text(const struct search *search, const struct worker 
                 snprintf(text, size, "command has started a second process of %s, which accepts jobs, too",
                          worker->fleet->settings->traits->title);
                 break;
+        case PROBLEM_POLL_DOES_NOT_END:
+                format_duration(worker->heartbeat.polling_usec, span, sizeof(span));
+                snprintf(text, size,
+                         "quieted, and has waited for %s for the end of a request to its broker, which may "
+                         "still bring a job",
+                         span);
+                break;
         case PROBLEM_WORKER_DEAF:
                 format_duration(usec_sub(search->now, worker->deaf.since), span, sizeof(span));
+                if (worker->deaf.loop_stands) {
+                        snprintf(text, size, "deaf: its loop that fetches jobs has not turned for %s", span);
+                        break;
+                }
                 snprintf(text, size,
                          "deaf: ran no job for %s, although jobs wait in a queue that it serves and other "
                          "workers run such jobs",
@@ -535,7 +576,8 @@ static void find_in_worker(struct search *search, const struct worker *worker)
                 ((code == PROBLEM_WORKER_HUNG && counts->hung > 0 &&
                   counts->active + counts->starting + counts->hung >= search->target) ||
                  (code == PROBLEM_WORKER_ELSEWHERE && counts->active + counts->elsewhere >= search->target) ||
-                 (code == PROBLEM_WORKER_UNSEEN && counts->active + counts->starting >= search->target));
+                 ((code == PROBLEM_WORKER_UNSEEN || code == PROBLEM_SHIM_NOT_LOADED) &&
+                  worker_is_unseen(worker) && counts->active + counts->starting >= search->target));
         struct problem problem = {.code = code,
                                   .fleet = worker->fleet,
                                   .worker = worker,

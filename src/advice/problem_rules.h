@@ -18,6 +18,7 @@ struct problem_redis {
         const char *url;      /* without passwords */
         enum reader_state state;
         const struct link *link;          /* as that of its fleets */
+        bool for_queues;                  /* only queues are read from it */
         const struct error_report *error; /* why it is not up; NULL: not known */
 };
 

@@ -32,7 +32,7 @@ static struct scaling_limits limits_of(const struct fleet *fleet)
 bool autoscale_reads(const struct world *world, const struct link *link)
 {
         WORLD_FOREACH_FLEET(world, fleet)
-                if (fleet->link == link && fleet_scales(fleet))
+                if (fleet->queue_link == link && fleet_scales(fleet))
                         return true;
         return false;
 }
@@ -81,7 +81,7 @@ void autoscale_pack(const struct fleet *fleet, struct codec_writer *writer)
 /* Returns a list as in struct autoscale, or NULL. */
 static char *unpack_names(struct codec_reader *reader)
 {
-        size_t n = codec_read_number(reader, 0, AUTOSCALE_QUEUES_MAX), used = 0;
+        size_t n = codec_read_number(reader, 0, QUEUES_NAMED_MAX), used = 0;
         char *names = calloc(n * (QUEUE_NAME_MAX + 1) + 2, 1);
 
         for (size_t i = 0; i < n && names && !reader->wrong; i++) {
@@ -177,7 +177,7 @@ static bool has_any(const struct fleet *fleet, const char *names)
 
 static bool serves_any(const struct fleet *fleet, const struct fleet *other)
 {
-        return other->link == fleet->link && has_any(fleet, autoscale_of(other)->served);
+        return other->queue_link == fleet->queue_link && has_any(fleet, autoscale_of(other)->served);
 }
 
 /* Returns true if the count follows the queues now: the fleet accepts jobs, is not held, and the operator has
@@ -191,8 +191,8 @@ static bool follows(const struct fleet *fleet)
 /* True if the count of `other` follows the same need. */
 static bool scales_with(const struct fleet *fleet, const struct fleet *other)
 {
-        return other == fleet ||
-               (other->link == fleet->link && follows(other) && has_all(fleet, autoscale_of(other)->served));
+        return other == fleet || (other->queue_link == fleet->queue_link && follows(other) &&
+                                  has_all(fleet, autoscale_of(other)->served));
 }
 
 /* Threads of one fleet. */
@@ -253,7 +253,7 @@ static unsigned count_fleets(const struct fleet *fleet, struct scaling_reading *
         WORLD_FOREACH_FLEET(world, other) {
                 struct threads threads = count_threads(other);
 
-                if (other->link == fleet->link)
+                if (other->queue_link == fleet->queue_link)
                         reading->done_busy += threads.busy;
                 if (scales_with(fleet, other)) {
                         reading->busy += threads.busy;
@@ -300,7 +300,7 @@ static unsigned fleets_beside(const struct fleet *fleet, bool scaling)
         unsigned n = 0;
 
         WORLD_FOREACH_FLEET(fleet->world, other)
-                n += scaling ? scales_with(fleet, other) : other->link == fleet->link;
+                n += scaling ? scales_with(fleet, other) : other->queue_link == fleet->queue_link;
         return n;
 }
 

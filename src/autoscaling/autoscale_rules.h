@@ -20,10 +20,6 @@ enum autoscale_source {
         _AUTOSCALE_SOURCE_MAX,
 };
 
-/* Queues read per Redis, for all its fleets. Queues with a target come first; queues beyond the limit are
- * not read. */
-#define AUTOSCALE_QUEUES_MAX 64
-
 /* The autoscaling state of one fleet. A fleet with a fixed count has only served, queues and queues_at. */
 struct autoscale {
         usec_t read_at; /* time of the last verdict; 0: none */
@@ -45,7 +41,7 @@ struct autoscale {
         usec_t shared_at;           /* when the foreign processes were counted for it; 0: never */
         unsigned fleets;            /* of this sqmgr that scale by these queues, including this one */
         bool bounded_by_memory;
-        bool queues_left_out; /* the workers serve more queues than AUTOSCALE_QUEUES_MAX allows */
+        bool queues_left_out; /* the workers serve more queues than QUEUES_NAMED_MAX allows */
 };
 
 /* True if any fleet at this link is autoscaled. */

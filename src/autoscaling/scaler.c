@@ -3,6 +3,7 @@
 #include "autoscaling/scaler.h"
 #include "autoscaling/autoscale_rules.h"
 #include "autoscaling/foreign_consumers.h"
+#include "daemon/poll/served_queues.h"
 #include "daemon/runtime/link_queries.h"
 #include "daemon/takeover/persist.h"
 #include "daemon/workers/process.h"
@@ -14,7 +15,6 @@
 #include "observe/observe_deaf.h"
 #include <string.h>
 
-#define NAMES_MAX 16384
 /* How often the queues of a sleeping fleet are read: its first job is to begin within a second. */
 #define WAKE_POLL_USEC (250 * USEC_PER_MSEC)
 
@@ -23,46 +23,15 @@ struct scaler {
         sd_event_source *timer; /* for sleeping fleets; NULL: there were none */
 };
 
-/* Names in text: each name ends with a NUL, the list with two. */
-struct names {
-        char text[NAMES_MAX];
-        size_t used, n;
-};
-
-/* Returns false if no space is left for the name. */
-static bool names_add(struct names *names, const char *name)
-{
-        size_t length = strlen(name) + 1;
-
-        if (queue_names_have(names->text, name))
-                return true;
-        if (names->n == AUTOSCALE_QUEUES_MAX || names->used + length >= sizeof(names->text))
-                return false;
-        memcpy(names->text + names->used, name, length);
-        names->used += length;
-        names->text[names->used] = '\0';
-        names->n++;
-        return true;
-}
-
-/* fleet: adds only queues with a target for this fleet; NULL: all queues. Returns false if not all fit. */
-static bool names_add_list(struct names *names, const char *list, const struct fleet *fleet)
+/* Adds the queues of a list that have a target for this fleet. Returns false if not all fit. */
+static bool add_targets(struct served_queues *names, const char *list, const struct fleet *fleet)
 {
         bool all = true;
 
         for (; list && *list != '\0'; list += strlen(list) + 1)
-                if (!fleet || autoscale_target(fleet, list) > 0)
-                        all &= names_add(names, list);
+                if (autoscale_target(fleet, list) > 0)
+                        all &= served_add_name(names, list);
         return all;
-}
-
-/* Returns the queues that the worker has reported; NULL: unknown. */
-static const char *served_by(const struct worker *worker)
-{
-        const struct framework *framework = worker->fleet->link->framework;
-
-        return worker->handle && worker->handle->slot ? framework->queue_names(worker->handle->slot->info)
-                                                      : NULL;
 }
 
 /* The queues of a fleet with a fixed count are read only while one of its workers may be deaf. */
@@ -74,7 +43,7 @@ static bool is_read(const struct fleet *fleet, usec_t now)
 static bool link_is_read(const struct link *link, usec_t now)
 {
         WORLD_FOREACH_FLEET(link->links->world, fleet)
-                if (fleet->link == link && is_read(fleet, now))
+                if (fleet->queue_link == link && is_read(fleet, now))
                         return true;
         return false;
 }
@@ -83,12 +52,9 @@ static bool link_is_read(const struct link *link, usec_t now)
  * false if there are too many. */
 static bool poll_served(struct fleet *fleet)
 {
-        struct names names = {0};
-        bool all = true;
+        struct served_queues names = {0};
+        bool all = served_add_fleet(&names, fleet);
 
-        FLEET_FOREACH_WORKER(fleet, worker)
-                if (worker->state == WORKER_ACTIVE)
-                        all &= names_add_list(&names, served_by(worker), NULL);
         if (names.n == 0)
                 return true;
         char *copy = malloc(names.used + 1);
@@ -156,6 +122,7 @@ static void on_demand(struct answer *answer, void *userdata)
         queues_free(scaled->demanded.queues);
         scaled->demanded = answer->queues;
         answer->queues.queues = NULL;
+        served_estimate(link, scaled->demanded.queues, clock_now(CLOCK_MONOTONIC));
         scaled->asked = false;
         scaled->answered = true;
         scaled->of_sleepers = scaled->for_sleepers;
@@ -188,7 +155,7 @@ static struct scaled_link *join_link(struct link *link)
 static bool link_sleeps(const struct link *link)
 {
         WORLD_FOREACH_FLEET(link->links->world, fleet)
-                if (fleet->link == link && fleet_sleeps(fleet))
+                if (fleet->queue_link == link && fleet_sleeps(fleet))
                         return true;
         return false;
 }
@@ -197,13 +164,14 @@ static bool link_sleeps(const struct link *link)
 static bool link_may_sleep(const struct link *link)
 {
         WORLD_FOREACH_FLEET(link->links->world, fleet)
-                if (fleet->link == link && fleet_scales(fleet) && fleet->settings->active_process_count == 0)
+                if (fleet->queue_link == link && fleet_scales(fleet) &&
+                    fleet->settings->active_process_count == 0)
                         return true;
         return false;
 }
 
 /* Asks for these queues. A reading of sleeping fleets alone says nothing about other fleets. */
-static int ask_queues(struct scaled_link *scaled, const struct names *names, bool for_sleepers)
+static int ask_queues(struct scaled_link *scaled, const struct served_queues *names, bool for_sleepers)
 {
         if (scaled->asked) {
                 scaled->missed |= !for_sleepers && scaled->for_sleepers;
@@ -221,40 +189,41 @@ static int open_foreign(struct scaled_link *scaled)
 {
         struct link *link = scaled->link;
 
-        return scaled->foreign ? 0
-                               : foreign_consumers_new(link->framework, link->reader, is_ours, link,
-                                                       &scaled->foreign);
+        return scaled->foreign || !link->framework->traits->records_workers
+                       ? 0
+                       : foreign_consumers_new(link->framework, link->reader, is_ours, link,
+                                               &scaled->foreign);
 }
 
 /* Adds the queues of all fleets. */
-static void add_all(const struct link *link, struct names *names, usec_t now)
+static void add_all(const struct link *link, struct served_queues *names, usec_t now)
 {
         const struct world *world = link->links->world;
 
         WORLD_FOREACH_FLEET(world, fleet) {
-                if (fleet->link != link || fleet->settings->removed)
+                if (fleet->queue_link != link || fleet->settings->removed)
                         continue;
                 bool all = poll_served(fleet);
                 if (fleet_scales(fleet) && fleet->autoscale)
                         fleet->autoscale->queues_left_out =
-                                !names_add_list(names, fleet->autoscale->served, fleet) || !all;
+                                !add_targets(names, fleet->autoscale->served, fleet) || !all;
         }
         /* Queues without a target are only shown, so they are added last. */
         WORLD_FOREACH_FLEET(world, fleet)
-                if (fleet->link == link && is_read(fleet, now))
-                        names_add_list(names, autoscale_of(fleet)->served, NULL);
+                if (fleet->queue_link == link && is_read(fleet, now))
+                        (void)served_add(names, autoscale_of(fleet)->served);
 }
 
 static void poll_link(struct scaled_link *scaled, usec_t now)
 {
         struct link *link = scaled->link;
         bool scales = autoscale_reads(link->links->world, link);
-        struct names names = {0};
+        struct served_queues names = {0};
         int r = scales ? open_foreign(scaled) : 0;
 
         add_all(link, &names, now);
         if (r >= 0) {
-                if (scales)
+                if (scales && scaled->foreign)
                         foreign_consumers_poll(scaled->foreign, now);
                 r = ask_queues(scaled, &names, false);
         }
@@ -269,15 +238,15 @@ static void poll_link(struct scaled_link *scaled, usec_t now)
 static void poll_sleepers(struct scaled_link *scaled)
 {
         const struct link *link = scaled->link;
-        struct names names = {0};
+        struct served_queues names = {0};
 
         /* With slow answers, each regular poll might find such a question in progress. */
         if (scaled->missed)
                 add_all(link, &names, clock_now(CLOCK_MONOTONIC));
         else
                 WORLD_FOREACH_FLEET(link->links->world, fleet)
-                        if (fleet->link == link && fleet_sleeps(fleet))
-                                names_add_list(&names, autoscale_of(fleet)->served, fleet);
+                        if (fleet->queue_link == link && fleet_sleeps(fleet))
+                                (void)add_targets(&names, autoscale_of(fleet)->served, fleet);
         /* An error shows at the next regular poll. */
         (void)ask_queues(scaled, &names, !scaled->missed);
 }
@@ -414,7 +383,7 @@ void scaler_observe(void *self, usec_t now)
                         continue;
                 scaled->answered = false;
                 WORLD_FOREACH_FLEET(links->world, fleet)
-                        if (fleet->link == scaled->link && !fleet->settings->removed &&
+                        if (fleet->queue_link == scaled->link && !fleet->settings->removed &&
                             (!scaled->of_sleepers || fleet_sleeps(fleet)))
                                 changed |= observe(scaled, fleet, now);
                 scaled->demanded.queues = queues_free(scaled->demanded.queues);

@@ -3,11 +3,26 @@
  * is read. */
 #pragma once
 
-#include "autoscaling/scaled_link.h"
+#include "daemon/runtime/links.h"
 
 struct codec_reader;
 struct codec_writer;
+struct foreign_consumers;
 struct persist;
+
+/* The autoscaling state of one link, owned by the link. */
+struct scaled_link {
+        struct link_user user; /* the first member */
+        struct link *link;     /* not owned */
+        struct foreign_consumers *foreign;
+        struct queues_reading demanded; /* the last reading until it is evaluated */
+        bool asked;                     /* a reading is in progress */
+        bool for_sleepers;              /* the reading in progress names only their queues */
+        bool missed;                    /* a regular reading was due meanwhile */
+        bool answered;
+        bool of_sleepers; /* the answer is about the queues of sleeping fleets only */
+        bool error_reported;
+};
 
 /* Functions of struct subsystem. self is private. poll() starts a reading of each Redis with
  * fleets that need one. observe() evaluates the replies since, and marks the saved state as changed if a

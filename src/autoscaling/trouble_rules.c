@@ -149,7 +149,7 @@ void autoscale_problems(const void *self _unused_, const struct fleet *fleet, us
                              PROBLEM_ABOUT_FLEET,
                              "workers serve more queues than sqmgr reads (%d of one server); jobs in the "
                              "others are not seen",
-                             AUTOSCALE_QUEUES_MAX);
+                             QUEUES_NAMED_MAX);
 }
 
 /* True if the queues that the fleet's workers serve are known, and none was left out. */
@@ -159,13 +159,13 @@ static bool reports_served(const struct fleet *fleet)
 
         for (const char *name = autoscale_of(fleet)->served; name && *name != '\0'; name += strlen(name) + 1)
                 n++;
-        return autoscale_of(fleet)->served ? n < AUTOSCALE_QUEUES_MAX : fleet_target(fleet) == 0;
+        return autoscale_of(fleet)->served ? n < QUEUES_NAMED_MAX : fleet_target(fleet) == 0;
 }
 
 static bool is_served(const struct doctor_queues *facts, const char *queue)
 {
         WORLD_FOREACH_FLEET(facts->world, fleet) {
-                if (fleet->link == facts->link &&
+                if (fleet->queue_link == facts->link &&
                     (!reports_served(fleet) || queue_names_have(autoscale_of(fleet)->served, queue)))
                         return true;
         }

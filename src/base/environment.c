@@ -10,8 +10,7 @@
 #define LIST_STEP  64
 #define TEXT_BYTES ((size_t)4096)
 
-/* Entries are packed together and never freed one by one. Most environments are built in a forked child,
- * which copies each page on the first write: small allocations would touch many pages. */
+/* Entries are packed together and never freed one by one. */
 struct environment_text {
         struct environment_text *next;
         size_t size, used;
@@ -123,6 +122,21 @@ const char *environment_get(const struct environment *environment, const char *n
                 if (strncmp(environment->list[i], name, length) == 0 && environment->list[i][length] == '=')
                         return environment->list[i] + length + 1;
         return NULL;
+}
+
+int environment_extend(struct environment *environment, const char *name, const char *value, char separator,
+                       bool first)
+{
+        const char *before = environment_get(environment, name);
+        _cleanup_free_ char *all = NULL;
+
+        if (!before || before[0] == '\0')
+                return environment_set(environment, name, value);
+        if (asprintf(&all, "%s%c%s", first ? value : before, separator, first ? before : value) < 0) {
+                all = NULL;
+                return -ENOMEM;
+        }
+        return environment_set(environment, name, all);
 }
 
 const char *environment_find(const char *text, size_t length, const char *name)

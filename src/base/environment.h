@@ -22,6 +22,10 @@ int environment_put(struct environment *environment, const char *entry);
  * sqmgr. list is NULL-terminated, or NULL. Returns 0 or -ENOMEM. */
 int environment_put_inherited(struct environment *environment, char *const *list);
 
+/* Adds value to that of name, which consists of parts: as the first or the last one. Returns 0 or -ENOMEM. */
+int environment_extend(struct environment *environment, const char *name, const char *value, char separator,
+                       bool first);
+
 /* Removes name, if set. */
 void environment_remove(struct environment *environment, const char *name);
 

@@ -66,21 +66,6 @@ int parse_unsigned(const char *text, uint64_t min, uint64_t max, uint64_t *ret)
         return parse_whole(text, "0123456789", min, max, ret);
 }
 
-int parse_signed(const char *text, int64_t min, int64_t max, int64_t *ret)
-{
-        bool negative = text[0] == '-';
-        uint64_t magnitude = 0;
-
-        int r = parse_unsigned(negative ? text + 1 : text, 0, INT64_MAX, &magnitude);
-        if (r < 0)
-                return r;
-        int64_t value = negative ? -(int64_t)magnitude : (int64_t)magnitude;
-        if (value < min || value > max)
-                return -ERANGE;
-        *ret = value;
-        return 0;
-}
-
 int parse_mode(const char *text, mode_t max, mode_t *ret)
 {
         uint64_t value;

@@ -11,7 +11,6 @@
  * is unchanged. */
 
 int parse_unsigned(const char *text, uint64_t min, uint64_t max, uint64_t *ret);
-int parse_signed(const char *text, int64_t min, int64_t max, int64_t *ret);
 
 /* Reads octal digits: `0660`. min is 0. */
 int parse_mode(const char *text, mode_t max, mode_t *ret);

@@ -249,15 +249,8 @@ int adoption_see(struct adoption *adoption, const struct sighting *sighting)
 
         if (!read_mark(adoption, sighting, &claimant) && !read_service(adoption, sighting, &claimant))
                 return 0;
-        if (adoption->n_claimants == adoption->allocated) {
-                size_t allocated = MAX((size_t)16, 2 * adoption->allocated);
-                struct claimant *list = reallocarray(adoption->claimants, allocated, sizeof(*list));
-
-                if (!list)
-                        return -ENOMEM;
-                adoption->claimants = list;
-                adoption->allocated = allocated;
-        }
+        if (!ARRAY_RESERVE(adoption->claimants, adoption->n_claimants, adoption->allocated))
+                return -ENOMEM;
         adoption->claimants[adoption->n_claimants++] = claimant;
         return 0;
 }

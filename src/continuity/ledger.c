@@ -394,17 +394,13 @@ void ledger_settle(const struct ledger_start *start, const struct traits *traits
 
         for (size_t i = 0; i < _LEDGER_ORDER_MAX; i++) {
                 usec_t at = start->asked_at[i];
-                /* The worker was asked to be quiet, which the state has, and has refused later. */
-                bool stops = i == LEDGER_QUIET && start->quiet_stops && traits->quiet_by_query &&
-                             !known->orders.quiet_uncaught && known->state == WORKER_QUIET;
-
                 /* The order in the state went to an earlier process of the command. */
                 bool to_other = at > known->state_at &&
                                 (i == LEDGER_STOP || (start->heartbeat_pid != 0 &&
                                                       start->heartbeat_pid != known->process.heartbeat_pid));
 
                 /* The state was saved after the order, and has its result. */
-                if (at == 0 || (known->state >= states[i] && !stops && !to_other) || known->state_at > at)
+                if (at == 0 || (known->state >= states[i] && !to_other) || known->state_at > at)
                         continue;
                 if (!start->sent[i] && !once)
                         continue;

@@ -154,8 +154,8 @@ struct ledger_claim {
 };
 /* Returns the claim of that slot. With number 0, returns a claim that always succeeds. */
 struct ledger_claim ledger_claim_of(const struct ledger *ledger, unsigned number);
-/* The process claims its start; parent and child may both call this. Returns false if the start is void: the
- * child then exits. Safe in a forked child. */
+/* The process claims its start. Returns false if the start is void: the child then exits. Makes no call that
+ * a child in the memory of sqmgr must not make. */
 bool ledger_claim(const struct ledger_claim *claim, pid_t pid, uint64_t start);
 /* Returns true if this pid has claimed the start already. */
 bool ledger_is_claimed(const struct ledger_claim *claim, pid_t pid);

@@ -53,7 +53,7 @@ static const struct codec_field worker_flag_fields[] = {
         CODEC_FIELD(NUMBER, struct worker, orders.group_signaled),
         CODEC_FIELD(NUMBER, struct worker, orders.forced),
         CODEC_FIELD(NUMBER, struct worker, process.elsewhere),
-        CODEC_FIELD(NUMBER, struct worker, heartbeat.stopping),
+        CODEC_FIELD(NUMBER, struct worker, process.shimless),
         CODEC_FIELD(NUMBER, struct worker, process.remote),
 };
 static const struct record worker_flags = RECORD(worker_flag_fields);

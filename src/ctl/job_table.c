@@ -57,9 +57,12 @@ static void print_row(FILE *out, json_t *job, time_t now, const struct layout *l
                                 layout->widths[i] + GAP);
         }
         fprintf(out, "%s\n", job ? running_for(job, now, span) : "FOR");
-        if (job && layout->below)
-                fprintf(out, "%*s%s, queue %s\n", BELOW_INDENT, "", reply_string(job, "jid"),
-                        reply_string(job, "queue"));
+        if (!job || !layout->below)
+                return;
+        fprintf(out, "%*s%s", BELOW_INDENT, "", reply_string(job, "jid"));
+        if (reply_string(job, "queue")[0] != '\0')
+                fprintf(out, ", queue %s", reply_string(job, "queue"));
+        fputc('\n', out);
 }
 
 static void lay_out(json_t *const *jobs, size_t n, time_t now, const struct view *view, struct layout *ret)

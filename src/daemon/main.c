@@ -9,7 +9,7 @@
 #include "daemon/lifecycle/reload.h"
 #include "daemon/runtime/reader_process.h"
 #include "daemon/supervisor.h"
-#include "daemon/takeover/state_load.h"
+#include "daemon/takeover/persist.h"
 #include "frameworks/table.h"
 #include "io/clock.h"
 #include "io/ini.h"
@@ -17,9 +17,7 @@
 #include "io/own_program.h"
 #include "io/watchers.h"
 #include "privileged/launch.h"
-#include "privileged/launch_request.h"
 #include "privileged/listen.h"
-#include "privileged/proc_answer.h"
 #include "privileged/program.h"
 #include "settings/errors.h"
 #include "settings/operations.h"
@@ -189,6 +187,7 @@ static void rehearse(const struct settings *settings, const struct fleet_setting
                      struct settings_errors *warnings)
 {
         _cleanup_free_ char *status_parent = socket_path_status(settings->socket);
+        _cleanup_free_ char *shims = own_program_path(SHIM_FOLDER, "src/shims");
         struct launch_report report = LAUNCH_REPORT_INIT;
         struct launch_request request = {
                 .fleet = fleet,
@@ -198,6 +197,7 @@ static void rehearse(const struct settings *settings, const struct fleet_setting
                 .base_environment = environ,
                 .status_parent = fleet_settings_heartbeat(fleet) == HEARTBEAT_FILE ? status_parent : NULL,
                 .redis_url = fleet_settings_need_redis(fleet) ? settings_fleet_url(settings, fleet) : NULL,
+                .shims = shims,
         };
         char differs[REDIS_DIFFERENCE_MAX];
         int r = getrlimit(RLIMIT_NOFILE, &request.nofile) < 0 ? -errno : 0;
@@ -216,6 +216,10 @@ static void rehearse(const struct settings *settings, const struct fleet_setting
                 settings_errors_add(warnings, fleet->line,
                                     "fleet '%s': %s. Heartbeats are read from redis_url: make both the same",
                                     fleet->name, redis_difference_text(&report.redis, differs));
+        if (report.shim_error != 0)
+                settings_errors_add(
+                        warnings, fleet->line, "fleet '%s': workers start without sqmgr's shim: '%s/%s': %s",
+                        fleet->name, shims, fleet->traits->shim->file, shim_error_text(report.shim_error));
 }
 
 /* Warnings go to standard error, like errors. */
@@ -236,9 +240,6 @@ static void check_config(const struct options *options, const struct settings *s
 
 int main(int argc, char **argv)
 {
-        /* Executed under this name, sqmgr acts as sqmgr-proc-reader, in case that is not installed. */
-        if (argc == 1 && strcmp(argv[0], PROC_READER_NAME) == 0)
-                return proc_answer_serve(PROC_READER_FD) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
         if (argc > 1 && strcmp(argv[1], "init") == 0)
                 return run_init(argv + 1);
         (void)pthread_setname_np(pthread_self(), WATCHERS_COMM);
@@ -246,6 +247,8 @@ int main(int argc, char **argv)
          * largest block freed so far, and keeps as much. */
         (void)mallopt(M_MMAP_THRESHOLD, MALLOC_BLOCK_BYTES);
         (void)mallopt(M_TRIM_THRESHOLD, MALLOC_BLOCK_BYTES);
+        /* The threads that start processes need no arenas of their own. */
+        (void)mallopt(M_ARENA_MAX, 1);
 
         _cleanup_settings_errors_ struct settings_errors errors = {0}, warnings = {0};
         _cleanup_settings_ struct settings *settings = NULL;

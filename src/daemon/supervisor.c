@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Composes the daemon from its parts, and runs the loop: poll, plan, execute, report. */
 #include "daemon/supervisor.h"
+#include "autoscaling/autoscaling.h"
 #include "base/hash.h"
 #include "base/socket_path.h"
 #include "config.h"
@@ -13,7 +14,6 @@
 #include "daemon/poll/status_files.h"
 #include "daemon/runtime/start_record.h"
 #include "daemon/service.h"
-#include "daemon/subsystems.h"
 #include "daemon/takeover/adopt.h"
 #include "daemon/workers/after_exit.h"
 #include "daemon/workers/attach.h"
@@ -26,14 +26,17 @@
 #include "io/clock.h"
 #include "io/host.h"
 #include "io/log.h"
+#include "io/own_program.h"
 #include "model/counts.h"
 #include "model/fleets.h"
 #include "model/preload.h"
 #include "model/template.h"
 #include "model/world.h"
+#include "privileged/launcher.h"
 #include "privileged/ledger_guard.h"
 #include "privileged/program.h"
 #include "privileged/reader_start.h"
+#include "rollout_trial/rollout_trial.h"
 #include "settings/operations.h"
 #include <limits.h>
 #include <malloc.h>
@@ -47,6 +50,13 @@
 /* The queues are read with every sixth regular poll of the workers. */
 #define QUEUES_POLL_EACH 6
 #define MEMORY_WAIT_NSEC (100 * 1000 * 1000)
+
+/* The optional features, in the order in which they are called. */
+static const struct subsystem *const optional_features[] = {
+        &autoscaling_subsystem,
+        &rollout_trial_subsystem,
+        NULL,
+};
 
 /* Each part follows those that it depends on; end() frees them in reverse order. */
 struct supervisor {
@@ -259,6 +269,7 @@ static void end_runtime(struct runtime *runtime)
         free(runtime->status_parent);
         free(runtime->preload_script);
         free(runtime->outcomes_script);
+        free(runtime->shims);
         proc_host_close(runtime->host);
         proc_facts_free(runtime->proc_facts);
         start_record_close(runtime);
@@ -343,22 +354,6 @@ static void compose(struct supervisor *supervisor, const struct invocation *invo
         };
 }
 
-/* Returns the installed script, or the one in the source tree if sqmgr is not installed. NULL: memory is
- * short. */
-static char *script(const char *installed, const char *name)
-{
-        char program[PATH_MAX];
-        char *path = NULL;
-
-        ssize_t n = access(installed, F_OK) == 0 ? 0 : readlink("/proc/self/exe", program, sizeof(program));
-        char *slash = n > 0 ? memrchr(program, '/', (size_t)n) : NULL;
-        if (!slash)
-                return strdup(installed);
-        if (asprintf(&path, "%.*s/src/preload/%s", (int)(slash - program), program, name) < 0)
-                return NULL;
-        return path;
-}
-
 /* Continues everything that awaited answers of the readers. A reader has answered or is late. */
 static void on_facts(void *userdata)
 {
@@ -371,18 +366,17 @@ static void on_facts(void *userdata)
         wakeup_arm(&supervisor->wakeup);
 }
 
-/* Without root's rights, all processes are of our own user, which can stop sqmgr anyway. */
 static int open_proc_facts(struct supervisor *supervisor)
 {
         const struct proc_facts_ops ops = {
                 .start = proc_reader_start, .arrived = on_facts, .userdata = supervisor};
         struct runtime *runtime = &supervisor->runtime;
 
-        if (geteuid() != 0)
-                return 0;
-        int program_fd = proc_reader_open_program();
-        if (program_fd < 0)
+        int program_fd = own_program_open(PROC_READER_NAME, PROC_READER);
+        if (program_fd < 0) {
+                log_error("cannot open '" PROC_READER "': %s", strerrordesc_np(-program_fd));
                 return program_fd;
+        }
         int r = proc_facts_new(supervisor->event, &runtime->children, program_fd, &ops, &runtime->proc_facts);
         runtime->links.proc_facts = runtime->proc_facts;
         return r;
@@ -396,14 +390,16 @@ static int open_runtime(struct runtime *runtime, struct handover *handover)
         runtime->status_parent = socket_path_status(runtime->world->settings->socket);
         if (!runtime->status_parent)
                 return -ENOMEM;
-        runtime->preload_script = script(PRELOAD_SCRIPT, "sqmgr-preload.rb");
-        runtime->outcomes_script = script(OUTCOMES_SCRIPT, "sqmgr-outcomes.rb");
-        if (!runtime->preload_script || !runtime->outcomes_script)
+        runtime->preload_script = own_program_path(PRELOAD_SCRIPT, "src/preload/sqmgr-preload.rb");
+        runtime->outcomes_script = own_program_path(OUTCOMES_SCRIPT, "src/preload/sqmgr-outcomes.rb");
+        runtime->shims = own_program_path(SHIM_FOLDER, "src/shims");
+        runtime->world->shims = runtime->shims;
+        if (!runtime->preload_script || !runtime->outcomes_script || !runtime->shims)
                 return -ENOMEM;
         status_files_begin(runtime);
-        int r = reader_starter_init(&runtime->reader_starter, &runtime->children, NULL);
-        if (r >= 0)
-                r = launch_raise_nofile(&runtime->nofile);
+        reader_starter_init(&runtime->reader_starter, &runtime->children, NULL);
+        launcher_prepare();
+        int r = launch_raise_nofile(&runtime->nofile);
         return r < 0 ? r : proc_host_open(NULL, NULL, &runtime->host);
 }
 
@@ -441,7 +437,7 @@ static int begin(struct supervisor *supervisor, const struct invocation *invocat
             (r = world_new(settings, seed, &supervisor->world)) < 0)
                 return r;
         compose(supervisor, invocation);
-        if ((r = subsystems_begin(&supervisor->runtime.subsystems, subsystem_table, &supervisor->persist)) <
+        if ((r = subsystems_begin(&supervisor->runtime.subsystems, optional_features, &supervisor->persist)) <
             0)
                 return r;
         if ((r = open_runtime(&supervisor->runtime, handover)) < 0 || (r = open_proc_facts(supervisor)) < 0 ||

@@ -29,8 +29,7 @@ enum database_state { DATABASE_CONNECTING, DATABASE_CONNECTED, DATABASE_DOWN, _D
 
 struct database_settings {
         const char *url;
-        usec_t connect_timeout;
-        usec_t command_timeout; /* of a batch, both in the server and here */
+        usec_t timeout; /* of a connection; and of a batch, both in the server and here */
         /* A statement that must succeed before the connection counts as up: the tables exist and can be
          * read. */
         const char *probe;

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* The driver for PostgreSQL, with libpq. See database/database.h.
- *
+/* The driver for PostgreSQL, with libpq; see database/database.h.
  * No call of libpq here waits: host names are resolved by io/resolve.h, and everything else is non-blocking.
  * A batch is one flight of messages in pipeline mode: BEGIN, the time limits, the statements, COMMIT, and one
  * synchronization, which the server answers at once. Rows are taken one by one as they arrive, so the bounds
- * hold before a result is complete. A single row is bounded by RLIMIT_DATA (reader/sandbox.c): libpq collects
- * it in memory, and the connection fails if that does not suffice. */
+ * hold before a result is complete. A single row, which libpq collects, is bounded by RLIMIT_DATA. */
 #include "base/macro.h"
 #include "database/database.h"
-#include "database/postgresql_batch.h"
 #include "database/postgresql_url.h"
 #include "io/clock.h"
 #include "io/reconnect_delay.h"
 #include "io/resolve.h"
+#include <libpq-fe.h>
 #include <netdb.h>
 #include <openssl/ssl.h>
 #include <stdio.h>
@@ -24,6 +22,202 @@
 #define BACKOFF_RESET_USEC (10 * USEC_PER_SEC)
 /* How often the server may send something between two batches, as notices and changed parameters. */
 #define UNASKED_MAX 64
+#define COLUMNS_MAX 64
+
+struct batch {
+        const struct database_batch_ops *ops;
+        void *userdata;
+        size_t n_commands; /* of the flight */
+        size_t command;    /* the one whose results arrive */
+        bool answered;     /* the command has a result */
+        bool refused;      /* a command was refused; error says why */
+        bool rolling_back; /* the flight is a ROLLBACK */
+        size_t rows, bytes;
+        struct error_report error;
+};
+
+/* Commands of a flight beside its statements. */
+enum { COMMAND_BEGIN, COMMAND_LIMITS, COMMANDS_BEFORE, COMMANDS_AROUND = COMMANDS_BEFORE + 1 };
+
+static bool send_command(PGconn *connection, const char *sql, size_t n, const char *const *parameters)
+{
+        return PQsendQueryParams(connection, sql, (int)n, NULL, parameters, NULL, NULL, 0) == 1;
+}
+
+static bool send_limits(PGconn *connection, usec_t timeout)
+{
+        char statement[24], lock[24];
+        const char *const parameters[] = {statement, lock};
+        uint64_t msec = timeout / USEC_PER_MSEC;
+
+        snprintf(statement, sizeof(statement), "%llu", (unsigned long long)MAX(msec - msec / 8, 1U));
+        snprintf(lock, sizeof(lock), "%llu", (unsigned long long)MAX(msec / 2, 1U));
+        return send_command(connection,
+                            "SELECT set_config('statement_timeout', $1, true), "
+                            "set_config('lock_timeout', $2, true)",
+                            ELEMENTSOF(parameters), parameters);
+}
+
+/* Queues the flight; PQflush() sends it. A batch that reads sees one state of all tables. timeout: the server
+ * ends a statement before this time is over, so that it can say so. batch has ops and userdata, and is
+ * otherwise all zeros. Returns false if the connection has failed. */
+static bool batch_send(struct batch *batch, PGconn *connection, usec_t timeout,
+                       const struct database_statement *statements, size_t n, bool writes)
+{
+        bool sent = send_command(connection,
+                                 writes ? "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+                                        : "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+                                 0, NULL) &&
+                    send_limits(connection, timeout);
+
+        batch->n_commands = n + COMMANDS_AROUND;
+        for (size_t i = 0; sent && i < n; i++)
+                sent = send_command(connection, statements[i].sql, statements[i].n, statements[i].parameters);
+        return sent && send_command(connection, "COMMIT", 0, NULL) && PQpipelineSync(connection) == 1;
+}
+
+/* said: what the server or libpq says; NULL: nothing. Returns error. */
+static int fail(struct batch *batch, int error, const char *said, const char *why)
+{
+        error_report_quote(&batch->error, said, "%s", why);
+        return error;
+}
+
+static int fail_by_violation(struct batch *batch)
+{
+        return fail(batch, -EPROTO, NULL, "the server violates the protocol of PostgreSQL");
+}
+
+static int take_row(struct batch *batch, const PGresult *result, int row)
+{
+        static const char too_much[] = "the database sent more rows or bytes than a batch may have";
+        struct field values[COLUMNS_MAX];
+        int n = PQnfields(result);
+
+        if (n > COLUMNS_MAX)
+                return fail(batch, -E2BIG, NULL, too_much);
+        for (int i = 0; i < n; i++) {
+                bool is_null = PQgetisnull(result, row, i) == 1;
+
+                values[i] = (struct field){.text = is_null ? NULL : PQgetvalue(result, row, i),
+                                           .len = is_null ? 0 : (size_t)PQgetlength(result, row, i)};
+                batch->bytes += values[i].len;
+        }
+        if (++batch->rows > DATABASE_ROWS_MAX || batch->bytes > DATABASE_BYTES_MAX)
+                return fail(batch, -E2BIG, NULL, too_much);
+        if (batch->rolling_back || batch->command < COMMANDS_BEFORE ||
+            batch->command + 1 >= batch->n_commands)
+                return 0;
+        const struct database_row taken = {.values = values, .n = (size_t)n};
+        int r = batch->ops->row(batch->command - COMMANDS_BEFORE, &taken, batch->userdata);
+        if (!batch->ops)
+                return -ECANCELED;
+        return r < 0 ? fail(batch, r, NULL, "the rows cannot be used") : 0;
+}
+
+static int take_rows(struct batch *batch, const PGresult *result)
+{
+        int r = 0;
+
+        for (int i = 0; r >= 0 && i < PQntuples(result); i++)
+                r = take_row(batch, result, i);
+        return r;
+}
+
+/* Quotes the code of the error too: codes, unlike messages, are not translated. */
+static int take_refusal(struct batch *batch, const PGresult *result)
+{
+        const char *code = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+        const char *message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+        char said[QUOTED_MAX];
+
+        if (!code) /* of libpq itself: the connection is gone, or memory is short */
+                return fail(batch, -EIO, PQresultErrorMessage(result), "connection lost");
+        if (batch->refused)
+                return 0;
+        snprintf(said, sizeof(said), "%s %s", code, message ?: "");
+        batch->refused = true;
+        return fail(batch, 0, said, "the database refused a statement");
+}
+
+/* A refused statement leaves the transaction open, and skips the COMMIT. */
+static int roll_back(struct batch *batch, PGconn *connection)
+{
+        batch->rolling_back = true;
+        batch->n_commands = 1;
+        batch->command = 0;
+        batch->answered = false;
+        return send_command(connection, "ROLLBACK", 0, NULL) && PQpipelineSync(connection) == 1
+                       ? 0
+                       : fail(batch, -EIO, PQerrorMessage(connection), "connection lost");
+}
+
+static int take_synchronization(struct batch *batch, PGconn *connection)
+{
+        if (batch->command != batch->n_commands)
+                return fail_by_violation(batch);
+        if (PQtransactionStatus(connection) == PQTRANS_IDLE)
+                return 1;
+        return batch->refused && !batch->rolling_back ? roll_back(batch, connection)
+                                                      : fail_by_violation(batch);
+}
+
+/* A transaction that has failed answers COMMIT with ROLLBACK. */
+static int take_tag(struct batch *batch, PGresult *result)
+{
+        bool commits = !batch->rolling_back && batch->command + 1 == batch->n_commands;
+
+        return commits && strcmp(PQcmdStatus(result), "COMMIT") != 0 ? fail_by_violation(batch) : 0;
+}
+
+static int take_result(struct batch *batch, PGconn *connection, PGresult *result)
+{
+        batch->answered = true;
+        switch (PQresultStatus(result)) {
+        case PGRES_TUPLES_OK:
+        case PGRES_SINGLE_TUPLE:
+                return take_rows(batch, result);
+        case PGRES_COMMAND_OK:
+                return take_tag(batch, result);
+        case PGRES_FATAL_ERROR:
+                return take_refusal(batch, result);
+        case PGRES_PIPELINE_ABORTED:
+                return batch->refused ? 0 : fail_by_violation(batch);
+        case PGRES_PIPELINE_SYNC:
+                return take_synchronization(batch, connection);
+        default:
+                return fail_by_violation(batch);
+        }
+}
+
+/* NULL follows the results of each command. */
+static int take_end_of_command(struct batch *batch, PGconn *connection)
+{
+        if (!batch->answered || batch->command == batch->n_commands)
+                return fail_by_violation(batch);
+        batch->answered = false;
+        batch->command++;
+        /* Rows of the next command come one by one, so the bounds hold before a result is complete. */
+        (void)PQsetSingleRowMode(connection);
+        return 0;
+}
+
+/* Takes the results that have arrived, and queues a ROLLBACK if the refusal of a statement requires one.
+ * Calls row(), which may end the batch (ops is NULL then) and close the connection: returns -ECANCELED.
+ * Otherwise returns 0 if more results are to come; 1 if the transaction has ended; or -errno, with the error,
+ * if the connection is of no use any more. */
+static int batch_take(struct batch *batch, PGconn *connection)
+{
+        int r = 0;
+
+        while (r == 0 && !PQisBusy(connection)) {
+                PGresult *result = PQgetResult(connection);
+
+                r = result ? take_result(batch, connection, result) : take_end_of_command(batch, connection);
+                PQclear(result);
+        }
+        return r;
+}
 
 const enum database_engine database_engine = DATABASE_POSTGRESQL;
 
@@ -45,7 +239,7 @@ struct database {
         struct postgresql_url url;
         const char *url_error; /* a constant; NULL: the URL is valid */
         char *probe;
-        usec_t connect_timeout, command_timeout;
+        usec_t timeout;
 
         enum database_state state;
         struct error_report error; /* text "": none */
@@ -64,8 +258,8 @@ struct database {
         unsigned failures; /* consecutive, for the backoff */
         uint64_t connections;
         usec_t rtt_usec;
-        struct postgresql_batch batch; /* ops NULL: none runs */
-        usec_t started_at;             /* of the batch */
+        struct batch batch; /* ops NULL: none runs */
+        usec_t started_at;  /* of the batch */
 
         unsigned entered; /* our calls on the stack */
         bool freed;
@@ -210,9 +404,8 @@ static void run_batch(struct database *database, const struct database_statement
                       bool writes)
 {
         database->started_at = clock_now(CLOCK_MONOTONIC);
-        arm(database, database->command_timeout);
-        if (postgresql_batch_send(&database->batch, database->connection, database->command_timeout,
-                                  statements, n, writes) &&
+        arm(database, database->timeout);
+        if (batch_send(&database->batch, database->connection, database->timeout, statements, n, writes) &&
             flush(database))
                 return;
         database->phase = PHASE_FAILED;
@@ -248,7 +441,7 @@ static void probe(struct database *database)
         const struct database_statement statement = {.sql = database->probe};
 
         database->phase = PHASE_PROBING;
-        database->batch = (struct postgresql_batch){.ops = &ops, .userdata = database};
+        database->batch = (struct batch){.ops = &ops, .userdata = database};
         run_batch(database, &statement, 1, false);
 }
 
@@ -267,7 +460,7 @@ static void finish_batch(struct database *database)
 static void take_results(struct database *database)
 {
         uint64_t opening = database->openings;
-        int r = postgresql_batch_take(&database->batch, database->connection);
+        int r = batch_take(&database->batch, database->connection);
         const struct error_report error = database->batch.error;
 
         if (database->openings != opening)
@@ -307,7 +500,7 @@ static void receive(struct database *database)
 
 /* Continues the login. */
 static void connect_step(struct database *database);
-/* Tries the addresses of all servers until a connection is in progress. Each has its own connect_timeout. */
+/* Tries the addresses of all servers until a connection is in progress. Each has the whole timeout. */
 static void connect_next(struct database *database);
 
 static int on_io(sd_event_source *source _unused_, int fd _unused_, uint32_t revents, void *userdata)
@@ -396,7 +589,7 @@ static bool connect_begin(struct database *database, const char *address)
                 (void)PQsetNoticeReceiver(connection, ignore_notice, NULL);
                 if (watch(database, EPOLLOUT)) {
                         database->phase = PHASE_CONNECTING;
-                        arm(database, database->connect_timeout);
+                        arm(database, database->timeout);
                         return true;
                 }
         }
@@ -442,7 +635,7 @@ static bool begin_server(struct database *database)
                 return false;
         }
         database->phase = PHASE_RESOLVING;
-        arm(database, database->connect_timeout);
+        arm(database, database->timeout);
         return true;
 }
 
@@ -474,8 +667,8 @@ static void connect_first(struct database *database)
 /* The loop itself may be late, as after a stop of this process: the reply may have arrived. */
 static void lose_late(struct database *database, usec_t due)
 {
-        if (clock_now(CLOCK_MONOTONIC) > usec_add(due, database->command_timeout / 2))
-                arm(database, database->command_timeout);
+        if (clock_now(CLOCK_MONOTONIC) > usec_add(due, database->timeout / 2))
+                arm(database, database->timeout);
         else
                 lose_by(database, NULL, "no reply in time");
 }
@@ -538,8 +731,7 @@ int database_new(sd_event *event, const struct database_settings *settings, cons
                 .ops = ops,
                 .userdata = userdata,
                 .probe = strdup(settings->probe),
-                .connect_timeout = settings->connect_timeout,
-                .command_timeout = settings->command_timeout,
+                .timeout = settings->timeout,
         };
         int r = postgresql_url_read(settings->url, &database->url, &database->url_error);
         if (r == -EINVAL)
@@ -582,7 +774,7 @@ int database_run(struct database *database, const struct database_statement *sta
         if (database->phase != PHASE_READY)
                 return -EBUSY;
         database->phase = PHASE_RUNNING;
-        database->batch = (struct postgresql_batch){.ops = ops, .userdata = userdata};
+        database->batch = (struct batch){.ops = ops, .userdata = userdata};
         run_batch(database, statements, n, writes);
         return 0;
 }

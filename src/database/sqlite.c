@@ -11,9 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Bounds a batch even if command_timeout is longer: sqmgr ends a reader that is silent for 15 s
- * (io/reader.h). */
-#define BATCH_MAX_USEC (10 * USEC_PER_SEC)
 /* Pause before the file is tried again. */
 #define RETRY_USEC USEC_PER_SEC
 
@@ -42,7 +39,7 @@ struct database {
         void *userdata;
         struct sqlite_path path;
         char *probe;
-        usec_t connect_timeout, command_timeout;
+        usec_t timeout;
 
         enum database_state state;
         struct error_report error;
@@ -250,8 +247,7 @@ static enum database_result run_batch(struct database *database, struct error_re
         struct sqlite_file file;
         int stopped = 0;
 
-        int r = sqlite_file_open(&file, &database->path, MIN(database->command_timeout, BATCH_MAX_USEC),
-                                 batch->writes, error);
+        int r = sqlite_file_open(&file, &database->path, database->timeout, batch->writes, error);
         if (r < 0)
                 return DATABASE_LOST;
         if (!sqlite_identity_equal(&file.identity, &database->identity)) {
@@ -277,8 +273,7 @@ static int probe(struct database *database, struct error_report *error)
 {
         struct sqlite_file file;
 
-        int r = sqlite_file_open(&file, &database->path, MIN(database->connect_timeout, BATCH_MAX_USEC),
-                                 false, error);
+        int r = sqlite_file_open(&file, &database->path, database->timeout, false, error);
         if (r < 0)
                 return r;
         int code = sqlite3_exec(file.handle, database->probe, NULL, NULL, NULL);
@@ -361,8 +356,7 @@ int database_new(sd_event *event, const struct database_settings *settings, cons
                 .ops = ops,
                 .userdata = userdata,
                 .probe = strdup(settings->probe),
-                .connect_timeout = settings->connect_timeout,
-                .command_timeout = settings->command_timeout,
+                .timeout = settings->timeout,
                 .state = DATABASE_CONNECTING,
         };
         int r = database->probe ? sqlite_path_make(settings->url, &database->path) : -ENOMEM;

@@ -6,7 +6,20 @@
 #include "model/rollout.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
+#include <errno.h>
 #include <limits.h>
+
+void round_add(struct round *round, struct action action)
+{
+        struct plan *plan = round->plan;
+
+        if (!ARRAY_RESERVE(plan->actions, plan->n_actions, plan->allocated)) {
+                round->error = -ENOMEM;
+                return;
+        }
+        action.fleet = round->fleet;
+        plan->actions[plan->n_actions++] = action;
+}
 
 /* Returns how many workers beyond the target are allowed, and in *ret_reason the reason that allows the most.
  */

@@ -16,7 +16,6 @@ static bool is_heartbeat(const struct framework *framework, const struct answer_
                (heartbeat->born_usec == 0 || framework->reports_birth) &&
                (!answer->info ||
                 (framework->queue_names && (answer->info->born_usec == 0 || framework->reports_birth))) &&
-               (!heartbeat->stopping || framework->traits->silent_at_stop) &&
                (!heartbeat->outcomes.known || framework->traits->counts_outcomes) &&
                (!framework->traits->title_completes || (heartbeat->busy == 0 && !heartbeat->quiet)) &&
                is_signal(framework, heartbeat->quiet_signal, false) &&

@@ -50,18 +50,28 @@ unsigned decode_fraction(const char **text, const char *end)
         return usec;
 }
 
-bool decode_seconds(const char *text, size_t len, uint64_t *ret_usec)
+bool decode_span(const char *text, size_t len, uint64_t *ret_usec)
 {
         const char *end = text + len, *dot = memchr(text, '.', len), *fraction = dot ? dot + 1 : end;
         unsigned long long seconds;
 
         /* Up to the year 5138, so that the count of microseconds cannot overflow. */
-        if (!decode_count(text, dot ? (size_t)(dot - text) : len, 99999999999ULL, &seconds) || seconds == 0 ||
+        if (!decode_count(text, dot ? (size_t)(dot - text) : len, 99999999999ULL, &seconds) ||
             (dot && fraction == end))
                 return false;
         unsigned usec = decode_fraction(&fraction, end);
         if (fraction != end)
                 return false;
         *ret_usec = seconds * USEC_PER_SEC + usec;
+        return true;
+}
+
+bool decode_seconds(const char *text, size_t len, uint64_t *ret_usec)
+{
+        uint64_t usec;
+
+        if (!decode_span(text, len, &usec) || usec < USEC_PER_SEC)
+                return false;
+        *ret_usec = usec;
         return true;
 }

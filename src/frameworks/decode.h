@@ -63,7 +63,9 @@ bool decode_identity(const char *text, size_t len, bool (*is_rest)(const char *r
  * digits. */
 unsigned decode_fraction(const char **text, const char *end);
 
-/* Decodes Unix seconds, with a fraction (`1795238801.0820885`) or without, to microseconds. */
+/* Decodes a number of seconds, with a fraction (`0.25`) or without, to microseconds. */
+bool decode_span(const char *text, size_t len, uint64_t *ret_usec);
+/* Like decode_span(), for Unix seconds (`1795238801.0820885`): the first second is rejected. */
 bool decode_seconds(const char *text, size_t len, uint64_t *ret_usec);
 
 /* Decodes `2026-11-22T10:45:09.123456Z` to microseconds since 1970. The fraction is optional. The zone is

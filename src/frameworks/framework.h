@@ -14,8 +14,7 @@ struct redis;
 
 struct framework {
         const struct traits *traits;
-        int quiet_signal; /* 0: quieting is stopping; stop_signal is sent once. Or see traits.quiet_by_query
-                           */
+        int quiet_signal; /* 0: quieting is stopping; stop_signal is sent once */
         int stop_signal;
         int cut_off_signal; /* replaces stop_signal once sqmgr no longer waits for the jobs that the worker
                                may run; 0: stop_signal */
@@ -42,10 +41,7 @@ struct framework {
         bool (*signal_is_permitted)(int signo, bool stops);
         bool reports_start; /* heartbeats may contain the start time of their process */
         bool reports_birth; /* heartbeats may contain the time at which their process registered */
-        /* Decodes the text of a heartbeat file. Returns false, with *ret untouched, if the text is not a
-         * heartbeat. NULL: the framework writes no heartbeat files. */
-        bool (*take_record)(const char *text, size_t len, struct heartbeat *ret);
-        bool has_queues; /* queues can be read */
+        bool has_queues;    /* queues can be read */
         /* Returns the queue names that a process reported: each name ends with a NUL, the list with two;
          * NULL: none reported. The member is set only if the traits say that workers report their queues. */
         const char *(*queue_names)(const struct heartbeat_info *info);

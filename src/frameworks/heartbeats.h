@@ -119,10 +119,9 @@ int heartbeats_poll(struct heartbeats *heartbeats);
  * reported. Runs callbacks from within, on_done() last. Does nothing if nothing is awaited. */
 void heartbeats_resume(struct heartbeats *heartbeats);
 
-/* Has the server hand a signal to the worker; signo 0: the request to accept no more jobs. See
- * traits.quiet_by_query and traits.signals_by_server. Heartbeats show what came of it. Returns 0; -ENOTSUP:
- * the last request was refused; -EACCES: the server refused the last signal, and the next call tries again;
- * -ESRCH: the worker's identity is unknown; -ENOTCONN; or -ENOMEM. */
+/* Has the server hand a signal to the worker, see traits.signals_by_server. Heartbeats show what came of it.
+ * Returns 0; -EACCES: the server refused the last signal, and the next call tries again; -ESRCH: the worker's
+ * identity is unknown; -ENOTCONN; or -ENOMEM. */
 int heartbeats_signal(struct heartbeat_slot *slot, int signo);
 
 /* For implementations of a heartbeat source: a server (server_heartbeats.c) or the processes of this machine

@@ -148,6 +148,12 @@ int queues_take_size(const redisReply *reply, struct queues_found *found)
         return 0;
 }
 
+int queues_take_more(const redisReply *reply, struct queues_found *found)
+{
+        found->queue->size = MIN(found->queue->size + queues_number(reply), QUEUE_JOBS_MAX);
+        return 0;
+}
+
 uint64_t queues_number(const redisReply *reply)
 {
         uint64_t number =

@@ -86,10 +86,12 @@ void queue_waits_since(struct queue *queue, usec_t since);
 void queues_take_due(struct queues_found *found, const struct field *queue, usec_t due);
 /* Returns true if an oldest job of this many bytes may be decoded, and counts these bytes. */
 bool queues_may_decode(struct queues_found *found, size_t bytes);
-/* For queues_question.take: all queue names; the paused queues; the length of the queue. */
+/* For queues_question.take: all queue names; the paused queues; the length of the queue; further jobs of the
+ * queue. */
 int queues_take_names(const struct redisReply *reply, struct queues_found *found);
 int queues_take_paused(const struct redisReply *reply, struct queues_found *found);
 int queues_take_size(const struct redisReply *reply, struct queues_found *found);
+int queues_take_more(const struct redisReply *reply, struct queues_found *found);
 /* For take functions: marks all queues as paused. */
 void queues_pause_all(struct queues *queues);
 

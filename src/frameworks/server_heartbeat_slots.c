@@ -94,11 +94,8 @@ void server_heartbeats_forget(struct heartbeat_slot *base)
 
 void server_heartbeats_amend(struct server_slot *slot, struct heartbeat *heartbeat)
 {
-        usec_t now = clock_now(CLOCK_MONOTONIC);
-
-        *heartbeat = heartbeat_amend(slot->base.worker, heartbeat, now);
-        if (heartbeat->sent_usec == now)
-                slot->changed_at = now;
+        if (slot->base.worker->fleet->settings->traits->process_is_heartbeat)
+                slot->changed_at = heartbeat->sent_usec = clock_now(CLOCK_MONOTONIC);
 }
 
 /* Workers whose processes are read in one poll, and processes: the worker that exceeds this is the last. */
@@ -308,8 +305,6 @@ int server_heartbeats_signal(struct heartbeat_slot *base, int signo)
 
         if (!base->identity)
                 return -ESRCH;
-        if (slot->signal_refused && signo == 0)
-                return -ENOTSUP;
         if (slot->signal_refused) {
                 /* The permissions of the server's user may have been changed since: try again. */
                 slot->signal_refused = false;

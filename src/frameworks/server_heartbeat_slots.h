@@ -118,8 +118,7 @@ void server_heartbeats_leave(struct server_heartbeats *heartbeats);
 /* For the heartbeat source; see the functions of the same purpose in heartbeats.h. */
 int server_heartbeats_know(struct heartbeat_slot *base, const char *identity);
 void server_heartbeats_forget(struct heartbeat_slot *base);
-/* Adds to a heartbeat what its framework leaves to sqmgr: see process_is_heartbeat and quiet_is_silent in
- * struct traits. */
+/* Adds to a heartbeat what its framework leaves to sqmgr: see process_is_heartbeat in struct traits. */
 void server_heartbeats_amend(struct server_slot *slot, struct heartbeat *heartbeat);
 /* Reads the processes of the workers in namespaces of their own for which seeks() is true, as far as one poll
  * may, and makes their names known to the match. Returns 0 or -ENOMEM. */

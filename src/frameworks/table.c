@@ -37,3 +37,8 @@ const struct framework *framework_of(const struct traits *traits)
                 i++;
         return frameworks[i];
 }
+
+int framework_take_record(const char *text, size_t len, struct heartbeat_record *ret)
+{
+        return native_take_record(text, len, ret);
+}

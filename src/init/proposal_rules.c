@@ -134,7 +134,7 @@ const char *proposal_find_program(const char *command, const char *name)
 
 static bool is_started_by(const struct traits *traits, const char *command)
 {
-        return (traits->heartbeat == HEARTBEAT_REDIS || traits->heartbeat == HEARTBEAT_DATABASE) &&
+        return traits->heartbeat != HEARTBEAT_NONE &&
                proposal_find_program(command, traits->program ?: traits->name) &&
                (!traits->subcommand || proposal_find_program(command, traits->subcommand));
 }
@@ -161,7 +161,7 @@ static bool add_database_url(struct proposal *proposal)
 
 static void take_framework(struct proposal *proposal, const struct traits *traits)
 {
-        if (traits->heartbeat == HEARTBEAT_REDIS || add_database_url(proposal)) {
+        if (traits->heartbeat != HEARTBEAT_DATABASE || add_database_url(proposal)) {
                 store(proposal, "framework", traits->name);
                 return;
         }

@@ -10,7 +10,8 @@
 #define BLANKS       " \t"
 #define NAME_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
 
-/* Names of one source: the key of ours; NULL: sqmgr does this itself, or needs no such thing. */
+/* Names of one source: the key of ours; "": the unit of sqmgr has it, which workers inherit; NULL: sqmgr does
+ * this itself, or needs no such thing. */
 struct translation {
         const char *name, *key;
 };
@@ -23,17 +24,11 @@ static const struct translation of_systemd[] = {
         {"User", "user"},
         {"Group", "group"},
         {"EnvironmentFile", "environment_file"},
-        {"UMask", "umask"},
-        {"Nice", "nice"},
-        {"OOMScoreAdjust", "oom_score_adj"},
-        {"CPUAffinity", "cpu_affinity"},
-        {"LimitAS", "limit_as"},
-        {"LimitCORE", "limit_core"},
-        {"LimitFSIZE", "limit_fsize"},
-        {"LimitMEMLOCK", "limit_memlock"},
-        {"LimitNOFILE", "limit_nofile"},
-        {"LimitNPROC", "limit_nproc"},
-        {"LimitSTACK", "limit_stack"},
+        {"CPUAffinity", ""},
+        {"Limit*", ""},
+        {"Nice", ""},
+        {"OOMScoreAdjust", ""},
+        {"UMask", ""},
         {"KillSignal", "stop_signal"},
         {"TimeoutSec", "stop_timeout"},
         {"TimeoutStopSec", "stop_timeout"},
@@ -58,7 +53,7 @@ static const struct translation of_supervisord[] = {
         {"user", "user"},
         {"numprocs", "active_process_count"},
         {"stdout_logfile", "log"},
-        {"umask", "umask"},
+        {"umask", ""},
         {"stopsignal", "stop_signal"},
         {"stopwaitsecs", "stop_timeout"},
         {"auto*", NULL},
@@ -323,6 +318,12 @@ static void take_exec(struct proposal *proposal, const struct entry *entry, cons
                               entry->name);
 }
 
+static void note_unknown(struct proposal *proposal, const struct entry *entry, const char *key)
+{
+        proposal_note(proposal, "%s=%s: not taken over: %s", entry->name, entry->value,
+                      key ? "set it in the unit of sqmgr" : "sqmgr has no such key");
+}
+
 static void take_of_systemd(struct proposal *proposal, struct entry *entry)
 {
         const struct translation *row = find(of_systemd, ELEMENTSOF(of_systemd), entry->name);
@@ -359,10 +360,8 @@ static void take_of_systemd(struct proposal *proposal, struct entry *entry)
                         proposal_set(proposal, name, "log", path + 1);
         } else if (strcmp(name, "Environment") == 0) {
                 add_words(proposal, name, key, value);
-        } else if (strcmp(name, "CPUAffinity") == 0) {
-                add_words(proposal, name, key, value);
-        } else if (!key) {
-                proposal_note(proposal, "%s=%s: not taken over: sqmgr has no such key", name, value);
+        } else if (!key || *key == '\0') {
+                note_unknown(proposal, entry, key);
         } else if (strncmp(name, "Exec", strlen("Exec")) == 0) {
                 take_exec(proposal, entry, key);
         } else if (strcmp(name, "EnvironmentFile") == 0 && proposal_get(proposal, key)) {
@@ -442,8 +441,8 @@ static void take_of_supervisord(struct proposal *proposal, struct entry *entry)
                 return;
         else if (strcmp(entry->name, "environment") == 0)
                 set_pairs(proposal, entry->name, value);
-        else if (!row)
-                proposal_note(proposal, "%s=%s: not taken over: sqmgr has no such key", entry->name, value);
+        else if (!row || row->key[0] == '\0')
+                note_unknown(proposal, entry, row ? row->key : NULL);
         else if (strcmp(row->key, "stop_timeout") == 0)
                 set_seconds(proposal, entry->name, row->key, value);
         else if (strcmp(row->key, "log") != 0 || *value == '/')

@@ -62,6 +62,15 @@ static uint64_t author_of(const char *line, size_t length)
                        ?: number_between(line, length, "\"pid\":", ",\"tid\":");
 }
 
+/* Returns true for the error of a Node.js that does not start without sqmgr's file. Such a line names no pid,
+ * but all workers that share the log are started with the file, and each fails for this reason. */
+static bool lacks_shim(const char *line, size_t length)
+{
+        static const char error[] = "Cannot find module '", file[] = "/sqmgr-bullmq.cjs'";
+
+        return memmem(line, length, error, sizeof(error) - 1) && memmem(line, length, file, sizeof(file) - 1);
+}
+
 struct kept_line {
         const char *text;
         size_t length;
@@ -108,7 +117,7 @@ static size_t collect_lines(const char *text, size_t length, const pid_t pids[st
                 while (size > 0 && line[size - 1] == '\r')
                         size--;
                 bool is_own = author != 0 && (author == (uint64_t)pids[0] || author == (uint64_t)pids[1]);
-                if (size > 0 && (of_any || is_own))
+                if (size > 0 && (of_any || is_own || lacks_shim(line, size)))
                         keep_line(kept, &n, line, size);
         }
         return n;

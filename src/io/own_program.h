@@ -10,3 +10,7 @@
  *
  * Returns a descriptor that the caller owns, or -errno. */
 int own_program_open(const char *name, const char *installed);
+
+/* Returns the path of a file or folder: installed, if that exists; else name beside our own program, found as
+ * above; else installed. The caller frees it. NULL: memory is short. */
+char *own_program_path(const char *installed, const char *name);

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* Reading any of these can make the reader wait:
  *
@@ -66,3 +67,14 @@ static inline bool proc_reply_is_valid(const struct proc_reply *reply, size_t si
                 return false;
         return reply->error < 0 || !is_text || (reply->length > 0 && reply->text[reply->length - 1] == '\0');
 }
+
+#define PROC_READER_GROUPS_MAX 64
+
+/* The rights of a reader. */
+struct proc_reader_user {
+        uid_t uid;
+        gid_t gid;
+        gid_t groups[PROC_READER_GROUPS_MAX];
+        size_t n_groups;
+        uint64_t since; /* start time of the process that the groups were read from; 0: groups not known */
+};

@@ -15,8 +15,8 @@
 #define PAUSE_MAX_USEC USEC_PER_SEC
 /* After a process has been connected for this time, the pause starts at its minimum again. */
 #define SETTLED_USEC (10 * USEC_PER_SEC)
-/* Limit of one query, as a multiple of command_timeout. A query takes a few commands, one after another. Each
- * may take ten times command_timeout if its reply is large (redis/connection.c). */
+/* Limit of one query, as a multiple of the timeout. A query takes a few commands, one after another. Each
+ * may take ten times the timeout if its reply is large (redis/connection.c). */
 #define QUERY_TIMEOUTS 40
 /* A reader that has sent nothing for this long gets a ping. */
 #define PING_USEC (5 * USEC_PER_SEC)
@@ -404,7 +404,7 @@ static void ask_whether_it_lives(struct reader *reader, usec_t now)
 /* Returns true if the oldest query is overdue, although the reader may answer pings. */
 static bool is_overdue(const struct reader *reader, usec_t now)
 {
-        usec_t limit = usec_add(READER_SILENCE_USEC, QUERY_TIMEOUTS * reader->configuration.command_timeout);
+        usec_t limit = usec_add(READER_SILENCE_USEC, QUERY_TIMEOUTS * reader->configuration.timeout);
 
         return reader->queries && usec_sub(now, reader->queries->asked_at) >= limit;
 }

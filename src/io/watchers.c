@@ -19,15 +19,8 @@ static int add(pid_t pid, void *userdata)
         const struct reading *reading = userdata;
         struct watchers *watchers = reading->watchers;
 
-        if (watchers->n == watchers->allocated) {
-                size_t allocated = MAX((size_t)64, 2 * watchers->allocated);
-                struct watched *list = reallocarray(watchers->list, allocated, sizeof(*list));
-
-                if (!list)
-                        return -ENOMEM;
-                watchers->list = list;
-                watchers->allocated = allocated;
-        }
+        if (!ARRAY_RESERVE(watchers->list, watchers->n, watchers->allocated))
+                return -ENOMEM;
         watchers->list[watchers->n] = reading->next;
         watchers->list[watchers->n++].pid = pid;
         return 0;

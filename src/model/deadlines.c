@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* When a worker is given up, asked to exit or killed; see the header. */
 #include "model/deadlines.h"
+#include "model/worker_facts.h"
 #include "model/world.h"
 
 /* A process that boots or serves jobs wakes up within this time. */
@@ -52,15 +53,46 @@ usec_t worker_boot_deadline(const struct worker *worker)
         return boot_deadline(worker->fleet, worker->state_at);
 }
 
+/* Returns true if others of the fleet write records: without one the worker probably hangs as it boots, as a
+ * bad release does. A start that omits the shim yields no record. */
+static bool record_is_expected(const struct worker *worker)
+{
+        const struct fleet *fleet = worker->fleet;
+        bool expected = fleet->boot_heard;
+
+        if (worker->process.shim_error != 0)
+                return false;
+        FLEET_FOREACH_WORKER(fleet, other)
+                expected |= other->state != WORKER_GONE && worker_sends_heartbeats(other);
+        return expected;
+}
+
 bool worker_boot_has_failed(const struct worker *worker)
 {
         const struct fleet *fleet = worker->fleet;
         usec_t still_since = worker->evidence.still_since;
 
+        /* Without its shim the worker may run jobs, and wait for a long time while it does. */
+        if (fleet->settings->traits->shim)
+                return worker->process.unproven && record_is_expected(worker);
         /* The boots of others say nothing later about a worker that was kept before. */
         return ((fleet->boot_heard || fleet->boot_in_proc) && !worker->process.unseen) ||
                worker->process.unproven || !fleet_settings_write_heartbeats(fleet->settings) ||
                (still_since != 0 && worker->process.boot_polled_at >= usec_add(still_since, STILL_USEC));
+}
+
+bool worker_lacks_shim(const struct worker *worker, usec_t now)
+{
+        const struct fleet *fleet = worker->fleet;
+
+        if (worker->process.unseen || !fleet->settings->traits->shim)
+                return false;
+        if (worker->process.shimless)
+                return true;
+        /* A file that does not count shows that something writes one. */
+        return worker->state == WORKER_STARTING && !worker->heartbeat.seen && worker->last_uptime == 0 &&
+               worker->heartbeat.fault == HEARTBEAT_FAULT_NONE && now >= worker_boot_deadline(worker) &&
+               !record_is_expected(worker);
 }
 
 usec_t worker_stop_sent_at(const struct worker *worker)

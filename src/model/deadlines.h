@@ -32,6 +32,11 @@ usec_t worker_boot_deadline(const struct worker *worker);
  * their boot, or it does nothing at all. */
 bool worker_boot_has_failed(const struct worker *worker);
 
+/* Call if no process of the worker has a status file, not even one that its shim has begun. Returns true if
+ * the worker runs without the shim: see worker_process.shimless. While a record is expected, as others of the
+ * fleet write some, the worker is kept unseen instead. */
+bool worker_lacks_shim(const struct worker *worker, usec_t now);
+
 /* Returns when the stop signal of a remote worker is sent again, if it has not exited by then; USEC_INFINITY:
  * not at all. The signal may be lost on its way through the server, and a second one ends no jobs. */
 usec_t worker_repeat_stop_at(const struct worker *worker);

@@ -11,6 +11,7 @@
 #include "model/preload.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -205,7 +206,7 @@ static const char *const fixed_waits[_WAIT_MAX] = {
         [WAIT_HUNG] =
                 "waits for a heartbeat: all workers are silent, or Redis does not accept their heartbeats",
         [WAIT_FORK] =
-                ("waits for memory or processes to fork a worker. Check limit_nproc and the limits of the "
+                ("waits for memory or processes to fork a worker. Check LimitNPROC= and the limits of the "
                  "control group"),
         [WAIT_RELEASE] = "waits for a new worker to become ready: the last one failed",
         [WAIT_TEMPLATE] = "waits for the template of the new generation",
@@ -249,6 +250,33 @@ const char *worker_elsewhere_text(const struct worker *worker, char text[static 
         return text;
 }
 
+const char *worker_shimless_text(const struct worker *worker, char text[static WORKER_SHIMLESS_MAX])
+{
+        const struct shim *shim = worker->fleet->settings->traits->shim;
+
+        if (worker->process.shim_error == ECANCELED)
+                snprintf(text, WORKER_SHIMLESS_MAX, "a process did not start with sqmgr's '%s': %s",
+                         shim->file, shim->refused);
+        else if (worker->process.shim_error != 0)
+                snprintf(text, WORKER_SHIMLESS_MAX, "its start could not load sqmgr's '%s': %s", shim->file,
+                         shim_error_text(worker->process.shim_error));
+        else
+                snprintf(text, WORKER_SHIMLESS_MAX,
+                         "sqmgr's '%s' is not loaded, perhaps for %s. Add to the application: %s%s%s",
+                         shim->file, shim->missed, shim->line[0],
+                         worker->fleet->world->shims ?: "/usr/share/sqmgr", shim->line[1]);
+        return text;
+}
+
+const char *worker_unseen_text(const struct worker *worker, char text[static WORKER_UNSEEN_MAX])
+{
+        if (!worker->fleet->settings->traits->shim)
+                return worker_elsewhere_text(worker, text);
+        return worker->heartbeat.fault == HEARTBEAT_FAULT_NONE
+                       ? worker_shimless_text(worker, text)
+                       : heartbeat_fault_text(worker->heartbeat.fault);
+}
+
 static void elsewhere_text(const struct worker *worker, char *text, size_t size)
 {
         bool counted = worker_title_can_prove(worker), leaves = worker->verdict.retire_reason != REASON_NONE;
@@ -274,13 +302,13 @@ static void elsewhere_text(const struct worker *worker, char *text, size_t size)
 
 static void unseen_text(const struct worker *worker, char *text, size_t size)
 {
-        char why[WORKER_ELSEWHERE_MAX];
+        char why[WORKER_UNSEEN_MAX];
 
         snprintf(text, size,
-                 "showed no heartbeat within boot_timeout, and may run jobs: %s. To stop the worker at once, "
-                 "run "
-                 "'sqmgrctl stop %s --force'",
-                 worker_elsewhere_text(worker, why), WORKER_ID(worker));
+                 "%s, and may run jobs: %s. To stop the worker at once, run 'sqmgrctl stop %s --force'",
+                 worker->process.shimless ? "is not known to catch its stop signal"
+                                          : "showed no heartbeat within boot_timeout",
+                 worker_unseen_text(worker, why), WORKER_ID(worker));
 }
 
 const char *worker_stop_command(const struct worker *worker, int signo, char *text, size_t size)
@@ -295,7 +323,9 @@ const char *worker_stop_command(const struct worker *worker, int signo, char *te
 const char *worker_signal_error_text(const struct worker *worker, int error)
 {
         if (error == ENOTSUP)
-                return "the process does not catch the signal and would be killed by it";
+                return worker->process.shimless
+                               ? "its stop signal may kill the process"
+                               : "the process does not catch the signal and would be killed by it";
         if (error == EACCES && worker->process.remote)
                 return "signals go through Redis, which refuses them. Allow the user of sqmgr EVAL, LPUSH "
                        "and EXPIRE";
@@ -339,7 +369,9 @@ static const char *waits_text(const struct worker *worker, usec_t now, char *tex
         case WAIT_SIGNAL:
                 snprintf(text, size, "cannot be signaled: %s",
                          worker->orders.signal_error == ENOTSUP
-                                 ? "the process does not catch the quiet signal"
+                                 ? worker->process.shimless
+                                           ? "the process is not known to catch its stop signal"
+                                           : "the process does not catch the quiet signal"
                                  : worker_signal_error_text(worker, worker->orders.signal_error));
                 break;
         case WAIT_ELSEWHERE:
@@ -411,7 +443,7 @@ static void places_text(const struct fleet *fleet, usec_t now, char *text, size_
         FLEET_FOREACH_WORKER(fleet, worker)
                 draining += occupies_place(worker);
         format_duration(usec_sub(now, drain_since(longest)), span, sizeof(span));
-        if (fleet->settings->traits->reports_busy)
+        if (worker_shows_busy(longest))
                 snprintf(jobs, sizeof(jobs), ", %u running job%s%s", longest->heartbeat.busy,
                          plural(longest->heartbeat.busy), oldest_text(longest, now, oldest));
         snprintf(text, size,

@@ -24,6 +24,14 @@ const char *fleet_scaled_text(const struct fleet *fleet, usec_t now, char text[s
 #define WORKER_ELSEWHERE_MAX (REDIS_DIFFERENCE_MAX + WORKER_PEERS_MAX)
 const char *worker_elsewhere_text(const struct worker *worker, char text[static WORKER_ELSEWHERE_MAX]);
 
+/* Why a worker may not have loaded its shim, and how it can. For frameworks with a shim. */
+#define WORKER_SHIMLESS_MAX 384
+const char *worker_shimless_text(const struct worker *worker, char text[static WORKER_SHIMLESS_MAX]);
+
+/* Why no heartbeat of a worker is found that may run jobs. */
+#define WORKER_UNSEEN_MAX MAX(WORKER_ELSEWHERE_MAX, WORKER_SHIMLESS_MAX)
+const char *worker_unseen_text(const struct worker *worker, char text[static WORKER_UNSEEN_MAX]);
+
 /* Describes what the worker waits for; "" if nothing. Below, fleet_waits_for() does the same for a fleet. */
 const char *worker_waits_for(const struct worker *worker, usec_t now, char *text, size_t size);
 

@@ -67,6 +67,8 @@ struct quoted; /* wire/quoted.h */
         X("0a5782b72eaf4cb385715a9f3b5fa44d", EVENT_SIGNAL_REFUSED, "signal-refused", WARNING, EVENT_NONE) \
         /* the first worker of its fleet that does not catch the quiet signal */ \
         X("4a5bddf3da77404fbf79410226db0fbd", EVENT_QUIET_UNCAUGHT, "quiet-uncaught", WARNING, EVENT_NONE) \
+        /* a worker runs, or the next one starts, without the file by which sqmgr sees its jobs */ \
+        X("9ee5c01399d3410382ae30c79a54dffe", EVENT_SHIM_NOT_LOADED, "shim-not-loaded", WARNING, EVENT_NONE) \
         /* an adopted worker, whose sqmgr ended while sending the signal */ \
         X("4a7a05ed221443d88102df5bec823868", EVENT_STOP_UNCONFIRMED, "stop-unconfirmed", WARNING, EVENT_NONE) \
         X("aec76d419ab54a4ba83fe522cd7d9440", EVENT_ROLLOUT_STARTED, "rollout-started", INFO, EVENT_NONE) \

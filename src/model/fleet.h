@@ -6,8 +6,8 @@
 
 #include "base/macro.h"
 #include "base/usec.h"
+#include "model/latency.h"
 #include "model/reader_state.h"
-#include "model/rollout_state.h"
 #include "model/template.h"
 #include "model/worker.h"
 #include "settings/settings.h"
@@ -49,6 +49,16 @@ struct launch {
 #define ROLLOUT_ERROR_MAX 2304
 
 #define CRASH_LAST_MAX 2048
+
+/* The state of the last restart. */
+enum rollout_state {
+        ROLLOUT_NONE,
+        ROLLOUT_RUNNING,
+        ROLLOUT_DONE,
+        ROLLOUT_HALTED,
+        ROLLOUT_ABORTED,
+        _ROLLOUT_STATE_MAX,
+};
 
 struct rollout {
         enum rollout_state state;
@@ -188,6 +198,10 @@ struct fleet {
         } abandoned;
         bool rescue_off_reported;
         bool redis_reported;      /* a worker was reported whose environment names another Redis */
+        bool shimless_reported;   /* a worker that runs without its shim was reported */
+        uint64_t shim_refused;    /* a process of this generation did not start with its shim: the next ones
+                                     start without it; 0: none */
+        uint64_t shim_tried;      /* generation of the last failed start if it had the shim; 0: it had not */
         bool uncaught_reported;   /* a worker that does not catch the quiet signal was reported */
         usec_t shutdown_reported; /* exit time of a worker that was reported as longer than stop_timeout; 0:
                                      none */
@@ -201,7 +215,10 @@ struct fleet {
         usec_t wait_at;          /* when wait_reported changed */
         usec_t short_since;      /* since when fewer workers are active than should be; 0: they are not */
         struct fleet_totals totals;
-        struct link *link; /* the caller's connection to its Redis; NULL: none yet */
+        struct latency_work work; /* how fast its workers end jobs */
+        struct link *link; /* the caller's connection to the server with its heartbeats; NULL: none yet */
+        /* The same for its queues: link, or the connection to the Redis that is its broker. */
+        struct link *queue_link;
 };
 
 /* Loops over the workers of a fleet by index, including those that are gone; declares worker. The body may
@@ -216,7 +233,7 @@ static inline bool fleet_scales(const struct fleet *fleet)
 {
         const struct fleet_settings *settings = fleet->settings;
 
-        return settings->active_process_max > 0 && settings->traits->reports_queues && !settings->removed;
+        return settings->active_process_max > 0 && fleet_settings_can_scale(settings) && !settings->removed;
 }
 
 /* Returns the current order. A fleet that is no longer configured stops. */

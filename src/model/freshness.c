@@ -24,6 +24,9 @@ bool worker_fresh(const struct worker *worker, usec_t now)
 {
         const struct fleet *fleet = worker->fleet;
 
+        /* A status file that does not count shows that the worker has loaded its shim after all. */
+        if (worker->process.shimless && worker->heartbeat.fault != HEARTBEAT_FAULT_NONE)
+                return false;
         return worker->heartbeat.seen && !worker->heartbeat.hung && fleet->redis_up &&
                worker->heartbeat.changed_at >= fleet->redis_at &&
                worker->heartbeat.changed_at > fleet->world->doubt.since &&
@@ -34,9 +37,7 @@ usec_t worker_silent_usec(const struct worker *worker, usec_t now)
 {
         const struct fleet *fleet = worker->fleet;
 
-        if (!fleet->redis_up || !worker->heartbeat.seen)
-                return 0;
-        if (fleet->settings->traits->silent_at_stop && worker_is_asked_to_exit(worker))
+        if (!fleet->redis_up || !worker->heartbeat.seen || worker->process.shimless)
                 return 0;
         return usec_sub(now,
                         MAX(worker->heartbeat.changed_at, MAX(fleet->redis_at, fleet->world->doubt.since)));

@@ -120,11 +120,12 @@ DEFINE_ENUM_NAMES(cut_word_name, enum cut_word, _CUT_WORD_MAX, cut_words)
 
 static const char *const heartbeat_faults[] = {
         [HEARTBEAT_FAULT_NONE] = "",
+        [HEARTBEAT_FAULT_BEGUN] = "the worker has loaded sqmgr's file, which has written no record yet",
         [HEARTBEAT_FAULT_PLACE] = "the status directory is missing or was changed",
         [HEARTBEAT_FAULT_MISSING] = "the status file is missing",
         [HEARTBEAT_FAULT_KIND] = "the status file is not a regular file",
         [HEARTBEAT_FAULT_OWNER] = "the status file belongs to another user",
-        [HEARTBEAT_FAULT_SIZE] = "the status file is larger than 4 KiB",
+        [HEARTBEAT_FAULT_SIZE] = "the status file is larger than 20 KiB",
         [HEARTBEAT_FAULT_UNREADABLE] = "the status file cannot be read",
         [HEARTBEAT_FAULT_CHANGES] = "the status file changes while being read",
         [HEARTBEAT_FAULT_RECORD] = "the status file is not in the format of sqmgr-heartbeat(7)",

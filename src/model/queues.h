@@ -9,6 +9,8 @@
 /* At most this many queues are read; the number of queues left out is reported. A longer name is left out. */
 #define QUEUES_READ_MAX 1000
 #define QUEUE_NAME_MAX  255
+/* Queues of one server that are read by name; those with a target come first. */
+#define QUEUES_NAMED_MAX 64
 /* More jobs than a server can hold. */
 #define QUEUE_JOBS_MAX UINT64_C(1000000000000)
 /* How many job classes of a queue have a known duration, and the longest duration. */

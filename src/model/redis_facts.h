@@ -17,6 +17,4 @@ struct redis_facts {
         bool has_save;              /* save is from CONFIG; false: CONFIG was refused, see config_error */
         char save[256];             /* when it writes snapshots; "": never */
         struct quoted config_error; /* why CONFIG was refused */
-        uint64_t nameless; /* connections of workers whose name does not show their process; 0 also if the
-                            * framework has no such names */
 };

@@ -80,21 +80,26 @@ struct heartbeat {
         bool quiet;
         bool work_list_known;
         bool work_list_empty;
-        bool stopping; /* was asked to exit, by whomever, and finishes its jobs; see traits.silent_at_stop */
         bool processed_known;
         uint64_t rss_bytes; /* of the process that sends heartbeats, when it wrote this one; 0: not known */
         uint64_t start;     /* field 22 of /proc/PID/stat, as that process read it; 0: not known */
         uint64_t born_usec; /* when that process registered, by its wall clock; 0: not known */
         int quiet_signal;   /* the signals named by the heartbeat; 0: the framework's */
         int stop_signal;
+        bool shimless;      /* not written by the worker, see worker_process.shimless */
         usec_t asked_at;    /* when sqmgr asked for the heartbeat, as an answer may be late; 0: just read */
         uint64_t processed; /* number of jobs that the process has begun or done since its start */
         struct worker_outcomes outcomes;
+        /* When it was sent: the age of the last turn of the loop that fetches jobs, and since when a quiet
+         * waits for a fetch that should have ended. 0: not reported; a reported 0 is 1 */
+        usec_t looked_usec;
+        usec_t polling_usec;
 };
 
 /* Why the status file of a worker does not count. */
 enum heartbeat_fault {
         HEARTBEAT_FAULT_NONE,
+        HEARTBEAT_FAULT_BEGUN,      /* the process has loaded the shim, and has not written a record */
         HEARTBEAT_FAULT_PLACE,      /* the file's directory is gone, or not as sqmgr made it */
         HEARTBEAT_FAULT_MISSING,    /* no such file */
         HEARTBEAT_FAULT_KIND,       /* not a regular file */
@@ -135,6 +140,13 @@ struct worker_process {
          * run`, and heartbeat_pid is pid; or it may not be signaled. Signals go through the server, memory is
          * that of the heartbeat, and neither title nor threads prove anything. */
         bool remote;
+        /* The worker has not loaded its shim (traits.shim): no record was found within boot_timeout, and none
+         * of another worker with its start settings. Like a worker of framework 'plain' it counts as active
+         * while its command runs, and its stop signal quiets it; but a process that does not catch that
+         * signal gets none. */
+        bool shimless;
+        int shim_error; /* errno: why the start left the shim out, ECANCELED: fleet.shim_refused; 0: it did
+                         * not, or is not known */
         bool elsewhere; /* heartbeat_pid is known by its title alone: no heartbeat of it was ever found */
         usec_t shutdown_usec; /* the worker's exit timeout, from its arguments; 0: not known */
 };
@@ -153,7 +165,6 @@ struct worker_heartbeat {
         enum heartbeat_fault fault; /* of the status file, as last read */
         bool stale_reported;
         bool hung; /* no heartbeat for hang_after: the worker does not count as active until the next one */
-        bool stopping; /* in the last heartbeat */
         unsigned busy;
         unsigned concurrency;
         unsigned idle_count;      /* distinct heartbeats in a row that say quiet and 0 busy */
@@ -162,17 +173,20 @@ struct worker_heartbeat {
         bool ambiguous;           /* the heartbeats may be another process's: no action is based on them */
         int quiet_signal;         /* the signals named by the last heartbeat; 0: the framework's */
         int stop_signal;
+        usec_t looked_usec; /* of the last heartbeat, see struct heartbeat */
+        usec_t polling_usec;
 };
 
 /* Whether a worker runs no jobs while others of its fleet do (observe/observe_deaf.h). */
 struct worker_deafness {
         bool processed_known; /* in the last heartbeat */
         uint64_t processed;
-        usec_t took_at;  /* when the last heartbeat was read that shows a new job; 0: none */
-        usec_t since;    /* start of the readings in a row at which jobs waited for it; 0: none */
-        unsigned taken;  /* number of these readings before which others had taken jobs */
-        usec_t taken_at; /* the last of these */
-        usec_t found_at; /* when it was found deaf, see worker_is_deaf(); 0: it was not, or works again */
+        usec_t took_at;   /* when the last heartbeat was read that shows a new job; 0: none */
+        usec_t since;     /* start of the readings in a row at which jobs waited for it; 0: none */
+        unsigned taken;   /* number of these readings before which others had taken jobs */
+        usec_t taken_at;  /* the last of these */
+        usec_t found_at;  /* when it was found deaf, see worker_is_deaf(); 0: it was not, or works again */
+        bool loop_stands; /* the last heartbeat shows that the loop that fetches jobs does not turn */
 };
 
 /* The jobs of a worker, as of the last reading of its work list. */

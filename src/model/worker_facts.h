@@ -30,10 +30,17 @@ static inline bool worker_is_given_up(const struct worker *worker)
         return worker->fleet->rollout.returned && worker->generation > worker->fleet->generation;
 }
 
-/* Returns true once a heartbeat was received; always false if the fleet writes no heartbeats. */
+/* Returns true once a heartbeat was received; always false if the worker writes no heartbeats. */
 static inline bool worker_sends_heartbeats(const struct worker *worker)
 {
-        return worker->heartbeat.seen && fleet_settings_write_heartbeats(worker->fleet->settings);
+        return worker->heartbeat.seen && fleet_settings_write_heartbeats(worker->fleet->settings) &&
+               !worker->process.shimless;
+}
+
+/* Returns true if the number of the worker's running jobs is known. */
+static inline bool worker_shows_busy(const struct worker *worker)
+{
+        return worker->fleet->settings->traits->reports_busy && !worker->process.shimless;
 }
 
 /* The worker is quieted or was asked to exit. */
@@ -52,16 +59,16 @@ static inline bool worker_is_remainder(const struct worker *worker)
 /* Returns true if quieting stops the worker: it gets its stop signal, once. */
 static inline bool worker_quiet_is_stop(const struct worker *worker)
 {
-        return worker->fleet->settings->traits->quiet_is_stop || worker->orders.quiet_uncaught;
+        return worker->fleet->settings->traits->quiet_is_stop || worker->orders.quiet_uncaught ||
+               worker->process.shimless;
 }
 
-/* Returns true if the worker was asked to exit, also by quieting where that stops it, and by others as its
- * heartbeat shows. Its exit is then no crash. */
+/* Returns true if the worker was asked to exit, also by quieting where that stops it. Its exit is then no
+ * crash. */
 static inline bool worker_is_asked_to_exit(const struct worker *worker)
 {
         return worker->state == WORKER_STOPPING ||
-               (worker->state == WORKER_QUIET &&
-                (worker_quiet_is_stop(worker) || worker->heartbeat.stopping));
+               (worker->state == WORKER_QUIET && worker_quiet_is_stop(worker));
 }
 
 /* Returns true if the worker was asked to exit and finishes its jobs first. The process with the stop signal

@@ -37,7 +37,8 @@ struct world {
         const struct settings *settings; /* not owned */
         struct fleet **fleets;           /* owned */
         size_t n_fleets;
-        uint64_t seed; /* for the jitter of the next fleet */
+        uint64_t seed;     /* for the jitter of the next fleet */
+        const char *shims; /* the folder of shims, not owned; NULL: the installed one */
 
         struct doubt doubt;
         usec_t unsaved_since;     /* since when the state cannot be written; 0: the last write succeeded */

@@ -16,6 +16,7 @@
 #include "observe/observe_deaf.h"
 #include "observe/observe_jobs.h"
 #include "observe/observe_memory.h"
+#include "observe/observe_shim.h"
 #include "observe/own_exit.h"
 #include <stdio.h>
 #include <string.h>
@@ -156,7 +157,7 @@ static void worker_observe_silent(struct worker *worker, usec_t now)
 /* The process that sent heartbeats is gone: nothing is known about the leftover process. */
 static void worker_forget_heartbeat(struct worker *worker)
 {
-        worker->heartbeat.seen = worker->heartbeat.hung = worker->heartbeat.stopping = false;
+        worker->heartbeat.seen = worker->heartbeat.hung = false;
         worker->heartbeat.busy = 0;
         worker->process.booted = worker->process.elsewhere = worker->process.unseen = false;
         worker->process.boot_polled_at = worker->process.boot_seen_at = worker->evidence.still_since = 0;
@@ -255,7 +256,7 @@ static void worker_observe_quieted_by_other(struct worker *worker, usec_t now)
 /* An outdated worker may have been started with other settings. */
 static void worker_observe_heard(const struct worker *worker)
 {
-        worker->fleet->boot_heard |= !worker_outdated(worker);
+        worker->fleet->boot_heard |= !worker_outdated(worker) && !worker->process.shimless;
 }
 
 static void worker_observe_first_heartbeat(struct worker *worker, const struct heartbeat *heartbeat,
@@ -328,7 +329,6 @@ static void worker_observe_fresh_heartbeat(struct worker *worker, const struct h
         worker_observe_heard(worker);
         worker->heartbeat.changed_at = worker->heartbeat.read_at;
         worker->heartbeat.busy = heartbeat->busy;
-        worker->heartbeat.stopping = heartbeat->stopping;
         worker->heartbeat.idle_count =
                 heartbeat->quiet && heartbeat->busy == 0 ? worker->heartbeat.idle_count + 1 : 0;
         /* A memory sample may include a job that began since. The size in the heartbeat is more accurate. */
@@ -393,11 +393,14 @@ void observe_heartbeat(struct worker *worker, const struct heartbeat *heartbeat,
             heartbeat->start != (worker->process.heartbeat_pid != 0 ? worker->process.heartbeat_start
                                                                     : worker->process.start))
                 return;
+        shim_observe_heartbeat(worker, heartbeat->shimless);
         worker->heartbeat.read_at = heartbeat->asked_at ?: now;
         if (heartbeat->concurrency > 0)
                 worker->heartbeat.concurrency = heartbeat->concurrency;
         worker->heartbeat.quiet_signal = heartbeat->quiet_signal;
         worker->heartbeat.stop_signal = heartbeat->stop_signal;
+        worker->heartbeat.looked_usec = heartbeat->looked_usec;
+        worker->heartbeat.polling_usec = heartbeat->polling_usec;
         if (worker->process.remote && heartbeat->sent_usec > worker->heartbeat.written_usec &&
             heartbeat->rss_bytes > 0)
                 observe_memory(worker, heartbeat->rss_bytes, now);
@@ -405,10 +408,7 @@ void observe_heartbeat(struct worker *worker, const struct heartbeat *heartbeat,
         if (heartbeat->work_list_known || heartbeat->sent_usec != worker->heartbeat.written_usec)
                 worker->jobs.list_empty = heartbeat->work_list_known && heartbeat->work_list_empty;
 
-        /* Sidekiq's counts follow its heartbeat, whose time they do not change. */
-        if ((heartbeat->outcomes.known || worker->outcomes.known) &&
-            heartbeat->sent_usec >= worker->heartbeat.written_usec)
-                worker->outcomes = heartbeat->outcomes;
+        observe_outcomes(worker, heartbeat, now);
 
         if (!worker->heartbeat.seen) {
                 worker_observe_first_heartbeat(worker, heartbeat, now);
@@ -464,30 +464,6 @@ void observe_title_elsewhere(struct worker *worker, unsigned job_threads, usec_t
                 worker_observe_quieted_by_other(worker, now);
 }
 
-void observe_shutdown_time(struct worker *worker, usec_t shutdown)
-{
-        struct fleet *fleet = worker->fleet;
-        const struct fleet_settings *settings = fleet->settings;
-        char own[FORMAT_MAX], least[FORMAT_MAX], timeout[FORMAT_MAX];
-
-        if (shutdown == 0)
-                return;
-        usec_t needed = shutdown + SETTINGS_STOP_MARGIN_USEC;
-        worker->process.shutdown_usec = shutdown;
-        /* A title can claim any time: report again only if it has doubled, or stop_timeout was raised. */
-        bool heeded = fleet->shutdown_reported + SETTINGS_STOP_MARGIN_USEC <= settings->stop_timeout;
-        if (needed <= settings->stop_timeout || (!heeded && shutdown < 2 * fleet->shutdown_reported))
-                return;
-        fleet->shutdown_reported = shutdown;
-        worker_event(
-                worker, EVENT_STOP_TIMEOUT_SHORT,
-                " may take %s to exit (%s), but would be killed after %s (stop_timeout). Set stop_timeout "
-                "to %s or more",
-                format_duration(shutdown, own, sizeof(own)), settings->traits->shutdown_option,
-                format_duration(settings->stop_timeout, timeout, sizeof(timeout)),
-                format_duration_exact(needed, least, sizeof(least)));
-}
-
 /* Returns true if the signal was sent. Otherwise records the error, and reports it once. */
 static bool worker_observe_signal(struct worker *worker, const char *what, int error)
 {
@@ -504,6 +480,18 @@ static bool worker_observe_signal(struct worker *worker, const char *what, int e
         return false;
 }
 
+/* Neither a heartbeat nor a signal that may be sent shows the end of its jobs: the worker is kept until it
+ * exits by itself. An outdated one does not count as active, and a restart continues beside it. */
+static void worker_observe_kept(struct worker *worker, usec_t now)
+{
+        worker_observe_signal(worker, "quieted", ENOTSUP);
+        if (!worker_outdated(worker))
+                return;
+        worker->heartbeat.seen = false;
+        worker->process.unseen = true;
+        worker_set_state(worker, WORKER_STARTING, REASON_NONE, now);
+}
+
 /* The next round of the pass stops the worker. */
 static void worker_observe_uncaught(struct worker *worker)
 {
@@ -515,11 +503,8 @@ static void worker_observe_uncaught(struct worker *worker)
         fleet->uncaught_reported = true;
         worker_event(
                 worker, EVENT_QUIET_UNCAUGHT,
-                " does not %s; gets the stop signal instead. The worker alone decides what happens to its "
-                "running jobs",
-                fleet->settings->traits->quiet_by_query
-                        ? "accept the quiet request (no reply, or another worker has its name)"
-                        : "catch the quiet signal");
+                " does not catch the quiet signal; gets the stop signal instead. The worker alone decides "
+                "what happens to its running jobs");
 }
 
 void observe_quieted(struct worker *worker, enum reason reason, int error, usec_t now)
@@ -533,11 +518,15 @@ void observe_quieted(struct worker *worker, enum reason reason, int error, usec_
                 worker->evidence.may_take_job_seen_at = now;
                 return;
         }
+        if (error == ENOTSUP && worker->process.shimless) {
+                worker_observe_kept(worker, now);
+                return;
+        }
         if (error == ENOTSUP && fleet->settings->traits->uncaught_is_stop) {
                 worker_observe_uncaught(worker);
                 /* Something has changed, which is to be saved. */
                 worker->orders.signal_error = 0;
-                /* The request was sent, and refused later: the next one is a signal. */
+                /* The worker caught the signal before: the next one stops it. */
                 if (worker->state == WORKER_QUIET)
                         worker_observe_not_asked(worker, worker->reason, now);
                 return;
@@ -548,13 +537,15 @@ void observe_quieted(struct worker *worker, enum reason reason, int error, usec_
         if (worker->state != WORKER_ACTIVE &&
             !(worker->state == WORKER_STARTING && worker->process.elsewhere))
                 return;
+        /* The worker got its stop signal, even if a record appears later. */
+        worker->orders.quiet_uncaught |= worker->process.shimless;
         worker->orders.quiet_at = now;
         worker->heartbeat.idle_count = 0;
         worker->evidence.title_idle_since = 0;
         worker_set_state(worker, WORKER_QUIET, reason, now);
         if (reason == REASON_RESTART)
                 rollout_observe_progress(fleet, now);
-        if (fleet->settings->traits->reports_busy)
+        if (worker_shows_busy(worker))
                 snprintf(running, sizeof(running), ", %u job%s running", worker->heartbeat.busy,
                          plural(worker->heartbeat.busy));
         worker_event(worker, EVENT_QUIET, " %s (reason: %s)%s",
@@ -678,6 +669,7 @@ static void worker_observe_crash(struct worker *worker, const struct exit_status
         char span[32], when[192];
 
         worker->reason = worker->state == WORKER_QUIET ? worker->reason : REASON_CRASH;
+        shim_observe_crash(worker, had_heartbeat);
         /* A wrapper that exits after the process that sent heartbeats: the uptime of that process counts. */
         if (worker->last_uptime > 0)
                 uptime = worker->last_uptime;
@@ -697,8 +689,10 @@ static void worker_observe_crash(struct worker *worker, const struct exit_status
                 return;
         if (had_heartbeat && !worker_is_failed_start(worker, uptime) && now < fleet->crash.next_at)
                 fleet->crash.freed++;
+        if (shim_observe_log_tail(fleet, exit->log_tail))
+                start_failure_back_off(fleet, now);
         /* With last_uptime set, this end was recorded already. */
-        if (worker->last_uptime == 0)
+        else if (worker->last_uptime == 0)
                 observe_uptime(worker, had_heartbeat ? uptime : 0, now);
 }
 
@@ -786,6 +780,7 @@ void observe_log_tail(struct fleet *fleet, uint64_t token, const struct quoted *
         if (fleet->lines_token == token) {
                 fleet->lines_token = 0;
                 fleet->crash_quoted = *lines;
+                (void)shim_observe_log_tail(fleet, lines);
                 reported = fleet->crash_last;
         }
         if (reported && !quoted_is_empty(lines))

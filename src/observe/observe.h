@@ -46,10 +46,6 @@ void observe_heartbeat(struct worker *worker, const struct heartbeat *heartbeat,
 /* After observe_title(), for a worker whose heartbeat is elsewhere. job_threads: as the title claims. */
 void observe_title_elsewhere(struct worker *worker, unsigned job_threads, usec_t now);
 
-/* The command line of a process of the worker was read. shutdown: how long the worker may take to exit after
- * its stop signal, in microseconds; 0: not shown. */
-void observe_shutdown_time(struct worker *worker, usec_t shutdown);
-
 /* The next three: the worker was signaled as the action requires. error: 0, or a positive errno if the signal
  * was not sent; reported once. ENOTSUP: the process does not catch the signal. EAGAIN, for observe_quieted()
  * only: the worker may be taking a job, try again. */

@@ -20,21 +20,50 @@ struct flow {
         unsigned takers; /* workers that serve it and begin jobs */
 };
 
+/* A running job may hold the loop up, as in a worker with one thread. */
+static bool loop_stands(const struct worker *worker, const struct heartbeat *heartbeat)
+{
+        usec_t hang_after = worker->fleet->settings->hang_after;
+
+        return hang_after > 0 && heartbeat->looked_usec >= MAX(hang_after, worker_stale_usec(worker)) &&
+               heartbeat->work_list_known && heartbeat->work_list_empty;
+}
+
+static void judge_loop(struct worker *worker, const struct heartbeat *heartbeat, usec_t now)
+{
+        char text[FORMAT_MAX];
+
+        if (worker->state != WORKER_ACTIVE || worker_is_deaf(worker))
+                return;
+        worker->deaf.found_at = now;
+        worker->deaf.since = usec_sub(now, heartbeat->looked_usec);
+        worker_event(worker, EVENT_DEAF, " is deaf: its loop that fetches jobs has not turned for %s; %s",
+                     format_duration(heartbeat->looked_usec, text, sizeof(text)),
+                     worker->fleet->settings->hang_action == HANG_KILL ? "replaced next" : "kept");
+}
+
 void deaf_observe_heartbeat(struct worker *worker, const struct heartbeat *heartbeat, usec_t now)
 {
         struct worker_deafness *deaf = &worker->deaf;
         bool begun =
                 heartbeat->processed_known && deaf->processed_known && heartbeat->processed > deaf->processed;
+        bool stood = deaf->loop_stands;
 
         deaf->processed_known = heartbeat->processed_known;
         deaf->processed = heartbeat->processed;
+        deaf->loop_stands = loop_stands(worker, heartbeat);
+        /* A worker that was stopped for a while shows that once as it continues. */
+        if (deaf->loop_stands && stood)
+                judge_loop(worker, heartbeat, now);
+        if (deaf->loop_stands)
+                return;
         /* A worker that runs one long job takes none; only the count shows that. */
         if (heartbeat->processed_known ? begun : heartbeat->busy > 0)
                 deaf->took_at = now;
-        if (heartbeat->busy == 0 && !begun)
+        if (heartbeat->busy == 0 && !begun && !stood)
                 return;
         if (deaf->found_at != 0 && worker_is_deaf(worker))
-                worker_event(worker, EVENT_RUNS_AGAIN, " runs jobs again");
+                worker_event(worker, EVENT_RUNS_AGAIN, stood ? " fetches jobs again" : " runs jobs again");
         deaf->since = deaf->found_at = 0;
 }
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds deaf workers: they send heartbeats and run no jobs. A worker is deaf if, for hang_after,
+/* Finds deaf workers: they send heartbeats and run no jobs. A worker is deaf if two heartbeats in a row say
+ * that its loop that fetches jobs has not turned for hang_after, and that it runs no job; or if, for
+ * hang_after,
  * - each of its heartbeats is fresh and shows no work;
  * - at each reading of the queues, jobs wait in a queue that it serves and that is not paused;
  * - jobs have left such a queue in between, three times at least and in the second half of that time, while

@@ -2,6 +2,7 @@
 /* Records the evidence for or against the heartbeats attributed to a worker: threads, title, and other
  * processes under its host name and pid. */
 #include "observe/observe_identity.h"
+#include "base/parse.h"
 #include "model/deadlines.h"
 #include "model/describe.h"
 #include "model/idle_proof.h"
@@ -122,6 +123,7 @@ void observe_boot_in_proc(const struct worker *worker)
 static void worker_observe_unseen(struct worker *worker, usec_t now)
 {
         struct fleet *fleet = worker->fleet;
+        char why[WORKER_UNSEEN_MAX];
 
         worker->process.unseen = true;
         start_failure_describe(fleet, NULL, "%s: no heartbeat was found within boot_timeout%s%s",
@@ -129,9 +131,11 @@ static void worker_observe_unseen(struct worker *worker, usec_t now)
                                worker->heartbeat.fault != HEARTBEAT_FAULT_NONE ? ": " : "",
                                heartbeat_fault_text(worker->heartbeat.fault));
         world_event(fleet->world, EVENT_BOOT_TIMEOUT, fleet, worker,
-                    "%s; kept, as it may run jobs. Fix the address of its server, or run 'sqmgrctl stop %s "
-                    "--force'",
-                    fleet->crash_last, WORKER_ID(worker));
+                    "%s; kept, as it may run jobs. %s; or run 'sqmgrctl stop %s --force'", fleet->crash_last,
+                    !fleet->settings->traits->shim                    ? "Fix the address of its server"
+                    : worker->heartbeat.fault == HEARTBEAT_FAULT_NONE ? worker_unseen_text(worker, why)
+                                                                      : "Read its log",
+                    WORKER_ID(worker));
         start_failure_observe(fleet, worker->generation, now, false, now);
         if (!worker_outdated(worker))
                 rollout_observe_unseen(fleet, now);
@@ -145,9 +149,35 @@ void observe_activity(struct worker *worker, bool apart, uint64_t wakeups, usec_
         if (!apart || woken || evidence->still_since == 0)
                 evidence->still_since = now;
         evidence->wakeups = wakeups;
-        if ((!apart || woken) && worker->state == WORKER_STARTING && !worker->process.unseen &&
-            !worker->process.booted && !worker->heartbeat.ambiguous && !worker_boot_has_failed(worker))
+        if ((!apart || woken || worker->fleet->settings->traits->shim) && worker->state == WORKER_STARTING &&
+            !worker->process.unseen && !worker->process.booted && !worker->heartbeat.ambiguous &&
+            now >= worker_boot_deadline(worker) && !worker_boot_has_failed(worker) &&
+            !worker_lacks_shim(worker, now))
                 worker_observe_unseen(worker, now);
+}
+
+void observe_shutdown_time(struct worker *worker, usec_t shutdown)
+{
+        struct fleet *fleet = worker->fleet;
+        const struct fleet_settings *settings = fleet->settings;
+        char own[FORMAT_MAX], least[FORMAT_MAX], timeout[FORMAT_MAX];
+
+        if (shutdown == 0)
+                return;
+        usec_t needed = shutdown + SETTINGS_STOP_MARGIN_USEC;
+        worker->process.shutdown_usec = shutdown;
+        /* A title can claim any time: report again only if it has doubled, or stop_timeout was raised. */
+        bool heeded = fleet->shutdown_reported + SETTINGS_STOP_MARGIN_USEC <= settings->stop_timeout;
+        if (needed <= settings->stop_timeout || (!heeded && shutdown < 2 * fleet->shutdown_reported))
+                return;
+        fleet->shutdown_reported = shutdown;
+        worker_event(
+                worker, EVENT_STOP_TIMEOUT_SHORT,
+                " may take %s to exit (%s), but would be killed after %s (stop_timeout). Set stop_timeout "
+                "to %s or more",
+                format_duration(shutdown, own, sizeof(own)), settings->traits->shutdown_option,
+                format_duration(settings->stop_timeout, timeout, sizeof(timeout)),
+                format_duration_exact(needed, least, sizeof(least)));
 }
 
 void observe_peers(struct worker *worker, const char *peers)
@@ -169,21 +199,6 @@ struct heartbeat heartbeat_complete(const struct worker *worker, const struct he
         complete.busy = MAX(heartbeat->busy, busy);
         complete.quiet = reported && (quiet || busy > 0);
         return complete;
-}
-
-struct heartbeat heartbeat_amend(const struct worker *worker, const struct heartbeat *heartbeat, usec_t now)
-{
-        const struct traits *traits = worker->fleet->settings->traits;
-        /* Another process of the worker, which takes over from one that was quieted, was not asked. */
-        bool asked =
-                worker->orders.group_signaled || (worker->orders.quiet_at != 0 && worker->heartbeat.seen);
-        struct heartbeat amended = *heartbeat;
-
-        if (traits->quiet_is_silent)
-                amended.quiet &= worker_is_retiring(worker) && asked;
-        if (traits->process_is_heartbeat || (traits->quiet_is_silent && amended.quiet && amended.busy == 0))
-                amended.sent_usec = now;
-        return amended;
 }
 
 void observe_ambiguous(struct worker *worker, bool ambiguous)

@@ -11,10 +11,6 @@ struct redis_comparison;
 struct heartbeat heartbeat_complete(const struct worker *worker, const struct heartbeat *heartbeat,
                                     unsigned busy, bool quiet);
 
-/* Returns the heartbeat, completed by what only sqmgr knows of the worker: see process_is_heartbeat and
- * quiet_is_silent in settings/traits.h. now: as in its sent_usec, CLOCK_MONOTONIC. */
-struct heartbeat heartbeat_amend(const struct worker *worker, const struct heartbeat *heartbeat, usec_t now);
-
 /* The worker's status file was read. fault: why it does not count, or HEARTBEAT_FAULT_NONE. */
 void observe_heartbeat_fault(struct worker *worker, enum heartbeat_fault fault);
 
@@ -24,6 +20,10 @@ void observe_threads(struct worker *worker, unsigned job_threads);
 /* The title of the heartbeat process was read. known: false if the title shows nothing; busy and quiet then
  * do not count. While Redis is down, busy replaces the number of running jobs. */
 void observe_title(struct worker *worker, bool known, unsigned busy, bool quiet);
+
+/* The command line of a process of the worker was read. shutdown: how long the worker may take to exit after
+ * its stop signal, in microseconds; 0: not shown. */
+void observe_shutdown_time(struct worker *worker, usec_t shutdown);
 
 /* Call for a worker whose heartbeat is elsewhere. peers: see struct worker_evidence; "": none, or not known.
  */

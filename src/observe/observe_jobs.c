@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Records the jobs read from a worker's work list; see the header. */
+/* Records the jobs of a worker; see the header. */
 #include "observe/observe_jobs.h"
 #include "base/parse.h"
 #include "base/printable.h"
+#include "base/text.h"
 #include "model/deadlines.h"
+#include "model/fleet.h"
 #include "model/names.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
@@ -63,7 +65,9 @@ void observe_long_job(struct worker *worker, const struct job *job, usec_t runs)
         char names[700], span[32];
 
         /* The names are untrusted. */
-        snprintf(names, sizeof(names), "%.200s %.200s (queue %.200s)", job->class, job->jid, job->queue);
+        snprintf(names, sizeof(names), "%.200s %.200s", job->class, job->jid);
+        if (job->queue[0] != '\0')
+                text_append(names, sizeof(names), " (queue %.200s)", job->queue);
         printable_replace(names, strlen(names), false);
         format_duration(runs, span, sizeof(span));
         world_event(worker->fleet->world, EVENT_JOB_LONG, worker->fleet, worker,
@@ -95,4 +99,18 @@ void observe_cut_off(const struct worker *worker, enum reason reason, usec_t now
                      : worker->heartbeat.busy < worker->jobs.count ? ", of "
                                                                    : ": ",
                      known ? text : "");
+}
+
+void observe_outcomes(struct worker *worker, const struct heartbeat *heartbeat, usec_t now)
+{
+        const struct worker_outcomes *before = &worker->outcomes, *outcomes = &heartbeat->outcomes;
+
+        /* Sidekiq's counts follow its heartbeat, whose time they do not change. */
+        if ((!outcomes->known && !before->known) || heartbeat->sent_usec < worker->heartbeat.written_usec)
+                return;
+        /* A lower count is that of another process. */
+        if (outcomes->known)
+                latency_count(&worker->fleet->work,
+                              before->known ? usec_sub(outcomes->processed, before->processed) : 0, now);
+        worker->outcomes = *outcomes;
 }

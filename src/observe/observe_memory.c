@@ -35,7 +35,7 @@ static void worker_observe_breach(struct worker *worker, enum breach breach, use
         if (breach <= worker->memory.breach)
                 return;
         worker->memory.breach = breach;
-        if (worker->fleet->settings->traits->has_work_list)
+        if (fleet_settings_list_jobs(worker->fleet->settings))
                 worker->memory.breach_at = MAX(since, (usec_t)1);
 }
 

@@ -2,60 +2,159 @@
 /* Starts a worker's process and reports the outcome: the parent's part. */
 #include "privileged/launch.h"
 
+#include "base/environment.h"
 #include "base/fd.h"
 #include "io/clock.h"
-#include "privileged/launch_child.h"
-#include "privileged/launch_request.h"
+#include "io/log.h"
+#include "model/names.h"
+#include "privileged/launch_plan.h"
+#include "privileged/launcher.h"
+#include "privileged/marker.h"
+#include "settings/settings.h"
+#include "settings/traits.h"
 #include "wire/quoted.h"
 #include <limits.h>
-#include <linux/sched.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/single_threaded.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
-/* Returns the signals that have an action here, for the child to reset. Read once: 64 system calls are a good
- * part of a start, and sqmgr sets all its actions before the first start. */
-static const sigset_t *signals_with_action(void)
+static int set_identity(const struct launch_request *request, struct environment *environment)
 {
-        static sigset_t signals;
-        static bool known;
-        struct sigaction action;
+        const char *fleet = request->fleet->name;
+        const struct launch_end *end = request->end;
+        char index[16], generation[24], started[24], worker[WORKER_ID_MAX], pid[16];
 
-        if (known)
-                return &signals;
-        sigemptyset(&signals);
-        for (int signo = 1; signo < NSIG; signo++)
-                if (sigaction(signo, NULL, &action) == 0 && action.sa_handler != SIG_DFL)
-                        sigaddset(&signals, signo);
-        known = true;
-        return &signals;
+        snprintf(index, sizeof(index), "%u", request->index);
+        snprintf(generation, sizeof(generation), "%ju", (uintmax_t)request->generation);
+        snprintf(started, sizeof(started), "%ju", (uintmax_t)request->started_at);
+        snprintf(pid, sizeof(pid), "%d", end ? (int)end->pid : 0);
+        worker_id(fleet, request->index, worker);
+        /* Reserve space: the template overwrites these blanks with each forked worker's values, in the place
+         * that /proc shows. */
+        if (request->template) {
+                snprintf(index, sizeof(index), "%10s", "");
+                snprintf(started, sizeof(started), "%20s", "");
+                snprintf(worker, sizeof(worker), "%s/%-10s", fleet, "template");
+        }
+        const struct {
+                const char *name, *value;
+        } variables[] = {
+                {"SQMGR_FLEET", fleet},
+                {"SQMGR_WORKER", worker},
+                {"SQMGR_INDEX", index},
+                {"SQMGR_GENERATION", generation},
+                {"SQMGR_START", started},
+                {"SQMGR_INSTANCE", request->instance},
+                {"SQMGR_PID", end ? pid : NULL},
+                {"SQMGR_EXIT_CODE", end ? end->code : NULL},
+                {"SQMGR_EXIT_STATUS", end ? end->status : NULL},
+        };
+        FOREACH_ELEMENT(variable, variables)
+                if (variable->value && environment_set(environment, variable->name, variable->value) < 0)
+                        return -ENOMEM;
+        return 0;
 }
 
-/* Like fork(), but the child shares our table of descriptors until child_separate(). sqmgr has several
- * descriptors for each worker: copying and closing them would take longer than the rest of the start. Falls
- * back to fork() if there are other threads, since only fork() prepares the locks that they may hold. */
-static pid_t fork_sharing(bool *ret_shares)
+/* Later entries win, and the worker's identity overrides all. The fleet's environment, and sqmgr's own, may
+ * replace the names of worker and host. The identity also comes first, since only the beginning of a huge
+ * environment is read back. What sqmgr-start adds: see build_environment() of start/main.c. */
+static int build_environment(const struct launch_request *request, struct launch_plan *plan,
+                             struct environment *environment)
 {
-        struct clone_args how = {.flags = CLONE_FILES, .exit_signal = SIGCHLD};
+        static const char *const user_variables[] = {LAUNCH_USER_VARIABLES};
+        const struct fleet_settings *fleet = request->fleet;
+        const struct traits *traits = fleet->traits;
+        char name[WORKER_ID_MAX + 16];
 
-        *ret_shares = __libc_single_threaded;
-        long pid = *ret_shares ? syscall(SYS_clone3, &how, sizeof(how)) : -1;
-        if (pid >= 0)
-                return (pid_t)pid;
-        /* The kernel is too old, a filter rejects the call, or memory is short. */
-        *ret_shares = false;
-        return fork();
+        int r = set_identity(request, environment);
+        plan->identity = (uint32_t)environment->n;
+        snprintf(name, sizeof(name), "%s-%u%s", fleet->name, request->index, traits->name_suffix ?: "");
+        if (r == 0 && traits->name_variable)
+                r = environment_set(environment, traits->name_variable, name);
+        if (r == 0 && request->unique_host && request->unique_host[0] != '\0')
+                r = environment_set(environment, traits->host_variable, request->unique_host);
+        if (r == 0)
+                r = environment_put_inherited(environment, request->base_environment);
+        for (char **p = fleet->environment_list; p && *p && r == 0; p++) {
+                r = environment_put(environment, *p);
+                for (size_t i = 0; i < ELEMENTSOF(user_variables); i++)
+                        if (strncmp(*p, user_variables[i], strlen(user_variables[i])) == 0 &&
+                            (*p)[strlen(user_variables[i])] == '=')
+                                plan->own_variables |= 1U << i;
+        }
+        return r < 0 ? r : set_identity(request, environment);
+}
+
+static enum launch_kind kind_of(const struct launch_request *request)
+{
+        return request->rehearsal  ? LAUNCH_REHEARSAL
+               : request->release  ? LAUNCH_RELEASE
+               : request->end      ? LAUNCH_AFTER_EXIT
+               : request->template ? LAUNCH_TEMPLATE
+                                   : LAUNCH_WORKER;
+}
+
+/* Texts of a plan that are made for it. */
+struct texts {
+        char identifier[WORKER_ID_MAX], marker[MARKER_MAX], shim_path[PATH_MAX], shim_value[PATH_MAX + 32];
+};
+
+static void add_shim(struct launch_plan *plan, const struct shim *shim, const char *folder,
+                     struct texts *texts)
+{
+        snprintf(texts->shim_path, sizeof(texts->shim_path), "%s/%s", folder, shim->file);
+        snprintf(texts->shim_value, sizeof(texts->shim_value), "%s%s", shim->option ?: "", texts->shim_path);
+        if (!shim->option)
+                *strrchr(texts->shim_value, '/') = '\0';
+        plan->shim_path = texts->shim_path;
+        plan->shim_value = texts->shim_value;
+        plan->shim_variable = (char *)shim->variable;
+        plan->shim_separator = shim->separator;
+}
+
+/* The plan borrows from request and texts. */
+static struct launch_plan make_plan(const struct launch_request *request, struct texts *texts)
+{
+        const struct fleet_settings *fleet = request->fleet;
+        const struct ledger_file *ledger = request->ledger;
+        struct launch_plan plan = {
+                .kind = kind_of(request),
+                .fleet = *fleet,
+                .journal_required = fleet->log,
+                .nofile = request->nofile,
+                .identifier = texts->identifier,
+                .supervised = ledger,
+                .parent = getpid(),
+                .ledger_inode = ledger ? ledger->inode : 0,
+                .ledger_path = ledger && !ledger_file_is_lost(ledger) ? ledger->path : NULL,
+                .after_timeout = request->end ? request->end->timeout : 0,
+                .status_parent = (char *)request->status_parent,
+                .release = (char *)request->release,
+                .outcomes_script =
+                        fleet_settings_load_outcomes(fleet) ? (char *)request->outcomes_script : NULL,
+                .redis_url = fleet->traits->url_variable ? NULL : (char *)request->redis_url,
+                .template_script = request->template ? (char *)request->template->script : NULL,
+        };
+
+        plan.fleet.log = (char *)log_of_workers(fleet->log);
+        if (request->template)
+                snprintf(texts->identifier, sizeof(texts->identifier), "%s/template", fleet->name);
+        else
+                worker_id(fleet->name, request->index, texts->identifier);
+        if (fleet->traits->shim && request->shims)
+                add_shim(&plan, fleet->traits->shim, request->shims, texts);
+        return plan;
 }
 
 int launch_start(const struct launch_request *request, struct launched *ret)
 {
-        struct launch_birth birth = {.actions = signals_with_action(), .parent = getpid()};
-        sigset_t all, before;
+        _cleanup_environment_ struct environment environment = {0};
+        _cleanup_launch_job_ struct launch_job *job = NULL;
+        struct texts texts;
+        struct launch_plan plan = make_plan(request, &texts);
         int pair[2];
 
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
@@ -63,27 +162,26 @@ int launch_start(const struct launch_request *request, struct launched *ret)
         _cleanup_close_ int parent_end = pair[0];
         _cleanup_close_ int child_end = pair[1];
 
-        sigfillset(&all);
-        int r = pthread_sigmask(SIG_SETMASK, &all, &before);
-        if (r != 0)
-                return -r;
-        /* Rename before the fork, so that the child never has another name. */
-        char comm[16] = "";
-        (void)prctl(PR_GET_NAME, comm);
-        (void)prctl(PR_SET_NAME, LAUNCH_COMM);
-        birth.report_fd = child_end;
-        pid_t pid = request->shares_descriptors ? fork_sharing(&birth.shares) : fork();
-        if (pid == 0)
-                launch_child_run(request, &birth);
-        r = -errno;
-        (void)prctl(PR_SET_NAME, comm);
-        (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-        if (pid < 0)
+        int r = build_environment(request, &plan, &environment);
+        if (r == 0 && !launch_plan_needs_program(&plan)) {
+                launch_plan_compare_redis(&plan, &environment, child_end);
+                r = launch_plan_add_scripts(&plan, &environment, child_end);
+        }
+        plan.environment = environment.list;
+        if (plan.kind == LAUNCH_WORKER)
+                plan.marker = marker_name(&environment, texts.marker);
+        if (r == 0)
+                r = launch_job_new(&plan, &job);
+        if (r < 0)
                 return r;
-
-        *ret = (struct launched){.pid = pid, .report_fd = TAKE_FD(parent_end), .child_fd = -1};
-        if (birth.shares)
-                ret->child_fd = TAKE_FD(child_end);
+        job->claim = request->claim;
+        job->ledger = request->ledger;
+        job->report_fd = child_end;
+        job->template_fd = request->template ? request->template->fd : -1;
+        pid_t pid = launcher_start(TAKE_PTR(job));
+        if (pid < 0)
+                return pid;
+        *ret = (struct launched){.pid = pid, .report_fd = TAKE_FD(parent_end)};
         return 0;
 }
 
@@ -98,7 +196,6 @@ int launch_report_read(int report_fd, struct launch_report *report)
                         return 0;
                 if (n < 0)
                         return (int)n;
-                report->separate |= n > 0;
                 if (n == 0) {
                         report->outcome = LAUNCH_RUNNING;
                 } else if (n != sizeof(message)) {
@@ -115,8 +212,10 @@ int launch_report_read(int report_fd, struct launch_report *report)
                                 .db = message.redis_db,
                                 .other_db = message.redis_other_db,
                         };
+                } else if (message.kind == LAUNCH_MESSAGE_SHIM) {
+                        report->shim_error = (int)message.shim_error;
                 } else if (message.kind == LAUNCH_MESSAGE_ERROR) {
-                        message.text[MIN((size_t)message.length, sizeof(message.text) - 1)] = '\0';
+                        message.text[sizeof(message.text) - 1] = '\0';
                         report->error = malloc(sizeof(*report->error));
                         if (report->error)
                                 quoted_set(report->error, message.text);

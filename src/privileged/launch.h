@@ -1,31 +1,68 @@
 /* SPDX-License-Identifier: MIT */
 /* Starts a worker's process according to its fleet's settings, and reports the outcome.
  *
- * The parent never waits. Blocking steps (the user database, a directory on a hung file server) happen in the
- * child, which reports over a socket until the command runs. */
+ * The parent waits for no file. Blocking steps (the user database, a directory on a hung file server) happen
+ * in the child, which reports over a socket until the command runs. */
 #pragma once
 
 #include "base/usec.h"
+#include "privileged/ledger_file.h"
 #include "settings/redis_url.h"
 #include <stdbool.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 
-struct launch_request; /* privileged/launch_request.h */
-struct quoted;         /* wire/quoted.h */
+struct fleet_settings;
+struct quoted; /* wire/quoted.h */
+
+/* How a worker ended, for after_exit: the values that systemd passes to ExecStopPost=. */
+struct launch_end {
+        pid_t pid;
+        const char *code; /* "exited", "killed" or "unknown" */
+        char status[16];  /* the exit status, or the name of the signal; "" if unknown */
+        usec_t timeout;
+};
+
+/* Starts a template, from which workers are forked. The template's command runs once "go" was received over
+ * the socket. */
+struct launch_template {
+        int fd;             /* the socket's end for the child only */
+        const char *script; /* the Ruby file that turns the command into a template; no blanks in the path */
+};
+
+/* Everything is borrowed until launch_start() returns. With `release`, no command runs: the child resolves
+ * the fleet's directory as the fleet's user. The result must end in that path, else the report is
+ * LAUNCH_FAILED; LAUNCH_RUNNING means success. */
+struct launch_request {
+        const struct fleet_settings *fleet;
+        unsigned index;
+        uint64_t generation;
+        usec_t started_at;                /* identifies this start */
+        struct ledger_claim claim;        /* the record of this start; zeros: none */
+        const struct ledger_file *ledger; /* contains the claimed record; NULL: no ledger */
+        const char *instance;
+        const char *unique_host;       /* see model/unique_host.h; NULL or "": the worker gets none */
+        struct rlimit nofile;          /* the limit before launch_raise_nofile() */
+        char *const *base_environment; /* sqmgr's own, NULL-terminated; filtered before it is passed to the
+                                        * command */
+        const char *status_parent;     /* parent of the status directories; NULL: the worker needs none */
+        const char *redis_url;         /* the Redis with the heartbeats; NULL: not known, or none */
+        bool rehearsal;                /* see launch_rehearse() */
+        const struct launch_end *end;  /* run after_exit instead of the worker; NULL: run the worker */
+        const char *release;           /* check the directory only, see above; NULL: no */
+        const char *outcomes_script;   /* for fleet_settings_load_outcomes(): the Ruby file, no blanks in the
+                                          path; NULL: none */
+        const char *shims;             /* the folder of traits.shim; NULL: the worker loads none */
+        const struct launch_template *template; /* start a template; NULL: a worker */
+};
 
 struct launched {
         pid_t pid;     /* a child: the caller must reap it */
         int report_fd; /* owned; for launch_report_read() */
-        int child_fd;  /* owned; to be closed once the report says that the child is separate; -1: none. Only
-                        * with request->shares_descriptors */
 };
 
-/* The name (comm) of the child until its command runs. */
-#define LAUNCH_COMM "sqmgr-launch"
-
-/* Forks the child. Blocks all signals in the caller during the fork, so no signal handler runs in the child.
- * Descriptors 0 to 2 must be open. Returns 0, or -errno if nothing was started. */
+/* Starts the child (privileged/launcher.h). Descriptors 0 to 2 must be open. Returns 0, or -errno if nothing
+ * was started. */
 int launch_start(const struct launch_request *request, struct launched *ret);
 
 enum launch_outcome {
@@ -37,13 +74,13 @@ enum launch_outcome {
 
 struct launch_report {
         enum launch_outcome outcome;
-        bool separate;            /* the child has its own descriptors by now: close launched.child_fd, and
-                                   * read again */
         int log_fd;               /* O_PATH; owned by the caller once set; -1: there is no log to read back */
         uint64_t log_start_bytes; /* size of the log when it was opened */
         uid_t log_uid;            /* user that opened the log */
         gid_t log_gid;
         struct redis_comparison redis; /* of the worker's environment with request->redis_url */
+        int shim_error; /* errno: why the worker starts without its shim. EINVAL: its path cannot be passed
+                         * on; 0: the shim is loaded, or there is none */
         struct quoted *error; /* owned by the caller once set: one sentence without a full stop, which names
                                * commands and paths; NULL if there is none, or memory is short */
 };

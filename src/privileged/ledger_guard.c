@@ -17,7 +17,6 @@ static struct mapping {
 } mappings[MAPPINGS_MAX];
 
 static struct sigaction previous;
-static pid_t owner;
 
 static struct mapping *find(const void *address)
 {
@@ -52,8 +51,7 @@ static void on_fault(int signo, siginfo_t *info, void *context _unused_)
 
         if (mapping && !mapping->lost && replace(mapping)) {
                 mapping->lost = 1;
-                if (getpid() == owner)
-                        (void)unlink(mapping->path);
+                (void)unlink(mapping->path);
         } else {
                 /* Restore the previous action. A failed store runs again and ends the process; a signal from
                  * another process is raised again. */
@@ -68,7 +66,6 @@ int ledger_guard_install(void)
 {
         struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
 
-        owner = getpid();
         sigemptyset(&action.sa_mask);
         return sigaction(SIGBUS, &action, &previous) < 0 ? -errno : 0;
 }

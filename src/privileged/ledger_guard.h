@@ -7,8 +7,7 @@
 
 #include "base/macro.h"
 
-/* Installs the handler, which forked children inherit. Only this process removes the file. Returns 0 or
- * -errno. */
+/* Installs the handler, which a new child inherits with our memory. Returns 0 or -errno. */
 int ledger_guard_install(void);
 /* Guards a mapping of the file at path. fd and path must stay valid until ledger_guard_remove(). At most two
  * mappings can be guarded at a time. */

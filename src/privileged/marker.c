@@ -13,23 +13,22 @@
 
 #define NOEXEC_SEAL 8U /* MFD_NOEXEC_SEAL, which older headers lack */
 
-void marker_put(const struct environment *environment, int *keep_fd)
+char *marker_name(const struct environment *environment, char text[static MARKER_MAX])
 {
         static const char *const names[] = {"SQMGR_INSTANCE", "SQMGR_WORKER", "SQMGR_GENERATION",
                                             "SQMGR_START"};
-        char name[MARKER_MAX] = "";
         size_t length = 0;
 
-        if (*keep_fd == MARKER_FD) {
-                int moved = fcntl(*keep_fd, F_DUPFD_CLOEXEC, MARKER_FD + 1);
-                if (moved < 0)
-                        return;
-                *keep_fd = moved;
-        }
-        for (size_t i = 0; i < ELEMENTSOF(names) && length < sizeof(name); i++)
-                length += (size_t)snprintf(name + length, sizeof(name) - length, "%s%s=%s", i > 0 ? " " : "",
+        for (size_t i = 0; i < ELEMENTSOF(names) && length < MARKER_MAX; i++)
+                length += (size_t)snprintf(text + length, MARKER_MAX - length, "%s%s=%s", i > 0 ? " " : "",
                                            names[i], environment_get(environment, names[i]) ?: "");
+        return text;
+}
+
+void marker_put(const char *name)
+{
         int fd = memfd_create(name, MFD_CLOEXEC | NOEXEC_SEAL);
+
         /* The kernel is too old for the flag. */
         if (fd < 0 && errno == EINVAL)
                 fd = memfd_create(name, MFD_CLOEXEC);

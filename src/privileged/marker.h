@@ -12,9 +12,11 @@ struct proc;        /* io/proc.h */
 #define MARKER_FD  60
 #define MARKER_MAX 250 /* the longest name that the kernel accepts, with its NUL */
 
-/* Call last before execve(). *keep_fd changes if it has that number. Nothing happens if memory or descriptors
- * are short: the worker is then found by its environment alone. */
-void marker_put(const struct environment *environment, int *keep_fd);
+/* Makes the name from the environment of a worker. Returns text. */
+char *marker_name(const struct environment *environment, char text[static MARKER_MAX]);
+/* Call last before execve(), with descriptor MARKER_FD unused. Makes system calls alone. Nothing happens if
+ * memory or descriptors are short: the worker is then found by its environment alone. */
+void marker_put(const char *name);
 
 /* Reads the markers: NAME=VALUE entries, each followed by a NUL. Untrusted, as an environment is. Never waits
  * for the process. Returns the length, 0 if the process has no such descriptor; or -errno. */

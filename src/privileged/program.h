@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Forks, and executes the installed sqmgr: as a child that checks settings and state, and in the place of
- * this process.
- */
+/* Executes the installed sqmgr: as a child that checks settings and state, or in place of this process. */
 #pragma once
 
 #include "base/macro.h"
 #include <sys/resource.h>
 #include <sys/types.h>
 
-/* Forks with all signals blocked, so no handler of ours runs in the child. Renames this process before the
- * fork: io/watchers.h would take a child with our name and our pidfds for another sqmgr. Returns 0 in the
- * child, the pid of the child, or -errno. */
-pid_t program_fork(const char *name);
-
-/* The program, and the files that it is asked about. The child has our environment, no signal blocked, and of
- * our descriptors 0 to 2 only. */
+/* The program, and the files that it is asked about. The child has our environment, no signal blocked, and
+ * none of our descriptors. */
 struct program_check {
         const char *program; /* an absolute path */
         const char *config_path;

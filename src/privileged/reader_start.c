@@ -3,8 +3,7 @@
 #include "privileged/reader_start.h"
 #include "base/fd.h"
 #include "io/proc_question.h"
-#include "io/proc_reader.h"
-#include "privileged/program.h"
+#include "privileged/launcher.h"
 #include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
@@ -27,7 +26,7 @@
 /* For sqmgr-proc-reader: standard descriptors, a log, a process, and a file of it; with some to spare. */
 #define FILES_MAX 32
 
-/* Runs in the child, as all functions below up to child_connect(). Resets and unblocks all signals. */
+/* Runs in the child, as all functions below up to child_run(). Resets and unblocks all signals. */
 static void reset_signals(void)
 {
         sigset_t none;
@@ -190,20 +189,24 @@ static _Noreturn void child_run(const struct child_program *program)
         _exit(127);
 }
 
-static _Noreturn void child_connect(int connections_fd, const char *path)
+/* Forks with all signals blocked, so no handler of ours runs in the child. Renames this process before the
+ * fork: io/watchers.h would take a child with our name and our pidfds for another sqmgr. */
+static pid_t start_program(const struct child_program *program, const char *name)
 {
-        const int fds[] = {connections_fd};
+        sigset_t all, before;
+        char comm[16] = "";
 
-        reset_signals();
-        (void)alarm(CONNECT_SECONDS);
-        /* The child may outlive sqmgr, and must hold neither its locks nor its connections. */
-        if (place_descriptors(fds, ELEMENTSOF(fds)) < 0)
-                _exit(126);
-        connections_fd = FD_READER;
-        int fd = fd_connect(path, 0, USEC_INFINITY);
-        int error = fd < 0 ? fd : fcntl(fd, F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
-        (void)fd_send(connections_fd, &error, sizeof(error), error < 0 ? -1 : fd, MSG_DONTWAIT);
-        _exit(0);
+        sigfillset(&all);
+        (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+        (void)prctl(PR_GET_NAME, comm);
+        (void)prctl(PR_SET_NAME, name);
+        pid_t pid = fork();
+        if (pid == 0)
+                child_run(program);
+        pid_t r = pid < 0 ? -errno : pid;
+        (void)prctl(PR_SET_NAME, comm);
+        (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+        return r;
 }
 
 int reader_start_program(const struct reader_start *request, pid_t *ret)
@@ -217,22 +220,24 @@ int reader_start_program(const struct reader_start *request, pid_t *ret)
                 .user = is_root && !request->user ? &user : NULL,
                 .fleet = is_root && request->user ? request : NULL,
         };
-        pid_t pid = program_fork(request->name);
 
-        if (pid == 0)
-                child_run(&program);
-        *ret = pid;
-        return MIN(pid, 0);
+        *ret = start_program(&program, request->name);
+        return MIN(*ret, 0);
 }
 
 int reader_start_connect(int connections_fd, const char *path, pid_t *ret)
 {
-        pid_t pid = program_fork("sqmgr-connect");
+        _cleanup_launch_job_ struct launch_job *job = NULL;
+        char *argv[] = {(char *)path, NULL};
+        const struct launch_plan plan = {.kind = LAUNCH_CONNECT, .fleet = {.argv = argv}};
+        int r = launch_job_new(&plan, &job);
 
-        if (pid == 0)
-                child_connect(connections_fd, path);
-        *ret = pid;
-        return MIN(pid, 0);
+        if (r < 0)
+                return r;
+        job->template_fd = connections_fd;
+        job->seconds = CONNECT_SECONDS;
+        *ret = launcher_start(TAKE_PTR(job));
+        return MIN(*ret, 0);
 }
 
 int proc_reader_start(int program_fd, const struct proc_reader_user *user, bool privileged, pid_t *ret_pid,
@@ -248,14 +253,12 @@ int proc_reader_start(int program_fd, const struct proc_reader_user *user, bool 
                 .name = PROC_READER_NAME,
                 .fds = {theirs, program_fd},
                 .n_fds = 2,
-                .user = user,
+                .user = geteuid() == 0 ? user : NULL,
                 .privileged = privileged,
                 .limited = true,
         };
 
-        pid_t pid = program_fork(PROC_READER_COMM);
-        if (pid == 0)
-                child_run(&program);
+        pid_t pid = start_program(&program, PROC_READER_COMM);
         if (pid < 0)
                 return pid;
         *ret_pid = pid;

@@ -9,7 +9,7 @@
 #include "base/macro.h"
 #include <sys/types.h>
 
-struct proc_reader_user; /* io/proc_reader.h */
+struct proc_reader_user; /* io/proc_question.h */
 
 struct reader_start {
         int program_fd;   /* the program, opened with O_PATH */
@@ -35,8 +35,8 @@ int reader_start_program(const struct reader_start *request, pid_t *ret);
  * most. */
 int reader_start_connect(int connections_fd, const char *path, pid_t *ret);
 
-/* Starts sqmgr-proc-reader, the program opened with O_PATH, as that user. privileged: the program keeps
- * CAP_SYS_PTRACE, if we have it, and no other capability. *ret_fd is our end of its socket, which the caller
- * owns. */
+/* Starts sqmgr-proc-reader, the program opened with O_PATH, as that user, if we are root. privileged: the
+ * program keeps CAP_SYS_PTRACE, if we have it, and no other capability. *ret_fd is our end of its socket,
+ * which the caller owns. */
 int proc_reader_start(int program_fd, const struct proc_reader_user *user, bool privileged, pid_t *ret_pid,
                       int *ret_fd);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The file that passes the state from one sqmgr to the next, as bytes; daemon/takeover/state_load.h reads
+/* The file that passes the state from one sqmgr to the next, as bytes; daemon/takeover/persist.h reads
  * them. */
 #pragma once
 

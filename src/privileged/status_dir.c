@@ -180,8 +180,8 @@ static bool is_given_up(int dir_fd, const char *name)
 {
         struct stat status;
 
-        if (is_pid(name))
-                return process_is_gone(name);
+        if (is_pid(name) || (name[0] == '.' && is_pid(name + 1)))
+                return process_is_gone(name + (name[0] == '.'));
         return fstatat(dir_fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
                usec_add((usec_t)status.st_mtim.tv_sec * USEC_PER_SEC, BESIDE_USEC) <
                        clock_now(CLOCK_REALTIME);
@@ -308,6 +308,15 @@ int status_file_read(const struct status_dir *dir, pid_t pid, char text[static S
                 return HEARTBEAT_FAULT_CHANGES;
         *ret_length = (size_t)length;
         return HEARTBEAT_FAULT_NONE;
+}
+
+bool status_file_is_begun(const struct status_dir *dir, pid_t pid)
+{
+        struct stat status;
+        char name[16];
+
+        snprintf(name, sizeof(name), ".%d", (int)pid);
+        return fstatat(dir->fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
 }
 
 void status_file_remove(const struct status_dir *dir, pid_t pid)

@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 /* A larger file is not a valid heartbeat. */
-#define STATUS_FILE_MAX_BYTES ((size_t)4096)
+#define STATUS_FILE_MAX_BYTES ((size_t)20 * 1024)
 
 /* Size of a directory's name: that of the fleet, or FLEET@UID if the plain name belongs to the fleet's former
  * user. */
@@ -46,5 +46,8 @@ int status_dirs_tidy(const char *parent, bool (*keep)(const char *fleet, void *u
  * text, or the reason why the file is not valid. */
 int status_file_read(const struct status_dir *dir, pid_t pid, char text[static STATUS_FILE_MAX_BYTES + 1],
                      size_t *ret_length);
+/* Returns true if a process has begun to write its file: `.PID` exists, or cannot be examined. A shim makes
+ * it as it is loaded. */
+bool status_file_is_begun(const struct status_dir *dir, pid_t pid);
 /* Removes the file of a process, if any. */
 void status_file_remove(const struct status_dir *dir, pid_t pid);

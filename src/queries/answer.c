@@ -4,12 +4,55 @@
 #include "base/printable.h"
 #include <string.h>
 
+static const struct codec_field configure_fields[] = {
+        CODEC_RANGE(struct answer_configure, refused, 0, _SETTINGS_TLS_MAX),
+};
+static const struct record configure_record = RECORD(configure_fields);
+
+static const struct codec_field work_list_fields[] = {
+        CODEC_FIELD(NUMBER, struct answer_work_list, known),
+        CODEC_FIELD(NUMBER, struct answer_work_list, empty),
+};
+static const struct record work_list_record = RECORD(work_list_fields);
+
+static const struct codec_field scanners_fields[] = {
+        CODEC_RANGE(struct answer_scanners, members, 0, UINT32_MAX),
+        CODEC_FIELD(NUMBER, struct answer_scanners, members_known),
+        CODEC_RANGE(struct answer_scanners, scanners, 0, UINT32_MAX),
+        CODEC_FIELD(NUMBER, struct answer_scanners, blind),
+};
+static const struct record scanners_record = RECORD(scanners_fields);
+
+static const struct codec_field released_fields[] = {
+        CODEC_RANGE(struct answer_released, n, 0, QUERY_RELEASED_MAX),
+};
+static const struct record released_record = RECORD(released_fields);
+
+static const struct codec_field requeue_fields[] = {
+        CODEC_RANGE(struct answer_requeue, outcome, 0, _RESCUE_OUTCOME_MAX - 1),
+        CODEC_FIELD(NUMBER, struct answer_requeue, times),
+};
+static const struct record requeue_record = RECORD(requeue_fields);
+
+static bool requeue_is_valid(const void *body)
+{
+        const struct answer_requeue *requeue = body;
+
+        return (requeue->outcome == RESCUE_REQUEUED) == (requeue->times > 0);
+}
+
 static const struct answer_format *const formats[_QUERY_KIND_MAX] = {
-        [QUERY_CONFIGURE] = &answer_configure_format, [QUERY_HEARTBEAT] = &answer_heartbeat_format,
-        [QUERY_WORK_LIST] = &answer_work_list_format, [QUERY_SCAN] = &answer_scan_format,
-        [QUERY_SCANNERS] = &answer_scanners_format,   [QUERY_REQUEUE] = &answer_requeue_format,
-        [QUERY_QUEUES] = &answer_queues_format,       [QUERY_JOBS] = &answer_jobs_format,
-        [QUERY_DIAGNOSIS] = &answer_diagnosis_format, [QUERY_RELEASED] = &answer_released_format,
+        [QUERY_CONFIGURE] = &(const struct answer_format){.record = &configure_record},
+        [QUERY_HEARTBEAT] = &answer_heartbeat_format,
+        [QUERY_WORK_LIST] = &(const struct answer_format){.record = &work_list_record},
+        [QUERY_SCAN] = &answer_scan_format,
+        [QUERY_SCANNERS] = &(const struct answer_format){.record = &scanners_record},
+        [QUERY_REQUEUE] =
+                &(const struct answer_format){.record = &requeue_record, .is_valid = requeue_is_valid},
+        [QUERY_QUEUES] = &answer_queues_format,
+        [QUERY_JOBS] = &answer_jobs_format,
+        [QUERY_DIAGNOSIS] = &answer_diagnosis_format,
+        [QUERY_RELEASED] = &(const struct answer_format){.record = &released_record},
 };
 
 /* Kinds without a format have no body: their answer is the status alone. */
@@ -42,7 +85,11 @@ void answer_write(struct codec_writer *writer, uint64_t id, const struct answer 
         codec_write_number(writer, answer->status);
         codec_write_number(writer, answer->rtt_usec);
         codec_write(writer, &error_record, &answer->error);
-        if (answer->status == ANSWER_OK && format)
+        if (answer->status != ANSWER_OK || !format)
+                return;
+        if (format->record)
+                codec_write(writer, format->record, &answer->heartbeat);
+        else
                 format->write(writer, &answer->heartbeat);
 }
 
@@ -57,6 +104,15 @@ static void clean_error(struct error_report *error)
         quoted_clean(&error->quoted);
 }
 
+static int read_body(struct codec_reader *reader, const struct answer_format *format, void *body)
+{
+        if (!format->record)
+                return format->read(reader, body);
+        int r = codec_read(reader, format->record, body);
+        reader->wrong |= format->is_valid && !format->is_valid(body);
+        return r;
+}
+
 int answer_read(struct codec_reader *reader, enum query_kind kind, struct answer *ret)
 {
         const struct answer_format *format = formats[kind];
@@ -68,7 +124,7 @@ int answer_read(struct codec_reader *reader, enum query_kind kind, struct answer
         (void)codec_read(reader, &error_record, &ret->error); /* without a string it allocates nothing */
         clean_error(&ret->error);
         if (!reader->wrong && ret->status == ANSWER_OK && format)
-                r = format->read(reader, body_of(ret));
+                r = read_body(reader, format, body_of(ret));
         if (r == 0 && (reader->wrong || reader->left > 0))
                 r = -EBADMSG;
         if (r < 0)

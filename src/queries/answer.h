@@ -153,6 +153,9 @@ int reader_report_read(struct codec_reader *reader, struct reader_report *ret);
 
 /* How the body of each kind of answer is written, read and cleared. body: the member of the union. */
 struct answer_format {
+        const struct record *record; /* the whole body; NULL: write() and read() */
+        bool (*is_valid)(
+                const void *body); /* judges what record describes, beyond its ranges; NULL: all is */
         void (*write)(struct codec_writer *writer, const void *body);
         /* Returns 0 or -ENOMEM; sets reader->wrong if a bound is broken. What was read is cleared in all
          * cases. */
@@ -160,6 +163,5 @@ struct answer_format {
         void (*clear)(void *body); /* NULL: it owns nothing */
 };
 
-extern const struct answer_format answer_configure_format, answer_heartbeat_format, answer_work_list_format,
-        answer_scan_format, answer_scanners_format, answer_requeue_format, answer_queues_format,
-        answer_jobs_format, answer_diagnosis_format, answer_released_format;
+extern const struct answer_format answer_heartbeat_format, answer_scan_format, answer_queues_format,
+        answer_jobs_format, answer_diagnosis_format;

@@ -2,13 +2,12 @@
 /* The configuration of a reader, as a query. */
 #include "queries/configuration.h"
 #include "base/text.h"
-#include "queries/answer.h"
 #include "settings/database_url.h"
 #include "settings/redis_url.h"
 #include <stdio.h>
 #include <string.h>
 
-enum { NUMBER_VERSION, NUMBER_FRAMEWORK, NUMBER_CONNECT, NUMBER_COMMAND };
+enum { NUMBER_VERSION, NUMBER_FRAMEWORK, NUMBER_TIMEOUT };
 
 #define TEXT(member) offsetof(struct reader_configuration, member)
 
@@ -39,27 +38,27 @@ static char **member(const struct reader_configuration *configuration, size_t i)
 static int copy_settings(const struct redis_settings *settings, const char *url,
                          struct reader_configuration *ret)
 {
-        int r = text_copy(url ?: settings->sentinels ? url : settings->url, &ret->url);
+        const char *const texts[] = {
+                url
+                        ?: settings->sentinels ? url
+                                               : settings->url,
+                settings->url,
+                settings->username,
+                settings->password,
+                settings->sentinels,
+                settings->master_name,
+                settings->sentinel_password,
+                settings->namespace,
+                settings->tls_ca_file,
+                settings->tls_cert_file,
+                settings->tls_key_file,
+        };
+        int r = 0;
 
-        if (r >= 0)
-                r = text_copy(settings->url, &ret->default_url);
-        if (r >= 0)
-                r = text_copy(settings->username, &ret->username);
-        if (r >= 0)
-                r = text_copy(settings->password, &ret->password);
-        if (r >= 0)
-                r = text_copy(settings->sentinels, &ret->sentinels);
-        if (r >= 0)
-                r = text_copy(settings->master_name, &ret->master_name);
-        if (r >= 0)
-                r = text_copy(settings->sentinel_password, &ret->sentinel_password);
-        if (r >= 0)
-                r = text_copy(settings->namespace, &ret->namespace);
-        if (r >= 0)
-                r = text_copy(settings->tls_ca_file, &ret->files[SETTINGS_TLS_CA].name);
-        if (r >= 0)
-                r = text_copy(settings->tls_cert_file, &ret->files[SETTINGS_TLS_CERT].name);
-        return r < 0 ? r : text_copy(settings->tls_key_file, &ret->files[SETTINGS_TLS_KEY].name);
+        static_assert(ELEMENTSOF(texts) == N_MEMBERS, "a text for each member");
+        for (size_t i = 0; i < N_MEMBERS && r >= 0; i++)
+                r = text_copy(texts[i], member(ret, i));
+        return r;
 }
 
 /* Sets what sqmgr itself needs of the URL. */
@@ -86,8 +85,7 @@ int reader_configuration_make(const struct redis_settings *settings, const char 
 {
         *ret = (struct reader_configuration){
                 .framework = framework,
-                .connect_timeout = settings->connect_timeout ?: SERVER_TIMEOUT_USEC,
-                .command_timeout = settings->command_timeout ?: SERVER_TIMEOUT_USEC,
+                .timeout = settings->timeout ?: SERVER_TIMEOUT_USEC,
                 .engine = _DATABASE_ENGINE_MAX,
         };
         int r = copy_settings(settings, url, ret);
@@ -105,8 +103,7 @@ int reader_configuration_make_database(const struct redis_settings *settings, co
 
         *ret = (struct reader_configuration){
                 .framework = framework,
-                .connect_timeout = settings->connect_timeout ?: SERVER_TIMEOUT_USEC,
-                .command_timeout = settings->command_timeout ?: SERVER_TIMEOUT_USEC,
+                .timeout = settings->timeout ?: SERVER_TIMEOUT_USEC,
                 .url = strdup(url),
         };
         int r = database_url_parse(url, &parsed, NULL);
@@ -140,8 +137,7 @@ void reader_configuration_write(struct codec_writer *writer, const struct reader
                 .kind = QUERY_CONFIGURE,
                 .numbers = {[NUMBER_VERSION] = QUERY_VERSION,
                             [NUMBER_FRAMEWORK] = configuration->framework,
-                            [NUMBER_CONNECT] = configuration->connect_timeout,
-                            [NUMBER_COMMAND] = configuration->command_timeout},
+                            [NUMBER_TIMEOUT] = configuration->timeout},
                 .texts = texts,
                 .n_texts = N_TEXTS,
         };
@@ -178,8 +174,7 @@ int reader_configuration_read(const struct query *query, struct reader_configura
 
         *ret = (struct reader_configuration){
                 .framework = (unsigned)query->numbers[NUMBER_FRAMEWORK],
-                .connect_timeout = query->numbers[NUMBER_CONNECT],
-                .command_timeout = query->numbers[NUMBER_COMMAND],
+                .timeout = query->numbers[NUMBER_TIMEOUT],
         };
         if (query->numbers[NUMBER_VERSION] != QUERY_VERSION)
                 return -EPROTO;
@@ -195,20 +190,3 @@ int reader_configuration_read(const struct query *query, struct reader_configura
                 reader_configuration_clear(ret);
         return r;
 }
-
-static const struct codec_field answer_fields[] = {
-        CODEC_RANGE(struct answer_configure, refused, 0, _SETTINGS_TLS_MAX),
-};
-static const struct record answer_record = RECORD(answer_fields);
-
-static void write_answer(struct codec_writer *writer, const void *body)
-{
-        codec_write(writer, &answer_record, body);
-}
-
-static int read_answer(struct codec_reader *reader, void *body)
-{
-        return codec_read(reader, &answer_record, body);
-}
-
-const struct answer_format answer_configure_format = {.write = write_answer, .read = read_answer};

@@ -26,8 +26,7 @@ struct reader_configuration {
         char *master_name;
         char *sentinel_password;
         char *namespace;
-        usec_t connect_timeout;
-        usec_t command_timeout;
+        usec_t timeout;                              /* see SERVER_TIMEOUT_USEC */
         struct reader_file files[_SETTINGS_TLS_MAX]; /* name NULL: not set */
         /* Not sent: */
         char *url_text; /* for people */
@@ -44,7 +43,7 @@ struct reader_configuration {
  * cleared by reader_configuration_clear(); -EINVAL for an invalid URL; or -ENOMEM. */
 int reader_configuration_make(const struct redis_settings *settings, const char *url, unsigned framework,
                               struct reader_configuration *ret);
-/* Does the same for a reader of the database at url, which gets no other setting of Redis than the timeouts.
+/* Does the same for a reader of the database at url, which gets no other setting of Redis than the timeout.
  * An invalid URL is accepted: the reader refuses it. Returns 0 or -ENOMEM. */
 int reader_configuration_make_database(const struct redis_settings *settings, const char *url,
                                        unsigned framework, struct reader_configuration *ret);

@@ -10,7 +10,6 @@ static const struct codec_field facts_fields[] = {
         CODEC_FIELD(NUMBER, struct redis_facts, snapshot_failed),
         CODEC_FIELD(NUMBER, struct redis_facts, is_appending),
         CODEC_FIELD(NUMBER, struct redis_facts, evicted),
-        CODEC_FIELD(NUMBER, struct redis_facts, nameless),
         CODEC_FIELD(ARRAY, struct redis_facts, policy),
         CODEC_FIELD(ARRAY, struct redis_facts, info_error.quoted_bytes),
         CODEC_FIELD(NUMBER, struct redis_facts, has_save),

@@ -25,7 +25,6 @@ static const struct codec_field heartbeat_fields[] = {
         CODEC_RANGE(struct heartbeat, stop_signal, 0, SIGNAL_MAX),
         CODEC_FIELD(NUMBER, struct heartbeat, processed_known),
         CODEC_RANGE(struct heartbeat, processed, 0, WORKER_PROCESSED_MAX),
-        CODEC_FIELD(NUMBER, struct heartbeat, stopping),
 };
 static const struct record heartbeat_record = RECORD(heartbeat_fields);
 
@@ -140,24 +139,6 @@ static void clear_heartbeat(void *body)
 
 const struct answer_format answer_heartbeat_format = {
         .write = write_heartbeat, .read = read_heartbeat, .clear = clear_heartbeat};
-
-static const struct codec_field work_list_fields[] = {
-        CODEC_FIELD(NUMBER, struct answer_work_list, known),
-        CODEC_FIELD(NUMBER, struct answer_work_list, empty),
-};
-static const struct record work_list_record = RECORD(work_list_fields);
-
-static void write_work_list(struct codec_writer *writer, const void *body)
-{
-        codec_write(writer, &work_list_record, body);
-}
-
-static int read_work_list(struct codec_reader *reader, void *body)
-{
-        return codec_read(reader, &work_list_record, body);
-}
-
-const struct answer_format answer_work_list_format = {.write = write_work_list, .read = read_work_list};
 
 static void write_scan(struct codec_writer *writer, const void *body)
 {

@@ -150,20 +150,3 @@ static void clear_jobs(void *body)
 }
 
 const struct answer_format answer_jobs_format = {.write = write_jobs, .read = read_jobs, .clear = clear_jobs};
-
-static const struct codec_field released_fields[] = {
-        CODEC_RANGE(struct answer_released, n, 0, QUERY_RELEASED_MAX),
-};
-static const struct record released_record = RECORD(released_fields);
-
-static void write_released(struct codec_writer *writer, const void *body)
-{
-        codec_write(writer, &released_record, body);
-}
-
-static int read_released(struct codec_reader *reader, void *body)
-{
-        return codec_read(reader, &released_record, body);
-}
-
-const struct answer_format answer_released_format = {.write = write_released, .read = read_released};

@@ -5,10 +5,11 @@
  * chooses what it decodes. sqmgr sends queries, and the reader answers each of them once, in any order. */
 #pragma once
 
-#include "queries/texts.h"
+#include "base/field.h"
+#include "continuity/codec.h"
 
 /* Changes with each change of what is sent. A reader of another version refuses to be configured. */
-#define QUERY_VERSION 9
+#define QUERY_VERSION 10
 
 enum query_kind {
         QUERY_PING,      /* answered at once, whatever the server does */
@@ -39,9 +40,8 @@ enum query_kind {
          * job back, 0: only report it. numbers[2]: how often a job is put back. numbers[3]: the wall clock.
          */
         QUERY_REQUEUE,
-        /* Sends a process a signal through its server. texts: the identity. numbers[0]: the signal; 0: the
-         * request to accept no more jobs, for a framework that is quieted so. The answer ANSWER_OK says that
-         * the signal is on the server; heartbeats show what it led to. */
+        /* Sends a process a signal through its server. texts: the identity. numbers[0]: the signal. The
+         * answer ANSWER_OK says that the signal is on the server; heartbeats show what it led to. */
         QUERY_SIGNAL,
         /* Reads facts for doctor. texts, for a database: the name of this host. */
         QUERY_DIAGNOSIS,
@@ -77,7 +77,8 @@ void query_write(struct codec_writer *writer, uint64_t id, const struct query *q
 struct query_read {
         uint64_t id;
         struct query query;
-        struct texts texts;
+        struct field *texts;
+        char *bytes; /* of the texts */
 };
 
 /* Returns 0 with *ret, to be freed by query_read_clear(); -EBADMSG; or -ENOMEM. */

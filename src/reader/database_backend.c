@@ -5,14 +5,174 @@
 #include "database/database.h"
 #include "frameworks/database_format.h"
 #include "frameworks/database_view.h"
+#include "model/heartbeat_info.h"
 #include "queries/configuration.h"
+#include "queries/query.h"
 #include "reader/ask.h"
 #include "reader/backend.h"
-#include "reader/database_answers.h"
 #include "reader/database_questions.h"
-#include "reader/database_rescue.h"
 #include "reader/server.h"
+#include <stdio.h>
 #include <string.h>
+
+static bool answer_heartbeat(const struct database_view *view, struct ask *ask)
+{
+        const struct database_process *process = database_view_find(view, query_text(ask_query(ask), 0));
+        struct answer_heartbeat *answer = &ask->answer.heartbeat;
+
+        answer->found = process;
+        if (!process)
+                return true;
+        answer->heartbeat = process->heartbeat;
+        if (ask_query(ask)->numbers[0] == 0)
+                return true;
+        answer->info = calloc(1, sizeof(*answer->info) + process->queues_length + 2);
+        if (!answer->info)
+                return false;
+        answer->info->concurrency = process->heartbeat.concurrency;
+        if (process->queues_length > 0)
+                memcpy(answer->info->queues, process->queues, process->queues_length);
+        return true;
+}
+
+static bool answer_work_list(const struct database_view *view, struct ask *ask)
+{
+        const struct database_process *process = database_view_find(view, query_text(ask_query(ask), 0));
+
+        ask->answer.work_list.known = process;
+        ask->answer.work_list.empty = process && process->heartbeat.busy == 0;
+        return true;
+}
+
+static bool answer_scan(const struct database_view *view, struct ask *ask)
+{
+        struct answer_scan *scan = &ask->answer.scan;
+        const char *host = ask_query(ask)->n_texts > 1 ? query_text(ask_query(ask), 1) : NULL;
+
+        scan->list = calloc(view->n_processes + 1, sizeof(*scan->list));
+        if (!scan->list)
+                return false;
+        for (size_t i = 0; i < view->n_processes; i++) {
+                const struct database_process *process = &view->processes[i];
+
+                if ((i > 0 && strcmp(process[-1].identity, process->identity) == 0) ||
+                    (host && (strlen(host) != process->host_len ||
+                              memcmp(host, process->identity, process->host_len) != 0)))
+                        continue;
+                struct answer_identity *identity = &scan->list[scan->n];
+                identity->identity = strdup(process->identity);
+                if (!identity->identity)
+                        return false;
+                identity->host_len = process->host_len;
+                identity->pid = process->pid;
+                scan->n++;
+        }
+        return true;
+}
+
+static bool answer_jobs(const struct database_view *view, struct ask *ask)
+{
+        const struct query *query = ask_query(ask);
+        struct answer_jobs *answer = &ask->answer.jobs;
+
+        answer->with_entries = query->numbers[0] != 0;
+        answer->lists = calloc(query->n_texts + 1, sizeof(*answer->lists));
+        if (!answer->lists)
+                return false;
+        answer->n = query->n_texts;
+        for (size_t i = 0; i < query->n_texts; i++) {
+                struct database_work *work = database_view_find_work(view, query_text(query, i));
+
+                if (!work)
+                        continue;
+                answer->lists[i] = work->list;
+                work->list = (struct job_list){0};
+        }
+        return true;
+}
+
+static struct queue *add_queue(struct queues *queues, const char *name, const struct queue *from)
+{
+        struct queue *queue = queues_add(queues, name, strlen(name));
+
+        if (queue && from) {
+                char *own = queue->name;
+
+                *queue = *from;
+                queue->name = own;
+        }
+        return queue;
+}
+
+static bool answer_named(const struct database_view *view, const char *names, struct queues *queues)
+{
+        for (const char *name = names; *name != '\0'; name += strlen(name) + 1) {
+                if (strlen(name) > QUEUE_NAME_MAX || queues->n == QUEUES_READ_MAX)
+                        continue;
+                bool sums = view->format->is_pattern(name);
+                struct queue *queue =
+                        add_queue(queues, name, sums ? NULL : database_view_find_queue(view, name));
+                if (!queue)
+                        return false;
+                if (sums)
+                        database_view_sum(view, name, queue);
+        }
+        return true;
+}
+
+static bool answer_queues(const struct database_view *view, struct ask *ask)
+{
+        const struct query *query = ask_query(ask);
+        struct queues *queues = calloc(1, sizeof(*queues));
+
+        ask->answer.queues.queues = queues;
+        if (!queues)
+                return false;
+        if (query->n_texts > 0)
+                return answer_named(view, query_text(query, 0), queues);
+        queues->schedule = view->queues.schedule;
+        queues->dead = view->queues.dead;
+        for (size_t i = 0; i < MIN(view->queues.n, (size_t)QUEUES_READ_MAX); i++)
+                if (!add_queue(queues, view->queues.list[i].name, &view->queues.list[i]))
+                        return false;
+        queues->left_out = view->queues.n - queues->n + view->queues.left_out;
+        return true;
+}
+
+static bool answer_diagnosis(const struct database_view *view, struct ask *ask)
+{
+        ask->answer.diagnosis.database = view->facts;
+        return true;
+}
+
+static bool answer_released(const struct database_view *view, struct ask *ask)
+{
+        ask->answer.released.n = view->released;
+        return true;
+}
+
+/* Each function returns false if memory is short. */
+static bool (*const answers[_QUERY_KIND_MAX])(const struct database_view *view, struct ask *ask) = {
+        [QUERY_HEARTBEAT] = answer_heartbeat, [QUERY_WORK_LIST] = answer_work_list,
+        [QUERY_SCAN] = answer_scan,           [QUERY_JOBS] = answer_jobs,
+        [QUERY_QUEUES] = answer_queues,       [QUERY_DIAGNOSIS] = answer_diagnosis,
+        [QUERY_RELEASED] = answer_released,
+};
+
+/* Returns true if queries of this kind are answered from a batch that reads. */
+static bool database_answers(enum query_kind kind)
+{
+        return answers[kind];
+}
+
+/* Answers the query, and frees the ask. A list of jobs is handed out once. */
+static void database_answer(const struct database_view *view, struct ask *ask)
+{
+        if (answers[ask->answer.kind](view, ask))
+                ask_done(ask);
+        else
+                ask_fail_errno(ask, -ENOMEM);
+}
 
 /* Lower than the socket of queries: all queries of a poll have arrived before the batch begins. */
 #define PRIORITY (SD_EVENT_PRIORITY_NORMAL + 5)
@@ -20,6 +180,17 @@
 struct asks {
         struct ask **list; /* owned, with the asks */
         size_t n, allocated;
+};
+
+/* Puts a job of a dead process back into its queue, in one transaction. A repeated request changes nothing,
+ * as the claim is gone. */
+struct rescue {
+        struct ask *ask; /* owned; NULL: no rescue is in progress */
+        struct database_rescue job;
+        bool writes;        /* the job is to be put back */
+        bool found;         /* process, claim and job are as requested */
+        bool count_matches; /* and so is the count of rescues */
+        size_t check;       /* the number of the statement that shows it */
 };
 
 struct database_backend {
@@ -36,7 +207,7 @@ struct database_backend {
         struct asks asks; /* answered from the view */
         struct database_view view;
         struct database_questions questions;
-        struct database_rescue_work rescue;
+        struct rescue rescue;
 };
 
 static int asks_add(struct asks *asks, struct ask *ask)
@@ -76,6 +247,22 @@ static void schedule(struct database_backend *backend)
                 fail_waiting(backend, "out of memory");
 }
 
+/* Answers the query after DATABASE_DONE, and frees the ask. */
+static void rescue_answer(struct rescue *rescue)
+{
+        struct ask *ask = TAKE_PTR(rescue->ask);
+        struct answer_requeue *answer = &ask->answer.requeue;
+
+        if (!rescue->found)
+                answer->outcome = RESCUE_LEFT;
+        else if (rescue->writes && rescue->count_matches)
+                *answer = (struct answer_requeue){.outcome = RESCUE_REQUEUED, .times = rescue->job.times + 1};
+        else
+                answer->outcome =
+                        ask_query(ask)->numbers[1] != 0 && !rescue->writes ? RESCUE_PARKED : RESCUE_LOST;
+        ask_done(ask);
+}
+
 /* Ends the batch with its queries. error: NULL if the result is DATABASE_DONE. */
 static void end_batch(struct database_backend *backend, enum database_result result,
                       const struct error_report *error)
@@ -89,7 +276,7 @@ static void end_batch(struct database_backend *backend, enum database_result res
                         database_answer(&backend->view, backend->asks.list[i]);
                 backend->asks.n = 0;
                 if (backend->rescue.ask)
-                        database_rescue_answer(&backend->rescue);
+                        rescue_answer(&backend->rescue);
         } else {
                 asks_fail(&backend->asks, status, error);
                 if (backend->rescue.ask)
@@ -126,9 +313,13 @@ static int on_row(size_t statement, const struct database_row *row, void *userda
 
 static int on_rescue_row(size_t statement, const struct database_row *row, void *userdata)
 {
-        struct database_backend *backend = userdata;
+        struct rescue *rescue = &((struct database_backend *)userdata)->rescue;
+        uint64_t same;
 
-        database_rescue_take(&backend->rescue, statement, row);
+        if (statement != rescue->check)
+                return 0;
+        rescue->found = true;
+        rescue->count_matches = database_row_number(row, 0, 1, &same) && same == 1;
         return 0;
 }
 
@@ -168,6 +359,60 @@ static int begin_reading(struct database_backend *backend)
                                               backend);
 }
 
+enum { TEXT_IDENTITY, TEXT_THREAD, TEXT_ENTRY };
+
+/* Adds a statement with the first parameters. */
+static void add_statement(struct database_statement *statements, size_t *n, const char *sql,
+                          const char *const *parameters, size_t n_parameters)
+{
+        statements[*n] = (struct database_statement){.sql = sql, .parameters = parameters, .n = n_parameters};
+        ++*n;
+}
+
+/* Returns 0: ops follow; a negative number of database_run(); or -EINVAL: the query is not understood. The
+ * ask is kept in all cases. */
+static int rescue_run(struct database_backend *backend, struct ask *ask, const struct database_batch_ops *ops)
+{
+        struct rescue *rescue = &backend->rescue;
+        const struct database_format *format = backend->format;
+        const struct database_texts *texts = backend->texts;
+        const struct query *query = ask_query(ask);
+        const char *identity = query_text(query, TEXT_IDENTITY);
+        struct database_statement statements[DATABASE_RESCUE_STATEMENTS + 1];
+        char host[ANSWER_HOST_MAX + 1], pid_text[DATABASE_NUMBER_MAX];
+        size_t host_len, n = 0;
+        pid_t pid;
+
+        rescue->ask = ask;
+        rescue->found = rescue->count_matches = false;
+        if (query->n_texts != 4 || !format->identity_parse(identity, strlen(identity), &host_len, &pid) ||
+            host_len >= sizeof(host) || !format->take_entry(&query->texts[TEXT_ENTRY], &rescue->job))
+                return -EINVAL;
+        rescue->writes = query->numbers[1] != 0 && rescue->job.times < query->numbers[2];
+        memcpy(host, identity, host_len);
+        host[host_len] = '\0';
+        snprintf(pid_text, sizeof(pid_text), "%d", pid);
+        const char *const parameters[] = {
+                [DATABASE_RESCUE_HOST] = host,
+                [DATABASE_RESCUE_PID] = pid_text,
+                [DATABASE_RESCUE_UNIT] = strchr(identity + host_len + 1, ':') + 1,
+                [DATABASE_RESCUE_THREAD] = query_text(query, TEXT_THREAD),
+                [DATABASE_RESCUE_CLAIM] = rescue->job.claim,
+                [DATABASE_RESCUE_JOB] = rescue->job.job,
+                [DATABASE_RESCUE_OLD] = rescue->job.old_text,
+                [DATABASE_RESCUE_NEW] = rescue->job.new_text,
+        };
+        static_assert(ELEMENTSOF(parameters) == _DATABASE_RESCUE_PARAMETER_MAX, "a text for each");
+        if (texts->begin)
+                statements[n++] = (struct database_statement){.sql = texts->begin};
+        rescue->check = n;
+        if (!rescue->writes)
+                add_statement(statements, &n, texts->check, parameters, DATABASE_RESCUE_NEW);
+        for (size_t i = 0; rescue->writes && i < DATABASE_RESCUE_STATEMENTS && texts->rescue[i]; i++)
+                add_statement(statements, &n, texts->rescue[i], parameters, _DATABASE_RESCUE_PARAMETER_MAX);
+        return database_run(backend->database, statements, n, rescue->writes, ops, backend);
+}
+
 static int begin_rescue(struct database_backend *backend)
 {
         static const struct database_batch_ops ops = {.row = on_rescue_row, .done = on_done};
@@ -175,7 +420,7 @@ static int begin_rescue(struct database_backend *backend)
         struct ask *ask = waiting->list[0];
 
         memmove(waiting->list, waiting->list + 1, --waiting->n * sizeof(struct ask *));
-        return database_rescue_run(&backend->rescue, ask, &ops, backend);
+        return rescue_run(backend, ask, &ops);
 }
 
 static int on_begin(sd_event_source *source _unused_, void *userdata)
@@ -245,8 +490,7 @@ static int begin(struct database_backend *backend, const struct reader_configura
         sd_event *event = reader_server_event(backend->server);
         const struct database_settings settings = {
                 .url = configuration->url,
-                .connect_timeout = configuration->connect_timeout,
-                .command_timeout = configuration->command_timeout,
+                .timeout = configuration->timeout,
                 .probe = backend->texts->probe,
         };
 
@@ -255,11 +499,7 @@ static int begin(struct database_backend *backend, const struct reader_configura
                 r = sd_event_source_set_enabled(backend->begin, SD_EVENT_OFF);
         if (r >= 0)
                 r = sd_event_source_set_priority(backend->begin, PRIORITY);
-        if (r >= 0)
-                r = database_new(event, &settings, &ops, backend, &backend->database);
-        backend->rescue = (struct database_rescue_work){
-                .format = backend->format, .texts = backend->texts, .database = backend->database};
-        return r;
+        return r < 0 ? r : database_new(event, &settings, &ops, backend, &backend->database);
 }
 
 static int backend_begin(struct reader_server *server, const struct reader_configuration *configuration,

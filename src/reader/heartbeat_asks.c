@@ -2,11 +2,56 @@
 /* Reads heartbeats, work lists and identities for sqmgr. */
 #include "frameworks/decode.h"
 #include "frameworks/heartbeat_format.h"
-#include "frameworks/identity_scan.h"
 #include "reader/redis_ask.h"
 #include "redis/redis_command.h"
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+
+/* COUNT of one SSCAN step. */
+#define PAGE_OF_HOST "1000"
+#define PAGE_OF_ALL  "100"
+
+/* All texts must outlive the command. pattern: NULL scans all hosts, in smaller pages because the caller
+ * sends a command for each identity found. cursor: "0" for the first step. */
+static void identity_scan_ask(const struct heartbeat_format *format, const char *set_key, const char *pattern,
+                              const char *cursor, struct redis_command *ret)
+{
+        *ret = (struct redis_command){
+                .argv = {"SSCAN", set_key, cursor, "COUNT", pattern ? PAGE_OF_HOST : PAGE_OF_ALL, "MATCH",
+                         pattern},
+                .argc = pattern ? 7 : 5,
+        };
+        if (format->ask_list)
+                format->ask_list(set_key, ret);
+}
+
+/* Calls found for each identity. Returns 0, or -errno: the error of found, or -EBADMSG for an unexpected
+ * reply. *ret_cursor: the cursor of the next step, which points into the reply; NULL: this step was the
+ * last. */
+static int identity_scan_take(const struct heartbeat_format *format, const redisReply *reply,
+                              identity_fn found, void *userdata, const char **ret_cursor)
+{
+        int r = 0;
+
+        *ret_cursor = NULL;
+        if (format->take_list)
+                return format->take_list(reply, found, userdata);
+        const struct field cursor = reply_element(reply, 0);
+        const redisReply *page = cursor.text && reply->elements == 2 ? reply->element[1] : NULL;
+        if (!page || page->type != REDIS_REPLY_ARRAY)
+                return -EBADMSG;
+        for (size_t i = 0; i < page->elements && r >= 0; i++) {
+                const struct field member = reply_element(page, i);
+                struct match_found one = {.identity = member.text, .len = member.len};
+
+                if (member.text && format->identity_parse(member.text, member.len, &one.host_len, &one.pid))
+                        r = found(&one, userdata);
+        }
+        if (r >= 0 && strcmp(cursor.text, "0") != 0)
+                *ret_cursor = cursor.text;
+        return r < 0 ? r : 0;
+}
 
 /* A command that reads outcomes, sent before that for the heartbeat. */
 struct outcomes_ask {

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* A reply that keeps arriving may take this many times command_timeout. Otherwise a large reply over a slow
+/* A reply that keeps arriving may take this many times the timeout. Otherwise a large reply over a slow
  * line would be requested in vain again and again. */
 #define SLOW_REPLY 10
 /* Without commands for this time, the owner is reminded by on_idle(). */
@@ -39,8 +39,7 @@ struct connection {
         sd_event_source *timer;
         const struct connection_ops *ops;
         void *userdata;
-        usec_t connect_timeout;
-        usec_t command_timeout;
+        usec_t timeout;
 
         struct endpoint endpoint;
         enum connection_phase phase;
@@ -60,7 +59,7 @@ struct connection {
         struct tls_session *session; /* of the context; NULL: no TLS */
         bool unsent;                 /* some commands are not written yet */
         bool wants_write;
-        bool late;            /* no reply came within command_timeout */
+        bool late;            /* no reply came in time */
         unsigned waiting;     /* commands without a reply */
         usec_t waiting_since; /* when the oldest was sent or the last reply came */
         usec_t received_at;   /* when any byte came, even of an incomplete reply */
@@ -97,8 +96,8 @@ static usec_t next_deadline(const struct connection *connection)
                 return connection->deadline;
         if (connection->waiting > 0)
                 return MIN(usec_add(MAX(connection->waiting_since, connection->received_at),
-                                    connection->command_timeout),
-                           usec_add(connection->waiting_since, SLOW_REPLY * connection->command_timeout));
+                                    connection->timeout),
+                           usec_add(connection->waiting_since, SLOW_REPLY * connection->timeout));
         return usec_add(connection->last_reply_at, IDLE_USEC);
 }
 
@@ -135,7 +134,7 @@ static _printf_(2, 3) void connection_lost(struct connection *connection, const 
 static void begin_phase(struct connection *connection, enum connection_phase phase)
 {
         connection->phase = phase;
-        connection->deadline = usec_add(clock_now(CLOCK_MONOTONIC), connection->connect_timeout);
+        connection->deadline = usec_add(clock_now(CLOCK_MONOTONIC), connection->timeout);
         arm_timer(connection);
 }
 
@@ -204,7 +203,7 @@ static void on_connector(int fd, void *userdata)
         connection_leave(connection);
 }
 
-/* Tries the remaining addresses until one connection is in progress. Each has its own connect_timeout, so a
+/* Tries the remaining addresses until one connection is in progress. Each has the whole timeout, so a
  * dead address does not use up the time of the next. Returns false if no address is left. */
 static bool connect_next(struct connection *connection)
 {
@@ -362,15 +361,15 @@ static void socket_connected(struct connection *connection, int fd)
         connection->ops->on_up(connection, connection->userdata);
 }
 
-/* Returns true for `message CHANNEL TEXT` and `pmessage PATTERN CHANNEL TEXT`. */
+/* Returns true for `message CHANNEL TEXT`. */
 static bool is_message(const redisReply *reply)
 {
-        if (reply->type != REDIS_REPLY_ARRAY || (reply->elements != 3 && reply->elements != 4))
+        if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 3)
                 return false;
         for (size_t i = 0; i < reply->elements; i++)
                 if (reply->element[i]->type != REDIS_REPLY_STRING)
                         return false;
-        return strcmp(reply->element[0]->str, reply->elements == 3 ? "message" : "pmessage") == 0;
+        return strcmp(reply->element[0]->str, "message") == 0;
 }
 
 static void take_reply(struct connection *connection, const redisReply *reply)
@@ -517,7 +516,7 @@ static void check_answers(struct connection *connection, usec_t due)
                 connection->last_reply_at = now;
                 arm_timer(connection);
                 connection->ops->on_idle(connection, connection->userdata);
-        } else if (now > usec_add(due, connection->command_timeout / 2)) {
+        } else if (now > usec_add(due, connection->timeout / 2)) {
                 /* The loop itself is late: the command may not have been written yet. */
                 connection->waiting_since = now;
                 arm_timer(connection);
@@ -556,8 +555,8 @@ static int on_timer(_unused_ sd_event_source *source, uint64_t due, void *userda
         return 0;
 }
 
-int connection_new(sd_event *event, const struct connection_ops *ops, usec_t connect_timeout,
-                   usec_t command_timeout, void *userdata, struct connection **ret)
+int connection_new(sd_event *event, const struct connection_ops *ops, usec_t timeout, void *userdata,
+                   struct connection **ret)
 {
         struct connection *connection = calloc(1, sizeof(*connection));
 
@@ -566,8 +565,7 @@ int connection_new(sd_event *event, const struct connection_ops *ops, usec_t con
         connection->event = sd_event_ref(event);
         connection->ops = ops;
         connection->userdata = userdata;
-        connection->connect_timeout = connect_timeout;
-        connection->command_timeout = command_timeout;
+        connection->timeout = timeout;
         int r = sd_event_add_time(event, &connection->timer, CLOCK_MONOTONIC, 0, 1, on_timer, connection);
         if (r >= 0)
                 r = sd_event_source_set_priority(connection->timer, TIMER_PRIORITY);
@@ -579,11 +577,6 @@ int connection_new(sd_event *event, const struct connection_ops *ops, usec_t con
         }
         *ret = connection;
         return 0;
-}
-
-void connection_set_ops(struct connection *connection, const struct connection_ops *ops)
-{
-        connection->ops = ops;
 }
 
 struct connection *connection_free(struct connection *connection)

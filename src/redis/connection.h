@@ -48,29 +48,25 @@ struct connection_ops {
         void (*on_reply)(struct connection *connection, const struct redisReply *reply, void *userdata);
         /* No command was sent for a while. Send one, so that a silently dead connection is noticed. */
         void (*on_idle)(struct connection *connection, void *userdata);
-        /* A message of a subscribed channel, `message CHANNEL TEXT`, or of a pattern, `pmessage PATTERN
-         * CHANNEL TEXT`. NULL: no messages are expected, and an unexpected message or reply ends the
-         * connection. */
+        /* A message of a subscribed channel, `message CHANNEL TEXT`. NULL: no messages are expected, and an
+         * unexpected message or reply ends the connection. */
         void (*on_message)(struct connection *connection, const struct redisReply *reply, void *userdata);
 };
 
-/* Creates a closed connection. ops must stay valid. connect_timeout applies to each address of a server.
- * command_timeout limits the wait for a reply; a reply that keeps arriving may take ten times as long.
+/* Creates a closed connection. ops must stay valid. timeout applies to each address of a server, and
+ * limits the wait for a reply; a reply that keeps arriving may take ten times as long.
  * Returns 0 with *ret to be freed by connection_free(); or -errno. */
-int connection_new(sd_event *event, const struct connection_ops *ops, usec_t connect_timeout,
-                   usec_t command_timeout, void *userdata, struct connection **ret);
+int connection_new(sd_event *event, const struct connection_ops *ops, usec_t timeout, void *userdata,
+                   struct connection **ret);
 /* Returns NULL. */
 struct connection *connection_free(struct connection *connection);
-
-/* Replaces the callbacks of a closed connection. ops must stay valid. */
-void connection_set_ops(struct connection *connection, const struct connection_ops *ops);
 
 /* Closes the connection if open, then starts connecting. on_up() or on_lost() follows. */
 void connection_open(struct connection *connection, const struct endpoint *endpoint);
 /* Closes the connection. No callback follows. */
 void connection_close(struct connection *connection);
 
-/* Returns true if the connection was lost because no reply came within command_timeout. */
+/* Returns true if the connection was lost because no reply came in time. */
 bool connection_was_late(const struct connection *connection);
 
 /* Queues a command. All commands queued in one iteration of the loop are sent together. argvlen has the

@@ -49,13 +49,9 @@ struct redis {
         redis_state_fn on_state;
         void *userdata;
 
-        struct redis_url url; /* with the user and password of the settings if the URL has no password */
-        char *url_text;
-        char *probe_key; /* NULL: the key with the empty name */
-        char *write_key; /* for the check of writes; NULL: none */
-        char *pattern;   /* subscribed to; NULL: commands are sent */
-        redis_message_fn on_message;
-        void *message_userdata;
+        struct redis_url url;      /* with the user and password of the settings if the URL has no password */
+        char *probe_key;           /* NULL: the key with the empty name */
+        char *write_key;           /* for the check of writes; NULL: none */
         struct tls *tls;           /* NULL: no TLS */
         struct sentinel *sentinel; /* NULL: the URL has the server's address */
         char master[NI_MAXHOST];   /* as named by the Sentinels */
@@ -90,10 +86,8 @@ static void redis_destroy(struct redis *redis)
         tls_free(redis->tls);
         sd_event_source_disable_unref(redis->timer);
         redis_url_clear(&redis->url);
-        free(redis->url_text);
         free(redis->probe_key);
         free(redis->write_key);
-        free(redis->pattern);
         free(redis);
 }
 
@@ -290,26 +284,7 @@ static int ask_write(struct redis *redis)
                        : 0;
 }
 
-static void on_subscribed(struct redis *redis, const redisReply *reply, _unused_ void *userdata)
-{
-        if (!reply || redis->phase != PHASE_LOGIN)
-                return;
-        if (reply->type == REDIS_REPLY_ERROR)
-                attempt_refused(redis, reply->str,
-                                "events cannot be read: Redis refuses the command PSUBSCRIBE");
-        else
-                set_up(redis);
-}
-
-static void subscribe(struct redis *redis)
-{
-        const char *const argv[] = {"PSUBSCRIBE", redis->pattern};
-
-        if (command_queue(redis, on_subscribed, NULL, ELEMENTSOF(argv), argv, NULL) < 0)
-                attempt_failed(redis, "cannot log in: out of memory");
-}
-
-/* The probe reads a key, as polls do. The probe's reply is the last of the login, but for a subscription. */
+/* The probe reads a key, as polls do. The probe's reply is the last of the login. */
 static void on_probe(struct redis *redis, const redisReply *reply, _unused_ void *userdata)
 {
         if (!reply || redis->phase != PHASE_LOGIN)
@@ -322,10 +297,7 @@ static void on_probe(struct redis *redis, const redisReply *reply, _unused_ void
                 attempt_failed(redis, "the server is not a Redis. Check url");
                 return;
         }
-        if (redis->pattern)
-                subscribe(redis);
-        else
-                set_up(redis);
+        set_up(redis);
 }
 
 static void on_select(struct redis *redis, const redisReply *reply, _unused_ void *userdata)
@@ -523,11 +495,8 @@ static void on_idle(_unused_ struct connection *connection, void *userdata)
 {
         struct redis *redis = userdata;
         static const char *const ping[] = {"PING"};
-        /* ROLE is not allowed on a subscribed connection. A Sentinel that promotes another master announces
-         * it, and closes the connections to the old one. */
-        int r = redis->sentinel && !redis->pattern
-                        ? ask_role(redis)
-                        : command_queue(redis, NULL, NULL, ELEMENTSOF(ping), ping, NULL);
+        int r = redis->sentinel ? ask_role(redis)
+                                : command_queue(redis, NULL, NULL, ELEMENTSOF(ping), ping, NULL);
 
         if (r == 0)
                 r = ask_write(redis);
@@ -541,28 +510,6 @@ static const struct connection_ops connection_ops = {
         .on_oversized = on_oversized,
         .on_reply = on_reply,
         .on_idle = on_idle,
-};
-
-static void on_message(_unused_ struct connection *connection, const redisReply *reply, void *userdata)
-{
-        struct redis *redis = userdata;
-        const size_t last = reply->elements - 1;
-        const struct field channel = {reply->element[last - 1]->str, reply->element[last - 1]->len};
-        const struct field text = {reply->element[last]->str, reply->element[last]->len};
-
-        if (redis->phase != PHASE_UP)
-                return;
-        redis_enter(redis);
-        redis->on_message(redis, &channel, &text, redis->message_userdata);
-        redis_leave(redis);
-}
-
-static const struct connection_ops subscriber_ops = {
-        .on_up = on_up,
-        .on_lost = on_lost,
-        .on_reply = on_reply,
-        .on_idle = on_idle,
-        .on_message = on_message,
 };
 
 /* Adds the password of the settings, and their user, if the URL has no password. */
@@ -588,26 +535,15 @@ int redis_new(sd_event *event, const struct redis_settings *settings, struct tls
 
         struct settings_tls_refusal refusal;
         bool by_sentinels = settings->sentinels;
-        const char *url = settings->url;
-        int r = redis_url_parse(url, &redis->url, NULL);
+        int r = redis_url_parse(settings->url, &redis->url, NULL);
         if (r >= 0 && redis->url.tls && !tls)
                 r = tls_new(settings, settings, &redis->tls, &refusal);
         if (r >= 0)
                 r = add_credentials(&redis->url, settings);
-        if (r >= 0) {
-                /* With Sentinels, the URL's server is not in use. */
-                if (!by_sentinels)
-                        redis->url_text = redis_url_redact(url);
-                else if (asprintf(&redis->url_text, "redis%s://%s/%u", redis->url.tls ? "s" : "",
-                                  settings->master_name, redis->url.db) < 0)
-                        redis->url_text = NULL;
-                r = redis->url_text ? 0 : -ENOMEM;
-        }
         if (r >= 0)
                 r = sd_event_add_time(event, &redis->timer, CLOCK_MONOTONIC, 0, 1, on_timer, redis);
         if (r >= 0)
-                r = connection_new(event, &connection_ops, settings->connect_timeout,
-                                   settings->command_timeout, redis, &redis->connection);
+                r = connection_new(event, &connection_ops, settings->timeout, redis, &redis->connection);
         if (r >= 0 && by_sentinels)
                 r = sentinel_new(event, settings, tls ?: redis->tls, &sentinel_ops, redis, &redis->sentinel);
         if (r < 0) {
@@ -633,20 +569,6 @@ int redis_probe(struct redis *redis, const char *key)
         if (asprintf(&redis->write_key, "%s:sqmgr", key) < 0)
                 redis->write_key = NULL;
         return redis->probe_key && redis->write_key ? 0 : -ENOMEM;
-}
-
-int redis_subscribe(struct redis *redis, const char *pattern, redis_message_fn on_message_fn, void *userdata)
-{
-        char *copy = strdup(pattern);
-
-        if (!copy)
-                return -ENOMEM;
-        free(redis->pattern);
-        redis->pattern = copy;
-        redis->on_message = on_message_fn;
-        redis->message_userdata = userdata;
-        connection_set_ops(redis->connection, &subscriber_ops);
-        return 0;
 }
 
 void redis_connect_by(struct redis *redis, struct connector *connector)
@@ -682,7 +604,7 @@ static bool is_oversized(struct redis *redis, const struct question *question)
 int redis_command(struct redis *redis, redis_reply_fn callback, void *userdata, int argc,
                   const char *const argv[], const size_t argvlen[])
 {
-        if (redis->phase != PHASE_UP || redis->pattern)
+        if (redis->phase != PHASE_UP)
                 return -ENOTCONN;
         if (usec_sub(clock_now(CLOCK_MONOTONIC), redis->checked_at) >= CHECK_USEC) {
                 redis->checked_at = clock_now(CLOCK_MONOTONIC);
@@ -723,11 +645,6 @@ enum reader_state redis_state(const struct redis *redis)
 const struct error_report *redis_error(const struct redis *redis)
 {
         return redis->error.text[0] != '\0' ? &redis->error : NULL;
-}
-
-const char *redis_url_text(const struct redis *redis)
-{
-        return redis->url_text;
 }
 
 const char *redis_server_text(const struct redis *redis)

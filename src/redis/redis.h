@@ -44,14 +44,6 @@ int redis_new(sd_event *event, const struct redis_settings *settings, struct tls
  * READER_STATE_CONNECTED, if an ACL forbids that check. Call before the loop runs. Returns 0 or -ENOMEM. */
 int redis_probe(struct redis *redis, const char *key);
 
-/* Has each connection subscribe to a pattern of channels: it counts as up once the server has confirmed that.
- * on_message() is called from the loop for each message; channel and text are valid during the call, and the
- * callback may do anything, including redis_free(). Such a connection takes no commands. Call before the loop
- * runs. Returns 0 or -ENOMEM. */
-typedef void (*redis_message_fn)(struct redis *redis, const struct field *channel, const struct field *text,
-                                 void *userdata);
-int redis_subscribe(struct redis *redis, const char *pattern, redis_message_fn on_message, void *userdata);
-
 /* Has the Unix socket of the URL opened by the connector, which must outlive the object. Call before the loop
  * runs. */
 void redis_connect_by(struct redis *redis, struct connector *connector);
@@ -62,7 +54,7 @@ struct redis *redis_free(struct redis *redis);
 
 /* Queues a command. All commands queued in one iteration of the loop are sent together. argvlen has the
  * lengths of the arguments; NULL if they are strings. callback may be NULL. A command without a reply within
- * command_timeout closes the connection; a reply that keeps arriving may take ten times as long. A command
+ * the timeout closes the connection; a reply that keeps arriving may take ten times as long. A command
  * whose reply was too large is skipped for some minutes: the reply is then an error.
  *
  * Returns 0; -ENOTCONN or -ENOMEM, and callback is not called. */
@@ -78,9 +70,6 @@ int redis_command_forbiddable(struct redis *redis, redis_reply_fn callback, void
 enum reader_state redis_state(const struct redis *redis);
 /* Returns the reason for the state down; NULL: no error. */
 const struct error_report *redis_error(const struct redis *redis);
-/* Returns the URL without user and password; with Sentinels, with the name of the master instead of the
- * host. */
-const char *redis_url_text(const struct redis *redis);
 /* With Sentinels, while connected: returns `host:port` of the current master. Otherwise NULL. */
 const char *redis_server_text(const struct redis *redis);
 /* Returns the number of the database. */

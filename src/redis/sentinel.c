@@ -246,8 +246,8 @@ int sentinel_new(sd_event *event, const struct redis_settings *settings, struct 
         if (r >= 0)
                 r = sd_event_source_set_enabled(sentinel->retry, SD_EVENT_OFF);
         if (r >= 0)
-                r = connection_new(event, &connection_ops, settings->connect_timeout,
-                                   settings->command_timeout, sentinel, &sentinel->connection);
+                r = connection_new(event, &connection_ops, settings->timeout, sentinel,
+                                   &sentinel->connection);
         if (r < 0) {
                 sentinel_free(sentinel);
                 return r;

@@ -6,25 +6,32 @@
 #include <stdio.h>
 #include <string.h>
 
-/* True if the text has these words, with or without `=VALUE` after them. */
-static bool has_words(const char *text, const char *words)
+/* Returns the end of these words in the text, which may have `=VALUE` after them; NULL: the text lacks them.
+ */
+static const char *find_words(const char *text, const char *words)
 {
         size_t length = strlen(words);
 
         for (const char *at = text; (at = strstr(at, words)); at += length)
                 if ((at == text || strchr(" \t'\"", at[-1])) && strchr(" \t'\"=", at[length]))
-                        return true;
-        return false;
+                        return at + length;
+        return NULL;
 }
 
-/* A shell has several words in one argument. */
+/* A shell has several words in one argument. Options before the subcommand are those of another program, such
+ * as Python. */
 static bool command_has(const struct fleet_settings *fleet, const char *option)
 {
         if (fleet->traits->command_passes_option)
                 return fleet->traits->command_passes_option(fleet->argv, option);
-        for (char *const *argv = fleet->argv; *argv; argv++)
-                if (has_words(*argv, option))
+        const char *subcommand = fleet->traits->subcommand;
+        for (char *const *argv = fleet->argv; *argv; argv++) {
+                const char *text = subcommand ? find_words(*argv, subcommand) : *argv;
+
+                subcommand = text ? NULL : subcommand;
+                if (text && find_words(text, option))
                         return true;
+        }
         return false;
 }
 
@@ -42,7 +49,7 @@ bool command_has_flaw(const struct fleet_settings *fleet, const struct command_f
                 if (!command_has(fleet, flaw->options[i]))
                         return false;
         for (size_t i = 0; i < ELEMENTSOF(flaw->unless) && flaw->unless[i]; i++)
-                if (has_words(fleet->command, flaw->unless[i]) ||
+                if (find_words(fleet->command, flaw->unless[i]) ||
                     environment_has(fleet->environment_list, flaw->unless[i]))
                         return false;
         return true;

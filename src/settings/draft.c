@@ -152,12 +152,36 @@ void settings_draft_refuse_section(struct settings_draft *draft)
         draft->section = SECTION_REFUSED;
 }
 
-/* Reports an unknown key, with the section where it belongs or the likely name. */
+/* Keys of earlier versions, and what sets the same in the unit of sqmgr, which workers inherit. */
+static const struct {
+        const char *key, *directive;
+} unit_keys[] = {
+        {"umask", "UMask"},
+        {"nice", "Nice"},
+        {"cpu_affinity", "CPUAffinity"},
+        {"oom_score_adj", "OOMScoreAdjust"},
+        {"limit_as", "LimitAS"},
+        {"limit_core", "LimitCORE"},
+        {"limit_fsize", "LimitFSIZE"},
+        {"limit_memlock", "LimitMEMLOCK"},
+        {"limit_nofile", "LimitNOFILE"},
+        {"limit_nproc", "LimitNPROC"},
+        {"limit_stack", "LimitSTACK"},
+};
+
+/* Reports an unknown key, with what replaces it, the section where it belongs or the likely name. */
 static void unknown_key(const struct settings_draft *draft, const char *name, unsigned line)
 {
         const struct settings_key *near = settings_key_near(draft->scope, name);
         const char *section = settings_scope_name(draft->scope);
 
+        FOREACH_ELEMENT(gone, unit_keys)
+                if (strcasecmp(gone->key, name) == 0) {
+                        refuse(draft, line,
+                               "'%s' is no key of sqmgr any more; set %s= in its unit (systemctl edit sqmgr)",
+                               gone->key, gone->directive);
+                        return;
+                }
         for (enum settings_scope scope = 0; scope < _SETTINGS_SCOPE_MAX; scope++) {
                 if (settings_key_find(scope, name)) {
                         refuse(draft, line, "unknown key '%s' in section [%s]; move the line to [%s]%s", name,
@@ -312,6 +336,32 @@ static int finish_database(const struct settings_draft *draft, const struct draf
         return r == -EINVAL ? 0 : r;
 }
 
+/* Returns true if the environment of the fleet names a broker that is no Redis. */
+static bool has_other_broker(const struct fleet_settings *s)
+{
+        static const char *const schemes[] = {"redis", "sentinel:", "unix:"};
+        const char *name = s->traits->url_variable ?: "REDIS_URL", *url = NULL;
+
+        for (char *const *list = s->environment_list; list && *list; list++)
+                if (strncmp(*list, name, strlen(name)) == 0 && (*list)[strlen(name)] == '=')
+                        url = *list + strlen(name) + 1;
+        for (size_t i = 0; i < ELEMENTSOF(schemes) && url; i++)
+                if (strncmp(url, schemes[i], strlen(schemes[i])) == 0)
+                        return false;
+        return url;
+}
+
+/* A default, or REDIS_URL of sqmgr itself, is no evidence that the broker is that Redis. */
+static void finish_broker(const struct settings_draft *draft, const struct draft_fleet *fleet)
+{
+        struct fleet_settings *s = fleet->settings;
+        bool of_all = draft_line(draft, "url") > 0 || draft_line(draft, "sentinels") > 0;
+
+        s->broker_named = given_line(fleet, "redis_url") > 0 || (of_all && !has_other_broker(s));
+        if (!fleet_settings_can_scale(s))
+                s->active_process_max = 0;
+}
+
 /* Fills in unset values from [fleet] or from the defaults. */
 static int inherit_fleet(const struct settings_draft *draft, struct draft_fleet *fleet)
 {
@@ -342,13 +392,13 @@ static int inherit_fleet(const struct settings_draft *draft, struct draft_fleet 
                 fleet->settings->namespaced = 0;
         if (r == 0)
                 r = finish_database(draft, fleet);
-        if (!fleet->settings->traits->reports_queues)
-                fleet->settings->active_process_max = 0;
         if (r == 0)
                 r = fleet_settings_derive(fleet->settings);
-        if (r == 0)
-                finish_stop(draft, fleet);
-        return r;
+        if (r < 0)
+                return r;
+        finish_broker(draft, fleet);
+        finish_stop(draft, fleet);
+        return 0;
 }
 
 /* Refuses keys that have no effect with this framework. Keys inherited from [fleet] are meant for other
@@ -356,6 +406,10 @@ static int inherit_fleet(const struct settings_draft *draft, struct draft_fleet 
 static void check_framework(const struct settings_draft *draft, const struct draft_fleet *fleet)
 {
         const struct fleet_settings *s = fleet->settings;
+        bool scales = fleet_settings_can_scale(s);
+        const char *queues = s->traits->reports_queues
+                                     ? "a Redis as the broker, named by redis_url or by url in [redis]"
+                                     : "queues that show how long jobs wait";
         const struct {
                 const char *name;
                 bool known;
@@ -366,11 +420,13 @@ static void check_framework(const struct settings_draft *draft, const struct dra
                 {"stop_signal", s->traits->stop_chosen, "framework 'plain'"},
                 {"preload", s->traits->can_preload, "framework 'sidekiq', 'solid_queue' or 'good_job'"},
                 {"rollout_trial", s->traits->counts_outcomes,
-                 "a framework whose workers report failed jobs: 'sidekiq', 'rq', 'resque' or 'native'"},
-                {"active_process_max", s->traits->reports_queues, "queues that show how long jobs wait"},
-                {"latency_target", s->traits->reports_queues, "queues that show how long jobs wait"},
-                {"scale_down_after", s->traits->reports_queues, "queues that show how long jobs wait"},
-                {"redis_url", fleet_settings_need_redis(s), "heartbeats in Redis"},
+                 "a framework whose workers report failed jobs: 'sidekiq', 'celery', 'bullmq', 'rq', "
+                 "'resque' or 'native'"},
+                {"active_process_max", scales, queues},
+                {"latency_target", scales, queues},
+                {"scale_down_after", scales, queues},
+                {"redis_url", fleet_settings_need_redis(s) || fleet_settings_have_broker(s),
+                 "heartbeats or queues in Redis"},
                 {"database_url", fleet_settings_need_database(s), "heartbeats in a database"},
                 {"database_url_file", fleet_settings_need_database(s), "heartbeats in a database"},
                 {"namespaced", fleet_settings_need_server(s), "heartbeats in Redis or a database"},
@@ -378,7 +434,7 @@ static void check_framework(const struct settings_draft *draft, const struct dra
                 {"hang_action", fleet_settings_write_heartbeats(s), "workers that send heartbeats"},
                 {"rescue_jobs", s->traits->can_rescue, "workers whose jobs can be re-enqueued"},
                 {"interruptible", s->traits->resumes_jobs, "framework 'sidekiq'"},
-                {"job_warn_after", s->traits->has_work_list, "workers that list their running jobs"},
+                {"job_warn_after", fleet_settings_list_jobs(s), "workers that list their running jobs"},
         };
 
         for (size_t i = 0; i < ELEMENTSOF(keys); i++)
@@ -392,10 +448,8 @@ static void check_framework(const struct settings_draft *draft, const struct dra
 static void check_preset(const struct settings_draft *draft, const struct draft_fleet *fleet)
 {
         static const char *const notes[_PRESET_MAX] = {
-                [PRESET_CELERY] =
-                        "preset = celery: superseded; if the broker is Redis, replace it and 'framework "
-                        "= plain' by 'framework = celery'; for another broker remove the line: TERM is "
-                        "the default",
+                [PRESET_CELERY] = "preset = celery: superseded; replace it and 'framework = plain' by "
+                                  "'framework = celery'",
                 [PRESET_GOOD_JOB] =
                         "preset = good_job: superseded; replace it and 'framework = plain' by "
                         "'framework = good_job' with database_url, or remove the line: TERM is the "

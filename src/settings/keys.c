@@ -70,8 +70,6 @@ static_assert(ELEMENTSOF(preset_names) == _PRESET_MAX + 1, "a name for each");
 static const struct settings_choice yes_no[] = {{"no", 0}, {"yes", 1}, {0}};
 
 static const int heartbeat_unset = HEARTBEAT_UNSET, preset_unset = PRESET_NONE;
-static const mode_t umask_unset = SETTINGS_UMASK_UNSET;
-static const int nice_unset = SETTINGS_NICE_UNSET;
 static const usec_t no_timeout = USEC_INFINITY;
 
 const struct settings_key settings_keys[] = {
@@ -122,19 +120,6 @@ const struct settings_key settings_keys[] = {
         {LAUNCH(group), .type = SETTINGS_TEXT, .unset = "the user's"},
         {LAUNCH(environment), .type = SETTINGS_ENVIRONMENT, .unset = "none"},
         {LAUNCH(environment_file), .type = SETTINGS_TEXT, .unset = "none"},
-        {LAUNCH(umask), .type = SETTINGS_MODE, .unset = "sqmgr's own", .unset_value = &umask_unset,
-         .max = 0777},
-        {LAUNCH(nice), .type = SETTINGS_INT, .unset = "sqmgr's own", .unset_value = &nice_unset, .min = -20,
-         .max = 19},
-        {LAUNCH(oom_score_adj), .type = SETTINGS_INT, .fallback = "0", .min = -1000, .max = 1000},
-        {LAUNCH(cpu_affinity), .type = SETTINGS_CPUS, .unset = "sqmgr's own"},
-        {LAUNCH(limit_as), .type = SETTINGS_LIMIT_SIZE, .unset = "sqmgr's own"},
-        {LAUNCH(limit_core), .type = SETTINGS_LIMIT_SIZE, .unset = "sqmgr's own"},
-        {LAUNCH(limit_fsize), .type = SETTINGS_LIMIT_SIZE, .unset = "sqmgr's own"},
-        {LAUNCH(limit_memlock), .type = SETTINGS_LIMIT_SIZE, .unset = "sqmgr's own"},
-        {LAUNCH(limit_nofile), .type = SETTINGS_LIMIT, .unset = "sqmgr's own", .min = 16},
-        {LAUNCH(limit_nproc), .type = SETTINGS_LIMIT, .unset = "sqmgr's own"},
-        {LAUNCH(limit_stack), .type = SETTINGS_LIMIT_SIZE, .unset = "sqmgr's own"},
         {LAUNCH(log), .type = SETTINGS_LOG,
          .unset = "journal where sqmgr itself logs to the journal, else inherit"},
         {FLEET_KEPT(redis_url), .type = SETTINGS_URL, .unset = "the url of [redis]", .secret = true},

@@ -17,15 +17,11 @@ enum settings_type {
         SETTINGS_SOCKET,      /* char *: none, or an absolute path */
         SETTINGS_COUNTS,      /* char *: see settings/limits.h */
         SETTINGS_DURATIONS,   /* char *: see settings/limits.h */
-        SETTINGS_LIMIT,       /* char *: see settings/resources.h */
-        SETTINGS_LIMIT_SIZE,  /* char *: in bytes, see settings/resources.h */
-        SETTINGS_CPUS,        /* char *: see settings/resources.h */
         SETTINGS_SENTINELS,   /* char *: host:port, host:port */
         SETTINGS_DATABASE,    /* char *: URL of a database */
         SETTINGS_URL,         /* char *: URL of a Redis */
         SETTINGS_CHOICE,      /* int: one of the choices */
         SETTINGS_FRAMEWORK,   /* const struct traits *: chosen by name */
-        SETTINGS_INT,         /* int */
         SETTINGS_COUNT,       /* unsigned */
         SETTINGS_MODE,        /* mode_t: octal */
         SETTINGS_SHARE,       /* struct share */
@@ -57,8 +53,8 @@ struct settings_key {
         const void *unset_value; /* field value if unset, or for `none`; NULL: all bytes 0 */
         const char *refusal;     /* why this version rejects the key; NULL: accepted */
         const struct settings_choice *choices;
-        int64_t min, max; /* bounds for SETTINGS_INT to _MODE, _SHARE (the number), _PERCENT, _DURATION
-                           * (microseconds) and _SIZE; _LIMIT uses min only */
+        int64_t min, max; /* bounds for SETTINGS_COUNT, _MODE, _SHARE (the number), _DURATION (microseconds)
+                           * and _SIZE */
         enum settings_reload reload;
         bool secret; /* never printed */
         bool merged; /* the files named are merged into the settings; the key is printed as a comment */

@@ -219,6 +219,8 @@ static int merge_fleet(const struct fleet_settings *old, const struct fleet_sett
         to->removed = !new;
         to->line = new ? new->line : 0;
         to->stop_bounded = new ? new->stop_bounded : old->stop_bounded;
+        /* As the keys that name it. */
+        to->broker_named = old ? old->broker_named : new->broker_named;
         int r = merge_values(true, old ?: new, new ?: old, to);
         if (r < 0)
                 return r;

@@ -3,6 +3,8 @@
 #include "settings/settings.h"
 #include "settings/database_url.h"
 #include "settings/presets.h"
+#include <errno.h>
+#include <string.h>
 
 usec_t fleet_settings_stop_usec(const struct fleet_settings *fleet)
 {
@@ -29,4 +31,10 @@ int fleet_settings_stop_signal(const struct fleet_settings *fleet)
         if (fleet->stop_signal != 0)
                 return fleet->stop_signal;
         return fleet->preset != PRESET_NONE ? presets[fleet->preset].stop_signal : 0;
+}
+
+const char *shim_error_text(int error)
+{
+        return error == EINVAL ? "the path contains a blank, a colon, a quote or a backslash"
+                               : strerrordesc_np(error);
 }

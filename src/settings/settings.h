@@ -53,9 +53,7 @@ struct redis_settings {
         char *tls_cert_file;
         char *tls_key_file;
         char *namespace;
-        /* Timeouts that only tests set. 0: SERVER_TIMEOUT_USEC. */
-        usec_t connect_timeout;
-        usec_t command_timeout;
+        usec_t timeout;        /* only tests set it; 0: SERVER_TIMEOUT_USEC */
         char *queue_warn_size; /* see settings/limits.h; neither is NULL after settings_draft_finish() */
         char *queue_warn_latency;
 };
@@ -89,19 +87,10 @@ struct fleet_settings {
         char *environment;
         char **environment_list; /* environment split into `K=V`; NULL-terminated, may be NULL */
         char *environment_file;
-        mode_t umask; /* SETTINGS_UMASK_UNSET: inherited */
-        int nice;     /* SETTINGS_NICE_UNSET: inherited */
-        int oom_score_adj;
-        char *cpu_affinity; /* see settings/resources.h, also for the limits; NULL: inherited */
-        char *limit_as;
-        char *limit_core;
-        char *limit_fsize;
-        char *limit_memlock;
-        char *limit_nofile; /* NULL: the limit that sqmgr was started with */
-        char *limit_nproc;
-        char *limit_stack;
         char *log;          /* "inherit", "journal", or a path; NULL: see log_of_workers() */
         char *redis_url;    /* NULL: the url of [redis] */
+        bool broker_named;  /* derived: the ini names the Redis with the queues, see
+                               fleet_settings_need_broker() */
         char *database_url; /* also from database_url_file; never NULL if heartbeats are in a database */
         char *database_url_file;
 
@@ -158,10 +147,32 @@ static inline bool fleet_settings_need_database(const struct fleet_settings *fle
 {
         return fleet_settings_heartbeat(fleet) == HEARTBEAT_DATABASE;
 }
+/* Returns true if the running jobs of the fleet's workers are known: from a server, or from heartbeat files.
+ */
+static inline bool fleet_settings_list_jobs(const struct fleet_settings *fleet)
+{
+        return fleet->traits->has_work_list || fleet_settings_heartbeat(fleet) == HEARTBEAT_FILE;
+}
 /* Returns true if the fleet's heartbeats are read from a server: a Redis or a database. */
 static inline bool fleet_settings_need_server(const struct fleet_settings *fleet)
 {
         return fleet_settings_need_redis(fleet) || fleet_settings_need_database(fleet);
+}
+/* Returns true if heartbeats are in files and the queues in the broker of the application, which may be a
+ * Redis or another server. */
+static inline bool fleet_settings_have_broker(const struct fleet_settings *fleet)
+{
+        return fleet->traits->reports_queues && fleet_settings_heartbeat(fleet) == HEARTBEAT_FILE;
+}
+/* Returns true if the broker is a Redis that the ini names: only queues are read from it. */
+static inline bool fleet_settings_need_broker(const struct fleet_settings *fleet)
+{
+        return fleet_settings_have_broker(fleet) && fleet->broker_named;
+}
+/* Returns true if the count may follow the queues. */
+static inline bool fleet_settings_can_scale(const struct fleet_settings *fleet)
+{
+        return fleet->traits->reports_queues && (!fleet_settings_have_broker(fleet) || fleet->broker_named);
 }
 /* Returns true if the fleet's workers load sqmgr-outcomes.rb. In a namespace of its own the file may not
  * exist. */
@@ -179,8 +190,8 @@ static inline const char *fleet_settings_server(const struct fleet_settings *fle
 /* Returns the stop signal of the settings or the preset; 0: the framework's. */
 int fleet_settings_stop_signal(const struct fleet_settings *fleet);
 
-#define SETTINGS_UMASK_UNSET ((mode_t)-1)
-#define SETTINGS_NICE_UNSET  INT32_MIN
+/* Describes why a worker starts without its shim (privileged/launch.h). Returns a static string. */
+const char *shim_error_text(int error);
 
 struct settings {
         char *include; /* glob pattern of further files to read; NULL: none */
@@ -203,7 +214,7 @@ struct settings {
         size_t n_fleets;
 };
 
-/* Returns the URL of the Redis or the database where the heartbeats of a fleet's workers are searched; NULL
+/* Returns the URL of the Redis or the database with the heartbeats or the queues of a fleet's workers; NULL
  * if Sentinels name the server. Sentinels are not used for a fleet's own Redis. */
 static inline const char *settings_fleet_url(const struct settings *settings,
                                              const struct fleet_settings *fleet)

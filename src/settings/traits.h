@@ -14,6 +14,22 @@ enum heartbeat_place {
         _HEARTBEAT_PLACE_MAX,
 };
 
+/* A file that sqmgr installs, and that a worker loads because a variable of its environment names it. The
+ * file sends the heartbeats. */
+struct shim {
+        const char *file;     /* below the folder of shims */
+        const char *variable; /* keeps what the environment has in it */
+        char separator;       /* between two parts of the value */
+        const char *option; /* the text before the path in the value; NULL: the value is the file's folder */
+        const char *missed; /* for a problem: conditions under which a worker does not load it */
+        /* The line that loads it in an application, before and after the folder of shims. */
+        const char *line[2];
+        const char *refused; /* the error of a process that does not start without the file; NULL: none */
+        /* Each process catches its stop signal, also one whose jobs that ends: without the shim none is sent.
+         */
+        bool always_caught;
+};
+
 /* Options of a command with which, or without which, a worker does not do what sqmgr needs of it. */
 struct command_flaw {
         const char *options[3]; /* the command has each of them; up to the first NULL */
@@ -41,17 +57,11 @@ struct traits {
         /* A stop signal that arrives while the worker takes a job costs that job. The worker is quieted only
          * while it runs a job, or after it has waited for one for a while. */
         bool quiet_when_idle;
-        /* No signal quiets the worker: the reader process asks it through its server. Heartbeats show whether
-         * the worker has complied, as after a signal. */
-        bool quiet_by_query;
         /* The worker reads signals from its server, one at each heartbeat, and a repeated signal ends no
          * jobs: a worker that signals cannot reach is quieted and stopped so, see worker_process.remote. */
         bool signals_by_server;
-        /* The worker sends no heartbeat after its stop signal, though jobs may still run: it does not hang.
-         */
-        bool silent_at_stop;
-        bool has_work_list; /* running jobs can be listed; an empty list is part of the proof that a worker is
-                             * idle */
+        bool has_work_list; /* running jobs can be read from a server; an empty list is part of the proof that
+                             * a worker is idle */
         bool can_rescue;    /* jobs left in the list of a dead worker can be requeued */
         /* The list does not expire. A worker that exits in good order leaves none; later, the framework fails
          * the jobs of the others, and so it does with jobs that were put back too often. */
@@ -75,16 +85,12 @@ struct traits {
         /* Heartbeats are too rare to be awaited: a live process with an existing record counts as a
          * heartbeat. */
         bool process_is_heartbeat;
-        /* Heartbeats cannot show whether a worker was quieted or is silent for another reason: they count as
-         * quiet only once the worker was asked. It then runs no job, and being connected is its heartbeat. */
-        bool quiet_is_silent;
         bool title_completes; /* heartbeats show neither quiet nor the number of jobs; the title does */
         /* The fleet's settings choose the stop signal. A stop_timeout in them bounds the time from that
          * signal to the exit. */
         bool stop_chosen;
         bool jobs_outlive_it;  /* each job runs in a child process that continues if the worker is killed */
         bool uncaught_is_stop; /* a worker that does not catch the quiet signal is stopped instead */
-        bool app_catches;      /* the library reacts to no signals: the application has to catch them */
         bool resumes_jobs; /* jobs that a stop signal interrupts are put back, and may be made to be resumed
                             */
         bool counts_outcomes; /* workers report how many jobs they have done and how many of these failed */
@@ -117,7 +123,8 @@ struct traits {
          * names of fleet and worker in its value. sqmgr sets it, so that no two workers of a host have one
          * name. NULL: none. */
         const char *name_variable, *name_suffix;
-        const char *program; /* how commands name the framework; NULL: as it is named in the ini file */
+        const struct shim *shim; /* NULL: none */
+        const char *program;     /* how commands name the framework; NULL: as it is named in the ini file */
         /* A word that the command of a worker contains besides that name; NULL: none. */
         const char *subcommand;
         const char *url_variable; /* environment variable with the URL of the server; NULL: REDIS_URL */

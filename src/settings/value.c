@@ -8,7 +8,6 @@
 #include "settings/database_url.h"
 #include "settings/limits.h"
 #include "settings/redis_url.h"
-#include "settings/resources.h"
 #include "settings/settings.h"
 #include <inttypes.h>
 #include <stdarg.h>
@@ -34,11 +33,10 @@ static bool type_is_text(enum settings_type type)
 static size_t type_size(enum settings_type type)
 {
         static const size_t sizes[_SETTINGS_TYPE_MAX] = {
-                [SETTINGS_CHOICE] = sizeof(int),    [SETTINGS_FRAMEWORK] = sizeof(struct traits *),
-                [SETTINGS_INT] = sizeof(int),       [SETTINGS_COUNT] = sizeof(unsigned),
-                [SETTINGS_MODE] = sizeof(mode_t),   [SETTINGS_SHARE] = sizeof(struct share),
-                [SETTINGS_SIGNAL] = sizeof(int),    [SETTINGS_DURATION] = sizeof(usec_t),
-                [SETTINGS_SIZE] = sizeof(uint64_t),
+                [SETTINGS_CHOICE] = sizeof(int),         [SETTINGS_FRAMEWORK] = sizeof(struct traits *),
+                [SETTINGS_COUNT] = sizeof(unsigned),     [SETTINGS_MODE] = sizeof(mode_t),
+                [SETTINGS_SHARE] = sizeof(struct share), [SETTINGS_SIGNAL] = sizeof(int),
+                [SETTINGS_DURATION] = sizeof(usec_t),    [SETTINGS_SIZE] = sizeof(uint64_t),
         };
 
         return sizes[type];
@@ -143,22 +141,8 @@ static int check_sentinels(const char *text, char *why)
         return 0;
 }
 
-static int check_limit(const struct settings_key *key, const char *text, char *why)
-{
-        bool is_size = key->type == SETTINGS_LIMIT_SIZE;
-        struct rlimit limit;
-
-        if (resource_limit_parse(text, is_size, (uint64_t)key->min, &limit) == 0)
-                return 0;
-        if (is_size)
-                return refuse(why, "must be a size (512M), infinity, or SOFT:HARD (0:infinity)");
-        return refuse(why, "must be a number of at least %" PRId64 ", infinity, or SOFT:HARD (1024:65536)",
-                      key->min);
-}
-
 static int parse_text(const struct settings_key *key, const char *text, char **field, char *why)
 {
-        cpu_set_t cpus;
         int r = 0;
 
         if (key->type == SETTINGS_PATH && text[0] != '/')
@@ -182,10 +166,6 @@ static int parse_text(const struct settings_key *key, const char *text, char **f
                 r = limits_check(text, LIMITS_COUNT, why, SETTINGS_WHY_MAX);
         else if (key->type == SETTINGS_DURATIONS)
                 r = limits_check(text, LIMITS_DURATION, why, SETTINGS_WHY_MAX);
-        else if (key->type == SETTINGS_LIMIT || key->type == SETTINGS_LIMIT_SIZE)
-                r = check_limit(key, text, why);
-        else if (key->type == SETTINGS_CPUS && resource_cpus_parse(text, &cpus) < 0)
-                r = refuse(why, "must be processor numbers or ranges below %d (0-3 5)", CPU_SETSIZE);
         if (r < 0)
                 return r;
         *field = strdup(text);
@@ -223,11 +203,6 @@ static int parse_framework(const char *text, const struct traits *const *framewo
                                          (*traits)->name);
         }
         return refuse(why, "must be one of %s", names);
-}
-
-static int refuse_number(const struct settings_key *key, char *why)
-{
-        return refuse(why, "must be a number from %" PRId64 " to %" PRId64, key->min, key->max);
 }
 
 /* Parses a number within the key's bounds, optionally followed by '%'. */
@@ -300,7 +275,6 @@ int settings_value_parse(const struct settings_key *key, const char *text,
 {
         void *field = field_of(key, base);
         uint64_t number = 0;
-        int64_t integer = 0;
 
         if (!type_is_text(key->type) && may_be_none(key) && strcasecmp(text, "none") == 0) {
                 memcpy(field, key->unset_value ?: zeros, type_size(key->type));
@@ -311,14 +285,10 @@ int settings_value_parse(const struct settings_key *key, const char *text,
                 return parse_choice(key, text, field, why);
         case SETTINGS_FRAMEWORK:
                 return parse_framework(text, surroundings->frameworks, field, why);
-        case SETTINGS_INT:
-                if (parse_signed(text, key->min, key->max, &integer) < 0)
-                        return refuse_number(key, why);
-                *(int *)field = (int)integer;
-                return 0;
         case SETTINGS_COUNT:
                 if (parse_unsigned(text, (uint64_t)key->min, (uint64_t)key->max, &number) < 0)
-                        return refuse_number(key, why);
+                        return refuse(why, "must be a number from %" PRId64 " to %" PRId64, key->min,
+                                      key->max);
                 *(unsigned *)field = (unsigned)number;
                 return 0;
         case SETTINGS_MODE:
@@ -446,9 +416,6 @@ static const char *number_text(const struct settings_key *key, const void *field
                 return (*(const struct traits *const *)field)->name;
         case SETTINGS_SIGNAL:
                 return sigabbrev_np(*(const int *)field);
-        case SETTINGS_INT:
-                snprintf(text, FORMAT_MAX, "%d", *(const int *)field);
-                return text;
         case SETTINGS_MODE:
                 snprintf(text, FORMAT_MAX, "%04o", *(const mode_t *)field);
                 return text;

@@ -2,11 +2,11 @@
 /* The HTTP server: libmicrohttpd on sd-event, with limits on what a client can use. */
 #include "web/http.h"
 #include "web/http_clients.h"
-#include "web/listen.h"
 #include "web/loop.h"
 #include <microhttpd.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* Memory of one connection: request header, response header, and the part of a stream being sent. */
 #define CONNECTION_BYTES ((size_t)16 * 1024)
@@ -16,6 +16,8 @@
 #define ACCEPTS_MAX 64
 /* Memory of the kernel for each connection. The kernel doubles this number; its own limit is 4 MiB. */
 #define SEND_BUFFER_BYTES (128 * 1024)
+/* The user and the group of sqmgr-web may connect. */
+#define SOCKET_MODE 0660
 
 const struct http_limits http_default_limits = {
         .connections = 1024,
@@ -27,13 +29,19 @@ const struct http_limits http_default_limits = {
         .unread_bytes = (size_t)64 << 20,
 };
 
+struct listener {
+        int fd;
+        struct address address;
+        sd_event_source *io;
+};
+
 struct http {
         sd_event *event;
         http_handler handler;
         void *userdata;
         struct MHD_Daemon *daemon;
         sd_event_source *io, *run, *sweep;
-        struct web_listener *listeners;
+        struct listener *listeners;
         size_t n_listeners;
         bool paused; /* the listeners are disabled: no free slot */
         const char *const *hosts;
@@ -475,22 +483,65 @@ void http_allow_hosts(struct http *http, const char *const *names, size_t n)
         http->n_hosts = n;
 }
 
+/* Removes a socket on which no process listens. Returns 0 or -errno. */
+static int clear_path(const struct address *address)
+{
+        const char *path = address->path.sun_path;
+        struct stat status;
+
+        if (lstat(path, &status) < 0)
+                return errno == ENOENT ? 0 : -errno;
+        if (!S_ISSOCK(status.st_mode))
+                return -EEXIST;
+        _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (fd < 0)
+                return -errno;
+        if (connect(fd, &address->any, address->size) == 0 || errno != ECONNREFUSED)
+                return -EADDRINUSE;
+        return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
+}
+
+/* Returns a listening socket, TCP or Unix at a path, or -errno. */
+static int open_socket(const struct address *address)
+{
+        const int one = 1;
+        int family = address->any.sa_family, r = family == AF_UNIX ? clear_path(address) : 0;
+
+        if (r < 0)
+                return r;
+        _cleanup_close_ int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (fd < 0)
+                return -errno;
+        /* Connections of an earlier sqmgr-web may still occupy the port. */
+        (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+        if (family == AF_INET6)
+                (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
+        mode_t mask = umask(0777 & ~SOCKET_MODE);
+        r = bind(fd, &address->any, address->size) < 0 || listen(fd, SOMAXCONN) < 0 ? -errno : 0;
+        (void)umask(mask);
+        return r < 0 ? r : TAKE_FD(fd);
+}
+
 int http_listen(struct http *http, const struct address *address, char *error, size_t error_size)
 {
-        struct web_listener *listeners =
+        struct listener *listeners =
                 reallocarray(http->listeners, http->n_listeners + 1, sizeof(*http->listeners));
+        char text[ADDRESS_TEXT_MAX];
 
         if (!listeners) {
                 snprintf(error, error_size, "not enough memory");
                 return -ENOMEM;
         }
         http->listeners = listeners;
-        struct web_listener *listener = &listeners[http->n_listeners];
-        int r = web_listener_open(listener, address, error, error_size);
-        if (r < 0)
-                return r;
-        http->n_listeners++;
-        r = sd_event_add_io(http->event, &listener->io, listener->fd, EPOLLIN, on_connect, http);
+        int fd = open_socket(address);
+        if (fd < 0) {
+                snprintf(error, error_size, "cannot listen on %s: %s",
+                         address_format(address, text, sizeof(text)), strerrordesc_np(-fd));
+                return fd;
+        }
+        struct listener *listener = &listeners[http->n_listeners++];
+        *listener = (struct listener){.fd = fd, .address = *address};
+        int r = sd_event_add_io(http->event, &listener->io, listener->fd, EPOLLIN, on_connect, http);
         if (r < 0)
                 snprintf(error, error_size, "cannot wait for connections: %s", strerrordesc_np(-r));
         return r;
@@ -544,12 +595,20 @@ int http_new(struct http **ret, sd_event *event, const struct http_limits *limit
         return r;
 }
 
+static void close_listener(struct listener *listener)
+{
+        sd_event_source_disable_unref(listener->io);
+        close_fd(listener->fd);
+        if (listener->address.any.sa_family == AF_UNIX)
+                (void)unlink(listener->address.path.sun_path);
+}
+
 struct http *http_free(struct http *http)
 {
         if (!http)
                 return NULL;
         for (size_t i = 0; i < http->n_listeners; i++)
-                web_listener_close(&http->listeners[i]);
+                close_listener(&http->listeners[i]);
         http->n_listeners = 0;
         /* No connection may be suspended when the daemon stops. */
         struct http_request *request;

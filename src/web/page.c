@@ -6,7 +6,6 @@
 #include "web/assets_made.h"
 #include "web/html.h"
 #include "web/page_sections.h"
-#include "web/page_verdict.h"
 
 static const char doctype[] =
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>"

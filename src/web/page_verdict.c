@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The overall state in one sentence, and the findings. */
-#include "web/page_verdict.h"
 #include "base/parse.h"
 #include "web/html.h"
 #include "web/page_findings.h"
+#include "web/page_sections.h"
 #include <string.h>
 
 /* More findings would hide the first of them. */

@@ -55,8 +55,7 @@ __attribute__((noinline)) int bench_ask(struct redis *redis, unsigned long n)
 static bool ask(const char *path, unsigned long n)
 {
         char url[128];
-        struct redis_settings settings = {
-                .url = url, .connect_timeout = USEC_PER_MIN, .command_timeout = USEC_PER_MIN};
+        struct redis_settings settings = {.url = url, .timeout = USEC_PER_MIN};
         struct redis *redis = NULL;
         sd_event *event = NULL;
         int peer = -1;

@@ -141,7 +141,7 @@ class Bench
   def judge(line, target)
     value = line[:median]
     if target[:of]
-      floor = @lines.reverse.find { |other| other[:row] == (target[:row] || @row) && other[:who] == target[:of] }
+      floor = @lines.reverse.find { |other| other[:row] == @row && other[:who] == target[:of] }
       return if floor.nil?
 
       value /= floor[:median]

@@ -28,7 +28,6 @@ class Place
     @folder = Dir.mktmpdir("sqmgr-bench.", BASE)
     FileUtils.mkdir("#{folder}/pids")
     @guard = IO.popen(["setsid", "#{TOP}/contrib/demo/guard", folder], "w")
-    @births = 0
     @redis_pid = spawn("redis", "redis-server", "--port", "0", "--unixsocket", redis_socket, "--dir", folder, "--save", "", "--maxclients", "20000")
     wait(10, "Redis") { File.socket?(redis_socket) && redis("PING") == "PONG" }
   end
@@ -49,16 +48,14 @@ class Place
 
   def log(name) = File.exist?("#{folder}/#{name}.log") ? File.read("#{folder}/#{name}.log").lines.last(15).join : ""
 
-  # Returns the records of workers: [what, pid, nanoseconds], from the n-th line on.
-  def times(what, from = 0)
+  # Returns the records of workers: [what, pid, nanoseconds].
+  def times(what)
     return [] unless File.exist?(times_file)
 
     lines = File.read(times_file).lines
     lines.pop unless lines.last&.end_with?("\n")
-    lines.drop(from).map(&:split).select { |word, *| word == what }.map { |word, pid, nsec| [word, pid.to_i, nsec.to_i] }
+    lines.map(&:split).select { |word, *| word == what }.map { |word, pid, nsec| [word, pid.to_i, nsec.to_i] }
   end
-
-  def forget_times = File.write(times_file, "")
 
   def wait(seconds, what, pause: 0.02)
     deadline = now + (seconds * 1_000_000_000)
@@ -84,21 +81,12 @@ class Place
     nil
   end
 
-  def calls_of(command) = redis("INFO commandstats")[/^cmdstat_#{command}:calls=(\d+)/, 1].to_i
-
   def cli(*command, input: nil)
     IO.popen(["redis-cli", "-s", redis_socket, *command], "r+") do |io|
       input&.call(io)
       io.close_write
       io.read
     end
-  end
-
-  # Ends all processes in the folder: supervisors first, so that they restart no worker.
-  def sweep(*supervisors)
-    supervisors.each { |pid| kill(pid) }
-    wait(30, "the end of all in #{folder}") { members.each { |pid| kill(pid) }.empty? }
-    forget_times
   end
 
   def members
@@ -113,8 +101,9 @@ class Place
 
   def workers = members.select { |pid| File.readlink("/proc/#{pid}/exe") == File.realpath(stub) rescue false }
 
+  # Ends all processes in the folder.
   def close
-    sweep
+    wait(30, "the end of all in #{folder}") { members.each { |pid| kill(pid) }.empty? }
   rescue Failed => e
     warn e.message
   ensure

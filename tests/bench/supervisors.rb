@@ -10,8 +10,6 @@ class Supervisor
   end
 
   def path = ENV.fetch("PATH").split(":").map { |dir| "#{dir}/#{program}" }.find { |path| File.executable?(path) }
-  # Returns the reason why large fleets are left out, if starting them takes too long.
-  def small_only = nil
   def missing = "no #{program} on this machine (#{package})"
   def version = path && @version.call
 
@@ -49,11 +47,7 @@ class Place
 
   def control_socket = "#{folder}/sqmgr.sock"
 
-  # boot: seconds until a worker begins. A real boot takes longer than the poll that separates old heartbeats from new
-  # ones.
-  def configure(count, fleets, check: "5s", beat_ms: 5000, boot: nil)
-    command = worker(beat_ms: beat_ms).join(" ")
-    command = "/bin/sh -c 'sleep #{boot}; exec #{command}'" if boot
+  def configure(count, fleets, check: "5s", beat_ms: 5000)
     sections = (1..fleets).map { |i| "[fleet:f#{i}]\nactive_process_count = #{count}\n" }
     File.write("#{folder}/sqmgr.ini", <<~INI)
       [sqmgr]
@@ -62,7 +56,7 @@ class Place
       [redis]
       url = unix://#{redis_socket}
       [fleet]
-      command = #{command}
+      command = #{worker(beat_ms: beat_ms).join(" ")}
       memory_threshold = 8G
       log = #{folder}/workers.log
       ready_after = #{READY_MS}ms
@@ -73,7 +67,7 @@ end
 
 class Floor < Supervisor
   def path = "floor"
-  def start(place, count, **) = place.spawn("floor", place.floor, "spawn", count.to_s, *place.worker)
+  def start(place, count, **) = place.spawn("floor", place.floor, count.to_s, *place.worker)
   def processes(_place, pid) = [pid]
 end
 
@@ -142,27 +136,6 @@ class S6 < Tree
   end
 end
 
-class Monit < Supervisor
-  def small_only = "it starts workers one after another, and not 1000 in 3 minutes"
-
-  def start(place, count, **)
-    folder = place.folder
-    checks = (1..count).map do |i|
-      File.write("#{folder}/w#{i}.sh", "#!/bin/sh\ncd #{folder}\n#{place.worker.join(" ")} &\necho $! >#{folder}/w#{i}.pid\n", perm: 0o755)
-      "check process w#{i} with pidfile #{folder}/w#{i}.pid\n  start program = \"/usr/bin/env STUB_TIMES=#{place.times_file} #{folder}/w#{i}.sh\"\n"
-    end
-    File.write("#{folder}/monitrc", <<~RC, perm: 0o600)
-      set daemon 1
-      set logfile #{folder}/monit.log
-      set pidfile #{folder}/monit.pid
-      set idfile #{folder}/monit.id
-      set statefile #{folder}/monit.state
-      #{checks.join}
-    RC
-    place.spawn("monit-out", path, "-I", "-c", "#{folder}/monitrc")
-  end
-end
-
 class Pm2 < Supervisor
   def start(place, count, command: place.worker, seconds: nil)
     FileUtils.mkdir_p(home(place))
@@ -194,7 +167,6 @@ SUPERVISORS = {
   "supervisord" => Supervisord.new("supervisord", "Debian's package supervisor", dpkg.call("supervisor")),
   "runit" => Runit.new("runsvdir", "Debian's package runit", dpkg.call("runit")),
   "s6" => S6.new("s6-svscan", "Debian's package s6", dpkg.call("s6")),
-  "monit" => Monit.new("monit", "Debian's package monit", dpkg.call("monit")),
   "pm2" => Pm2.new("pm2", "npm package pm2", pm2),
 }.freeze
 SQMGR = Sqmgr.new("sqmgr", nil, nil)

@@ -1,38 +1,10 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# Every command and exit code of sqmgrctl, on workers that send five heartbeats a
-# second.
-# seconds: 60
-# promises: P1 P3 P8 P10
+# What the orders of sqmgrctl do, on workers that send five heartbeats a second, and who may give them. commands.bats
+# has the exit codes.
+# seconds: 55
+# promises: P1 P3 P10
 load helpers
-
-raw() { # JSON: prints the reply of the socket
-        ruby -rsocket -e 's = UNIXSocket.new(ENV["SQMGR_SOCKET"]); s.write(ARGV[0] + "\0"); puts s.gets("\0")&.chomp("\0")' "$1"
-}
-
-@test "exit 3 if nothing listens, with a remedy" {
-        run -3 --separate-stderr sqmgrctl ping
-        [ -z "$output" ]
-        [[ $stderr == *sqmgr.sock* ]]
-        run -3 sqmgrctl status --json
-}
-
-@test "exit 2 for bad usage, unknown commands, fleets and workers" {
-        start_fleet 1
-        run -2 sqmgrctl
-        run -2 sqmgrctl frobnicate
-        run -2 sqmgrctl --frobnicate status
-        run -2 sqmgrctl restart nofleet
-        [[ $output == *nofleet* ]]
-        run -2 sqmgrctl status nofleet
-        run -2 sqmgrctl quiet default/77
-        [[ $output == *default/77* ]]
-        run -2 sqmgrctl stop
-        run -2 sqmgrctl scale default
-        run -2 sqmgrctl scale default many
-        run -2 sqmgrctl restart --timeout never
-        fleet_is '.active == 1 and .generation == 1'
-}
 
 @test "ping, version and status answer" {
         start_fleet 2
@@ -228,20 +200,6 @@ restart_log_has() { grep -qE -- "$1" restart.log; }
         wait_until 20 gone "$worker"
 }
 
-@test "clients admitted by the socket's mode alone are read-only" {
-        [ "$(id -u)" = 0 ] || skip 'not root'
-        cp "$(command -v sqmgrctl)" "$folder/"
-        sqmgr_lines='socket_mode = 0666' start_fleet 1
-        as_nobody() { setpriv --reuid nobody --regid nogroup --clear-groups "$folder/sqmgrctl" "$@"; }
-        run -0 as_nobody status
-        run -0 as_nobody ping
-        run -4 as_nobody restart
-        run -4 as_nobody stop default --force
-        run -4 as_nobody scale default 2
-        run -4 as_nobody reload
-        fleet_is '.generation == 1 and .target == 1 and .state == "running"'
-}
-
 @test "doctor starts a process to test a start only for operators" {
         [ "$(id -u)" = 0 ] || skip 'not root'
         cp "$(command -v sqmgrctl)" "$folder/"
@@ -267,20 +225,6 @@ restart_log_has() { grep -qE -- "$1" restart.log; }
         [ "$(sqmgrctl events --json | jq -c 'select(.event == "order") | .by')" = "{\"uid\":$(id -u nobody),\"name\":\"nobody\"}" ]
         run setpriv --reuid nobody --regid nogroup --clear-groups "$folder/sqmgrctl" status
         [[ $status == 3 || $status == 4 ]]
-}
-
-@test "the socket speaks Varlink, and garbage affects no other client" {
-        start_fleet 1
-        [[ $(raw '{"method":"org.varlink.service.GetInfo"}') == *org.sqmgr.Control* ]]
-        [[ $(raw '{"method":"org.varlink.service.GetInterfaceDescription","parameters":{"interface":"org.sqmgr.Control"}}') == *'interface org.sqmgr.Control'* ]]
-        [[ $(raw '{"method":"org.sqmgr.Control.Nonsense"}') == *org.varlink.service.MethodNotFound* ]]
-        [[ $(raw '{"method":"org.nowhere.Thing.Do"}') == *InterfaceNotFound* ]]
-        raw 'this is not JSON'
-        raw '[1, 2, 3]'
-        raw '{"method":42}'
-        ruby -rsocket -e 's = UNIXSocket.new(ENV["SQMGR_SOCKET"]); begin; s.write("x" * (2 << 20)); rescue Errno::EPIPE, Errno::ECONNRESET; end'
-        sqmgrctl ping
-        fleet_is '.active == 1'
 }
 
 @test "sqmgr knows its options" {

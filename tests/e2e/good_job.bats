@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # Framework good_job with PostgreSQL, and a stand-in for GoodJob (database/good_job_standin.rb). With SQMGR_LONG=1:
-# a database that fails, preloading, autoscaling, and 200 jobs of 1 to 30 s through restarts, kills and a restart of the database.
+# preloading, autoscaling, and 200 jobs of 1 to 30 s through restarts, kills and a restart of the database.
 # seconds: 60
 # promises: P1 P2 P5
 # shellcheck disable=SC1091,SC2030,SC2031,SC2034,SC2046,SC2086
@@ -18,9 +18,6 @@ job_fleet() { # COUNT LINE...
         make_tables "$top/tests/frameworks/good_job/postgresql.sql"
         database_fleet "$@"
 }
-
-running() { sql 'select count(*) from good_jobs where locked_by_id is not null and finished_at is null'; }
-running_are() { [ "$(running)" = "$1" ]; }
 
 @test "good_job: workers are found, jobs and queues are shown" {
         job_fleet 2
@@ -93,35 +90,6 @@ running_are() { [ "$(running)" = "$1" ]; }
         wait_until 30 recorded "done" 1
         nothing_lost 1 "$(records sent)"
         event_count_is crashed 1
-}
-
-@test "good_job: a database that is frozen, and one that is killed and restarted: nothing is signaled" {
-        [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes half a minute'
-        job_fleet 2
-        workers=$(worker_pids)
-        send 4 Hold "$folder/release"
-        wait_until 20 fleet_is '[.workers[].busy] | add == 4'
-        freeze_postgresql
-        wait_until 30 not redis_state_is connected
-        answers_at_once
-        wait_ticks 8
-        nothing_was_signaled
-        thaw_postgresql
-        wait_until 30 redis_state_is connected
-        kill_postgresql
-        wait_until 20 not redis_state_is connected
-        answers_at_once
-        wait_ticks 4
-        restart_postgresql
-        wait_until 60 redis_state_is connected
-        wait_ticks 4
-        alive "$workers"
-        nothing_was_signaled
-        # GoodJob connects again after 5 s, and then may run the jobs again: their locks fell with the connections.
-        touch "$folder/release"
-        wait_until 60 recorded "done" 4
-        wait_until 60 running_are 0
-        nothing_lost 4 "$(records sent)"
 }
 
 @test "good_job: preload: workers are forked from a template, run jobs, and are replaced" {

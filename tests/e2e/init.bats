@@ -56,10 +56,11 @@ becomes() {
         make_systemctl
         run -0 --separate-stderr sqmgr init --from-systemd sidekiq -o "$folder/one.ini"
         [ "$output" = '' ]
-        [ "$stderr" = 'sqmgr init: PrivateTmp=yes: not taken over: sqmgr has no such key' ]
+        [ "$stderr" = 'sqmgr init: LimitNOFILE=4096: not taken over: set it in the unit of sqmgr
+sqmgr init: PrivateTmp=yes: not taken over: sqmgr has no such key' ]
         becomes "$folder/one.ini" '[fleet:sidekiq]' 'command = /usr/bin/env sidekiq -c 10' 'framework = sidekiq' \
                 "user = $(id -un)" "directory = $folder" 'environment = RAILS_ENV=production  MALLOC_ARENA_MAX=2' \
-                'environment_file = /etc/hostname' 'limit_nofile = 4096' 'active_process_count = 1'
+                'environment_file = /etc/hostname' 'active_process_count = 1'
         run -0 --separate-stderr sqmgr init --from-systemd sidekiq@ --memory 1G -o "$folder/three.ini"
         becomes "$folder/three.ini" '[fleet:sidekiq]' 'active_process_count = 3' 'memory_threshold = 1G'
         # The same from a unit file, and from the output of systemctl.

@@ -1,8 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# Framework native with real workers, each using a library of contrib/heartbeat: Bull, BullMQ, Celery and scripts of our
-# own.
-# seconds: 130
+# Framework native with real workers, each using a library of contrib/heartbeat: Bull, BullMQ and scripts of our own.
+# seconds: 100
 # promises: P1 P4 P5
 # shellcheck disable=SC1091,SC2030,SC2031
 load helpers
@@ -32,7 +31,6 @@ none_lost() { # KIND: once its load has ended
         [ "$(counts "$1" "done")" = "$(jobs_of "$1")" ]
         [ "$({ redis hvals "ledger:$1:started" && redis hvals "ledger:$1:done"; } | sort -u)" = 1 ]
 }
-ended_what_began() { [ "$(counts "$1" "done")" = "$(counts "$1" started)" ]; } # KIND
 # Old and new workers overlap for at least the trial of the new ones.
 has_both_generations() { fleets_are '(.workers | length) == 4'; }
 list_is_empty() { [ "$(redis llen "$1")" = 0 ]; } # LIST
@@ -125,84 +123,6 @@ END
         end_load bullmq "$load_pid"
         none_lost bullmq
         none_active bullmq
-}
-
-@test "native: a Celery worker finishes the jobs it began, another runs those with a countdown, none is run twice" {
-        start_redis
-        celery_jobs() { /usr/bin/python3 -B "$native_tests/celery_app.py" "$@"; }
-        configure <<END
-framework = native
-command = /usr/bin/python3 -B -m celery -A celery_app worker -c 2 --without-mingle --without-gossip
-environment = PYTHONPATH=$native_tests
-active_process_count = 2
-END
-        start_sqmgr
-        wait_until 40 all_ready
-        fleet_is 'all(.workers[]; .concurrency == 2 and .busy == 0)'
-        old=$(worker_pids)
-        celery_jobs 8 0.1 15
-        celery_jobs 160 0.3
-        wait_until 10 fleet_is 'all(.workers[]; .busy > 0)'
-        run -0 sqmgrctl restart --wait=drained --timeout 120s
-        gone "$old"
-        [ "$(jobs_of celery)" = 168 ]
-        # Celery itself may lose a job on its way from Redis to a worker that exits, as sqmgr.ini(5) says of plain.
-        wait_until 60 has_counted celery "done" 166
-        wait_until 60 ended_what_began celery
-        [ "$({ redis hvals ledger:celery:started && redis hvals ledger:celery:done; } | sort -u)" = 1 ]
-        fleet_is '.generation == 2 and .crash.count == 0'
-        not grep -q Cold "$folder/workers.log"
-}
-
-@test "native: beside Sidekiq in one sqmgr, each with its own Redis" {
-        start_redis
-        launch other redis-server --port 0 --unixsocket "$folder/other.sock" --dir "$folder" --save ''
-        other_pid=$!
-        wait_until 10 redis-cli -s "$folder/other.sock" ping
-        for kind in ruby-redis python-redis; do
-                job_folder "$folder/$kind"
-                add_jobs "$folder/$kind" 1 150
-        done
-        configure <<END
-command = $(stub_command)
-active_process_count = 2
-
-[fleet:ruby]
-framework = native
-redis_url = unix://$folder/other.sock
-environment = REDIS_URL=unix://$folder/other.sock
-command = $(native_command ruby-redis "$folder/ruby-redis" 2)
-log = $folder/workers.log
-
-[fleet:python]
-framework = native
-redis_url = unix://$folder/other.sock
-environment = REDIS_URL=unix://$folder/other.sock
-command = $(native_command python-redis "$folder/python-redis" 2)
-log = $folder/workers.log
-END
-        start_sqmgr
-        wait_until 30 all_ready
-        [ "$(redis exists sqmgr:workers)" = 0 ]
-        [ "$(redis-cli -s "$folder/other.sock" exists processes)" = 0 ]
-        for round in 1 2; do
-                old=$(pids_of_all)
-                for kind in ruby-redis python-redis; do
-                        add_jobs "$folder/$kind" $((round * 1000)) 100
-                done
-                run -0 sqmgrctl restart --wait=drained --timeout 120s
-                gone "$old"
-        done
-        # While one Redis is down, workers of the other are supervised, and no job waits.
-        kill -STOP "$other_pid"
-        add_jobs "$folder/ruby-redis" 5000 50
-        sidekiqs=$(fleet '[.workers[].pid] | join(" ")')
-        run -0 sqmgrctl restart default --wait=drained --timeout 120s
-        gone "$sidekiqs"
-        wait_until 30 all_done "$folder/ruby-redis" 400
-        kill -CONT "$other_pid"
-        wait_until 30 all_ready
-        wait_until 30 all_done "$folder/python-redis" 350
 }
 
 @test "native: scripts and C by heartbeat = file, without any Redis: restarts and kill -9 of sqmgr under load" {

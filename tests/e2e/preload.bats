@@ -113,7 +113,7 @@ start_as_other() { # COUNT COMMAND [LINE...]
         rm -f workers.log
         # A template also loads the file from where this user can read it.
         mkdir -p bin/src/preload
-        cp "$SQMGR_BUILD"/sqmgr "$SQMGR_BUILD"/sqmgr-*reader bin/
+        cp "$SQMGR_BUILD"/sqmgr "$SQMGR_BUILD"/sqmgr-* bin/
         cp "$top/src/preload/sqmgr-preload.rb" bin/src/preload/
         launch sqmgr setpriv --reuid "$user" --clear-groups "$folder/bin/sqmgr" -c "$folder/sqmgr.ini"
         sqmgr_pid=$!
@@ -125,7 +125,7 @@ start_as_other() { # COUNT COMMAND [LINE...]
         echo 'gem "sidekiq"' >Gemfile
         printf '%s\n' '#!/usr/bin/env ruby' 'load Gem.bin_path("sidekiq", "sidekiq")' >binstub
         chmod 755 binstub
-        start_as_other 2 "sh -c 'BUNDLE_GEMFILE=$folder/Gemfile bundle exec sidekiq -r ./app.rb -c 1; exit \$?'" "umask = 022"
+        start_as_other 2 "sh -c 'BUNDLE_GEMFILE=$folder/Gemfile bundle exec sidekiq -r ./app.rb -c 1; exit \$?'"
         fleet_is 'all(.workers[]; .forked) and .template.refused == null'
         for pid in $(worker_pids); do
                 [ "$(parent_of "$pid")" = "$sqmgr_pid" ]
@@ -151,8 +151,9 @@ start_as_other() { # COUNT COMMAND [LINE...]
 }
 
 @test "preload: at the process limit a fork waits, is reported, and counts as no failure" {
-        start_as_other 2 'sidekiq -r ./app.rb -c 1' 'limit_nproc = 70'
+        start_as_other 2 'sidekiq -r ./app.rb -c 1'
         template=$(template)
+        setpriv --reuid "$user" --clear-groups prlimit --pid "$template" --nproc=70:
         for ((i = 0; i < 70; i++)); do
                 launch other setpriv --reuid "$user" --clear-groups sleep 1000
                 others+=($!)
@@ -161,7 +162,7 @@ start_as_other() { # COUNT COMMAND [LINE...]
         wait_until 20 others_run
         kill -KILL "$(fleet '.workers[0].pid')"
         wait_until 30 fleet_is '.waits_for_code == "fork"'
-        sqmgrctl status | grep -q 'waits for memory or processes to fork a worker. Check limit_nproc'
+        sqmgrctl status | grep -q 'waits for memory or processes to fork a worker. Check LimitNPROC='
         fleet_is '(.workers | length) == 1 and .template.state == "ready" and .template.refused == null'
         # Tried more than three times by now, without a failure.
         enqueue 1 Sleep 6

@@ -81,7 +81,7 @@ END
         before=$(worker_pids)
         record "$before"
         kill_sqmgr
-        echo 'nice = 5' >>sqmgr.ini
+        echo 'before_start = true' >>sqmgr.ini
         start_sqmgr
         [ "$(worker_pids)" = "$before" ]
         fleet_is 'all(.workers[]; .outdated)'

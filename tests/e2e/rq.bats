@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Real RQ workers: an idle worker writes to Redis every 405 s, a job runs in a child that survives its killed worker,
 # and a second TERM would end that job.
-# seconds: 100
+# seconds: 90
 # promises: P1 P4
 load helpers
 
@@ -152,30 +152,6 @@ unregistered() { [ "$(redis scard rq:workers)" = 0 ]; }
         wait_until 30 fleet_is '.active == 2 and (.workers | length) == 2'
         nothing_lost 2
         not grep -q 'Cold shut down' "$folder/workers.log"
-}
-
-@test "rq: beside Sidekiq in one sqmgr, each with its own Redis" {
-        start_redis
-        launch other redis-server --port 0 --unixsocket "$folder/other.sock" --dir "$folder" --save ''
-        wait_until 10 redis-cli -s "$folder/other.sock" ping
-        configure <<END
-command = $(stub_command)
-active_process_count = 2
-
-[fleet:python]
-framework = rq
-redis_url = unix://$folder/other.sock
-command = /usr/bin/rq worker -u unix://$folder/other.sock work
-log = $folder/workers.log
-END
-        start_sqmgr
-        both() { sqmgrctl status --json | jq -e 'all(.fleets[]; .active >= 1 and all(.workers[]; .ready)) and (.redis | length) == 2'; }
-        wait_until 30 both
-        [ "$(redis exists rq:workers)" = 0 ]
-        [ "$(redis-cli -s "$folder/other.sock" exists processes)" = 0 ]
-        run -0 sqmgrctl restart --wait=drained --timeout 120s
-        wait_until 30 both
-        sqmgrctl status --json | jq -e 'all(.fleets[]; .generation == 2)'
 }
 
 @test "rq: workers that end at --max-jobs are no crash loop, lose no job, and hold up no restart" {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Autoscaling: the count follows the queues of a real Sidekiq, through a burst and idleness. With SQMGR_LONG=1: beside
 # another fleet and an unmanaged Sidekiq, through failures of sqmgr and Redis.
-# seconds: 100
+# seconds: 130
 # promises: P1 P2
 load helpers
 
@@ -163,4 +163,41 @@ END
         wait_until 120 fleet_is '.rollout.state == "done" and .target == 3'
         wait_until 120 has_done 400
         each_job_done_once 400
+}
+
+queue_is() { sqmgrctl queues --json | jq -e "any(.redis[].queues[]; .name == \"celery\" and ($1))"; } # CONDITION
+
+# The heartbeats of Celery and BullMQ are in files.
+@test "scaling: queues of a broker are read from its Redis alone, and only the count waits for it" {
+        start_redis
+        configure <<END
+framework = celery
+command = $e2e/queue-worker $folder/redis.sock celery
+active_process_max = 3
+latency_target = 3s
+scale_down_after = 6s
+
+[fleet:other]
+framework = celery
+environment = CELERY_BROKER_URL=amqp://localhost
+command = $e2e/queue-worker $folder/redis.sock other
+END
+        start_sqmgr
+        wait_until 30 fleet_is '.active == 1'
+        wait_until 20 queue_is '.size == 0 and .latency_seconds == 0'
+        run -1 sqmgrctl queues
+        [[ $output == *"fleet 'other': cannot read queues: "*redis_url* ]]
+
+        # shellcheck disable=SC2046
+        redis rpush celery $(seq 1000)
+        wait_until 40 fleet_is '.target == 3 and .active == 3'
+        queue_is '.size > 0 and .latency_seconds > 0'
+        run -0 sqmgrctl why default
+        [[ $output == *"queue 'celery'"*'oldest about'* ]]
+
+        kill -KILL "$redis_pid"
+        wait_until 20 scaling_is '.because | contains("count kept (reason: queues cannot be read)")'
+        sqmgrctl restart default --wait
+        fleet_is '.target == 3 and .active == 3 and .rollout.state == "done"'
+        not any_event '.event == "redis-down" or .event == "killed" or .event == "crashed"'
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # sqmgr as a service of the real systemd.
-# seconds: 225
+# seconds: 200
 # promises: P1 P4 P10
 # shellcheck disable=SC2030,SC2031,SC2034
 load machine
@@ -19,7 +19,6 @@ load machine
         for pid in $(worker_pids); do
                 in_machine grep -q '^NoNewPrivs:.0$' "/proc/$pid/status"
                 [ "$(in_machine stat -c %U "/proc/$pid")" = app ]
-                [ "$(in_machine cat "/proc/$pid/oom_score_adj")" = 0 ]
                 run ! in_machine grep -qzE '^(NOTIFY_SOCKET|WATCHDOG_|RUNTIME_DIRECTORY)' "/proc/$pid/environ"
         done
 
@@ -124,28 +123,6 @@ boot_anew() {
         boot_anew
         wait_until 60 ready 2
         fleet_is '.target == 2 and .generation == 2'
-}
-
-@test "kill -9 of the service 10 times under load: the same workers, no duplicates, every job done once" {
-        configure <<<'active_process_count = 3'
-        start_service 3
-        before=$(worker_pids)
-        enqueue 300 Sleep 1
-        for round in 1 2 3 4 5 6 7 8 9 10; do
-                pid=$(main_pid)
-                unit kill --kill-whom=main -s KILL sqmgr
-                wait_until 20 unit_is sqmgr NRestarts "$round"
-                wait_until 20 sqmgrctl ping
-                [ "$(main_pid)" != "$pid" ]
-                same_workers "$before"
-                fleet_is '.active == 3 and .starting == 0'
-        done
-        wait_until 90 has_done 300
-        [ "$(jobs_started)" = 300 ]
-        [ "$(jobs_run_twice)" = 0 ]
-        wait_until 30 ready 3
-        same_workers "$before"
-        echo "# 10 kills: doubled $(($(app_pids | wc -w) - 3)), lost $((300 - $(jobs_done))), run twice $(jobs_run_twice)" >&3
 }
 
 @test "the watchdog ends a hung sqmgr, and its workers keep running" {

@@ -4,6 +4,7 @@
 # not asked to exit is ended with its jobs, and the sibling is reported.
 # seconds: 200
 # promises: P1
+# shellcheck disable=SC2030,SC2031
 load helpers
 
 stubs() { pgrep -f "^$stub.*$folder" | sort -n; }
@@ -16,18 +17,28 @@ busy_beyond_timeout() { # PID
         fleet_is ".workers[] | select(.pid == $1) | .state == \"quiet\" and .busy == 1 and .state_seconds > 31"
 }
 
-@test "a wrapper that restarts its worker: the next worker is not killed with the one that was asked to exit" {
+start_script() { # SCRIPT
         start_redis
-        echo "while :; do $(stub_command); sleep 0.1; done" >command.sh
+        echo "$1" >command.sh
         configure <<END
 command = /bin/sh $folder/command.sh
 ready_after = 300ms
 stop_timeout = 30s
 END
         start_sqmgr
-        wait_until 20 ready 1
+        wait_until 60 ready 1
         first=$(worker_pids)
         wrapper=$(awk '/^PPid:/ { print $2 }' "/proc/$first/status")
+}
+
+start_siblings() { # SCRIPT
+        start_script "$1"
+        wait_until 20 two_stubs
+        second=$(stubs | grep -vx "$first")
+}
+
+@test "a wrapper that restarts its worker: the next worker is not killed with the one that was asked to exit" {
+        start_script "while :; do $(stub_command); sleep 0.1; done"
         echo 1 >steer/busy
         echo 0 >"steer/busy.$first"
         run -0 sqmgrctl quiet default/1
@@ -45,19 +56,8 @@ END
         [ "$(stubs)" = "$(worker_pids)" ]
 }
 
-two_at_once() {
-        start_redis
-        echo "$1" >command.sh
-        configure <<END
-command = /bin/sh $folder/command.sh
-ready_after = 300ms
-stop_timeout = 30s
-END
-        start_sqmgr
-        wait_until 20 ready 1
-        wait_until 20 two_stubs
-        first=$(worker_pids)
-        second=$(stubs | grep -vx "$first")
+two_at_once() { # SCRIPT
+        start_siblings "$1"
         wait_until 30 warns_of_sibling
         echo 1 >"steer/busy.$second"
         run -0 sqmgrctl restart
@@ -82,18 +82,7 @@ END
 }
 
 @test "two siblings: the one that outlives the other and the wrapper while no sqmgr runs is supervised" {
-        start_redis
-        echo "$(stub_command) & $(stub_command) & wait" >command.sh
-        configure <<END
-command = /bin/sh $folder/command.sh
-ready_after = 300ms
-END
-        start_sqmgr
-        wait_until 20 ready 1
-        wait_until 20 two_stubs
-        first=$(worker_pids)
-        second=$(stubs | grep -vx "$first")
-        wrapper=$(awk '/^PPid:/ { print $2 }' "/proc/$first/status")
+        start_siblings "$(stub_command) & $(stub_command) & wait"
         echo 1 >"steer/busy.$second"
         kill -KILL "$sqmgr_pid"
         wait_until 10 gone "$sqmgr_pid"
@@ -106,17 +95,8 @@ END
 }
 
 @test "two siblings killed together: the jobs of both are reported" {
-        start_redis
-        echo "$(sidekiq_command 1) & $(sidekiq_command 1) & wait" >command.sh
-        configure <<END
-command = /bin/sh $folder/command.sh
-ready_after = 1s
-END
-        start_sqmgr
-        wait_until 60 ready 1
+        start_script "$(sidekiq_command 1) & $(sidekiq_command 1) & wait"
         wait_until 60 warns_of_sibling
-        first=$(worker_pids)
-        wrapper=$(awk '/^PPid:/ { print $2 }' "/proc/$first/status")
         enqueue 2 Hold "$folder/release"
         # Each reports its job with its next heartbeat.
         wait_until 30 work_lists 2
@@ -126,19 +106,9 @@ END
 }
 
 @test "two siblings and stop --force: both get TERM before KILL" {
-        start_redis
-        echo "$(stub_command) & $(stub_command) & wait" >command.sh
-        configure <<END
-command = /bin/sh $folder/command.sh
-ready_after = 300ms
-END
-        start_sqmgr
-        wait_until 20 ready 1
-        wait_until 20 two_stubs
-        # shellcheck disable=SC2046
-        set -- $(stubs)
+        start_siblings "$(stub_command) & $(stub_command) & wait"
         run -0 sqmgrctl stop default --force
-        wait_until 20 gone "$@"
+        wait_until 20 gone "$first" "$second"
         wait_until 20 fleet_is '(.workers | length) == 0'
         [[ $(sqmgrctl events) != *"did not exit"* ]]
 }

@@ -83,6 +83,19 @@ is_supervised() {
         wait_until 20 answers
         [ "$(worker_pids)" = "$before" ]
 
+        rm slow/pid.lock
+        kill -TERM "$sqmgr_pid"
+        wait "$sqmgr_pid"
+        start_sqmgr
+        wait_until 20 answers
+        wait_until 20 is_slow lock
+        hung=$(cat slow/pid.lock)
+        wait_until 20 is_read
+        first=$(readers)
+        wait_until 20 reader_was_replaced
+        is_supervised
+        before=$(worker_pids)
+
         # The search for workers reads environments.
         kill_sqmgr
         rm -f state state.starts
@@ -112,4 +125,75 @@ is_supervised() {
         is_supervised
         # The fleet of that user starts the next worker.
         wait_until 30 is_slow log
+}
+
+# The child of the fleet 'hung' that has not come to its command.
+hung_child() {
+        hung=$(sqmgrctl status --json | jq -r '.fleets[] | select(.name == "hung") | .workers[0].pid')
+        [ "$(cat "/proc/$hung/comm")" = sqmgr-launch ]
+}
+
+@test "a directory that hangs: its starts wait alone, without a lock or socket, through a re-exec and a crash" {
+        need_fuse
+        launch slow "$folder/slow-files" dir "$folder/slow"
+        wait_until 20 is_slow dir
+        start_redis
+        configure <<END
+command = $(stub_command)
+active_process_count = 2
+ready_after = 500ms
+
+[fleet:hung]
+framework = plain
+command = /bin/sleep 1000
+directory = /proc/$(cat slow/pid.dir)/root/mnt/fuse/hang
+active_process_count = 3
+boot_timeout = 1h
+END
+        start_sqmgr
+        wait_until 20 ready 2
+        wait_until 20 hung_child
+        # Standard streams and the report.
+        [ "$(cd "/proc/$hung/fd" && echo *)" = '0 1 2 3' ]
+        answers
+        is_supervised
+        sqmgrctl reload
+        kill -USR2 "$sqmgr_pid"
+        wait_until 20 grep -q 'has taken over' sqmgr.log
+        wait_until 20 answers
+        hung_child
+        is_supervised
+        kill_sqmgr
+        start_sqmgr
+        wait_until 20 answers
+        is_supervised
+        alive "$hung"
+        kill -KILL "$(cat slow/server.dir)"
+        wait_until 20 gone "$hung"
+}
+
+@test "without root: a worker that holds its mmap_lock by FUSE delays no other fleet" {
+        need_fuse
+        chown nobody "$folder"
+        start_redis
+        chmod 666 redis.sock
+        configure <<END
+framework = plain
+command = /bin/sleep 1000
+active_process_count = 2
+ready_after = 500ms
+
+[fleet:slow]
+command = $folder/slow-files lock $folder/slow
+log = $folder/slow/log
+END
+        launch sqmgr setpriv --reuid nobody --regid nogroup --clear-groups "$SQMGR_BUILD/sqmgr" -c "$folder/sqmgr.ini"
+        sqmgr_pid=$!
+        wait_until 20 ready 2
+        wait_until 20 is_slow lock
+        wait_until 20 is_read
+        first=$(readers)
+        wait_until 20 reader_was_replaced
+        answers
+        is_supervised
 }

@@ -3,10 +3,10 @@
 # Framework native with heartbeats in files: shell scripts that need no Redis, and sqmgr connects
 # to none.
 # promises: P1 P4 P5
-# seconds: 90
+# seconds: 100
 load helpers
 
-# Runs a job while busy/PID exists.
+# Runs a job while busy/PID exists; the lines of that file are part of the record.
 native_command() {
         mkdir -p "$folder/busy"
         cat >"$folder/worker.sh" <<'END'
@@ -20,6 +20,7 @@ while [ $stop = 0 ]; do
         n=$((n + 1)) busy=0
         [ ! -e "busy/$$" ] || busy=1
         printf '%s\n' v=1 "beat=$n" "busy=$busy" "quiet=$quiet" "start=$start" >"$SQMGR_STATUS_DIR/$$.new"
+        [ $busy = 0 ] || cat "busy/$$" >>"$SQMGR_STATUS_DIR/$$.new" || true
         mv "$SQMGR_STATUS_DIR/$$.new" "$SQMGR_STATUS_DIR/$$"
         sleep 0.2 &
         wait $!
@@ -60,6 +61,10 @@ busy() { # PID...
 idle() { rm "$folder"/busy/*; }
 files() { (cd "$(status_dir default)" && printf '%s\n' [0-9]* | grep -v new | sort | xargs); }
 files_are() { [ "$(files)" = "$(xargs -n 1 <<<"$1" | sort | xargs)" ]; }
+jobs_are() { # [[CLASS, JID, QUEUE, WORKER, PID, STARTED], ...]
+        sqmgrctl jobs --json |
+                jq -e "[.jobs[] | [.class, .jid, .queue, .worker, .pid, .started_at]] == $1 and .errors == []"
+}
 is_empty() { [ -z "$(ls -A "$1")" ]; }
 sqmgr_dies() {
         record "$(worker_pids)"
@@ -158,6 +163,29 @@ END
         wait_until 20 gone "$other"
         wait_until 20 [ ! -e "$(status_dir other)" ]
         [ -e "$(status_dir default)" ]
+}
+
+@test "the job in a status file is listed, reported once it runs for long, named by its drain, and kept through a kill -9" {
+        native_fleet 1 <<<'job_warn_after = 1min'
+        pid=$(worker_pids)
+        started=$(($(date +%s) - 100))
+        printf '%s\n' "job=j1 $started.5 import customers" queue=default >"$folder/busy/$pid"
+        wait_until 20 event_count_is job-long 1
+        any_event '.event == "job-long" and (.text | startswith("import customers j1 has been running for 1min "))'
+        job="\"import customers\", \"j1\", \"\", \"default/1\", $pid, $started"
+        jobs_are "[[$job]]"
+        run -0 sqmgrctl jobs
+        [[ ${lines[1]} =~ ^'import customers  j1 '\ +'default/1  1min '[0-9]+s$ ]]
+        sqmgr_dies
+        start_sqmgr
+        wait_until 20 jobs_are "[[$job]]"
+        sqmgrctl quiet default/1
+        wait_until 20 fleet_is '.workers[0] | .waits_for_code == "jobs" and .oldest_job_seconds > 100'
+        run -0 sqmgrctl why default/1
+        [[ $output =~ 'waits for 1 running job to finish, started '[12]'min' ]]
+        idle
+        wait_until 20 gone "$pid"
+        jobs_are '[]'
 }
 
 @test "an invalid status file: the worker has no heartbeat, with the reason" {

@@ -17,7 +17,7 @@ setup_file() {
 install_program() { # SQMGR: its files replace the existing ones, as those of a package do
         local file
         mkdir -p "$folder/bin"
-        for file in "$1"-reader "$1"-proc-reader "$1"; do
+        for file in "$1"-{reader,proc-reader,start,journal} "$1"; do
                 cp "$file" "$folder/bin/new"
                 mv "$folder/bin/new" "$folder/bin/$(basename "$file")"
         done
@@ -266,14 +266,16 @@ END
                         start_old
                         wait_until 60 ready 3
                         were=$(processes) old=$(worker_pids)
-                        enqueue 150 Sleep 1
+                        rm -f release
+                        enqueue 6 Hold "$folder/release"
+                        enqueue 144 Sleep 1
                         wait_until 20 has_started 15
                         "upgrade_by_$way"
                         [ "$(processes)" = "$were" ]
-                        not has_done 150
                         wait_until 30 ready 3
                         [ "$(processes)" = "$were" ]
                         sqmgrctl restart
+                        touch release
                         wait_until 90 fleet_is '.rollout.state == "done" and .active == 3 and .rollout.outdated == 0'
                         wait_until 60 gone "$old"
                         wait_until 60 has_done 150

@@ -66,22 +66,6 @@ why_has_lines() { # PATTERN...
         record "$(worker_pids)"
 }
 
-@test "why: exit 2 for unknown workers, fleets and bad usage, exit 3 without sqmgr" {
-        run -3 sqmgrctl why default/1
-        start_fleet 1
-        run -2 sqmgrctl why default/7
-        [ "$output" = "sqmgrctl: unknown worker 'default/7'; known: 'default/1'" ]
-        run -2 sqmgrctl why nosuch/1
-        [ "$output" = "sqmgrctl: unknown fleet 'nosuch'; known: 'default'" ]
-        run -2 sqmgrctl why nosuch
-        [ "$output" = "sqmgrctl: unknown fleet 'nosuch'; known: 'default'" ]
-        run -0 sqmgrctl why default
-        [[ $output == *'The count does not follow the queues: active_process_max is not set' ]]
-        [ "$(sqmgrctl why default --json | jq -r '.fleet.name, .fleet.scaling' | xargs)" = 'default null' ]
-        run -2 sqmgrctl why
-        run -2 sqmgrctl why default/1 default/2
-}
-
 @test "why: at 80 columns no line is longer" {
         start_fleet 1
         echo 1 >"$folder/steer/busy"

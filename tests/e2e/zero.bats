@@ -79,7 +79,8 @@ END
         asleep
         run -0 sqmgrctl restart --wait --timeout 120s
         [[ $output == *'default: restart done; no worker was running, later ones start with generation 2'* ]]
-        [ "$(sqmgrctl events --json | jq -s '[.[] | select(.event == "scaled")] | length')" -eq 0 ]
+        # The worker that has shown the release may already be gone again.
+        [ "$(sqmgrctl events --json | jq -s '[.[] | select(.event == "scaled" and (.text | contains("0 -> ")))] | length')" -eq 0 ]
         enqueue_timed 1
         wait_until 60 has_done 1
         wait_until 60 asleep

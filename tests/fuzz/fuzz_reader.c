@@ -132,8 +132,7 @@ static void begin(uint8_t framework)
                 .on_done = on_done,
         };
         static const struct redis_settings settings = {.url = (char *)"redis://127.0.0.1:6379/2",
-                                                       .connect_timeout = USEC_PER_HOUR,
-                                                       .command_timeout = USEC_PER_HOUR};
+                                                       .timeout = USEC_PER_HOUR};
         const struct redis_format *format = redis_format_of(framework) ?: redis_format_of(0);
 
         fuzz_check(format);

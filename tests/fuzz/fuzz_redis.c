@@ -9,9 +9,7 @@
 
 #define QUESTIONS 64
 
-static struct redis_settings settings = {.url = (char *)"redis://127.0.0.1:6379/2",
-                                         .connect_timeout = USEC_PER_HOUR,
-                                         .command_timeout = USEC_PER_HOUR};
+static struct redis_settings settings = {.url = (char *)"redis://127.0.0.1:6379/2", .timeout = USEC_PER_HOUR};
 static struct redis *redis;
 static unsigned asked, answered[QUESTIONS];
 

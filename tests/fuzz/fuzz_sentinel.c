@@ -69,8 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 .sentinels = (char *)"127.0.0.1, [::1]:26380",
                 .master_name = (char *)"mymaster",
                 .sentinel_password = input_byte(&input) % 2 == 1 ? (char *)"secret" : NULL,
-                .connect_timeout = USEC_PER_HOUR,
-                .command_timeout = USEC_PER_HOUR,
+                .timeout = USEC_PER_HOUR,
         };
         struct sentinel *sentinel = NULL;
 

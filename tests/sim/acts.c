@@ -445,16 +445,8 @@ void act_calm(struct sim *sim)
                     process->term_from == USEC_INFINITY)
                         (void)process_signal(sim, process, process_behavior(sim, process)->stop_signal,
                                              false);
-                /* An operator ends a worker that seems to hang: somebody has quieted it, or its identity
-                 * was lost since. */
-                if (process_behavior(sim, process)->observed && !process->stopping &&
-                    (process->quiet || process->quiet_from != USEC_INFINITY) &&
-                    !(process->worker && process->worker->state > WORKER_ACTIVE && process->identity != 0))
-                        process_kill(sim, process, false);
-                process->linked_at = MIN(process->linked_at, sim->now);
                 /* Without heartbeats that show it, a new sqmgr does not see that the worker drains. */
-                if ((fleet_is_bare(sim, process->fleet) || process_behavior(sim, process)->observed ||
-                     process_behavior(sim, process)->database) &&
+                if ((fleet_is_bare(sim, process->fleet) || process_behavior(sim, process)->database) &&
                     (process->stopping || process->term_from != USEC_INFINITY))
                         process->exit_at = sim->now;
                 for (unsigned j = 0; j < process->n_jobs; j++)
@@ -468,6 +460,8 @@ void act_calm(struct sim *sim)
                                !fleet_is_local(sim, process->fleet) &&
                                (process->host != sim->host ||
                                 (sim->fleets[process->fleet].untitled && sim->stepped_usec != 0));
+                /* An operator ends a worker that is kept because it may only lack its shim. */
+                unknown |= process_traits(sim, process)->shim && !process->booted;
                 if (process->elsewhere || unknown) {
                         process_kill(sim, process, true);
                         process_kill(sim, process, false);

@@ -8,8 +8,6 @@
 
 #define MSEC USEC_PER_MSEC
 #define SEC  USEC_PER_SEC
-/* Younger connections prove nothing: see BULLMQ_SETTLED_SECONDS. */
-#define SETTLED_USEC (5 * SEC)
 
 static const struct behavior rows[] = {
         {
@@ -76,37 +74,32 @@ static const struct behavior rows[] = {
         {
                 .framework = "celery",
                 .weight = 150,
+                .reports_turns = true,
                 .quiet_signal = SIGTSTP,
-                .quiet_by_query = true,
-                .unheard = 10,
                 .stop_signal = SIGTERM,
                 .stop_waits = true,
-                .silent_at_stop = true,
-                .lists_fetches = true,
                 .jobs_max = JOBS_MAX,
+                .heartbeats_at_change = true,
+                .counts_fetches = true,
+                .reports_start = true,
                 .heartbeat_idle = 2 * SEC,
                 .heartbeat_busy = 2 * SEC,
-                .record_expiry = 60 * SEC,
+                .bare = 30,
         },
         {
-                /* The reader's view of connections and active jobs: a job counts as it is taken, and a worker
-                 * that waits for jobs speaks every few seconds. A quiet worker without jobs does not. */
                 .framework = "bullmq",
                 .weight = 100,
                 .quiet_signal = SIGTSTP,
                 .stop_signal = SIGTERM,
                 .wakes = true,
                 .stop_waits = true,
-                .uncaught = 25,
                 .jobs_max = JOBS_MAX,
                 .heartbeats_at_change = true,
                 .counts_fetches = true,
-                .observed = true,
-                .waits = 5 * SEC,
-                .limited = 50,
-                .heartbeat_idle = 5 * SEC,
-                .heartbeat_busy = 15 * SEC,
-                .record_expiry = 60 * SEC,
+                .reports_start = true,
+                .heartbeat_idle = 2 * SEC,
+                .heartbeat_busy = 2 * SEC,
+                .bare = 30,
         },
         {
                 /* A row outlasts its worker until another process of Solid Queue removes it. */
@@ -181,13 +174,15 @@ void behavior_give(const struct sim *sim, struct process *process)
         struct rng rng = rng_fork(sim->seed, 3000000 + process->serial);
 
         process->uncaught = rng_chance(&rng, behavior->uncaught * 10);
-        process->unheard = behavior->unheard > 0 && rng_chance(&rng, behavior->unheard * 10);
-        process->bare = rng_chance(&rng, behavior->bare * 10);
+        process->bare = rng_chance(&rng, behavior->bare * 10) &&
+                        (!process_traits(sim, process)->shim || process->elsewhere);
         process->titleless =
                 rng_chance(&rng, behavior->titleless * 10) || sim->fleets[process->fleet].untitled;
         process->reports_start = behavior->reports_start && rng_chance(&rng, 500);
+        /* Its shim, which catches the quiet signal, is not loaded. */
+        process->uncaught |= evidence_lacks_shim(sim, process);
         /* A worker that ignores its only signal would drain forever. */
-        if (process->uncaught || process->unheard)
+        if (process->uncaught)
                 process->deaf = false;
         if (!behavior->shows_boot || process->titleless)
                 process->titled = false;
@@ -199,18 +194,6 @@ void behavior_give(const struct sim *sim, struct process *process)
                 process->leftover = false;
 }
 
-/* The worker may be waiting for a job by a command that it cannot take back. */
-static void wait_once_more(const struct sim *sim, struct process *process, usec_t waits)
-{
-        struct rng *rng = &process->rng;
-
-        if (waits == 0 || !process->booted || process->stopping || sim->now < process->limited_until)
-                return;
-        process->waits_until = sim->now + rng_range(rng, 0, waits);
-        if (rng_chance(rng, 300))
-                process->job_at = MIN(process->job_at, rng_range(rng, sim->now, process->waits_until));
-}
-
 /* Quiets the worker. Endless jobs notice that and end. */
 void behavior_become_quiet(struct sim *sim, struct process *process)
 {
@@ -219,25 +202,11 @@ void behavior_become_quiet(struct sim *sim, struct process *process)
                 return;
         process->quiet = true;
         process->quiet_since = sim->now;
-        wait_once_more(sim, process, process_behavior(sim, process)->waits);
         process->threads_gone_at = sim->now + rng_range(&process->rng, 100 * MSEC, 5 * SEC);
         for (unsigned i = 0; i < process->n_jobs; i++)
                 if (process->job_end[i] == USEC_INFINITY)
                         process->job_end[i] = interrupt_end(process->job_end[i],
                                                             sim->now + rng_range(&process->rng, 0, 20 * SEC));
-}
-
-bool behavior_seems_quiet(const struct sim *sim, const struct process *process)
-{
-        const struct behavior *behavior = process_behavior(sim, process);
-        usec_t waited = process->records[0].written_at + behavior->waits;
-
-        if (sim->now < process->linked_at + SETTLED_USEC)
-                return false;
-        if (process->quiet)
-                return sim->now >= process->waits_until;
-        return sim->now < process->limited_until || process_jobs(process) == behavior->jobs_max ||
-               (sim->now < process->hang_until && sim->now > waited);
 }
 
 /* The worker handles its stop signal. */
@@ -249,7 +218,6 @@ void behavior_stop(struct sim *sim, struct process *process)
         if (process->deaf)
                 return;
         process->stopping = true;
-        process->waits_until = 0;
         if (behavior->fetch_is_lost)
                 process->fetched_until = 0;
         behavior_become_quiet(sim, process);
@@ -259,9 +227,6 @@ void behavior_stop(struct sim *sim, struct process *process)
 /* Delivers a signal to a worker that has set no handler yet. */
 static void signal_booting(const struct behavior *behavior, struct process *process, int signo, usec_t soon)
 {
-        /* Before the worker has booted, a request reaches nobody. */
-        if (signo == SIGTSTP && behavior->quiet_by_query)
-                return;
         if (signo == SIGTSTP) {
                 process->frozen = true;
                 return;

@@ -48,6 +48,19 @@ static bool has_evidence(const struct sim *sim, const struct process *process)
                sim->now - process->changed_at <= stale_usec(sim, process->fleet);
 }
 
+/* Returns true if a heartbeat that was read before, or an older one, is the evidence for a worker of the
+ * fleet. A replica has lagged, and sqmgr need not take that heartbeat for a sign of life. */
+static bool is_any_shown_again(const struct sim *sim, unsigned fleet)
+{
+        for (size_t i = 0; i < sim->n_processes; i++) {
+                const struct process *process = sim->processes[i];
+
+                if (process->fleet == fleet && process->shown_again && has_evidence(sim, process))
+                        return true;
+        }
+        return false;
+}
+
 static bool is_heard(const struct sim *sim, const struct process *process, unsigned fleet)
 {
         return process->fleet == fleet && process->worker && process->worker->state <= WORKER_QUIET &&
@@ -306,7 +319,7 @@ static void check_quiet(struct sim *sim, const struct action *action, struct pro
             !check_title_quiet(sim, process))
                 violate(sim, evidence_promise(sim, process), "%s is quieted without a fresh beat, Redis %s",
                         process_name(sim, process), sim->fleets[process->fleet].link.up ? "up" : "away");
-        /* A worker that has refused the request was judged before that. */
+        /* A worker that does not catch the signal was judged before that. */
         if (action->reason == REASON_DEAF && action->worker->state <= WORKER_ACTIVE && !process->refused)
                 deaf_check(sim, action, process);
         if (action->worker->state <= WORKER_ACTIVE)
@@ -329,6 +342,9 @@ static void check_boot_stop(struct sim *sim, const struct action *action, struct
                         process_name(sim, process));
         if (process->booted && !sim->fleets[process->fleet].shown && !fleet_is_bare(sim, process->fleet))
                 violate(sim, "P1", "%s is ended as not booted, and none of its fleet has shown a boot",
+                        process_name(sim, process));
+        if (process->booted && process_traits(sim, process)->shim)
+                violate(sim, "P1", "%s is ended as not booted, and may only lack its shim",
                         process_name(sim, process));
 }
 
@@ -507,8 +523,7 @@ void check_signalled(struct sim *sim, const struct action *action, struct proces
         /* A signal through the server may be lost. */
         again |= action->worker->process.remote;
 
-        /* A request that was lost on its way is repeated. */
-        unsigned most = 4 + sim->shell.deaths + (action->kind == ACTION_QUIET ? process->lost_requests : 0);
+        unsigned most = 4 + sim->shell.deaths;
 
         if (action->kind != ACTION_KILL && ++*times > most && !again)
                 violate(sim, "flapping", "%s is asked to %s %u times", process_name(sim, process),
@@ -518,6 +533,15 @@ void check_signalled(struct sim *sim, const struct action *action, struct proces
         if (reports && action->kind == ACTION_QUIET && sim->shell.world->ledger_volatile && !ordered &&
             !action->worker->memory.over_limit)
                 violate(sim, "P1", "%s is asked to exit, and nothing records that",
+                        process_name(sim, process));
+        if (reports && process->bare && action->worker->process.shimless && process_jobs(process) > 0 &&
+            !is_forced(sim, action->fleet) && !action->worker->orders.forced)
+                violate(sim, "P1",
+                        "%s, which does not catch its stop signal, is sent it with %u jobs running",
+                        process_name(sim, process), process_jobs(process));
+        if (reports && action->worker->process.shimless && process->shows_shim &&
+            !is_forced(sim, action->fleet) && !action->worker->orders.forced)
+                violate(sim, "P1", "%s is sent its stop signal, though it has loaded its shim",
                         process_name(sim, process));
         process->drains |= reports && action->kind == ACTION_QUIET;
         /* The next worker has time until the idle check passes. */
@@ -601,7 +625,7 @@ static void check_rollout(struct sim *sim, unsigned number)
                 violate(sim, "P7", "%u new workers failed, and the restart continues", model->failures);
         bool calm = model->link.up && fleet->rollout.limit == 0 && !rollout_is_held(fleet) &&
                     !check_has_lied(sim, number) && !check_is_unsure(sim) &&
-                    sim->now >= sim->proc_fails_until + SEC &&
+                    !is_any_shown_again(sim, number) && sim->now >= sim->proc_fails_until + SEC &&
                     (!check_preloads(sim, number) || check_template(sim, number, true));
         for (size_t i = 0; i < fleet->n_workers && calm && !due; i++) {
                 const struct worker *worker = fleet->workers[i];

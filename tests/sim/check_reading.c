@@ -79,8 +79,10 @@ void check_reading(struct sim *sim, struct process *process, const struct heartb
                  */
                 process->trusted_reads += !first || marks;
                 process->changed_at = asked_at;
+                process->shown_again = !first && written_at <= process->newest_written_at;
                 process->hung = false;
         }
+        process->newest_written_at = MAX(process->newest_written_at, written_at);
         process->marked = marks;
 }
 

@@ -64,10 +64,13 @@ void clone_of(struct sim *sim, const struct process *process)
         clone_add(sim, &rng, process->fleet, process->runner_pid, at);
 }
 
-/* Returns true if nothing delays polls until then. */
+/* Returns true if nothing delays polls until then. The next poll waits for the answer to the last one. */
 static bool is_undisturbed(const struct sim *sim, unsigned fleet, usec_t until)
 {
-        return redis_answers(sim) && reader_is_prompt(sim, fleet) && sim->fleets[fleet].link.up &&
+        const struct link *link = &sim->fleets[fleet].link;
+        bool awaited = link->asked && link->answer_at > usec_add(sim->now, POLL_USEC);
+
+        return !awaited && redis_answers(sim) && reader_is_prompt(sim, fleet) && link->up &&
                sim->shell.kill_in < 0 && sim->now >= MAX(sim->slow_until, sim->proc_fails_until) &&
                sim->shell.running && sim->now >= sim->shell.stalled_until &&
                (sim->next_act == sim->n_acts || sim->acts[sim->next_act].at > until);

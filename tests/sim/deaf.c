@@ -71,6 +71,19 @@ static struct queues *read_queue(struct sim *sim, struct fleet_sim *model)
         return queues;
 }
 
+/* Judges by what the loop of the worker truly does. */
+void deaf_check_loop(struct sim *sim, const struct process *process)
+{
+        const struct worker *worker = process->worker;
+
+        if (worker->deaf.found_at != sim->now || !worker->deaf.loop_stands || process->lied_at != 0)
+                return;
+        if (!process->takes_none)
+                violate(sim, "P5", "%s is deaf, though its loop turns", process_name(sim, process));
+        if (worker->fleet->settings->hang_after == 0)
+                violate(sim, "P5", "%s is deaf with hang_after 0", process_name(sim, process));
+}
+
 /* Judges by what was read: of heartbeats as they were written, and of the queue. */
 static void judge_found(struct sim *sim, unsigned number, const struct process *process)
 {

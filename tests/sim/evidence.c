@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Evidence of a worker that the simulator gives to the core: /proc and the worker's record, by the traits of
  * its framework. */
+#include "model/deadlines.h"
 #include "observe/observe_identity.h"
 #include "sim.h"
 
@@ -27,6 +28,11 @@ bool evidence_booted(const struct sim *sim, const struct process *process)
 {
         return process->booted && process->runner_alive && process_behavior(sim, process)->shows_boot &&
                !process->titleless;
+}
+
+bool evidence_lacks_shim(const struct sim *sim, const struct process *process)
+{
+        return process->elsewhere && process_traits(sim, process)->shim;
 }
 
 bool evidence_catches(const struct process *process)
@@ -58,7 +64,8 @@ void evidence_complete(struct sim *sim, const struct process *process, struct he
         unsigned busy = 1;
         bool quiet = false;
 
-        *heartbeat = heartbeat_amend(process->worker, heartbeat, sim->now);
+        if (traits->process_is_heartbeat)
+                heartbeat->sent_usec = sim->now;
         if (!traits->title_completes)
                 return;
         if ((sim->now < sim->proc_fails_until && rng_chance(&sim->rng, 300)) ||
@@ -83,7 +90,7 @@ bool evidence_idle(struct sim *sim, struct process *process)
         return process->fetched_until == 0 && sim->now >= process->slept_at + IDLE_CHECK_USEC;
 }
 
-bool evidence_local(struct sim *sim, const struct process *process, struct heartbeat_record *ret)
+bool evidence_local(struct sim *sim, struct process *process, struct heartbeat_record *ret)
 {
         const struct heartbeat_record *record = &process->records[0];
 
@@ -97,8 +104,19 @@ bool evidence_local(struct sim *sim, const struct process *process, struct heart
                 return sim->now >= process->launched_at &&
                        !(sim->now < sim->proc_fails_until && rng_chance(&sim->rng, 700));
         }
+        /* Half of the workers load their shim long before they have booted. */
+        bool early = process->serial % 2 == 0 && sim->now >= process->launched_at;
+        bool begun = process_traits(sim, process)->shim && !process->elsewhere && record->written_at == 0 &&
+                     (early || process->booted);
+        process->shows_shim |= begun;
+        observe_heartbeat_fault(process->worker, begun ? HEARTBEAT_FAULT_BEGUN : HEARTBEAT_FAULT_NONE);
         *ret = *record;
-        return record->written_at != 0;
+        if (record->written_at != 0 || begun || !worker_lacks_shim(process->worker, sim->now) ||
+            sim->now < process->launched_at)
+                return record->written_at != 0;
+        *ret = (struct heartbeat_record){.written_at = sim->now,
+                                         .heartbeat = {.sent_usec = sim->now, .shimless = true}};
+        return true;
 }
 
 void check_not_idle(const struct sim *sim, struct process *process)
@@ -118,7 +136,8 @@ void check_reported(struct sim *sim, const struct action *action, const struct p
         bool tried = process->tried_at != 0 && sim->now < process->try_at + 2 * SEC &&
                      sim->now >= process->tried_at + 10 * SEC;
 
-        if (reports && process_behavior(sim, process)->quiet_signal != 0 && !process->refused)
+        if (reports && process_behavior(sim, process)->quiet_signal != 0 && !process->refused &&
+            !action->worker->process.shimless)
                 violate(sim, "P1", "%s is asked to exit, though the quiet signal would do",
                         process_name(sim, process));
         if (process_traits(sim, process)->quiet_when_idle && !rests && !tried)

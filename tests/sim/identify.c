@@ -327,6 +327,7 @@ void check_succeeded(struct process *process)
         process->term_at = process->kill_at = process->first_read_at = process->changed_at = 0;
         process->read_heartbeat = 0;
         process->marked = process->hung = process->drains = process->given_up = process->shown_title = false;
-        process->read_written_at = process->lied_at = 0;
+        process->read_written_at = process->newest_written_at = process->lied_at = 0;
+        process->shown_again = false;
         process->cut_at = process->tried_at = process->slept_at = 0;
 }

@@ -8,11 +8,8 @@
 #define MSEC USEC_PER_MSEC
 #define SEC  USEC_PER_SEC
 
-uint64_t sim_time_of_heartbeats(const struct sim *sim, const struct behavior *behavior)
+uint64_t sim_time_of_heartbeats(const struct sim *sim)
 {
-        /* A reader that observes workers has only its own clock. */
-        if (behavior->observed)
-                return sim->now;
         return (uint64_t)((int64_t)(sim->now + sim->suspended_usec) + sim->stepped_usec);
 }
 
@@ -417,20 +414,13 @@ static void step_jobs(struct sim *sim, struct process *process)
         if (sim->now < process->job_at || process->job_at == USEC_INFINITY)
                 return;
         process->job_at = sim->now + 1 + rng_wait(&process->rng, process->release.job_gap);
-        if ((process->quiet && sim->now >= process->waits_until) || process->takes_none ||
-            sim->now < process->linked_at || process->fetched_until != 0 ||
+        if (process->quiet || process->takes_none || process->fetched_until != 0 ||
             process->n_jobs == process_behavior(sim, process)->jobs_max)
                 return;
         process_woken(sim, process);
         usec_t length = job_length(sim, process);
         process->fetched_until = sim->now + rng_range(&process->rng, 1, 15 * MSEC);
         process->fetched_job_end = usec_add(process->fetched_until, length);
-        process->waits_until = 0;
-        const unsigned limited = process_behavior(sim, process)->limited;
-        if (limited > 0 && rng_chance(&process->rng, limited)) {
-                process->limited_until = sim->now + rng_range(&process->rng, SEC, 2 * USEC_PER_MIN);
-                process->job_at = MAX(process->job_at, process->limited_until);
-        }
         sim->n_jobs++;
 }
 
@@ -462,18 +452,6 @@ static usec_t next_heartbeat(const struct sim *sim, struct process *process, con
         return sim->now + span;
 }
 
-/* Connections are lost at times, and a quiet worker without jobs sends nothing. Returns true if the process
- * shows no sign of life. */
-static bool is_silent(const struct sim *sim, struct process *process)
-{
-        struct rng *rng = &process->rng;
-
-        if (!sim->calm && sim->now >= process->heartbeat_at && rng_chance(rng, 10))
-                process->linked_at = sim->now + rng_range(rng, 100 * MSEC, 12 * SEC);
-        return sim->now < process->linked_at ||
-               (process->quiet && sim->now >= process->waits_until && process_jobs(process) == 0);
-}
-
 /* Returns the time of registration for the next record. If only the first record sets it and was lost, later
  * ones have none. */
 static uint64_t birth_of(struct process *process, bool repeats, uint64_t written_usec)
@@ -490,6 +468,15 @@ static uint64_t birth_of(struct process *process, bool repeats, uint64_t written
                                        : 0;
 }
 
+/* Returns the age of the last turn of the loop that fetches jobs. Every job holds up the loop of a worker
+ * with one thread. In the calm none stands, as none is to be replaced then. */
+static usec_t loop_age(const struct sim *sim, struct process *process)
+{
+        if ((process->takes_none && !sim->calm) || (process->serial % 4 == 0 && process->n_jobs > 0))
+                return sim->now - process->booted_at + 1;
+        return rng_range(&process->rng, 1, 2 * SEC);
+}
+
 /* A heartbeat: copies the work state, and writes it a round trip later, perhaps with the quiet flag as it is
  * by then. */
 static void step_heartbeat(struct sim *sim, struct process *process)
@@ -497,36 +484,32 @@ static void step_heartbeat(struct sim *sim, struct process *process)
         const struct behavior *behavior = process_behavior(sim, process);
         struct rng *rng = &process->rng;
 
-        if (process->stopping && behavior->silent_at_stop) {
-                process->write_at = process->heartbeat_at = USEC_INFINITY;
-                return;
-        }
-        if (behavior->observed && process->write_at == USEC_INFINITY && is_silent(sim, process)) {
-                process->heartbeat_at = sim->now + behavior->heartbeat_idle;
-                return;
-        }
         if (process->write_at == USEC_INFINITY &&
             (sim->now >= process->heartbeat_at || work_changed(behavior, process))) {
                 process->copied_busy = process->title_busy = reported_jobs(behavior, process);
                 process->copied_plain = interrupt_plain_jobs(process);
                 process->copied_quiet = process->title_quiet = process->quiet;
                 process->write_at = sim->now + redis_trip(sim, rng);
-                if (!behavior->observed && rng_chance(rng, process->release.slow_trips))
+                if (rng_chance(rng, process->release.slow_trips))
                         process->write_at += rng_range(rng, 0, 8 * SEC);
                 process_woken(sim, process);
         }
         if (sim->now < process->write_at)
                 return;
         struct heartbeat heartbeat = {
-                .sent_usec = sim_time_of_heartbeats(sim, behavior),
+                .sent_usec = sim_time_of_heartbeats(sim),
                 .busy = process->copied_busy,
                 .concurrency = behavior->jobs_max,
                 .quiet = behavior->quiet_read_late ? process->quiet : process->copied_quiet,
                 .work_list_known = process_traits(sim, process)->has_work_list,
-                .work_list_empty = process->copied_busy == 0 &&
-                                   !(behavior->lists_fetches && process->fetched_until != 0),
+                .work_list_empty = process->copied_busy == 0,
                 .start = process->reports_start ? process->runner_start : 0,
         };
+        if (behavior->reports_turns) {
+                heartbeat.work_list_known = true;
+                heartbeat.work_list_empty = process->n_jobs == 0;
+                heartbeat.looked_usec = loop_age(sim, process);
+        }
         if (behavior->reports_birth)
                 heartbeat.born_usec = birth_of(process, behavior->repeats_birth, heartbeat.sent_usec);
         if (behavior->database)

@@ -167,7 +167,7 @@ static struct heartbeat_record lie(const struct sim *sim, const struct process *
                 return record;
         record.lie = true;
         record.written_at = sim->now;
-        heartbeat->sent_usec = sim_time_of_heartbeats(sim, process_behavior(sim, process));
+        heartbeat->sent_usec = sim_time_of_heartbeats(sim);
         switch (reader->lie) {
         case LIE_IDLE:
                 heartbeat->busy = 0;

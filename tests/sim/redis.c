@@ -27,25 +27,7 @@ void redis_write(struct sim *sim, struct process *process, const struct heartbea
 
 bool redis_shows_age(const struct sim *sim, const struct process *process)
 {
-        return !process_traits(sim, process)->process_is_heartbeat &&
-               !process_behavior(sim, process)->observed;
-}
-
-/* Returns what the reader observes of the process now. New connections, and a change of the jobs that run,
- * are signs of life; the record tells the last one. */
-static struct heartbeat_record observe(const struct sim *sim, struct process *process)
-{
-        struct heartbeat_record *last = &process->records[0];
-        unsigned busy = process_jobs(process);
-
-        if (last->written_at == 0 || !process->runner_alive || sim->now < process->linked_at)
-                return (struct heartbeat_record){0};
-        if (last->heartbeat.busy != busy || last->written_at < process->linked_at)
-                last->written_at = last->heartbeat.sent_usec = sim->now;
-        last->heartbeat.busy = busy;
-        last->heartbeat.quiet = behavior_seems_quiet(sim, process);
-        last->heartbeat.work_list_empty = busy == 0;
-        return *last;
+        return !process_traits(sim, process)->process_is_heartbeat;
 }
 
 /* A database shows the jobs as they are now, beside the heartbeat that the worker wrote last. */
@@ -77,10 +59,8 @@ struct heartbeat_record redis_read(struct sim *sim, struct process *process)
         else
                 read_row(sim, process, &record);
         /* A frozen replica expires nothing. */
-        if (process_behavior(sim, process)->observed)
-                record = observe(sim, process);
-        else if (record.written_at != 0 && !frozen &&
-                 sim->now - record.written_at > process_behavior(sim, process)->record_expiry)
+        if (record.written_at != 0 && !frozen &&
+            sim->now - record.written_at > process_behavior(sim, process)->record_expiry)
                 record.written_at = 0;
         if (sim->now < sim->garbage_until) {
                 if (rng_chance(&sim->rng, 500))
@@ -98,10 +78,6 @@ void redis_fail_over(struct sim *sim, unsigned lag)
 
                 if (fleet_is_local(sim, process->fleet))
                         continue;
-                if (process_behavior(sim, process)->observed) {
-                        process->linked_at = sim->now + rng_range(&process->rng, 0, 3 * USEC_PER_SEC);
-                        continue;
-                }
                 process->listed = process->listed && lag < RECORDS_MAX;
                 for (unsigned j = 0; j < RECORDS_MAX; j++)
                         process->records[j] = j + lag < RECORDS_MAX ? process->records[j + lag]

@@ -23,6 +23,7 @@ void scaling_open(struct sim *sim)
                 for (unsigned k = 0; k < ELEMENTSOF(model->settings); k++) {
                         struct fleet_settings *settings = &model->settings[k];
 
+                        settings->broker_named = true;
                         settings->active_process_max =
                                 settings->active_process_count + (unsigned)rng_range(&model->demand, 0, 4);
                         settings->active_process_max = MAX(settings->active_process_max, 1U);

@@ -131,7 +131,7 @@ static void hear(struct sim *sim, struct process *process, const struct heartbea
                 sim->shell.pass.unsaved = true;
         }
         remote_found(sim, process);
-        if (!(poll_items & POLL_WORK_LIST))
+        if (!(poll_items & POLL_WORK_LIST) && !process_behavior(sim, process)->reports_turns)
                 heartbeat.work_list_known = false;
         evidence_complete(sim, process, &heartbeat);
         if (!redis_shows_age(sim, process) && heartbeat.sent_usec == sim->now)
@@ -142,8 +142,9 @@ static void hear(struct sim *sim, struct process *process, const struct heartbea
                   process_behavior(sim, process)->database ? sim->now : record->written_at);
         check_reading(sim, process, &heartbeat, written_at);
         enum worker_state before = worker->state;
-        sim->fleets[process->fleet].shown = true;
+        sim->fleets[process->fleet].shown |= !heartbeat.shimless;
         observe_heartbeat(worker, &heartbeat, sim->now);
+        deaf_check_loop(sim, process);
         if (worker->process.remote && worker->memory.read_at == sim->now)
                 process->read_bytes = worker->state == WORKER_ACTIVE ? worker->memory.bytes : 0;
         /* A retiring worker is active again: ready_after begins anew. */
@@ -451,20 +452,11 @@ static int signal_worker(struct sim *sim, const struct action *action, int signo
             (!process->runner_alive || worker->process.heartbeat_start != process->runner_start))
                 return ESRCH;
         bool quiets = signo == process_behavior(sim, process)->quiet_signal;
-        if (quiets && process_behavior(sim, process)->quiet_by_query) {
-                /* The reader may end, or the server fail over, before the worker gets the request. */
-                process->refused |= process->unheard && process->was_asked;
-                process->was_asked = true;
-                bool lost = process->unheard || !redis_answers(sim) || process->elsewhere ||
-                            rng_chance(&sim->rng, 50);
-
-                process->lost_requests += lost;
-                return worker->process.heartbeat_pid == 0 ? ESRCH
-                       : process->refused                 ? ENOTSUP
-                       : lost                             ? 0
-                                                          : process_signal(sim, process, signo, false);
-        }
         process->refused |= quiets && process->uncaught;
+        /* A stop signal that would only kill the worker is not sent. */
+        if (worker->process.shimless && !forced && signo != SIGKILL &&
+            (process->bare || process_traits(sim, process)->shim->always_caught))
+                return ENOTSUP;
         if (quiets && (worker->process.heartbeat_pid == 0 || !evidence_catches(process)))
                 return worker->process.heartbeat_pid == 0 ? ESRCH : ENOTSUP;
         return process_signal(sim, process, signo, worker->process.heartbeat_pid == 0);

@@ -38,27 +38,21 @@ struct behavior {
 
         int quiet_signal; /* 0: none */
         int stop_signal;
-        int cut_off_signal;  /* stop signal of a worker that is not known to be idle; 0: stop_signal */
-        bool wakes;          /* a frozen worker is woken to be stopped */
-        unsigned unheard;    /* share that hears no request */
-        bool quiet_by_query; /* quiet_signal stands for a request through Redis */
-        bool silent_at_stop; /* sends no heartbeat any more once it has handled its stop signal */
-        bool lists_fetches;  /* a job that is being fetched is on the work list */
-        bool stop_waits;     /* after TERM, jobs have unlimited time, and are not put back */
-        bool second_kills;   /* a second stop signal ends the running jobs */
-        bool fetch_is_lost;  /* the first stop signal loses a job that is being fetched */
-        unsigned uncaught;   /* share without a handler for the quiet signal */
-        unsigned bare;       /* share without a handler for the stop signal either */
+        int cut_off_signal; /* stop signal of a worker that is not known to be idle; 0: stop_signal */
+        bool wakes;         /* a frozen worker is woken to be stopped */
+        bool stop_waits;    /* after TERM, jobs have unlimited time, and are not put back */
+        bool second_kills;  /* a second stop signal ends the running jobs */
+        bool fetch_is_lost; /* the first stop signal loses a job that is being fetched */
+        unsigned uncaught;  /* share without a handler for the quiet signal */
+        unsigned bare;      /* share without a handler for the stop signal either */
 
         unsigned jobs_max;
-        bool job_is_child;         /* a job may outlive the worker, with the worker's environment */
-        bool heartbeats_at_change; /* also sends a heartbeat when the number of jobs changes */
-        bool counts_fetches;       /* reports a job as running while it is still being fetched */
-        bool quiet_read_late;      /* reads quiet one round trip after the work state was copied */
-        bool reports_start;        /* some workers report when their process was started */
-        bool observed;             /* the reader observes its connections and jobs: its record is no older */
-        usec_t waits;              /* once quiet, the longest wait for one more job */
-        unsigned limited;          /* share of 1000 jobs after which the rate limit is reached */
+        bool job_is_child;                 /* a job may outlive the worker, with the worker's environment */
+        bool heartbeats_at_change;         /* also sends a heartbeat when the number of jobs changes */
+        bool counts_fetches;               /* reports a job as running while it is still being fetched */
+        bool quiet_read_late;              /* reads quiet one round trip after the work state was copied */
+        bool reports_turns;                /* reports when its loop that fetches jobs last turned */
+        bool reports_start;                /* some workers report when their process was started */
         bool reports_birth, repeats_birth; /* when it registered, before it shows its boot; in each record */
         bool database; /* a row: its jobs are read as they are now, and it does not show quiet */
         bool locked;   /* its row counts only while the worker lives */
@@ -155,16 +149,13 @@ struct process {
 
         usec_t spawned_at, boot_at, crash_at, hang_until;
         bool booted, frozen, elsewhere, deaf, native_thread;
+        bool shows_shim;                               /* was seen to have loaded its shim */
         bool takes_none;                               /* sends heartbeats, and begins no job */
         bool uncaught, bare, titleless, reports_start; /* from struct behavior */
         usec_t booted_at, born_usec;                   /* born_usec: when it registered, by the wall clock */
         unsigned host;                                 /* the host's name at the time of the boot */
         char name[40];                                 /* identity of the heartbeats; "": not made yet */
         uint64_t jumped_bytes, leak_per_sec;
-
-        usec_t waits_until;   /* quiet, but may take one more job until then */
-        usec_t limited_until; /* begins no job for a rate limit, and seems quiet */
-        usec_t linked_at;     /* when its connections to Redis were made; in the future: it has none */
 
         usec_t job_at, fetched_until; /* a fetched job is running, but not registered before fetched_until */
         usec_t fetched_job_end;
@@ -203,8 +194,10 @@ struct process {
         usec_t slept_at;
 
         /* The facts for the invariants: what sqmgr read of the process, and did to it. */
-        usec_t lied_at;         /* when sqmgr last read a lie about the process; 0: never */
-        usec_t read_written_at; /* when the newest heartbeat that sqmgr has read was written */
+        usec_t lied_at;           /* when sqmgr last read a lie about the process; 0: never */
+        usec_t read_written_at;   /* when the newest heartbeat that sqmgr has read was written */
+        usec_t newest_written_at; /* the same, of all that any sqmgr has read */
+        bool shown_again;         /* the last change is no newer than newest_written_at */
         uint64_t read_heartbeat;
         bool rebased; /* the next reading cannot be compared with an earlier one */
         bool shown_title, shown_quiet;
@@ -226,8 +219,6 @@ struct process {
         unsigned reported_to_exit; /* how often the runner was asked to exit */
         usec_t term_at, kill_at;
         usec_t cut_at;           /* when the drain was given up */
-        bool unheard, was_asked; /* hears no request; one was sent to it */
-        unsigned lost_requests;  /* requests that did not reach it */
         bool refused;            /* was seen to catch no quiet signal */
         bool drains;             /* got the stop signal when it was quieted */
         bool given_up;           /* was asked to exit by a forced order */
@@ -515,6 +506,7 @@ void deaf_open(struct sim *sim);
 void deaf_forget(struct sim *sim);
 /* A heartbeat of the process was read. */
 void deaf_hear(struct sim *sim, const struct process *process, bool busy, usec_t written_at);
+void deaf_check_loop(struct sim *sim, const struct process *process); /* after each heartbeat */
 /* Polls the queue of the fleet. */
 void deaf_look(struct sim *sim, unsigned number);
 /* Checks that the worker is to be quieted because it is deaf. */
@@ -532,7 +524,7 @@ void process_step(struct sim *sim, struct process *process);
 /* Makes the process that a job of the process with this serial has left behind; NULL: there is none. */
 struct process *process_left_behind(struct sim *sim, pid_t serial, uint64_t start);
 /* Returns the time that a heartbeat carries which is sent now. */
-uint64_t sim_time_of_heartbeats(const struct sim *sim, const struct behavior *behavior);
+uint64_t sim_time_of_heartbeats(const struct sim *sim);
 bool process_is_alive(const struct process *process);
 unsigned process_jobs(const struct process *process);
 unsigned process_threads(const struct sim *sim, const struct process *process);
@@ -583,8 +575,6 @@ const struct behavior *process_behavior(const struct sim *sim, const struct proc
 /* Sets the behavior of a new process. */
 void behavior_give(const struct sim *sim, struct process *process);
 void behavior_become_quiet(struct sim *sim, struct process *process);
-/* Returns true if the connections of an observed worker do not show that it accepts jobs. */
-bool behavior_seems_quiet(const struct sim *sim, const struct process *process);
 /* The process acts on its stop signal. */
 void behavior_stop(struct sim *sim, struct process *process);
 /* Delivers a signal other than KILL to a live runner. */
@@ -596,6 +586,7 @@ bool fleet_is_bare(const struct sim *sim, unsigned fleet);  /* writes no heartbe
 /* Returns true if a process that shows no boot has not booted. */
 bool evidence_denies_boot(const struct sim *sim, const struct process *process);
 bool evidence_booted(const struct sim *sim, const struct process *process);
+bool evidence_lacks_shim(const struct sim *sim, const struct process *process); /* it is not loaded */
 bool evidence_catches(const struct process *process); /* the process catches the quiet signal */
 /* Returns true if the title shows busy and quiet. */
 bool evidence_title(const struct sim *sim, const struct process *process, unsigned *ret_busy,
@@ -604,7 +595,7 @@ bool evidence_title(const struct sim *sim, const struct process *process, unsign
 void evidence_complete(struct sim *sim, const struct process *process, struct heartbeat *heartbeat);
 bool evidence_idle(struct sim *sim, struct process *process);
 /* Reads the heartbeat of a worker that needs no Redis. Returns false if there is none. */
-bool evidence_local(struct sim *sim, const struct process *process, struct heartbeat_record *ret);
+bool evidence_local(struct sim *sim, struct process *process, struct heartbeat_record *ret);
 
 /* redis.c */
 bool redis_answers(const struct sim *sim);

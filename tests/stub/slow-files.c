@@ -2,6 +2,7 @@
 /* A worker that makes the readers of its files wait: it serves a FUSE file system of its own, which never
  * answers a read or a write, in namespaces of its own, as any user can.
  *
+ *   slow-files dir FOLDER   /mnt/fuse/hang below its root cannot be entered, for root
  *   slow-files lock FOLDER  holds its mmap_lock without end: cmdline, environ and smaps_rollup cannot be read
  *   slow-files try FOLDER   tests whether FUSE is permitted here, and waits
  *   slow-files log FOLDER   standard output becomes a file of an overlay of the FUSE: its reads wait
@@ -132,6 +133,11 @@ static void serve(int device)
                                 continue;
                         r = FILE_BYTES;
                         break;
+                case FUSE_LOOKUP:
+                        if (strcmp((const char *)(request + 1), "hang") == 0)
+                                continue;
+                        r = answer(request, out + sizeof(*reply));
+                        break;
                 case FUSE_WRITE:
                 case FUSE_FORGET:
                 case FUSE_BATCH_FORGET:
@@ -149,11 +155,16 @@ static void serve(int device)
 
 static void enter_namespaces(void)
 {
+        /* The kernel does not let root use a FUSE of another namespace of users. */
+        bool is_root = strcmp(mode, "dir") == 0;
         char text[64];
         unsigned uid = getuid(), gid = getgid();
 
-        if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
+        if (unshare(CLONE_NEWNS | (is_root ? 0 : CLONE_NEWUSER)) < 0 ||
+            (is_root && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0))
                 err(EXIT_FAILURE, "unshare");
+        if (is_root)
+                return;
         write_file("/proc/self/setgroups", "deny");
         snprintf(text, sizeof(text), "%u %u 1", uid, uid);
         write_file("/proc/self/uid_map", text);
@@ -215,7 +226,7 @@ static void replace_output(void)
 int main(int argc, char **argv)
 {
         if (argc != 3)
-                errx(EXIT_FAILURE, "usage: slow-files lock|log FOLDER");
+                errx(EXIT_FAILURE, "usage: slow-files dir|lock|log FOLDER");
         mode = argv[1];
         folder = argv[2];
         enter_namespaces();

@@ -16,8 +16,8 @@
  * With -j it does: an entry `JID MILLISECONDS` of the list stub:jobs is a job that sleeps. LEDGER gets a line
  * when it begins and one when it is done; the list stub:taken:TOKEN says who took it.
  *
- * To the file that STUB_TIMES names it appends what became of it, `WHAT PID NANOSECONDS`, where what is born,
- * beats (its first beat is out), quiet, idle (the second beat that proves it is out) or stop. */
+ * To the file that STUB_TIMES names it appends what became of it, `WHAT PID NANOSECONDS`, where what is born
+ * or beats (its first beat is out). */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -359,8 +359,7 @@ static void release_threads(void)
 static int work(void)
 {
         redisContext *redis = NULL;
-        bool has_sent_heartbeat = false, was_quiet = false;
-        unsigned idle_heartbeats = 0;
+        bool has_sent_heartbeat = false;
         time_t stop_by = 0;
         char path[PATH_MAX];
 
@@ -368,13 +367,8 @@ static int work(void)
                 prctl(PR_SET_NAME, "processor");
         for (;;) {
                 unsigned busy = busy_jobs();
-                bool idle = reported_quiet && busy == 0;
 
-                if (reported_quiet && !was_quiet) {
-                        was_quiet = true;
-                        note("quiet");
-                }
-                if (idle)
+                if (reported_quiet && busy == 0)
                         release_threads();
                 if (reported_stop && stop_by == 0)
                         stop_by = time(NULL) + (time_t)options.stop_seconds;
@@ -394,12 +388,9 @@ static int work(void)
                                 has_sent_heartbeat = true;
                                 note("beats");
                         }
-                        if (redis && idle && ++idle_heartbeats == 2)
-                                note("idle");
                 }
                 pause_until_heartbeat();
         }
-        note("stop");
         if (redis) {
                 send_command(redis, "SREM %sprocesses %s", options.prefix, identity);
                 redis = redis_exchange(redis, 1);

@@ -85,12 +85,10 @@ static inline void teardown_alone(void)
         sd_event_unref(event);
 }
 
-static inline void open_url(const char *url, usec_t connect_timeout, usec_t command_timeout)
+static inline void open_url(const char *url, usec_t timeout)
 {
-        const struct database_settings settings = {.url = url,
-                                                   .connect_timeout = connect_timeout,
-                                                   .command_timeout = command_timeout,
-                                                   .probe = "SELECT id, name FROM t LIMIT 1"};
+        const struct database_settings settings = {
+                .url = url, .timeout = timeout, .probe = "SELECT id, name FROM t LIMIT 1"};
         static const struct database_ops ops = {.state = on_state};
 
         ck_assert_int_eq(database_new(event, &settings, &ops, NULL, &database), 0);

@@ -57,7 +57,7 @@ static inline void begin_programs(void)
         sigaddset(&child, SIGCHLD);
         ck_assert_int_eq(sigprocmask(SIG_BLOCK, &child, NULL), 0);
         ck_assert_int_ge(sd_event_add_signal(event, NULL, SIGCHLD, on_child, NULL), 0);
-        ck_assert_int_eq(reader_starter_init(&starter, &children, "./sqmgr-reader"), 0);
+        reader_starter_init(&starter, &children, "./sqmgr-reader");
 }
 
 static inline void end_programs(void)
@@ -86,10 +86,9 @@ static inline void make_worker(const char *file, void (*execute)(const char *sql
 }
 
 /* Starts a reader with the fleet's user. */
-static inline void start_reader(const char *url, usec_t command_timeout)
+static inline void start_reader(const char *url, usec_t timeout)
 {
-        const struct redis_settings settings = {.connect_timeout = PATIENCE,
-                                                .command_timeout = command_timeout};
+        const struct redis_settings settings = {.timeout = timeout};
         struct reader_configuration configuration;
 
         ck_assert_int_eq(

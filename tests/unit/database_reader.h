@@ -16,8 +16,7 @@ static size_t asked;
 
 static inline void database_reader_begin(const char *url, unsigned framework)
 {
-        struct redis_settings settings = {.connect_timeout = 5 * USEC_PER_SEC,
-                                          .command_timeout = 5 * USEC_PER_SEC};
+        struct redis_settings settings = {.timeout = 5 * USEC_PER_SEC};
         struct reader_configuration configuration;
 
         local_backend = &database_backend;

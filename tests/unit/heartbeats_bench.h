@@ -174,8 +174,7 @@ static inline void setup(void)
         server_start(0, NULL, NULL);
         settings = (struct redis_settings){
                 .url = server_url,
-                .connect_timeout = SERVER_PATIENCE,
-                .command_timeout = SERVER_PATIENCE,
+                .timeout = SERVER_PATIENCE,
         };
         make_heartbeats(&sidekiq_framework);
 }

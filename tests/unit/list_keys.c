@@ -22,8 +22,6 @@ static const char *const types[_SETTINGS_TYPE_MAX] = {
         [SETTINGS_SOCKET] = "absolute path or none",
         [SETTINGS_COUNTS] = "number or none, also by name",
         [SETTINGS_DURATIONS] = "duration or none, also by name",
-        [SETTINGS_LIMIT_SIZE] = "size, infinity or SOFT:HARD",
-        [SETTINGS_CPUS] = "numbers and ranges",
         [SETTINGS_SENTINELS] = "list of HOST:PORT",
         [SETTINGS_URL] = "URL",
         [SETTINGS_DATABASE] = "URL of a database",
@@ -49,15 +47,11 @@ static void print_type(const struct settings_key *key)
         case SETTINGS_FRAMEWORK:
                 print_names(key);
                 break;
-        case SETTINGS_INT:
         case SETTINGS_COUNT:
                 printf("number from %" PRId64 " to %" PRId64, key->min, key->max);
                 break;
         case SETTINGS_MODE:
                 printf("octal number from 0 to 0%" PRIo64, key->max);
-                break;
-        case SETTINGS_LIMIT:
-                printf("number from %" PRId64 ", infinity or SOFT:HARD", key->min);
                 break;
         case SETTINGS_SHARE:
                 printf("number or percentage from %" PRId64 " to %" PRId64, key->min, key->max);

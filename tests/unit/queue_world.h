@@ -97,7 +97,6 @@ struct run {
         float *waits[QUEUES_MAX]; /* of each job, written where not NULL */
 
         double worker_seconds;
-        double worst;   /* the longest wait, as a part of its target */
         uint64_t late;  /* jobs that waited for longer than it */
         uint64_t begun; /* jobs */
         unsigned changes, reversals;
@@ -272,7 +271,6 @@ static inline void begin_job(struct run *run, size_t q, double *free_at)
         *free_at = start + job->service;
         run->begun++;
         run->late += wait > run->scenario->targets[q];
-        run->worst = MAX(run->worst, wait / run->scenario->targets[q]);
         if (run->waits[q])
                 run->waits[q][head] = (float)wait;
 }
@@ -595,14 +593,6 @@ static inline void run_for(struct run *run, double seconds)
                 run->now += STEP;
                 tend(run);
         }
-}
-
-/* What a job that still waits at the end has waited for counts, too. */
-static inline void run_end(struct run *run)
-{
-        for (size_t q = 0; q < QUEUES_MAX && run->scenario->targets[q] > 0; q++)
-                if (!is_paused(run, q))
-                        run->worst = MAX(run->worst, queue_age(run, q) / run->scenario->targets[q]);
 }
 
 /* For hindsight, hosts apart are one host. Those that are not there all the time need not run their least. */

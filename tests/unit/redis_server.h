@@ -124,19 +124,6 @@ _printf_(1, 2) static inline redisReply *server_ask(const char *format, ...)
                 freeReplyObject(_reply);                                                                     \
         } while (0)
 
-/* Any bytes. */
-static inline void server_set(const char *key, const char *bytes, size_t len)
-{
-        redisContext *context = redisConnectUnix(server_socket);
-        const char *argv[] = {"SET", key, bytes};
-        const size_t argvlen[] = {3, strlen(key), len};
-        redisReply *reply = redisCommandArgv(context, 3, argv, argvlen);
-
-        ck_assert(reply && reply->type == REDIS_REPLY_STATUS);
-        freeReplyObject(reply);
-        redisFree(context);
-}
-
 /* Waits until the server started last answers. */
 static inline void server_wait(void)
 {
@@ -181,12 +168,11 @@ static inline void loop_end(void)
 }
 
 /* A connection to the server started last, which is up. */
-static inline struct redis *server_connect(usec_t command_timeout)
+static inline struct redis *server_connect(usec_t timeout)
 {
         const struct redis_settings settings = {
                 .url = server_url,
-                .connect_timeout = SERVER_PATIENCE,
-                .command_timeout = command_timeout,
+                .timeout = timeout,
         };
         struct redis *connected;
 

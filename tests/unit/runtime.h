@@ -41,9 +41,12 @@ static inline void runtime_count_wakeup(bool timer _unused_, void *userdata _unu
         runtime_wakeups++;
 }
 
+static usec_t runtime_patience; /* how long a server may take; 0: as long as in use */
+
 static inline void runtime_start(const char *text)
 {
         runtime_settings = read_good(text);
+        runtime_settings->redis.timeout = runtime_patience;
         runtime_wakeups = 0;
         ck_assert_int_eq(world_new(runtime_settings, 1, &runtime_world), 0);
         ck_assert_int_eq(wakeup_open(&runtime_wakeup, event, runtime_world, runtime_count_wakeup, NULL), 0);

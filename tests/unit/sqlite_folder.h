@@ -36,9 +36,9 @@ static inline void setup(void)
                 "INSERT INTO t VALUES (1, 'one', NULL), (2, 'two', '2026-11-27 06:00:00.123456')");
 }
 
-static inline void open_within(usec_t connect_timeout, usec_t command_timeout)
+static inline void open_within(usec_t timeout)
 {
-        open_url(url, connect_timeout, command_timeout);
+        open_url(url, timeout);
 }
 
 /* Holds a lock in a process of its own until it is killed. */

@@ -43,9 +43,6 @@ static const struct {
         {RESQUE, {.sent_usec = 1, .busy = 1}, false, false},
         {RESQUE, {.sent_usec = 1, .quiet = true}, false, false},
         {SIDEKIQ, {.sent_usec = 1, .outcomes.known = true}, false, true},
-        {CELERY, {.sent_usec = 1, .outcomes.known = true}, false, false},
-        {CELERY, {.sent_usec = 1, .quiet = true, .stopping = true}, true, true},
-        {SIDEKIQ, {.sent_usec = 1, .quiet = true, .stopping = true}, true, false},
 };
 
 TEST_LOOP(a_heartbeat_is_one_of_its_framework, ELEMENTSOF(heartbeats))

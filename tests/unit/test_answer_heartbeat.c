@@ -96,7 +96,6 @@ static void make_heartbeat(void)
                               .stop_signal = 64,
                               .processed_known = true,
                               .processed = UINT64_C(1) << 50,
-                              .stopping = true,
                               .outcomes = {.known = true,
                                            .processed = UINT64_C(1) << 50,
                                            .failed = UINT64_C(1) << 50,
@@ -124,7 +123,7 @@ TEST(a_heartbeat_has_bounds)
 {
         make_heartbeat();
         /* The start time, the class of the failures, and the name of the capsule. */
-        expect_bounds(BIT(BODY + 7) | BIT(BODY + 19) | BIT(BODY + 24));
+        expect_bounds(BIT(BODY + 7) | BIT(BODY + 18) | BIT(BODY + 23));
 }
 
 static const struct heartbeat beyond[] = {

@@ -115,7 +115,6 @@ TEST(what_a_server_told_of_itself_arrives)
                 .has_save = true,
                 .save = "3600 1",
                 .config_error.quoted_bytes = "a\033b",
-                .nameless = 3,
         };
         const struct answer told = {.kind = QUERY_DIAGNOSIS, .diagnosis.redis = facts};
         struct answer read;
@@ -128,7 +127,6 @@ TEST(what_a_server_told_of_itself_arrives)
         ck_assert_str_eq(quoted_reveal(&read.diagnosis.redis.info_error), "no");
         ck_assert(read.diagnosis.redis.has_save);
         ck_assert_str_eq(read.diagnosis.redis.save, "3600 1");
-        ck_assert_uint_eq(read.diagnosis.redis.nameless, 3);
         /* People see it. */
         ck_assert_str_eq(quoted_reveal(&read.diagnosis.redis.config_error), "a?b");
         answer_expect_whole(&told);

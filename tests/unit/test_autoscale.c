@@ -5,9 +5,10 @@
 #include "advice/doctor_rules.h"
 #include "advice/problem.h"
 #include "autoscaling/autoscale_rules.h"
-#include "autoscaling/scaling_report.h"
+#include "autoscaling/autoscaling.h"
 #include "autoscaling/trouble_rules.h"
 #include "continuity/codec.h"
+#include "daemon/runtime/subsystem.h"
 #include "decide/command.h"
 #include "frameworks/sidekiq/format.h"
 #include "golden.h"
@@ -434,14 +435,14 @@ TEST(where_workers_leave_no_records_the_fleet_scales_as_if_alone)
         poll_beside(30, 20, 1, 400);
         ck_assert_double_eq_tol(autoscale_of(t.fleet)->share, 1, 0.001);
         struct problems findings = {0};
-        scaling_diagnose(NULL, t.fleet, &findings);
+        autoscaling_subsystem.diagnose(NULL, t.fleet, &findings);
         ck_assert_uint_eq(findings.n, 1);
         ck_assert_int_eq(findings.list[0].severity, PROBLEM_OK);
         golden_expect("autoscaling", "where workers leave no records the fleet scales as if alone",
                       findings.list[0].text);
         problems_clear(&findings);
         traits.records_workers = true;
-        scaling_diagnose(NULL, t.fleet, &findings);
+        autoscaling_subsystem.diagnose(NULL, t.fleet, &findings);
         ck_assert_uint_eq(findings.n, 0);
 }
 
@@ -654,7 +655,7 @@ TEST(jobs_that_nobody_takes_are_reported)
         expect_queue("lo\x01t", 2 * USEC_PER_MIN, false);
         other_host_takes_it = false;
         /* Of so many that there may be others. */
-        for (unsigned i = 0; i < AUTOSCALE_QUEUES_MAX; i++)
+        for (unsigned i = 0; i < QUEUES_NAMED_MAX; i++)
                 size += (size_t)snprintf(names + size, sizeof(names) - size, "q%u", i) + 1;
         serve(t.fleet, names, size + 1);
         expect_queue("lo\x01t", 2 * USEC_PER_MIN, false);

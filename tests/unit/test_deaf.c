@@ -412,4 +412,78 @@ TEST(queues_are_wanted_while_one_shows_no_work_and_another_does)
         ck_assert(!deaf_is_suspected(t.fleet, t.now));
 }
 
+static void begin_alone(void)
+{
+        test_settle(&t);
+        test_process(test_worker(&t, 1))->silent = true;
+}
+
+/* A heartbeat of worker 1: its loop that fetches jobs last turned so long ago. */
+static void loop_turned(unsigned seconds_ago, unsigned busy, bool runs_job)
+{
+        static uint64_t sent;
+        struct worker *worker = test_worker(&t, 1);
+
+        t.now += 2 * USEC_PER_SEC;
+        sent = MAX(sent, worker->heartbeat.written_usec) + 1;
+        observe_heartbeat(worker,
+                          &(struct heartbeat){.sent_usec = sent,
+                                              .busy = busy,
+                                              .looked_usec = seconds_ago * USEC_PER_SEC,
+                                              .work_list_known = true,
+                                              .work_list_empty = !runs_job},
+                          t.now);
+}
+
+TEST(a_loop_that_does_not_turn_is_deaf_without_another_worker)
+{
+        begin_alone();
+        struct worker *worker = test_worker(&t, 1);
+        loop_turned(299, 0, false);
+        loop_turned(299, 0, false);
+        ck_assert(!worker_is_deaf(worker));
+        /* Jobs that it has taken and not begun keep it busy. */
+        loop_turned(301, 3, false);
+        ck_assert(!worker_is_deaf(worker));
+        loop_turned(303, 3, false);
+        ck_assert(worker_is_deaf(worker));
+        ck_assert_uint_eq(test_events(&t, EVENT_DEAF), 1);
+        ck_assert_int_eq(problem_of_worker(worker), PROBLEM_WORKER_DEAF);
+        ck_assert_uint_eq(t.now - worker->deaf.since, 303 * USEC_PER_SEC);
+        loop_turned(305, 3, false);
+        ck_assert_uint_eq(test_events(&t, EVENT_DEAF), 1);
+        loop_turned(1, 0, false);
+        ck_assert(!worker_is_deaf(worker));
+        ck_assert_uint_eq(test_events(&t, EVENT_RUNS_AGAIN), 1);
+}
+
+/* In a worker with one thread the job that runs holds the loop up. */
+TEST(a_loop_that_a_running_job_may_hold_up_is_not_deaf)
+{
+        begin_alone();
+        for (unsigned i = 0; i < 10; i++)
+                loop_turned(1000, 1, true);
+        ck_assert(!worker_is_deaf(test_worker(&t, 1)));
+}
+
+/* A process that was stopped and continues sends one such heartbeat. */
+TEST(a_worker_that_was_stopped_is_not_deaf_as_it_continues)
+{
+        begin_alone();
+        for (unsigned i = 0; i < 10; i++) {
+                loop_turned(1000, 0, false);
+                loop_turned(1, 0, false);
+        }
+        ck_assert(!worker_is_deaf(test_worker(&t, 1)));
+}
+
+TEST(without_hang_after_no_loop_is_deaf)
+{
+        begin_alone();
+        t.fleet_settings.hang_after = 0;
+        loop_turned(100000, 0, false);
+        loop_turned(100000, 0, false);
+        ck_assert(!worker_is_deaf(test_worker(&t, 1)));
+}
+
 TEST_MAIN("deaf", .each = {setup, teardown})

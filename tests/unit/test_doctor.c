@@ -2,9 +2,8 @@
 /* Tests of advice/doctor_rules.h: what is found, and how grave it is. */
 #include "advice/doctor_rules.h"
 #include "advice/problem_rules.h"
-#include "frameworks/bullmq/bullmq.h"
-#include "frameworks/celery/celery.h"
 #include "frameworks/celery/command.h"
+#include "frameworks/good_job/good_job.h"
 #include "frameworks/resque/resque.h"
 #include "frameworks/sidekiq/format.h"
 #include "frameworks/solid_queue/solid_queue.h"
@@ -90,7 +89,6 @@ static const struct {
          .info = "maxmemory:1024\nmaxmemory_policy:allkeys-lru\nevicted_keys:7\naof_enabled:1\n"},
         {.redis.url = "r", .info = "maxmemory:0\nmaxmemory_policy:volatile-ttl\naof_enabled:1\n"},
         {.redis.url = "r", .info = "aof_enabled:1\n"},
-        {.redis.url = "r", .info = GOOD "aof_enabled:1\r\n", .facts.nameless = 2},
 };
 
 TEST_LOOP(what_redis_reports_is_judged_and_what_it_refuses_is_said, ELEMENTSOF(redis_cases))
@@ -196,15 +194,18 @@ static void diagnose(bool is_root)
 
 TEST(options_of_a_command_that_prevent_supervision_are_found)
 {
-        static const struct traits traits = {
-                .name = "celery", .title = "Celery", .command_flaws = celery_command_flaws};
-        static char *const
-                good[] = {(char *)"celery",           (char *)"-A", (char *)"app-n",   (char *)"worker",
-                          (char *)"--without-gossip", (char *)"-P", (char *)"threads", NULL},
-                *const bad[] = {(char *)"/bin/sh", (char *)"-c",
-                                (char *)"exec celery worker -P solo --autoscale=5,2 '--pidfile' x", NULL},
-                *const mute[] = {(char *)"celery", (char *)"--without-heartbeat", (char *)"-n",
-                                 (char *)"one@%h", (char *)"--pool=solo",         NULL};
+        static const struct traits traits = {.name = "celery",
+                                             .title = "Celery",
+                                             .subcommand = "worker",
+                                             .command_flaws = celery_command_flaws};
+        static char *const good[] = {(char *)"python3", (char *)"-B",      (char *)"-m",
+                                     (char *)"celery",  (char *)"-A",      (char *)"app-n",
+                                     (char *)"worker",  (char *)"--quiet", NULL},
+                           *const bad[] = {(char *)"/bin/sh", (char *)"-c",
+                                           (char *)"exec celery worker -B --autoscale=5,2 '--pidfile' x",
+                                           NULL},
+                           *const named[] = {(char *)"celery", (char *)"worker", (char *)"--beat",
+                                             (char *)"-n",     (char *)"one@%h", NULL};
 
         fleet_settings.traits = &traits;
         fleet_settings.argv = (char **)good;
@@ -213,7 +214,7 @@ TEST(options_of_a_command_that_prevent_supervision_are_found)
         fleet_settings.argv = (char **)bad;
         diagnose(false);
         expect("options 2");
-        fleet_settings.argv = (char **)mute;
+        fleet_settings.argv = (char **)named;
         diagnose(false);
         expect("options 3");
 }
@@ -232,42 +233,26 @@ TEST(jobs_that_a_drain_cut_off_are_found)
         fleet.abandoned.jobs = 0;
 }
 
-TEST(a_fleet_that_is_not_heard_and_workers_of_one_name_are_found)
+TEST(a_fleet_that_is_not_heard_is_found)
 {
-        struct worker workers[2] = {{.fleet = &fleet, .index = 1}, {.fleet = &fleet, .index = 2}},
-                      *list[] = {&workers[0], &workers[1]};
-        struct doctor_worker of[2] = {{.worker = &workers[0]}, {.worker = &workers[1]}};
+        struct worker worker = {.fleet = &fleet, .index = 1}, *list[] = {&worker};
+        struct doctor_worker of = {.worker = &worker};
 
-        fleet_settings.traits = &celery_traits;
+        fleet_settings.traits = &good_job_traits;
         fleet_settings.argv = (char *[]){NULL};
         fleet.workers = list;
-        fleet.n_workers = 2;
+        fleet.n_workers = 1;
         fleet.redis_up = true;
-        diagnose_workers(of, 2);
+        diagnose_workers(&of, 1);
         expect("unheard 1");
         fleet.crash.count = 2;
-        diagnose_workers(of, 2);
+        diagnose_workers(&of, 1);
         expect_last("unheard 2");
-        workers[1].heartbeat.seen = true;
+        worker.heartbeat.seen = true;
+        diagnose_workers(&of, 1);
+        expect_last("unheard 3");
         fleet.crash.count = 0;
-        of[0].identity = "vm:7:one@vm";
-        of[1].identity = "vm:8:one@vm";
-        diagnose_workers(of, 2);
-        expect_last("names 1");
-        of[1].identity = "vm:8:two@vm";
-        diagnose_workers(of, 2);
-        expect_last("names 2");
         fleet.n_workers = 0;
-}
-
-TEST(a_quiet_signal_that_the_application_does_not_catch)
-{
-        struct worker worker = {.fleet = &fleet, .index = 1};
-        const struct doctor_worker uncaught = {.worker = &worker, .uncaught = SIGTSTP};
-
-        fleet_settings.traits = &bullmq_traits;
-        diagnose_workers(&uncaught, 1);
-        expect("uncaught quiet signal");
 }
 
 TEST(the_machine_is_judged)

@@ -227,4 +227,19 @@ TEST(reads_whole_files_and_starts_of_files)
         fclose(file);
 }
 
+TEST(a_value_of_parts_keeps_what_it_has)
+{
+        _cleanup_environment_ struct environment environment = {0};
+
+        ck_assert_int_eq(environment_extend(&environment, "A", "1", ':', false), 0);
+        ck_assert_str_eq(environment_get(&environment, "A"), "1");
+        ck_assert_int_eq(environment_extend(&environment, "A", "2", ':', false), 0);
+        ck_assert_int_eq(environment_extend(&environment, "A", "0", ' ', true), 0);
+        ck_assert_str_eq(environment_get(&environment, "A"), "0 1:2");
+        ck_assert_int_eq(environment_set(&environment, "A", ""), 0);
+        ck_assert_int_eq(environment_extend(&environment, "A", "3", ':', true), 0);
+        ck_assert_str_eq(environment_get(&environment, "A"), "3");
+        ck_assert_uint_eq(environment.n, 1);
+}
+
 TEST_MAIN("environment")

@@ -6,11 +6,10 @@
 #include "daemon/takeover/search.h"
 #include "model/fleet.h"
 #include "privileged/launch.h"
-#include "runtime.h"
+#include "runtime_folder.h"
 
 #define MARKS "SQMGR_INSTANCE=0123456789abcdef SQMGR_WORKER="
 
-static char dir[] = "/tmp/sqmgr-test-XXXXXX";
 static struct search search;
 static pid_t sought[8];
 static unsigned n_sought;
@@ -23,11 +22,9 @@ static uid_t whose(void)
 
 static void setup(void)
 {
-        strcpy(dir, "/tmp/sqmgr-test-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        runtime_folder_open();
         ck_assert_int_eq(chmod(dir, 0777), 0);
         n_sought = 0;
-        ck_assert_int_ge(sd_event_new(&event), 0);
         runtime_start(RUNTIME_REDIS "[fleet:web]\ncommand=/bin/true\nactive_process_count=2\n");
         search = (struct search){.runtime = &runtime};
         ck_assert_int_eq(adoption_new(runtime_world, runtime.instance, whose(), &search.adoption), 0);
@@ -42,9 +39,7 @@ static void teardown(void)
         for (unsigned i = 0; i < n_sought; i++)
                 if (kill(-sought[i], SIGKILL) < 0)
                         (void)kill(sought[i], SIGKILL);
-        runtime_end();
-        event = sd_event_unref(event);
-        unit_remove_tree(dir);
+        runtime_folder_close();
 }
 
 /* Starts a process that is this script, as the leader of its session, and waits until that has come to `up`.

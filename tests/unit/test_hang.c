@@ -4,7 +4,6 @@
 #include "decide/command.h"
 #include "model/exit_status.h"
 #include "model/fleet.h"
-#include "model/rollout_state.h"
 #include "model/worker.h"
 #include "observe/observe.h"
 #include "settings/settings.h"
@@ -205,59 +204,6 @@ TEST(without_hang_after_none_hangs)
         struct worker *worker = hang(1);
         test_after(&t, 1000, worker->heartbeat.hung, false);
         ck_assert_uint_eq(t.starts, 2);
-}
-
-/* Asked to exit from outside, it runs its jobs and sends no heartbeat. */
-static struct worker *stopped_by_others(void)
-{
-        static struct traits traits;
-
-        test_settle(&t);
-        traits = *t.fleet_settings.traits;
-        traits.silent_at_stop = true;
-        t.fleet_settings.traits = &traits;
-        t.fleet_settings.hang_action = HANG_KILL;
-        struct worker *worker = test_worker(&t, 1);
-        test_process(worker)->silent = true;
-        observe_heartbeat(worker,
-                          &(struct heartbeat){.sent_usec = worker->heartbeat.written_usec + 1,
-                                              .busy = 2,
-                                              .quiet = true,
-                                              .stopping = true},
-                          t.now);
-        return worker;
-}
-
-TEST(one_that_others_have_stopped_does_not_hang_and_is_replaced)
-{
-        struct worker *worker = stopped_by_others();
-
-        ck_assert_int_eq(worker->state, WORKER_QUIET);
-        ck_assert_int_eq(worker->reason, REASON_EXTERNAL);
-        test_run(&t, 1200);
-        ck_assert_int_eq(worker->state, WORKER_QUIET);
-        struct fleet_counts counts = test_counts(&t);
-        ck_assert_uint_eq(counts.active, 2);
-        ck_assert_uint_eq(counts.live, 3);
-        ck_assert_uint_eq(t.quiets + t.stops + t.kills + test_events(&t, EVENT_HUNG), 0);
-        observe_exit(worker, &(struct exit_status){.known = true}, t.now);
-        ck_assert_uint_eq(t.fleet->crash.count, 0);
-}
-
-/* The claim was false: it is quieted by sqmgr itself, and stopped once it is idle. */
-TEST(one_that_heartbeats_again_was_not_stopped)
-{
-        struct worker *worker = stopped_by_others();
-
-        test_run(&t, 60);
-        test_process(worker)->silent = false;
-        for (unsigned seconds = 0; seconds < 60 && t.quiets == 0; seconds++)
-                test_run(&t, 1);
-        ck_assert(!worker->heartbeat.stopping);
-        test_after(&t, 60, test_counts(&t).live, 2);
-        ck_assert_uint_eq(t.quiets, 1);
-        ck_assert_uint_eq(t.stops, 1);
-        ck_assert_uint_eq(t.kills, 0);
 }
 
 TEST_MAIN("hang", .each = {setup, teardown})

@@ -453,7 +453,7 @@ TEST(killed_at_random_it_has_all_that_was_saved)
         unsigned last = 0;
 
         srand(19);
-        for (unsigned i = 0; i < 50; i++) {
+        for (unsigned i = 0; i < 20; i++) {
                 last = run_and_kill(last + 1);
                 int r = reopen();
                 ck_assert_msg(r == HISTORY_FILE_READ || r == HISTORY_FILE_DAMAGED, "%d %s", r, why);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Bounds on what a client may do: time, room, streams. Over a real socket pair, through libmicrohttpd. */
-#include "unit.h"
+#include "loop.h"
 #include "web/http.h"
 #include "web/http_clients.h"
 #include <malloc.h>
@@ -19,7 +19,6 @@ static const struct http_limits wide = {
         .unread_bytes = SIZE_MAX,
 };
 
-static sd_event *event;
 static struct http *http;
 static struct stream stream = {.wake = http_wake};
 static unsigned answers;  /* given */
@@ -130,6 +129,12 @@ static void expect(int fd, const char *begin)
         ck_assert_msg(strncmp(text, begin, strlen(begin)) == 0, "%s", text);
 }
 
+static void get_ok(int fd, const char *path)
+{
+        get(fd, path);
+        expect(fd, "HTTP/1.1 200 OK\r\n");
+}
+
 static void expect_end(int fd)
 {
         char text[65536];
@@ -147,14 +152,12 @@ TEST(half_a_request_is_waited_for_so_long)
         limits.wait_usec = BRIEF_USEC;
         start(&limits);
         int half = connect_client(), idle = connect_client(), kept = connect_client();
-        get(kept, "/");
-        expect(kept, "HTTP/1.1 200 OK\r\n");
+        get_ok(kept, "/");
         log_message(half, "GET / HTTP/1.1\r\nHost: loc");
         expect_end(half);
         expect_end(idle);
         expect_end(kept);
-        while (http_count(http).connections > 0)
-                ck_assert_int_ge(sd_event_run(event, USEC_PER_SEC), 0);
+        run_until(http_count(http).connections == 0);
         ck_assert_uint_eq(http_count(http).refused, 3);
 }
 
@@ -167,18 +170,15 @@ TEST(an_answer_must_be_taken_in_time)
         start(&limits);
         int slow = connect_client(), watching = connect_client();
         get(slow, "/large");
-        get(watching, "/stream");
-        expect(watching, "HTTP/1.1 200 OK\r\n");
-        while (http_count(http).refused == 0)
-                ck_assert_int_ge(sd_event_run(event, USEC_PER_SEC), 0);
+        get_ok(watching, "/stream");
+        run_until(http_count(http).refused > 0);
         expect_end(slow);
         /* Who has all that there is of a stream is not late. */
         ck_assert_uint_eq(http_count(http).streams, 1);
         stream_publish(&stream, large);
         expect(watching, "");
         /* Who takes none of what comes then is. */
-        while (http_count(http).streams > 0)
-                ck_assert_int_ge(sd_event_run(event, USEC_PER_SEC), 0);
+        run_until(http_count(http).streams == 0);
         expect_end(watching);
         ck_assert_uint_eq(large->holders, 2);
         ck_assert_ptr_eq(stream.newest, large);
@@ -193,8 +193,7 @@ TEST(a_whole_message_must_be_read_in_time)
         limits.message_usec = BRIEF_USEC;
         start(&limits);
         int client = connect_client();
-        get(client, "/large-stream");
-        expect(client, "HTTP/1.1 200 OK\r\n");
+        get_ok(client, "/large-stream");
         while (http_count(http).refused == 0) {
                 (void)recv(client, text, sizeof(text), MSG_DONTWAIT);
                 ck_assert_int_ge(sd_event_run(event, 5 * USEC_PER_MSEC), 0);
@@ -212,8 +211,7 @@ TEST(the_oldest_stream_makes_room_for_another)
         start(&limits);
         for (unsigned i = 0; i < 3; i++) {
                 clients[i] = connect_client();
-                get(clients[i], "/stream");
-                expect(clients[i], "HTTP/1.1 200 OK\r\n");
+                get_ok(clients[i], "/stream");
                 ck_assert_uint_eq(http_count(http).streams, MIN(i + 1, 2));
         }
         expect_end(clients[0]);
@@ -242,8 +240,7 @@ TEST(a_stream_of_the_address_with_the_most_makes_room)
         start(&limits);
         for (size_t i = 0; i < ELEMENTSOF(hosts); i++) {
                 clients[i] = connect_from_host(hosts[i]);
-                get(clients[i], "/stream");
-                expect(clients[i], "HTTP/1.1 200 OK\r\n");
+                get_ok(clients[i], "/stream");
         }
         expect_end(clients[1]);
         ck_assert_uint_eq(http_count(http).streams, 4);
@@ -280,14 +277,12 @@ TEST(texts_that_slow_clients_keep_are_bounded)
         start(&limits);
         for (size_t i = 0; i < ELEMENTSOF(clients); i++) {
                 clients[i] = connect_client();
-                get(clients[i], i == 4 ? "/large" : "/new");
-                expect(clients[i], "HTTP/1.1 200 OK\r\n");
+                get_ok(clients[i], i == 4 ? "/large" : "/new");
                 /* The next client begins later. */
                 while (sd_event_run(event, USEC_PER_MSEC) > 0)
                         ;
         }
-        while (http_count(http).refused < 3)
-                ck_assert_int_ge(sd_event_run(event, USEC_PER_SEC), 0);
+        run_until(http_count(http).refused >= 3);
         for (size_t i = 0; i < 3; i++)
                 expect_end(clients[i]);
         for (unsigned i = 0; i < 20; i++)
@@ -364,8 +359,7 @@ TEST(a_head_opens_no_stream)
         expect(client, "HTTP/1.1 200 OK\r\n");
         ck_assert_uint_eq(http_count(http).streams, 0);
         /* The connection is used again. */
-        get(client, "/");
-        expect(client, "HTTP/1.1 200 OK\r\n");
+        get_ok(client, "/");
         (void)close(client);
 }
 
@@ -375,13 +369,11 @@ TEST(what_was_put_off_is_asked_for_anew)
         int client = connect_client();
 
         get(client, "/wait");
-        while (answers == 0)
-                ck_assert_int_ge(sd_event_run(event, USEC_PER_SEC), 0);
+        run_until(answers > 0);
         http_resume(http);
         expect(client, "HTTP/1.1 200 OK\r\n");
         ck_assert_uint_eq(answers, 2);
-        get(client, "/wait");
-        expect(client, "HTTP/1.1 200 OK\r\n");
+        get_ok(client, "/wait");
         (void)close(client);
 }
 
@@ -391,12 +383,9 @@ TEST(all_ends_in_the_midst_of_it)
         int clients[] = {connect_client(), connect_client(), connect_client(), connect_client()};
 
         get(clients[0], "/wait");
-        while (answers == 0)
-                ck_assert_int_ge(sd_event_run(event, USEC_PER_SEC), 0);
-        get(clients[1], "/stream");
-        expect(clients[1], "HTTP/1.1 200 OK\r\n");
-        get(clients[2], "/large");
-        expect(clients[2], "HTTP/1.1 200 OK\r\n");
+        run_until(answers > 0);
+        get_ok(clients[1], "/stream");
+        get_ok(clients[2], "/large");
         log_message(clients[3], "GET");
         http = http_free(http);
         for (size_t i = 0; i < ELEMENTSOF(clients); i++)
@@ -405,19 +394,33 @@ TEST(all_ends_in_the_midst_of_it)
         ck_assert(LIST_EMPTY(&stream.viewers));
 }
 
-/* With room for three, in a folder made of that template. */
-static struct address start_at_path(char *folder)
+static char folder[] = "/tmp/sqmgr-test.XXXXXX";
+
+/* With room for three, in a folder. */
+static struct address start_at_path(void)
 {
         struct http_limits room_of_three = wide;
         struct address address = {.size = sizeof(address.path), .path = {.sun_family = AF_UNIX}};
         char error[256];
 
+        strcpy(folder, "/tmp/sqmgr-test.XXXXXX");
         ck_assert_ptr_nonnull(mkdtemp(folder));
         room_of_three.connections = room_of_three.streams = 3;
         start(&room_of_three);
         snprintf(address.path.sun_path, sizeof(address.path.sun_path), "%s/sock", folder);
         ck_assert_msg(http_listen(http, &address, error, sizeof(error)) == 0, "%s", error);
         return address;
+}
+
+static void end_at_path(void)
+{
+        char path[64];
+
+        snprintf(path, sizeof(path), "%s/sock", folder);
+        ck_assert_int_eq(access(path, F_OK), 0);
+        http = http_free(http);
+        ck_assert_int_eq(access(path, F_OK), -1);
+        unit_remove_tree(folder);
 }
 
 static int connect_to(const struct address *address)
@@ -431,32 +434,26 @@ static int connect_to(const struct address *address)
 /* Over a port: the oldest that says nothing gives way. */
 TEST(who_says_nothing_makes_room)
 {
-        char folder[] = "/tmp/sqmgr-test.XXXXXX";
-        struct address address = start_at_path(folder);
+        struct address address = start_at_path();
         int clients[8];
 
         for (size_t i = 0; i < ELEMENTSOF(clients); i++)
                 clients[i] = connect_to(&address);
-        get(clients[7], "/stream");
-        expect(clients[7], "HTTP/1.1 200 OK\r\n");
-        get(clients[6], "/");
-        expect(clients[6], "HTTP/1.1 200 OK\r\n");
+        get_ok(clients[7], "/stream");
+        get_ok(clients[6], "/");
         expect_end(clients[0]);
         expect_end(clients[1]);
         ck_assert_uint_le(http_count(http).connections, 3);
         ck_assert_uint_eq(http_count(http).streams, 1);
         for (size_t i = 2; i < ELEMENTSOF(clients); i++)
                 (void)close(clients[i]);
-        http = http_free(http);
-        ck_assert_int_eq(access(address.path.sun_path, F_OK), -1);
-        unit_remove_tree(folder);
+        end_at_path();
 }
 
 /* The same, of those who ask for much and take nothing of it. */
 TEST(who_takes_nothing_makes_room)
 {
-        char folder[] = "/tmp/sqmgr-test.XXXXXX";
-        struct address address = start_at_path(folder);
+        struct address address = start_at_path();
         int clients[4];
 
         for (size_t i = 0; i < ELEMENTSOF(clients); i++) {
@@ -467,47 +464,40 @@ TEST(who_takes_nothing_makes_room)
         expect_end(clients[0]);
         for (size_t i = 1; i < ELEMENTSOF(clients); i++)
                 (void)close(clients[i]);
-        http = http_free(http);
-        unit_remove_tree(folder);
+        end_at_path();
 }
 
 /* All connections are streams. */
 TEST(streams_make_room_for_any_request)
 {
-        char folder[] = "/tmp/sqmgr-test.XXXXXX";
-        struct address address = start_at_path(folder);
+        struct address address = start_at_path();
         int clients[4];
 
         for (size_t i = 0; i < ELEMENTSOF(clients); i++) {
                 clients[i] = connect_to(&address);
-                get(clients[i], i < 3 ? "/stream" : "/");
-                expect(clients[i], "HTTP/1.1 200 OK\r\n");
+                get_ok(clients[i], i < 3 ? "/stream" : "/");
         }
         expect_end(clients[0]);
         ck_assert_uint_eq(http_count(http).streams, 2);
         for (size_t i = 1; i < ELEMENTSOF(clients); i++)
                 (void)close(clients[i]);
-        http = http_free(http);
-        unit_remove_tree(folder);
+        end_at_path();
 }
 
 /* All connections wait for the handler. */
 TEST(a_waiting_request_makes_room)
 {
-        char folder[] = "/tmp/sqmgr-test.XXXXXX";
-        struct address address = start_at_path(folder);
+        struct address address = start_at_path();
         int clients[4];
 
         waits_always = true;
         for (size_t i = 0; i < 3; i++) {
                 clients[i] = connect_to(&address);
                 get(clients[i], "/wait");
-                while (answers <= i)
-                        ck_assert_int_ge(sd_event_run(event, USEC_PER_SEC), 0);
+                run_until(answers > i);
         }
         clients[3] = connect_to(&address);
-        get(clients[3], "/");
-        expect(clients[3], "HTTP/1.1 200 OK\r\n");
+        get_ok(clients[3], "/");
         expect_end(clients[2]);
         waits_always = false;
         http_resume(http);
@@ -515,8 +505,7 @@ TEST(a_waiting_request_makes_room)
         (void)close(clients[0]);
         (void)close(clients[1]);
         (void)close(clients[3]);
-        http = http_free(http);
-        unit_remove_tree(folder);
+        end_at_path();
 }
 
 /* Reads what there is, and runs the loop, until so many messages have come. */
@@ -542,12 +531,10 @@ TEST(what_is_sent_for_long_leaves_nothing_behind)
         memset(message->data, 'x', message->size);
         message->data[message->size - 1] = '!';
         stays = connect_client();
-        get(stays, "/stream");
-        expect(stays, "HTTP/1.1 200 OK\r\n");
+        get_ok(stays, "/stream");
         for (unsigned i = 0; i < 3600; i++) {
                 comes = connect_client();
-                get(comes, "/stream");
-                expect(comes, "HTTP/1.1 200 OK\r\n");
+                get_ok(comes, "/stream");
                 stream_publish(&stream, message);
                 read_messages(stays, 1);
                 read_messages(comes, 1);

@@ -5,26 +5,16 @@
 /* promises: P1 */
 #include "daemon/workers/idle_check.h"
 #include "observe/observe.h"
-#include "runtime.h"
+#include "runtime_folder.h"
 
-static char dir[] = "/tmp/sqmgr-test-XXXXXX";
 static struct process *process;
 static usec_t now;
 
 static void setup(void)
 {
-        strcpy(dir, "/tmp/sqmgr-test-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        runtime_folder_open();
         ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
-        ck_assert_int_ge(sd_event_new(&event), 0);
         now = 100 * USEC_PER_SEC;
-}
-
-static void teardown(void)
-{
-        runtime_end();
-        event = sd_event_unref(event);
-        unit_remove_tree(dir);
 }
 
 static bool has_file(const char *name)
@@ -121,4 +111,4 @@ TEST(a_child_in_its_own_group_is_no_job)
         ck_assert_int_eq(idle_check_poll(process, now), 0);
 }
 
-TEST_MAIN("rest", .each = {setup, teardown})
+TEST_MAIN("rest", .each = {setup, runtime_folder_close})

@@ -118,8 +118,8 @@ static const char *const refused[] = {
         FLEET "nonsense\n",
         FLEET "= 5\n",
         FLEET "two words = 5\n",
-        FLEET "nice: 5\n",
-        FLEET "nice:5=6\n",
+        FLEET "max_age: 5\n",
+        FLEET "max_age:5=6\n",
         FLEET "[redis\nurl = 5\n",
         FLEET "[redis] # mine\nurl = 5\n",
         FLEET "[redis]x]\nurl = 5\n",
@@ -132,8 +132,8 @@ static const char *const refused[] = {
         "[fleet:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa]\ncommand = run\n" FLEET,
         "",
         /* A key like one that inih has seen with a value over several lines. */
-        FLEET "nice = 1\nnice = 2\n",
-        "bad\n[sqmgr]\nlog_level = 7\n  indented\n" FLEET "nice = x\n",
+        FLEET "max_age = 1d\nmax_age = 2d\n",
+        "bad\n[sqmgr]\nlog_level = 7\n  indented\n" FLEET "max_age = x\n",
 };
 
 TEST(refuses_each_trap_of_the_format_by_its_line)
@@ -169,12 +169,12 @@ TEST(reads_the_longest_line)
         _cleanup_free_ char *errors = NULL;
 
         memset(text + length, 'x', end - length);
-        snprintf(text + end, sizeof(text) - end, "\nnice = 7\n");
+        snprintf(text + end, sizeof(text) - end, "\nmax_age = 7d\n");
         write_bytes(text, strlen(text));
         _cleanup_settings_ struct settings *settings = load(&as_user, &errors);
         ck_assert_msg(settings, "%s", errors);
         ck_assert_uint_eq(strlen(settings->fleets[0]->command), end - length);
-        ck_assert_int_eq(settings->fleets[0]->nice, 7);
+        ck_assert_uint_eq(settings->fleets[0]->max_age, 7 * USEC_PER_DAY);
 }
 
 TEST(takes_comments_of_any_length)
@@ -464,11 +464,11 @@ TEST(reads_what_is_included_in_the_order_of_names)
 {
         _cleanup_free_ char *text = NULL, *printed = NULL;
 
-        include("conf.d/*.ini", "[fleet]\nnice = 3\n[fleet:z]\ncommand = run\n");
+        include("conf.d/*.ini", "[fleet]\nmax_age = 3d\n[fleet:z]\ncommand = run\n");
         unit_write_file(dir, "conf.d/20.ini", "\xEF\xBB\xBF[fleet:b]\ncommand = run\n");
         unit_write_file(dir, "conf.d/10.ini",
                         "[fleet:c]\ncommand = run\n[redis]\nurl = redis://h\n[fleet:z]\n"
-                        "umask = 0077\n");
+                        "active_process_count = 7\n");
         unit_write_file(dir, "conf.d/30.ini~", "nonsense\n");
         unit_write_file(dir, "conf.d/.hidden.ini", "nonsense\n");
         _cleanup_settings_ struct settings *settings = load(&as_user, &text);
@@ -477,8 +477,8 @@ TEST(reads_what_is_included_in_the_order_of_names)
         ck_assert_str_eq(settings->fleets[0]->name, "z");
         ck_assert_str_eq(settings->fleets[1]->name, "c");
         ck_assert_str_eq(settings->fleets[2]->name, "b");
-        ck_assert_int_eq(settings->fleets[2]->nice, 3);
-        ck_assert_uint_eq(settings->fleets[0]->umask, 0077);
+        ck_assert_uint_eq(settings->fleets[2]->max_age, 3 * USEC_PER_DAY);
+        ck_assert_uint_eq(settings->fleets[0]->active_process_count, 7);
         ck_assert_str_eq(settings->redis.url, "redis://h");
 
         /* What is printed has all of it, and means the same when it is read. */
@@ -491,7 +491,7 @@ TEST(reads_what_is_included_in_the_order_of_names)
 TEST(reports_what_is_wrong_in_an_included_file_by_its_name)
 {
         include("conf.d/*.ini", "nonsense\n[fleet:z]\ncommand = run\n[sqmgr]\nlog_level = info\n");
-        unit_write_file(dir, "conf.d/1.ini", "nice = 5\n[fleet:a]\ncommand = run\n");
+        unit_write_file(dir, "conf.d/1.ini", "max_age = 5d\n[fleet:a]\ncommand = run\n");
         unit_write_file(dir, "conf.d/2.ini",
                         "[fleet:a]\ncommand = run\n[sqmgr]\nlog_level = info\n"
                         "include = /x\n[fleet:b]\n");

@@ -233,7 +233,7 @@ TEST(programs_of_supervisord)
         golden_begin();
         add_supervisord("usual",
                         "[program:sidekiq]\ncommand=bundle exec sidekiq ; the workers\ndirectory=/srv/app\n"
-                        "user=app\nnumprocs=4\nprocess_name=%(program_name)s_%(process_num)02d\n"
+                        "user=app\nnumprocs=4\numask=022\nprocess_name=%(program_name)s_%(process_num)02d\n"
                         "environment=A=\"b, c\",\n  D='e'\nstdout_logfile=/var/log/a.log\nstopwaitsecs=60\n"
                         "autorestart=true\nserverurl=AUTO\n",
                         NULL);

@@ -4,6 +4,7 @@
 /* promises: P8 */
 #include "client.h"
 #include "daemon/api/jobs.h"
+#include "daemon/poll/poll.h"
 #include "redis_runtime.h"
 
 #define IDENTITY "host:77:0123456789ab"
@@ -43,6 +44,11 @@ static void setup(void)
         for (unsigned i = 1; i <= 10; i++)
                 length += (size_t)snprintf(text + length, sizeof(text) - length,
                                            "[fleet:f%u]\ncommand=/bin/sleep 1000\n", i);
+        snprintf(text + length, sizeof(text) - length,
+                 "[fleet:files]\nframework=native\nheartbeat=file\ncommand=/bin/sleep 1000\n"
+                 "[sqmgr]\nsocket=%s/sqmgr.sock\n",
+                 server_directory);
+        runtime_patience = SERVER_PATIENCE; /* a busy machine takes more than a second for 8 MiB */
         runtime_start(text);
         snprintf(path, sizeof(path), "%s/control.sock", server_directory);
         calls = (struct jobs_calls){0};
@@ -145,6 +151,54 @@ TEST(who_asks_for_other_fleets_has_an_answer_of_his_own)
         client_end(&all);
         client_end(&first);
         client_end(&second);
+}
+
+/* Starts the worker of the last fleet, and has it run two jobs according to its file. */
+static void start_with_file(void)
+{
+        struct fleet *fleet = runtime_world->fleets[10];
+        const struct action action = {.kind = ACTION_START, .fleet = fleet, .index = 1};
+        char name[64], record[256];
+
+        ck_assert(execute_action(&runtime, &action, clock_now(CLOCK_MONOTONIC)));
+        const struct worker *worker = fleet->workers[0];
+        snprintf(name, sizeof(name), "%s/sqmgr.status/files", server_directory);
+        run_until(access(name, F_OK) == 0);
+        snprintf(name, sizeof(name), "sqmgr.status/files/%d", (int)worker->process.pid);
+        for (unsigned n = 1; !worker->heartbeat.seen; n++) {
+                poll_run(&runtime, false, clock_now(CLOCK_MONOTONIC));
+                snprintf(record, sizeof(record),
+                         "v=1\nbeat=%u\nbusy=2\nquiet=0\nstart=%ju\njob=a 1700000000.5 x\x1b\njob=b 7 y\n", n,
+                         (uintmax_t)worker->process.start);
+                unit_write_file(server_directory, name, record);
+        }
+}
+
+TEST(jobs_in_files_are_listed_with_those_in_redis)
+{
+        struct varlink_reply reply = {0};
+
+        start_with_file();
+        put_jobs(3, 10);
+        struct client all = ask("{}");
+        ck_assert_int_eq(n_jobs(&all), 5);
+        client_end(&all);
+        /* They need no Redis. */
+        ck_assert_int_eq(kill(server_pid, SIGSTOP), 0);
+        struct client one = ask("{\"fleet\":11}");
+        ck_assert_int_eq(client_wait(event, &one, &reply), 1);
+        char *text = json_dumps(json_object_get(reply.parameters, "jobs"), JSON_SORT_KEYS | JSON_COMPACT);
+        char expected[256];
+        snprintf(expected, sizeof(expected),
+                 "[{\"class\":\"x?\",\"jid\":\"a\",\"pid\":%d,\"queue\":\"\",\"started_at\":1700000000,"
+                 "\"thread\":\"\",\"worker\":\"files/1\"},",
+                 (int)runtime_world->fleets[10]->workers[0]->process.pid);
+        ck_assert_int_eq(strncmp(text, expected, strlen(expected)), 0);
+        ck_assert_uint_eq(json_array_size(json_object_get(reply.parameters, "jobs")), 2);
+        free(text);
+        varlink_reply_free(&reply);
+        client_end(&one);
+        ck_assert_int_eq(kill(server_pid, SIGCONT), 0);
 }
 
 TEST(viewers_have_redis_queried_at_most_once_a_second)

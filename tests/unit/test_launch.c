@@ -5,7 +5,6 @@
 #include "io/log.h"
 #include "io/log_tail.h"
 #include "privileged/launch.h"
-#include "privileged/launch_request.h"
 #include "privileged/proc_inspect.h"
 #include "quoting.h"
 #include "settings/settings.h"
@@ -14,7 +13,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -55,8 +53,6 @@ static void bench_open(struct bench *bench)
                 .name = (char *)"mail",
                 .traits = &traits,
                 .argv = bench->argv,
-                .umask = SETTINGS_UMASK_UNSET,
-                .nice = SETTINGS_NICE_UNSET,
                 .log = bench->log,
                 .boot_timeout = 60 * USEC_PER_SEC,
         };
@@ -216,16 +212,6 @@ TEST(leaks_no_descriptors_and_reads_nothing)
                 close(leaks[i]);
 }
 
-TEST(sets_umask_nice_oom_score_and_file_limit)
-{
-        bench.fleet.umask = 027;
-        bench.fleet.nice = 7;
-        bench.fleet.oom_score_adj = 321;
-        bench.fleet.limit_nofile = (char *)"77";
-        bench_run_script(&bench, "umask; nice; cat /proc/self/oom_score_adj; ulimit -Sn; ulimit -Hn");
-        ck_assert_str_eq(bench.output, "0027\n7\n321\n77\n77\n");
-}
-
 TEST(gives_the_original_file_limit_though_more_files_are_open)
 {
         struct rlimit original, raised;
@@ -345,42 +331,6 @@ static void run_before(const char *script)
 {
         bench.before[2] = (char *)script;
         bench.fleet.before_start_argv = bench.before;
-}
-
-TEST(sets_limits_as_systemd_does)
-{
-        cpu_set_t cpus;
-        int last = 0;
-
-        ck_assert_int_eq(sched_getaffinity(0, sizeof(cpus), &cpus), 0);
-        for (int i = 0; i < CPU_SETSIZE; i++)
-                if (CPU_ISSET(i, &cpus))
-                        last = i;
-        char one[16], expected[256];
-        snprintf(one, sizeof(one), "%d", last);
-        bench.fleet.limit_core = (char *)"0";
-        bench.fleet.limit_nofile = (char *)"64:77";
-        bench.fleet.limit_fsize = (char *)"512K:1G";
-        bench.fleet.limit_memlock = (char *)"32K";
-        bench.fleet.limit_stack = (char *)"4M:8M";
-        bench.fleet.limit_nproc = (char *)"4000";
-        bench.fleet.limit_as = (char *)"64T";
-        bench.fleet.cpu_affinity = one;
-        bench_run_script(
-                &bench, "while read -r a b c d e f; do case \"$a $b $c\" in 'Max core file'*) echo core $e;; "
-                        "'Max open files') echo nofile $d $e;; 'Max file size') echo fsize $d $e;; "
-                        "'Max locked memory') echo memlock $d $e;; 'Max stack size') echo stack $d $e;; "
-                        "'Max processes '*) echo nproc $c;; 'Max address space') echo as $d;; esac; done "
-                        "</proc/self/limits; grep Cpus_allowed_list /proc/self/status | cut -f 2");
-        snprintf(expected, sizeof(expected),
-                 "fsize 524288 1073741824\nstack 4194304 8388608\ncore 0\nnproc 4000\nnofile 64 77\n"
-                 "memlock 32768 32768\nas 70368744177664\n%d\n",
-                 last);
-        ck_assert_str_eq(bench.output, expected);
-
-        bench.fleet.cpu_affinity = (char *)"1023";
-        bench.fleet.log = NULL;
-        bench_run_failing(&bench, "cpu_affinity");
 }
 
 TEST(before_start_comes_first_as_the_worker_does)
@@ -543,7 +493,7 @@ TEST(appends_to_the_log_and_reads_back_what_is_new)
         char lines[LOG_TAIL_MAX_BYTES + 1];
         struct stat st;
 
-        bench.fleet.umask = 022;
+        (void)umask(022);
         bench_run_script(&bench, "echo first");
         ck_assert_int_eq(stat(bench.log, &st), 0);
         ck_assert_uint_eq(st.st_mode & 07777, 0640);

@@ -3,7 +3,6 @@
 /* promises: P1 P4 */
 #include "base/fd.h"
 #include "continuity/ledger.h"
-#include "frameworks/celery/celery.h"
 #include "frameworks/plain/plain.h"
 #include "frameworks/sidekiq/format.h"
 #include "model/fleet.h"
@@ -11,6 +10,7 @@
 #include "privileged/ledger_guard.h"
 #include "unit.h"
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -378,25 +378,6 @@ TEST(a_state_that_is_later_than_the_order_knows_better)
         ck_assert_int_eq(known.state, WORKER_STOPPING);
 }
 
-/* A worker that has refused to be quiet, as the state has not recorded yet: it got a stop signal instead. */
-TEST_LOOP(a_stop_signal_after_a_refused_request_is_known, 2)
-{
-        struct ledger_start of = start;
-        struct worker known = {.state = WORKER_QUIET, .state_at = 1100, .orders.quiet_at = 1100};
-
-        of.asked_at[LEDGER_QUIET] = 1200;
-        of.sent[LEDGER_QUIET] = _i == 0;
-        of.quiet_stops = true;
-        ledger_settle(&of, &celery_traits, &known);
-        ck_assert_int_eq(known.state, WORKER_QUIET);
-        ck_assert(known.orders.quiet_uncaught);
-        ck_assert_int_eq(known.orders.unconfirmed, _i == 1);
-        ck_assert_uint_eq(known.orders.quiet_at, 1200);
-        known = (struct worker){.state = WORKER_STOPPING, .state_at = 1100};
-        ledger_settle(&of, &celery_traits, &known);
-        ck_assert_int_eq(known.state, WORKER_STOPPING);
-}
-
 TEST(a_start_is_taken_by_its_worker_once)
 {
         struct ledger_start found;
@@ -696,22 +677,26 @@ TEST(a_lost_ledger_keeps_what_its_file_says)
         ck_assert_int_eq(found.pid, 50);
 }
 
-/* The child has the mapping of the file. It decides by its parent whether it runs. */
-TEST(a_child_survives_a_lost_ledger_and_leaves_the_file)
+static int claim_lost_start(void *claim)
 {
+        _exit(!ledger_claim(claim, getpid(), 9) && ledger_file_is_lost(&file) ? 0 : 1);
+}
+
+/* A child starts in our memory, so the loss is ours, too. The child decides by its parent whether it runs. */
+TEST(a_child_survives_a_lost_ledger)
+{
+        static _Alignas(16) char stack[1 << 16];
         struct ledger_claim claim = ledger_claim_of(&file.ledger, ledger_begin(&file.ledger, &start));
         int status;
 
         ck_assert_int_eq(ledger_guard_install(), 0);
         ck_assert_int_eq(truncate(path, 0), 0);
-        pid_t pid = fork();
-        ck_assert_int_ge(pid, 0);
-        if (pid == 0)
-                _exit(!ledger_claim(&claim, getpid(), 9) && ledger_file_is_lost(&file) ? 0 : 1);
+        pid_t pid = clone(claim_lost_start, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, &claim);
+        ck_assert_int_gt(pid, 0);
         ck_assert_int_eq(waitpid(pid, &status, 0), pid);
         ck_assert_int_eq(status, 0);
-        ck_assert_int_eq(access(path, F_OK), 0);
-        ck_assert(!ledger_file_is_lost(&file));
+        ck_assert_int_eq(access(path, F_OK), -1);
+        ck_assert(ledger_file_is_lost(&file));
 }
 
 /* A fault elsewhere, or a signal that somebody sent, ends the process as without the guard. */

@@ -39,6 +39,34 @@ TEST(fleets_of_one_server_share_a_connection)
         ck_assert(!world_fleet(runtime_world, "far")->redis_up);
 }
 
+/* The connection for the queues of a broker holds back nothing. */
+TEST(a_fleet_whose_heartbeats_are_in_files_waits_for_no_broker)
+{
+        web_start("[fleet:tasks]\ncommand=/bin/true\nframework=celery\nredis_url=unix:///nonexistent/s\n"
+                  "[fleet:more]\ncommand=/bin/true\nframework=celery\nredis_url=unix:///nonexistent/s\n"
+                  "[fleet:mails]\ncommand=/bin/true\nframework=bullmq\n"
+                  "[fleet:other]\ncommand=/bin/true\nframework=celery\n"
+                  "environment=CELERY_BROKER_URL=amqp://localhost\n");
+        const struct fleet *tasks = world_fleet(runtime_world, "tasks");
+        const struct fleet *mails = world_fleet(runtime_world, "mails");
+        const struct fleet *other = world_fleet(runtime_world, "other");
+
+        ck_assert_uint_eq(runtime.links.n, 3);
+        ck_assert(tasks->redis_up && mails->redis_up && other->redis_up);
+        ck_assert(!tasks->link && !mails->link && !other->link && !other->queue_link);
+        ck_assert_ptr_nonnull(tasks->queue_link);
+        ck_assert_ptr_eq(tasks->queue_link, world_fleet(runtime_world, "more")->queue_link);
+        ck_assert_ptr_null(tasks->queue_link->heartbeats);
+        /* Another framework reads with a reader of its own. */
+        ck_assert_ptr_ne(mails->queue_link, web()->link);
+        ck_assert_ptr_eq(web()->queue_link, web()->link);
+        run_until(web_is_up() && reader_state(mails->queue_link->reader) == READER_STATE_CONNECTED &&
+                  reader_state(tasks->queue_link->reader) == READER_STATE_DOWN);
+        ck_assert(tasks->redis_up);
+        links_join(&runtime.links);
+        ck_assert_uint_eq(runtime.links.n, 3);
+}
+
 #define FLEET "[fleet:%s]\ncommand=bin/jobs --mode async\nframework=solid_queue\ndatabase_url=%s\nuser=%s\n"
 
 static const struct {

@@ -5,33 +5,23 @@
 #include "model/fleet.h"
 #include "model/freshness.h"
 #include "model/poll_schedule.h"
-#include "runtime.h"
+#include "runtime_folder.h"
 
-static char directory[] = "/tmp/sqmgr-test.XXXXXX";
 static struct worker *worker;
 
 static void setup(void)
 {
         char text[512];
 
-        ck_assert_int_ge(sd_event_new(&event), 0);
-        strcpy(directory + strlen(directory) - 6, "XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(directory));
+        runtime_folder_open();
         ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
         snprintf(text, sizeof(text),
                  RUNTIME_REDIS "[fleet:web]\nframework=plain\ncommand=sleep 1000\n"
                                "before_start=/bin/sh -c 'until [ -e %s/go ]; do sleep 0.02; done'\n",
-                 directory);
+                 dir);
         runtime_start(text);
         worker = runtime_start_worker();
         ck_assert_ptr_nonnull(worker);
-}
-
-static void teardown(void)
-{
-        runtime_end();
-        event = sd_event_unref(event);
-        unit_remove_tree(directory);
 }
 
 static void look(void)
@@ -42,7 +32,7 @@ static void look(void)
 
 static void go(void)
 {
-        unit_write_file(directory, "go", "");
+        unit_write_file(dir, "go", "");
         while (!worker->heartbeat.seen)
                 look();
 }
@@ -91,4 +81,4 @@ TEST(no_redis_is_asked_and_there_are_no_identities)
         ck_assert_int_eq(heartbeats_poll(runtime.local), HEARTBEATS_NOTHING);
 }
 
-TEST_MAIN("local_beats", .each = {setup, teardown})
+TEST_MAIN("local_beats", .each = {setup, runtime_folder_close})

@@ -56,6 +56,8 @@ static const struct {
         {"{\"ts\":\"t\",\"pid\":8,\"tid\":\"y\"}\n{\"ts\":\"t\",\"pid\":7,\"tid\":\"y\"}\n", 0, 801,
          "{\"ts\":\"t\",\"pid\":7,\"tid\":\"y\"}"},
         {"pid=8 tid=y INFO: theirs\n", 0, 801, ""},
+        {"Error: Cannot find module '/a/sqmgr-bullmq.cjs'\nError: no pid, Cannot find module '/a/b.js'\n}\n",
+         0, 801, "Error: Cannot find module '/a/sqmgr-bullmq.cjs'"},
         {"port taken by pid=7\npid=7x tid=\npid= tid=\n", 0, 801, ""},
         {"dropped\ncut" HUNDRED HUNDRED HUNDRED HUNDRED "\n" HUNDRED HUNDRED HUNDRED HUNDRED "\n", 0, 801,
          HUNDRED HUNDRED HUNDRED HUNDRED},

@@ -2,13 +2,17 @@
 /* Are the records of sqmgr-heartbeat(7) read right, and is garbage never taken for one? Redis is a real
  * redis-server. */
 /* promises: P1 P5 */
+#include "base/text.h"
 #include "frameworks/native/native.h"
 #include "frameworks/server_heartbeats.h"
 #include "frameworks/table.h"
 #include "io/clock.h"
 #include "model/fleet.h"
+#include "model/heartbeat_record.h"
 #include "model/poll_schedule.h"
+#include "model/queues.h"
 #include "model/world.h"
+#include "privileged/status_dir.h"
 
 /* Below the headers of the model: parameters there are named event, too. */
 #include "local_reader.h"
@@ -49,6 +53,8 @@ TEST_LOOP(takes_identities_apart_from_the_right, ELEMENTSOF(identities))
         ck_assert_uint_eq(host_len, identities[_i].host ? strlen(identities[_i].host) : 0);
 }
 
+#define S13       "1234567890123"
+#define S65       S13 S13 S13 S13 S13
 #define HEARTBEAT "v=1\nbeat=1795341600.25\n"
 
 static const struct {
@@ -114,6 +120,28 @@ static const struct {
         {"v=1\nbeat=7\nbusy=0\nquiet=0\nstart=\n", {0}},
         {"v=1\nbeat=7\nbusy=0\nquiet=0\nstart=x\n", {0}},
         {"v=1\nbeat=7\nbusy=0\nquiet=0\nconcurrency=many\n", {0}},
+        {HEARTBEAT "busy=0\nquiet=1\nlooked=0.25\n",
+         {.sent_usec = 1795341600250000, .quiet = true, .looked_usec = 250000}},
+        {HEARTBEAT "busy=0\nquiet=1\nlooked=0\npolling=61\n",
+         {.sent_usec = 1795341600250000, .quiet = true, .looked_usec = 1, .polling_usec = 61000000}},
+        {"v=1\nbeat=7\nbusy=0\nquiet=0\nlooked=\n", {0}},
+        {"v=1\nbeat=7\nbusy=0\nquiet=0\nlooked=-1\n", {0}},
+        {"v=1\nbeat=7\nbusy=0\nquiet=0\npolling=1.\n", {0}},
+        {"v=1\nbeat=7\nbusy=0\nquiet=0\nlooked=1\nlooked=1\n", {0}},
+        {"v=1\nbeat=7\nbusy=0\nquiet=0\njob=\n", {0}}, /* jobs and queues of another form */
+        {"v=1\nbeat=7\nbusy=0\nquiet=0\njob=j1\n", {0}},
+        {"v=1\nbeat=7\nbusy=0\nquiet=0\njob=j1 7\n", {0}},
+        {"v=1\nbeat=7\nbusy=0\nquiet=0\njob= 7 class\n", {0}},
+        {"v=1\nbeat=7\nbusy=0\nquiet=0\njob=j1  7 class\n", {0}},
+        {"v=1\nbeat=7\nbusy=0\nquiet=0\njob=j1 0 class\n", {0}},
+        {"v=1\nbeat=7\nbusy=0\nquiet=0\njob=j1 -7 class\n", {0}},
+        {"v=1\nbeat=7\nbusy=0\nquiet=0\njob=j1 now class\n", {0}},
+        {"v=1\nbeat=7\nbusy=0\nquiet=0\njob=j\t1 7 class\n", {0}},
+        {"v=1\nbeat=7\nbusy=0\nquiet=0\njob=j1 7 a\njob=j2\n", {0}},
+        {"v=1\nbeat=7\nbusy=0\nquiet=0\njob=" S65 " 7 class\n", {0}},
+        {"v=1\nbeat=7\nbusy=0\nquiet=0\njob=j1 7 " S65 S65 "\n", {0}},
+        {"v=1\nbeat=7\nbusy=0\nquiet=0\nqueue=\n", {0}},
+        {"v=1\nbeat=7\nbusy=0\nquiet=0\nqueue=a\nqueue=" S65 S65 S65 S65 "\n", {0}},
         {HEARTBEAT "busy=0\nquiet=1\nquiet_sig=KILL\n", {0}}, /* signals */
         {HEARTBEAT "busy=0\nquiet=1\nquiet_sig=STOP\n", {0}},
         {HEARTBEAT "busy=0\nquiet=1\nquiet_sig=ABRT\n", {0}},
@@ -137,6 +165,8 @@ static void expect_heartbeat(const struct heartbeat *heartbeat, const struct hea
         ck_assert_int_eq(heartbeat->quiet, expect->quiet);
         ck_assert_uint_eq(heartbeat->start, expect->start);
         ck_assert_uint_eq(heartbeat->concurrency, expect->concurrency);
+        ck_assert_uint_eq(heartbeat->looked_usec, expect->looked_usec);
+        ck_assert_uint_eq(heartbeat->polling_usec, expect->polling_usec);
         ck_assert_int_eq(heartbeat->quiet_signal, expect->quiet_signal);
         ck_assert_int_eq(heartbeat->stop_signal, expect->stop_signal);
         ck_assert(!heartbeat->work_list_known);
@@ -147,24 +177,89 @@ static void expect_heartbeat(const struct heartbeat *heartbeat, const struct hea
 }
 
 /* A copy that ends where the text does: who reads beyond is found out. */
+static int take(const char *record, size_t len, struct heartbeat_record *ret)
+{
+        _cleanup_free_ char *text = malloc(MAX(len, 1U));
+
+        memcpy(text, record, len);
+        *ret = (struct heartbeat_record){0};
+        int r = native_take_record(text, len, ret);
+        ck_assert(r == 0 || r == -EINVAL);
+        return r;
+}
+
 TEST_LOOP(takes_a_record_or_leaves_it, ELEMENTSOF(records))
 {
-        size_t len = strlen(records[_i].text);
-        _cleanup_free_ char *text = malloc(MAX(len, 1U));
-        struct heartbeat heartbeat = {0};
+        struct heartbeat_record record;
 
-        memcpy(text, records[_i].text, len);
-        bool taken = native_take_record(text, len, &heartbeat);
-        ck_assert_int_eq(taken, records[_i].expect.sent_usec != 0);
-        expect_heartbeat(&heartbeat, &records[_i].expect);
+        int r = take(records[_i].text, strlen(records[_i].text), &record);
+        ck_assert_int_eq(r == 0, records[_i].expect.sent_usec != 0);
+        expect_heartbeat(&record.heartbeat, &records[_i].expect);
+        ck_assert_uint_eq(record.jobs.n_jobs, 0);
+        ck_assert_ptr_null(record.info);
 }
 
 TEST(takes_no_value_with_a_nul)
 {
         static const char text[] = "v=1\nbeat=7\nbusy=0\0\nquiet=0\n";
-        struct heartbeat heartbeat;
+        struct heartbeat_record record;
 
-        ck_assert(!native_take_record(text, sizeof(text) - 1, &heartbeat));
+        ck_assert_int_eq(take(text, sizeof(text) - 1, &record), -EINVAL);
+}
+
+static void expect_job(const struct job *job, const char *id, uint64_t started_usec, const char *class)
+{
+        ck_assert_str_eq(job->jid, id);
+        ck_assert_uint_eq(job->started_usec, started_usec);
+        ck_assert_str_eq(job->class, class);
+        ck_assert_str_eq(job->queue, "");
+        ck_assert_str_eq(job->thread, "");
+}
+
+TEST(takes_jobs_and_queues)
+{
+        static const char text[] = "queue=default\njob=a-1 1795341600.25 app.tasks.send mail\n" HEARTBEAT
+                                   "busy=3\nconcurrency=4\nquiet=0\njob=\xff"
+                                   "2 1795341601 \x1b[1m\0\xc3\xa4\n"
+                                   "queue=b=\x01\nqueue=default\njob=a-1 7 \n";
+        struct heartbeat_record record;
+
+        ck_assert_int_eq(take(text, sizeof(text) - 1, &record), 0);
+        ck_assert_uint_eq(record.heartbeat.busy, 3);
+        ck_assert_uint_eq(record.jobs.n_jobs, 3);
+        ck_assert_uint_eq(job_list_unknown(&record.jobs), 0);
+        expect_job(&record.jobs.jobs[0], "a-1", 1795341600250000, "app.tasks.send mail");
+        expect_job(&record.jobs.jobs[1], "?2", 1795341601000000, "?[1m?\xc3\xa4");
+        expect_job(&record.jobs.jobs[2], "a-1", 7000000, "");
+        ck_assert_uint_eq(record.info->concurrency, 4);
+        ck_assert_mem_eq(record.info->queues, "default\0b=?\0", sizeof("default\0b=?\0"));
+        heartbeat_record_clear(&record);
+}
+
+/* As many as are allowed, each as long as it may be, fit into a file. */
+static int take_items(unsigned n_jobs, unsigned n_queues, struct heartbeat_record *ret)
+{
+        char text[STATUS_FILE_MAX_BYTES * 2] = HEARTBEAT "busy=64\nquiet=0\n";
+
+        for (unsigned i = 0; i < n_jobs; i++)
+                text_append(text, sizeof(text), "job=%064u 1795341600.123456 %0128u\n", i, i);
+        for (unsigned i = 0; i < n_queues; i++)
+                text_append(text, sizeof(text), "queue=%02u" S13 S13 "\n", i);
+        return take(text, strlen(text), ret);
+}
+
+TEST(takes_no_more_than_64_jobs_and_queues)
+{
+        struct heartbeat_record record;
+
+        ck_assert_int_eq(take_items(64, 64, &record), 0);
+        ck_assert_uint_eq(record.jobs.n_jobs, 64);
+        ck_assert_uint_eq(strlen(record.jobs.jobs[63].jid), 64);
+        ck_assert_uint_eq(strlen(record.jobs.jobs[63].class), 128);
+        ck_assert_uint_eq(queue_names_length(record.info->queues), 64 * 29);
+        heartbeat_record_clear(&record);
+        ck_assert_int_eq(take_items(65, 0, &record), -EINVAL);
+        ck_assert_int_eq(take_items(0, 65, &record), -EINVAL);
 }
 
 TEST(has_its_row)
@@ -176,7 +271,6 @@ TEST(has_its_row)
         ck_assert_int_eq(native->stop_signal, SIGTERM);
         /* CONT would make it active again. */
         ck_assert_int_eq(native->wake_signal, 0);
-        ck_assert(native->take_record == native_take_record);
         ck_assert_uint_eq(native_traits.stale_usec, 30 * USEC_PER_SEC);
         ck_assert(native_traits.uncaught_is_stop && native_traits.memory_of_tree);
 }
@@ -256,8 +350,7 @@ static void setup(void)
         const struct redis_settings settings = {
                 .url = server_url,
                 .namespace = (char *)"app",
-                .connect_timeout = SERVER_PATIENCE,
-                .command_timeout = SERVER_PATIENCE,
+                .timeout = SERVER_PATIENCE,
         };
         reader = local_reader_up(&settings, native_traits.id);
         ck_assert_int_eq(server_heartbeats_new(reader, &native_framework, &ops, NULL, &heartbeats), 0);

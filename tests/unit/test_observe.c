@@ -306,6 +306,8 @@ TEST(outcomes_are_those_of_the_newest_heartbeat)
         heartbeat.outcomes.known = false;
         observe_heartbeat(worker, &heartbeat, t.now);
         ck_assert(!worker->outcomes.known);
+        /* Of all these, one job is known to have ended meanwhile. */
+        ck_assert_uint_eq(t.fleet->work.ended[1], 1);
 }
 
 TEST(a_heartbeat_from_before_the_quiet_proves_nothing)

@@ -1,36 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Which processes are a worker's own (daemon/workers/sibling.h, attach.h), with real processes. */
 /* promises: P1 P4 */
-#include "daemon/workers/exits.h"
 #include "observe/observe.h"
 #include "privileged/program.h"
-#include "runtime.h"
-
-static char dir[] = "/tmp/sqmgr-test-XXXXXX";
+#include "runtime_folder.h"
 
 static void setup(void)
 {
-        strcpy(dir, "/tmp/sqmgr-test-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        runtime_folder_open();
         signal(SIGPIPE, SIG_IGN);
         ck_assert_int_eq(program_adopt_orphans(), 0);
-        ck_assert_int_ge(sd_event_new(&event), 0);
-}
-
-static void teardown(void)
-{
-        runtime_end();
-        event = sd_event_unref(event);
-        unit_remove_tree(dir);
-}
-
-#define REPORT_PID(name, pid) "echo " pid " >$d/" name ".new; mv $d/" name ".new $d/" name "\n"
-
-/* An orphan of ours is a zombie first. */
-static bool is_gone(pid_t pid)
-{
-        exits_reap(&runtime);
-        return kill(pid, 0) < 0;
 }
 
 /* Another worker of the fleet has this process. */
@@ -142,4 +121,4 @@ TEST(a_group_whose_leader_lives_is_not_an_adopted_worker_s)
         close_fd(ready[1]);
 }
 
-TEST_MAIN("owners", .each = {setup, teardown}, .timeout_seconds = 120)
+TEST_MAIN("owners", .each = {setup, runtime_folder_close}, .timeout_seconds = 120)

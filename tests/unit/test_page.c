@@ -2,13 +2,13 @@
 /* The page: what it says of each state of affairs, and that nothing of foreign origin becomes a part of it.
  */
 #include "../skeleton.h"
-#include "golden.h"
+#include "golden_reply.h"
 #include "unit.h"
 #include "web/assets.h"
 #include "web/html.h"
 #include "web/page.h"
 #include "web/page_findings.h"
-#include "web/page_verdict.h"
+#include "web/page_sections.h"
 #include "wire/json.h"
 
 #define NOW (1795414673 * USEC_PER_SEC)
@@ -18,16 +18,6 @@ static const char *const foreign[] = {"name",   "id",        "url",        "serv
                                       "text",   "waits_for", "last",       "log",         "class",
                                       "reason", "refused",   "framework",  "socket",      "fleet",
                                       "worker", "version",   "state_text", "scaled_text", "host"};
-
-static json_t *load(const char *name)
-{
-        char file[64], path[GOLDEN_PATH_MAX];
-
-        snprintf(file, sizeof(file), "%s.json", name);
-        json_t *json = json_load_file(golden_path(file, path), 0, NULL);
-        ck_assert_msg(json, "'%s' is no JSON", path);
-        return json;
-}
 
 /* Takes over status. */
 static json_t *document(json_t *status)
@@ -42,7 +32,7 @@ static json_t *document(json_t *status)
 
 static json_t *events(void)
 {
-        json_t *reply = load("events"), *list = json_incref(json_object_get(reply, "events")), *event;
+        json_t *reply = golden_load("events"), *list = json_incref(json_object_get(reply, "events")), *event;
         size_t i;
 
         json_decref(reply);
@@ -96,7 +86,7 @@ static void add_tails(json_t *json, const char *tail)
 
 static char *skeleton_with(enum page_part part, const char *golden, const char *tail, char **ret_html)
 {
-        json_t *status = document(load(golden)), *list = events();
+        json_t *status = document(golden_reply(golden)), *list = events();
 
         add_tails(status, tail);
         add_tails(list, tail);
@@ -333,7 +323,7 @@ TEST(of_twenty_fleets_restarts_come_first_and_a_halted_one_with_its_command)
 
 TEST(folds_what_needs_nobody)
 {
-        json_t *status = document(load("status"));
+        json_t *status = document(golden_reply("status"));
         json_t *fleet = json_array_get(
                 json_object_get(
                         json_object_get(json_array_get(json_object_get(status, "instances"), 0), "status"),

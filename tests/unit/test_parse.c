@@ -44,35 +44,6 @@ TEST_LOOP(reads_whole_numbers_within_bounds, ELEMENTSOF(unsigned_cases))
 
 static const struct {
         const char *text;
-        int64_t min, max;
-        int r;
-        int64_t value;
-} signed_cases[] = {
-        {"-20", -20, 19, 0, -20},
-        {"19", -20, 19, 0, 19},
-        {"-0", -20, 19, 0, 0},
-        {"-21", -20, 19, -ERANGE, 0},
-        {"20", -20, 19, -ERANGE, 0},
-        {"-9223372036854775807", INT64_MIN, INT64_MAX, 0, -INT64_MAX},
-        {"9223372036854775808", INT64_MIN, INT64_MAX, -ERANGE, 0},
-        {"--1", -20, 19, -EINVAL, 0},
-        {"-", -20, 19, -EINVAL, 0},
-        {"- 1", -20, 19, -EINVAL, 0},
-        {"", -20, 19, -EINVAL, 0},
-};
-
-TEST_LOOP(reads_signed_numbers_within_bounds, ELEMENTSOF(signed_cases))
-{
-        int64_t value = 77;
-
-        ck_assert_msg(parse_signed(signed_cases[_i].text, signed_cases[_i].min, signed_cases[_i].max,
-                                   &value) == signed_cases[_i].r,
-                      "'%s'", signed_cases[_i].text);
-        ck_assert_int_eq(value, signed_cases[_i].r == 0 ? signed_cases[_i].value : 77);
-}
-
-static const struct {
-        const char *text;
         int r;
         mode_t value;
 } mode_cases[] = {

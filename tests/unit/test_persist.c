@@ -8,9 +8,8 @@
 #include "daemon/takeover/persist.h"
 #include "daemon/takeover/search.h"
 #include "observe/observe_world.h"
-#include "runtime.h"
+#include "runtime_folder.h"
 
-static char dir[] = "/tmp/sqmgr-test-XXXXXX";
 static char path[64];
 static struct persist persist;
 
@@ -18,14 +17,12 @@ static void setup_fleet(const char *framework)
 {
         char text[256];
 
-        strcpy(dir, "/tmp/sqmgr-test-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        runtime_folder_open();
         snprintf(path, sizeof(path), "%s/state", dir);
         snprintf(text, sizeof(text),
                  "[sqmgr]\nstate_file=%s\n" RUNTIME_REDIS
                  "[fleet:web]\ncommand=/bin/sleep 1000\nframework=%s\n",
                  path, framework);
-        ck_assert_int_ge(sd_event_new(&event), 0);
         runtime_start(text);
         persist = (struct persist){.runtime = &runtime};
         state_load_boot_id(persist.boot_id);
@@ -34,13 +31,6 @@ static void setup_fleet(const char *framework)
 static void setup(void)
 {
         setup_fleet("sidekiq");
-}
-
-static void teardown(void)
-{
-        runtime_end();
-        event = sd_event_unref(event);
-        unit_remove_tree(dir);
 }
 
 /* Reads the state; to be freed. NULL: there is none. */
@@ -127,7 +117,7 @@ static void setup_ledger(void)
 static void teardown_ledger(void)
 {
         start_record_close(&runtime);
-        teardown();
+        runtime_folder_close();
 }
 
 /* Returns how many starts the next sqmgr would read; *ret: one of them. */
@@ -387,4 +377,4 @@ TEST(the_timer_goes_off_once)
         ck_assert_uint_eq(turns, 1);
 }
 
-TEST_MAIN("keep", .each = {setup, teardown}, .timeout_seconds = 120)
+TEST_MAIN("keep", .each = {setup, runtime_folder_close}, .timeout_seconds = 120)

@@ -36,7 +36,7 @@ static void teardown(void)
 
 static void open_database(void)
 {
-        open_url(postgresql_url, PATIENCE, PATIENCE);
+        open_url(postgresql_url, PATIENCE);
         run_until(states[DATABASE_CONNECTED] > 0);
 }
 
@@ -82,7 +82,7 @@ TEST_LOOP(a_batch_reads_values_as_texts, ELEMENTSOF(forms))
                 {.sql = "SELECT current_setting('transaction_read_only'), "
                         "current_setting('client_encoding')"},
         };
-        open_url(url_of(forms[_i]), PATIENCE, PATIENCE);
+        open_url(url_of(forms[_i]), PATIENCE);
         run_until(states[DATABASE_CONNECTED] > 0);
         ck_assert_uint_eq(states[DATABASE_DOWN], 0);
         ck_assert_uint_eq(database_connection_count(database), 1);
@@ -100,7 +100,7 @@ TEST(a_batch_that_writes_is_committed_as_a_whole)
                 {.sql = "INSERT INTO t VALUES (4, 'four') RETURNING name"},
         };
 
-        open_url(postgresql_url, PATIENCE, 8 * USEC_PER_SEC);
+        open_url(postgresql_url, 8 * USEC_PER_SEC);
         run_until(states[DATABASE_CONNECTED] > 0);
         run_list(statements, ELEMENTSOF(statements), true);
         ck_assert_int_eq(got.result, DATABASE_DONE);
@@ -172,7 +172,7 @@ TEST(a_lock_of_another_delays_a_batch_by_half_of_its_timeout)
         PGconn *other = PQconnectdb(postgresql_url);
 
         PQclear(PQexec(other, "BEGIN; SELECT * FROM t FOR UPDATE"));
-        open_url(postgresql_url, PATIENCE, 2 * USEC_PER_SEC);
+        open_url(postgresql_url, 2 * USEC_PER_SEC);
         run_until(states[DATABASE_CONNECTED] > 0);
         run("SELECT * FROM t FOR UPDATE", true);
         ck_assert_int_eq(got.result, DATABASE_REFUSED);
@@ -184,7 +184,7 @@ TEST(one_batch_runs_at_a_time_and_the_next_may_begin_in_done)
 {
         const struct database_statement statement = {.sql = "SELECT 'first'"};
 
-        open_url(postgresql_url, PATIENCE, PATIENCE);
+        open_url(postgresql_url, PATIENCE);
         ck_assert_int_eq(database_run(database, &statement, 1, false, &batch_ops, NULL), -ENOTCONN);
         run_until(states[DATABASE_CONNECTED] > 0);
         begin(&statement, 1, false);
@@ -203,7 +203,7 @@ TEST(the_object_may_be_freed_while_a_batch_runs_and_by_its_rows)
         database = database_free(database);
         ck_assert_uint_eq(got.done, 1);
         ck_assert_int_eq(got.result, DATABASE_LOST);
-        open_url(postgresql_url, PATIENCE, PATIENCE);
+        open_url(postgresql_url, PATIENCE);
         run_until(states[DATABASE_CONNECTED] > 1);
         got.frees = true;
         begin(&statement, 1, false);
@@ -243,7 +243,7 @@ TEST_LOOP(rows_and_bytes_of_a_batch_are_bounded, 2 * ELEMENTSOF(sizes))
 {
         int i = _i / 2;
 
-        open_url(_i % 2 == 0 ? postgresql_url : postgresql_tcp_url, PATIENCE, PATIENCE);
+        open_url(_i % 2 == 0 ? postgresql_url : postgresql_tcp_url, PATIENCE);
         run_until(states[DATABASE_CONNECTED] > 0);
         run(sizes[i].sql, false);
         ck_assert_msg(got.result == sizes[i].result, "%s: %s", sizes[i].sql, got.error.text);
@@ -269,7 +269,7 @@ TEST(too_many_columns_are_refused)
 
 TEST(a_statement_that_takes_too_long_is_ended_by_the_server)
 {
-        open_url(postgresql_url, PATIENCE, 4 * USEC_PER_SEC);
+        open_url(postgresql_url, 4 * USEC_PER_SEC);
         run_until(states[DATABASE_CONNECTED] > 0);
         run("SELECT pg_sleep(600)", false);
         /* On a very busy machine, the limit of this side comes first. */
@@ -283,7 +283,7 @@ TEST(a_frozen_server_is_lost_after_the_timeout_and_comes_back)
 {
         const struct database_statement statement = {.sql = "SELECT 1"};
 
-        open_url(postgresql_url, PATIENCE, SHORT);
+        open_url(postgresql_url, 2 * USEC_PER_SEC);
         run_until(database_state(database) == DATABASE_CONNECTED);
         ck_assert_int_eq(kill(postgresql_pid, SIGSTOP), 0);
         postgresql_signal_children(SIGSTOP);
@@ -294,7 +294,7 @@ TEST(a_frozen_server_is_lost_after_the_timeout_and_comes_back)
         ck_assert_uint_eq(database_rtt_usec(database), 0);
         /* A new connection is accepted by the kernel, and not answered. */
         database = database_free(database);
-        open_url(postgresql_url, SHORT, SHORT);
+        open_url(postgresql_url, SHORT);
         database_free(database);
         ck_assert_int_eq(kill(postgresql_pid, SIGCONT), 0);
         postgresql_signal_children(SIGCONT);
@@ -304,7 +304,7 @@ TEST(a_frozen_server_is_lost_after_the_timeout_and_comes_back)
 TEST(a_server_that_accepts_and_stays_silent_is_down_after_the_timeout)
 {
         ck_assert_int_eq(kill(postgresql_pid, SIGSTOP), 0);
-        open_url(postgresql_tcp_url, SHORT, PATIENCE);
+        open_url(postgresql_tcp_url, 2 * USEC_PER_SEC);
         run_until(states[DATABASE_DOWN] > 0);
         ck_assert(why.text[0] != '\0');
         ck_assert_int_eq(kill(postgresql_pid, SIGCONT), 0);
@@ -363,7 +363,7 @@ static const struct {
 
 TEST_LOOP(a_login_that_fails_is_explained_without_the_password, ELEMENTSOF(failures))
 {
-        open_url(url_of(failures[_i].url), PATIENCE, PATIENCE);
+        open_url(url_of(failures[_i].url), PATIENCE);
         run_until(states[DATABASE_DOWN] > 0);
         ck_assert_msg(strstr(why.text, failures[_i].text), "%s", why.text);
         const char *said = quoted_reveal(&why.quoted);
@@ -375,14 +375,14 @@ TEST_LOOP(a_login_that_fails_is_explained_without_the_password, ELEMENTSOF(failu
 
 TEST(a_login_with_a_password_succeeds)
 {
-        open_url(url_of("postgresql://secret:pass%20word@ADDRESS/postgres"), PATIENCE, PATIENCE);
+        open_url(url_of("postgresql://secret:pass%20word@ADDRESS/postgres"), PATIENCE);
         run_until(states[DATABASE_CONNECTED] > 0);
 }
 
 TEST(without_the_tables_the_database_is_down_until_they_exist)
 {
         execute("DROP TABLE t");
-        open_url(postgresql_url, PATIENCE, PATIENCE);
+        open_url(postgresql_url, PATIENCE);
         run_until(states[DATABASE_DOWN] > 0);
         ck_assert(quoted_has_code(&why.quoted, "42P01"));
         ck_assert_str_eq(why.text, DATABASE_NO_TABLES);
@@ -402,7 +402,7 @@ TEST(files_and_the_environment_are_not_used)
         ck_assert_int_eq(chmod(file, 0600), 0);
         snprintf(file, sizeof(file), "%s/home", postgresql_folder);
         ck_assert_int_eq(setenv("HOME", file, 1), 0);
-        open_url(url_of("postgresql://secret@ADDRESS/postgres"), PATIENCE, PATIENCE);
+        open_url(url_of("postgresql://secret@ADDRESS/postgres"), PATIENCE);
         run_until(states[DATABASE_DOWN] > 0);
         ck_assert_msg(strstr(why.text, "asks for a password"), "%s", why.text);
 }
@@ -411,6 +411,7 @@ TEST(files_and_the_environment_are_not_used)
 static int proxy_listener = -1;
 static struct {
         int client, server;
+        sd_event_io_handler_t on_reply;
         bool holds; /* replies, until the server is ready for the next batch */
         unsigned flights;
         char bytes[65536];
@@ -450,12 +451,12 @@ static int on_proxied_request(sd_event_source *source, int fd, uint32_t events _
         return 0;
 }
 
-static int connect_socket(const char *path)
+static int connect_server(void)
 {
         struct sockaddr_un address = {.sun_family = AF_UNIX};
         int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-        snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+        snprintf(address.sun_path, sizeof(address.sun_path), "%s/.s.PGSQL.5432", postgresql_folder);
         ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
         return fd;
 }
@@ -463,22 +464,20 @@ static int connect_socket(const char *path)
 static int on_proxied_client(sd_event_source *source _unused_, int fd, uint32_t events _unused_,
                              void *userdata _unused_)
 {
-        char path[128];
-
-        snprintf(path, sizeof(path), "%s/.s.PGSQL.5432", postgresql_folder);
         proxy.client = accept(fd, NULL, NULL);
-        proxy.server = connect_socket(path);
+        proxy.server = connect_server();
         ck_assert_int_ge(sd_event_add_io(event, NULL, proxy.client, EPOLLIN, on_proxied_request, NULL), 0);
-        ck_assert_int_ge(sd_event_add_io(event, NULL, proxy.server, EPOLLIN, on_proxied_reply, NULL), 0);
+        ck_assert_int_ge(sd_event_add_io(event, NULL, proxy.server, EPOLLIN, proxy.on_reply, NULL), 0);
         return 0;
 }
 
-/* Has the handler called for each client. Returns the URL. */
-static const char *serve(sd_event_io_handler_t handler)
+/* Has the handler called for what the server replies. Returns the URL. */
+static const char *serve(sd_event_io_handler_t on_reply)
 {
         const char *url = postgresql_listen(&proxy_listener);
 
-        ck_assert_int_ge(sd_event_add_io(event, NULL, proxy_listener, EPOLLIN, handler, NULL), 0);
+        proxy.on_reply = on_reply;
+        ck_assert_int_ge(sd_event_add_io(event, NULL, proxy_listener, EPOLLIN, on_proxied_client, NULL), 0);
         return url;
 }
 
@@ -493,7 +492,7 @@ TEST(a_batch_is_one_round_trip)
                 {.sql = "SELECT name FROM t"},
         };
 
-        open_url(serve(on_proxied_client), PATIENCE, PATIENCE);
+        open_url(serve(on_proxied_reply), PATIENCE);
         run_until(states[DATABASE_CONNECTED] > 0);
         proxy.holds = true;
         proxy.flights = 0;
@@ -515,22 +514,9 @@ static int on_slow_reply(sd_event_source *source, int fd, uint32_t events _unuse
         return 0;
 }
 
-static int on_slow_client(sd_event_source *source _unused_, int fd, uint32_t events _unused_,
-                          void *userdata _unused_)
-{
-        char path[128];
-
-        snprintf(path, sizeof(path), "%s/.s.PGSQL.5432", postgresql_folder);
-        proxy.client = accept(fd, NULL, NULL);
-        proxy.server = connect_socket(path);
-        ck_assert_int_ge(sd_event_add_io(event, NULL, proxy.client, EPOLLIN, on_proxied_request, NULL), 0);
-        ck_assert_int_ge(sd_event_add_io(event, NULL, proxy.server, EPOLLIN, on_slow_reply, NULL), 0);
-        return 0;
-}
-
 TEST(replies_may_arrive_in_pieces)
 {
-        open_url(serve(on_slow_client), PATIENCE, PATIENCE);
+        open_url(serve(on_slow_reply), PATIENCE);
         run_until(states[DATABASE_CONNECTED] > 0);
         run("SELECT id, name FROM t ORDER BY id", false);
         ck_assert_str_eq(got.text, "0:1,one;0:2,two;");
@@ -546,7 +532,7 @@ static int read_in_sandbox(const char *url)
         /* A loop belongs to one process. */
         if (sandbox_limits() < 0 || sd_event_new(&event) < 0)
                 return 2;
-        open_url(url, PATIENCE, PATIENCE);
+        open_url(url, PATIENCE);
         if (sandbox_enter(&needs) < 0)
                 return 3;
         for (int i = 1; i <= 2; i++) {

@@ -7,11 +7,10 @@
 
 /* A server that logs anybody in, answers the probe, and then sends these bytes: at once, or as the answer to
  * a batch, once or again and again. */
-#define READY       "Z\0\0\0\5I"
-#define PARSED      "1\0\0\0\4"
-#define BOUND       "2\0\0\0\4"
-#define NO_DATA     "n\0\0\0\4"
-#define COMPLETE(s) "C\0\0\0\xa" s "\0"
+#define READY   "Z\0\0\0\5I"
+#define PARSED  "1\0\0\0\4"
+#define BOUND   "2\0\0\0\4"
+#define NO_DATA "n\0\0\0\4"
 #define BEGUN                                                                                                \
         PARSED BOUND NO_DATA "C\0\0\0\xa"                                                                    \
                              "BEGIN\0"
@@ -136,7 +135,7 @@ TEST_LOOP(a_lying_server_is_away, 2 * ELEMENTSOF(lies))
         const char *url = start_liar(lie, at_once);
         if (!sandbox_is_off())
                 ck_assert_int_eq(setrlimit(RLIMIT_DATA, &memory), 0);
-        open_url(url, PATIENCE, at_once ? PATIENCE : 2 * USEC_PER_SEC);
+        open_url(url, at_once ? PATIENCE : 2 * USEC_PER_SEC);
         if (!at_once) {
                 run_until(states[DATABASE_CONNECTED] > 0);
                 begin(&statement, 1, false);
@@ -202,7 +201,7 @@ TEST(a_flood_does_not_hide_that_time_has_run_out)
         const char *url = postgresql_listen(&listener);
 
         ck_assert_int_ge(sd_event_add_io(event, NULL, listener, EPOLLIN, on_flood_client, NULL), 0);
-        open_url(url, PATIENCE, SHORT);
+        open_url(url, SHORT);
         run_until(states[DATABASE_CONNECTED] > 0);
         begin(&statement, 1, false);
         run_until(got.done == 1);

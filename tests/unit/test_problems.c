@@ -232,6 +232,21 @@ TEST(one_server_is_one_problem_which_explains_the_missing_workers)
         t.fleet->link = NULL;
 }
 
+/* A server that also has heartbeats is a problem as before. */
+TEST(a_server_from_which_only_queues_are_read_is_a_warning)
+{
+        static const struct problem_redis redis[] = {
+                {.url = "redis://a/0", .state = READER_STATE_DOWN, .for_queues = true},
+                {.url = "redis://c/0", .state = READER_STATE_REFUSING, .for_queues = true},
+                {.url = "redis://b/0", .state = READER_STATE_DOWN, .for_queues = true},
+                {.url = "redis://b/1", .state = READER_STATE_DOWN},
+        };
+
+        facts.redis = redis;
+        facts.n_redis = ELEMENTSOF(redis);
+        expect("of servers with queues");
+}
+
 TEST(commands_are_for_a_shell)
 {
         const struct problem problem = {.code = PROBLEM_FLEET_STOPPED, .fleet = t.fleet};

@@ -240,7 +240,8 @@ TEST_LOOP(an_answer_that_cannot_be_is_none, ELEMENTSOF(faults))
         ck_assert_int_eq(proc_open(getppid(), &other), 0);
         ck_assert_int_eq(title_of(other, 1), -EINPROGRESS);
         run_until(n_arrived > 0);
-        ck_assert_int_eq(title_of(self, 1), 0);
+        /* On a busy machine the first question may be late by now, and is asked again. */
+        run_until(title_of(self, 1) == 0);
         ck_assert_uint_eq(n_started, 2);
 }
 

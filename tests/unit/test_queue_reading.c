@@ -3,6 +3,7 @@
 #include "daemon/poll/queue_reading.h"
 #include "frameworks/queue_reader.h"
 #include "golden.h"
+#include "model/heartbeat_info.h"
 #include "quoting.h"
 #include "redis_runtime.h"
 
@@ -165,6 +166,55 @@ TEST(a_server_that_goes_away_meanwhile_ends_the_reading)
         ck_assert_uint_eq(read_all(), 1);
         ck_assert_ptr_null(web()->link->queues);
         ck_assert_str_ne(error_shown(queue_reading_error(web()->link)), "");
+}
+
+static bool broker_is_up(void)
+{
+        return reader_state(web()->queue_link->reader) == READER_STATE_CONNECTED;
+}
+
+static const struct queue *first_queue(void)
+{
+        queue_reading_begin(&runtime.links);
+        ck_assert_uint_eq(read_all(), 1);
+        ck_assert_str_eq(error_shown(queue_reading_error(web()->queue_link)), "");
+        return web()->queue_link->queues->n > 0 ? &web()->queue_link->queues->list[0] : NULL;
+}
+
+TEST(of_a_broker_the_queues_that_workers_serve_are_read_and_their_latency_is_estimated)
+{
+        static const char names[] = "mail\0celery\0";
+        struct heartbeat_info *info = calloc(1, sizeof(*info) + sizeof(names));
+        struct heartbeat_slot slot = {.info = info};
+        struct process process = {.slot = &slot};
+
+        ck_assert_ptr_nonnull(info);
+        memcpy(info->queues, names, sizeof(names));
+        web_start("framework=celery\n");
+        server_do("LPUSH celery x x x x");
+        run_until(broker_is_up());
+        ck_assert_ptr_null(first_queue());
+        struct worker *worker = fleet_add_worker(
+                web(), &(struct worker){.index = 1, .state = WORKER_ACTIVE, .handle = &process});
+        ck_assert_ptr_nonnull(worker);
+        const struct queue *queue = first_queue();
+        ck_assert_ptr_nonnull(queue);
+        ck_assert_uint_eq(web()->queue_link->queues->n, 2);
+        ck_assert_str_eq(queue->name, "celery");
+        ck_assert_uint_eq(queue->size, 4);
+        ck_assert(!queue->latency_known && queue[1].latency_known && queue[1].latency == 0);
+        /* Two jobs in twenty seconds. */
+        usec_t now = clock_now(CLOCK_MONOTONIC);
+        latency_count(&web()->work, 0, usec_sub(now, 20 * USEC_PER_SEC));
+        latency_count(&web()->work, 2, now);
+        queue = first_queue();
+        ck_assert(queue->latency_known);
+        ck_assert_uint_ge(queue->latency, 40 * USEC_PER_SEC);
+        ck_assert_uint_lt(queue->latency, 80 * USEC_PER_SEC);
+        /* It is no child of this process. */
+        worker->state = WORKER_GONE;
+        worker->handle = NULL;
+        free(info);
 }
 
 TEST(what_a_reload_has_added_was_not_read_yet)

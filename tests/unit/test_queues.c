@@ -265,6 +265,7 @@ TEST(queues_are_watched_where_there_is_any_limit)
 static struct redis *redis;
 static const struct redis_format *format;
 static struct queue_reader *reader;
+static const char *names; /* of the queues to read, as for queue_reader_read() */
 static struct queues *found;
 static char failure[256];
 static unsigned n_answers;
@@ -275,6 +276,7 @@ static void setup(void)
         n_answers = 0;
         failure[0] = '\0';
         format = &sidekiq_redis_format;
+        names = NULL;
         server_start(0, NULL, NULL);
         server_wait();
         redis = server_connect(SERVER_PATIENCE);
@@ -302,7 +304,7 @@ static int begin(const char *namespace)
         reader = queue_reader_free(reader);
         ck_assert_int_eq(queue_reader_new(redis, format->queues, namespace, on_queues, &n_answers, &reader),
                          0);
-        return queue_reader_read(reader, NULL, false, clock_now(CLOCK_REALTIME));
+        return queue_reader_read(reader, names, false, clock_now(CLOCK_REALTIME));
 }
 
 static void read_queues(const char *namespace)
@@ -310,7 +312,7 @@ static void read_queues(const char *namespace)
         found = queues_free(found);
         n_answers = 0;
         ck_assert_int_eq(begin(namespace), 0);
-        ck_assert_int_eq(queue_reader_read(reader, NULL, false, clock_now(CLOCK_REALTIME)), -EBUSY);
+        ck_assert_int_eq(queue_reader_read(reader, names, false, clock_now(CLOCK_REALTIME)), -EBUSY);
         run_until(n_answers > 0);
         ck_assert_uint_eq(n_answers, 1);
 }
@@ -414,6 +416,73 @@ TEST(what_waits_for_rq_is_read)
         server_do("DEL rq:job:a");
         read_queues(NULL);
         expect_queue(0, "default", 2, true);
+        ck_assert(!found->list[0].latency_known);
+}
+
+/* A list for each priority; what else is in Redis does not count. */
+TEST(what_waits_for_celery_is_read_by_name)
+{
+        format = &celery_redis_format;
+        names = "mail\0celery\0none\0odd\0";
+        server_do("LPUSH celery x x");
+        server_do("LPUSH celery%s x x x", "\x06\x16"
+                                          "3");
+        server_do("LPUSH celery%s x", "\x06\x16"
+                                      "6");
+        server_do("LPUSH celery%s x", "\x06\x16"
+                                      "9");
+        server_do("LPUSH celery%s x", "\x06\x16"
+                                      "5");
+        server_do("LPUSH mail x");
+        server_do("SET odd x");
+        read_queues(NULL);
+        ck_assert_ptr_nonnull(found);
+        ck_assert_uint_eq(found->n, 4);
+        expect_queue(0, "mail", 1, false);
+        expect_queue(1, "celery", 7, false);
+        expect_queue(2, "none", 0, false);
+        expect_queue(3, "odd", 0, false);
+        /* The estimate is made elsewhere. */
+        ck_assert(!found->list[1].latency_known);
+
+        server_do("LPUSH shop_mail x x");
+        server_do("LPUSH shop_mail%s x", "\x06\x16"
+                                         "9");
+        names = "mail\0";
+        read_queues("shop_");
+        ck_assert_uint_eq(found->n, 1);
+        expect_queue(0, "mail", 3, false);
+        /* It has no list of its queues. */
+        names = NULL;
+        ck_assert_int_eq(begin(NULL), -ENODATA);
+}
+
+TEST(what_waits_for_bullmq_is_read_by_name)
+{
+        format = &bullmq_redis_format;
+        names = "mails\0more\0";
+        server_do("LPUSH bull:mails:wait 3 2");
+        server_do("LPUSH bull:mails:wait 1");
+        server_do("HSET bull:mails:3 timestamp 1000 opts {\"delay\":60000}");
+        server_do("ZADD bull:mails:prioritized 5 9");
+        server_do("ZADD bull:mails:delayed 5 8");
+        server_do("ZADD bull:more:failed 5 8");
+        server_do("HSET bull:more:meta paused 1");
+        read_queues(NULL);
+        ck_assert_uint_eq(found->n, 2);
+        expect_queue(0, "mails", 4, false);
+        expect_queue(1, "more", 0, true);
+        ck_assert_uint_eq(found->schedule, 1);
+        ck_assert_uint_eq(found->dead, 1);
+        ck_assert(found->list[0].latency_known && found->list[1].latency_known);
+        ck_assert_uint_eq(found->list[1].latency, 0);
+        /* Since its creation, less the delay that the application asked for: since 61 s after 1970. */
+        usec_t expected = usec_sub(clock_now(CLOCK_REALTIME), 61 * USEC_PER_SEC);
+        ck_assert_uint_le(found->list[0].latency, expected);
+        ck_assert_uint_gt(found->list[0].latency, usec_sub(expected, 60 * USEC_PER_SEC));
+        /* Since when a job waits that was begun before is not known. */
+        server_do("HSET bull:mails:3 ats 1");
+        read_queues(NULL);
         ck_assert(!found->list[0].latency_known);
 }
 

@@ -29,8 +29,7 @@ static void setup(void)
         server_wait();
         settings = (struct redis_settings){
                 .url = server_url,
-                .connect_timeout = SERVER_PATIENCE,
-                .command_timeout = SERVER_PATIENCE,
+                .timeout = SERVER_PATIENCE,
         };
         answers = 0;
         reader = local_reader_up(&settings, sidekiq_traits.id);

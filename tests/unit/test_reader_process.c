@@ -70,10 +70,9 @@ static void setup(void)
         sigaddset(&child, SIGCHLD);
         ck_assert_int_eq(sigprocmask(SIG_BLOCK, &child, NULL), 0);
         ck_assert_int_ge(sd_event_add_signal(event, NULL, SIGCHLD, on_child, NULL), 0);
-        settings = (struct redis_settings){.connect_timeout = SERVER_PATIENCE,
-                                           .command_timeout = SERVER_PATIENCE};
+        settings = (struct redis_settings){.timeout = SERVER_PATIENCE};
         downs = 0;
-        ck_assert_int_eq(reader_starter_init(&starter, &children, "./sqmgr-reader"), 0);
+        reader_starter_init(&starter, &children, "./sqmgr-reader");
         server_start(0, NULL, NULL);
         server_wait();
 }
@@ -387,7 +386,7 @@ TEST(a_program_that_is_missing_is_named_with_its_package_and_found_later)
         snprintf(name, sizeof(name), "%s/reader", server_directory);
         snprintf(path, sizeof(path), "%s-sqlite", name);
         reader_starter_clear(&starter);
-        ck_assert_int_eq(reader_starter_init(&starter, &children, name), 0);
+        reader_starter_init(&starter, &children, name);
         settings.url = (char *)server_url;
         ck_assert_int_eq(reader_configuration_make(&settings, NULL, sidekiq_traits.id, &configuration), 0);
         configuration.engine = DATABASE_SQLITE;

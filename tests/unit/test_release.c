@@ -3,9 +3,9 @@
  * process. */
 #include "golden.h"
 #include "privileged/launch.h"
-#include "privileged/launch_request.h"
 #include "quoting.h"
 #include "settings/settings.h"
+#include "settings/traits.h"
 #include "unit.h"
 #include <poll.h>
 #include <sys/stat.h>
@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 static char dir[64], two[128], current[128];
+static const struct traits traits = {.name = "any"};
 static struct fleet_settings fleet;
 
 static void setup(void)
@@ -22,10 +23,7 @@ static void setup(void)
         snprintf(two, sizeof(two), "%s/two", dir);
         snprintf(current, sizeof(current), "%s/current", dir);
         ck_assert(mkdir(two, 0755) == 0 && symlink("two", current) == 0);
-        fleet = (struct fleet_settings){.name = (char *)"mail",
-                                        .umask = SETTINGS_UMASK_UNSET,
-                                        .nice = SETTINGS_NICE_UNSET,
-                                        .directory = current};
+        fleet = (struct fleet_settings){.name = (char *)"mail", .traits = &traits, .directory = current};
 }
 
 static void teardown(void)

@@ -8,23 +8,20 @@
 #include "model/counts.h"
 #include "model/fleet.h"
 #include "model/world.h"
-#include "runtime.h"
+#include "runtime_folder.h"
 #include <unistd.h>
 
 #define BEFORE RUNTIME_REDIS "[fleet:web]\ncommand=/bin/true\nactive_process_count=1\n"
 
-static char dir[] = "/tmp/sqmgr-test-XXXXXX";
 static char path[64], log_path[64];
 static struct reloader reloader;
 static char *lines_text, *lines[8]; /* what the last reload said, and its lines, up to a NULL */
 
 static void setup(void)
 {
-        strcpy(dir, "/tmp/sqmgr-test-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        runtime_folder_open();
         snprintf(path, sizeof(path), "%s/ini", dir);
         snprintf(log_path, sizeof(log_path), "%s/log", dir);
-        ck_assert_int_ge(sd_event_new(&event), 0);
         runtime_start(BEFORE);
         reloader = (struct reloader){
                 .config = {.config_path = path}, .settings = runtime_settings, .runtime = &runtime};
@@ -37,9 +34,7 @@ static void teardown(void)
 {
         free(lines_text);
         runtime_settings = reloader.settings;
-        runtime_end();
-        event = sd_event_unref(event);
-        unit_remove_tree(dir);
+        runtime_folder_close();
 }
 
 static int reload_file(void)

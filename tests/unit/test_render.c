@@ -3,7 +3,7 @@
 #include "base/text.h"
 #include "ctl/output.h"
 #include "ctl/render.h"
-#include "golden.h"
+#include "golden_reply.h"
 #include "unit.h"
 
 static const struct golden {
@@ -41,13 +41,11 @@ static char *render(const struct golden *golden)
 {
         const struct view view = {
                 .columns = golden->columns, .colour = golden->colour, .brief = golden->brief};
-        char name[64], path[GOLDEN_PATH_MAX], *text = NULL;
+        char *text = NULL;
         size_t size, i;
         FILE *out = open_memstream(&text, &size);
 
-        snprintf(name, sizeof(name), "%s.json", golden->reply);
-        json_t *reply = json_load_file(golden_path(name, path), 0, NULL), *event;
-        ck_assert_msg(reply, "'%s' is no JSON", path);
+        json_t *reply = golden_reply(golden->reply), *event;
         ck_assert_ptr_nonnull(out);
         if (strncmp(golden->reply, "status", strlen("status")) == 0)
                 ck_assert_int_eq(render_status(out, reply, &view), CTL_DONE);

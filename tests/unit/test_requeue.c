@@ -43,8 +43,7 @@ static void setup(void)
         reported = other_reported = (struct reported){0};
         settings = (struct redis_settings){
                 .url = server_url,
-                .connect_timeout = SERVER_PATIENCE,
-                .command_timeout = SERVER_PATIENCE,
+                .timeout = SERVER_PATIENCE,
         };
         reader = local_reader_up(&settings, sidekiq_traits.id);
 }
@@ -258,7 +257,7 @@ TEST(what_an_acl_forbids_is_reported_and_costs_no_connection)
 TEST(a_lost_connection_is_reported)
 {
         reader_free(reader);
-        settings.command_timeout = 300 * USEC_PER_MSEC;
+        settings.timeout = 300 * USEC_PER_MSEC;
         reader = local_reader_up(&settings, sidekiq_traits.id);
         begin(IDENTITY ":work");
         server_do("CLIENT PAUSE 100000 ALL");

@@ -7,7 +7,6 @@
 #include "model/exit_status.h"
 #include "model/fleet.h"
 #include "model/freshness.h"
-#include "model/rollout_state.h"
 #include "model/world.h"
 #include "observe/observe.h"
 #include "observe/observe_memory.h"

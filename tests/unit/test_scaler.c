@@ -214,6 +214,30 @@ TEST(queues_of_a_fleet_with_a_fixed_count_take_no_place)
         ck_assert(!autoscale_of(web())->queues_left_out);
 }
 
+/* Of a broker, only queues are read: nobody sees who else serves them. */
+TEST(queues_of_a_broker_scale_a_fleet_as_if_it_were_alone)
+{
+        web_start("framework=celery\n" SCALES);
+        server_do("LPUSH celery x x x");
+        run_until(reader_state(web()->queue_link->reader) == READER_STATE_CONNECTED);
+        serve("celery\0", sizeof("celery\0"));
+        scaler_poll(scaler(), clock_now(CLOCK_MONOTONIC));
+        run_until(scaled_link_of(web()->queue_link)->answered);
+        scaler_observe(scaler(), clock_now(CLOCK_MONOTONIC));
+        ck_assert_ptr_null(scaled_link_of(web()->queue_link)->foreign);
+        ck_assert_ptr_nonnull(autoscale_of(web())->queues);
+        ck_assert_uint_eq(autoscale_of(web())->queues->list[0].size, 3);
+        ck_assert_uint_ne(autoscale_of(web())->read_at, 0);
+        /* While it is away, the count is kept. */
+        server_kill();
+        run_until(reader_state(web()->queue_link->reader) != READER_STATE_CONNECTED);
+        scaler_poll(scaler(), clock_now(CLOCK_MONOTONIC));
+        run_until(scaled_link_of(web()->queue_link)->answered);
+        scaler_observe(scaler(), clock_now(CLOCK_MONOTONIC));
+        ck_assert_int_eq(autoscale_of(web())->verdict.hold, SCALING_HELD_REDIS);
+        ck_assert(web()->redis_up);
+}
+
 TEST(nothing_is_kept_of_a_fleet_that_is_removed)
 {
         web_start(SCALES);

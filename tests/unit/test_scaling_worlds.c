@@ -93,13 +93,16 @@ TEST(keeps_its_targets_whatever_comes)
         ck_assert_double_le(turns / seeds, 3);
 }
 
-#define THREE_HOSTS .n_sites = 3, .apart = true, .concurrency = 5, .boot = 10, .hours = 3
+#define HOST_SEEDS 3
 #define HOST(least, ...)                                                                                     \
         {                                                                                                    \
                 .min = (least), .max = 10, __VA_ARGS__                                                       \
         }
-#define LOAD(from, to) .classes = {{.load_from = (from), .load_to = (to), .period = 3 * 3600, .service = 2}}
-#define HOST_SEEDS     3
+#define HOSTS(first, second, third)                                                                          \
+        .sites = {first, second, third}, .n_sites = 3, .apart = true, .concurrency = 5, .boot = 10, .hours = 3
+#define LOAD(from, to)                                                                                       \
+        .targets = {HALF_MINUTE},                                                                            \
+        .classes = {{.load_from = (from), .load_to = (to), .period = 3 * 3600, .service = 2}}
 
 /* Three hosts on one queue, each of which sees the others by their heartbeats alone. */
 static const struct {
@@ -107,44 +110,13 @@ static const struct {
         unsigned turns; /* of each host */
         double ratio;   /* to what hindsight costs */
 } hosts[] = {
-        {{.name = "steady load",
-          .sites = {HOST(1), HOST(1), HOST(1)},
-          THREE_HOSTS,
-          .targets = {HALF_MINUTE},
-          LOAD(50, 50)},
-         1,
-         1.4},
-        {{.name = "a day",
-          .sites = {HOST(1), HOST(1), HOST(1)},
-          THREE_HOSTS,
-          .targets = {HALF_MINUTE},
-          LOAD(4, 80)},
-         1,
-         1.4},
-        {{.name = "one host at zero",
-          .sites = {HOST(2), HOST(2), HOST(0)},
-          THREE_HOSTS,
-          .targets = {HALF_MINUTE},
-          LOAD(40, 40)},
-         1,
-         1.4},
-        {{.name = "one host dies",
-          .sites = {HOST(3), HOST(3), HOST(3, .until = 6000)},
-          THREE_HOSTS,
-          .targets = {HALF_MINUTE},
-          LOAD(50, 50)},
-         2,
-         1.4},
-        {{.name = "one host joins",
-          .sites = {HOST(2), HOST(2), HOST(2, .from = 6000)},
-          THREE_HOSTS,
-          .targets = {HALF_MINUTE},
-          LOAD(40, 40)},
-         1,
-         1.4},
+        {{.name = "steady load", HOSTS(HOST(1), HOST(1), HOST(1)), LOAD(50, 50)}, 1, 1.4},
+        {{.name = "a day", HOSTS(HOST(1), HOST(1), HOST(1)), LOAD(4, 80)}, 1, 1.4},
+        {{.name = "one host at zero", HOSTS(HOST(2), HOST(2), HOST(0)), LOAD(40, 40)}, 1, 1.4},
+        {{.name = "one host dies", HOSTS(HOST(3), HOST(3), HOST(3, .until = 6000)), LOAD(50, 50)}, 2, 1.4},
+        {{.name = "one host joins", HOSTS(HOST(2), HOST(2), HOST(2, .from = 6000)), LOAD(40, 40)}, 1, 1.4},
         {{.name = "bursts",
-          .sites = {HOST(1), HOST(1), HOST(1)},
-          THREE_HOSTS,
+          HOSTS(HOST(1), HOST(1), HOST(1)),
           .targets = {60},
           .classes = {{.load_from = 10, .service = 1}, {.service = 5, .burst = 400, .burst_every = 2400}}},
          10,

@@ -8,7 +8,7 @@
 #include "privileged/launch.h"
 #include "privileged/marker.h"
 #include "privileged/proc_inspect.h"
-#include "runtime.h"
+#include "runtime_folder.h"
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/pidfd.h>
@@ -18,7 +18,6 @@ static pid_t read_of[4096]; /* whose environment was read */
 static size_t n_read;
 static pid_t parent;
 static unsigned slices; /* that the last search took */
-static char dir[] = "/tmp/sqmgr-test-XXXXXX";
 
 ssize_t __real_proc_environment(const struct proc *proc, char *text, size_t size);
 ssize_t __wrap_proc_environment(const struct proc *proc, char *text, size_t size);
@@ -45,11 +44,9 @@ static uid_t user(void)
 static void setup(void)
 {
         n_read = 0;
-        strcpy(dir, "/tmp/sqmgr-test-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        runtime_folder_open();
         ck_assert_int_eq(chmod(dir, 0755), 0);
         ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
-        ck_assert_int_ge(sd_event_new(&event), 0);
         runtime_start(RUNTIME_REDIS "[fleet:web]\ncommand=/bin/true\n");
         search = (struct search){.runtime = &runtime};
         ck_assert_int_eq(adoption_new(runtime_world, runtime.instance, geteuid(), &search.adoption), 0);
@@ -61,9 +58,7 @@ static void teardown(void)
 {
         search.adoption = adoption_free(search.adoption);
         free(search.pids);
-        runtime_end();
-        event = sd_event_unref(event);
-        unit_remove_tree(dir);
+        runtime_folder_close();
 }
 
 /* A process of this user: a program with that environment. Its parent is nobody's sqmgr, and ends it with

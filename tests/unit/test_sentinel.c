@@ -58,8 +58,7 @@ static void setup(void)
         settings = (struct redis_settings){
                 .sentinels = text,
                 .master_name = (char *)"mymaster",
-                .connect_timeout = SERVER_PATIENCE,
-                .command_timeout = SERVER_PATIENCE,
+                .timeout = SERVER_PATIENCE,
         };
         client = -1;
 }
@@ -170,7 +169,7 @@ static const struct {
 static void start_for_strange(int i)
 {
         if (strange[i].is_slow)
-                settings.command_timeout = USEC_PER_SEC;
+                settings.timeout = USEC_PER_SEC;
         start();
 }
 

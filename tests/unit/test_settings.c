@@ -114,12 +114,6 @@ TEST(has_defaults)
         ck_assert_str_eq(f->argv[1], "me");
         ck_assert_ptr_null(f->environment_list);
         ck_assert_ptr_eq(f->traits, &sidekiq_traits);
-        ck_assert_uint_eq(f->umask, SETTINGS_UMASK_UNSET);
-        ck_assert_int_eq(f->nice, SETTINGS_NICE_UNSET);
-        ck_assert_int_eq(f->oom_score_adj, 0);
-        ck_assert_ptr_null(f->limit_nofile);
-        ck_assert_ptr_null(f->limit_core);
-        ck_assert_ptr_null(f->cpu_affinity);
         ck_assert_ptr_null(f->log);
         ck_assert_ptr_null(f->redis_url);
         ck_assert_uint_eq(f->active_process_count, 1);
@@ -144,16 +138,16 @@ static const char everything[] =
         "[Redis]\n"
         "url=unix:///run/r.sock?db=3\nusername=u\npassword=p w\nnamespace=ns\n"
         "[fleet]\n"
-        "ACTIVE_PROCESS_COUNT=4\nuser=app\nmemory_threshold=25%\nnice=5\n"
+        "ACTIVE_PROCESS_COUNT=4\nuser=app\nmemory_threshold=25%\n"
         "[fleet:a]\n"
         "command=/bin/sh -c 'exec \"$0\"; x'\nframework=Sidekiq\ndirectory=/srv\ngroup=g\n"
-        "environment=A=1 B='x y' C=\nenvironment_file=env\numask=0027\noom_score_adj=-5\n"
-        "limit_nofile=1024\nlog=/var/log/a.log\nredis_url=redis://u:secret@h:1/2\n"
+        "environment=A=1 B='x y' "
+        "C=\nenvironment_file=env\nlog=/var/log/a.log\nredis_url=redis://u:secret@h:1/2\n"
         "max_processes=9\nrestart_surge=2\nready_after=0s\nboot_timeout=1min\n"
         "rollout_timeout=1h\nmemory_limit=3G\nmax_age=1d\n"
         "drain_timeout=2h\nstop_timeout=30s\n"
         "[fleet:B.c-d_1]\n"
-        "command=run\nactive_process_count=2\nmemory_threshold=none\nnice=-20\nlog=journal\n"
+        "command=run\nactive_process_count=2\nmemory_threshold=none\nlog=journal\n"
         "restart_surge=0%\nmax_processes=2\n";
 
 TEST(reads_every_key)
@@ -176,7 +170,7 @@ TEST(reads_every_key)
 
         ck_assert_uint_eq(s->n_fleets, 2);
         ck_assert_ptr_eq(s->fleets[0], a);
-        ck_assert_uint_eq(a->line, 20);
+        ck_assert_uint_eq(a->line, 19);
         ck_assert_str_eq(a->argv[2], "exec \"$0\"; x");
         ck_assert_str_eq(a->directory, "/srv");
         ck_assert_str_eq(a->user, "app");
@@ -184,10 +178,6 @@ TEST(reads_every_key)
         ck_assert_str_eq(a->environment_list[1], "B=x y");
         ck_assert_str_eq(a->environment_list[2], "C=");
         ck_assert_str_eq(a->environment_file, "env");
-        ck_assert_uint_eq(a->umask, 027);
-        ck_assert_int_eq(a->nice, 5);
-        ck_assert_int_eq(a->oom_score_adj, -5);
-        ck_assert_str_eq(a->limit_nofile, "1024");
         ck_assert_str_eq(a->log, "/var/log/a.log");
         ck_assert_str_eq(a->redis_url, "redis://u:secret@h:1/2");
         ck_assert_uint_eq(a->active_process_count, 4);
@@ -206,7 +196,6 @@ TEST(reads_every_key)
         ck_assert_uint_eq(b->active_process_count, 2);
         ck_assert_uint_eq(b->memory_threshold, 0);
         ck_assert_str_eq(b->user, "app");
-        ck_assert_int_eq(b->nice, -20);
         ck_assert_str_eq(b->log, "journal");
         ck_assert_ptr_null(settings_find_fleet(s, "c"));
 }
@@ -222,23 +211,6 @@ static const struct line_case line_cases[] = {
         {"fleet:a", "active_process_count=four"},
         {"fleet:a", "active_process_count="},
         {"fleet:a", "max_processes=0"},
-        {"fleet:a", "nice=20"},
-        {"fleet:a", "oom_score_adj=1001"},
-        {"fleet:a", "limit_nofile=1"},
-        {"fleet:a", "limit_nofile=4096:1024"},
-        {"fleet:a", "limit_nofile=1K"},
-        {"fleet:a", "limit_nofile=64:"},
-        {"fleet:a", "limit_nofile=infinity:64"},
-        {"fleet:a", "limit_core=none"},
-        {"fleet:a", "limit_core=25%"},
-        {"fleet:a", "limit_core=-1"},
-        {"fleet:a", "limit_core=18446744073709551615"},
-        {"fleet:a", "cpu_affinity=all"},
-        {"fleet:a", "cpu_affinity=3-1"},
-        {"fleet:a", "cpu_affinity=1024"},
-        {"fleet:a", "cpu_affinity=1-"},
-        {"fleet:a", "cpu_affinity=,"},
-        {"fleet:a", "umask=0888"},
         {"sqmgr", "socket_mode=rw"},
         {"sqmgr", "socket=run/s"},
         {"fleet:a", "directory=\"/srv\""},
@@ -336,6 +308,7 @@ static const char *const file_cases[] = {
         "[fleet:a]\ncommand=''",
         "[fleet:a]\ncommand=a 'b",
         "[fleet:a]\ncommand=run\nframework=native\nheartbeat=file\nredis_url=redis://h",
+        "[fleet:a]\ncommand=run\nframework=native\njob_warn_after=1h",
         "[fleet:a]\ncommand=run\nCommand=run",
         "[fleet:a]\ncommand=run\n[fleet:b]\ncommand=run\n[fleet:a]\ncommand=run",
         "[fleet:a]\ncommand=run\n[redis]\nurl=x\nurl=y",
@@ -360,8 +333,12 @@ static const char *const file_cases[] = {
         "[fleet:a]\ncommand=sidekiq\ndatabase_url=postgres://h/d\ndatabase_url_file=/f",
         "[sqmgr]\nsocket=/" A103 "\n[fleet:a]\ncommand=run",
         /* All at once, by line; a bad value has no further consequences. */
-        "[fleet:a]\nstop_timeout=x\nactive_process_count=9\nmax_processes=9\n[nope]\nx=1\n[fleet:b]\nnice="
-        "99",
+        "[fleet:a]\nstop_timeout=x\nactive_process_count=9\nmax_processes=9\n[nope]\nx=1\n[fleet:b]\n"
+        "max_age=99",
+        /* Keys that are gone. */
+        "[fleet:a]\ncommand=run\nUMask=022\nnice=5\ncpu_affinity=0\noom_score_adj=1\nlimit_as=1G\nlimit_core="
+        "0\n"
+        "limit_fsize=1G\nlimit_memlock=1G\nlimit_nofile=99\nlimit_nproc=99\nlimit_stack=8M",
 };
 
 TEST(collects_all_errors_by_line)
@@ -548,8 +525,8 @@ TEST(prints_what_it_can_read_again)
         ck_assert_ptr_nonnull(strstr(text, "\npassword = ***\n"));
         ck_assert_ptr_nonnull(strstr(text, "\nredis_url = redis://***@h:1/2\n"));
         ck_assert_ptr_nonnull(strstr(text, "\n[fleet:B.c-d_1]\n"));
-        ck_assert_ptr_nonnull(strstr(text, "\n# umask: sqmgr's own\n"));
-        ck_assert_ptr_nonnull(strstr(text, "\numask = 0027\n"));
+        ck_assert_ptr_nonnull(strstr(text, "\n# group: the user's\n"));
+        ck_assert_ptr_nonnull(strstr(text, "\nsocket_mode = 0600\n"));
 
         /* Without blanks around the '=', as read_settings() has it. */
         for (char *p = text; (p = strstr(p, " = "));)
@@ -594,8 +571,7 @@ TEST(shows_what_is_unset_by_the_key)
         static const struct {
                 const char *name, *text;
         } keys[] = {
-                {"active_process_count", "0"}, {"umask", NULL},         {"nice", NULL},
-                {"oom_score_adj", "0"},        {"max_processes", NULL}, {"limit_nofile", NULL},
+                {"active_process_count", "0"}, {"heartbeat", NULL},   {"max_processes", NULL},
                 {"max_age", "none"},           {"stop_signal", NULL},
         };
         struct fleet_settings fleet = {0};
@@ -608,8 +584,7 @@ TEST(shows_what_is_unset_by_the_key)
                 ck_assert_int_eq(settings_value_text(key, &fleet, &text), 0);
                 ck_assert_pstr_eq(text, keys[i].text);
         }
-        ck_assert_int_eq(fleet.nice, SETTINGS_NICE_UNSET);
-        ck_assert_uint_eq(fleet.umask, SETTINGS_UMASK_UNSET);
+        ck_assert_int_eq(fleet.heartbeat, HEARTBEAT_UNSET);
 }
 
 TEST(says_when_errors_were_lost)

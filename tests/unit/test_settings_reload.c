@@ -14,11 +14,11 @@ TEST(reports_what_a_reload_changes)
 {
         _cleanup_settings_ struct settings *old =
                 read_good("[sqmgr]\nlog_level=info\n[redis]\nurl=redis://:one@h\npassword=a\n"
-                          "[fleet:a]\ncommand=run\nmemory_threshold=512M\nnice=3\n[fleet:gone]\ncommand=x");
+                          "[fleet:a]\ncommand=run\nmemory_threshold=512M\ngroup=g\n[fleet:gone]\ncommand=x");
         _cleanup_settings_ struct settings *new = read_good(
                 "[sqmgr]\nlog_level=debug\n[redis]\nurl=redis://:two@h\npassword=b\n"
                 "[fleet:new]\ncommand=y\n[fleet:a]\ncommand=run 2\nmemory_threshold=1G\nrestart_surge=3\n"
-                "max_processes=5\nlimit_nofile=99\nenvironment=A=secret");
+                "max_processes=5\nenvironment=A=secret");
         char text[NOTES_MAX] = "";
 
         ck_assert_int_eq(settings_diff(old, new, note_change, text), 0);
@@ -26,9 +26,8 @@ TEST(reports_what_a_reload_changes)
                                "redis url: redis://***@h -> redis://***@h (restart)\n"
                                "redis password: *** -> *** (restart)\n"
                                "fleet:a command: run -> run 2 (outdates)\n"
+                               "fleet:a group: g -> the user's (outdates)\n"
                                "fleet:a environment: none -> *** (outdates)\n"
-                               "fleet:a nice: 3 -> sqmgr's own (outdates)\n"
-                               "fleet:a limit_nofile: sqmgr's own -> 99 (outdates)\n"
                                "fleet:a max_processes: 3 x the larger of active_process_count and "
                                "active_process_max -> 5\n"
                                "fleet:a restart_surge: 100% -> 3\n"
@@ -132,7 +131,7 @@ TEST(hashes_what_a_worker_is_started_from)
                                              "command=x\nrollout_trial=5min\n"};
         _cleanup_settings_ struct settings *a = read_good("[fleet:a]\ncommand=x\n");
         _cleanup_settings_ struct settings *same =
-                read_good("[fleet:b]\nactive_process_count=3\noom_score_adj=0\nmax_age=1d\ncommand=x\n");
+                read_good("[fleet:b]\nactive_process_count=3\npreload=no\nmax_age=1d\ncommand=x\n");
         uint64_t hash = a->fleets[0]->launch_hash;
 
         ck_assert_uint_eq(hash, same->fleets[0]->launch_hash);
@@ -148,8 +147,8 @@ TEST(hashes_what_a_worker_is_started_from)
 /* Only Sidekiq loads a file to count its jobs, whatever the duration of a trial. */
 TEST(a_trial_is_for_those_that_count_their_jobs)
 {
-        static const char *const others[] = {"celery", "bullmq", "solid_queue", "good_job", "plain"};
-        static const char *const counting[] = {"sidekiq", "rq", "resque", "native"};
+        static const char *const others[] = {"solid_queue", "good_job", "plain"};
+        static const char *const counting[] = {"sidekiq", "celery", "bullmq", "rq", "resque", "native"};
 
         golden_begin();
         for (size_t i = 0; i < ELEMENTSOF(others); i++) {

@@ -551,7 +551,8 @@ TEST(has_a_full_row_for_every_framework)
                 ck_assert_ptr_nonnull(framework->traits->name);
                 ck_assert(framework->traits->stale_usec > 0 ||
                           framework->traits->heartbeat == HEARTBEAT_NONE);
-                ck_assert(!framework->identity_parse == (framework->traits->heartbeat == HEARTBEAT_NONE));
+                ck_assert(!framework->identity_parse ==
+                          (framework->traits->heartbeat == HEARTBEAT_NONE || framework->traits->shim));
                 ck_assert_int_gt(framework->stop_signal, 0);
         }
         ck_assert_ptr_null(framework_traits_find(UINT32_MAX));

@@ -3,14 +3,12 @@
  * silent. */
 /* promises: P8 */
 #include "daemon/poll/poll.h"
-#include "daemon/workers/exits.h"
 #include "daemon/workers/sibling.h"
 #include "observe/observe.h"
 #include "privileged/proc_answer.h"
-#include "runtime.h"
+#include "runtime_folder.h"
 #include <sys/socket.h>
 
-static char dir[] = "/tmp/sqmgr-test-XXXXXX";
 static bool silent;
 static usec_t skipped; /* that the clock is ahead */
 
@@ -65,9 +63,7 @@ static void start(const char *script)
 
 static void setup(void)
 {
-        strcpy(dir, "/tmp/sqmgr-test-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
-        ck_assert_int_ge(sd_event_new(&event), 0);
+        runtime_folder_open();
         silent = false;
         skipped = 0;
 }
@@ -75,9 +71,7 @@ static void setup(void)
 static void teardown(void)
 {
         runtime.proc_facts = proc_facts_free(runtime.proc_facts);
-        runtime_end();
-        event = sd_event_unref(event);
-        unit_remove_tree(dir);
+        runtime_folder_close();
 }
 
 static const struct worker *worker(void)

@@ -7,7 +7,7 @@
 
 static void open_database(void)
 {
-        open_within(PATIENCE, PATIENCE);
+        open_within(PATIENCE);
         run_until(states[DATABASE_CONNECTED] > 0);
 }
 
@@ -107,7 +107,7 @@ TEST(one_batch_runs_at_a_time_and_none_without_a_connection)
 {
         const struct database_statement statement = {.sql = "SELECT 1"};
 
-        open_within(PATIENCE, PATIENCE);
+        open_within(PATIENCE);
         ck_assert_int_eq(database_run(database, &statement, 1, false, &batch_ops, NULL), -ENOTCONN);
         run_until(states[DATABASE_CONNECTED] > 0);
         ck_assert_int_eq(database_run(database, &statement, 1, false, &batch_ops, NULL), 0);
@@ -176,7 +176,7 @@ TEST(a_writer_keeps_readers_of_a_file_in_wal_mode_from_nothing)
 {
         execute(modes[1]);
         pid_t pid = hold("BEGIN IMMEDIATE; UPDATE t SET name = 'changed'");
-        open_within(PATIENCE, SHORT);
+        open_within(SHORT);
         run_until(states[DATABASE_CONNECTED] > 0);
         run("SELECT name FROM t", false);
         ck_assert_str_eq(got.text, "0:one;0:two;");
@@ -193,7 +193,7 @@ TEST(a_lock_on_the_whole_file_is_waited_for_as_long_as_the_time_limit)
 {
         pid_t pid = hold("BEGIN EXCLUSIVE; UPDATE t SET name = 'changed'");
 
-        open_within(SHORT, SHORT);
+        open_within(SHORT);
         run_until(states[DATABASE_DOWN] > 0);
         ck_assert(strstr(why.text, "locked"));
         release(pid);
@@ -207,7 +207,7 @@ TEST(statements_end_at_the_time_limit)
         execute("CREATE TABLE n (i INTEGER);"
                 "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 3000)"
                 "INSERT INTO n SELECT i FROM n");
-        open_within(PATIENCE, SHORT);
+        open_within(SHORT);
         run_until(states[DATABASE_CONNECTED] > 0);
         run("SELECT count(*) FROM n a, n b, n c, n d, n e WHERE a.i + b.i + c.i + d.i + e.i = 1", false);
         ck_assert_int_eq(got.result, DATABASE_LOST);
@@ -232,7 +232,7 @@ TEST_LOOP(a_hostile_schema_costs_a_refusal, (int)ELEMENTSOF(schemas))
 {
         execute("DROP TABLE t");
         execute(schemas[_i]);
-        open_within(PATIENCE, SHORT);
+        open_within(SHORT);
         run_until(states[DATABASE_DOWN] > 0);
         ck_assert_uint_eq(states[DATABASE_CONNECTED], 0);
         ck_assert_str_ne(why.text, "");
@@ -267,7 +267,7 @@ TEST(other_parts_of_the_schema_do_no_harm)
 TEST(a_file_that_is_missing_is_down_and_is_not_made)
 {
         ck_assert_int_eq(unlink(path), 0);
-        open_within(PATIENCE, PATIENCE);
+        open_within(PATIENCE);
         run_until(states[DATABASE_DOWN] > 0);
         ck_assert(strstr(why.text, "No such file"));
         ck_assert_int_lt(access(path, F_OK), 0);
@@ -353,7 +353,7 @@ static void damage(int how)
 TEST_LOOP(a_damaged_file_is_down, 6)
 {
         damage(_i);
-        open_within(PATIENCE, SHORT);
+        open_within(SHORT);
         run_until(states[DATABASE_DOWN] > 0);
         ck_assert_uint_eq(states[DATABASE_CONNECTED], 0);
         ck_assert_str_ne(why.text, "");
@@ -386,7 +386,7 @@ static int read_only_child(void)
 {
         if (setgid(65534) < 0 || setuid(65534) < 0 || sd_event_new(&event) < 0)
                 return 90;
-        open_within(PATIENCE, SHORT);
+        open_within(SHORT);
         run_until(states[DATABASE_CONNECTED] + states[DATABASE_DOWN] > 0);
         if (states[DATABASE_CONNECTED] == 0)
                 return 91;

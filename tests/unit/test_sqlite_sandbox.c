@@ -25,7 +25,7 @@ static int work_in_the_sandbox(void)
         sqlite_file_prepare();
         if (sd_event_new(&event) < 0 || sandbox_limits() < 0)
                 return 90;
-        open_within(PATIENCE, PATIENCE);
+        open_within(PATIENCE);
         if (sandbox_enter(&needs) < 0)
                 return 91;
         run_until(states[DATABASE_CONNECTED] + states[DATABASE_DOWN] > 0);

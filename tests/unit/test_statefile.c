@@ -2,7 +2,7 @@
 /* The state's file: what was written is read again, and what others can have made is refused by name. */
 /* promises: P4 */
 #include "continuity/state.h"
-#include "daemon/takeover/state_load.h"
+#include "daemon/takeover/persist.h"
 #include "golden.h"
 #include "privileged/listen.h"
 #include "unit.h"

@@ -503,7 +503,14 @@ static void make_old(const char *path)
 TEST(sweeps_what_the_dead_have_left)
 {
         pid_t dead = gone();
+        char begun[64], dead_begun[64];
 
+        snprintf(begun, sizeof(begun), "status/web/.%d", (int)getpid());
+        snprintf(dead_begun, sizeof(dead_begun), "status/web/.%d", (int)dead);
+        put(begun, "");
+        put(dead_begun, "");
+        make_old(begun);
+        ck_assert(status_file_is_begun(&dir, getpid()));
         put(file_of(dead), "v=1\n");
         put(file_of(getpid()), "v=1\n");
         put("status/web/new.1", "");
@@ -512,6 +519,9 @@ TEST(sweeps_what_the_dead_have_left)
         make_old("status/web/new.2");
         make_old(file_of(getpid()));
         status_dir_sweep(&dir);
+        ck_assert(exists(begun));
+        ck_assert(!exists(dead_begun));
+        ck_assert(!status_file_is_begun(&dir, dead));
         ck_assert(!exists(file_of(dead)));
         ck_assert(exists(file_of(getpid())));
         ck_assert(exists("status/web/new.1"));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of privileged/template_socket.h and io/template_message.h: what a template may say, and what sqmgr
+/* Tests of privileged/template_socket.h: what a template may say, and what sqmgr
  * sends. */
 /* promises: P8 */
 #include "base/fd.h"

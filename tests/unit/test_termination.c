@@ -9,12 +9,11 @@
 #include "model/counts.h"
 #include "model/fleet.h"
 #include "model/world.h"
-#include "runtime.h"
+#include "runtime_folder.h"
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-static char dir[] = "/tmp/sqmgr-test-XXXXXX";
 static int notify_fd;
 static char heard[4096]; /* each word of ours to systemd, a line of its own */
 static struct termination termination;
@@ -23,9 +22,7 @@ static void setup(void)
 {
         struct sockaddr_un address = {.sun_family = AF_UNIX};
 
-        strcpy(dir, "/tmp/sqmgr-test-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
-        ck_assert_int_ge(sd_event_new(&event), 0);
+        runtime_folder_open();
         snprintf(address.sun_path, sizeof(address.sun_path), "%s/notify", dir);
         notify_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
         ck_assert_int_ge(notify_fd, 0);
@@ -37,10 +34,8 @@ static void setup(void)
 static void teardown(void)
 {
         termination_forget(&termination);
-        runtime_end();
-        event = sd_event_unref(event);
         close_fd(notify_fd);
-        unit_remove_tree(dir);
+        runtime_folder_close();
 }
 
 static void start(const char *sqmgr_lines)

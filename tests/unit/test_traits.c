@@ -28,13 +28,11 @@ static const struct traits quiet_when_idle = {.name = "quiet-at-rest",
 static const struct traits heartbeats_alone = {
         .name = "beats-alone", .reports_busy = true, .stale_usec = 30 * USEC_PER_SEC};
 
-/* As Celery: no signal quiets the worker. */
-static const struct traits quiet_by_query = {.name = "quiet-by-query",
-                                             .quiet_by_query = true,
-                                             .uncaught_is_stop = true,
-                                             .has_work_list = true,
-                                             .reports_busy = true,
-                                             .stale_usec = 7 * USEC_PER_SEC};
+static const struct traits may_refuse = {.name = "may-refuse",
+                                         .uncaught_is_stop = true,
+                                         .has_work_list = true,
+                                         .reports_busy = true,
+                                         .stale_usec = 7 * USEC_PER_SEC};
 
 static const struct traits title_completes = {.name = "title-completes",
                                               .has_work_list = true,
@@ -100,10 +98,10 @@ TEST(to_quiet_one_is_to_stop_it)
         expect(ACTION_QUIET, ACTION_SIGNAL_QUIET);
 }
 
-/* A request through a server may be lost, or be undone by others: heartbeats decide. */
+/* A request may be lost, or be undone by others: heartbeats decide. */
 TEST(a_request_is_repeated_until_heartbeats_show_that_it_was_heeded)
 {
-        t.fleet_settings.traits = &quiet_by_query;
+        t.fleet_settings.traits = &may_refuse;
         quiet();
         for (unsigned i = 0; i < 3; i++) {
                 ck_assert_ptr_null(planned());
@@ -124,10 +122,11 @@ TEST(a_request_is_repeated_until_heartbeats_show_that_it_was_heeded)
         expect(ACTION_STOP, ACTION_SIGNAL_STOP);
 }
 
-/* It hears no request any more: its stop signal lets it finish its jobs, and is sent once. */
+/* The worker does not catch the quiet signal any more: the stop signal lets it finish its jobs, and is sent
+ * once. */
 TEST(one_that_refuses_a_request_later_is_stopped_instead)
 {
-        t.fleet_settings.traits = &quiet_by_query;
+        t.fleet_settings.traits = &may_refuse;
         send_heartbeat(1, false);
         quiet();
         for (unsigned i = 0; i < 3; i++)
@@ -152,7 +151,7 @@ TEST(one_that_refuses_a_request_later_is_stopped_instead)
 /* The worker was adopted as quiet, from a state that does not say since when it was active. */
 TEST(one_that_was_adopted_as_quiet_and_refuses_a_request_is_not_ready_at_once)
 {
-        t.fleet_settings.traits = &quiet_by_query;
+        t.fleet_settings.traits = &may_refuse;
         quiet();
         worker->active_at = 0;
         send_heartbeat(0, false);
@@ -167,7 +166,7 @@ TEST(one_that_was_adopted_as_quiet_and_refuses_a_request_is_not_ready_at_once)
 /* Somebody else has quieted the worker later: no stop signal was sent, so its jobs end before that signal. */
 TEST(one_that_refused_a_request_and_is_quieted_from_outside_is_stopped_once_idle)
 {
-        t.fleet_settings.traits = &quiet_by_query;
+        t.fleet_settings.traits = &may_refuse;
         quiet();
         t.quiet_error = ENOTSUP;
         for (unsigned i = 0; i < 3; i++)
@@ -190,7 +189,7 @@ TEST(one_that_refused_a_request_and_is_quieted_from_outside_is_stopped_once_idle
 /* The restart has counted it as replaced, and is done. */
 TEST(one_that_refuses_a_request_after_the_restart_is_still_replaced)
 {
-        t.fleet_settings.traits = &quiet_by_query;
+        t.fleet_settings.traits = &may_refuse;
         t.fleet->rollout.state = ROLLOUT_RUNNING;
         generation_restart(t.fleet);
         observe_quieted(worker, REASON_RESTART, 0, t.now);

@@ -9,7 +9,7 @@
 #define HOURS    12
 #define WORLDS   50
 
-enum curve { LEAK, SLOW_LEAK, FLAT, PLATEAU, SAWTOOTH, JUMP, FRAGMENTATION, _CURVES };
+enum curve { LEAK, SLOW_LEAK, FLAT, PLATEAU, SAWTOOTH, JUMP, STEPS, FRAGMENTATION, _CURVES };
 
 static double chance(struct rng *rng)
 {
@@ -47,6 +47,8 @@ static double curve_at(enum curve curve, double hours, double a, double b)
         }
         case JUMP:
                 return warm + (hours > 2 + 6 * a ? 50 + 200 * b : 0);
+        case STEPS:
+                return warm + 60 * (double)(int)(hours / (0.7 + 0.9 * a) + b);
         case FRAGMENTATION:
                 return warm + 120 * saturates(hours / 0.5) * (0.9 + 0.1 * a);
         case _CURVES:
@@ -120,6 +122,7 @@ TEST(what_ends_by_itself_is_no_leak)
         ck_assert_uint_eq(reported(PLATEAU), 0);
         ck_assert_uint_eq(reported(FRAGMENTATION), 0);
         ck_assert_uint_eq(reported(JUMP), 0);
+        ck_assert_uint_eq(reported(STEPS), 0);
         ck_assert_uint_le(reported(SAWTOOTH), 2);
 }
 

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Collects facts for advice/doctor_rules.h and answers GetDiagnosis. Each Redis is asked once. */
+/* Collects facts about this sqmgr and its servers, and answers GetDiagnosis. Each Redis is asked once. */
 #include "daemon/api/doctor.h"
 #include "advice/doctor_rules.h"
 #include "base/fd.h"
+#include "base/socket_path.h"
+#include "daemon/api/server.h"
 #include "daemon/runtime/links.h"
 #include "daemon/runtime/proc_evidence.h"
+#include "daemon/workers/execute.h"
 #include "daemon/workers/process.h"
 #include "daemon/workers/release.h"
 #include "io/clock.h"
+#include "io/host.h"
+#include "model/counts.h"
 #include "model/fleet.h"
 #include "model/world.h"
 #include "privileged/proc_inspect.h"
@@ -15,6 +20,108 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+
+/* Descriptors of a worker: its processes, their memory, and its log. */
+#define FILES_OF_WORKER 5
+/* Other descriptors of sqmgr: Redis, /proc, event sources, and files that are open for a moment. */
+#define FILES_APART 64
+
+uint64_t problems_files_needed(const struct world *world)
+{
+        uint64_t needed = FILES_APART + SERVER_CONNECTIONS_MAX;
+
+        WORLD_FOREACH_FLEET(world, fleet)
+                needed += (uint64_t)FILES_OF_WORKER * fleet_max_processes(fleet);
+        return needed;
+}
+
+/* Returns what sqmgrctl needs as option -s; NULL: nothing. */
+static const char *socket_option(const struct world *world)
+{
+        const char *socket = world->settings->socket;
+
+        return !socket || strcmp(socket, SOCKET_PATH_SYSTEM) == 0 ? NULL : socket;
+}
+
+/* Returns a fleet whose host name variable is set in our environment, which workers inherit: rather one whose
+ * heartbeats cannot be matched because of it; or NULL. */
+static const struct fleet_settings *renamed(const struct settings *settings)
+{
+        const struct fleet_settings *found = NULL;
+
+        FOREACH_POINTER(fleet, settings->fleets, settings->n_fleets)
+                if (fleet->traits->host_variable && getenv(fleet->traits->host_variable) &&
+                    (!found || !fleet->namespaced))
+                        found = fleet;
+        return found;
+}
+
+static size_t collect_redis(const struct links *links, struct problem_redis list[static PROBLEM_REDIS_MAX])
+{
+        size_t n = MIN((size_t)PROBLEM_REDIS_MAX, links->n);
+
+        for (size_t i = 0; i < n; i++) {
+                const struct link *link = links->list[i];
+                const struct reader *reader = link->reader;
+
+                list[i] = (struct problem_redis){.database = link_is_database(link) ? link_noun(link) : NULL,
+                                                 .url = reader_url_text(reader),
+                                                 .state = reader_state(reader),
+                                                 .link = link,
+                                                 .for_queues = !link->heartbeats,
+                                                 .error = reader_error(reader)};
+        }
+        return n;
+}
+
+/* Lists the unknown processes that still run. */
+static size_t collect_unknown(const struct unknown *unknown, struct problem_process list[static UNKNOWN_MAX])
+{
+        size_t n = 0;
+
+        for (size_t i = 0; i < unknown->n; i++) {
+                _cleanup_proc_ struct proc *proc = NULL;
+                struct proc_place place;
+
+                if (proc_find(unknown->list[i].pid, unknown->list[i].start, &proc) < 0 || !proc ||
+                    proc_has_exited(proc) || proc_place(proc, &place) < 0)
+                        continue;
+                list[n] = (struct problem_process){.pid = unknown->list[i].pid,
+                                                   .leads = place.session == unknown->list[i].pid};
+                memcpy(list[n++].command, place.comm, sizeof(place.comm));
+        }
+        return n;
+}
+
+void problems_collect(const struct problem_source *source, struct problem_storage *ret, usec_t now)
+{
+        const struct persist *persist = source->persist;
+        const struct runtime *runtime = persist->runtime;
+        struct rlimit limit;
+
+        ret->facts = (struct problem_facts){
+                .redis = ret->redis,
+                .n_redis = collect_redis(&runtime->links, ret->redis),
+                .unknown = ret->unknown,
+                .n_unknown = collect_unknown(&persist->unknown, ret->unknown),
+                .is_root = geteuid() == 0,
+                .renamed = renamed(runtime->world->settings),
+                .files_needed = problems_files_needed(runtime->world),
+                .save_error = -persist->error,
+                .has_readers = source->readers->may_connect,
+                .socket = socket_option(runtime->world),
+                .config_path = source->config->config_path,
+                .refused = config_check_refused(source->config, now),
+                .refused_since = source->config->refused_at,
+                .stop_signal = execute_stop_signal,
+                .features = subsystems_problems,
+                .userdata = &runtime->subsystems,
+        };
+        if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
+                ret->facts.files_limit = limit.rlim_cur;
+        (void)proc_total_memory_bytes(runtime->host, &ret->facts.memory_bytes);
+}
 
 struct diagnosis;
 
@@ -120,18 +227,9 @@ static int is_elsewhere(pid_t pid, void *userdata _unused_)
         return proc_open(pid, &proc) == 0 && proc_is_elsewhere(proc) > 0;
 }
 
-/* Returns the quiet signal if the application has to catch it, and does not; 0: it does, or that is not
- * known. Of the stop signal nothing can be seen: Node.js itself catches SIGTERM, and exits. */
-static int uncaught_signal(const struct proc *proc, const struct framework *framework)
-{
-        return framework->traits->app_catches && proc_catches_signal(proc, framework->quiet_signal) == 0
-                       ? framework->quiet_signal
-                       : 0;
-}
-
 static struct doctor_worker poll_worker_at(const struct worker *worker)
 {
-        struct doctor_worker facts = {.worker = worker, .identity = process_identity(worker->handle)};
+        struct doctor_worker facts = {.worker = worker};
         const struct process *process = worker->handle;
         const struct proc *proc = process ? process_beating(process) : NULL;
         struct title title;
@@ -139,8 +237,6 @@ static struct doctor_worker poll_worker_at(const struct worker *worker)
         if (proc && proc_evidence_read_title(process->runtime->proc_facts, proc, process_user(worker),
                                              framework_of(worker->fleet->settings->traits), &title) > 0)
                 snprintf(facts.version, sizeof(facts.version), "%s", title.version);
-        if (proc)
-                facts.uncaught = uncaught_signal(proc, framework_of(worker->fleet->settings->traits));
         facts.other_namespace = proc_tree_each(worker->process.pid, is_elsewhere, NULL) > 0;
         return facts;
 }
@@ -371,7 +467,8 @@ static void report_redis(struct diagnosis *diagnosis, const struct problems *pro
         /* Skip servers without an answer if a problem reports lost connections already. */
         bool known[] = {problems_find(problems, PROBLEM_REDIS_DOWN) ||
                                 problems_find(problems, PROBLEM_REDIS_SLOW) ||
-                                problems_find(problems, PROBLEM_REDIS_CONNECTING),
+                                problems_find(problems, PROBLEM_REDIS_CONNECTING) ||
+                                problems_find(problems, PROBLEM_BROKER_DOWN),
                         problems_find(problems, PROBLEM_DATABASE_DOWN) ||
                                 problems_find(problems, PROBLEM_DATABASE_CONNECTING)};
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Answers GetJobs with one reading per Redis. Calls are kept until all replies have arrived. Calls for the
- * same fleets share one answer; viewers share a separate one. */
+/* Answers GetJobs with the lists of heartbeat files, and with one reading per Redis. Calls are kept until all
+ * replies have arrived. Calls for the same fleets share one answer; viewers share a separate one. */
 #include "daemon/api/jobs.h"
+#include "daemon/poll/local_heartbeats.h"
 #include "daemon/runtime/link_queries.h"
 #include "daemon/workers/process.h"
 #include "frameworks/framework.h"
@@ -171,17 +172,46 @@ static void on_running_jobs(struct job_list *lists, const struct error_report *e
                 answer(query, enough);
 }
 
+static struct place place_of(const struct worker *worker)
+{
+        struct place place = {.traits = worker->fleet->settings->traits,
+                              .pid = worker->process.heartbeat_pid};
+
+        worker_id(worker->fleet->settings->name, worker->index, place.worker);
+        return place;
+}
+
+/* Adds the jobs that heartbeat files name. Returns false when memory is short. */
+static bool render_local(struct jobs_query *query, const struct fleet *fleet)
+{
+        bool enough = true;
+
+        query->n_read += fleet_settings_list_jobs(fleet->settings);
+        FLEET_FOREACH_WORKER(fleet, worker) {
+                const struct job_list *list =
+                        worker->handle && worker->handle->slot && worker->state != WORKER_GONE
+                                ? local_heartbeats_jobs(worker->handle->slot)
+                                : NULL;
+                const struct place place = place_of(worker);
+
+                enough = enough && (!list || render_list(query, &place, list));
+        }
+        return enough;
+}
+
+/* Returns the link that the fleet's jobs are read from; NULL: they are in files, or unknown. */
+static const struct link *link_of(const struct fleet *fleet)
+{
+        return fleet->settings->traits->has_work_list ? fleet->link : NULL;
+}
+
 static void add_worker(struct reading *reading, const struct worker *worker)
 {
         const char *identity = process_identity(worker->handle);
-        const struct fleet_settings *settings = worker->fleet->settings;
-        struct place *place = &reading->places[reading->n];
 
-        if (!settings->traits->has_work_list || !identity || worker->state == WORKER_GONE)
+        if (!identity || worker->state == WORKER_GONE)
                 return;
-        worker_id(settings->name, worker->index, place->worker);
-        place->traits = settings->traits;
-        place->pid = worker->process.heartbeat_pid;
+        reading->places[reading->n] = place_of(worker);
         reading->identities[reading->n++] = identity;
 }
 
@@ -202,14 +232,14 @@ static bool read_link(struct jobs_query *query, const struct link *link, struct 
                 return add_unread(query, reading->server, error ? error->text : "not connected yet",
                                   error ? &error->quoted : NULL);
         FOREACH_POINTER(fleet, fleets, n_fleets)
-                max += fleet->link == link ? fleet->n_workers : 0;
+                max += link_of(fleet) == link ? fleet->n_workers : 0;
         reading->identities = calloc(max + 1, sizeof(*reading->identities));
         reading->places = calloc(max + 1, sizeof(*reading->places));
         if (!reading->identities || !reading->places)
                 return false;
         FOREACH_POINTER(fleet, fleets, n_fleets)
                 FLEET_FOREACH_WORKER(fleet, worker)
-                        if (fleet->link == link)
+                        if (link_of(fleet) == link)
                                 add_worker(reading, worker);
         if (reading->n == 0) {
                 query->n_read++;
@@ -299,11 +329,15 @@ void jobs_calls_add(struct jobs_calls *list, struct call *call, struct fleet *co
         query->calls[query->n_calls++] = call;
         bool enough = query->jobs && query->errors && query->readings;
         for (size_t i = 0; enough && i < n_fleets; i++) {
-                bool seen = !fleets[i]->link;
+                const struct link *link = link_of(fleets[i]);
+                bool seen = false;
 
                 for (size_t j = 0; j < i; j++)
-                        seen |= fleets[j]->link == fleets[i]->link;
-                enough = seen || read_link(query, fleets[i]->link, fleets, n_fleets);
+                        seen |= link_of(fleets[j]) == link;
+                if (!link)
+                        enough = render_local(query, fleets[i]);
+                else if (!seen)
+                        enough = read_link(query, link, fleets, n_fleets);
         }
         if (!enough || query->pending == 0) {
                 answer(query, enough);

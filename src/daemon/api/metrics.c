@@ -282,7 +282,7 @@ static void put_workers(struct facts *facts)
         PUT_WORKERS(facts, "sqmgr_worker_memory_bytes", "Memory used by the worker.",
                     worker->memory.bytes > 0 ? (double)worker->memory.bytes : -1);
         PUT_WORKERS(facts, "sqmgr_worker_busy_threads", "Jobs running in the worker.",
-                    fleet->settings->traits->reports_busy ? (double)worker->heartbeat.busy : -1);
+                    worker_shows_busy(worker) ? (double)worker->heartbeat.busy : -1);
         PUT_WORKERS(facts, "sqmgr_worker_threads", "Jobs that the worker can run at once.",
                     worker->heartbeat.concurrency > 0 ? (double)worker->heartbeat.concurrency : -1);
         PUT_WORKERS(facts, "sqmgr_worker_beat_age_seconds", "Time since the worker's heartbeat changed.",

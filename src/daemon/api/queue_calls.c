@@ -2,6 +2,8 @@
 /* Answers GetQueues, and the calls that need queues. */
 #include "daemon/api/queue_calls.h"
 #include "frameworks/framework.h"
+#include "model/fleet.h"
+#include "model/world.h"
 #include "wire/varlink.h"
 #include <stdio.h>
 
@@ -25,27 +27,42 @@ static json_t *render_queues(const struct link *link)
         return TAKE_PTR(list);
 }
 
-static json_t *render(const struct links *links)
+static json_t *render_link(const struct link *link)
 {
-        _cleanup_json_ json_t *list = json_array();
-
-        FOREACH_POINTER(link, links->list, links->n) {
-                const struct queues none = {0}, *queues = link->queues ? link->queues : &none;
-
-                /* The framework does not report queues. */
-                if (!link->framework->has_queues)
-                        continue;
-                const struct error_report *error = queue_reading_error(link);
-                json_t *entry =
-                        json_pack("{s:o, s:o, s:I, s:I, s:I, s:o, s:I}", "url",
+        const struct queues none = {0}, *queues = link->queues ? link->queues : &none;
+        const struct error_report *error = queue_reading_error(link);
+        json_t *entry = json_pack("{s:o, s:o, s:I, s:I, s:I, s:o, s:I}", "url",
                                   varlink_text(reader_url_text(link->reader)), "error",
                                   varlink_text(error->text), "retry", (json_int_t)queues->retry, "schedule",
                                   (json_int_t)queues->schedule, "dead", (json_int_t)queues->dead, "queues",
                                   render_queues(link), "queues_left_out", (json_int_t)queues->left_out);
 
-                if (json_array_append_new(list, quoted_put(entry, &error->quoted)) < 0)
+        return quoted_put(entry, &error->quoted);
+}
+
+/* The settings do not name the Redis that is the broker of the fleet, and it may be another server. */
+static json_t *render_unnamed(const struct fleet *fleet)
+{
+        char text[128];
+
+        snprintf(text, sizeof(text), "fleet '%s'", fleet->settings->name);
+        return json_pack("{s:s, s:s, s:i, s:i, s:i, s:[], s:i}", "url", text, "error",
+                         "its settings name no Redis with queues; set redis_url if its broker is a Redis",
+                         "retry", 0, "schedule", 0, "dead", 0, "queues", "queues_left_out", 0);
+}
+
+static json_t *render(const struct links *links)
+{
+        _cleanup_json_ json_t *list = json_array();
+
+        FOREACH_POINTER(link, links->list, links->n)
+                /* Otherwise the framework does not report queues. */
+                if (link->framework->has_queues && json_array_append_new(list, render_link(link)) < 0)
                         return NULL;
-        }
+        WORLD_FOREACH_FLEET(links->world, fleet)
+                if (fleet_settings_have_broker(fleet->settings) && !fleet->queue_link &&
+                    json_array_append_new(list, render_unnamed(fleet)) < 0)
+                        return NULL;
         return json_pack("{s:O}", "redis", list);
 }
 

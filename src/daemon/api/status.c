@@ -44,16 +44,17 @@ static const char *worker_evidence(const struct worker *worker, usec_t now)
 
         static_assert(ELEMENTSOF(places) == _HEARTBEAT_PLACE_MAX, "a word for each");
         if (worker_fresh(worker, now))
-                return places[fleet_settings_heartbeat(worker->fleet->settings)];
+                return places[worker->process.shimless ? HEARTBEAT_NONE
+                                                       : fleet_settings_heartbeat(worker->fleet->settings)];
         if (!worker->fleet->redis_up && worker->evidence.title_known)
                 return "title";
         return "none";
 }
 
-/* Null if the framework does not report the number. */
+/* Null if the number is not known. */
 static json_t *jobs_number(const struct worker *worker, unsigned number)
 {
-        return worker->fleet->settings->traits->reports_busy ? json_integer(number) : json_null();
+        return worker_shows_busy(worker) ? json_integer(number) : json_null();
 }
 
 static json_t *heartbeat_age(const struct worker *worker, usec_t now)

@@ -3,18 +3,21 @@
 #include "daemon/lifecycle/alerts.h"
 #include "advice/alert_queue.h"
 #include "base/argv.h"
+#include "base/environment.h"
+#include "base/fd.h"
 #include "base/parse.h"
 #include "daemon/api/events.h"
 #include "io/clock.h"
 #include "io/log.h"
 #include "model/names.h"
 #include "model/world.h"
-#include "privileged/alert.h"
+#include "privileged/launcher.h"
 #include "privileged/signal.h"
 #include "settings/settings.h"
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 
 /* Delay before a failed start is retried. */
 #define RETRY_USEC (5 * USEC_PER_SEC)
@@ -68,29 +71,66 @@ static void on_exited(struct child *child, const siginfo_t *info)
         run_due(alerts);
 }
 
-static int start(struct alerts *alerts, const struct alert *alert, const char *input, char *const *argv)
+/* Returns a memory file. Unlike a pipe, it takes all of text at once, however little the command reads. */
+static int make_input(const char *text)
 {
-        char worker[WORKER_ID_MAX] = "";
-        struct alert_request request = {
-                .argv = argv,
-                .user = alerts->runtime->world->settings->alert_user,
-                .input = input,
-                .event = event_kinds[alert->kind].name,
-                .fleet = alert->fleet,
-                .worker = worker,
-                .nofile = alerts->runtime->nofile,
-                .seconds = (unsigned)(alerts->timeout / USEC_PER_SEC) + 2,
-        };
-        pid_t pid;
+        _cleanup_close_ int fd = memfd_create("sqmgr-alert", MFD_CLOEXEC);
 
+        if (fd < 0)
+                return -errno;
+        int r = fd_write_all(fd, text, strlen(text));
+        if (r >= 0)
+                r = fd_write_all(fd, "\n", 1);
+        if (r >= 0 && lseek(fd, 0, SEEK_SET) < 0)
+                r = -errno;
+        return r < 0 ? r : TAKE_FD(fd);
+}
+
+/* Starts the command in a session of its own, with sqmgr's own output. If it cannot run, the child writes the
+ * reason there and exits with status 127. */
+static int start_command(const struct alerts *alerts, const struct alert *alert, const char *input,
+                         char *const *argv, pid_t *ret)
+{
+        _cleanup_environment_ struct environment environment = {0};
+        _cleanup_launch_job_ struct launch_job *job = NULL;
+        char worker[WORKER_ID_MAX] = "";
+        struct launch_plan plan = {
+                .kind = LAUNCH_ALERT,
+                .fleet = {.argv = (char **)argv, .user = alerts->runtime->world->settings->alert_user},
+                .nofile = alerts->runtime->nofile,
+        };
+        _cleanup_close_ int input_fd = make_input(input);
+
+        if (input_fd < 0)
+                return input_fd;
         if (alert->index > 0)
                 worker_id(alert->fleet, alert->index, worker);
-        int r = alert_start(&request, &pid);
+        if (environment_put_inherited(&environment, environ) < 0 ||
+            environment_set(&environment, "SQMGR_EVENT", event_kinds[alert->kind].name) < 0 ||
+            environment_set(&environment, "SQMGR_FLEET", alert->fleet) < 0 ||
+            environment_set(&environment, "SQMGR_WORKER", worker) < 0)
+                return -ENOMEM;
+        plan.environment = environment.list;
+        int r = launch_job_new(&plan, &job);
+        if (r < 0)
+                return r;
+        job->input_fd = input_fd;
+        /* A backstop: SIGALRM ends the command even if sqmgr is gone. */
+        job->seconds = (unsigned)(alerts->timeout / USEC_PER_SEC) + 2;
+        *ret = launcher_start(TAKE_PTR(job));
+        return MIN(*ret, 0);
+}
+
+static int start(struct alerts *alerts, const struct alert *alert, const char *input, char *const *argv)
+{
+        pid_t pid;
+        int r = start_command(alerts, alert, input, argv, &pid);
+
         if (r < 0)
                 return r;
         alerts->child = (struct child){.pid = pid, .exited = on_exited};
         children_add(&alerts->runtime->children, &alerts->child);
-        alerts->running = request.event;
+        alerts->running = event_kinds[alert->kind].name;
         alerts->timed_out = alerts->losing = false;
         (void)sd_event_source_set_time_relative(alerts->deadline, alerts->timeout);
         (void)sd_event_source_set_enabled(alerts->deadline, SD_EVENT_ONESHOT);

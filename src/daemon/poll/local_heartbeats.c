@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* Derives heartbeats from facts on this machine; see the header. */
 #include "daemon/poll/local_heartbeats.h"
+#include "daemon/poll/running_jobs.h"
 #include "daemon/poll/status_files.h"
 #include "daemon/workers/attach.h"
 #include "daemon/workers/process.h"
 #include "frameworks/heartbeats.h"
 #include "io/clock.h"
+#include "model/deadlines.h"
 #include "model/fleet.h"
 #include "model/poll_schedule.h"
+#include "observe/culprits.h"
 #include "observe/observe.h"
+#include "privileged/launcher.h"
 #include <string.h>
 
 struct local_slot {
@@ -16,12 +20,39 @@ struct local_slot {
         struct local_slot *next;
         bool wanted;
         struct status_file file;
+        struct job_list jobs;  /* as the last file named them */
+        uint64_t jobs_at_usec; /* the heartbeat of that file; 0: none yet */
 };
 
 struct local_heartbeats {
         struct heartbeats base;
         struct local_slot *slots;
 };
+
+/* Forgets what files have named. */
+static void clear_record(struct local_slot *slot)
+{
+        job_list_clear(&slot->jobs);
+        free(slot->base.info);
+        slot->base.info = NULL;
+        slot->jobs_at_usec = 0;
+}
+
+/* Takes over what a file names, and observes its jobs, unless it was read before or does not count. */
+static void take_record(struct local_slot *slot, struct heartbeat_record *record)
+{
+        struct worker *worker = slot->base.worker;
+
+        if (record->heartbeat.sent_usec != worker->heartbeat.written_usec ||
+            record->heartbeat.sent_usec == slot->jobs_at_usec)
+                return;
+        clear_record(slot);
+        slot->base.info = TAKE_PTR(record->info);
+        slot->jobs = record->jobs;
+        slot->jobs_at_usec = record->heartbeat.sent_usec;
+        record->jobs = (struct job_list){0};
+        running_jobs_observe(worker, &slot->jobs, culprits_take(worker));
+}
 
 static void local_free(struct heartbeats *base)
 {
@@ -51,12 +82,14 @@ static void local_remove(struct heartbeat_slot *base)
         if (base->worker->state == WORKER_GONE)
                 status_files_drop(base->worker);
         LIST_UNLINK(heartbeats->slots, slot);
+        clear_record(slot);
         free(slot);
 }
 
 static void local_forget(struct heartbeat_slot *slot)
 {
         status_files_drop(slot->worker);
+        clear_record((struct local_slot *)slot);
 }
 
 static void local_want(struct heartbeat_slot *slot, unsigned poll_items)
@@ -69,11 +102,13 @@ static bool read_process(const struct worker *worker, usec_t now, pid_t *ret_pid
 {
         struct proc_place place;
 
+        /* sqmgr-start has another name for a moment. */
         if (!worker->heartbeat.seen &&
-            (proc_place(worker->handle->main, &place) < 0 || strcmp(place.comm, LAUNCH_COMM) == 0))
+            (worker->handle->report_fd >= 0 || proc_place(worker->handle->main, &place) < 0 ||
+             strcmp(place.comm, LAUNCH_COMM) == 0))
                 return false;
         *ret_pid = worker->process.pid;
-        *ret = (struct heartbeat){.sent_usec = now};
+        *ret = (struct heartbeat){.sent_usec = now, .shimless = worker->fleet->settings->traits->shim};
         return true;
 }
 
@@ -81,17 +116,24 @@ static void poll_worker(struct local_slot *slot, struct status_poll *poll, usec_
 {
         struct worker *worker = slot->base.worker;
         bool in_file = fleet_settings_heartbeat(worker->fleet->settings) == HEARTBEAT_FILE;
-        struct heartbeat heartbeat;
+        struct heartbeat_record record = {0};
         pid_t pid;
 
-        if (in_file ? !status_files_read(poll, &slot->file, worker, &pid, &heartbeat)
-                    : !read_process(worker, now, &pid, &heartbeat))
+        bool found = in_file && status_files_read(poll, &slot->file, worker, &pid, &record);
+        if (!found && (!in_file || (slot->file.absent && worker_lacks_shim(worker, now))))
+                found = read_process(worker, now, &pid, &record.heartbeat);
+        if (!found)
                 return;
+        record.heartbeat.work_list_known = in_file && !record.heartbeat.shimless;
+        record.heartbeat.work_list_empty = record.jobs.n_jobs == 0;
         if (worker->process.heartbeat_pid != pid)
                 attach_heartbeat(worker, pid, now);
         /* A process that could not be attached does not count. */
         if (worker->process.heartbeat_pid == pid)
-                observe_heartbeat(worker, &heartbeat, now);
+                observe_heartbeat(worker, &record.heartbeat, now);
+        if (record.heartbeat.work_list_known && worker->process.heartbeat_pid == pid)
+                take_record(slot, &record);
+        heartbeat_record_clear(&record);
 }
 
 static int local_poll(struct heartbeats *base)
@@ -117,6 +159,13 @@ static const struct heartbeat_source local_kind = {
         .poll = local_poll,
         .forget = local_forget,
 };
+
+const struct job_list *local_heartbeats_jobs(const struct heartbeat_slot *slot)
+{
+        const struct local_slot *local = (const struct local_slot *)slot;
+
+        return slot->heartbeats->kind == &local_kind && local->jobs_at_usec != 0 ? &local->jobs : NULL;
+}
 
 int local_heartbeats_new(struct heartbeats **ret)
 {

@@ -350,7 +350,8 @@ void poll_run(struct runtime *runtime, bool fast, usec_t now)
         templates_poll(runtime, fast, now);
         /* Errors are ignored: the next poll repeats the requests. */
         FOREACH_POINTER(link, runtime->links.list, runtime->links.n)
-                (void)heartbeats_poll(link->heartbeats);
+                if (link->heartbeats)
+                        (void)heartbeats_poll(link->heartbeats);
         (void)heartbeats_poll(runtime->local);
 }
 
@@ -369,5 +370,6 @@ void poll_resume(struct runtime *runtime, usec_t now)
                 }
         templates_resume(runtime, now);
         FOREACH_POINTER(link, runtime->links.list, runtime->links.n)
-                heartbeats_resume(link->heartbeats);
+                if (link->heartbeats)
+                        heartbeats_resume(link->heartbeats);
 }

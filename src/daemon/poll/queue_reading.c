@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads the queues of each server and compares them with their limits. */
 #include "daemon/poll/queue_reading.h"
+#include "daemon/poll/served_queues.h"
 #include "daemon/runtime/link_queries.h"
 #include "frameworks/framework.h"
+#include "io/clock.h"
 #include "io/log.h"
 #include "model/world.h"
 #include <stdio.h>
@@ -15,13 +17,28 @@ static void on_queues(struct answer *answer, void *userdata)
         if (answer->status == ANSWER_OK)
                 link->queues = TAKE_PTR(answer->queues.queues);
         link->queues_error = answer->error;
+        served_estimate(link, link->queues, clock_now(CLOCK_MONOTONIC));
+        if (link->queues)
+                queues_sort(link->queues);
         wakeup_arm(link->links->wakeup);
+}
+
+/* A broker has no list of its queues: those that workers serve are read. */
+static int ask_queues(struct link *link)
+{
+        struct served_queues served = {0};
+
+        if (link->heartbeats)
+                return link_read_queues(link, NULL, false, on_queues, link);
+        WORLD_FOREACH_FLEET(link->links->world, fleet)
+                if (fleet->queue_link == link)
+                        (void)served_add_fleet(&served, fleet);
+        return link_read_queues(link, served.text, false, on_queues, link);
 }
 
 static int read_link(struct link *link)
 {
-        int r = link->framework->has_queues ? link_read_queues(link, NULL, false, on_queues, link)
-                                            : -EOPNOTSUPP;
+        int r = link->framework->has_queues ? ask_queues(link) : -EOPNOTSUPP;
 
         link->reads_queues = r >= 0;
         return r;

@@ -77,21 +77,27 @@ static void keep_entries(struct process *process, const struct job_list *list)
         process->drained_jobs = entries;
 }
 
+void running_jobs_observe(struct worker *worker, const struct job_list *list, bool culprits)
+{
+        usec_t now = clock_now(CLOCK_MONOTONIC), realtime = clock_now(CLOCK_REALTIME);
+
+        observe_jobs(worker, list, job_list_oldest(list, realtime), now);
+        if (culprits) {
+                culprits_observe(worker->fleet, worker, CULPRITS_MEMORY, list, now);
+                wakeup_arm(worker->handle->runtime->wakeup);
+        }
+        report_long_jobs(worker->handle, list, realtime);
+}
+
 static void on_running_jobs(struct job_list *lists, const struct error_report *error, void *userdata)
 {
         struct process *process = userdata;
         struct worker *worker = process->worker;
-        usec_t now = clock_now(CLOCK_MONOTONIC), realtime = clock_now(CLOCK_REALTIME);
 
         process->running_jobs = NULL;
         if (error || worker->state == WORKER_GONE)
                 return;
-        observe_jobs(worker, &lists[0], job_list_oldest(&lists[0], realtime), now);
-        if (process->running_jobs_culprits) {
-                culprits_observe(worker->fleet, worker, CULPRITS_MEMORY, &lists[0], now);
-                wakeup_arm(process->runtime->wakeup);
-        }
-        report_long_jobs(process, &lists[0], realtime);
+        running_jobs_observe(worker, &lists[0], process->running_jobs_culprits);
         keep_entries(process, &lists[0]);
 }
 
@@ -129,7 +135,8 @@ void running_jobs_tick(const struct world *world)
                         const struct process *process = worker->handle;
 
                         /* A reading in progress may be older than the awaited heartbeat. */
-                        if (!process || !process->slot || process->running_jobs)
+                        if (!fleet->settings->traits->has_work_list || !process || !process->slot ||
+                            process->running_jobs)
                                 continue;
                         if (culprits_take(worker))
                                 read_list(worker, true);

@@ -45,28 +45,33 @@ void status_poll_end(struct status_poll *poll)
         *poll = STATUS_POLL_INIT;
 }
 
-static enum heartbeat_fault read_record(const struct status_poll *poll, pid_t pid, struct heartbeat *ret)
+static enum heartbeat_fault read_record(const struct status_poll *poll, pid_t pid,
+                                        struct heartbeat_record *ret)
 {
-        const struct framework *framework = framework_of(poll->fleet->settings->traits);
         char text[STATUS_FILE_MAX_BYTES + 1];
         size_t length;
         enum heartbeat_fault fault = status_file_read(&poll->dir, pid, text, &length);
 
-        if (fault == HEARTBEAT_FAULT_NONE && !framework->take_record(text, length, ret))
-                return HEARTBEAT_FAULT_RECORD;
+        if (fault != HEARTBEAT_FAULT_NONE)
+                return fault;
+        int r = framework_take_record(text, length, ret);
+        if (r < 0)
+                return r == -ENOMEM ? HEARTBEAT_FAULT_UNREADABLE : HEARTBEAT_FAULT_RECORD;
         /* Without the start time, the record may be of an earlier process. */
-        if (fault == HEARTBEAT_FAULT_NONE && ret->start == 0)
+        if (ret->heartbeat.start == 0) {
+                heartbeat_record_clear(ret);
                 return HEARTBEAT_FAULT_START;
-        return fault;
+        }
+        return HEARTBEAT_FAULT_NONE;
 }
 
 struct tree_search {
         const struct status_poll *poll;
         struct status_file *file;
         unsigned seen, tried;
-        enum heartbeat_fault fault; /* why an existing file does not count */
-        pid_t pid;                  /* heartbeat process found; 0: none */
-        struct heartbeat heartbeat;
+        enum heartbeat_fault fault;     /* why an existing file does not count */
+        pid_t pid;                      /* heartbeat process found; 0: none */
+        struct heartbeat_record record; /* of pid */
 };
 
 /* A file that exists at first sight may be left over from a process that has exited. */
@@ -84,30 +89,32 @@ static bool is_new(struct status_file *file, pid_t pid, const struct heartbeat *
 static int try_process(pid_t pid, void *userdata)
 {
         struct tree_search *search = userdata;
-        struct heartbeat heartbeat;
+        struct heartbeat_record record = {0};
 
         if (search->seen++ < search->file->passed)
                 return 0;
         if (search->tried++ == TRIES_MAX)
                 return 1;
-        enum heartbeat_fault fault = read_record(search->poll, pid, &heartbeat);
+        enum heartbeat_fault fault = read_record(search->poll, pid, &record);
         /* An exited process may stay in the tree for long as a zombie. */
-        if (fault == HEARTBEAT_FAULT_NONE && !proc_is_alive(pid, heartbeat.start))
+        if (fault == HEARTBEAT_FAULT_NONE && !proc_is_alive(pid, record.heartbeat.start))
                 fault = HEARTBEAT_FAULT_START;
-        if (fault != HEARTBEAT_FAULT_NONE) {
-                search->fault = fault != HEARTBEAT_FAULT_MISSING ? fault : search->fault;
+        if (fault != HEARTBEAT_FAULT_NONE && fault != HEARTBEAT_FAULT_MISSING)
+                search->fault = fault;
+        search->file->met |=
+                fault != HEARTBEAT_FAULT_MISSING || status_file_is_begun(&search->poll->dir, pid);
+        if (fault != HEARTBEAT_FAULT_NONE || !is_new(search->file, pid, &record.heartbeat)) {
+                heartbeat_record_clear(&record);
                 return 0;
         }
-        if (!is_new(search->file, pid, &heartbeat))
-                return 0;
         search->pid = pid;
-        search->heartbeat = heartbeat;
+        search->record = record;
         return 1;
 }
 
 /* Finds the process of the worker that writes heartbeats. */
 static enum heartbeat_fault seek(const struct status_poll *poll, struct status_file *file,
-                                 const struct worker *worker, pid_t *ret_pid, struct heartbeat *ret)
+                                 const struct worker *worker, pid_t *ret_pid, struct heartbeat_record *ret)
 {
         struct tree_search search = {.poll = poll, .file = file};
         int r = proc_tree_each(worker->process.pid, try_process, &search);
@@ -115,38 +122,51 @@ static enum heartbeat_fault seek(const struct status_poll *poll, struct status_f
         if (search.pid != 0) {
                 *file = (struct status_file){.searched = true};
                 *ret_pid = search.pid;
-                *ret = search.heartbeat;
+                *ret = search.record;
                 return HEARTBEAT_FAULT_NONE;
         }
+        bool met = file->met, whole = r == 0;
         file->passed = r > 0 ? file->passed + TRIES_MAX : 0;
-        file->searched |= r == 0;
-        return search.fault != HEARTBEAT_FAULT_NONE ? search.fault : HEARTBEAT_FAULT_MISSING;
+        file->searched |= whole;
+        file->absent = whole && !met;
+        file->met = met && !whole;
+        if (search.fault != HEARTBEAT_FAULT_NONE)
+                return search.fault;
+        bool begun = met || (!whole && worker->heartbeat.fault == HEARTBEAT_FAULT_BEGUN);
+        return begun && worker->fleet->settings->traits->shim ? HEARTBEAT_FAULT_BEGUN
+                                                              : HEARTBEAT_FAULT_MISSING;
 }
 
 /* Returns why the heartbeat does not count, or HEARTBEAT_FAULT_NONE. */
 static enum heartbeat_fault read_heartbeat(struct status_poll *poll, struct status_file *file,
-                                           const struct worker *worker, pid_t *ret_pid, struct heartbeat *ret)
+                                           const struct worker *worker, pid_t *ret_pid,
+                                           struct heartbeat_record *ret)
 {
-        if (poll_open(poll, worker) < 0)
+        if (poll_open(poll, worker) < 0) {
+                file->absent = false;
                 return HEARTBEAT_FAULT_PLACE;
-        if (worker->process.heartbeat_pid == 0)
+        }
+        if (worker->process.heartbeat_pid == 0 || worker->process.shimless)
                 return seek(poll, file, worker, ret_pid, ret);
         enum heartbeat_fault fault = read_record(poll, worker->process.heartbeat_pid, ret);
-        if (fault == HEARTBEAT_FAULT_NONE && ret->start != worker->process.heartbeat_start)
+        if (fault == HEARTBEAT_FAULT_NONE && ret->heartbeat.start != worker->process.heartbeat_start) {
+                heartbeat_record_clear(ret);
                 return HEARTBEAT_FAULT_START;
+        }
         *ret_pid = worker->process.heartbeat_pid;
         return fault;
 }
 
 bool status_files_read(struct status_poll *poll, struct status_file *file, struct worker *worker,
-                       pid_t *ret_pid, struct heartbeat *ret)
+                       pid_t *ret_pid, struct heartbeat_record *ret)
 {
         enum heartbeat_fault fault = read_heartbeat(poll, file, worker, ret_pid, ret);
         /* Before the first heartbeat, a missing file is normal. A missing directory is normal, too, until the
-         * launch has made it. */
-        bool awaited = worker->process.heartbeat_pid == 0 &&
+         * launch has made it and reports that. */
+        bool awaited = (worker->process.heartbeat_pid == 0 || worker->process.shimless) &&
                        (fault == HEARTBEAT_FAULT_MISSING ||
-                        (fault == HEARTBEAT_FAULT_PLACE && poll->error == -ENOENT));
+                        (fault == HEARTBEAT_FAULT_PLACE && poll->error == -ENOENT &&
+                         worker->handle->report_fd >= 0));
 
         observe_heartbeat_fault(worker, awaited ? HEARTBEAT_FAULT_NONE : fault);
         return fault == HEARTBEAT_FAULT_NONE;

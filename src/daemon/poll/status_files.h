@@ -3,6 +3,7 @@
 #pragma once
 
 #include "daemon/runtime/runtime.h"
+#include "model/heartbeat_record.h"
 #include "privileged/status_dir.h"
 
 /* State of the search for a worker's file, kept between polls. */
@@ -14,6 +15,8 @@ struct status_file {
         /* A process whose file existed when the search began: the file counts once it changes. 0: none. */
         pid_t mark_pid;
         uint64_t mark_usec; /* the heartbeat of mark_pid at that time */
+        bool met;           /* true once the running search has met a file, or one that is begun */
+        bool absent;        /* true if the last poll has ended a search of the whole tree that met none */
 };
 
 /* State of one poll of several workers. */
@@ -26,10 +29,10 @@ struct status_poll {
 
 #define STATUS_POLL_INIT ((struct status_poll){.dir = STATUS_DIR_NONE})
 
-/* Reads the heartbeat of the worker. Returns true with *ret and the pid of its process in *ret_pid. Returns
- * false if no heartbeat counts, and observes why. */
+/* Reads the heartbeat of the worker. Returns true with *ret, to be freed by heartbeat_record_clear(), and the
+ * pid of its process in *ret_pid. Returns false if no heartbeat counts, and observes why. */
 bool status_files_read(struct status_poll *poll, struct status_file *file, struct worker *worker,
-                       pid_t *ret_pid, struct heartbeat *ret);
+                       pid_t *ret_pid, struct heartbeat_record *ret);
 /* Closes the directory. The struct can be used again. */
 void status_poll_end(struct status_poll *poll);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Connections to servers, Redis and databases; see the header. */
 #include "daemon/runtime/links.h"
+#include "base/environment.h"
 #include "base/text.h"
-#include "daemon/runtime/inside_read.h"
+#include "daemon/runtime/env_marker.h"
 #include "daemon/runtime/proc_evidence.h"
 #include "frameworks/server_heartbeats.h"
 #include "frameworks/table.h"
@@ -20,6 +21,7 @@
 #include "queries/configuration.h"
 #include "settings/redis_url.h"
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -123,13 +125,81 @@ static const char *host_name(void *userdata)
         return links_host_name(link->links);
 }
 
+static_assert(PROC_HOST_NAME_MAX == INSIDE_HOST_MAX, "the same name");
+
+/* Returns 0 to continue, or 1 once the list is full. */
+static int add_process(pid_t pid, void *userdata)
+{
+        struct inside *inside = userdata;
+        struct inside_process process = {.pid = pid};
+        _cleanup_proc_ struct proc *proc = NULL;
+
+        if (inside->n == INSIDE_PROCESSES_MAX) {
+                inside->complete = false;
+                return 1;
+        }
+        /* A process that has exited is not needed. */
+        int r = proc_open(pid, &proc);
+        if (r >= 0)
+                r = proc_own_pid(proc, &process.own_pid);
+        if (r < 0) {
+                inside->complete &= r == -ESRCH || r == -ENODATA;
+                return 0;
+        }
+        /* Without the right to read the host name, workers are matched by their unique name alone. */
+        if (proc_host_name(proc, process.host) < 0)
+                process.host[0] = '\0';
+        inside->list[inside->n++] = process;
+        return 0;
+}
+
+/* Returns true if the names differ by that of the host at most, which may have been renamed meanwhile. */
+static bool is_same_unique(const char *value, const char *unique)
+{
+        size_t a = unique_host_base(value, strlen(value)), b = unique_host_base(unique, strlen(unique));
+
+        return unique[b] != '\0' && strcmp(value + a, unique + b) == 0;
+}
+
+/* Reads the value of the variable for the host name in the environment with which the worker was started. */
+static int read_variable(struct proc_facts *facts, const struct worker *worker, uid_t user,
+                         struct inside *inside)
+{
+        const char *name = worker->fleet->settings->traits->host_variable;
+        _cleanup_proc_ struct proc *proc = NULL;
+        size_t length = 0;
+
+        if (!name)
+                return 0;
+        _cleanup_free_ char *text = malloc(ENV_MARKERS_MAX_BYTES);
+        int r = text ? proc_find(worker->process.pid, worker->process.start, &proc) : -ENOMEM;
+        if (r < 0 || !proc)
+                return r < 0 ? r : -ESRCH;
+        ssize_t n = proc_facts_environment(facts, proc, user, text, ENV_MARKERS_MAX_BYTES, &length);
+        if (n < 0)
+                return (int)n;
+        const char *value = environment_find(text, length, name);
+        if (!value)
+                return 0;
+        if (is_same_unique(value, inside->unique))
+                snprintf(inside->unique, sizeof(inside->unique), "%s", value);
+        else if (strlen(value) < sizeof(inside->variable))
+                snprintf(inside->variable, sizeof(inside->variable), "%s", value);
+        return 0;
+}
+
+/* Reads the processes of a worker in namespaces of its own. */
 static int read_inside(const struct worker *worker, struct inside *ret, void *userdata)
 {
-        const struct link *link = userdata;
-        char unique[UNIQUE_HOST_MAX];
+        struct links *links = ((const struct link *)userdata)->links;
 
-        links_unique_host(link->links, worker->fleet->settings, worker->index, worker->spawned_at, unique);
-        return inside_read(link->links->proc_facts, worker, link->links->user_of(worker), unique, ret);
+        static_assert(sizeof(ret->unique) >= UNIQUE_HOST_MAX, "the same name");
+        *ret = (struct inside){.complete = true};
+        links_unique_host(links, worker->fleet->settings, worker->index, worker->spawned_at, ret->unique);
+        int r = read_variable(links->proc_facts, worker, links->user_of(worker), ret);
+        if (r >= 0)
+                r = proc_tree_each(worker->process.pid, add_process, ret);
+        return r < 0 ? r : 0;
 }
 
 static int is_descendant(pid_t pid, const struct worker *worker, void *userdata _unused_)
@@ -374,12 +444,17 @@ static int make_link(struct links *links, const struct fleet_settings *fleet)
                 r = text_copy(group_of_reader(fleet), &link->reader_group);
         if (r >= 0)
                 r = make_reader(link, settings);
-        if (r >= 0)
+        if (r >= 0 && fleet_settings_need_server(fleet))
                 r = server_heartbeats_new(link->reader, link->framework, &ops, link, &link->heartbeats);
         if (r < 0)
                 return r;
         list[links->n++] = TAKE_PTR(link);
         return 0;
+}
+
+static bool needs_link(const struct fleet_settings *fleet)
+{
+        return fleet_settings_need_server(fleet) || fleet_settings_need_broker(fleet);
 }
 
 int links_make(struct links *links, const struct settings *settings)
@@ -389,7 +464,7 @@ int links_make(struct links *links, const struct settings *settings)
         for (size_t i = 0; i < settings->n_fleets && r >= 0; i++) {
                 const struct fleet_settings *fleet = settings->fleets[i];
 
-                if (fleet_settings_need_server(fleet) && !find_link(links, fleet))
+                if (needs_link(fleet) && !find_link(links, fleet))
                         r = make_link(links, fleet);
         }
         return r;
@@ -402,10 +477,11 @@ void links_join(struct links *links)
         size_t kept = 0;
 
         WORLD_FOREACH_FLEET(world, fleet) {
-                struct link *link = find_link(links, fleet->settings);
+                struct link *link = needs_link(fleet->settings) ? find_link(links, fleet->settings) : NULL;
 
                 if (fleet->link)
                         continue;
+                fleet->queue_link = link;
                 if (!fleet_settings_need_server(fleet->settings)) {
                         /* A fleet without a server has nothing to wait for. */
                         observe_redis(fleet, true, now);
@@ -422,7 +498,7 @@ void links_join(struct links *links)
                 bool used = false;
 
                 WORLD_FOREACH_FLEET(world, fleet)
-                        used |= fleet->link == link;
+                        used |= fleet->queue_link == link;
                 if (!used)
                         continue;
                 links->list[i] = links->list[kept];

@@ -21,7 +21,8 @@ struct link_user {
         void (*end)(struct link_user *user);
 };
 
-/* A server as one framework uses it. fleet->link points here if the fleet's heartbeats are on this server. */
+/* A server as one framework uses it. fleet->link points here if the fleet's heartbeats are on this server,
+ * fleet->queue_link if its queues are. */
 struct link {
         struct links *links;
         const struct framework *framework;
@@ -31,9 +32,9 @@ struct link {
         char *reader_group;          /* NULL: that user's own */
         char *server_text;           /* the last master named by Sentinels; NULL: none yet */
         struct reader *reader;
-        struct heartbeats *heartbeats;
-        bool reads_queues;     /* the server was asked for them; see queue_reading.h */
-        struct queues *queues; /* as last read; NULL: not available, see queues_error */
+        struct heartbeats *heartbeats; /* NULL: only queues are read, see fleet_settings_need_broker() */
+        bool reads_queues;             /* the server was asked for them; see queue_reading.h */
+        struct queues *queues;         /* as last read; NULL: not available, see queues_error */
         struct error_report queues_error;
         bool queues_error_reported; /* the error was logged; used while Redis answers and limits are set */
         struct queue_watch queue_watch;
@@ -48,7 +49,7 @@ struct links {
         struct world *world;
         /* Called when a process of the worker was found that sends heartbeats. */
         void (*found)(struct worker *worker, pid_t pid, usec_t now);
-        struct proc_facts *proc_facts;                 /* not owned; NULL: processes are read at once */
+        struct proc_facts *proc_facts;                 /* not owned */
         uid_t (*user_of)(const struct worker *worker); /* the user of the worker's processes */
         const char *instance, *boot_id;                /* not owned */
         char host_name[256];                           /* as of the last links_host_name(); "": never */
@@ -69,7 +70,7 @@ const char *link_kind(const struct link *link);
 /* Creates the missing links that the fleets of these settings need. Returns 0 or -errno. After an error, some
  * links may have been created. */
 int links_make(struct links *links, const struct settings *settings);
-/* Sets fleet->link for each fleet of the world, and frees links that no fleet needs. */
+/* Sets fleet->link and fleet->queue_link of each fleet of the world, and frees links that no fleet needs. */
 void links_join(struct links *links);
 /* Returns the host name of this machine as the workers see it, valid until the next call. Adds an event when
  * the name has changed. */

@@ -28,6 +28,7 @@
 #define SENT_MAX (4 * PROC_QUESTIONS_MAX)
 #define BATCH    16
 #define BUCKETS  1024
+#define NOGROUP  65534
 
 /* A question and its result. */
 struct proc_fact {
@@ -286,6 +287,20 @@ static bool is_own_error(int error)
         return is_shortage(error) || error == -EINPROGRESS || error == -ETIMEDOUT;
 }
 
+void proc_reader_user_of(const struct proc *proc, uid_t uid, struct proc_reader_user *ret)
+{
+        *ret = (struct proc_reader_user){.uid = uid, .gid = NOGROUP};
+        if (proc_groups(proc, uid, &ret->gid, ret->groups, ELEMENTSOF(ret->groups), &ret->n_groups) == 0)
+                ret->since = proc_start_time(proc);
+}
+
+/* True if both have the same groups, in the same order. */
+static bool proc_reader_has_groups(const struct proc_reader_user *a, const struct proc_reader_user *b)
+{
+        return a->gid == b->gid && a->n_groups == b->n_groups &&
+               memcmp(a->groups, b->groups, a->n_groups * sizeof(a->groups[0])) == 0;
+}
+
 static struct proc_reader *find_reader(struct proc_facts *facts, uid_t uid, bool privileged)
 {
         struct proc_reader *reader = facts->readers;
@@ -314,7 +329,7 @@ static struct proc_reader *add_reader(struct proc_facts *facts, const struct pro
  * undumpable process. Returns false if that reader cannot be asked. */
 static bool ask_privileged(struct proc_facts *facts, const struct proc_reader *reader, struct proc_fact *fact)
 {
-        if (reader->privileged || fact->subject == PROC_LOG_TAIL)
+        if (reader->privileged || fact->subject == PROC_LOG_TAIL || geteuid() != 0)
                 return false;
         struct proc_reader *other = find_reader(facts, reader->user.uid, true);
         if (!other)

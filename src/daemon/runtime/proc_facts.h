@@ -3,9 +3,9 @@
  * peers, and log tails.
  *
  * The loop asks, and never waits. For each user there is a process that reads as this user
- * (io/proc_reader.h), and a second one with CAP_SYS_PTRACE once the rights of the user do not suffice. A
- * reader that is late is killed, and started again after a growing pause. A user thus delays only facts of
- * its own processes.
+ * (privileged/reader_start.h), and a second one with CAP_SYS_PTRACE once the rights of the user do not
+ * suffice; without root's rights there is one that reads as sqmgr's own user. A reader that is late is
+ * killed, and started again after a growing pause. A user thus delays only facts of its own processes.
  *
  * Each function returns 0, or -errno:
  *
@@ -13,15 +13,13 @@
  * - -ETIMEDOUT: no answer in time; later calls ask again after a pause
  *
  * An answer is returned for half a second; after that, the next call asks again. With facts NULL, the
- * functions read at once and may wait: in tests, and in a sqmgr without root's rights, whose processes all
- * belong to its own user. */
+ * functions read at once and may wait: in tests. */
 #pragma once
 
 #include "base/usec.h"
 #include "daemon/runtime/children.h"
 #include "io/proc.h"
 #include "io/proc_question.h"
-#include "io/proc_reader.h"
 #include "privileged/proc_inspect.h"
 #include <systemd/sd-event.h>
 
@@ -86,6 +84,9 @@ int proc_facts_log_tail(struct proc_facts *facts, const struct proc *proc, uid_t
 
 /* Drops the answers about this process whose questions were asked before this time. facts may be NULL. */
 void proc_facts_expire(struct proc_facts *facts, const struct proc *proc, usec_t before);
+/* Fills *ret with this user and the groups of proc. If the groups cannot be read, or proc belongs to another
+ * user, the only group is nogroup. */
+void proc_reader_user_of(const struct proc *proc, uid_t uid, struct proc_reader_user *ret);
 /* Remembers gid and groups of this user, which cannot be read any more once its processes were reaped. A
  * user's groups may change: those of the process that was started last count, and a reader that has others is
  * replaced. facts may be NULL. */

@@ -6,7 +6,6 @@
 #include "io/log.h"
 #include "io/own_program.h"
 #include "io/reader_files.h"
-#include "io/reader_user.h"
 #include "model/exit_status.h"
 #include "privileged/reader_start.h"
 #include "privileged/signal.h"
@@ -206,7 +205,7 @@ static void connect_socket(struct reader_process *process, const char *path)
         children_add(process->starter->children, &connecting->child);
 }
 
-int reader_starter_init(struct reader_starter_daemon *ret, struct children *children, const char *path)
+void reader_starter_init(struct reader_starter_daemon *ret, struct children *children, const char *path)
 {
         *ret = (struct reader_starter_daemon){
                 .starter = {.start = start, .stop = stop, .connect = connect_socket},
@@ -219,7 +218,7 @@ int reader_starter_init(struct reader_starter_daemon *ret, struct children *chil
         int r = ret->program_fds[_DATABASE_ENGINE_MAX];
         if (r < 0)
                 log_error("cannot open %s: %s", path ?: READER_PROGRAM, strerror(-r));
-        return reader_user(&ret->uid, &ret->gid);
+        reader_user(&ret->uid, &ret->gid);
 }
 
 static bool is_ours(const struct child *child)
@@ -312,9 +311,8 @@ int reader_judge_tls(const struct redis_settings *settings, struct settings_tls_
                 return r;
         configuration.check = true;
         r = sd_event_new(&event);
-        if (r >= 0)
-                r = reader_starter_init(&starter, &children, NULL);
         if (r >= 0) {
+                reader_starter_init(&starter, &children, NULL);
                 r = judge(event, &starter.starter, &configuration, ret);
                 reader_starter_clear(&starter);
         }

@@ -22,9 +22,9 @@ struct reader_starter_daemon {
 
 /* Opens the programs: that for Redis is at path, and the others have a suffix to it; NULL: as
  * own_program_open() finds them. Each start of a reader whose program is missing tries again; that for Redis
- * is logged if it is missing. path and children must outlive the starter. Looks up the
- * user, which may block. Returns 0 with *ret, to be cleared by reader_starter_clear(); or -errno. */
-int reader_starter_init(struct reader_starter_daemon *ret, struct children *children, const char *path);
+ * is logged if it is missing. path and children must outlive the starter. Looks up the user, which may
+ * block. The caller clears *ret by reader_starter_clear(). */
+void reader_starter_init(struct reader_starter_daemon *ret, struct children *children, const char *path);
 /* Kills the processes that are left, and waits for their ends. Call when no struct reader uses the starter
  * any more. */
 void reader_starter_clear(struct reader_starter_daemon *starter);

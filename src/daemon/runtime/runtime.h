@@ -41,7 +41,7 @@ struct runtime {
         char *status_parent;           /* parent of the heartbeat file directories; owned */
         bool status_untidy;            /* directories of fleets without workers may exist */
         struct children children;      /* children other than workers */
-        struct proc_facts *proc_facts; /* owned; NULL: processes are read at once */
+        struct proc_facts *proc_facts; /* owned */
         struct reader_starter_daemon reader_starter;
         struct proc_host *host;
         struct rlimit nofile;           /* limit before sqmgr raised its own */
@@ -52,6 +52,7 @@ struct runtime {
         struct after_exit *after_exits; /* running commands */
         char *preload_script;           /* Ruby script of templates; owned */
         char *outcomes_script;          /* Ruby script that counts the jobs of Sidekiq; owned */
+        char *shims;                    /* folder of the shims, see traits.h; owned */
         struct handed *handed;          /* sockets from the previous image; not owned */
         size_t n_handed;
         uint64_t lines_token; /* last token handed out */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Interface of the optional features of the daemon, such as autoscaling. daemon/subsystems.c has the table of
+/* Interface of the optional features of the daemon, such as autoscaling. daemon/supervisor.c has the table of
  * all features. The daemon knows nothing else about them. */
 #pragma once
 

@@ -9,7 +9,6 @@
 #include "model/names.h"
 #include "model/worker_facts.h"
 #include "privileged/launch.h"
-#include "privileged/launch_request.h"
 #include "privileged/signal.h"
 #include <signal.h>
 #include <stdio.h>

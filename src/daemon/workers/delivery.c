@@ -22,7 +22,7 @@ int delivery_send(struct worker *worker, int signo, bool only_caught)
 
         if (!beating)
                 return ESRCH;
-        if (!worker->process.remote && signo != 0) {
+        if (!worker->process.remote) {
                 int r = only_caught ? proc_catches_signal(beating, signo) : 1;
 
                 if (r == 0)

@@ -19,24 +19,16 @@
 #include "model/world.h"
 #include "observe/observe.h"
 #include "observe/observe_identity.h"
-#include "privileged/launch_request.h"
+#include "privileged/launch.h"
 #include "privileged/signal.h"
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
 
-/* A child that cannot be watched. Until it has ended, the child may share the descriptors of sqmgr: if
- * child_fd were closed, its number could name another file in the child. */
-struct unwatched {
-        struct child child;
-        int child_fd;
-};
-
+/* A child that cannot be watched. */
 static void on_unwatched_exited(struct child *child, const siginfo_t *info _unused_)
 {
-        struct unwatched *unwatched = (struct unwatched *)child;
-
-        close_fd(unwatched->child_fd);
-        free(unwatched);
+        free(child);
 }
 
 static void start(struct runtime *runtime, const struct action *action, usec_t now)
@@ -52,21 +44,21 @@ static void start(struct runtime *runtime, const struct action *action, usec_t n
                 .index = action->index,
                 .generation = fleet->generation,
                 .started_at = now,
-                .shares_descriptors = true,
                 .claim = ledger_claim_of(ledger, record),
                 .ledger = &runtime->ledger,
                 .instance = runtime->instance,
                 .nofile = runtime->nofile,
                 .base_environment = environ,
                 .outcomes_script = runtime->outcomes_script,
+                .shims = fleet->shim_refused == fleet->generation ? NULL : runtime->shims,
                 .status_parent = fleet_settings_heartbeat(fleet->settings) == HEARTBEAT_FILE
                                          ? runtime->status_parent
                                          : NULL,
         };
         if (fleet_settings_need_redis(fleet->settings))
                 request.redis_url = settings_fleet_url(runtime->world->settings, fleet->settings);
-        /* Allocate before the start: needed if memory runs out after the child was forked. */
-        _cleanup_free_ struct unwatched *unwatched = malloc(sizeof(*unwatched));
+        /* Allocate before the start: needed if memory runs out afterwards. */
+        _cleanup_free_ struct child *unwatched = malloc(sizeof(*unwatched));
         struct launched launched;
         _cleanup_proc_ struct proc *proc = NULL;
 
@@ -80,19 +72,16 @@ static void start(struct runtime *runtime, const struct action *action, usec_t n
         struct worker *worker = NULL;
         r = proc_open(launched.pid, &proc);
         if (r >= 0) {
-                /* Claim before the state can name the process: the slot of a named process must not be
-                 * void. */
-                (void)ledger_claim(&request.claim, launched.pid, proc_start_time(proc));
                 worker = observe_started(fleet, action->index, action->reason, launched.pid,
                                          proc_start_time(proc), now);
                 r = !worker ? -ENOMEM : 0;
         }
         if (r >= 0)
+                worker->process.shim_error = fleet->shim_refused == fleet->generation ? ECANCELED : 0;
+        if (r >= 0)
                 r = attach_started(runtime, worker, TAKE_PTR(proc), TAKE_FD(report_fd));
-        if (worker && worker->handle) {
+        if (worker && worker->handle)
                 worker->handle->record = record;
-                worker->handle->child_fd = launched.child_fd;
-        }
         if (r >= 0)
                 return;
         /* A process that cannot be watched must not stay; it had no time to take a job. exits_reap() reaps
@@ -102,9 +91,8 @@ static void start(struct runtime *runtime, const struct action *action, usec_t n
         (void)signal_child(launched.pid, SIGKILL);
         if (!worker || !worker->handle) {
                 ledger_end(ledger, record);
-                *unwatched = (struct unwatched){{.pid = launched.pid, .exited = on_unwatched_exited},
-                                                launched.child_fd};
-                children_add(&runtime->children, &TAKE_PTR(unwatched)->child);
+                *unwatched = (struct child){.pid = launched.pid, .exited = on_unwatched_exited};
+                children_add(&runtime->children, TAKE_PTR(unwatched));
         }
         if (worker)
                 observe_unwatched(worker, -r, now);
@@ -136,6 +124,16 @@ int execute_stop_signal(const struct worker *worker)
         return named_stop_signal(worker) ?: framework_of(worker->fleet->settings->traits)->stop_signal;
 }
 
+/* Returns 0 if the worker, which runs without its shim, is known to catch its stop signal; or a positive
+ * errno, ENOTSUP if it is not. */
+static int check_caught(const struct worker *worker, const struct proc *beating, int signo)
+{
+        if (worker->fleet->settings->traits->shim->always_caught)
+                return ENOTSUP;
+        int r = beating ? proc_catches_signal(beating, signo) : -ESRCH;
+        return r == 0 ? ENOTSUP : -MIN(r, 0);
+}
+
 static int stop(struct worker *worker, const struct framework *framework, enum reason reason, bool forced)
 {
         const struct process *process = worker->handle;
@@ -150,6 +148,9 @@ static int stop(struct worker *worker, const struct framework *framework, enum r
         if (signo == 0 && !worker_proven_idle(worker))
                 signo = framework->cut_off_signal;
         signo = signo ?: framework->stop_signal;
+        int refusal = worker->process.shimless && !forced ? check_caught(worker, beating, signo) : 0;
+        if (refusal != 0)
+                return refusal;
         /* The command has started another process before, so the command gets the signal, too. */
         if (worker->orders.succeeded && process->heartbeat)
                 (void)signal_process(process->main, signo);

@@ -77,10 +77,6 @@ void process_read_report(struct process *process)
         if (process->report_fd < 0)
                 return;
         int r = launch_report_read(process->report_fd, &process->report);
-        if (r >= 0 && process->child_fd >= 0 && process->report.separate) {
-                process->child_fd = close_fd(process->child_fd);
-                r = launch_report_read(process->report_fd, &process->report);
-        }
         if (r < 0)
                 log_warning("cannot read the start report of %s: %s", WORKER_ID(process->worker),
                             strerror(-r));
@@ -88,6 +84,8 @@ void process_read_report(struct process *process)
                 return;
         process->report_fd = close_fd(process->report_fd);
         struct worker *worker = process->worker;
+        if (process->report.shim_error != 0)
+                worker->process.shim_error = process->report.shim_error;
         char differs[REDIS_DIFFERENCE_MAX];
         if (r >= 0 && observe_environment_redis(worker, &process->report.redis))
                 log_warning("%s: %s. Heartbeats are read from redis_url: make both the same",
@@ -108,7 +106,6 @@ int process_new(struct runtime *runtime, struct worker *worker, struct proc *mai
                 .worker = worker,
                 .main = main,
                 .report_fd = report_fd,
-                .child_fd = -1,
                 .go_fd = -1,
                 .report = LAUNCH_REPORT_INIT,
         };
@@ -130,7 +127,6 @@ void process_free(struct process *process)
         process_forget_heartbeat(process);
         proc_close(process->main);
         close_fd(process->report_fd);
-        close_fd(process->child_fd);
         close_fd(process->go_fd);
         launch_report_clear(&process->report);
         free(process);

@@ -27,8 +27,7 @@ struct process {
         sd_event_source *main_exit; /* with heartbeat_exit: managed by exits.c */
         sd_event_source *heartbeat_exit;
         int report_fd;
-        int child_fd; /* the child's end of report_fd, see launch.h; -1: none */
-        int go_fd;    /* socket of a forked worker that waits to continue; -1: none */
+        int go_fd; /* socket of a forked worker that waits to continue; -1: none */
         struct launch_report report;
         pid_t ended_heartbeat_pid;         /* last heartbeat process that has exited before main; 0: none */
         uint64_t slept_times;              /* of the heartbeat process, see idle_check.c */

@@ -6,7 +6,6 @@
 #include "io/clock.h"
 #include "model/fleet.h"
 #include "privileged/launch.h"
-#include "privileged/launch_request.h"
 #include "privileged/signal.h"
 #include <signal.h>
 #include <string.h>

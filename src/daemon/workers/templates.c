@@ -17,7 +17,7 @@
 #include "model/world.h"
 #include "observe/observe.h"
 #include "observe/observe_template.h"
-#include "privileged/launch_request.h"
+#include "privileged/launch.h"
 #include "privileged/signal.h"
 #include "privileged/template_socket.h"
 #include <signal.h>

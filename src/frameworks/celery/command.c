@@ -4,26 +4,23 @@
 #include <stddef.h>
 
 #define DETACHES ", so the process that sqmgr starts exits at once"
-#define ONE_NAME ", which gives all workers of the fleet one name: requests would reach them all"
-#define IS_SOLO  ", so a worker sends no heartbeat while it runs a task"
+#define ONE_NAME                                                                                             \
+        ", which gives all workers of the fleet one name: Celery's remote control cannot tell them apart"
+#define NAMED "Remove the option: sqmgr names workers"
+#define BEAT                                                                                                 \
+        ", so each worker runs a scheduler: periodic tasks run once for each worker, and twice at a restart"
+#define BEAT_REMEDY                                                                                          \
+        "Remove the option, and give the scheduler a fleet of its own: 'framework = plain', 'command = "     \
+        "celery -A APP beat', 'active_process_count = 1', 'restart_surge = 0'"
 
 const struct command_flaw celery_command_flaws[] = {
-        /* --without-gossip does no harm, and -E does not help. */
-        {{"--without-heartbeat"}, true, ", so workers send no heartbeats", "Remove the option", {NULL}},
-        {{"-P", "solo"}, true, IS_SOLO, "Use '-c 1' instead of the pool 'solo'", {NULL}},
-        {{"--pool", "solo"}, true, IS_SOLO, "Use '-c 1' instead of the pool 'solo'", {NULL}},
-        {{"--pool=solo"}, true, IS_SOLO, "Use '-c 1' instead of the pool 'solo'", {NULL}},
-        {{"-n"}, false, ONE_NAME, "Remove the option: sqmgr names workers", {NULL}},
-        {{"--hostname"}, false, ONE_NAME, "Remove the option: sqmgr names workers", {NULL}},
+        {{"-B"}, false, BEAT, BEAT_REMEDY, {NULL}},
+        {{"--beat"}, false, BEAT, BEAT_REMEDY, {NULL}},
+        {{"-n"}, false, ONE_NAME, NAMED, {NULL}},
+        {{"--hostname"}, false, ONE_NAME, NAMED, {NULL}},
         {{"-D"}, true, DETACHES, "Remove the option", {NULL}},
         {{"--detach"}, true, DETACHES, "Remove the option", {NULL}},
         {{"--pidfile"}, true, ", so a second worker refuses to start", "Remove the option", {NULL}},
-        /* A worker counts as silent after 7 s. */
-        {{"--heartbeat-interval"},
-         false,
-         ": a longer interval than 2 s makes workers count as silent",
-         "Remove the option",
-         {NULL}},
         /* github.com/celery/celery/issues/7266 and 4809. */
         {{"--autoscale"},
          false,

@@ -9,6 +9,8 @@
 
 extern const struct traits good_job_traits;
 extern const struct framework good_job_framework;
+/* The statements with which the tables are read: GoodJob works with PostgreSQL only. */
+extern const struct database_texts good_job_postgresql;
 
 /* The length of a UUID. */
 #define GOOD_JOB_UUID_LENGTH 36

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Decodes the rows of GoodJob's tables. */
-#include "frameworks/good_job/good_job_database.h"
 #include "frameworks/database_format.h"
 #include "frameworks/database_view.h"
 #include "frameworks/good_job/good_job.h"

@@ -3,7 +3,7 @@
  * tables those of lib/generators/good_job/templates/install/migrations/create_good_jobs.rb.erb. */
 #include "frameworks/database_format.h"
 #include "frameworks/database_view.h"
-#include "frameworks/good_job/good_job_database.h"
+#include "frameworks/good_job/good_job.h"
 
 /* app/models/good_job/process.rb:57, 67, 111: without its advisory lock, a process that takes one is dead,
  * and its row is left out. The key is that of app/models/concerns/good_job/advisory_lockable.rb:578, 755;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The heartbeat of a worker that implements sqmgr-heartbeat(7); see the header. */
 #include "frameworks/native/native.h"
+#include "base/printable.h"
 #include "base/usec.h"
 #include "frameworks/decode_outcomes.h"
 #include "frameworks/framework.h"
-#include "model/worker.h"
+#include "model/heartbeat_record.h"
+#include "model/queues.h"
 #include "settings/traits.h"
 #include <signal.h>
 #include <string.h>
@@ -35,10 +37,17 @@ const char *const native_field_names[_NATIVE_FIELD_MAX] = {
         [NATIVE_STOP_SIG] = "stop_sig",
         [NATIVE_PROCESSED] = "processed",
         [NATIVE_FAILED] = "failed",
+        [NATIVE_LOOKED] = "looked",
+        [NATIVE_POLLING] = "polling",
 };
 
 /* No process has more jobs or threads: a larger number is garbage. */
 #define COUNT_MAX 1000000
+
+/* The longest job id, job class and queue name in a file. */
+#define ID_BYTES_MAX    64
+#define CLASS_BYTES_MAX 128
+#define QUEUE_BYTES_MAX 250
 
 /* Another party may write a record. Signals that cannot be caught, or that report a fault, are never sent
  * because of a record. */
@@ -100,6 +109,17 @@ static bool decode_number(const struct field *field, unsigned long long max, boo
         return field->text ? decode_count(field->text, field->len, max, ret) : !required;
 }
 
+/* A span of 0 becomes 1, as 0 means that there is none. */
+static bool decode_since(const struct field *field, usec_t *ret_usec)
+{
+        if (!field->text)
+                return true;
+        if (!decode_span(field->text, field->len, ret_usec))
+                return false;
+        *ret_usec = MAX(*ret_usec, (usec_t)1);
+        return true;
+}
+
 bool native_decode(const struct field fields[static _NATIVE_FIELD_MAX], struct heartbeat *ret)
 {
         const struct field *heartbeat = &fields[NATIVE_HEARTBEAT];
@@ -122,6 +142,9 @@ bool native_decode(const struct field fields[static _NATIVE_FIELD_MAX], struct h
             !resume_is_permitted(&fields[NATIVE_RESUME_SIG]) ||
             !decode_signal(&fields[NATIVE_STOP_SIG], true, &decoded.stop_signal))
                 return false;
+        if (!decode_since(&fields[NATIVE_LOOKED], &decoded.looked_usec) ||
+            !decode_since(&fields[NATIVE_POLLING], &decoded.polling_usec))
+                return false;
         decoded.busy = (unsigned)busy;
         decoded.quiet = quiet == 1;
         decoded.concurrency = (unsigned)concurrency;
@@ -131,19 +154,39 @@ bool native_decode(const struct field fields[static _NATIVE_FIELD_MAX], struct h
         return true;
 }
 
-static struct field *find_field(const char *name, size_t len, struct field fields[static _NATIVE_FIELD_MAX])
+static struct field *find_field(const struct field *name, struct field fields[static _NATIVE_FIELD_MAX])
 {
         for (size_t i = 0; i < _NATIVE_FIELD_MAX; i++)
-                if (strlen(native_field_names[i]) == len && memcmp(native_field_names[i], name, len) == 0)
+                if (decode_field_is(name, native_field_names[i]))
                         return &fields[i];
         return NULL;
 }
 
-bool native_lines(const char *text, size_t len, struct field ret[static _NATIVE_FIELD_MAX])
+static bool take_line(struct native_lines *lines, const struct field *name, const struct field *value)
+{
+        struct native_items *items = decode_field_is(name, "job") ? &lines->jobs : NULL;
+
+        if (decode_field_is(name, "queue"))
+                items = &lines->queues;
+        if (items) {
+                if (items->n == NATIVE_ITEMS_MAX)
+                        return false;
+                items->list[items->n++] = *value;
+                return true;
+        }
+        struct field *field = find_field(name, lines->fields);
+        if (field && field->text)
+                return false;
+        if (field)
+                *field = *value;
+        return true;
+}
+
+bool native_split(const char *text, size_t len, struct native_lines *ret)
 {
         const char *end = text + len;
 
-        memset(ret, 0, _NATIVE_FIELD_MAX * sizeof(ret[0]));
+        memset(ret, 0, sizeof(*ret));
         while (text < end) {
                 const char *line_end = memchr(text, '\n', (size_t)(end - text));
                 if (!line_end)
@@ -151,21 +194,109 @@ bool native_lines(const char *text, size_t len, struct field ret[static _NATIVE_
                 const char *equals = memchr(text, '=', (size_t)(line_end - text));
                 if (!equals)
                         return false;
-                struct field *field = find_field(text, (size_t)(equals - text), ret);
-                if (field && field->text)
+                const struct field name = {text, (size_t)(equals - text)};
+                const struct field value = {equals + 1, (size_t)(line_end - (equals + 1))};
+                if (!take_line(ret, &name, &value))
                         return false;
-                if (field)
-                        *field = (struct field){equals + 1, (size_t)(line_end - (equals + 1))};
                 text = line_end + 1;
         }
         return true;
 }
 
-bool native_take_record(const char *text, size_t len, struct heartbeat *ret)
+static void put_printable(char *ret, const char *text, size_t len)
 {
-        struct field fields[_NATIVE_FIELD_MAX];
+        memcpy(ret, text, len);
+        ret[len] = '\0';
+        printable_replace(ret, len, false);
+}
 
-        return native_lines(text, len, fields) && native_decode(fields, ret);
+static char *copy_printable(const char *text, size_t len)
+{
+        char *copy = malloc(len + 1);
+
+        if (copy)
+                put_printable(copy, text, len);
+        return copy;
+}
+
+/* Decodes `ID START CLASS`. The class may be empty or contain spaces. */
+static int decode_job(struct job *job)
+{
+        const char *id = job->entry, *end = id + job->entry_len;
+        const char *start = memchr(id, ' ', job->entry_len);
+        const char *class = start ? memchr(start + 1, ' ', (size_t)(end - (start + 1))) : NULL;
+
+        if (!class || start == id || start - id > ID_BYTES_MAX || end - (class + 1) > CLASS_BYTES_MAX ||
+            !decode_seconds(start + 1, (size_t)(class - (start + 1)), &job->started_usec))
+                return -EINVAL;
+        for (const char *at = id; at < start; at++)
+                if ((unsigned char)*at < ' ' || *at == 0x7F)
+                        return -EINVAL;
+        job->jid = copy_printable(id, (size_t)(start - id));
+        job->class = copy_printable(class + 1, (size_t)(end - (class + 1)));
+        job->queue = strdup("");
+        return job->jid && job->class && job->queue ? 0 : -ENOMEM;
+}
+
+static int take_jobs(const struct native_items *lines, struct job_list *ret)
+{
+        const struct field no_thread = {.text = ""};
+        size_t bytes = SIZE_MAX;
+
+        for (size_t i = 0; i < lines->n; i++)
+                if (job_list_add(ret, false, &no_thread, &lines->list[i]) < 0)
+                        return -ENOMEM;
+        if (job_list_decode(ret, decode_job, &bytes) < 0)
+                return -ENOMEM;
+        return job_list_unknown(ret) > 0 ? -EINVAL : 0;
+}
+
+/* The names that a worker serves, without those that HEARTBEAT_QUEUES_MAX leaves out. */
+static int take_queues(const struct native_items *lines, unsigned concurrency, struct heartbeat_info **ret)
+{
+        size_t size = 1, length = 0;
+
+        for (size_t i = 0; i < lines->n; i++) {
+                if (lines->list[i].len == 0 || lines->list[i].len > QUEUE_BYTES_MAX)
+                        return -EINVAL;
+                size += lines->list[i].len + 1;
+        }
+        if (lines->n == 0)
+                return 0;
+        struct heartbeat_info *info = calloc(1, sizeof(*info) + size);
+        if (!info)
+                return -ENOMEM;
+        info->concurrency = concurrency;
+        for (size_t i = 0; i < lines->n; i++) {
+                char name[QUEUE_BYTES_MAX + 1];
+                size_t bytes = lines->list[i].len + 1;
+
+                put_printable(name, lines->list[i].text, lines->list[i].len);
+                if (length + bytes > HEARTBEAT_QUEUES_MAX || queue_names_have(info->queues, name))
+                        continue;
+                memcpy(info->queues + length, name, bytes);
+                length += bytes;
+        }
+        *ret = info;
+        return 0;
+}
+
+int native_take_record(const char *text, size_t len, struct heartbeat_record *ret)
+{
+        struct heartbeat_record record = {0};
+        struct native_lines lines;
+
+        if (!native_split(text, len, &lines) || !native_decode(lines.fields, &record.heartbeat))
+                return -EINVAL;
+        int r = take_jobs(&lines.jobs, &record.jobs);
+        if (r == 0)
+                r = take_queues(&lines.queues, record.heartbeat.concurrency, &record.info);
+        if (r < 0) {
+                heartbeat_record_clear(&record);
+                return r;
+        }
+        *ret = record;
+        return 0;
 }
 
 const struct framework native_framework = {
@@ -178,5 +309,4 @@ const struct framework native_framework = {
         .member_nsec = 500,
         .signal_is_permitted = signal_is_permitted,
         .reports_start = true,
-        .take_record = native_take_record,
 };

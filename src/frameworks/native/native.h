@@ -5,6 +5,7 @@
 #include "frameworks/decode.h"
 
 struct heartbeat;
+struct heartbeat_record;
 
 extern const struct traits native_traits;
 extern const struct framework native_framework;
@@ -26,6 +27,9 @@ enum native_field {
         NATIVE_STOP_SIG,
         NATIVE_PROCESSED,
         NATIVE_FAILED,
+        _NATIVE_REDIS_MAX, /* the fields from here on are read from files only */
+        NATIVE_LOOKED = _NATIVE_REDIS_MAX,
+        NATIVE_POLLING,
         _NATIVE_FIELD_MAX,
 };
 
@@ -39,9 +43,20 @@ bool native_identity_parse(const char *text, size_t len, size_t *ret_host_len, p
  * wrong, the version is another, or a signal must not be sent. Invalid outcomes count as missing. */
 bool native_decode(const struct field fields[static _NATIVE_FIELD_MAX], struct heartbeat *ret);
 
-/* Like native_decode(), for the text of a file. */
-bool native_take_record(const char *text, size_t len, struct heartbeat *ret);
+#define NATIVE_ITEMS_MAX 64 /* of each kind in a file */
 
-/* Splits a file of `FIELD=VALUE` lines into fields that point into text. Returns false if a line has
- * another form, a known field occurs twice, or the last line has no newline. */
-bool native_lines(const char *text, size_t len, struct field ret[static _NATIVE_FIELD_MAX]);
+/* The lines of a file; the values point into its text. */
+struct native_lines {
+        struct field fields[_NATIVE_FIELD_MAX];
+        struct native_items {
+                struct field list[NATIVE_ITEMS_MAX];
+                size_t n;
+        } jobs, queues;
+};
+
+/* Splits a file of `FIELD=VALUE` lines. Returns false if a line has another form, a known field occurs twice,
+ * there are too many jobs or queues, or the last line has no newline. */
+bool native_split(const char *text, size_t len, struct native_lines *ret);
+
+/* Decodes a file, see framework_take_record(). All texts in *ret are printable. */
+int native_take_record(const char *text, size_t len, struct heartbeat_record *ret);

@@ -9,10 +9,10 @@
 static int ask_heartbeat(const char *namespace, const char *identity, _unused_ bool with_info,
                          struct redis_command *ret)
 {
-        static_assert(2 + _NATIVE_FIELD_MAX <= ELEMENTSOF(ret->argv), "a word for each");
+        static_assert(2 + _NATIVE_REDIS_MAX <= ELEMENTSOF(ret->argv), "a word for each");
         if (command_make(ret, decode_key(namespace, NATIVE_WORKER, identity), WORDS("HMGET")) < 0)
                 return -ENOMEM;
-        for (size_t i = 0; i < _NATIVE_FIELD_MAX; i++)
+        for (size_t i = 0; i < _NATIVE_REDIS_MAX; i++)
                 ret->argv[ret->argc++] = native_field_names[i];
         return 0;
 }
@@ -20,9 +20,9 @@ static int ask_heartbeat(const char *namespace, const char *identity, _unused_ b
 static bool take_heartbeat(const redisReply *reply, struct heartbeat *ret,
                            _unused_ struct heartbeat_info **info)
 {
-        struct field fields[_NATIVE_FIELD_MAX];
+        struct field fields[_NATIVE_FIELD_MAX] = {0};
 
-        reply_fields(reply, fields, ELEMENTSOF(fields));
+        reply_fields(reply, fields, _NATIVE_REDIS_MAX);
         return native_decode(fields, ret);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Puts a job of a dead process back into its queue; see the header. */
-#include "frameworks/sidekiq/requeue.h"
+#include "frameworks/requeue.h"
 #include "base/parse.h"
 #include "frameworks/sidekiq/format.h"
 #include "frameworks/sidekiq/job.h"

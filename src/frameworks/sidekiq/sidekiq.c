@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* A Sidekiq of 5 to 8 as its machine shows it, and its signals; see the header. */
-#include "frameworks/sidekiq/sidekiq.h"
 #include "base/argv.h"
 #include "base/parse.h"
 #include "frameworks/decode.h"
+#include "frameworks/sidekiq/format.h"
 #include "settings/traits.h"
 #include <signal.h>
 #include <string.h>

@@ -9,7 +9,6 @@
 #include "frameworks/sidekiq/durations.h"
 #include "frameworks/sidekiq/format.h"
 #include "frameworks/sidekiq/job.h"
-#include "frameworks/sidekiq/requeue.h"
 #include "model/worker.h"
 #include "redis/redis_command.h"
 

@@ -44,6 +44,11 @@ def nap(self, seconds):
     run(self, lambda: time.sleep(seconds))
 
 
+@app.task(bind=True, rate_limit="1/h")
+def rare(self):
+    run(self, lambda: None)
+
+
 @app.task(bind=True)
 def hold(self, path):
     run(self, lambda: wait_for(path))
@@ -75,4 +80,4 @@ if __name__ == "__main__":
         arguments = [argument(text, number, n) for text in sys.argv[3:]]
         countdown = float(os.environ["COUNTDOWN"]) if "COUNTDOWN" in os.environ else None
         sent = app.tasks["celery_tasks." + sys.argv[2]].apply_async(arguments, queue=queue, countdown=countdown)
-        record("sent", sent.id)
+        record("sent" if countdown is None else "scheduled", sent.id)

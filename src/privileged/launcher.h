@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* Starts processes from threads of their own. A child shares our memory until it executes a program, and its
+ * thread waits for that; ours does not. */
+#pragma once
+
+#include "privileged/launch_plan.h"
+#include "privileged/ledger_file.h"
+#include <sys/types.h>
+
+/* The name (comm) of a child until its command runs. */
+#define LAUNCH_COMM "sqmgr-launch"
+
+/* A process to be started. Descriptors and the ledger are borrowed until launcher_start() returns. */
+struct launch_job {
+        struct launch_plan plan;
+        char *block;     /* owned; what the plan points to */
+        size_t size;     /* of block */
+        char **pointers; /* owned */
+        int report_fd, block_fd, template_fd,
+                program_fd;               /* see LAUNCH_REPORT_FD; -1: none. block_fd is owned */
+        int input_fd, output_fd;          /* become the standard streams; -1: those of the plan */
+        unsigned seconds;                 /* SIGALRM ends the process after this time; 0: never */
+        struct ledger_claim claim;        /* the record of this start; zeros: none */
+        const struct ledger_file *ledger; /* NULL: none */
+        unsigned number;                  /* of the start; set by launcher_start() */
+};
+
+/* Makes a job with a copy of the plan, for launcher_start(). Returns 0 or -errno. */
+int launch_job_new(const struct launch_plan *plan, struct launch_job **ret);
+void launch_job_free(struct launch_job *job);
+DEFINE_CLEANUP(struct launch_job *, launch_job_free)
+#define _cleanup_launch_job_ _cleanup_(launch_job_free_pointer)
+
+/* Finds sqmgr-start, and reserves descriptors. Call early: a start copies all descriptors below these. */
+void launcher_prepare(void);
+
+/* Starts the process: all signals have their default actions and none is blocked, in a session of its own.
+ * Executes program_fd, if any, with the arguments of the plan; else the command, after the steps of the plan.
+ * Returns its pid once it has claimed its start, and has descriptors of its own; or -errno. Takes the job. */
+pid_t launcher_start(struct launch_job *job);
