@@ -119,15 +119,18 @@ static void fold(struct scaling *scaling, const struct scaling_reading *reading,
         scaling->read_at = now;
 }
 
-/* Returns seconds; 0: unknown. A series that has just started gives no service time; a known one of an
- * earlier series is used after half of SCALING_AVERAGE_USEC. */
+/* A series that has just started gives no service time; a known one of an earlier series is used later. */
+static bool is_young(const struct scaling *scaling, usec_t now)
+{
+        return now - scaling->since < SCALING_AVERAGE_USEC / 2;
+}
+
+/* Returns seconds; 0: unknown. */
 static double service_of(const struct scaling *scaling, const struct scaling_reading *reading, usec_t now)
 {
         if (reading->service > 0)
                 return usec_seconds(reading->service);
-        if (!reading->done_known || now - scaling->since < SCALING_AVERAGE_USEC / 2)
-                return 0;
-        return scaling->service;
+        return reading->done_known && !is_young(scaling, now) ? scaling->service : 0;
 }
 
 /* Returns the threads for the growth of the queues during one job or one target, whichever is shorter.
@@ -257,12 +260,13 @@ static enum scaling_cause greatest(const struct scaling_verdict *verdict)
 }
 
 /* The last worker ends once no job was there for down_after: the averages of the need never reach 0. A
- * worker that boots is not ended: with a short down_after, no boot would ever show the queues. */
+ * worker that boots is not ended: with a short down_after, no boot would ever show the queues. What jobs that
+ * wait need is not known before their service time is: with a short down_after, the peak lacks it. */
 static bool has_too_many(const struct scaling_limits *limits, const struct scaling_reading *reading,
                          bool is_unused, const struct scaling_verdict *verdict)
 {
         if (reading->count <= limits->min || reading->draining > 0 || verdict->age_unknown ||
-            !verdict->peak_is_complete)
+            !verdict->peak_is_complete || verdict->need_unknown)
                 return false;
         return reading->count == 1 ? is_unused && reading->active > 0
                                    : workers_for(verdict->peak, reading->concurrency) < reading->count;
@@ -342,6 +346,7 @@ void scaling_observe(struct scaling *scaling, const struct scaling_limits *limit
         verdict.busy = scaling->busy;
         verdict.growing = growing(scaling, reading, service, verdict.target);
         verdict.backlog = backlog(reading, service);
+        verdict.need_unknown = verdict.waiting > 0 && service <= 0 && is_young(scaling, now);
         verdict.late = late(scaling, reading, &verdict);
         double all = MAX(MAX(verdict.busy + verdict.growing, verdict.backlog), verdict.late);
         verdict.need = MAX(all - reading->foreign_idle, 0.0) * reading->part;

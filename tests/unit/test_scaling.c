@@ -209,6 +209,27 @@ TEST(fewer_only_while_it_is_known_how_long_jobs_wait)
         ck_assert_msg(strncmp(because(), "1000 jobs waiting; at 500ms per job", 35) == 0, "%s", text);
 }
 
+/* A burst while the service time is not known: the average of the busy threads rises slowly. */
+TEST(fewer_only_while_it_is_known_what_waiting_jobs_need)
+{
+        reading.service = 0;
+        reading.done_known = true;
+        reading.count = reading.active = 4;
+        limits.down_after = 5 * USEC_PER_SEC;
+        queue.size = 400;
+        look();
+        reading.busy = 20;
+        for (unsigned i = 0; i < 19; i++) {
+                reading.done += 20;
+                queue.size -= 20;
+                ck_assert_uint_eq(poll_after(1), 4);
+        }
+        ck_assert_uint_eq(verdict.service, 0);
+        ck_assert_double_lt(verdict.peak, 10);
+        queue.size = 0;
+        ck_assert_uint_eq(poll_after(1), 3);
+}
+
 TEST(fewer_only_after_all_of_the_time)
 {
         reading.count = reading.active = 5;
