@@ -139,6 +139,7 @@ static void poll_due(struct supervisor *supervisor, usec_t now)
                 queue_reading_poll(&supervisor->runtime.links);
         if (due == PASS_POLL_REGULAR) {
                 subsystems_poll(&supervisor->runtime.subsystems, now);
+                launcher_rest();
                 service_keep_sockets(&supervisor->service);
                 service_keep_lock(&supervisor->service);
                 attach_record_missing(&supervisor->runtime);
@@ -398,8 +399,12 @@ static int open_runtime(struct runtime *runtime, struct handover *handover)
                 return -ENOMEM;
         status_files_begin(runtime);
         reader_starter_init(&runtime->reader_starter, &runtime->children, NULL);
-        launcher_prepare();
-        int r = launch_raise_nofile(&runtime->nofile);
+        int r = launcher_prepare();
+        if (r < 0) {
+                log_error("cannot open '" START_PROGRAM "': %s", strerrordesc_np(-r));
+                return r;
+        }
+        r = launch_raise_nofile(&runtime->nofile);
         return r < 0 ? r : proc_host_open(NULL, NULL, &runtime->host);
 }
 

@@ -5,6 +5,7 @@
 #include "model/counts.h"
 #include "model/crash.h"
 #include "model/deadlines.h"
+#include "model/exit_status.h"
 #include "model/idle_proof.h"
 #include "model/memory.h"
 #include "model/names.h"
@@ -495,7 +496,7 @@ static void shortage_text(const struct fleet *fleet, usec_t now, char *text, siz
                          "waits %s before the next start: sqmgr could not create a process (%s). Run "
                          "'sqmgrctl doctor'",
                          left_text(fleet->shortage.next_at, now, left),
-                         strerrordesc_np(fleet->shortage_error));
+                         start_error_text(fleet->shortage_error));
 }
 
 const char *fleet_waits_for(const struct fleet *fleet, usec_t now, char *text, size_t size)

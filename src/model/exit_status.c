@@ -21,3 +21,8 @@ void exit_status_text(const struct exit_status *exit, char *text, size_t size)
         else
                 snprintf(text, size, "exited with status %d", exit->status);
 }
+
+const char *start_error_text(int error)
+{
+        return error == EBUSY ? "too many earlier starts hang in a file system" : strerrordesc_np(error);
+}

@@ -20,3 +20,5 @@ struct exit_status {
 bool exit_status_is_success(const struct exit_status *exit);
 /* Writes the status in words: "was killed by signal 9 (SIGKILL)". */
 void exit_status_text(const struct exit_status *exit, char *text, size_t size);
+/* Returns constant text for the errno of a start. */
+const char *start_error_text(int error);

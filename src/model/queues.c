@@ -30,34 +30,6 @@ struct queue *queues_add(struct queues *queues, const char *name, size_t length)
         return list[queues->n].name ? &list[queues->n++] : NULL;
 }
 
-int queues_add_once(struct queues *queues, const char *name)
-{
-        size_t low = 0, high = queues->n;
-
-        while (low < high) {
-                size_t middle = low + (high - low) / 2;
-                int order = strcmp(queues->list[middle].name, name);
-
-                if (order == 0)
-                        return 0;
-                if (order < 0)
-                        low = middle + 1;
-                else
-                        high = middle;
-        }
-        if (queues->n == QUEUES_READ_MAX) {
-                queues->left_out++;
-                return 0;
-        }
-        const struct queue *added = queues_add(queues, name, strlen(name));
-        if (!added)
-                return -ENOMEM;
-        struct queue queue = *added;
-        memmove(&queues->list[low + 1], &queues->list[low], (queues->n - 1 - low) * sizeof(queue));
-        queues->list[low] = queue;
-        return 0;
-}
-
 static int compare(const void *a, const void *b)
 {
         const struct queue *left = a, *right = b;

@@ -51,9 +51,6 @@ struct queues *queues_free(struct queues *queues);
 
 /* Appends an empty queue; copies name. Returns the queue, valid until the next call; NULL: out of memory. */
 struct queue *queues_add(struct queues *queues, const char *name, size_t length);
-/* Adds an empty queue to a sorted list, unless it has the queue. Beyond QUEUES_READ_MAX, only counts it in
- * left_out. Returns 0 or -ENOMEM. A binary search bounds the cost: a writer to Redis can invent names. */
-int queues_add_once(struct queues *queues, const char *name);
 void queues_sort(struct queues *queues);
 /* Returns how long a job of these queues takes: the mean over the classes of known duration, or else of any
  * job; 0: unknown. */

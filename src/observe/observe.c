@@ -109,7 +109,7 @@ void observe_start_failed(struct fleet *fleet, unsigned index, int error, usec_t
 {
         world_event(fleet->world, EVENT_START_FAILED, fleet, NULL,
                     "%s could not be started: error in sqmgr itself: %s. Run 'sqmgrctl doctor'",
-                    WORKER_ID_OF(fleet->settings->name, index), strerrordesc_np(error));
+                    WORKER_ID_OF(fleet->settings->name, index), start_error_text(error));
         start_failure_observe_shortage(fleet, error, now);
 }
 

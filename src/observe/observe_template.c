@@ -112,7 +112,7 @@ void template_observe_start_failed(struct fleet *fleet, int error, usec_t now)
         world_event(fleet->world, EVENT_TEMPLATE_FAILED, fleet, NULL,
                     "template of fleet '%s' could not be started: error in sqmgr itself: %s. Run 'sqmgrctl "
                     "doctor'",
-                    fleet->settings->name, strerrordesc_np(error));
+                    fleet->settings->name, start_error_text(error));
         start_failure_observe_shortage(fleet, error, now);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads that start processes; see the header. A thread is suspended while its child is in our memory. If
- * the child hangs in a file system, so does its thread, alone. */
+/* Starts processes in our memory; see the header. A child needs a stack and a thread pointer of its own
+ * (errno is behind it): it gets those of a thread that sleeps, its seat. Our own thread makes each child: to
+ * the kernel the thread that does is the parent, and its end is announced to a child that asks for that. */
 #include "privileged/launcher.h"
 #include "base/fd.h"
 #include "io/own_program.h"
@@ -8,6 +9,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/close_range.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -18,8 +20,9 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 
-#define THREADS_MAX 512
+#define SEATS_MAX 512
 /* The child's own stack is a part of its thread's. */
 #define CHILD_STACK_BYTES  (64 << 10)
 #define THREAD_STACK_BYTES (4 * CHILD_STACK_BYTES)
@@ -37,19 +40,34 @@ static const struct {
         {offsetof(struct launch_job, output_fd), STDOUT_FILENO},
 };
 
-/* The loop makes a start at a time. */
+/* The value of seat.child once the child has taken its first steps. */
+#define BEGUN (-1)
+
+struct seat {
+        struct seat *next;
+        struct launch_job *job; /* of its child, owned */
+        atomic_int child;       /* a pid, then BEGUN; 0: none is in our memory, set by the kernel */
+        sem_t ready, end;
+        char *stack;   /* the end of a child's */
+        void *pointer; /* of the thread */
+};
+
+/* Starts are made one at a time. */
 static struct {
-        sem_t started; /* may have posts of earlier starts */
-        pid_t pid;
-        int error;
-        atomic_int threads;
-        unsigned number;            /* of the last start */
-        atomic_uint done;           /* number of the last start that has begun, or failed */
+        struct seat *seats;
+        size_t n_seats;
         sigset_t actions;           /* signals that have an action in this process */
         int program_fd;             /* sqmgr-start, or -errno */
         int fds[ELEMENTSOF(slots)]; /* low numbers, where the next child finds its descriptors */
-        bool begun;
+        bool knows_actions;
 } launcher;
+
+/* Linux names a process after the descriptor that it executed, from 6.14 on after the program. */
+bool launch_is_name_of_start(const char *comm)
+{
+        return strcmp(comm, LAUNCH_COMM) == 0 || strcmp(comm, "sqmgr-start") == 0 ||
+               (comm[0] == '0' + LAUNCH_PROGRAM_FD && comm[1] == '\0');
+}
 
 static int descriptor(const struct launch_job *job, size_t slot)
 {
@@ -82,8 +100,8 @@ int launch_job_new(const struct launch_plan *plan, struct launch_job **ret)
         if (job->size == 0 || launch_plan_decode(job->block, job->size, &job->plan, &job->pointers) < 0)
                 return -ENOMEM;
         if (launch_plan_needs_program(plan)) {
-                launcher_prepare();
-                r = job->program_fd = launcher.program_fd;
+                r = launcher_prepare();
+                job->program_fd = launcher.program_fd;
                 if (r >= 0)
                         r = job->block_fd = make_block_file(job);
         }
@@ -95,14 +113,16 @@ int launch_job_new(const struct launch_plan *plan, struct launch_job **ret)
 
 void launch_job_free(struct launch_job *job)
 {
+        if (!job)
+                return;
         close_fd(job->block_fd);
         free(job->block);
         free(job->pointers);
         free(job);
 }
 
-/* The functions up to child_run() run in the child: in our memory, beside our other threads. They make system
- * calls alone, and change nothing but the ledger, launcher.done and their own stack. */
+/* The functions up to child_run() run in the child: in our memory, beside our threads. They make system calls
+ * alone, and change nothing but the ledger, seat.child and their own stack. */
 
 /* Gives the child descriptors of its own. In the shared table, opening or closing one would affect us. The
  * kernel copies only those below the ones that are closed. */
@@ -188,13 +208,16 @@ static _Noreturn void execute_program(const struct launch_job *job)
 
 static int child_run(void *userdata)
 {
-        struct launch_job *job = userdata;
+        struct seat *seat = userdata;
+        const struct launch_job *job = seat->job;
         const struct launch_plan *plan = &job->plan;
 
+        /* The address sanitizer's prctl() takes a lock in our memory. */
+        (void)syscall(SYS_prctl, PR_SET_NAME, LAUNCH_COMM);
         separate(job);
         claim(job);
-        launcher.done = job->number;
-        (void)sem_post(&launcher.started);
+        seat->child = BEGUN;
+        (void)syscall(SYS_futex, &seat->child, FUTEX_WAKE, 1);
         /* A new session, and so a new process group: the worker must not read from sqmgr's terminal. */
         (void)setsid();
         reset_signals();
@@ -208,75 +231,115 @@ static int child_run(void *userdata)
         launch_run(plan);
 }
 
-/* Ends once its child has executed a program: to the kernel this thread is the parent, so its end would be
- * announced to a worker that asks for a signal at the death of its parent. */
-static void *thread_run(void *userdata)
+/* Sets nothing that is behind the thread pointer, errno included, while a child uses that. */
+static void *seat_run(void *userdata)
 {
         _Alignas(64) char stack[CHILD_STACK_BYTES];
-        struct launch_job *job = userdata;
+        struct seat *seat = userdata;
 
-        (void)prctl(PR_SET_NAME, LAUNCH_COMM); /* also of the child */
-        pid_t pid = clone(child_run, stack + sizeof(stack),
-                          CLONE_VM | CLONE_VFORK | CLONE_FILES | CLONE_PARENT_SETTID | SIGCHLD, job,
-                          &launcher.pid);
-        if (pid < 0)
-                launcher.error = errno;
-        /* The child may have been killed before it set that. */
-        if (launcher.done < job->number)
-                launcher.done = job->number;
-        (void)sem_post(&launcher.started);
-        launch_job_free(job);
-        launcher.threads--;
+        seat->stack = stack + sizeof(stack);
+        seat->pointer = __builtin_thread_pointer();
+        (void)sem_post(&seat->ready);
+        while (sem_wait(&seat->end) < 0)
+                ;
+        free(seat);
         return NULL;
 }
 
-/* All signals are blocked in the thread, and at first in its children, but that of a ledger that is lost. */
-static int new_thread(struct launch_job *job)
+static void block_signals(sigset_t *ret_before)
+{
+        sigset_t blocked;
+
+        sigfillset(&blocked);
+        sigdelset(&blocked, SIGBUS); /* of a ledger that is lost */
+        (void)pthread_sigmask(SIG_SETMASK, &blocked, ret_before);
+}
+
+static int make_seat(struct seat **ret)
 {
         pthread_attr_t attributes;
         pthread_t thread;
-        sigset_t blocked;
 
-        if (launcher.threads >= THREADS_MAX)
-                return -EAGAIN;
-        sigfillset(&blocked);
-        sigdelset(&blocked, SIGBUS);
+        if (launcher.n_seats >= SEATS_MAX)
+                return -EBUSY;
+        struct seat *seat = calloc(1, sizeof(*seat));
+        if (!seat)
+                return -ENOMEM;
+        (void)sem_init(&seat->ready, 0, 0);
+        (void)sem_init(&seat->end, 0, 0);
         int r = pthread_attr_init(&attributes);
-        if (r != 0)
+        if (r == 0) {
+                (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+                (void)pthread_attr_setstacksize(&attributes, THREAD_STACK_BYTES);
+                r = pthread_create(&thread, &attributes, seat_run, seat);
+                (void)pthread_attr_destroy(&attributes);
+        }
+        if (r != 0) {
+                free(seat);
                 return -r;
-        (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-        (void)pthread_attr_setstacksize(&attributes, THREAD_STACK_BYTES);
-        r = pthread_attr_setsigmask_np(&attributes, &blocked);
-        launcher.threads++;
-        if (r == 0)
-                r = pthread_create(&thread, &attributes, thread_run, job);
-        if (r != 0)
-                launcher.threads--;
-        (void)pthread_attr_destroy(&attributes);
-        return -r;
+        }
+        while (sem_wait(&seat->ready) < 0)
+                ;
+        seat->next = launcher.seats;
+        launcher.seats = seat;
+        launcher.n_seats++;
+        *ret = seat;
+        return 0;
 }
 
-void launcher_prepare(void)
+void launcher_rest(void)
+{
+        for (struct seat **at = &launcher.seats; *at;) {
+                struct seat *seat = *at;
+
+                if (seat->child != 0) {
+                        at = &seat->next;
+                        continue;
+                }
+                *at = seat->next;
+                launcher.n_seats--;
+                launch_job_free(TAKE_PTR(seat->job));
+                (void)sem_post(&seat->end);
+        }
+}
+
+/* Returns the pid once the child has begun or ended, or -errno. */
+static pid_t make_child(struct seat *seat)
+{
+        pid_t *child = (pid_t *)&seat->child;
+        pid_t pid = clone(child_run, seat->stack,
+                          CLONE_VM | CLONE_FILES | CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID |
+                                  SIGCHLD,
+                          seat, child, seat->pointer, child);
+
+        if (pid < 0)
+                return -errno;
+        while (seat->child == pid)
+                (void)syscall(SYS_futex, child, FUTEX_WAIT, pid, NULL);
+        return pid;
+}
+
+int launcher_prepare(void)
 {
         if (launcher.program_fd <= 0)
                 launcher.program_fd = own_program_open("sqmgr-start", START_PROGRAM);
         for (size_t i = 0; i < ELEMENTSOF(slots); i++)
                 if (launcher.fds[i] <= 0)
                         launcher.fds[i] = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, LAUNCH_REPORT_FD + (int)i);
+        return MIN(launcher.program_fd, 0);
 }
 
 /* Once: sqmgr sets all its actions before the first start, and 64 system calls are a good part of a start. */
-static void begin(void)
+static void find_actions(void)
 {
         struct sigaction action;
 
-        if (launcher.begun)
+        if (launcher.knows_actions)
                 return;
         for (int signo = 1; signo < NSIG; signo++)
                 if (sigaction(signo, NULL, &action) == 0 && action.sa_handler != SIG_DFL)
                         sigaddset(&launcher.actions, signo);
-        (void)sem_init(&launcher.started, 0, 0);
-        launcher.begun = true;
+        launcher.knows_actions = true;
 }
 
 /* Puts the descriptors of the job where the child finds them. NULL: none, or each report would stay open. */
@@ -297,21 +360,22 @@ static int lend_descriptors(const struct launch_job *job)
 
 pid_t launcher_start(struct launch_job *job)
 {
-        _cleanup_launch_job_ struct launch_job *owned = job;
+        struct seat *seat = NULL;
+        sigset_t before;
 
-        launcher_prepare();
-        begin();
+        (void)launcher_prepare();
+        find_actions();
         int r = lend_descriptors(job);
-        launcher.error = 0;
-        job->number = ++launcher.number;
+        block_signals(&before); /* no handler may run in a child, which is in our memory, nor in a seat */
+        launcher_rest();
         if (r == 0)
-                r = new_thread(job);
+                r = make_seat(&seat);
         if (r == 0) {
-                TAKE_PTR(owned);
-                while (launcher.done < launcher.number)
-                        (void)sem_wait(&launcher.started);
-                r = -launcher.error;
+                seat->job = TAKE_PTR(job);
+                r = make_child(seat);
         }
+        (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
         (void)lend_descriptors(NULL);
-        return r < 0 ? r : launcher.pid;
+        launch_job_free(job);
+        return r;
 }

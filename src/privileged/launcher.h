@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Starts processes from threads of their own. A child shares our memory until it executes a program, and its
- * thread waits for that; ours does not. */
+/* Starts processes that share our memory until they execute a program. We do not wait for that. */
 #pragma once
 
 #include "privileged/launch_plan.h"
 #include "privileged/ledger_file.h"
 #include <sys/types.h>
 
-/* The name (comm) of a child until its command runs. */
+/* The name (comm) of a child until its command runs, but while it executes sqmgr-start. */
 #define LAUNCH_COMM "sqmgr-launch"
+
+/* True for the name of a child whose command does not run yet. */
+bool launch_is_name_of_start(const char *comm);
 
 /* A process to be started. Descriptors and the ledger are borrowed until launcher_start() returns. */
 struct launch_job {
@@ -22,7 +24,6 @@ struct launch_job {
         unsigned seconds;                 /* SIGALRM ends the process after this time; 0: never */
         struct ledger_claim claim;        /* the record of this start; zeros: none */
         const struct ledger_file *ledger; /* NULL: none */
-        unsigned number;                  /* of the start; set by launcher_start() */
 };
 
 /* Makes a job with a copy of the plan, for launcher_start(). Returns 0 or -errno. */
@@ -31,10 +32,15 @@ void launch_job_free(struct launch_job *job);
 DEFINE_CLEANUP(struct launch_job *, launch_job_free)
 #define _cleanup_launch_job_ _cleanup_(launch_job_free_pointer)
 
-/* Finds sqmgr-start, and reserves descriptors. Call early: a start copies all descriptors below these. */
-void launcher_prepare(void);
+/* Finds sqmgr-start, and reserves descriptors. Call early: a start copies all descriptors below these.
+ * Returns 0 or -errno: a start that needs sqmgr-start will fail. */
+int launcher_prepare(void);
 
 /* Starts the process: all signals have their default actions and none is blocked, in a session of its own.
  * Executes program_fd, if any, with the arguments of the plan; else the command, after the steps of the plan.
- * Returns its pid once it has claimed its start, and has descriptors of its own; or -errno. Takes the job. */
+ * Returns its pid once it has claimed its start, and has descriptors of its own; or -errno, -EBUSY: too many
+ * starts hang in a file system. Takes the job. For the main thread, which is the parent: its end is ours. */
 pid_t launcher_start(struct launch_job *job);
+
+/* Frees what no start needs any more: jobs, and threads on whose stack no child runs. Call now and then. */
+void launcher_rest(void);

@@ -5,7 +5,6 @@
 #include "base/socket_path.h"
 #include "io/path_trust.h"
 #include "io/proc.h"
-#include "privileged/lock.h"
 #include "wire/control.h"
 #include <fcntl.h>
 #include <stdarg.h>
@@ -20,6 +19,8 @@
 #define BESIDE SOCKET_PATH_BESIDE
 static_assert(SOCKET_PATH_MAX == sizeof(((struct sockaddr_un *)NULL)->sun_path) - sizeof(BESIDE),
               "a path that the settings take can be listened on");
+/* Another process has the lock. */
+#define LOCK_HELD 1
 /* 5 s at most. */
 #define LOCK_TRIES     500
 #define LOCK_STEP_NSEC (10 * 1000 * 1000L)
@@ -58,6 +59,50 @@ static int make_directory(const char *path, char *error, size_t error_size)
         if (fd < 0 || fchmod(fd, 0755) < 0)
                 return fail(-errno, error, error_size, "cannot change the mode of '%s'", directory);
         return 0;
+}
+
+/* Locks the file at path, which contains the pid of its holder, and writes ours into it. The lock belongs to
+ * this process, not to its children; a child that shares our table of descriptors (CLONE_FILES) extends it
+ * until that child has a table of its own. Closing any descriptor of the file in this process ends the lock:
+ * a path is not locked twice. *ret_holder may have ended, and is 0 in another pid namespace. Returns 0,
+ * LOCK_HELD or -errno. */
+static int lock_take(const char *path, int *ret_fd, pid_t *ret_holder)
+{
+        /* Mode 0600: anyone who can open the file could lock it. */
+        _cleanup_close_ int fd =
+                open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
+        struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+        struct stat status;
+        char text[32];
+
+        if (fd < 0 || fstat(fd, &status) < 0)
+                return -errno;
+        if (!S_ISREG(status.st_mode))
+                return -EEXIST;
+        /* Unlike flock() or F_OFD_SETLK, this lock belongs to the process: copies of fd in its children do
+         * not hold it. */
+        if (fcntl(fd, F_SETLK, &lock) < 0) {
+                if ((errno != EAGAIN && errno != EACCES) || fcntl(fd, F_GETLK, &lock) < 0)
+                        return -errno;
+                *ret_holder = MAX(lock.l_pid, 0);
+                return LOCK_HELD;
+        }
+
+        int length = snprintf(text, sizeof(text), "%d\n", (int)getpid());
+        /* On a full disk the pid may not fit. Overwriting the previous holder's pid needs no new space. */
+        bool reported = pwrite(fd, text, (size_t)length, 0) == length;
+        (void)!ftruncate(fd, reported ? length : 0);
+        *ret_fd = TAKE_FD(fd);
+        return 0;
+}
+
+/* False: the file was deleted or replaced. */
+static bool lock_is_in_place(int fd, const char *path)
+{
+        struct stat locked, there;
+
+        return fstat(fd, &locked) == 0 && lstat(path, &there) == 0 && locked.st_dev == there.st_dev &&
+               locked.st_ino == there.st_ino;
 }
 
 #define HELD "holds '%s'; stop it, or give each its own socket and state_file"

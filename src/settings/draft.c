@@ -178,7 +178,7 @@ static void unknown_key(const struct settings_draft *draft, const char *name, un
         FOREACH_ELEMENT(gone, unit_keys)
                 if (strcasecmp(gone->key, name) == 0) {
                         refuse(draft, line,
-                               "'%s' is no key of sqmgr any more; set %s= in its unit (systemctl edit sqmgr)",
+                               "'%s' is no key of sqmgr any more; set %s= in the unit that runs sqmgr",
                                gone->key, gone->directive);
                         return;
                 }

@@ -51,8 +51,8 @@ all_run_sleep() {
         done
 }
 
-# To the kernel, the parent of a worker is the thread that started it.
-@test "a worker that asks for a signal at the death of its parent outlives the thread that started it" {
+# To the kernel, a thread that starts a worker is its parent.
+@test "a worker that asks for a signal at the death of its parent outlives the threads that starts need" {
         configure <<END
 framework = plain
 command = setpriv --pdeathsig KILL /bin/sleep 1000

@@ -2,7 +2,7 @@
 /* Tests of advice/doctor_rules.h: what is found, and how grave it is. */
 #include "advice/doctor_rules.h"
 #include "advice/problem_rules.h"
-#include "frameworks/celery/command.h"
+#include "frameworks/celery/celery.h"
 #include "frameworks/good_job/good_job.h"
 #include "frameworks/resque/resque.h"
 #include "frameworks/sidekiq/format.h"
@@ -194,10 +194,6 @@ static void diagnose(bool is_root)
 
 TEST(options_of_a_command_that_prevent_supervision_are_found)
 {
-        static const struct traits traits = {.name = "celery",
-                                             .title = "Celery",
-                                             .subcommand = "worker",
-                                             .command_flaws = celery_command_flaws};
         static char *const good[] = {(char *)"python3", (char *)"-B",      (char *)"-m",
                                      (char *)"celery",  (char *)"-A",      (char *)"app-n",
                                      (char *)"worker",  (char *)"--quiet", NULL},
@@ -207,7 +203,7 @@ TEST(options_of_a_command_that_prevent_supervision_are_found)
                            *const named[] = {(char *)"celery", (char *)"worker", (char *)"--beat",
                                              (char *)"-n",     (char *)"one@%h", NULL};
 
-        fleet_settings.traits = &traits;
+        fleet_settings.traits = &celery_traits;
         fleet_settings.argv = (char **)good;
         diagnose(false);
         expect("options 1");

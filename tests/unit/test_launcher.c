@@ -66,6 +66,17 @@ static void expect_exit(pid_t pid, int code)
         ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == code, "status %x", (unsigned)status);
 }
 
+/* Threads hold what starts need: none is left once each start has begun. */
+static void expect_no_threads(void)
+{
+        struct stat status;
+
+        do {
+                launcher_rest();
+                ck_assert_int_eq(stat("/proc/self/task", &status), 0);
+        } while (status.st_nlink > 3);
+}
+
 /* The log has a line for each index, in any order. */
 TEST(of_300_starts_at_once_each_runs_once)
 {
@@ -89,6 +100,7 @@ TEST(of_300_starts_at_once_each_runs_once)
                 seen[index] = true;
         }
         ck_assert_int_eq(*at, '\0');
+        expect_no_threads();
 }
 
 /* Gives up the rights of root, which may read every file, until the end of the test. */
@@ -121,6 +133,18 @@ static bool is_starting(pid_t pid)
         return fd_read_file(AT_FDCWD, path, comm, sizeof(comm)) > 0 && strcmp(comm, LAUNCH_COMM "\n") == 0;
 }
 
+/* The kernel announces the end of the thread that made a process to what asks for that (PR_SET_PDEATHSIG). */
+static bool is_made_by_main_thread(pid_t pid)
+{
+        char path[64], list[8192], name[16];
+
+        snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
+        ck_assert_int_gt(fd_read_file(AT_FDCWD, path, list + 1, sizeof(list) - 1), 0);
+        list[0] = ' ';
+        snprintf(name, sizeof(name), " %d ", (int)pid);
+        return strstr(list, name);
+}
+
 TEST(starts_that_hang_hold_nothing_and_delay_no_other)
 {
         pid_t hung[20];
@@ -135,18 +159,36 @@ TEST(starts_that_hang_hold_nothing_and_delay_no_other)
                 expect_exit(start("exit 43", 1, NULL), 43);
         for (size_t i = 0; i < ELEMENTSOF(hung); i++) {
                 ck_assert(is_starting(hung[i]));
+                ck_assert(is_made_by_main_thread(hung[i]));
                 for (int fd = LAUNCH_REPORT_FD + 1; fd <= MAX(socket, 20); fd++) {
                         snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)hung[i], fd);
                         ck_assert_msg(access(path, F_OK) < 0, "it has descriptor %d", fd);
                 }
         }
         close(socket);
-        /* The death of a child that hangs ends its thread. */
         ck_assert_int_eq(kill(hung[0], SIGKILL), 0);
         ck_assert_int_eq(waitpid(hung[0], NULL, 0), hung[0]);
         let_log_go();
         for (size_t i = 1; i < ELEMENTSOF(hung); i++)
                 expect_exit(hung[i], 42);
+        expect_no_threads();
+}
+
+TEST(of_too_many_starts_that_hang_the_last_is_refused)
+{
+        enum { MOST = 512 };
+        static pid_t hung[MOST];
+
+        make_log_hang();
+        for (size_t i = 0; i < MOST; i++)
+                ck_assert_int_gt(hung[i] = start("exit 42", 1, NULL), 0);
+        ck_assert_int_eq(start("exit 42", 1, NULL), -EBUSY);
+        for (size_t i = 0; i < MOST; i++) {
+                ck_assert_int_eq(kill(hung[i], SIGKILL), 0);
+                ck_assert_int_eq(waitpid(hung[i], NULL, 0), hung[i]);
+        }
+        fleet.log = file_log;
+        expect_exit(start("exit 43", 1, NULL), 43);
 }
 
 TEST(a_worker_inherits_umask_and_limits)

@@ -49,6 +49,16 @@ TEST(one_that_runs_its_command_heartbeats_and_not_before)
         ck_assert(runtime_event(EVENT_ACTIVE));
 }
 
+/* The report of a start is lost with the sqmgr that made it. */
+TEST(one_that_an_earlier_sqmgr_has_started_neither)
+{
+        worker->handle->report_fd = close_fd(worker->handle->report_fd);
+        for (unsigned i = 0; i < 20; i++)
+                look();
+        ck_assert(!worker->heartbeat.seen);
+        go();
+}
+
 TEST(each_look_hears_it_until_it_has_ended)
 {
         go();

@@ -130,29 +130,6 @@ static struct queues *make_queues(void)
         return queues;
 }
 
-/* Forged workers of Celery can name a million queues. */
-TEST(invented_queues_are_bounded)
-{
-        struct queues *queues = make_queues();
-        char name[32];
-
-        for (unsigned i = 0; i < QUEUES_READ_MAX - 1; i++) {
-                snprintf(name, sizeof(name), "queue-%u", i * 7 % (QUEUES_READ_MAX - 1));
-                ck_assert_int_eq(queues_add_once(queues, name), 0);
-        }
-        for (unsigned i = 0; i < 100000; i++)
-                ck_assert_int_eq(queues_add_once(queues, "queue-last"), 0);
-        ck_assert_uint_eq(queues->n, QUEUES_READ_MAX);
-        ck_assert_uint_eq(queues->left_out, 0);
-        ck_assert_int_eq(queues_add_once(queues, "queue-5"), 0);
-        ck_assert_int_eq(queues_add_once(queues, "another"), 0);
-        ck_assert_uint_eq(queues->n, QUEUES_READ_MAX);
-        ck_assert_uint_eq(queues->left_out, 1);
-        for (size_t i = 1; i < queues->n; i++)
-                ck_assert_int_lt(strcmp(queues->list[i - 1].name, queues->list[i].name), 0);
-        queues_free(queues);
-}
-
 TEST(a_queue_is_reported_of_once_when_it_goes_over_and_once_when_it_is_back)
 {
         char over[QUEUE_WATCH_TEXT_MAX], back[QUEUE_WATCH_TEXT_MAX];

@@ -3,7 +3,6 @@
 /* promises: P8 P10 */
 #include "client.h"
 #include "privileged/listen.h"
-#include "privileged/lock.h"
 #include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
@@ -771,23 +770,23 @@ TEST(a_lock_that_was_deleted_is_taken_again)
 
 TEST(a_lock_is_free_when_its_holder_is_gone_and_is_no_link_or_directory)
 {
-        char lock[128];
+        char lock[128], error[512];
         int second = -1;
-        pid_t holder = -1;
 
         snprintf(lock, sizeof(lock), "%s.lock", path);
         const struct holding holding = hold(path, NULL);
-        ck_assert_int_eq(lock_take(lock, &second, &holder), LOCK_HELD);
-        ck_assert_int_eq(holder, holding.sqmgr);
+        ck_assert_int_eq(listener_lock(path, &second, error, sizeof(error)), -EBUSY);
         ck_assert_int_eq(second, -1);
         end_holder(&holding);
         close(holding.go);
-        ck_assert_int_eq(lock_take(lock, &second, &holder), LOCK_TAKEN);
+        ck_assert_int_eq(listener_lock(path, &second, error, sizeof(error)), 0);
         close(second);
-        ck_assert_int_eq(lock_take(dir, &second, &holder), -EISDIR);
         ck_assert_int_eq(unlink(lock), 0);
+        ck_assert_int_eq(mkdir(lock, 0700), 0);
+        ck_assert_int_eq(listener_lock(path, &second, error, sizeof(error)), -EISDIR);
+        ck_assert_int_eq(rmdir(lock), 0);
         ck_assert_int_eq(symlink("/tmp/sqmgr-test-elsewhere", lock), 0);
-        ck_assert_int_eq(lock_take(lock, &second, &holder), -ELOOP);
+        ck_assert_int_eq(listener_lock(path, &second, error, sizeof(error)), -ELOOP);
 }
 
 TEST_MAIN("server", .each = {setup, teardown})

@@ -102,10 +102,9 @@ static bool read_process(const struct worker *worker, usec_t now, pid_t *ret_pid
 {
         struct proc_place place;
 
-        /* sqmgr-start has another name for a moment. */
         if (!worker->heartbeat.seen &&
             (worker->handle->report_fd >= 0 || proc_place(worker->handle->main, &place) < 0 ||
-             strcmp(place.comm, LAUNCH_COMM) == 0))
+             launch_is_name_of_start(place.comm)))
                 return false;
         *ret_pid = worker->process.pid;
         *ret = (struct heartbeat){.sent_usec = now, .shimless = worker->fleet->settings->traits->shim};
