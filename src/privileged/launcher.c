@@ -54,7 +54,7 @@ struct seat {
 
 /* Starts are made one at a time. */
 static struct {
-        struct seat *seats;
+        struct seat *seats, *spare; /* of starts; for the next one, or NULL */
         size_t n_seats;
         sigset_t actions;           /* signals that have an action in this process */
         int program_fd;             /* sqmgr-start, or -errno */
@@ -255,14 +255,13 @@ static void block_signals(sigset_t *ret_before)
         (void)pthread_sigmask(SIG_SETMASK, &blocked, ret_before);
 }
 
-static int make_seat(struct seat **ret)
+/* Begins a thread for the next child: a start does not wait for that. */
+static int make_spare(void)
 {
         pthread_attr_t attributes;
         pthread_t thread;
-
-        if (launcher.n_seats >= SEATS_MAX)
-                return -EBUSY;
         struct seat *seat = calloc(1, sizeof(*seat));
+
         if (!seat)
                 return -ENOMEM;
         (void)sem_init(&seat->ready, 0, 0);
@@ -274,17 +273,11 @@ static int make_seat(struct seat **ret)
                 r = pthread_create(&thread, &attributes, seat_run, seat);
                 (void)pthread_attr_destroy(&attributes);
         }
-        if (r != 0) {
+        if (r != 0)
                 free(seat);
-                return -r;
-        }
-        while (sem_wait(&seat->ready) < 0)
-                ;
-        seat->next = launcher.seats;
-        launcher.seats = seat;
-        launcher.n_seats++;
-        *ret = seat;
-        return 0;
+        else
+                launcher.spare = seat;
+        return -r;
 }
 
 void launcher_rest(void)
@@ -301,6 +294,25 @@ void launcher_rest(void)
                 launch_job_free(TAKE_PTR(seat->job));
                 (void)sem_post(&seat->end);
         }
+}
+
+static int take_seat(struct launch_job *job, struct seat **ret)
+{
+        if (launcher.n_seats >= SEATS_MAX)
+                launcher_rest();
+        if (launcher.n_seats >= SEATS_MAX)
+                return -EBUSY;
+        int r = launcher.spare ? 0 : make_spare();
+        if (r < 0)
+                return r;
+        struct seat *seat = TAKE_PTR(launcher.spare);
+        while (sem_wait(&seat->ready) < 0)
+                ;
+        seat->job = job;
+        seat->next = launcher.seats;
+        launcher.seats = *ret = seat;
+        launcher.n_seats++;
+        return 0;
 }
 
 /* Returns the pid once the child has begun or ended, or -errno. */
@@ -367,12 +379,13 @@ pid_t launcher_start(struct launch_job *job)
         find_actions();
         int r = lend_descriptors(job);
         block_signals(&before); /* no handler may run in a child, which is in our memory, nor in a seat */
-        launcher_rest();
         if (r == 0)
-                r = make_seat(&seat);
+                r = take_seat(job, &seat);
         if (r == 0) {
-                seat->job = TAKE_PTR(job);
+                TAKE_PTR(job);
                 r = make_child(seat);
+                launcher_rest();
+                (void)make_spare();
         }
         (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
         (void)lend_descriptors(NULL);

@@ -43,7 +43,8 @@ END
         done
 }
 
-no_threads() { [ "$(ls "/proc/$sqmgr_pid/task")" = "$sqmgr_pid" ]; }
+# The main thread, and the one for the next start.
+only_two_threads() { [ "$(ls "/proc/$sqmgr_pid/task" | wc -l)" = 2 ]; }
 all_run_sleep() {
         local pid
         for pid in $(worker_pids); do
@@ -62,7 +63,7 @@ END
         wait_until 20 ready 5
         wait_until 20 all_run_sleep
         before=$(worker_pids)
-        wait_until 20 no_threads
+        wait_until 20 only_two_threads
         wait_ticks 2
         [ "$(worker_pids)" = "$before" ]
 }
