@@ -132,7 +132,7 @@ struct scaling_verdict {
         double need;                         /* of this fleet alone */
         double peak; /* greatest need within down_after; within a shorter time unless peak_is_complete */
         bool peak_is_complete;
-        bool need_unknown; /* jobs wait whose service time is not known yet */
+        bool need_unknown;                    /* jobs wait whose service time is not known yet */
         bool bounded_by_boot, bounded_by_max; /* more workers were needed than `wanted` says */
 };
 
