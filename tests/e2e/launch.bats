@@ -44,7 +44,7 @@ END
 }
 
 # The main thread, and the one for the next start.
-only_two_threads() { [ "$(ls "/proc/$sqmgr_pid/task" | wc -l)" = 2 ]; }
+only_two_threads() { [ "$(sed -n 's/^Threads:\t//p' "/proc/$sqmgr_pid/status")" = 2 ]; }
 all_run_sleep() {
         local pid
         for pid in $(worker_pids); do
