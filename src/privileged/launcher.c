@@ -59,6 +59,7 @@ static struct {
         sigset_t actions;           /* signals that have an action in this process */
         int program_fd;             /* sqmgr-start, or -errno */
         int fds[ELEMENTSOF(slots)]; /* low numbers, where the next child finds its descriptors */
+        char name[16];              /* ours */
         bool knows_actions;
 } launcher;
 
@@ -212,8 +213,6 @@ static int child_run(void *userdata)
         const struct launch_job *job = seat->job;
         const struct launch_plan *plan = &job->plan;
 
-        /* The address sanitizer's prctl() takes a lock in our memory. */
-        (void)syscall(SYS_prctl, PR_SET_NAME, LAUNCH_COMM);
         separate(job);
         claim(job);
         seat->child = BEGUN;
@@ -319,13 +318,18 @@ static int take_seat(struct launch_job *job, struct seat **ret)
 static pid_t make_child(struct seat *seat)
 {
         pid_t *child = (pid_t *)&seat->child;
+
+        /* The child has its name from the start: another process of our name would be taken for us. */
+        (void)prctl(PR_SET_NAME, LAUNCH_COMM);
         pid_t pid = clone(child_run, seat->stack,
                           CLONE_VM | CLONE_FILES | CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID |
                                   SIGCHLD,
                           seat, child, seat->pointer, child);
 
+        int error = errno;
+        (void)prctl(PR_SET_NAME, launcher.name);
         if (pid < 0)
-                return -errno;
+                return -error;
         while (seat->child == pid)
                 (void)syscall(SYS_futex, child, FUTEX_WAIT, pid, NULL);
         return pid;
@@ -351,6 +355,7 @@ static void find_actions(void)
         for (int signo = 1; signo < NSIG; signo++)
                 if (sigaction(signo, NULL, &action) == 0 && action.sa_handler != SIG_DFL)
                         sigaddset(&launcher.actions, signo);
+        (void)prctl(PR_GET_NAME, launcher.name);
         launcher.knows_actions = true;
 }
 
