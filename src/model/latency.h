@@ -29,7 +29,7 @@ struct latency_work {
         usec_t read_at;    /* the last reading of the fleet's queues; 0: none */
 };
 
-/* A worker of the fleet has reported that so many jobs ended since its last report. The first report only
+/* Records that a worker of the fleet has reported `ended` jobs since its last report. The first report only
  * starts the window. */
 void latency_count(struct latency_work *work, uint64_t ended, usec_t now);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Starts processes in our memory; see the header. A child needs a stack and a thread pointer of its own
- * (errno is behind it): it gets those of a thread that sleeps, its seat. Our own thread makes each child: to
+ * (errno is behind it): it gets those of a thread that sleeps. Our own thread makes each child: to
  * the kernel the thread that does is the parent, and its end is announced to a child that asks for that. */
 #include "privileged/launcher.h"
 #include "base/fd.h"
@@ -22,7 +22,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-#define SEATS_MAX 512
+#define STARTS_MAX 512
 /* The child's own stack is a part of its thread's. */
 #define CHILD_STACK_BYTES  (64 << 10)
 #define THREAD_STACK_BYTES (4 * CHILD_STACK_BYTES)
@@ -40,11 +40,11 @@ static const struct {
         {offsetof(struct launch_job, output_fd), STDOUT_FILENO},
 };
 
-/* The value of seat.child once the child has taken its first steps. */
+/* The value of start.child once the child has taken its first steps. */
 #define BEGUN (-1)
 
-struct seat {
-        struct seat *next;
+struct start {
+        struct start *next;
         struct launch_job *job; /* of its child, owned */
         atomic_int child;       /* a pid, then BEGUN; 0: none is in our memory, set by the kernel */
         sem_t ready, end;
@@ -54,8 +54,8 @@ struct seat {
 
 /* Starts are made one at a time. */
 static struct {
-        struct seat *seats, *spare; /* of starts; for the next one, or NULL */
-        size_t n_seats;
+        struct start *starts, *spare; /* spare: the next one, or NULL */
+        size_t n_starts;
         sigset_t actions;           /* signals that have an action in this process */
         int program_fd;             /* sqmgr-start, or -errno */
         int fds[ELEMENTSOF(slots)]; /* low numbers, where the next child finds its descriptors */
@@ -123,7 +123,7 @@ void launch_job_free(struct launch_job *job)
 }
 
 /* The functions up to child_run() run in the child: in our memory, beside our threads. They make system calls
- * alone, and change nothing but the ledger, seat.child and their own stack. */
+ * alone, and change nothing but the ledger, start.child and their own stack. */
 
 /* Gives the child descriptors of its own. In the shared table, opening or closing one would affect us. The
  * kernel copies only those below the ones that are closed. */
@@ -209,14 +209,14 @@ static _Noreturn void execute_program(const struct launch_job *job)
 
 static int child_run(void *userdata)
 {
-        struct seat *seat = userdata;
-        const struct launch_job *job = seat->job;
+        struct start *start = userdata;
+        const struct launch_job *job = start->job;
         const struct launch_plan *plan = &job->plan;
 
         separate(job);
         claim(job);
-        seat->child = BEGUN;
-        (void)syscall(SYS_futex, &seat->child, FUTEX_WAKE, 1);
+        start->child = BEGUN;
+        (void)syscall(SYS_futex, &start->child, FUTEX_WAKE, 1);
         /* A new session, and so a new process group: the worker must not read from sqmgr's terminal. */
         (void)setsid();
         reset_signals();
@@ -231,17 +231,17 @@ static int child_run(void *userdata)
 }
 
 /* Sets nothing that is behind the thread pointer, errno included, while a child uses that. */
-static void *seat_run(void *userdata)
+static void *thread_run(void *userdata)
 {
         _Alignas(64) char stack[CHILD_STACK_BYTES];
-        struct seat *seat = userdata;
+        struct start *start = userdata;
 
-        seat->stack = stack + sizeof(stack);
-        seat->pointer = __builtin_thread_pointer();
-        (void)sem_post(&seat->ready);
-        while (sem_wait(&seat->end) < 0)
+        start->stack = stack + sizeof(stack);
+        start->pointer = __builtin_thread_pointer();
+        (void)sem_post(&start->ready);
+        while (sem_wait(&start->end) < 0)
                 ;
-        free(seat);
+        free(start);
         return NULL;
 }
 
@@ -259,78 +259,78 @@ static int make_spare(void)
 {
         pthread_attr_t attributes;
         pthread_t thread;
-        struct seat *seat = calloc(1, sizeof(*seat));
+        struct start *start = calloc(1, sizeof(*start));
 
-        if (!seat)
+        if (!start)
                 return -ENOMEM;
-        (void)sem_init(&seat->ready, 0, 0);
-        (void)sem_init(&seat->end, 0, 0);
+        (void)sem_init(&start->ready, 0, 0);
+        (void)sem_init(&start->end, 0, 0);
         int r = pthread_attr_init(&attributes);
         if (r == 0) {
                 (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
                 (void)pthread_attr_setstacksize(&attributes, THREAD_STACK_BYTES);
-                r = pthread_create(&thread, &attributes, seat_run, seat);
+                r = pthread_create(&thread, &attributes, thread_run, start);
                 (void)pthread_attr_destroy(&attributes);
         }
         if (r != 0)
-                free(seat);
+                free(start);
         else
-                launcher.spare = seat;
+                launcher.spare = start;
         return -r;
 }
 
 void launcher_rest(void)
 {
-        for (struct seat **at = &launcher.seats; *at;) {
-                struct seat *seat = *at;
+        for (struct start **at = &launcher.starts; *at;) {
+                struct start *start = *at;
 
-                if (seat->child != 0) {
-                        at = &seat->next;
+                if (start->child != 0) {
+                        at = &start->next;
                         continue;
                 }
-                *at = seat->next;
-                launcher.n_seats--;
-                launch_job_free(TAKE_PTR(seat->job));
-                (void)sem_post(&seat->end);
+                *at = start->next;
+                launcher.n_starts--;
+                launch_job_free(TAKE_PTR(start->job));
+                (void)sem_post(&start->end);
         }
 }
 
-static int take_seat(struct launch_job *job, struct seat **ret)
+static int begin_start(struct launch_job *job, struct start **ret)
 {
-        if (launcher.n_seats >= SEATS_MAX)
+        if (launcher.n_starts >= STARTS_MAX)
                 launcher_rest();
-        if (launcher.n_seats >= SEATS_MAX)
+        if (launcher.n_starts >= STARTS_MAX)
                 return -EBUSY;
         int r = launcher.spare ? 0 : make_spare();
         if (r < 0)
                 return r;
-        struct seat *seat = TAKE_PTR(launcher.spare);
-        while (sem_wait(&seat->ready) < 0)
+        struct start *start = TAKE_PTR(launcher.spare);
+        while (sem_wait(&start->ready) < 0)
                 ;
-        seat->job = job;
-        seat->next = launcher.seats;
-        launcher.seats = *ret = seat;
-        launcher.n_seats++;
+        start->job = job;
+        start->next = launcher.starts;
+        launcher.starts = *ret = start;
+        launcher.n_starts++;
         return 0;
 }
 
 /* Returns the pid once the child has begun or ended, or -errno. */
-static pid_t make_child(struct seat *seat)
+static pid_t make_child(struct start *start)
 {
-        pid_t *child = (pid_t *)&seat->child;
+        pid_t *child = (pid_t *)&start->child;
 
         /* The child has its name from the start: another process of our name would be taken for us. */
         (void)prctl(PR_SET_NAME, LAUNCH_COMM);
-        pid_t pid = clone(child_run, seat->stack,
+        pid_t pid = clone(child_run, start->stack,
                           CLONE_VM | CLONE_FILES | CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID |
                                   SIGCHLD,
-                          seat, child, seat->pointer, child);
+                          start, child, start->pointer, child);
 
         int error = errno;
         (void)prctl(PR_SET_NAME, launcher.name);
         if (pid < 0)
                 return -error;
-        while (seat->child == pid)
+        while (start->child == pid)
                 (void)syscall(SYS_futex, child, FUTEX_WAIT, pid, NULL);
         return pid;
 }
@@ -359,41 +359,41 @@ static void find_actions(void)
         launcher.knows_actions = true;
 }
 
-/* Puts the descriptors of the job where the child finds them. NULL: none, or each report would stay open. */
-static int lend_descriptors(const struct launch_job *job)
+/* Puts the descriptors of the job where the child finds them; lend = false: takes them back, or each report
+ * would stay open. */
+static int lend_descriptors(const struct launch_job *job, bool lend)
 {
         int r = 0;
 
         for (size_t i = 0; r >= 0 && i < ELEMENTSOF(slots); i++) {
-                int fd = job ? descriptor(job, i) : STDIN_FILENO;
-
                 if (launcher.fds[i] <= 0)
                         return -EMFILE;
-                if (fd >= 0)
-                        r = dup3(fd, launcher.fds[i], O_CLOEXEC);
+                if (descriptor(job, i) >= 0)
+                        r = dup3(lend ? descriptor(job, i) : STDIN_FILENO, launcher.fds[i], O_CLOEXEC);
         }
         return r < 0 ? -errno : 0;
 }
 
 pid_t launcher_start(struct launch_job *job)
 {
-        struct seat *seat = NULL;
+        struct start *start = NULL;
         sigset_t before;
 
         (void)launcher_prepare();
         find_actions();
-        int r = lend_descriptors(job);
-        block_signals(&before); /* no handler may run in a child, which is in our memory, nor in a seat */
+        int r = lend_descriptors(job, true);
+        block_signals(&before); /* no handler may run in a child, which is in our memory, nor in a thread */
         if (r == 0)
-                r = take_seat(job, &seat);
-        if (r == 0) {
-                TAKE_PTR(job);
-                r = make_child(seat);
+                r = begin_start(job, &start);
+        if (r == 0)
+                r = make_child(start);
+        (void)lend_descriptors(job, false);
+        if (start) {
                 launcher_rest();
                 (void)make_spare();
+        } else {
+                launch_job_free(job);
         }
         (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-        (void)lend_descriptors(NULL);
-        launch_job_free(job);
         return r;
 }

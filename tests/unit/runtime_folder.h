@@ -22,7 +22,7 @@ static inline void runtime_folder_close(void)
         unit_remove_tree(dir);
 }
 
-/* Of a script that finds the folder in $d: runtime_read_pid() reads the pid. */
+/* A line of a shell script that writes a pid to a file for runtime_read_pid(). $d is the folder. */
 #define REPORT_PID(name, pid) "echo " pid " >$d/" name ".new; mv $d/" name ".new $d/" name "\n"
 
 /* An orphan of ours is a zombie first. */

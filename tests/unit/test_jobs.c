@@ -183,7 +183,7 @@ TEST(jobs_in_files_are_listed_with_those_in_redis)
         struct client all = ask("{}");
         ck_assert_int_eq(n_jobs(&all), 5);
         client_end(&all);
-        /* They need no Redis. */
+        /* Jobs from heartbeat files need no Redis. */
         ck_assert_int_eq(kill(server_pid, SIGSTOP), 0);
         struct client one = ask("{\"fleet\":11}");
         ck_assert_int_eq(client_wait(event, &one, &reply), 1);

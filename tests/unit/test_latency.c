@@ -20,7 +20,7 @@ static void setup(void)
         one = two = (struct latency_work){0};
 }
 
-/* Reports every 2 s, with so many jobs ended in between. */
+/* Reports `each` ended jobs every 2 s. */
 static void work(struct latency_work *fleet, unsigned seconds, uint64_t each)
 {
         for (unsigned i = 0; i < seconds; i += 2) {

@@ -50,7 +50,7 @@ TEST(one_that_runs_its_command_heartbeats_and_not_before)
 }
 
 /* The report of a start is lost with the sqmgr that made it. */
-TEST(one_that_an_earlier_sqmgr_has_started_neither)
+TEST(one_that_an_earlier_sqmgr_has_started_does_not_heartbeat_before_its_command)
 {
         worker->handle->report_fd = close_fd(worker->handle->report_fd);
         for (unsigned i = 0; i < 20; i++)

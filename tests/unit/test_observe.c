@@ -306,7 +306,7 @@ TEST(outcomes_are_those_of_the_newest_heartbeat)
         heartbeat.outcomes.known = false;
         observe_heartbeat(worker, &heartbeat, t.now);
         ck_assert(!worker->outcomes.known);
-        /* Of all these, one job is known to have ended meanwhile. */
+        /* Together, these reports show that one job has ended. */
         ck_assert_uint_eq(t.fleet->work.ended[1], 1);
 }
 

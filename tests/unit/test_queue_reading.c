@@ -211,7 +211,7 @@ TEST(of_a_broker_the_queues_that_workers_serve_are_read_and_their_latency_is_est
         ck_assert(queue->latency_known);
         ck_assert_uint_ge(queue->latency, 40 * USEC_PER_SEC);
         ck_assert_uint_lt(queue->latency, 80 * USEC_PER_SEC);
-        /* It is no child of this process. */
+        /* The worker is not a child of this process. */
         worker->state = WORKER_GONE;
         worker->handle = NULL;
         free(info);

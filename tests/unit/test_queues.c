@@ -429,7 +429,7 @@ TEST(what_waits_for_celery_is_read_by_name)
         read_queues("shop_");
         ck_assert_uint_eq(found->n, 1);
         expect_queue(0, "mail", 3, false);
-        /* It has no list of its queues. */
+        /* The broker has no list of its queues. */
         names = NULL;
         ck_assert_int_eq(begin(NULL), -ENODATA);
 }

@@ -214,7 +214,7 @@ TEST(queues_of_a_fleet_with_a_fixed_count_take_no_place)
         ck_assert(!autoscale_of(web())->queues_left_out);
 }
 
-/* Of a broker, only queues are read: nobody sees who else serves them. */
+/* The other consumers of a broker are not known: only its queues are read. */
 TEST(queues_of_a_broker_scale_a_fleet_as_if_it_were_alone)
 {
         web_start("framework=celery\n" SCALES);

@@ -21,7 +21,7 @@ static const char *const refused[] = {
         "framework=celery\nscale_down_after=5min",
 };
 
-/* What names the Redis of a broker, or does not. */
+/* Settings that name the Redis of a broker, and settings that do not. */
 static const struct {
         const char *redis; /* in [redis] */
         const char *fleet;

@@ -192,7 +192,7 @@ TEST(jobs_and_queues_in_it_are_observed)
         look();
         ck_assert_uint_gt(worker->jobs.read_at, read_at);
         ck_assert_uint_eq(reported(EVENT_JOB_LONG), 1);
-        /* One that does not count changes nothing. */
+        /* A record without a count of ended jobs changes nothing. */
         write_record(worker->process.pid, "busy=0\nquiet=0\njob=j3\n", start_of(worker->process.pid));
         look();
         ck_assert_int_eq(worker->heartbeat.fault, HEARTBEAT_FAULT_RECORD);
