@@ -52,6 +52,9 @@ struct worker;
         X(READ_SOCKET, "read-socket", ERROR, \
           "sqmgr could not open read_socket, so viewers and sqmgr-web cannot connect", \
           "Fix what the log reports about read_socket, then restart sqmgr; its workers survive", NULL) \
+        X(RUNS_AS_ROOT, "runs-as-root", NOTICE, \
+          "sqmgr and its workers run as root; a warning, but a notice in a container", \
+          "Set User= in the unit that runs sqmgr, or USER in the Containerfile", NULL) \
         X(HOST_NAME_OVERRIDDEN, "host-name-overridden", WARNING, \
           "an environment variable gives workers another host name than sqmgr uses: heartbeats cannot be matched, or with namespaced = yes not by a unique name", \
           "Unset the variable for sqmgr and its workers, or set namespaced = yes", NULL) \
@@ -125,9 +128,6 @@ struct worker;
         X(PRELOAD_SINGLE, "preload-single", NOTICE, \
           "preload is set for one worker: no memory is shared, and the template needs memory", \
           "Set preload = no, unless a quick replacement is worth the memory", NULL) \
-        X(RUNS_AS_ROOT, "runs-as-root", NOTICE, \
-          "the workers run as root, because the fleet has no user", \
-          "Set user to that of the application", NULL) \
         X(FRAMEWORK_UNTRIED, "framework-untried", NOTICE, \
           "the tests use a stand-in for the framework, which itself was run by hand only", \
           "Try a restart under load, and the death of a worker, before you rely on it", NULL) \

@@ -173,6 +173,12 @@ static void find_of_machine(const struct search *search)
         if (read_socket && !facts->has_readers)
                 ADD_ABOUT(search, PROBLEM_READ_SOCKET, "read socket", 0,
                           "'%s' could not be opened; viewers cannot connect", read_socket);
+        if (facts->is_root)
+                problems_add(
+                        search->problems,
+                        &(struct problem){.code = PROBLEM_RUNS_AS_ROOT,
+                                          .severity = facts->in_container ? PROBLEM_NOTICE : PROBLEM_WARNING},
+                        "user", "sqmgr and its workers run as root");
         if (facts->renamed)
                 ADD_ABOUT(search, PROBLEM_HOST_NAME_OVERRIDDEN, "environment", 0,
                           "%s is set for sqmgr itself; heartbeats of %s %s",
@@ -252,8 +258,6 @@ static void find_in_settings(const struct search *search)
         char a[FORMAT_MAX], b[FORMAT_MAX];
         usec_t timeout = 0;
 
-        if (search->facts->is_root && !settings->user)
-                ADD(search, PROBLEM_RUNS_AS_ROOT, 0, "workers run as root");
         if (traits->stand_in)
                 ADD(search, PROBLEM_FRAMEWORK_UNTRIED, 0,
                     "framework '%s' is tested with a stand-in; %s itself was run by hand only", traits->name,

@@ -35,7 +35,7 @@ struct problem_facts {
         size_t n_redis;
         const struct problem_process *unknown;
         size_t n_unknown;
-        bool is_root;
+        bool is_root, in_container;
         /* A fleet for whose framework the environment of sqmgr's own process sets another host name than
          * sqmgr uses; NULL: none. */
         const struct fleet_settings *renamed;

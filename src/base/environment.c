@@ -83,8 +83,10 @@ int environment_put(struct environment *environment, const char *entry)
 /* A process that inherited one of these would speak for its parent or be taken for a worker. */
 static bool entry_is_private(const char *entry)
 {
-        static const char *const prefixes[] = {"NOTIFY_SOCKET=",     "WATCHDOG_",       "LISTEN_",
-                                               "RUNTIME_DIRECTORY=", "SQMGR_INSTANCE=", "SQMGR_STATUS_DIR="};
+        static const char *const prefixes[] = {
+                "NOTIFY_SOCKET=",   "WATCHDOG_",        "LISTEN_",         "RUNTIME_DIRECTORY=",
+                "STATE_DIRECTORY=", "CACHE_DIRECTORY=", "LOGS_DIRECTORY=", "CONFIGURATION_DIRECTORY=",
+                "SQMGR_INSTANCE=",  "SQMGR_STATUS_DIR="};
 
         for (size_t i = 0; i < ELEMENTSOF(prefixes); i++)
                 if (strncmp(entry, prefixes[i], strlen(prefixes[i])) == 0)

@@ -19,7 +19,8 @@
  * larger, and at least FOUND_AT_LEAST. */
 #define FOUND_SHARE    4
 #define FOUND_AT_LEAST 64
-int adoption_new(struct world *world, const char *instance, uid_t uid, struct adoption **ret)
+
+int adoption_new(struct world *world, const char *instance, struct adoption **ret)
 {
         struct adoption *adoption = calloc(1, sizeof(*adoption));
 
@@ -28,7 +29,6 @@ int adoption_new(struct world *world, const char *instance, uid_t uid, struct ad
         *adoption = (struct adoption){
                 .world = world,
                 .instance = instance,
-                .uid = uid,
                 .sought = calloc(world->n_fleets + 1, sizeof(*adoption->sought)),
         };
         if (!adoption->sought) {
@@ -51,11 +51,10 @@ struct adoption *adoption_free(struct adoption *adoption)
         return NULL;
 }
 
-void adoption_seek(struct adoption *adoption, struct fleet *fleet, uid_t uid, usec_t now)
+void adoption_seek(struct adoption *adoption, struct fleet *fleet, usec_t now)
 {
         adoption->sought[adoption->n_sought++] = (struct sought){
                 .fleet = fleet,
-                .uid = uid,
                 .lost = true,
                 .until = usec_add(now, fleet->settings->boot_timeout),
         };
@@ -72,24 +71,6 @@ static struct sought *sought_of(const struct adoption *adoption, const struct fl
                 if (adoption->sought[i].fleet == fleet)
                         return &adoption->sought[i];
         return NULL;
-}
-
-bool adoption_uid(const struct adoption *adoption, const struct fleet *fleet, uid_t *ret)
-{
-        const struct sought *sought = sought_of(adoption, fleet);
-
-        if (!sought)
-                return false;
-        *ret = sought->uid;
-        return true;
-}
-
-bool adoption_seeks_user(const struct adoption *adoption, uid_t uid)
-{
-        for (size_t i = 0; i < adoption->n_sought; i++)
-                if (adoption->sought[i].uid == uid)
-                        return true;
-        return false;
 }
 
 /* Returns true if the search for workers of this fleet has ended, or was never begun. */
@@ -183,12 +164,10 @@ bool adoption_needs_search(const struct adoption *adoption)
 void adoption_search_begin(struct adoption *adoption)
 {
         adoption->n_claimants = 0;
-        for (size_t i = 0; i < adoption->n_sought; i++)
-                adoption->sought[i].unread = false;
+        adoption->unread = false;
 }
 
-/* Reads which worker the process claims to be. Environments can be forged: the process must have the user of
- * the fleet's workers. */
+/* Reads which worker the process claims to be. */
 static bool read_mark(const struct adoption *adoption, const struct sighting *sighting, struct claimant *ret)
 {
         const char *slash = sighting->worker ? strrchr(sighting->worker, '/') : NULL;
@@ -205,7 +184,7 @@ static bool read_mark(const struct adoption *adoption, const struct sighting *si
         name[slash - sighting->worker] = '\0';
         struct fleet *fleet = world_fleet(adoption->world, name);
         const struct sought *sought = sought_of(adoption, fleet);
-        if (!sought || sought->uid != sighting->uid)
+        if (!sought)
                 return false;
         if (sighting->generation)
                 (void)parse_unsigned(sighting->generation, 1, GENERATION_MAX, &generation);
@@ -225,8 +204,8 @@ static bool read_service(const struct adoption *adoption, const struct sighting 
         for (size_t i = 0; i < adoption->n_sought; i++) {
                 const struct sought *sought = &adoption->sought[i];
 
-                if (sought->done || sought->uid != sighting->uid ||
-                    sought->fleet->settings->traits != sighting->booted_as || !adoption->unsure)
+                if (sought->done || sought->fleet->settings->traits != sighting->booted_as ||
+                    !adoption->unsure)
                         continue;
                 ret->fleet = sought->fleet;
                 return true;
@@ -241,7 +220,6 @@ int adoption_see(struct adoption *adoption, const struct sighting *sighting)
                 .parent = sighting->parent,
                 .group = sighting->group,
                 .start = sighting->start,
-                .uid = sighting->uid,
                 .started_at = sighting->started_at,
                 .booted = !!sighting->booted_as,
                 .runs_one_job = sighting->runs_one_job,
@@ -255,10 +233,9 @@ int adoption_see(struct adoption *adoption, const struct sighting *sighting)
         return 0;
 }
 
-void adoption_await_user(struct adoption *adoption, uid_t uid)
+void adoption_await(struct adoption *adoption)
 {
-        for (size_t i = 0; i < adoption->n_sought; i++)
-                adoption->sought[i].unread |= adoption->sought[i].uid == uid;
+        adoption->unread = true;
 }
 
 static bool same_worker(const struct claimant *a, const struct claimant *b)
@@ -531,8 +508,8 @@ const struct fleet *adoption_full(struct adoption *adoption)
         return NULL;
 }
 
-/* Guesses the fleet of a claimant without index: the first one of the same user and framework that is below
- * its count, else claimant->fleet. */
+/* Guesses the fleet of a claimant without index: the first one of the same framework that is below its
+ * count, else claimant->fleet. */
 static void guess_place(const struct adoption *adoption, const struct claimant *claimant,
                         struct worker *ret_known, struct fleet **ret_fleet)
 {
@@ -541,9 +518,8 @@ static void guess_place(const struct adoption *adoption, const struct claimant *
                 const struct sought *sought = &adoption->sought[i];
                 struct fleet *fleet = sought->fleet;
 
-                if (!sought->done && sought->uid == claimant->uid &&
-                    fleet->settings->traits == claimant->fleet->settings->traits && adoption->unsure &&
-                    fleet_count(fleet, 0).live < fleet_current_count(fleet)) {
+                if (!sought->done && fleet->settings->traits == claimant->fleet->settings->traits &&
+                    adoption->unsure && fleet_count(fleet, 0).live < fleet_current_count(fleet)) {
                         *ret_fleet = fleet;
                         break;
                 }
@@ -635,7 +611,7 @@ bool adoption_search_end(struct adoption *adoption, int error, usec_t now)
          * complete. */
         for (size_t i = 0; i < adoption->n_sought; i++) {
                 struct sought *sought = &adoption->sought[i];
-                bool awaited = sought->unread && now < sought->until;
+                bool awaited = adoption->unread && now < sought->until;
 
                 sought->done |= error == 0 && !awaited;
                 done &= sought->done;

@@ -19,7 +19,6 @@ struct world;
 struct sighting {
         pid_t pid, parent, group, session;
         uint64_t start;
-        uid_t uid;
         const char *instance, *worker, *generation; /* environment markers that sqmgr gives to its workers */
         usec_t started_at; /* start time of the worker, from its markers; 0: not known */
         bool in_service;   /* in the control group of our own service, which contains only workers */
@@ -31,7 +30,6 @@ struct sighting {
 struct claimant {
         pid_t pid, parent, group;
         uint64_t start;
-        uid_t uid;
         struct fleet *fleet;
         unsigned index;      /* 0: not known; fleet is then a candidate only */
         uint64_t generation; /* 0: not known */
@@ -45,10 +43,8 @@ struct claimant {
 /* A configured fleet whose workers are searched for. */
 struct sought {
         struct fleet *fleet;
-        uid_t uid;      /* the user of its workers */
         bool lost;      /* the state file says nothing about its workers */
-        bool unread;    /* a process of this user could not be read yet */
-        usec_t until;   /* unread is awaited no longer than this */
+        usec_t until;   /* adoption.unread is awaited no longer than this */
         bool done;      /* the search for its workers has ended */
         unsigned found; /* number of adopted workers that a search found; see adoption_full() */
         bool full;      /* the search found more than may be adopted */
@@ -58,10 +54,10 @@ struct sought {
 struct adoption {
         struct world *world;  /* not owned */
         const char *instance; /* not owned; the instance marker of our workers */
-        uid_t uid;            /* the user of sqmgr itself */
         struct sought *sought;
         size_t n_sought;
         bool unsure; /* workers may exist that neither state nor ledger names */
+        bool unread; /* a process could not be read yet */
         struct ended {
                 struct fleet *fleet;
                 unsigned index;
@@ -89,18 +85,14 @@ struct adoption {
 
 /* Starts an adoption with all configured fleets. instance and world are borrowed and must outlive it. Returns
  * 0 or -ENOMEM. */
-int adoption_new(struct world *world, const char *instance, uid_t uid, struct adoption **ret);
+int adoption_new(struct world *world, const char *instance, struct adoption **ret);
 /* Accepts NULL; returns NULL. The adopted workers stay in the world. */
 struct adoption *adoption_free(struct adoption *adoption);
 
-/* Searches for workers of this fleet; uid: the user of its workers. Call before all functions below that name
- * the fleet. */
-void adoption_seek(struct adoption *adoption, struct fleet *fleet, uid_t uid, usec_t now);
+/* Searches for workers of this fleet. Call before all functions below that name the fleet. */
+void adoption_seek(struct adoption *adoption, struct fleet *fleet, usec_t now);
 /* The ledger is lost or incomplete: processes may be workers that the state does not know either. */
 void adoption_distrust(struct adoption *adoption);
-/* Reads the user of this fleet's workers, as given to adoption_seek(). Returns false if adoption_seek() was
- * not called: the fleet is no longer configured, or was added by a reload. */
-bool adoption_uid(const struct adoption *adoption, const struct fleet *fleet, uid_t *ret);
 
 /* The state file has a record of this fleet: the fleet continues from there. */
 void adoption_continue_fleet(struct adoption *adoption, struct fleet *fleet, const struct state_fleet *saved,
@@ -114,9 +106,6 @@ bool adoption_know_start(struct adoption *adoption, const struct ledger_start *s
  * out of memory. */
 struct worker *adoption_take_known(struct adoption *adoption, struct fleet *fleet, const struct worker *known,
                                    uint64_t pid_start, uint64_t heartbeat_pid_start, usec_t now);
-
-/* Returns true if workers of this user are searched for. */
-bool adoption_seeks_user(const struct adoption *adoption, uid_t uid);
 
 /* Returns true if a search is necessary. */
 bool adoption_needs_search(const struct adoption *adoption);
@@ -137,9 +126,9 @@ struct worker *adoption_take(struct adoption *adoption, const struct claimant *c
 /* Returns a fleet with more matching processes than may be adopted, each fleet once; NULL: no more. The
  * surplus is left alone. The limit exists because a user can forge markers for any number of processes. */
 const struct fleet *adoption_full(struct adoption *adoption);
-/* A process of this user could not be read, and may be a worker. The fleets of this user are then not certain
- * before their deadline; other fleets do not wait for that. Call during a search. */
-void adoption_await_user(struct adoption *adoption, uid_t uid);
+/* A process could not be read, and may be a worker: fleets are not certain before their deadline. Call during
+ * a search. */
+void adoption_await(struct adoption *adoption);
 /* Call while a search is running: holds the starts that could duplicate a worker. */
 void adoption_hold(struct adoption *adoption);
 /* Ends a search. error: why the search is incomplete, or 0. Returns true if all is certain or given up.

@@ -182,7 +182,7 @@ static int finish_output(int code)
         return EXIT_FAILURE;
 }
 
-/* Rehearses the start of a worker as the fleet's user, and adds a warning if the start would fail. */
+/* Rehearses the start of a worker, and adds a warning if the start would fail. */
 static void rehearse(const struct settings *settings, const struct fleet_settings *fleet,
                      struct settings_errors *warnings)
 {

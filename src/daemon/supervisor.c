@@ -329,7 +329,6 @@ static void compose(struct supervisor *supervisor, const struct invocation *invo
         links->instance = runtime->instance;
         links->boot_id = persist->boot_id;
         links->starter = &runtime->reader_starter.starter;
-        links->user_of = process_user;
         persist->runtime = supervisor->termination.runtime = supervisor->reexec.runtime = runtime;
         supervisor->reloader.runtime = runtime;
         supervisor->reloader.config = (struct config_check){

@@ -2,8 +2,9 @@
 /* Matches identities to workers whose command enters a PID or UTS namespace, or a container: such an identity
  * has a host name and a pid of the worker's own. Pure.
  *
- * A fleet's user chooses the host names and pids in its namespaces. A name that unique_host() has given
- * counts before all others, and an identity that several workers could claim by other names belongs to none.
+ * The commands of a fleet choose the host names and pids in their namespaces. A name that unique_host() has
+ * given counts before all others, and an identity that several workers could claim by other names belongs to
+ * none.
  */
 #pragma once
 
@@ -21,7 +22,7 @@
 struct inside_process {
         pid_t pid;                  /* as sqmgr sees it */
         pid_t own_pid;              /* in its own PID namespace */
-        char host[INSIDE_HOST_MAX]; /* of its own UTS namespace; "": not known */
+        char host[INSIDE_HOST_MAX]; /* "": in a UTS namespace of its own */
 };
 
 /* The processes of one worker, as far as they are known. */

@@ -149,3 +149,13 @@ int proc_oom_kills(const struct proc_host *host, uint64_t *ret)
 {
         return host->vmstat_fd < 0 ? -ENODATA : procfile_read_number(host->vmstat_fd, "oom_kill ", ret);
 }
+
+bool host_is_container(void)
+{
+        static const char *const signs[] = {"/run/systemd/container", "/run/.containerenv", "/.dockerenv"};
+        bool is_container = getenv("container") || getenv("KUBERNETES_SERVICE_HOST");
+
+        FOREACH_ELEMENT(sign, signs)
+                is_container |= access(*sign, F_OK) == 0;
+        return is_container;
+}

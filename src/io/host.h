@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory of the machine, or of our control group if its limit is lower; and the count of OOM kills. */
+/* Memory of the machine, or of our control group if its limit is lower; the count of OOM kills; and whether
+ * we run in a container. */
 #pragma once
 
 #include "base/macro.h"
@@ -23,3 +24,6 @@ int proc_total_memory_bytes(const struct proc_host *host, uint64_t *ret_bytes);
 /* Reads the number of OOM kills on the whole machine since boot, including those in control groups. Returns 0
  * or -errno; -ENODATA if the kernel has no such counter. */
 int proc_oom_kills(const struct proc_host *host, uint64_t *ret);
+
+/* Returns true if a container manager has left its sign. */
+bool host_is_container(void);

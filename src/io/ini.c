@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "io/host.h"
 #include "io/path_trust.h"
+#include "io/users.h"
 #include "settings/database_url.h"
 #include "settings/draft.h"
 #include "settings/errors.h"
@@ -476,7 +477,7 @@ static int check_tls(const struct load *load)
         return 0;
 }
 
-/* Explains why a user or group was not found, by errno, which must have been 0 before the lookup. */
+/* Explains why a group was not found, by errno, which must have been 0 before the lookup. */
 static const char *explain_unknown(const char *remedy)
 {
         bool is_unknown = errno == 0 || errno == ENOENT || errno == ESRCH || errno == EBADF || errno == EPERM;
@@ -484,69 +485,15 @@ static const char *explain_unknown(const char *remedy)
         return is_unknown ? remedy : strerror(errno);
 }
 
-static void check_user(const struct load *load, const struct fleet_settings *fleet)
+static void check_group(const struct load *load, const char *name)
 {
-        unsigned line = settings_draft_line(load->draft, fleet, "user");
-
-        if (!fleet->user) {
-                /* A given but invalid user has an error already. */
-                if (load->is_root && line == fleet->line)
-                        settings_errors_add(
-                                load->warnings, line,
-                                "fleet '%s' has no 'user': workers run as root; set the application's user",
-                                fleet->name);
-                return;
-        }
-        errno = 0;
-        const struct passwd *user = getpwnam(fleet->user);
-        if (!user)
-                refuse_key(load, fleet, "user", "fleet '%s': user = %s: %s", fleet->name, fleet->user,
-                           explain_unknown("no such user; create the user or set another"));
-        else if (!load->is_root && user->pw_uid != load->uid)
-                refuse_key(load, fleet, "user",
-                           "fleet '%s': user = %s: only root can start workers as another user; remove "
-                           "'user' or run sqmgr as root",
-                           fleet->name, fleet->user);
-}
-
-static void check_alert_user(const struct load *load)
-{
-        const char *name = load->settings->alert_user;
-
-        if (!name)
-                return;
-        errno = 0;
-        const struct passwd *user = getpwnam(name);
-        if (!user && settings_draft_line(load->draft, NULL, "alert_user") == 0)
-                refuse_key(load, NULL, "alert_command", "alert_command would run as user '%s': %s", name,
-                           explain_unknown("no such user; create the user or set alert_user"));
-        else if (!user)
-                refuse_key(load, NULL, "alert_user", "alert_user = %s: %s", name,
-                           explain_unknown("no such user; create the user or set another"));
-        else if (!load->is_root && user->pw_uid != load->uid)
-                refuse_key(load, NULL, "alert_user",
-                           "alert_user = %s: only root can run alert_command as another user; remove "
-                           "alert_user or run sqmgr as root",
-                           name);
-}
-
-/* fleet is NULL for socket_group. */
-static void check_group(const struct load *load, const struct fleet_settings *fleet, const char *name)
-{
-        const char *key = fleet ? "group" : "socket_group";
-
         if (!name)
                 return;
         errno = 0;
         const struct group *group = getgrnam(name);
         if (!group)
-                refuse_key(load, fleet, key, "%s = %s: %s", key, name,
+                refuse_key(load, NULL, "socket_group", "socket_group = %s: %s", name,
                            explain_unknown("no such group; create the group or set another"));
-        else if (fleet && !load->is_root && group->gr_gid != getegid())
-                refuse_key(load, fleet, key,
-                           "fleet '%s': group = %s: only root can start workers as another group; remove "
-                           "'group' or run sqmgr as root",
-                           fleet->name, name);
 }
 
 static bool is_beside(const char *path, const char *other)
@@ -600,13 +547,8 @@ static int load_draft(const struct load *load, const char *path)
                 r = read_database_url(load, settings->fleets[i]);
         if (r < 0)
                 return r;
-        check_group(load, NULL, settings->socket_group);
-        check_alert_user(load);
+        check_group(load, settings->socket_group);
         check_places(load);
-        for (size_t i = 0; i < settings->n_fleets; i++) {
-                check_user(load, settings->fleets[i]);
-                check_group(load, settings->fleets[i], settings->fleets[i]->group);
-        }
         return settings_errors_any(load->errors) ? -EINVAL : 0;
 }
 
@@ -637,9 +579,13 @@ int ini_load_for(const char *path, const struct settings_surroundings *surroundi
 int ini_load(const char *path, const struct traits *const *frameworks, settings_tls_fn judge_tls,
              struct settings **ret, struct settings_errors *errors, struct settings_errors *warnings)
 {
+        char user[256];
+
+        users_name(geteuid(), user, sizeof(user));
         struct settings_surroundings surroundings = {
                 .frameworks = frameworks,
                 .is_root = geteuid() == 0,
+                .user = user[0] != '\0' ? user : NULL,
                 .redis_url = getenv("REDIS_URL"),
                 .database_url = getenv("DATABASE_URL"),
                 .service_dir = getenv("RUNTIME_DIRECTORY"),

@@ -204,29 +204,6 @@ int proc_own_pid(const struct proc *proc, pid_t *ret)
         return length < 0 ? (int)length : procfile_last_pid(text, "NSpid:", ret);
 }
 
-int proc_groups(const struct proc *proc, uid_t uid, gid_t *ret_gid, gid_t *groups, size_t max, size_t *ret_n)
-{
-        char text[8192];
-        uint64_t real_uid, gid = 0;
-
-        ssize_t length = proc_read_file(proc, "status", text, sizeof(text));
-        int r = length < 0 ? (int)length : procfile_number(text, "Uid:", 10, &real_uid);
-        if (r == 0)
-                r = real_uid == uid ? procfile_number(text, "Gid:", 10, &gid) : -EPERM;
-        if (r < 0)
-                return r;
-        *ret_gid = (gid_t)gid;
-        *ret_n = 0;
-        const char *list = procfile_value(text, "Groups:");
-        while (list && isdigit((unsigned char)*list) && *ret_n < max) {
-                char *end;
-
-                groups[(*ret_n)++] = (gid_t)strtoul(list, &end, 10);
-                list = end + strspn(end, " ");
-        }
-        return 0;
-}
-
 int proc_place(const struct proc *proc, struct proc_place *ret)
 {
         char text[1024];

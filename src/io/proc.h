@@ -36,9 +36,6 @@ bool proc_has_exited(const struct proc *proc);
 /* Reads the user whose rights the process has. Cheap, since only the owner of one directory is read: suited
  * as the first check of many processes. */
 int proc_uid(const struct proc *proc, uid_t *ret);
-/* Reads the group, and at most max of the other groups, whose rights a process of this user has; of a zombie,
- * too. Returns 0, -EPERM if the process has another real user, or -errno. */
-int proc_groups(const struct proc *proc, uid_t uid, gid_t *ret_gid, gid_t *groups, size_t max, size_t *ret_n);
 
 /* The relations of a process, from one reading of its stat file. */
 struct proc_place {

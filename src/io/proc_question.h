@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Questions about a process, and their answers, as sqmgr and its proc readers exchange them over a socket. */
+/* Questions about a process, and their answers, as sqmgr and its proc reader exchange them over a socket. */
 #pragma once
 
 #include <stdbool.h>
@@ -54,8 +54,7 @@ struct proc_reply {
         char text[PROC_TEXT_MAX];
 };
 
-/* Checks a reply of this size to the question with this subject and id. A reader is not trusted: its user
- * might have taken it over. */
+/* Checks a reply of this size to the question with this subject and id. */
 static inline bool proc_reply_is_valid(const struct proc_reply *reply, size_t size, enum proc_subject subject,
                                        uint32_t id)
 {
@@ -67,14 +66,3 @@ static inline bool proc_reply_is_valid(const struct proc_reply *reply, size_t si
                 return false;
         return reply->error < 0 || !is_text || (reply->length > 0 && reply->text[reply->length - 1] == '\0');
 }
-
-#define PROC_READER_GROUPS_MAX 64
-
-/* The rights of a reader. */
-struct proc_reader_user {
-        uid_t uid;
-        gid_t gid;
-        gid_t groups[PROC_READER_GROUPS_MAX];
-        size_t n_groups;
-        uint64_t since; /* start time of the process that the groups were read from; 0: groups not known */
-};

@@ -383,9 +383,8 @@ static void start_or_fail(struct reader *reader, usec_t now)
                                packages[engine], packages[engine]);
         else if (r == -EBUSY)
                 process_failed(reader,
-                               "killed reader processes of user '%s' do not end; check whether the file "
-                               "system of the database responds",
-                               reader->configuration.user ?: "");
+                               "killed reader processes do not end; check whether the file system of the "
+                               "database responds");
         else
                 process_failed(reader, "cannot start the reader process: %s", strerror(-r));
 }

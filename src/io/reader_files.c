@@ -1,26 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The user of the readers, and their files for TLS, which sqmgr reads for them. */
+/* The files of the readers for TLS, which sqmgr reads for them. */
 #include "io/reader_files.h"
 #include "base/fd.h"
-#include "io/users.h"
 #include "queries/configuration.h"
 #include <fcntl.h>
 #include <unistd.h>
-
-#define READER_USER "sqmgr-reader"
-/* The kernel's overflow uid, which exists on every system. */
-#define NOBODY 65534
-
-void reader_user(uid_t *ret_uid, gid_t *ret_gid)
-{
-        *ret_uid = geteuid();
-        *ret_gid = getegid();
-        /* A user sqmgr-reader with the rights of root would be no sandbox. */
-        if (*ret_uid == 0 && (!users_find(READER_USER, ret_uid, ret_gid) || *ret_uid == 0 || *ret_gid == 0)) {
-                *ret_uid = NOBODY;
-                *ret_gid = NOBODY;
-        }
-}
 
 int reader_files_read(struct reader_configuration *configuration)
 {

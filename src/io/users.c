@@ -27,24 +27,6 @@ void users_name(uid_t uid, char *name, size_t size)
         (void)fclose(file);
 }
 
-bool users_find(const char *name, uid_t *ret_uid, gid_t *ret_gid)
-{
-        char line[LINE_MAX_BYTES];
-        struct passwd user, *found = NULL;
-        FILE *file = fopen("/etc/passwd", "re");
-
-        if (!file)
-                return false;
-        while (fgetpwent_r(file, &user, line, sizeof(line), &found) == 0 && strcmp(found->pw_name, name) != 0)
-                found = NULL;
-        if (found) {
-                *ret_uid = found->pw_uid;
-                *ret_gid = found->pw_gid;
-        }
-        (void)fclose(file);
-        return found;
-}
-
 bool users_group(const char *name, gid_t *ret)
 {
         FILE *file = fopen("/etc/group", "re");

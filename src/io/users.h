@@ -9,10 +9,6 @@
  * such user, the file cannot be read, or size is too small. */
 void users_name(uid_t uid, char *name, size_t size);
 
-/* Looks up a user by name, and its own group, in /etc/passwd only. Returns false if there is no such user or
- * the file cannot be read. */
-bool users_find(const char *name, uid_t *ret_uid, gid_t *ret_gid);
-
 /* Looks up a group by name in /etc/group only. Returns false if there is no such group or the file cannot be
  * read. */
 bool users_group(const char *name, gid_t *ret);

@@ -124,7 +124,6 @@ static const char *const heartbeat_faults[] = {
         [HEARTBEAT_FAULT_PLACE] = "the status directory is missing or was changed",
         [HEARTBEAT_FAULT_MISSING] = "the status file is missing",
         [HEARTBEAT_FAULT_KIND] = "the status file is not a regular file",
-        [HEARTBEAT_FAULT_OWNER] = "the status file belongs to another user",
         [HEARTBEAT_FAULT_SIZE] = "the status file is larger than 20 KiB",
         [HEARTBEAT_FAULT_UNREADABLE] = "the status file cannot be read",
         [HEARTBEAT_FAULT_CHANGES] = "the status file changes while being read",

@@ -103,7 +103,6 @@ enum heartbeat_fault {
         HEARTBEAT_FAULT_PLACE,      /* the file's directory is gone, or not as sqmgr made it */
         HEARTBEAT_FAULT_MISSING,    /* no such file */
         HEARTBEAT_FAULT_KIND,       /* not a regular file */
-        HEARTBEAT_FAULT_OWNER,      /* belongs to another user */
         HEARTBEAT_FAULT_SIZE,       /* too large */
         HEARTBEAT_FAULT_UNREADABLE, /* could not be read */
         HEARTBEAT_FAULT_CHANGES,    /* changed while being read */

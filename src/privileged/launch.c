@@ -64,7 +64,6 @@ static int set_identity(const struct launch_request *request, struct environment
 static int build_environment(const struct launch_request *request, struct launch_plan *plan,
                              struct environment *environment)
 {
-        static const char *const user_variables[] = {LAUNCH_USER_VARIABLES};
         const struct fleet_settings *fleet = request->fleet;
         const struct traits *traits = fleet->traits;
         char name[WORKER_ID_MAX + 16];
@@ -78,13 +77,8 @@ static int build_environment(const struct launch_request *request, struct launch
                 r = environment_set(environment, traits->host_variable, request->unique_host);
         if (r == 0)
                 r = environment_put_inherited(environment, request->base_environment);
-        for (char **p = fleet->environment_list; p && *p && r == 0; p++) {
+        for (char **p = fleet->environment_list; p && *p && r == 0; p++)
                 r = environment_put(environment, *p);
-                for (size_t i = 0; i < ELEMENTSOF(user_variables); i++)
-                        if (strncmp(*p, user_variables[i], strlen(user_variables[i])) == 0 &&
-                            (*p)[strlen(user_variables[i])] == '=')
-                                plan->own_variables |= 1U << i;
-        }
         return r < 0 ? r : set_identity(request, environment);
 }
 
@@ -203,8 +197,6 @@ int launch_report_read(int report_fd, struct launch_report *report)
                 } else if (message.kind == LAUNCH_MESSAGE_LOG && fd >= 0 && report->log_fd < 0) {
                         report->log_fd = TAKE_FD(fd);
                         report->log_start_bytes = message.log_start_bytes;
-                        report->log_uid = message.log_uid;
-                        report->log_gid = message.log_gid;
                 } else if (message.kind == LAUNCH_MESSAGE_REDIS &&
                            message.redis_difference < _REDIS_DIFFERENCE_MAX) {
                         report->redis = (struct redis_comparison){

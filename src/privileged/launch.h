@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Starts a worker's process according to its fleet's settings, and reports the outcome.
  *
- * The parent waits for no file. Blocking steps (the user database, a directory on a hung file server) happen
+ * The parent waits for no file. Blocking steps (a directory on a hung file server) happen
  * in the child, which reports over a socket until the command runs. */
 #pragma once
 
@@ -31,7 +31,7 @@ struct launch_template {
 };
 
 /* Everything is borrowed until launch_start() returns. With `release`, no command runs: the child resolves
- * the fleet's directory as the fleet's user. The result must end in that path, else the report is
+ * the fleet's directory. The result must end in that path, else the report is
  * LAUNCH_FAILED; LAUNCH_RUNNING means success. */
 struct launch_request {
         const struct fleet_settings *fleet;
@@ -76,8 +76,6 @@ struct launch_report {
         enum launch_outcome outcome;
         int log_fd;               /* O_PATH; owned by the caller once set; -1: there is no log to read back */
         uint64_t log_start_bytes; /* size of the log when it was opened */
-        uid_t log_uid;            /* user that opened the log */
-        gid_t log_gid;
         struct redis_comparison redis; /* of the worker's environment with request->redis_url */
         int shim_error; /* errno: why the worker starts without its shim. EINVAL: its path cannot be passed
                          * on; 0: the shim is loaded, or there is none */
@@ -94,7 +92,7 @@ int launch_report_read(int report_fd, struct launch_report *report);
 /* Closes and frees what the report owns. */
 void launch_report_clear(struct launch_report *report);
 
-/* Makes a dry run of a start as the fleet's user: opens no log, and locates the command without running it.
+/* Makes a dry run of a start: opens no log, and locates the command without running it.
  * Blocks until done, at most for timeout. Initialize report to LAUNCH_REPORT_INIT, and free it by
  * launch_report_clear(). Returns 0 with the report of a start, LAUNCH_PENDING after a timeout; or -errno. The
  * child is killed; one that hangs in a file system is left for the caller to reap. */

@@ -31,7 +31,6 @@ static const struct item {
         ITEM(NUMBER, after_timeout),
         ITEM(NUMBER, shim_separator),
         ITEM(NUMBER, identity),
-        ITEM(NUMBER, own_variables),
         ITEM(NUMBER, fleet.namespaced),
         ITEM(NUMBER, fleet.boot_timeout),
         ITEM(TEXT, identifier),
@@ -48,8 +47,6 @@ static const struct item {
         ITEM(TEXT, fleet.name),
         ITEM(TEXT, fleet.directory),
         ITEM(TEXT, fleet.log),
-        ITEM(TEXT, fleet.user),
-        ITEM(TEXT, fleet.group),
         ITEM(TEXT, fleet.environment_file),
         ITEM(LIST, fleet.argv),
         ITEM(LIST, fleet.before_start_argv),
@@ -134,7 +131,7 @@ bool launch_plan_needs_program(const struct launch_plan *plan)
         const struct fleet_settings *fleet = &plan->fleet;
 
         return (plan->kind != LAUNCH_WORKER && plan->kind < LAUNCH_ALERT) || plan->status_parent ||
-               fleet->user || fleet->group || fleet->environment_file || fleet->before_start_argv;
+               fleet->environment_file || fleet->before_start_argv;
 }
 
 /* No part of a URL leaves but the number of the database. REDIS_PROVIDER names the variable for Sidekiq. */

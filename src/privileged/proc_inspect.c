@@ -78,7 +78,7 @@ int proc_open_output(const struct proc *proc)
 {
         mode_t type;
 
-        /* A file server of the fleet's user can delay open(), read() and close() of its files forever, even
+        /* A file server can delay open(), read() and close() of its files forever, even
          * below an overlay. O_PATH does not reach the file server. */
         _cleanup_close_ int fd = open_file(proc, "fd/1", O_PATH);
         if (fd < 0)
@@ -287,31 +287,15 @@ int proc_is_elsewhere(const struct proc *proc)
         return is_in_other(proc, "pid");
 }
 
-/* gethostname() fails only for a buffer that is too small. */
-static void read_host_name(char name[static PROC_HOST_NAME_MAX])
-{
-        name[0] = '\0';
-        (void)gethostname(name, PROC_HOST_NAME_MAX - 1);
-        name[PROC_HOST_NAME_MAX - 1] = '\0';
-}
-
 int proc_host_name(const struct proc *proc, char name[static PROC_HOST_NAME_MAX])
 {
         int r = is_in_other(proc, "uts");
 
-        if (r == 0)
-                read_host_name(name);
-        if (r <= 0)
-                return r;
-        _cleanup_close_ int ours = open("/proc/self/ns/uts", O_RDONLY | O_CLOEXEC);
-        if (ours < 0)
-                return -errno;
-        /* The first call changes nothing, and shows that the way back is open: root in a user namespace may
-         * lack the right to enter the UTS namespace of sqmgr. */
-        if (setns(ours, CLONE_NEWUTS) < 0 || setns(proc_pidfd(proc), CLONE_NEWUTS) < 0)
-                return -errno;
-        read_host_name(name);
-        if (setns(ours, CLONE_NEWUTS) < 0)
-                abort();
+        if (r != 0)
+                return r < 0 ? r : -EPERM;
+        /* gethostname() fails only for a buffer that is too small. */
+        name[0] = '\0';
+        (void)gethostname(name, PROC_HOST_NAME_MAX - 1);
+        name[PROC_HOST_NAME_MAX - 1] = '\0';
         return 0;
 }

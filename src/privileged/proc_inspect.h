@@ -45,8 +45,7 @@ int proc_program(const struct proc *proc, char *path, size_t size);
  * -EACCES: only root may see the descriptors. */
 int proc_pidfds_each(const struct proc *proc, int (*each)(pid_t pid, void *userdata), void *userdata);
 
-/* Reads the host name in the UTS namespace of the process. Enters another one for that moment, which needs
- * CAP_SYS_ADMIN: -EPERM. If the way back fails, sqmgr aborts. Not re-entrant: no other thread may run. */
+/* Reads the host name in the UTS namespace of the process. -EPERM: the process has one of its own. */
 #define PROC_HOST_NAME_MAX 65
 int proc_host_name(const struct proc *proc, char name[static PROC_HOST_NAME_MAX]);
 

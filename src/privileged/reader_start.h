@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Starts the reader programs and sqmgr-proc-reader as another user, and connects Unix sockets for
- * sqmgr-reader.
+/* Starts the reader programs and sqmgr-proc-reader, and connects Unix sockets for sqmgr-reader.
  *
  * A program gets no environment. Standard descriptors are /dev/null; the sockets named here follow from 3 on.
  * All functions return 0 with the pid of a child that the caller reaps, or -errno. No function waits. */
@@ -9,25 +8,14 @@
 #include "base/macro.h"
 #include <sys/types.h>
 
-struct proc_reader_user; /* io/proc_question.h */
-
 struct reader_start {
         int program_fd;   /* the program, opened with O_PATH */
         const char *name; /* of the program */
-        /* If we are root: the user of the program, without supplementary groups. Otherwise ignored, with user
-         * and group: our own user. */
-        uid_t uid;
-        gid_t gid;
-        /* Unless NULL or root: the user of the program, with its groups, and its group; NULL: the user's own.
-         * The real group of the program is another one, so that its user can signal the process, and neither
-         * trace nor read it, from its first instruction on. */
-        const char *user, *group;
-        int socket_fd; /* the program gets copies of the two sockets, as 3 and 4 */
+        int socket_fd;    /* the program gets copies of the two sockets, as 3 and 4 */
         int connections_fd;
 };
 
-/* Starts a reader program. The child exits with 126 or 127 if it cannot become the user or run the program:
- * the user is looked up there, which may block. */
+/* Starts a reader program. The child exits with 126 or 127 if it cannot run the program. */
 int reader_start_program(const struct reader_start *request, pid_t *ret);
 
 /* Starts a child that connects to the Unix socket at path, which may block. The child sends a message over
@@ -35,8 +23,6 @@ int reader_start_program(const struct reader_start *request, pid_t *ret);
  * most. */
 int reader_start_connect(int connections_fd, const char *path, pid_t *ret);
 
-/* Starts sqmgr-proc-reader, the program opened with O_PATH, as that user, if we are root. privileged: the
- * program keeps CAP_SYS_PTRACE, if we have it, and no other capability. *ret_fd is our end of its socket,
- * which the caller owns. */
-int proc_reader_start(int program_fd, const struct proc_reader_user *user, bool privileged, pid_t *ret_pid,
-                      int *ret_fd);
+/* Starts sqmgr-proc-reader, the program opened with O_PATH. *ret_fd is our end of its socket, which the
+ * caller owns. */
+int proc_reader_start(int program_fd, pid_t *ret_pid, int *ret_fd);

@@ -29,7 +29,7 @@ int template_socket_pair(int *ret_ours, int *ret_theirs)
 int template_socket_receive(int fd, struct template_message *ret)
 {
         /* Without space for descriptors, the kernel drops them. Receiving one is unsafe: close() of a file on
-         * FUSE could wait for the fleet's user. */
+         * FUSE could wait for its server. */
         union {
                 struct cmsghdr header;
                 char space[CMSG_SPACE(sizeof(struct ucred))];
@@ -41,7 +41,7 @@ int template_socket_receive(int fd, struct template_message *ret)
                 .msg_control = &control,
                 .msg_controllen = sizeof(control),
         };
-        struct ucred sender = {.uid = (uid_t)-1};
+        struct ucred sender = {0};
 
         ssize_t n = TEMP_FAILURE_RETRY(recvmsg(fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC));
         if (n < 0)
@@ -58,7 +58,6 @@ int template_socket_receive(int fd, struct template_message *ret)
         ret->length = (size_t)n;
         ret->text[n] = '\0';
         ret->pid = sender.pid;
-        ret->uid = sender.uid;
         return 1;
 }
 

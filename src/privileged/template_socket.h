@@ -20,7 +20,6 @@ struct template_message {
         char text[TEMPLATE_MESSAGE_MAX + 1]; /* a NUL follows the last word */
         size_t length;
         pid_t pid; /* the sender's pid in our namespace; 0: not visible */
-        uid_t uid;
 };
 
 /* The properties that a ready template reports. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sqmgr-proc-reader answers sqmgr's questions about the processes of one user. The files that it reads can
- * make it wait without limit, so sqmgr does not read them itself. Started by sqmgr, as that user, with the
+/* sqmgr-proc-reader answers sqmgr's questions about processes. The files that it reads can
+ * make it wait without limit, so sqmgr does not read them itself. Started by sqmgr with the
  * socket as PROC_READER_FD; exits when sqmgr closes the socket. */
 #include "privileged/proc_answer.h"
 

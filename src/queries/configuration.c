@@ -124,8 +124,6 @@ void reader_configuration_clear(struct reader_configuration *configuration)
                 free(file->bytes);
         free(configuration->url_text);
         free(configuration->path);
-        free(configuration->user);
-        free(configuration->group);
         *configuration = (struct reader_configuration){0};
 }
 

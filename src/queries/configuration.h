@@ -34,8 +34,6 @@ struct reader_configuration {
         /* enum database_engine: which reader program is to be started; _DATABASE_ENGINE_MAX: that for Redis
          */
         unsigned engine;
-        char *user,
-                *group; /* of the fleet, as which the process runs if sqmgr is root; NULL: reader_user() */
 };
 
 /* Copies the settings that a reader of the server at url needs. url NULL: the server that the Sentinels name,

@@ -287,9 +287,6 @@ static int syscall_filter_install(const struct sandbox_needs *needs)
 #define ADDRESSES_MAX_BYTES ((rlim_t)1 << 30)
 /* Four sockets for each lookup that still waits, besides those of the reader. */
 #define DESCRIPTORS_MAX 64
-/* Limits the threads of all readers together, since the kernel counts per user. Without the limit, a reader
- * could start threads until its control group, which it shares with the workers, is full. */
-#define TASKS_MAX 4096
 
 struct limit {
         int resource;
@@ -308,20 +305,6 @@ static int lower(const struct limit *limit)
         return setrlimit((__rlimit_resource_t)limit->resource, &now) < 0 ? -errno : 0;
 }
 
-/* Returns true if our user runs only readers, so that the task limit affects nothing else. An sqmgr without
- * root runs readers as its own user, who also runs the workers. A reader with a fleet's user has that user's
- * groups, and one with a user of its own has none (privileged/reader_start.h). */
-static bool has_own_user(void)
-{
-        char path[32];
-        struct stat parent;
-
-        if (getgroups(0, NULL) != 0)
-                return false;
-        snprintf(path, sizeof(path), "/proc/%d", (int)getppid());
-        return stat(path, &parent) < 0 || parent.st_uid != getuid();
-}
-
 static int apply_limits(void)
 {
         static const struct limit limits[] = {
@@ -330,7 +313,6 @@ static int apply_limits(void)
                 {RLIMIT_NOFILE, DESCRIPTORS_MAX},
                 {RLIMIT_CORE, 0},
         };
-        static const struct limit tasks = {RLIMIT_NPROC, TASKS_MAX};
 
         if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
                 return -errno;
@@ -339,7 +321,7 @@ static int apply_limits(void)
                 if (r < 0)
                         return r;
         }
-        return has_own_user() ? lower(&tasks) : 0;
+        return 0;
 }
 
 /* Returns true if the process has a second thread, which would keep all rights. /proc/self/task has two

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The sandbox of a reader program, in case its server takes over the process. sqmgr sets the user, the
- * environment and the descriptors when it starts the process.
+/* The sandbox of a reader program, in case its server takes over the process. sqmgr sets the environment
+ * and the descriptors when it starts the process.
  *
  * In a build with the address sanitizer both functions do nothing and return 0: the sanitizer reserves
  * terabytes of addresses, and makes system calls that the filter refuses. */
@@ -11,7 +11,7 @@
 /* True for a build with the address sanitizer. */
 bool sandbox_is_off(void);
 
-/* Limits memory, descriptors and tasks, gives up new privileges, and keeps other processes of the same user
+/* Limits memory and descriptors, gives up new privileges, and keeps other processes of the same user
  * from reading this one. Call it first, before anything is received. Returns 0 or -errno. */
 int sandbox_limits(void);
 

@@ -98,41 +98,6 @@ static int parse_postgresql(const char *rest, struct database_url *url, const ch
         return asprintf(&url->text, "postgresql://%.*s", (int)shown, hosts) < 0 ? -ENOMEM : 0;
 }
 
-/* Returns true if each host of a list is the name or the address of a machine. */
-static bool are_machines(const char *hosts, size_t len)
-{
-        bool begins = true;
-
-        for (size_t i = 0; i < len; i++) {
-                if (begins && !(isalnum((unsigned char)hosts[i]) || hosts[i] == '['))
-                        return false;
-                begins = hosts[i] == ',';
-        }
-        return !begins;
-}
-
-bool database_url_needs_user(const char *url)
-{
-        static const char *const files[] = {"sslkey", "passfile"};
-        const char *rest = strstr(url, "://");
-        size_t len;
-
-        if (strncmp(url, "postgres", strlen("postgres")) != 0 || !rest)
-                return true;
-        rest += strlen("://");
-        size_t skipped = strcspn(rest, "@/");
-        bool has_user = rest[skipped] == '@' && skipped > 0 && rest[0] != ':';
-        const char *hosts = rest[skipped] == '@' ? rest + skipped + 1 : rest;
-        const char *parameters = hosts + strcspn(hosts, "?");
-        parameters += *parameters == '?';
-        FOREACH_ELEMENT(file, files)
-                if (find_parameter(parameters, *file, &len))
-                        return true;
-        has_user |= find_parameter(parameters, "user", &len) && len > 0;
-        const char *host = find_parameter(parameters, "host", &len);
-        return !has_user || !(host ? are_machines(host, len) : are_machines(hosts, strcspn(hosts, "/?")));
-}
-
 static int parse_sqlite(const char *rest, struct database_url *url, const char **why)
 {
         const char *path = strncmp(rest, "//", 2) == 0 ? rest + 2 : rest;

@@ -22,10 +22,6 @@ const char *database_engine_title(enum database_engine value);
 int database_url_parse(const char *url, struct database_url *ret, const char **why);
 void database_url_clear(struct database_url *url);
 
-/* Returns true if the server, or a file, must see the user of the application: of SQLite; of a Unix socket;
- * of a URL without a user, or with a file that contains a secret. */
-bool database_url_needs_user(const char *url);
-
 /* Returns the URL for display, without user, password and parameters; `***@` stands for them. An invalid URL
  * is accepted. The caller frees the result; NULL if memory is short. */
 char *database_url_mask(const char *url);

@@ -156,6 +156,8 @@ void settings_draft_refuse_section(struct settings_draft *draft)
 static const struct {
         const char *key, *directive;
 } unit_keys[] = {
+        {"user", "User"},
+        {"group", "Group"},
         {"umask", "UMask"},
         {"nice", "Nice"},
         {"cpu_affinity", "CPUAffinity"},
@@ -170,11 +172,27 @@ static const struct {
 };
 
 /* Reports an unknown key, with what replaces it, the section where it belongs or the likely name. */
-static void unknown_key(const struct settings_draft *draft, const char *name, unsigned line)
+static void unknown_key(const struct settings_draft *draft, const char *name, const char *value,
+                        unsigned line)
 {
         const struct settings_key *near = settings_key_near(draft->scope, name);
         const char *section = settings_scope_name(draft->scope);
 
+        if (strcasecmp(name, "alert_user") == 0) {
+                refuse(draft, line,
+                       "'alert_user' is no key of sqmgr any more, since alert_command runs as sqmgr's user; "
+                       "remove the line");
+                return;
+        }
+        if (strcasecmp(name, "user") == 0 && draft->surroundings.user &&
+            strcmp(value, draft->surroundings.user) == 0) {
+                settings_errors_add(
+                        draft->warnings, line,
+                        "'user' is no key of sqmgr any more, and '%s' is its own user; remove the "
+                        "line",
+                        value);
+                return;
+        }
         FOREACH_ELEMENT(gone, unit_keys)
                 if (strcasecmp(gone->key, name) == 0) {
                         refuse(draft, line,
@@ -236,7 +254,7 @@ int settings_draft_set(struct settings_draft *draft, const char *name, const cha
         }
         const struct settings_key *key = settings_key_find(draft->scope, name);
         if (!key) {
-                unknown_key(draft, name, line);
+                unknown_key(draft, name, value, line);
                 return 0;
         }
         struct draft_fleet *fleet = draft->scope == SETTINGS_FLEET ? &draft->fleets[draft->fleet] : NULL;
@@ -544,11 +562,10 @@ static void check_namespaced(const struct settings_draft *draft, const struct dr
                 refuse_fleet(draft, fleet, "namespaced", "%s",
                              "namespaced = yes excludes preload = yes: a template in namespaces of its own "
                              "cannot fork workers for sqmgr; remove one of the lines");
-        if (s->namespaced && !s->traits->host_variable && !draft->surroundings.is_root)
+        if (s->namespaced && !s->traits->host_variable)
                 settings_errors_add(draft->warnings, fleet_line(fleet, "namespaced"),
-                                    "fleet '%s': namespaced = yes: sqmgr reads the host names of UTS "
-                                    "namespaces only as root; workers of %s must keep the host name of this "
-                                    "machine",
+                                    "fleet '%s': namespaced = yes: sqmgr does not read the host names of UTS "
+                                    "namespaces; workers of %s must keep the host name of this machine",
                                     s->name, s->traits->title);
 }
 
@@ -708,17 +725,6 @@ static int finish_paths(const struct settings_draft *draft)
         return r;
 }
 
-/* Never runs as root by default. The file's reader checks that the user exists. */
-static int finish_alert(const struct settings_draft *draft)
-{
-        struct settings *s = draft->settings;
-
-        if (!s->alert_command || s->alert_user || !draft->surroundings.is_root)
-                return 0;
-        s->alert_user = strdup("sqmgr");
-        return s->alert_user ? 0 : -ENOMEM;
-}
-
 static int finish_fleets(struct settings_draft *draft)
 {
         for (size_t i = 1; i < draft->n_fleets; i++) {
@@ -748,8 +754,6 @@ int settings_draft_finish(struct settings_draft *draft)
                 check_redis(draft);
         if (r == 0)
                 r = finish_paths(draft);
-        if (r == 0)
-                r = finish_alert(draft);
         return r == 0 ? finish_fleets(draft) : r;
 }
 

@@ -87,7 +87,6 @@ const struct settings_key settings_keys[] = {
         {SQMGR(shutdown_timeout), .type = SETTINGS_DURATION, .fallback = "60s", .max = DAYS(30)},
         {SQMGR(on_stop), .type = SETTINGS_CHOICE, .fallback = "drain", .choices = on_stops},
         {SQMGR(alert_command), .type = SETTINGS_COMMAND, .unset = "none"},
-        {SQMGR(alert_user), .type = SETTINGS_TEXT, .unset = "as root sqmgr, else sqmgr's own"},
         {SQMGR(alert_level), .type = SETTINGS_CHOICE, .fallback = "warning", .choices = alert_levels},
 
         {REDIS_KEPT(url), .type = SETTINGS_URL, .fallback = "redis://127.0.0.1:6379/0", .secret = true},
@@ -116,8 +115,6 @@ const struct settings_key settings_keys[] = {
         {LAUNCH(preload), .type = SETTINGS_CHOICE, .fallback = "no", .choices = yes_no},
         {LAUNCH(namespaced), .type = SETTINGS_CHOICE, .fallback = "no", .choices = yes_no},
         {LAUNCH(directory), .type = SETTINGS_PATH, .unset = "sqmgr's own"},
-        {LAUNCH(user), .type = SETTINGS_TEXT, .unset = "sqmgr's own"},
-        {LAUNCH(group), .type = SETTINGS_TEXT, .unset = "the user's"},
         {LAUNCH(environment), .type = SETTINGS_ENVIRONMENT, .unset = "none"},
         {LAUNCH(environment_file), .type = SETTINGS_TEXT, .unset = "none"},
         {LAUNCH(log), .type = SETTINGS_LOG,

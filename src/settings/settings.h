@@ -82,8 +82,6 @@ struct fleet_settings {
         int preload;                 /* fork workers from a template: 0 or 1 */
         int namespaced; /* the command enters a PID, UTS or mount namespace, or a container: 0 or 1 */
         char *directory;
-        char *user;
-        char *group;
         char *environment;
         char **environment_list; /* environment split into `K=V`; NULL-terminated, may be NULL */
         char *environment_file;
@@ -205,7 +203,6 @@ struct settings {
         usec_t shutdown_timeout;
         int on_stop;
         char *alert_command; /* NULL: none */
-        char *alert_user;    /* NULL: sqmgr's own user */
         int alert_level;     /* syslog level */
 
         struct redis_settings redis;

@@ -19,6 +19,7 @@ struct settings_surroundings {
         const struct traits *const *frameworks; /* all frameworks; NULL-terminated, at least one */
         uint64_t memory_total_bytes;            /* 0: unknown */
         bool is_root;
+        const char *user;          /* the name of sqmgr's own; NULL: not known */
         const char *redis_url;     /* REDIS_URL in the environment; NULL: not set */
         const char *database_url;  /* DATABASE_URL in the environment; NULL: not set */
         const char *service_dir;   /* RUNTIME_DIRECTORY, set by systemd; NULL: not set */

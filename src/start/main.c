@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sqmgr-start takes the steps of a start that need more than system calls: users, files, and commands that
- * run before. sqmgr executes it in a new process, with the descriptors of privileged/launch_plan.h, and it
+/* sqmgr-start takes the steps of a start that need more than system calls: files, and commands that run
+ * before. sqmgr executes it in a new process, with the descriptors of privileged/launch_plan.h, and it
  * executes the worker's command. */
 #include "base/environment.h"
 #include "base/fd.h"
@@ -10,10 +10,8 @@
 #include "privileged/launcher.h"
 #include "privileged/status_dir.h"
 #include <fcntl.h>
-#include <grp.h>
 #include <limits.h>
 #include <poll.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -51,91 +49,24 @@ static void set(const char *name, const char *value)
                 fail_memory();
 }
 
-/* Returns the gid of `group`, or else the user's primary group. */
-static gid_t find_group(const struct passwd *user)
+/* Makes the directory where heartbeat files are written. */
+static void make_status(void)
 {
-        if (!plan.fleet.group)
-                return user->pw_gid;
+        char name[STATUS_NAME_MAX], path[PATH_MAX];
 
-        errno = 0;
-        const struct group *group = getgrnam(plan.fleet.group);
-        if (!group && errno != 0 && errno != ENOENT && errno != ESRCH)
-                fail("cannot look up group '%s': %m", plan.fleet.group);
-        if (!group)
-                fail("group '%s' does not exist", plan.fleet.group);
-        return group->gr_gid;
-}
-
-/* The directory where heartbeat files are written. */
-struct status {
-        struct status_dir dir;
-        char name[STATUS_NAME_MAX];
-        char path[PATH_MAX];
-};
-
-/* Runs as sqmgr's own user, which alone may create the directory. */
-static void make_status(struct status *status, uid_t uid, gid_t gid)
-{
         if (!plan.status_parent || plan.kind == LAUNCH_REHEARSAL)
                 return;
-        int r = status_dir_make(plan.status_parent, plan.fleet.name, uid, gid, &status->dir, status->name);
-        if (r < 0)
+        _cleanup_close_ int fd = status_dir_make(plan.status_parent, plan.fleet.name, name);
+        if (fd < 0)
                 fail("cannot create the status directory '%s/%s': %s", plan.status_parent, plan.fleet.name,
-                     r == -EPERM ? "the existing one is owned or writable by others; move it away"
-                                 : strerrordesc_np(-r));
+                     fd == -EPERM ? "the existing one belongs to another user; move it away"
+                                  : strerrordesc_np(-fd));
+        status_dir_sweep(fd);
+        snprintf(path, sizeof(path), "%s/%s", plan.status_parent, name);
+        set("SQMGR_STATUS_DIR", path);
 }
 
-/* Runs as the fleet's user, who must be able to reach the directory by its path. */
-static void enter_status(struct status *status)
-{
-        const char *parent = plan.status_parent;
-        bool made = status->dir.fd >= 0;
-
-        if (!parent)
-                return;
-        int above = (int)(strrchr(parent, '/') - parent);
-        if (made)
-                snprintf(status->path, sizeof(status->path), "%s/%s", parent, status->name);
-        else
-                snprintf(status->path, sizeof(status->path), "%.*s", MAX(above, 1), parent);
-        if (access(status->path, made ? W_OK | X_OK : X_OK) == 0)
-                status_dir_sweep(&status->dir);
-        else if (made || errno != ENOENT)
-                fail("cannot reach the status directory below '%.*s': %m; let others enter that directory "
-                     "(chmod o+x)",
-                     MAX(above, 1), parent);
-}
-
-/* Becomes the fleet's user. Returns the user, or NULL if the fleet has none. */
-static const struct passwd *become_user(struct status *status)
-{
-        if (!plan.fleet.user && !plan.fleet.group) {
-                make_status(status, geteuid(), getegid());
-                return NULL;
-        }
-
-        errno = 0;
-        const struct passwd *user = plan.fleet.user ? getpwnam(plan.fleet.user) : getpwuid(geteuid());
-        const char *name = plan.fleet.user ?: "(sqmgr's own)";
-        if (!user && errno != 0 && errno != ENOENT && errno != ESRCH)
-                fail("cannot look up user '%s': %m", name);
-        if (!user)
-                fail("user '%s' does not exist", name);
-        gid_t gid = find_group(user);
-        make_status(status, user->pw_uid, gid);
-
-        if (geteuid() != 0 && (user->pw_uid == geteuid() || plan.kind == LAUNCH_ALERT)) {
-                if (plan.fleet.group && gid != getegid() && setresgid(gid, gid, gid) < 0)
-                        fail("cannot change to group '%s': %m", plan.fleet.group);
-                return plan.fleet.user ? user : NULL;
-        }
-        if (initgroups(user->pw_name, gid) < 0 || setresgid(gid, gid, gid) < 0 ||
-            setresuid(user->pw_uid, user->pw_uid, user->pw_uid) < 0)
-                fail("cannot become user '%s': %m%s", name, geteuid() == 0 ? "" : "; run sqmgr as root");
-        return plan.fleet.user ? user : NULL;
-}
-
-/* Reads environment_file as the worker's user, relative to the worker's directory. */
+/* Reads environment_file, relative to the worker's directory. */
 static void read_environment_file(void)
 {
         const char *path = plan.fleet.environment_file, *error;
@@ -156,27 +87,20 @@ static void read_environment_file(void)
 }
 
 /* See build_environment() of privileged/launch.c. The identity is set first and last. */
-static void build_environment(const struct passwd *user, const struct status *status)
+static void build_environment(void)
 {
-        static const char *const names[] = {LAUNCH_USER_VARIABLES};
-        const char *values[] = {user ? user->pw_dir : NULL, user ? user->pw_name : NULL,
-                                user ? user->pw_name : NULL, user ? user->pw_shell : NULL};
         int r = 0;
 
         for (char **entry = plan.environment; *entry && r == 0; entry++)
                 r = environment_put(&environment, *entry);
         if (r < 0)
                 fail_memory();
-        for (size_t i = 0; user && i < ELEMENTSOF(names); i++)
-                if (!(plan.own_variables & 1U << i))
-                        set(names[i], values[i]);
         if (plan.fleet.environment_file)
                 read_environment_file();
         for (uint32_t i = 0; i < plan.identity; i++)
                 if (environment_put(&environment, plan.environment[i]) < 0)
                         fail_memory();
-        if (status->dir.fd >= 0)
-                set("SQMGR_STATUS_DIR", status->path);
+        make_status();
         launch_plan_compare_redis(&plan, &environment, LAUNCH_REPORT_FD);
 }
 
@@ -300,18 +224,12 @@ static _Noreturn void check_release(void)
 }
 
 /* Takes the steps up to the environment, which all kinds have in common. */
-static void become_fleet(void)
+static void prepare(void)
 {
-        struct status status = {.dir = STATUS_DIR_NONE};
-
-        const struct passwd *user = become_user(&status);
-        enter_status(&status);
         launch_enter_directory(&plan);
         if (plan.kind == LAUNCH_RELEASE)
                 check_release();
-        build_environment(user, &status);
-        /* A look-up of the user may have opened files that are for nobody else. */
-        (void)fd_close_range(STDERR_FILENO + 1, UINT_MAX, true);
+        build_environment();
 }
 
 static _Noreturn void run_command(void)
@@ -329,14 +247,14 @@ static _Noreturn void run_command(void)
 
 static _Noreturn void start_worker(void)
 {
-        become_fleet();
+        prepare();
         run_command();
 }
 
 static _Noreturn void start_template(void)
 {
         await_permission();
-        become_fleet();
+        prepare();
         run_command();
 }
 
@@ -344,7 +262,7 @@ static _Noreturn void run_after_exit(void)
 {
         const struct step after = {"after_exit: ", plan.fleet.after_exit_argv, plan.after_timeout, ""};
 
-        become_fleet();
+        prepare();
         launch_open_streams(&plan);
         run_step(&after);
         exit(0);
@@ -352,7 +270,7 @@ static _Noreturn void run_after_exit(void)
 
 static _Noreturn void run_alert(void)
 {
-        become_fleet();
+        prepare();
         plan.environment = environment.list;
         launch_run(&plan);
 }
@@ -368,7 +286,7 @@ static _Noreturn void connect_server(void)
 
 static _Noreturn void rehearse(void)
 {
-        become_fleet();
+        prepare();
         check_log();
         if (launch_plan_add_scripts(&plan, &environment, LAUNCH_REPORT_FD) < 0)
                 fail_memory();
@@ -389,7 +307,7 @@ int main(void)
                 [LAUNCH_WORKER] = {LAUNCH_COMM, start_worker},
                 [LAUNCH_TEMPLATE] = {LAUNCH_COMM, start_template},
                 [LAUNCH_AFTER_EXIT] = {"sqmgr-after", run_after_exit},
-                [LAUNCH_RELEASE] = {"sqmgr-release", become_fleet},
+                [LAUNCH_RELEASE] = {"sqmgr-release", prepare},
                 [LAUNCH_REHEARSAL] = {LAUNCH_COMM, rehearse},
                 [LAUNCH_CONNECT] = {"sqmgr-connect", connect_server},
                 [LAUNCH_ALERT] = {"sqmgr-alert", run_alert},

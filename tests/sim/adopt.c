@@ -229,7 +229,6 @@ static void see_process(struct sim *sim, const struct process *process, bool los
                 .group = process->pid,
                 .session = process->pid,
                 .start = process->start,
-                .uid = sim->fleets[process->mark_fleet].uid,
                 .in_service = sim->service,
         };
 
@@ -269,7 +268,7 @@ static void see_process(struct sim *sim, const struct process *process, bool los
         see(sim, &sighting);
 }
 
-/* Shows a worker of another sqmgr, and a process whose user pretends that it is a worker of this one. */
+/* Shows a worker of another sqmgr. */
 static void see_strangers(struct sim *sim)
 {
         struct sighting sighting = {
@@ -278,7 +277,6 @@ static void see_strangers(struct sim *sim)
                 .group = STRANGERS_PID - 1,
                 .session = STRANGERS_PID - 1,
                 .start = 2,
-                .uid = sim->fleets[0].uid,
                 .instance = "another",
                 .worker = "red/1",
                 .generation = "7",
@@ -286,9 +284,6 @@ static void see_strangers(struct sim *sim)
                         sim->fleets[0].behavior->shows_boot ? sim->shell.settings.fleets[0]->traits : NULL,
         };
 
-        see(sim, &sighting);
-        sighting.instance = "ours";
-        sighting.uid = 2000;
         see(sim, &sighting);
 }
 
@@ -449,10 +444,10 @@ static void adopt(struct sim *sim)
         struct ledger_starts starts;
         struct state *state = NULL;
 
-        if (adoption_new(shell->world, "ours", 0, &shell->adoption) < 0)
+        if (adoption_new(shell->world, "ours", &shell->adoption) < 0)
                 abort();
         for (unsigned i = 0; i < sim->n_fleets; i++)
-                adoption_seek(shell->adoption, shell->world->fleets[i], sim->fleets[i].uid, sim->now);
+                adoption_seek(shell->adoption, shell->world->fleets[i], sim->now);
         open_ledger(sim);
         if (ledger_read(&shell->ledger, sim->now, &starts) < 0)
                 abort();

@@ -214,7 +214,6 @@ void sim_open(struct sim *sim, const struct origin *origin)
                 make_framework(seed, i, fleet);
                 fleet->settings[1].launch_hash = rng_chance(rng, 300);
                 fleet->settings[1].removed = rng_chance(rng, 100);
-                fleet->uid = 1000 + (i > 0 && rng_chance(rng, 500));
                 snprintf(fleet->name, sizeof(fleet->name), "%s", i == 0 ? "red" : "blue");
                 fleet->settings[0].name = fleet->settings[1].name = fleet->name;
                 fleet->link.next_at = USEC_INFINITY;

@@ -350,7 +350,6 @@ struct fleet_sim {
          * workers since. */
         usec_t drained_at;
         usec_t fresh_since; /* since when at least one worker sends heartbeats; 0: none does */
-        uid_t uid;
         unsigned hour_starts, burst_starts;
         unsigned hour_target;         /* the highest target in the hour that began at hour_at */
         uint64_t reloaded_generation; /* the generation made by a reload, not by a restart */

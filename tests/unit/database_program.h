@@ -12,9 +12,7 @@
 #include <stdio.h>
 
 #define PATIENCE (60 * USEC_PER_SEC)
-/* A user of Debian that owns nothing, as a fleet's user. */
-#define FLEET_USER "daemon"
-#define IDENTITY   "web-1:4711:1"
+#define IDENTITY "web-1:4711:1"
 
 static struct children children;
 static struct reader_starter_daemon starter;
@@ -85,7 +83,6 @@ static inline void make_worker(const char *file, void (*execute)(const char *sql
                 "  '2026-11-27 05:00:00', 'w')");
 }
 
-/* Starts a reader with the fleet's user. */
 static inline void start_reader(const char *url, usec_t timeout)
 {
         const struct redis_settings settings = {.timeout = timeout};
@@ -93,7 +90,6 @@ static inline void start_reader(const char *url, usec_t timeout)
 
         ck_assert_int_eq(
                 reader_configuration_make_database(&settings, url, solid_queue_traits.id, &configuration), 0);
-        configuration.user = strdup(FLEET_USER);
         ck_assert_int_eq(reader_new(event, &starter.starter, &configuration, on_state, NULL, &reader), 0);
 }
 

@@ -143,7 +143,7 @@ static inline bool runtime_has_booted(pid_t pid)
 {
         struct proc *proc = NULL;
         bool booted = proc_open(pid, &proc) >= 0 &&
-                      proc_evidence_has_booted(NULL, proc, 0, framework_of(framework_traits[0])) > 0;
+                      proc_evidence_has_booted(NULL, proc, framework_of(framework_traits[0])) > 0;
 
         proc_close(proc);
         return booted;

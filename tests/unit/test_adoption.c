@@ -16,8 +16,6 @@
 #define STARTED (900 * USEC_PER_SEC)
 #define OURS    "00000000000000aa"
 #define ANOTHER "00000000000000bb"
-#define USER    100
-#define SUBMIT  101
 
 /* Allocations that may still succeed; below 0: all. */
 static int allocations_left = -1;
@@ -68,9 +66,9 @@ static void setup(void)
                 };
         settings = (struct settings){.check_interval = 5 * USEC_PER_SEC, .fleets = fleet_list, .n_fleets = 2};
         ck_assert_int_eq(world_new(&settings, 1, &world), 0);
-        ck_assert_int_eq(adoption_new(world, OURS, 0, &adoption), 0);
-        adoption_seek(adoption, world->fleets[0], USER, NOW);
-        adoption_seek(adoption, world->fleets[1], SUBMIT, NOW);
+        ck_assert_int_eq(adoption_new(world, OURS, &adoption), 0);
+        adoption_seek(adoption, world->fleets[0], NOW);
+        adoption_seek(adoption, world->fleets[1], NOW);
         adoption_distrust(adoption);
 }
 
@@ -83,7 +81,7 @@ static void teardown(void)
 static struct sighting leader(pid_t pid)
 {
         return (struct sighting){
-                .pid = pid, .parent = 1, .group = pid, .session = pid, .start = (uint64_t)pid, .uid = USER};
+                .pid = pid, .parent = 1, .group = pid, .session = pid, .start = (uint64_t)pid};
 }
 
 /* One that carries our mark. */
@@ -175,16 +173,15 @@ static void known_all(void)
 
 TEST(a_mark_counts_from_who_may_carry_it)
 {
-        struct sighting foreign = marked(11, "mail/1"), user = foreign, place = foreign, place2 = foreign;
+        struct sighting foreign = marked(11, "mail/1"), place = foreign, place2 = foreign;
         struct sighting fleet = foreign, removed = foreign;
 
         foreign.instance = ANOTHER;
-        user.instance = OURS, user.uid = 7;
         place.worker = "mail/0";
         place2.worker = "mail/1x";
         fleet.worker = "mail";
         removed.worker = "gone/1";
-        ADOPTS_ALL("", foreign, user, place, place2, fleet, removed);
+        ADOPTS_ALL("", foreign, place, place2, fleet, removed);
 }
 
 TEST(in_our_service_another_instance_is_our_own_with_its_state_elsewhere)
@@ -307,7 +304,7 @@ TEST_LOOP(a_job_whose_worker_has_died_is_finished_and_is_no_worker, 3)
         }
 }
 
-/* A fleet's user may mark his own processes, and title them. Check's limit of time ends it otherwise. */
+/* Workers may mark processes, and title them. Check's limit of time ends it otherwise. */
 TEST(of_thousands_that_claim_one_place_no_more_are_taken_than_a_fleet_could_have)
 {
         static struct sighting seen[4000];
@@ -319,7 +316,6 @@ TEST(of_thousands_that_claim_one_place_no_more_are_taken_than_a_fleet_could_have
         /* A place of its own comes first, however it stands in the line. */
         seen[3998].worker = "mail/2";
         seen[3999] = marked(10, "video/1");
-        seen[3999].uid = SUBMIT;
         for (size_t i = 0; i < 2; i++) {
                 adoption->sought[0].done = adoption->sought[1].done = false;
                 search(seen, ELEMENTSOF(seen));
@@ -349,7 +345,7 @@ TEST(without_a_ledger_a_fleet_that_the_state_names_is_searched_too)
                 &(struct worker){.index = 2, .generation = 3, .process.pid = 10, .process.start = 10}, 10, 0,
                 NOW));
         known_one.generation = other.generation = "3";
-        ADOPTS_ALL("mail/1=12 mail/2=10 mail/3=11", known_one, other, overwritten(12));
+        ADOPTS_ALL("mail/2=10 mail/3=11 video/1=12", known_one, other, overwritten(12));
         ck_assert(!world->fleets[0]->unknown);
 }
 
@@ -418,14 +414,6 @@ TEST(a_start_in_the_ledger_of_no_fleet_or_of_a_template_is_none)
         ck_assert_ptr_eq(fleet, world->fleets[0]);
 }
 
-TEST(who_may_be_ours_is_reported_by_the_user)
-{
-        ck_assert(!adoption_seeks_user(adoption, 0));
-        ck_assert(adoption_seeks_user(adoption, USER));
-        ck_assert(adoption_seeks_user(adoption, SUBMIT));
-        ck_assert(!adoption_seeks_user(adoption, 7));
-}
-
 /* Passed over, it would be started once more. */
 TEST(one_that_memory_was_short_for_is_found_again)
 {
@@ -453,14 +441,11 @@ TEST(one_that_memory_was_short_for_is_found_again)
 TEST(the_control_group_reports_of_a_leader_that_has_booted)
 {
         struct sighting child = overwritten(10), elsewhere = overwritten(11), booting = overwritten(12);
-        struct sighting user = overwritten(13), other = overwritten(14);
 
         child.session = 9;
         elsewhere.in_service = false;
         booting.booted_as = NULL;
-        user.uid = 7;
-        other.uid = SUBMIT;
-        ADOPTS_ALL("mail/1=15 video/1=14", child, elsewhere, booting, user, overwritten(15), other);
+        ADOPTS_ALL("mail/1=15", child, elsewhere, booting, overwritten(15));
 }
 
 TEST(a_place_that_is_reported_is_not_given_to_one_that_reports_none)
@@ -519,28 +504,28 @@ TEST(with_the_state_lost_the_workers_report_the_generation)
 static void see_hidden(void)
 {
         adoption_search_begin(adoption);
-        adoption_await_user(adoption, USER);
+        adoption_await(adoption);
         adoption_judge(adoption);
 }
 
-TEST(a_process_that_cannot_be_read_holds_the_fleets_of_its_user_alone_and_not_for_ever)
+TEST(a_process_that_cannot_be_read_holds_a_fleet_for_its_boot_timeout)
 {
         const struct fleet *fleet = world->fleets[0], *other = world->fleets[1];
 
-        adoption->sought[0].uid = USER;
-        adoption->sought[1].uid = USER + 1;
         see_hidden();
         ck_assert(!adoption_search_end(adoption, 0, NOW));
         ck_assert(fleet->held);
-        ck_assert(!other->held);
         see_hidden();
-        ck_assert(adoption_search_end(adoption, 0, NOW + USEC_PER_MIN));
+        ck_assert(!adoption_search_end(adoption, 0, NOW + USEC_PER_MIN));
         ck_assert(!fleet->held);
+        ck_assert(other->held);
+        see_hidden();
+        ck_assert(adoption_search_end(adoption, 0, NOW + 2 * USEC_PER_MIN));
+        ck_assert(!other->held);
 }
 
 TEST(a_process_that_can_be_read_by_the_next_search_holds_nobody)
 {
-        adoption->sought[0].uid = USER;
         see_hidden();
         ck_assert(!adoption_search_end(adoption, 0, NOW));
         adoption_search_begin(adoption);

@@ -311,21 +311,4 @@ TEST(in_a_storm_one_runs_at_a_time_and_the_rest_is_reported_to_be_lost)
         ck_assert(!file_has("output", "web/102."));
 }
 
-TEST(it_runs_as_its_user)
-{
-        char nobody[] = "nobody", wanted[64];
-        const struct passwd *user = getpwnam(nobody);
-
-        if (geteuid() != 0 || !user)
-                return;
-        settings.alert_user = nobody;
-        use_script("echo \"$(id -u) $(id -G) $USER $HOME\" >$d/output", ALERT_TIMEOUT_USEC);
-        report(EVENT_CRASHED, 1);
-        snprintf(wanted, sizeof(wanted), "%u %u nobody %s\n", (unsigned)user->pw_uid, (unsigned)user->pw_gid,
-                 user->pw_dir);
-        wait_for("output", "\n");
-        ck_assert(file_has("output", wanted));
-        wait_for_end();
-}
-
 TEST_MAIN("alerts", .each = {setup, teardown}, .timeout_seconds = 120)

@@ -113,35 +113,6 @@ TEST_LOOP(finds_the_url_in_a_file, ELEMENTSOF(files))
         ck_assert(files[_i].url ? !why : !!why);
 }
 
-static const struct {
-        const char *url;
-        bool needs;
-} users[] = {
-        {"sqlite3:/srv/app/queue.sqlite3", true},
-        {"sqlite3:///srv/queue@db.internal/x", true},
-        {"postgresql:///app", true},
-        {"postgresql://app@/app", true},
-        {"postgresql://app@%2Frun%2Fpostgresql/app", true},
-        {"postgresql://app@db/app?host=/run/postgresql", true},
-        {"postgresql://app@db/app?host=@abstract", true},
-        {"postgresql://app@db/app?host=db,/run/postgresql", true},
-        {"postgresql://app@db,/app", true},
-        {"postgresql://db/app", true},
-        {"postgresql://:secret@db/app", true},
-        {"postgresql://db/app?user=", true},
-        {"postgresql://app@db/app?sslmode=verify-full&sslkey=/etc/app.key", true},
-        {"postgresql://app@db/app?passfile=/etc/app.pass", true},
-        {"postgres://app:secret@db.internal:5432/app?sslmode=verify-full", false},
-        {"postgresql://app@[::1]:5433,10.1.2.3/app", false},
-        {"postgresql://app@/app?host=db", false},
-        {"postgresql://db/app?user=app", false},
-};
-
-TEST_LOOP(finds_whether_the_server_must_see_the_applications_user, ELEMENTSOF(users))
-{
-        ck_assert(database_url_needs_user(users[_i].url) == users[_i].needs);
-}
-
 TEST(a_file_with_a_nul_is_refused)
 {
         static const char text[] = "DATABASE_URL=postgres://h\0x\n", alone[] = "postgres://h\0x";

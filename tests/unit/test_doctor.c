@@ -131,7 +131,7 @@ TEST_LOOP(what_a_database_reports_is_judged, ELEMENTSOF(database_cases))
         expect(section);
 }
 
-static char state_file[] = "/run/state", read_socket[] = "/run/read.sock", name[] = "web", user[] = "app",
+static char state_file[] = "/run/state", read_socket[] = "/run/read.sock", name[] = "web",
             dyno[] = "DYNO=web.1";
 static struct settings settings = {.state_file = state_file};
 static struct fleet_settings fleet_settings;
@@ -143,7 +143,6 @@ static void setup(void)
         world = (struct world){.settings = &settings};
         fleet_settings = (struct fleet_settings){
                 .name = name,
-                .user = user,
                 .traits = &sidekiq_traits,
                 .active_process_count = 2,
                 .max_processes = 4,
@@ -186,9 +185,9 @@ static void diagnose_workers(const struct doctor_worker *workers, size_t n)
         problems_clear(&problems);
 }
 
-static void diagnose(bool is_root)
+static void diagnose(void)
 {
-        facts = (struct problem_facts){.is_root = is_root, .memory_bytes = UINT64_C(4) << 30};
+        facts = (struct problem_facts){.memory_bytes = UINT64_C(4) << 30};
         diagnose_workers(NULL, 0);
 }
 
@@ -205,13 +204,13 @@ TEST(options_of_a_command_that_prevent_supervision_are_found)
 
         fleet_settings.traits = &celery_traits;
         fleet_settings.argv = (char **)good;
-        diagnose(false);
+        diagnose();
         expect("options 1");
         fleet_settings.argv = (char **)bad;
-        diagnose(false);
+        diagnose();
         expect("options 2");
         fleet_settings.argv = (char **)named;
-        diagnose(false);
+        diagnose();
         expect("options 3");
 }
 
@@ -220,11 +219,11 @@ TEST(jobs_that_a_drain_cut_off_are_found)
         fleet_settings.traits = &solid_queue_traits;
         fleet_settings.command = (char *)"bin/jobs --mode async";
         fleet.abandoned.after = 5 * USEC_PER_SEC;
-        diagnose(false);
+        diagnose();
         expect("drain 1");
         fleet.abandoned.jobs = 3;
         fleet.abandoned.released = 2;
-        diagnose(false);
+        diagnose();
         expect("drain 2");
         fleet.abandoned.jobs = 0;
 }
@@ -289,6 +288,19 @@ TEST(open_files_are_judged_before_they_lack)
         expect("files 2");
 }
 
+TEST(root_is_a_warning_unless_in_a_container)
+{
+        facts = (struct problem_facts){.is_root = true};
+        diagnose_machine(&machine, &world);
+        ck_assert_int_eq(findings.list[0].severity, PROBLEM_WARNING);
+        expect_remedy("root, remedy", &findings.list[0]);
+        expect("root");
+        facts.in_container = true;
+        diagnose_machine(&machine, &world);
+        ck_assert_int_eq(findings.list[0].severity, PROBLEM_NOTICE);
+        expect("root in a container");
+}
+
 TEST(a_config_file_that_the_next_start_refuses_is_a_problem)
 {
         facts = (struct problem_facts){.refused = "/etc/sqmgr/sqmgr.ini", .refused_since = T0};
@@ -303,34 +315,33 @@ TEST(a_fleets_settings_are_judged)
         struct worker *workers[] = {&slow, &slower};
         char *environment[] = {dyno, NULL};
 
-        diagnose(true);
+        diagnose();
         expect("settings 1");
         fleet.workers = workers;
         fleet.n_workers = ELEMENTSOF(workers);
         slow.process.shutdown_usec = 55 * USEC_PER_SEC;
         fleet_settings.memory_threshold = UINT64_C(1) << 30;
-        diagnose(true);
+        diagnose();
         expect("settings 2");
         slower.process.shutdown_usec = 90 * USEC_PER_SEC;
         fleet_settings.memory_threshold++;
         fleet_settings.environment_list = environment;
-        fleet_settings.user = NULL;
-        diagnose(true);
+        diagnose();
         expect("settings 3");
         fleet_settings.memory_threshold = 0;
         fleet_settings.environment_list = NULL;
         fleet_settings.stop_timeout = 95 * USEC_PER_SEC;
-        diagnose(false);
+        diagnose();
         expect("settings 4");
         fleet_settings.stop_timeout = 94 * USEC_PER_SEC;
-        diagnose(false);
+        diagnose();
         expect("settings 5");
 }
 
 TEST(a_framework_that_was_never_tried_is_said_to_be)
 {
         fleet_settings.traits = &resque_traits;
-        diagnose(true);
+        diagnose();
         expect("framework 1");
 }
 
@@ -350,7 +361,7 @@ TEST(workers_are_judged)
                 {.fleet = &fleet, .index = 5, .heartbeat.seen = true, .orders.succeeded = true},
                 {.fleet = &fleet, .index = 6, .heartbeat.seen = true, .heartbeat.ambiguous = true},
                 {.fleet = &fleet, .index = 7, .process.booted = true, .heartbeat.ambiguous = true},
-                {.fleet = &fleet, .index = 8, .heartbeat.fault = HEARTBEAT_FAULT_OWNER},
+                {.fleet = &fleet, .index = 8, .heartbeat.fault = HEARTBEAT_FAULT_KIND},
                 {.fleet = &fleet,
                  .index = 9,
                  .heartbeat.seen = true,
@@ -394,21 +405,21 @@ TEST(workers_are_judged)
 
 TEST(a_fleet_that_takes_no_jobs_by_an_order_is_reported)
 {
-        diagnose(false);
+        diagnose();
         expect("order 1");
         fleet.order = ORDER_STOP;
-        diagnose(false);
+        diagnose();
         expect("order 2");
         fleet.order_at = T0 - 2 * USEC_PER_HOUR;
         fleet.order_by = (struct orderer){.known = true, .uid = 1001, .name = "deploy"};
-        diagnose(false);
+        diagnose();
         expect_remedy("order 3, remedy", &findings.list[0]);
         expect("order 3");
         fleet.order = ORDER_QUIET;
-        diagnose(false);
+        diagnose();
         expect("order 4");
         fleet_settings.removed = true;
-        diagnose(false);
+        diagnose();
         expect("order 5");
         fleet_settings.removed = false;
         fleet.order = ORDER_RUN;

@@ -238,18 +238,16 @@ TEST(trusts_only_files_of_root)
         add_report("another user's", &as_root);
         ck_assert_int_eq(chown(ini, 0, STRANGER), 0);
         ck_assert_int_eq(chmod(ini, 0444), 0);
-        add_report("root's, of another group", &as_root);
+        assert_accepts(&as_root);
         golden_end("ini-errors", "files that root does not trust");
 }
 
-/* root is asked for a user in each fleet. */
 static void write_with_password_file(const char *password)
 {
         char text[512];
 
         unit_write_file(dir, "password", password);
-        snprintf(text, sizeof(text), "[redis]\n\npassword_file = %s/password\n" FLEET "%s", dir,
-                 geteuid() == 0 ? "user = root\n" : "");
+        snprintf(text, sizeof(text), "[redis]\n\npassword_file = %s/password\n" FLEET, dir);
         write_bytes(text, strlen(text));
 }
 
@@ -291,8 +289,7 @@ static void write_with_database_file(const char *content)
         char lines[512];
 
         unit_write_file(dir, "database", content);
-        snprintf(lines, sizeof(lines), FLEET "framework = good_job\ndatabase_url_file = %s/database\n%s", dir,
-                 geteuid() == 0 ? "user = root\n" : "");
+        snprintf(lines, sizeof(lines), FLEET "framework = good_job\ndatabase_url_file = %s/database\n", dir);
         write_bytes(lines, strlen(lines));
 }
 
@@ -369,7 +366,7 @@ TEST(refuses_a_password_file_by_a_link_of_others)
         ck_assert_int_eq(mkdir(open_dir, 0700), 0);
         ck_assert_int_eq(chmod(open_dir, 0777), 0);
         ck_assert_int_eq(symlink(path, link), 0);
-        snprintf(text, sizeof(text), "[redis]\npassword_file = %s\n" FLEET "user = root\n", link);
+        snprintf(text, sizeof(text), "[redis]\npassword_file = %s\n" FLEET, link);
         write_bytes(text, strlen(text));
         golden_begin();
         add_report("in a directory of others", &as_root);
@@ -404,35 +401,14 @@ TEST(refuses_a_place_that_others_may_write_to)
         golden_end("ini-errors", "directories");
 }
 
-TEST(checks_users_and_groups)
+TEST(checks_the_group_of_the_socket)
 {
-        static const char text[] =
-                "[sqmgr]\nsocket_group = no-such-group\n[fleet]\nuser = no-such-user\n"
-                "[fleet:a]\ncommand = run\n[fleet:b]\ncommand = run\nuser = root\n"
-                "group = no-such-group\n[fleet:c]\ncommand = run\nuser = daemon\ngroup = daemon\n";
+        static const char text[] = "[sqmgr]\nsocket_group = no-such-group\n" FLEET;
 
         write_bytes(text, strlen(text));
-        if (geteuid() != 0)
-                return;
         golden_begin();
-        add_report("for root", &as_root);
-        add_report("for another user", &as_user);
-        golden_end("ini-errors", "users and groups");
-}
-
-TEST(checks_the_user_of_alerts)
-{
-        static const char text[] = "[sqmgr]\nalert_command = mail\nalert_user = no-such-user\n"
-                                   "[fleet:a]\ncommand = run\n";
-        static const char daemon[] = "[sqmgr]\nalert_user = daemon\nalert_command = mail\n"
-                                     "[fleet:a]\ncommand = run\n";
-
-        golden_begin();
-        write_bytes(text, strlen(text));
         add_report("unknown", &as_user);
-        write_bytes(daemon, strlen(daemon));
-        add_report("another user", &as_user);
-        golden_end("ini-errors", "alert_user");
+        golden_end("ini-errors", "socket_group");
 }
 
 TEST(loads_with_its_own_surroundings)
@@ -448,7 +424,7 @@ TEST(loads_with_its_own_surroundings)
         ck_assert_int_eq(unsetenv("REDIS_URL"), 0);
         ck_assert_str_eq(settings->redis.url, "redis://from-the-environment");
         ck_assert_uint_gt(settings->fleets[0]->memory_threshold, 1 << 20);
-        ck_assert_uint_eq(warnings.n, geteuid() == 0);
+        ck_assert_uint_eq(warnings.n, 0);
 }
 
 /* The config file includes NAME below the folder of this test, and has text besides. */
@@ -525,9 +501,9 @@ TEST(includes_only_what_is_roots_and_nobody_else_can_replace)
 
         if (geteuid() != 0)
                 return;
-        include("conf.d/*.ini", "[fleet:z]\ncommand = run\nuser = root\n");
-        unit_write_file(dir, "conf.d/a.ini", "[fleet:a]\ncommand = run\nuser = root\n");
-        unit_write_file(dir, "own", "[fleet:b]\ncommand = run\nuser = root\n");
+        include("conf.d/*.ini", "[fleet:z]\ncommand = run\n");
+        unit_write_file(dir, "conf.d/a.ini", "[fleet:a]\ncommand = run\n");
+        unit_write_file(dir, "own", "[fleet:b]\ncommand = run\n");
         snprintf(own, sizeof(own), "%s/conf.d/a.ini", dir);
         snprintf(folder, sizeof(folder), "%s/conf.d", dir);
         assert_accepts(&as_root);
@@ -550,10 +526,8 @@ TEST(includes_only_what_is_roots_and_nobody_else_can_replace)
         golden_end("ini-errors", "includes of root");
 }
 
-enum sample { SAMPLE_UNTOUCHED, SAMPLE_EDITED, SAMPLE_WITH_EXAMPLES };
-
-/* Writes the sample: as it is; edited, without its user; or with the example of each key enabled. */
-static void write_sample(enum sample form)
+/* Writes the sample: as it is, or with the example of each key enabled. */
+static void write_sample(bool with_examples)
 {
         const char *source = getenv("srcdir");
         char path[512], line[256], text[4096] = "";
@@ -566,42 +540,25 @@ static void write_sample(enum sample form)
                 size_t key = strspn(line + MIN(strlen(line), (size_t)2), "abcdefghijklmnopqrstuvwxyz_");
                 bool example =
                         strncmp(line, "# ", 2) == 0 && key > 0 && strncmp(line + 2 + key, " = ", 3) == 0;
-                if (form == SAMPLE_EDITED && strcmp(line, "user = myapp\n") == 0)
-                        continue;
                 used += (size_t)snprintf(text + used, sizeof(text) - used, "%s",
-                                         example && form == SAMPLE_WITH_EXAMPLES ? line + 2 : line);
+                                         example && with_examples ? line + 2 : line);
         }
         ck_assert_int_eq(fclose(file), 0);
         write_bytes(text, strlen(text));
 }
 
-/* One error, of one line. */
-static void assert_waits_for_its_user(const struct settings_surroundings *surroundings)
+TEST(accepts_the_sample)
 {
-        _cleanup_free_ char *text = NULL;
-
-        ck_assert_ptr_null(load(surroundings, &text));
-        ck_assert_msg(strstr(text, "fleet 'default': user = myapp: "), "%s", text);
-        ck_assert_ptr_eq(strchr(text, '\n'), text + strlen(text) - 1);
-}
-
-/* Whoever installs it and starts the service must not have run anything as root. */
-TEST(accepts_the_sample_once_it_is_edited)
-{
-        write_sample(SAMPLE_UNTOUCHED);
-        assert_waits_for_its_user(&as_user);
-        if (geteuid() == 0)
-                assert_waits_for_its_user(&as_root);
-        write_sample(SAMPLE_EDITED);
+        write_sample(false);
         assert_accepts(&as_user);
 }
 
 TEST(accepts_each_example_of_the_sample)
 {
-        static const char *const expected[] = {"user = ", "password_file /"};
+        static const char *const expected[] = {"password_file /"};
         _cleanup_free_ char *text = NULL;
 
-        write_sample(SAMPLE_WITH_EXAMPLES);
+        write_sample(true);
         _cleanup_settings_ struct settings *settings = load(&as_user, &text);
         for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
                 bool known = false;

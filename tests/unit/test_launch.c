@@ -129,13 +129,6 @@ static void bench_run_failing(struct bench *bench, const char *what)
         ck_assert_int_eq(WEXITSTATUS(bench->status), 127);
 }
 
-static bool skip_unless_root(void)
-{
-        if (geteuid() != 0)
-                fprintf(stderr, "skipped: only root can become another user\n");
-        return geteuid() != 0;
-}
-
 static struct bench bench;
 
 static void setup(void)
@@ -338,12 +331,10 @@ TEST(before_start_comes_first_as_the_worker_does)
         bench.fleet.directory = bench.dir;
         run_before("echo before $SQMGR_WORKER $SQMGR_INSTANCE$SQMGR_START; id -u >>made; cut -d ' ' -f 5 "
                    "/proc/self/stat");
-        if (geteuid() == 0)
-                bench.fleet.user = (char *)"nobody";
         bench_run_script(&bench, "echo run $SQMGR_INSTANCE; cat made; cut -d ' ' -f 5 /proc/self/stat");
         char expected[256];
         snprintf(expected, sizeof(expected), "before mail/3\n%d\nrun 0123abcd\n%u\n%d\n", (int)bench.pid,
-                 geteuid() == 0 ? 65534 : geteuid(), (int)bench.pid);
+                 geteuid(), (int)bench.pid);
         ck_assert_str_eq(bench.output, expected);
 }
 
@@ -599,90 +590,25 @@ TEST(finds_the_command_in_the_path_of_the_new_environment)
         ck_assert_str_eq(bench_run_script(&bench, "-"), "found\n");
 }
 
-TEST(says_that_user_or_group_do_not_exist)
+/* root may read and enter all. */
+TEST(reports_a_directory_that_is_locked_and_reads_no_log_that_may_only_be_written)
 {
-        bench.fleet.user = (char *)"no-such-user";
-        bench_run_failing(&bench, "user: unknown");
-        bench.fleet.user = NULL;
-        bench.fleet.group = (char *)"no-such-group";
-        bench_run_failing(&bench, "group: unknown");
-}
+        char locked[128];
 
-TEST(becomes_the_user_before_it_touches_files)
-{
-        char expected[256], locked[128], target[128];
-
-        if (skip_unless_root())
+        if (geteuid() == 0)
                 return;
-        bench.fleet.user = (char *)"nobody";
-        bench_run_script(&bench, "id -u; id -ru; id -gn; id -G; echo $HOME $USER $LOGNAME $SHELL; stat -L -c "
-                                 "%U /proc/self/fd/1");
-        snprintf(expected, sizeof(expected),
-                 "65534\n65534\nnogroup\n65534\n/nonexistent nobody nobody %s\nnobody\n",
-                 "/usr/sbin/nologin");
-        ck_assert_str_eq(bench.output, expected);
-
         snprintf(locked, sizeof(locked), "%s/locked", bench.dir);
-        ck_assert_int_eq(mkdir(locked, 0700), 0);
+        ck_assert_int_eq(mkdir(locked, 0), 0);
         bench.fleet.directory = locked;
         bench_run_failing(&bench, "directory: locked");
         rehearse("directory: locked");
         bench.fleet.directory = NULL;
 
-        /* A link that the application's user could lay to have root write where it may not itself. */
-        unit_write_file(bench.dir, "target", "root's\n");
-        snprintf(target, sizeof(target), "%s/target", bench.dir);
-        ck_assert_int_eq(chmod(target, 0644), 0);
-        ck_assert_int_eq(unlink(bench.log), 0);
-        ck_assert_int_eq(symlink("target", bench.log), 0);
-        bench_run_failing(&bench, "log: of another user");
-        rehearse("log: of another user");
-        ck_assert_str_eq(bench.output, "root's\n");
-}
-
-TEST(hands_over_no_log_that_the_user_may_write_but_not_read)
-{
-        if (skip_unless_root())
-                return;
         unit_write_file(bench.dir, "log", "of others\n");
-        ck_assert_int_eq(chmod(bench.log, 0622), 0);
-        bench.fleet.user = (char *)"nobody";
+        ck_assert_int_eq(chmod(bench.log, 0200), 0);
         bench_run_script(&bench, "echo mine");
         ck_assert_int_eq(bench.report.log_fd, -1);
-        ck_assert_str_eq(bench.output, "of others\nmine\n");
-}
-
-TEST(group_overrides_the_users_primary_one)
-{
-        if (skip_unless_root())
-                return;
-        bench.fleet.user = (char *)"nobody";
-        bench.fleet.group = (char *)"daemon";
-        ck_assert_str_eq(bench_run_script(&bench, "id -gn; id -rgn"), "daemon\ndaemon\n");
-        unlink(bench.log);
-        bench.fleet.user = NULL;
-        ck_assert_str_eq(bench_run_script(&bench, "id -u; id -gn; echo \"${HOME-none}\""),
-                         "0\ndaemon\nnone\n");
-}
-
-TEST(only_root_may_name_another_user)
-{
-        if (skip_unless_root())
-                return;
-        ck_assert_int_eq(seteuid(65534), 0);
-        /* Not by way of a shell: it would take its real user's rights back. */
-        bench.fleet.user = (char *)"nobody";
-        bench.argv[0] = (char *)"id";
-        bench.argv[1] = (char *)"-u";
-        bench_run(&bench);
-        ck_assert_ptr_null(bench.report.error);
-        ck_assert_str_eq(bench.output, "65534\n");
-        bench.fleet.user = (char *)"daemon";
-        bench_run(&bench);
-        ck_assert_int_eq(seteuid(0), 0);
-        ck_assert_int_eq(bench.report.outcome, LAUNCH_FAILED);
-        ck_assert_int_eq(WEXITSTATUS(bench.status), 127);
-        expect_error(&bench, "user: not as root");
+        ck_assert_int_eq(chmod(bench.log, 0600), 0);
 }
 
 TEST(does_not_wait_for_a_child_that_hangs)

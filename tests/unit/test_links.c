@@ -67,58 +67,16 @@ TEST(a_fleet_whose_heartbeats_are_in_files_waits_for_no_broker)
         ck_assert_uint_eq(runtime.links.n, 3);
 }
 
-#define FLEET "[fleet:%s]\ncommand=bin/jobs --mode async\nframework=solid_queue\ndatabase_url=%s\nuser=%s\n"
-
-static const struct {
-        const char *url;
-        const char *user; /* of the reader of fleet `a`; NULL: that of all readers */
-} readers[] = {
-        {"postgresql://app:secret@127.0.0.1:1/app", NULL},
-        {"postgresql://app@/app?host=/nonexistent", "nobody"},
-        {"sqlite3:/nonexistent/file", "nobody"},
-};
-
-/* A reader with a fleet's user serves no fleet of another user; one that needs no user has none. */
-TEST_LOOP(a_reader_has_a_fleets_user_only_if_its_url_needs_one, ELEMENTSOF(readers))
-{
-        const char *url = readers[_i].url;
-        char text[800];
-
-        snprintf(text, sizeof(text), FLEET FLEET FLEET, "a", url, "nobody", "b", url, "daemon", "c", url,
-                 "nobody");
-        web_start(text);
-        const struct link *link = world_fleet(runtime_world, "a")->link;
-        ck_assert_pstr_eq(link->reader_user, readers[_i].user);
-        ck_assert_ptr_eq(link, world_fleet(runtime_world, "c")->link);
-        ck_assert((link == world_fleet(runtime_world, "b")->link) == !readers[_i].user);
-}
-
 #define JOBS                                                                                                 \
         "framework=solid_queue\ncommand=/bin/true\n"                                                         \
         "database_url=postgresql:///queue?host=/nonexistent\n"
 
-static const struct link *link_of(const char *fleet)
+TEST(fleets_of_one_database_share_a_reader)
 {
-        return world_fleet(runtime_world, fleet)->link;
-}
-
-/* A reader of a database has the rights of the fleet's user, which another fleet's user must not get. */
-TEST(fleets_of_one_database_share_a_reader_if_they_share_user_and_group)
-{
-        web_start("[fleet:one]\n" JOBS "user=nobody\n[fleet:same]\n" JOBS "user=nobody\n"
-                  "[fleet:other]\n" JOBS "user=daemon\n[fleet:group]\n" JOBS "user=nobody\ngroup=daemon\n"
-                  "[fleet:redis]\ncommand=/bin/true\nuser=nobody\n");
-        ck_assert_uint_eq(runtime.links.n, 4);
-        ck_assert_ptr_eq(link_of("same"), link_of("one"));
-        ck_assert_str_eq(link_of("one")->reader_user, "nobody");
-        ck_assert_ptr_null(link_of("one")->reader_group);
-        ck_assert_ptr_ne(link_of("other"), link_of("one"));
-        ck_assert_str_eq(link_of("other")->reader_user, "daemon");
-        ck_assert_ptr_ne(link_of("group"), link_of("one"));
-        ck_assert_str_eq(link_of("group")->reader_group, "daemon");
-        /* The reader of a Redis has no rights, and serves the fleets of all users. */
-        ck_assert_ptr_eq(link_of("redis"), web()->link);
-        ck_assert_ptr_null(web()->link->reader_user);
+        web_start("[fleet:one]\n" JOBS "[fleet:same]\n" JOBS "[fleet:redis]\ncommand=/bin/true\n");
+        ck_assert_uint_eq(runtime.links.n, 2);
+        ck_assert_ptr_eq(world_fleet(runtime_world, "same")->link, world_fleet(runtime_world, "one")->link);
+        ck_assert_ptr_eq(world_fleet(runtime_world, "redis")->link, web()->link);
 }
 
 TEST(the_connection_that_no_fleet_needs_is_closed)

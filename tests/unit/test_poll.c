@@ -47,8 +47,8 @@ static usec_t now(void)
 /* It has booted before it beats. */
 static bool has_booted(const struct worker *worker)
 {
-        return proc_evidence_has_booted(NULL, worker->handle->main, 0,
-                                        framework_of(web()->settings->traits)) > 0;
+        return proc_evidence_has_booted(NULL, worker->handle->main, framework_of(web()->settings->traits)) >
+               0;
 }
 
 /* Sidekiq writes one so. */

@@ -30,17 +30,6 @@ ssize_t __wrap_proc_environment(const struct proc *proc, char *text, size_t size
         return __real_proc_environment(proc, text, size);
 }
 
-/* Whose the fleet's workers are: another's than ours where that can be, and nobody's who has processes in
- * another test. */
-static uid_t user(void)
-{
-        static pid_t program;
-
-        if (program == 0)
-                program = getpid();
-        return geteuid() == 0 ? 60000 + (uid_t)program % 5000 : geteuid();
-}
-
 static void setup(void)
 {
         n_read = 0;
@@ -49,8 +38,8 @@ static void setup(void)
         ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
         runtime_start(RUNTIME_REDIS "[fleet:web]\ncommand=/bin/true\n");
         search = (struct search){.runtime = &runtime};
-        ck_assert_int_eq(adoption_new(runtime_world, runtime.instance, geteuid(), &search.adoption), 0);
-        adoption_seek(search.adoption, runtime_world->fleets[0], user(), clock_now(CLOCK_MONOTONIC));
+        ck_assert_int_eq(adoption_new(runtime_world, runtime.instance, &search.adoption), 0);
+        adoption_seek(search.adoption, runtime_world->fleets[0], clock_now(CLOCK_MONOTONIC));
         adoption_distrust(search.adoption);
 }
 
@@ -78,7 +67,7 @@ static pid_t spawn(uid_t uid, const char *program, char *const environment[])
                 prctl(PR_SET_NAME, "another");
                 pid = fork();
                 if (pid > 0)
-                        close_fd(pair[1]);
+                        (void)close_range(STDERR_FILENO + 1, UINT_MAX, 0);
                 while (pid > 0)
                         pause();
                 if (setsid() < 0 || (geteuid() == 0 && setresuid(uid, uid, uid) < 0) ||
@@ -117,7 +106,7 @@ TEST(of_other_users_nothing_is_read)
 {
         char instance[] = "SQMGR_INSTANCE=0123456789abcdef", worker[] = "SQMGR_WORKER=web/2";
         char *const marked[] = {instance, worker, NULL};
-        pid_t ours = spawn(user(), "/bin/sleep", marked);
+        pid_t ours = spawn(geteuid(), "/bin/sleep", marked);
         struct stat status;
         char path[64];
         bool found = false;
@@ -130,7 +119,7 @@ TEST(of_other_users_nothing_is_read)
                 found |= read_of[i] == ours;
                 snprintf(path, sizeof(path), "/proc/%d", (int)read_of[i]);
                 if (stat(path, &status) == 0)
-                        ck_assert_uint_eq(status.st_uid, user());
+                        ck_assert_uint_eq(status.st_uid, geteuid());
         }
         ck_assert(found);
         end();
@@ -156,7 +145,7 @@ TEST(a_worker_without_environment_is_found_by_the_name_of_a_descriptor)
                 ck_assert_int_ge(fd, 0);
                 ck_assert_int_eq(dup2(fd, MARKER_FD), MARKER_FD);
                 close(fd);
-                pids[i] = spawn(user(), "/bin/sleep", (char *[]){NULL});
+                pids[i] = spawn(geteuid(), "/bin/sleep", (char *[]){NULL});
                 parents[i] = parent;
         }
         close(MARKER_FD);
@@ -184,10 +173,10 @@ TEST(large_environments_are_read_a_few_at_a_time_and_the_first_of_each)
         memset(larger, 'b', LONG - 1);
         larger[1] = '=';
         for (size_t i = 0; i < N; i++) {
-                (void)spawn(user(), "/bin/sleep", late);
+                (void)spawn(geteuid(), "/bin/sleep", late);
                 parents[i] = parent;
         }
-        pid_t ours = spawn(user(), "/bin/sleep", soon);
+        pid_t ours = spawn(geteuid(), "/bin/sleep", soon);
         run();
         ck_assert_uint_gt(slices, 1);
         ck_assert_uint_eq(runtime_world->fleets[0]->n_workers, 1);
@@ -248,7 +237,7 @@ TEST(what_another_living_sqmgr_watches_is_not_adopted)
 {
         char instance[] = "SQMGR_INSTANCE=0123456789abcdef", worker[] = "SQMGR_WORKER=web/2";
         char *const marked[] = {instance, worker, NULL};
-        pid_t ours = spawn(user(), "/bin/sleep", marked), other;
+        pid_t ours = spawn(geteuid(), "/bin/sleep", marked), other;
         _cleanup_proc_ struct proc *watching = NULL;
 
         ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0), 0);
@@ -275,7 +264,7 @@ TEST(a_part_of_a_worker_that_another_sqmgr_watches_is_not_adopted)
         char instance[] = "SQMGR_INSTANCE=0123456789abcdef", worker[] = "SQMGR_WORKER=web/2";
         char *const marked[] = {instance, worker, NULL};
 
-        (void)spawn(user(), "/bin/sleep", marked);
+        (void)spawn(geteuid(), "/bin/sleep", marked);
         ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0), 0);
         pid_t watcher = watch(parent, geteuid());
         run();
@@ -288,7 +277,7 @@ TEST(what_another_sqmgr_only_reads_is_adopted)
 {
         char instance[] = "SQMGR_INSTANCE=0123456789abcdef", worker[] = "SQMGR_WORKER=web/2";
         char *const marked[] = {instance, worker, NULL};
-        pid_t ours = spawn(user(), "/bin/sleep", marked), other;
+        pid_t ours = spawn(geteuid(), "/bin/sleep", marked), other;
 
         ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0), 0);
         /* A search reads all processes: workers, and their ancestors. */
@@ -306,14 +295,14 @@ TEST(nobody_else_can_make_a_process_look_watched)
 {
         char instance[] = "SQMGR_INSTANCE=0123456789abcdef", worker[] = "SQMGR_WORKER=web/2";
         char *const marked[] = {instance, worker, NULL};
-        pid_t ours = spawn(user(), "/bin/sleep", marked), other;
+        pid_t ours = spawn(geteuid(), "/bin/sleep", marked), other;
 
         if (geteuid() != 0) {
                 end();
                 return;
         }
         ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0), 0);
-        pid_t watcher = watch(ours, user());
+        pid_t watcher = watch(ours, 65534);
         ck_assert_int_eq(search_other_sqmgr(&search, NULL, &other), 0);
         ck_assert_int_eq(other, 0);
         run();
@@ -326,7 +315,7 @@ TEST(of_another_instance_a_sqmgr_is_no_obstacle)
 {
         char instance[] = "SQMGR_INSTANCE=fedcba9876543210", worker[] = "SQMGR_WORKER=web/2";
         char *const marked[] = {instance, worker, NULL};
-        pid_t theirs = spawn(user(), "/bin/sleep", marked), other;
+        pid_t theirs = spawn(geteuid(), "/bin/sleep", marked), other;
 
         ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0), 0);
         pid_t watcher = watch(theirs, geteuid());
@@ -338,7 +327,7 @@ TEST(of_another_instance_a_sqmgr_is_no_obstacle)
 
 TEST(a_worker_that_the_state_names_shows_the_sqmgr_that_watches_it)
 {
-        pid_t ours = spawn(user(), "/bin/sleep", (char *[]){NULL}), other;
+        pid_t ours = spawn(geteuid(), "/bin/sleep", (char *[]){NULL}), other;
         _cleanup_proc_ struct proc *proc = NULL;
 
         ck_assert_int_eq(proc_open(ours, &proc), 0);

@@ -138,9 +138,9 @@ static const char everything[] =
         "[Redis]\n"
         "url=unix:///run/r.sock?db=3\nusername=u\npassword=p w\nnamespace=ns\n"
         "[fleet]\n"
-        "ACTIVE_PROCESS_COUNT=4\nuser=app\nmemory_threshold=25%\n"
+        "ACTIVE_PROCESS_COUNT=4\ndirectory=/app\nmemory_threshold=25%\n"
         "[fleet:a]\n"
-        "command=/bin/sh -c 'exec \"$0\"; x'\nframework=Sidekiq\ndirectory=/srv\ngroup=g\n"
+        "command=/bin/sh -c 'exec \"$0\"; x'\nframework=Sidekiq\ndirectory=/srv\n"
         "environment=A=1 B='x y' "
         "C=\nenvironment_file=env\nlog=/var/log/a.log\nredis_url=redis://u:secret@h:1/2\n"
         "max_processes=9\nrestart_surge=2\nready_after=0s\nboot_timeout=1min\n"
@@ -173,8 +173,6 @@ TEST(reads_every_key)
         ck_assert_uint_eq(a->line, 19);
         ck_assert_str_eq(a->argv[2], "exec \"$0\"; x");
         ck_assert_str_eq(a->directory, "/srv");
-        ck_assert_str_eq(a->user, "app");
-        ck_assert_str_eq(a->group, "g");
         ck_assert_str_eq(a->environment_list[1], "B=x y");
         ck_assert_str_eq(a->environment_list[2], "C=");
         ck_assert_str_eq(a->environment_file, "env");
@@ -195,7 +193,7 @@ TEST(reads_every_key)
 
         ck_assert_uint_eq(b->active_process_count, 2);
         ck_assert_uint_eq(b->memory_threshold, 0);
-        ck_assert_str_eq(b->user, "app");
+        ck_assert_str_eq(b->directory, "/app");
         ck_assert_str_eq(b->log, "journal");
         ck_assert_ptr_null(settings_find_fleet(s, "c"));
 }
@@ -304,7 +302,7 @@ static const char *const file_cases[] = {
         "",
         "x=1\n[fleet:a]\ncommand=run",
         "[fleet]\ncommand=run",
-        "[fleet:a]\nuser=x",
+        "[fleet:a]\nmax_age=1d",
         "[fleet:a]\ncommand=''",
         "[fleet:a]\ncommand=a 'b",
         "[fleet:a]\ncommand=run\nframework=native\nheartbeat=file\nredis_url=redis://h",
@@ -336,6 +334,8 @@ static const char *const file_cases[] = {
         "[fleet:a]\nstop_timeout=x\nactive_process_count=9\nmax_processes=9\n[nope]\nx=1\n[fleet:b]\n"
         "max_age=99",
         /* Keys that are gone. */
+        "[sqmgr]\nalert_user=root",
+        "[fleet:a]\ncommand=run\nUser=app\ngroup=app",
         "[fleet:a]\ncommand=run\nUMask=022\nnice=5\ncpu_affinity=0\noom_score_adj=1\nlimit_as=1G\nlimit_core="
         "0\n"
         "limit_fsize=1G\nlimit_memlock=1G\nlimit_nofile=99\nlimit_nproc=99\nlimit_stack=8M",
@@ -424,16 +424,10 @@ TEST(takes_defaults_from_its_surroundings)
         ck_assert_str_eq(service->socket, "/run/sqmgr/shop/control.sock");
         ck_assert_str_eq(service->state_file, "/run/sqmgr/shop/state");
 
-        ck_assert_ptr_null(service->alert_user);
         _cleanup_settings_ struct settings *alert =
                 read_settings(&unit, "[sqmgr]\nalert_command=mail\n[fleet:a]\ncommand=run", &errors);
         ck_assert_ptr_nonnull(alert);
-        ck_assert_str_eq(alert->alert_user, "sqmgr");
         ck_assert_int_eq(alert->alert_level, LOG_WARNING);
-        _cleanup_settings_ struct settings *alert_as_user =
-                read_settings(&user, "[sqmgr]\nalert_command=mail\n[fleet:a]\ncommand=run", &errors);
-        ck_assert_ptr_nonnull(alert_as_user);
-        ck_assert_ptr_null(alert_as_user->alert_user);
 
         _cleanup_settings_ struct settings *own =
                 read_settings(&user, "[redis]\nurl=redis://own\n[fleet:a]\ncommand=run", &errors);
@@ -499,19 +493,19 @@ TEST(knows_the_lines_of_keys)
 
         ck_assert_int_eq(settings_draft_new(&root_surroundings, &errors, &warnings, &draft), 0);
         ck_assert_int_eq(settings_draft_section(draft, "fleet", 1), 0);
-        ck_assert_int_eq(settings_draft_set(draft, "user", "u", 2), 0);
+        ck_assert_int_eq(settings_draft_set(draft, "log", "journal", 2), 0);
         ck_assert_int_eq(settings_draft_section(draft, "fleet:a", 3), 0);
         ck_assert_int_eq(settings_draft_set(draft, "command", "run", 4), 0);
         ck_assert_int_eq(settings_draft_section(draft, "redis", 5), 0);
         ck_assert_int_eq(settings_draft_set(draft, "password_file", "/p", 6), 0);
         ck_assert_int_eq(settings_draft_finish(draft), 0);
         const struct fleet_settings *fleet = settings_draft_settings(draft)->fleets[0];
-        ck_assert_uint_eq(settings_draft_line(draft, fleet, "user"), 2);
+        ck_assert_uint_eq(settings_draft_line(draft, fleet, "log"), 2);
         ck_assert_uint_eq(settings_draft_line(draft, fleet, "command"), 4);
-        ck_assert_uint_eq(settings_draft_line(draft, fleet, "group"), 3);
+        ck_assert_uint_eq(settings_draft_line(draft, fleet, "directory"), 3);
         ck_assert_uint_eq(settings_draft_line(draft, NULL, "password_file"), 6);
         ck_assert_uint_eq(settings_draft_line(draft, NULL, "url"), 0);
-        ck_assert_uint_eq(settings_draft_line(draft, &stranger, "user"), 0);
+        ck_assert_uint_eq(settings_draft_line(draft, &stranger, "log"), 0);
 }
 
 TEST(prints_what_it_can_read_again)
@@ -525,7 +519,7 @@ TEST(prints_what_it_can_read_again)
         ck_assert_ptr_nonnull(strstr(text, "\npassword = ***\n"));
         ck_assert_ptr_nonnull(strstr(text, "\nredis_url = redis://***@h:1/2\n"));
         ck_assert_ptr_nonnull(strstr(text, "\n[fleet:B.c-d_1]\n"));
-        ck_assert_ptr_nonnull(strstr(text, "\n# group: the user's\n"));
+        ck_assert_ptr_nonnull(strstr(text, "\n# before_start: none\n"));
         ck_assert_ptr_nonnull(strstr(text, "\nsocket_mode = 0600\n"));
 
         /* Without blanks around the '=', as read_settings() has it. */
@@ -605,7 +599,7 @@ static int use_settings(void)
         static const char *const pairs[][2] = {{"socket_group", "g"},
                                                {"[redis", ""},
                                                {"[fleet", ""},
-                                               {"user", "app"},
+                                               {"directory", "/app"},
                                                {"[fleet:a", ""},
                                                {"command", "run 'this that' x"},
                                                {"environment", "A=1 B=2"},
@@ -644,13 +638,13 @@ static int use_settings(void)
                 return r;
 
         struct fleet_settings *fleet = merged->fleets[1];
-        free(fleet->user);
-        fleet->user = NULL;
+        free(fleet->directory);
+        fleet->directory = NULL;
         char text[NOTES_MAX] = "";
         r = settings_diff(settings, merged, note_change, text);
         if (r < 0)
                 return r;
-        return strcmp(text, "fleet:b user: app -> sqmgr's own (outdates)\n") == 0 ? 1 : -EINVAL;
+        return strcmp(text, "fleet:b directory: /app -> sqmgr's own (outdates)\n") == 0 ? 1 : -EINVAL;
 }
 
 TEST(survives_a_failure_of_each_allocation)

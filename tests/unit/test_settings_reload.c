@@ -12,9 +12,9 @@ static int refuse_change(const struct settings_change *change _unused_, void *us
 
 TEST(reports_what_a_reload_changes)
 {
-        _cleanup_settings_ struct settings *old =
-                read_good("[sqmgr]\nlog_level=info\n[redis]\nurl=redis://:one@h\npassword=a\n"
-                          "[fleet:a]\ncommand=run\nmemory_threshold=512M\ngroup=g\n[fleet:gone]\ncommand=x");
+        _cleanup_settings_ struct settings *old = read_good(
+                "[sqmgr]\nlog_level=info\n[redis]\nurl=redis://:one@h\npassword=a\n"
+                "[fleet:a]\ncommand=run\nmemory_threshold=512M\ndirectory=/g\n[fleet:gone]\ncommand=x");
         _cleanup_settings_ struct settings *new = read_good(
                 "[sqmgr]\nlog_level=debug\n[redis]\nurl=redis://:two@h\npassword=b\n"
                 "[fleet:new]\ncommand=y\n[fleet:a]\ncommand=run 2\nmemory_threshold=1G\nrestart_surge=3\n"
@@ -26,7 +26,7 @@ TEST(reports_what_a_reload_changes)
                                "redis url: redis://***@h -> redis://***@h (restart)\n"
                                "redis password: *** -> *** (restart)\n"
                                "fleet:a command: run -> run 2 (outdates)\n"
-                               "fleet:a group: g -> the user's (outdates)\n"
+                               "fleet:a directory: /g -> sqmgr's own (outdates)\n"
                                "fleet:a environment: none -> *** (outdates)\n"
                                "fleet:a max_processes: 3 x the larger of active_process_count and "
                                "active_process_max -> 5\n"
@@ -44,7 +44,7 @@ TEST(merges_only_what_a_reload_applies)
 {
         _cleanup_settings_ struct settings *old =
                 read_good("[sqmgr]\nsocket=/old\n[redis]\nurl=redis://old\n[fleet:b]\ncommand=old b\n"
-                          "[fleet:a]\ncommand=old a\nenvironment=A=old\nuser=old\nstop_timeout=40s\n");
+                          "[fleet:a]\ncommand=old a\nenvironment=A=old\ndirectory=/old\nstop_timeout=40s\n");
         _cleanup_settings_ struct settings *new = read_good(
                 "[sqmgr]\nsocket=/new\ncheck_interval=1s\n[redis]\nurl=redis://new\n"
                 "[fleet:c]\ncommand=new c\n[fleet:a]\ncommand=new a\nenvironment=A=new\nstop_timeout=50s\n"
@@ -67,7 +67,7 @@ TEST(merges_only_what_a_reload_applies)
         ck_assert_str_eq(a->name, "a");
         ck_assert_str_eq(a->argv[0], "new");
         ck_assert_str_eq(a->environment_list[0], "A=new");
-        ck_assert_ptr_null(a->user);
+        ck_assert_ptr_null(a->directory);
         ck_assert(!a->removed);
         ck_assert_uint_eq(a->stop_timeout, 50 * USEC_PER_SEC);
         ck_assert_uint_eq(a->active_process_count, 7);
@@ -122,8 +122,8 @@ TEST(adds_a_fleet_that_is_not_configured)
 TEST(hashes_what_a_worker_is_started_from)
 {
         static const char *const others[] = {"command=y\n",
-                                             "command=x\nuser=a\n",
-                                             "command=x\ngroup=a\n",
+                                             "command=x\ndirectory=/a\n",
+                                             "command=x\nenvironment_file=/a\n",
                                              "command=x\nenvironment=A=1\n",
                                              "command=x\nlog=journal\n",
                                              "command=x\nlog=inherit\n",
@@ -227,25 +227,29 @@ TEST(namespaces_are_for_heartbeats_on_a_server_and_exclude_templates)
         ck_assert_uint_ne(inherited->fleets[1]->launch_hash, inherited->fleets[3]->launch_hash);
 }
 
-/* Without a variable for the host name, namespaces are matched by host names that only root can read. */
-TEST(who_is_not_root_is_warned_of_namespaces_without_a_unique_name)
+/* Without a variable for the host name, namespaces are matched by the host name of this machine. */
+TEST(warns_of_namespaces_without_a_unique_name)
 {
         static const char text[] =
                 "[sqmgr]\nsocket=/s\n[fleet:a]\ncommand=run\nframework=rq\nnamespaced=yes\n"
                 "[fleet:b]\ncommand=run\nnamespaced=yes\n";
-        struct settings_surroundings surroundings = root_surroundings;
+        _cleanup_free_ char *errors = NULL, *warnings = NULL;
+        _cleanup_settings_ struct settings *settings =
+                read_settings_warned(&root_surroundings, text, &errors, &warnings);
 
-        golden_begin();
-        for (int root = 0; root < 2; root++) {
-                _cleanup_free_ char *errors = NULL, *warnings = NULL;
+        ck_assert_msg(settings, "%s", errors);
+        golden_expect("settings-errors", "namespaced, warnings", warnings);
+}
 
-                surroundings.is_root = root;
-                _cleanup_settings_ struct settings *settings =
-                        read_settings_warned(&surroundings, text, &errors, &warnings);
-                ck_assert_msg(settings, "%s", errors);
-                golden_add(root ? "root" : "other", warnings);
-        }
-        golden_end("settings-errors", "namespaced, warnings");
+/* An ini of an earlier version may still name the user that sqmgr runs as. */
+TEST(accepts_its_own_user_with_a_warning)
+{
+        _cleanup_free_ char *errors = NULL, *warnings = NULL;
+        _cleanup_settings_ struct settings *settings = read_settings_warned(
+                &root_surroundings, "[fleet:a]\ncommand=run\nUser=own\n", &errors, &warnings);
+
+        ck_assert_msg(settings, "%s", errors);
+        golden_expect("settings-errors", "its own user", warnings);
 }
 
 TEST(takes_yes_and_no_alone)

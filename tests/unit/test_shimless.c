@@ -102,7 +102,7 @@ TEST(a_framework_without_a_shim_has_none_to_lack)
 /* A record that does not count shows that something writes one. */
 TEST(a_file_that_does_not_count_is_a_problem_of_its_own)
 {
-        observe_heartbeat_fault(worker, HEARTBEAT_FAULT_OWNER);
+        observe_heartbeat_fault(worker, HEARTBEAT_FAULT_KIND);
         t.now = worker_boot_deadline(worker);
         ck_assert(!worker_lacks_shim(worker, t.now));
 }

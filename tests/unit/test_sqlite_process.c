@@ -8,7 +8,6 @@
 #include <sys/wait.h>
 
 static char folder[64], path[96], url[128];
-static const struct passwd *fleet_user; /* NULL: the test does not run as root */
 
 static void execute(const char *sql)
 {
@@ -24,11 +23,6 @@ static void execute(const char *sql)
 static void make_tables(void)
 {
         make_worker("solid_queue/sqlite.sql", execute);
-        if (fleet_user) {
-                ck_assert_int_eq(chown(folder, fleet_user->pw_uid, fleet_user->pw_gid), 0);
-                ck_assert_int_eq(chown(path, fleet_user->pw_uid, fleet_user->pw_gid), 0);
-                ck_assert_int_eq(chmod(folder, 0700), 0);
-        }
 }
 
 static void start(void)
@@ -38,7 +32,6 @@ static void start(void)
 
 static void setup(void)
 {
-        fleet_user = geteuid() == 0 ? getpwnam(FLEET_USER) : NULL;
         snprintf(folder, sizeof(folder), "/tmp/test_sqlite.XXXXXX");
         ck_assert_ptr_nonnull(mkdtemp(folder));
         snprintf(path, sizeof(path), "%s/queue.sqlite3", folder);
@@ -61,7 +54,7 @@ static void set_mode(int i)
         execute(sql);
 }
 
-TEST_LOOP(heartbeats_are_read_from_the_file_of_the_fleets_user, (int)ELEMENTSOF(modes))
+TEST_LOOP(heartbeats_are_read_from_the_file, (int)ELEMENTSOF(modes))
 {
         make_tables();
         set_mode(_i);
@@ -81,51 +74,6 @@ TEST_LOOP(heartbeats_are_read_from_the_file_of_the_fleets_user, (int)ELEMENTSOF(
         ask();
         ck_assert_int_eq(answered.status, ANSWER_OK);
         ck_assert(!answered.found);
-}
-
-static void attribute(const char *suffix)
-{
-        char name[128];
-        struct stat status;
-
-        snprintf(name, sizeof(name), "%s%s", path, suffix);
-        ck_assert_msg(stat(name, &status) == 0, "%s", name);
-        ck_assert_uint_eq(status.st_uid, fleet_user->pw_uid);
-        ck_assert_uint_eq(status.st_gid, fleet_user->pw_gid);
-}
-
-/* A worker of this user opens the file in WAL mode. Its log and shared memory are then there. */
-TEST(files_that_are_made_beside_it_are_the_users)
-{
-        make_tables();
-        set_mode(1);
-        start();
-        run_until(is_up());
-        if (!fleet_user)
-                return;
-        pid_t pid = fork();
-        if (pid == 0) {
-                sqlite3 *handle;
-
-                if (setgid(fleet_user->pw_gid) < 0 || setuid(fleet_user->pw_uid) < 0 ||
-                    sqlite3_open(path, &handle) != SQLITE_OK ||
-                    sqlite3_exec(handle, "UPDATE solid_queue_processes SET metadata = NULL", NULL, NULL,
-                                 NULL) != SQLITE_OK)
-                        _exit(1);
-                (void)pause();
-        }
-        char name[128];
-        snprintf(name, sizeof(name), "%s-wal", path);
-        run_until(access(name, F_OK) == 0);
-        ask();
-        ck_assert_int_eq(answered.status, ANSWER_OK);
-        attribute("-wal");
-        attribute("-shm");
-        ck_assert_int_eq(kill(pid, SIGKILL), 0);
-        ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
-        ask();
-        ck_assert_int_eq(answered.status, ANSWER_OK);
-        ck_assert(answered.found);
 }
 
 TEST(a_file_that_is_replaced_is_down_and_read_again)
@@ -162,18 +110,6 @@ TEST(a_folder_that_appears_later_is_found)
         run_until(is_up());
         ask();
         ck_assert(answered.found);
-}
-
-TEST(another_users_file_is_down)
-{
-        make_tables();
-        if (!fleet_user)
-                return;
-        ck_assert_int_eq(chown(path, 0, 0), 0);
-        ck_assert_int_eq(chmod(path, 0600), 0);
-        start();
-        run_until(downs > 0);
-        ck_assert(strstr(why.text, "Permission denied"));
 }
 
 TEST(a_reader_that_its_user_kills_is_replaced)

@@ -16,13 +16,11 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#define USER  12345 /* users that need not exist */
-#define OTHER 12346
+#define OTHER 12346 /* need not exist */
 #define PID   4711
 
 static char folder[64], parent[80];
-static uid_t user;
-static struct status_dir dir;
+static int dir = -1;
 static char name[STATUS_NAME_MAX], text[STATUS_FILE_MAX_BYTES + 1];
 static size_t length;
 
@@ -37,19 +35,19 @@ static void setup(void)
         ck_assert_ptr_nonnull(mkdtemp(folder));
         ck_assert_int_eq(chmod(folder, 0755), 0);
         snprintf(parent, sizeof(parent), "%s/status", folder);
-        user = is_root() ? USER : geteuid();
-        dir = STATUS_DIR_NONE;
+        dir = -1;
 }
 
 static void setup_made(void)
 {
         setup();
-        ck_assert_int_eq(status_dir_make(parent, "web", user, getegid(), &dir, name), 0);
+        dir = status_dir_make(parent, "web", name);
+        ck_assert_int_ge(dir, 0);
 }
 
 static void teardown(void)
 {
-        status_dir_close(&dir);
+        dir = close_fd(dir);
         unit_remove_tree(folder);
 }
 
@@ -90,23 +88,36 @@ static unsigned count(const char *path)
         return n;
 }
 
-/* As the fleet's user has it. */
 static void put(const char *path, const char *contents)
 {
         unit_write_file(folder, path, contents);
-        ck_assert_int_eq(chown(below(path), user, (gid_t)-1), 0);
 }
 
 static enum heartbeat_fault read_it(void)
 {
         length = 12345;
-        return status_file_read(&dir, PID, text, &length);
+        return status_file_read(dir, PID, text, &length);
 }
 
-static int make_for(uid_t uid, const char *fleet)
+/* Return 0 or -errno. */
+static int make_for(const char *fleet)
 {
-        status_dir_close(&dir);
-        return status_dir_make(parent, fleet, uid, getegid(), &dir, name);
+        close_fd(dir);
+        dir = status_dir_make(parent, fleet, name);
+        return MIN(dir, 0);
+}
+
+static int open_it(const char *fleet)
+{
+        close_fd(dir);
+        dir = status_dir_open(parent, fleet);
+        return MIN(dir, 0);
+}
+
+static bool keeps(const char *fleet, void *userdata)
+{
+        ck_assert_ptr_null(strchr(fleet, '@'));
+        return strcmp(fleet, userdata) == 0;
 }
 
 /* Where it is made. */
@@ -115,97 +126,42 @@ TEST(is_made_whole_whatever_the_umask)
 {
         mode_t before = umask(0077);
 
-        ck_assert_int_eq(make_for(user, "web"), 0);
+        ck_assert_int_eq(make_for("web"), 0);
         (void)umask(before);
         ck_assert_str_eq(name, "web");
-        ck_assert_uint_eq(dir.owner, user);
-        ck_assert_uint_eq(stat_of("status").st_mode & 07777, 0711);
-        ck_assert_uint_eq(stat_of("status").st_uid, geteuid());
+        ck_assert_uint_eq(stat_of("status").st_mode & 07777, 0700);
         ck_assert_uint_eq(stat_of("status/web").st_mode & 07777, 0700);
-        ck_assert_uint_eq(stat_of("status/web").st_uid, user);
         ck_assert_uint_eq(count("status"), 1);
 }
 
 TEST(a_name_of_dots_is_no_place)
 {
-        ck_assert_int_eq(make_for(user, ".."), 0);
-        ck_assert_int_eq(strncmp(name, "..@", 3), 0);
-        ck_assert_int_eq(make_for(user, "."), 0);
-        ck_assert_int_eq(strncmp(name, ".@", 2), 0);
-        ck_assert_uint_eq(stat_of("").st_uid, geteuid());
-        status_dir_close(&dir);
-        ck_assert_int_eq(status_dir_open(parent, ".", user, &dir), 0);
-        ck_assert_uint_eq(dir.owner, user);
+        ck_assert_int_eq(make_for(".."), 0);
+        ck_assert_str_eq(name, "..@");
+        ck_assert_int_eq(make_for("."), 0);
+        ck_assert_str_eq(name, ".@");
+        ck_assert_int_eq(open_it("."), 0);
 }
 
-TEST(many_that_make_it_at_once_make_one)
-{
-        enum { MAKERS = 8 };
-        int scan_permit[2], status;
-
-        ck_assert_int_eq(pipe(scan_permit), 0);
-        for (unsigned i = 0; i < MAKERS; i++) {
-                char byte;
-
-                if (fork() != 0)
-                        continue;
-                (void)close(scan_permit[1]);
-                _exit(read(scan_permit[0], &byte, 1) == 0 && make_for(user, "web") == 0 ? 0 : 1);
-        }
-        (void)close(scan_permit[0]);
-        (void)close(scan_permit[1]);
-        for (unsigned i = 0; i < MAKERS; i++) {
-                ck_assert_int_gt(wait(&status), 0);
-                ck_assert_int_eq(status, 0);
-        }
-        ck_assert_uint_eq(count("status"), 1);
-        ck_assert_uint_eq(stat_of("status/web").st_uid, user);
-}
-
-TEST(what_a_killed_one_left_is_no_obstacle)
-{
-        char left[32];
-
-        snprintf(left, sizeof(left), "status/@%d", (int)getpid());
-        ck_assert_int_eq(mkdir(parent, 0711), 0);
-        ck_assert_int_eq(mkdir(below(left), 0700), 0);
-        ck_assert_int_eq(make_for(user, "web"), 0);
-        ck_assert(!exists(left));
-}
-
-static const struct {
-        const char *path; /* below folder; "": that itself */
-        mode_t mode;
-} writable[] = {{"", 0775}, {"", 0757}, {"", 01777}, {"status", 0731}, {"status", 0713}};
-
-TEST_LOOP(none_is_made_or_read_where_others_may_write, ELEMENTSOF(writable))
-{
-        ck_assert_int_eq(mkdir(parent, 0711), 0);
-        ck_assert_int_eq(chmod(below(writable[_i].path), writable[_i].mode), 0);
-        ck_assert_int_eq(make_for(user, "web"), -EPERM);
-        ck_assert_int_eq(status_dir_open(parent, "web", user, &dir), -EPERM);
-        ck_assert_int_eq(status_dirs_tidy(parent, NULL, NULL), -EPERM);
-        ck_assert_uint_eq(count("status"), 0);
-        ck_assert_uint_eq(stat_of(writable[_i].path).st_mode & 07777, writable[_i].mode);
-}
-
-TEST_LOOP(none_is_made_or_read_in_another_users, 2)
+TEST(another_users_is_not_used)
 {
         if (!is_root())
                 return;
-        ck_assert_int_eq(mkdir(parent, 0711), 0);
-        ck_assert_int_eq(chown(below(_i == 0 ? "" : "status"), OTHER, (gid_t)-1), 0);
-        ck_assert_int_eq(make_for(user, "web"), -EPERM);
-        ck_assert_int_eq(status_dir_open(parent, "web", user, &dir), -EPERM);
-        ck_assert_uint_eq(count("status"), 0);
+        ck_assert_int_eq(mkdir(parent, 0700), 0);
+        ck_assert_int_eq(mkdir(below("status/web"), 0700), 0);
+        ck_assert_int_eq(chown(below("status/web"), OTHER, (gid_t)-1), 0);
+        ck_assert_int_eq(make_for("web"), -EPERM);
+        ck_assert_int_eq(open_it("web"), -EPERM);
+        ck_assert_int_eq(status_dirs_tidy(parent, keeps, (void *)""), 0);
+        ck_assert(exists("status/web"));
 }
 
 TEST(a_parent_that_is_a_link_leads_nowhere)
 {
         ck_assert_int_eq(mkdir(below("elsewhere"), 0711), 0);
         ck_assert_int_eq(symlink("elsewhere", parent), 0);
-        ck_assert_int_eq(make_for(user, "web"), -ENOTDIR);
-        ck_assert_int_eq(status_dir_open(parent, "web", user, &dir), -ENOTDIR);
+        ck_assert_int_eq(make_for("web"), -ENOTDIR);
+        ck_assert_int_eq(open_it("web"), -ENOTDIR);
         ck_assert_uint_eq(count("elsewhere"), 0);
 }
 
@@ -213,14 +169,14 @@ TEST(what_is_no_directory_is_left_alone)
 {
         ck_assert_int_eq(mkdir(parent, 0711), 0);
         unit_write_file(folder, "status/web", "x");
-        ck_assert_int_eq(make_for(user, "web"), -ENOTDIR);
+        ck_assert_int_eq(make_for("web"), -ENOTDIR);
         ck_assert(S_ISREG(stat_of("status/web").st_mode));
 }
 
 TEST(nothing_is_made_above_the_parent)
 {
         snprintf(parent, sizeof(parent), "%s/none/status", folder);
-        ck_assert_int_eq(make_for(user, "web"), -ENOENT);
+        ck_assert_int_eq(make_for("web"), -ENOENT);
         ck_assert(!exists("none"));
         ck_assert_int_eq(status_dirs_tidy(parent, NULL, NULL), -ENOENT);
 }
@@ -232,36 +188,11 @@ TEST_FIXTURE(setup_made, teardown)
 TEST(is_found_again_by_the_next_start_and_by_who_reads)
 {
         put("status/web/4711", "x");
-        ck_assert_int_eq(make_for(user, "web"), 0);
+        ck_assert_int_eq(make_for("web"), 0);
         ck_assert_int_eq(read_it(), HEARTBEAT_FAULT_NONE);
-        status_dir_close(&dir);
-        ck_assert_int_eq(status_dir_open(parent, "web", user, &dir), 0);
+        ck_assert_int_eq(open_it("web"), 0);
         ck_assert_int_eq(read_it(), HEARTBEAT_FAULT_NONE);
-        status_dir_close(&dir);
-        ck_assert_int_eq(status_dir_open(parent, "we", user, &dir), -ENOENT);
-        ck_assert_int_eq(dir.fd, -1);
-}
-
-/* Those of the one it had before beat on in theirs. */
-TEST(another_user_of_the_fleet_has_another_one)
-{
-        if (!is_root())
-                return;
-        put("status/web/4711", "x");
-        ck_assert_int_eq(make_for(OTHER, "web"), 0);
-        ck_assert_str_eq(name, "web@12346");
-        ck_assert_uint_eq(dir.owner, OTHER);
-        ck_assert_int_eq(read_it(), HEARTBEAT_FAULT_MISSING);
-        ck_assert_int_eq(make_for(OTHER, "web"), 0);
-        ck_assert_uint_eq(count("status"), 2);
-        status_dir_close(&dir);
-        ck_assert_int_eq(status_dir_open(parent, "web", OTHER, &dir), 0);
-        ck_assert_uint_eq(dir.owner, OTHER);
-        status_dir_close(&dir);
-        ck_assert_int_eq(status_dir_open(parent, "web", user, &dir), 0);
-        ck_assert_uint_eq(dir.owner, user);
-        ck_assert_int_eq(make_for(user, "web"), 0);
-        ck_assert_str_eq(name, "web");
+        ck_assert_int_eq(open_it("we"), -ENOENT);
 }
 
 TEST(one_that_is_swapped_for_a_link_leads_nowhere)
@@ -269,19 +200,9 @@ TEST(one_that_is_swapped_for_a_link_leads_nowhere)
         ck_assert_int_eq(rename(below("status/web"), below("elsewhere")), 0);
         ck_assert_int_eq(symlink("../elsewhere", below("status/web")), 0);
         put("elsewhere/4711", "x");
-        status_dir_close(&dir);
-        ck_assert_int_eq(status_dir_open(parent, "web", user, &dir), -ENOTDIR);
-        ck_assert_int_eq(make_for(user, "web"), -ENOTDIR);
+        ck_assert_int_eq(open_it("web"), -ENOTDIR);
+        ck_assert_int_eq(make_for("web"), -ENOTDIR);
         ck_assert_uint_eq(count("elsewhere"), 1);
-}
-
-TEST(one_that_belongs_to_nobody_we_know_is_not_used)
-{
-        if (!is_root())
-                return;
-        ck_assert_int_eq(make_for(OTHER, "web"), 0);
-        ck_assert_int_eq(rename(below("status/web@12346"), below("status/web@12345")), 0);
-        ck_assert_int_eq(make_for(user, "web"), -EPERM);
 }
 
 TEST(reads_the_file_of_that_process)
@@ -301,10 +222,10 @@ TEST(reads_the_file_of_that_process)
         put("status/web/4711", full);
         ck_assert_int_eq(read_it(), HEARTBEAT_FAULT_NONE);
         ck_assert_uint_eq(length, STATUS_FILE_MAX_BYTES);
-        status_file_remove(&dir, PID);
+        status_file_remove(dir, PID);
         ck_assert(!exists("status/web/4711"));
         ck_assert(exists("status/web/47"));
-        status_file_remove(&dir, PID);
+        status_file_remove(dir, PID);
         ck_assert_int_eq(read_it(), HEARTBEAT_FAULT_MISSING);
 }
 
@@ -318,7 +239,7 @@ TEST_LOOP(follows_no_link, 4)
                                  below("status/web/4711")),
                          0);
         ck_assert_int_eq(read_it(), HEARTBEAT_FAULT_KIND);
-        status_file_remove(&dir, PID);
+        status_file_remove(dir, PID);
         ck_assert(exists("status/web/other"));
 }
 
@@ -353,28 +274,6 @@ TEST(a_device_is_no_file)
         ck_assert(fault == HEARTBEAT_FAULT_KIND || fault == HEARTBEAT_FAULT_UNREADABLE); /* nodev */
 }
 
-TEST(a_file_of_another_user_does_not_count)
-{
-        if (!is_root())
-                return;
-        put("status/web/4711", "v=1\n");
-        ck_assert_int_eq(chown(below("status/web/4711"), OTHER, (gid_t)-1), 0);
-        ck_assert_int_eq(read_it(), HEARTBEAT_FAULT_OWNER);
-        ck_assert_int_eq(chown(below("status/web/4711"), 0, (gid_t)-1), 0);
-        ck_assert_int_eq(read_it(), HEARTBEAT_FAULT_OWNER);
-}
-
-TEST(a_hard_link_to_anothers_file_does_not_count)
-{
-        if (!is_root())
-                return;
-        unit_write_file(folder, "secret", "v=1\n");
-        ck_assert_int_eq(link(below("secret"), below("status/web/4711")), 0);
-        ck_assert_int_eq(read_it(), HEARTBEAT_FAULT_OWNER);
-        status_file_remove(&dir, PID);
-        ck_assert(exists("secret"));
-}
-
 TEST_LOOP(a_large_file_is_not_read, 2)
 {
         put("status/web/4711", "");
@@ -388,7 +287,6 @@ TEST_LOOP(a_large_file_is_not_read, 2)
 TEST(waits_for_nobody_who_holds_a_lease)
 {
         put("status/web/4711", "v=1\n");
-        ck_assert_int_eq(chown(below("status/web/4711"), geteuid(), (gid_t)-1), 0);
         ck_assert_ptr_ne(signal(SIGIO, SIG_IGN), SIG_ERR);
         _cleanup_close_ int fd = open(below("status/web/4711"), O_RDWR | O_CLOEXEC);
         if (fcntl(fd, F_SETLEASE, F_WRLCK) < 0)
@@ -410,11 +308,10 @@ TEST_LOOP(enters_no_mount, 2)
                     (_i == 0 ? mount(place, place, NULL, MS_BIND, NULL)
                              : mount("none", place, "tmpfs", 0, "size=1m")) < 0)
                         _exit(77);
-                status_dir_close(&dir);
-                int r = status_dir_open(parent, "web", user, &dir);
+                int r = open_it("web");
                 if (_i == 0)
                         _exit(r == 0 && read_it() == HEARTBEAT_FAULT_KIND ? 0 : 1);
-                _exit(r == -EXDEV && make_for(user, "web") == -EXDEV ? 0 : 1);
+                _exit(r == -EXDEV && make_for("web") == -EXDEV ? 0 : 1);
         }
         ck_assert_int_eq(waitpid(pid, &status, 0), pid);
         ck_assert(WIFEXITED(status) && (WEXITSTATUS(status) == 0 || (WEXITSTATUS(status) == 77)));
@@ -510,7 +407,7 @@ TEST(sweeps_what_the_dead_have_left)
         put(begun, "");
         put(dead_begun, "");
         make_old(begun);
-        ck_assert(status_file_is_begun(&dir, getpid()));
+        ck_assert(status_file_is_begun(dir, getpid()));
         put(file_of(dead), "v=1\n");
         put(file_of(getpid()), "v=1\n");
         put("status/web/new.1", "");
@@ -518,10 +415,10 @@ TEST(sweeps_what_the_dead_have_left)
         put("status/web/99999999999999999999", "");
         make_old("status/web/new.2");
         make_old(file_of(getpid()));
-        status_dir_sweep(&dir);
+        status_dir_sweep(dir);
         ck_assert(exists(begun));
         ck_assert(!exists(dead_begun));
-        ck_assert(!status_file_is_begun(&dir, dead));
+        ck_assert(!status_file_is_begun(dir, dead));
         ck_assert(!exists(file_of(dead)));
         ck_assert(exists(file_of(getpid())));
         ck_assert(exists("status/web/new.1"));
@@ -537,18 +434,10 @@ TEST(sweeps_links_and_not_what_they_lead_to)
         ck_assert_int_eq(symlink("../../precious", below(file_of(dead))), 0);
         ck_assert_int_eq(mkdir(below("status/web/old"), 0700), 0);
         make_old("status/web/old");
-        status_dir_sweep(&dir);
+        status_dir_sweep(dir);
         ck_assert(!exists(file_of(dead)));
         ck_assert(exists("precious"));
         ck_assert(exists("status/web/old"));
-        status_dir_close(&dir);
-        status_dir_sweep(&dir);
-}
-
-static bool keeps(const char *fleet, void *userdata)
-{
-        ck_assert_ptr_null(strchr(fleet, '@'));
-        return strcmp(fleet, userdata) == 0;
 }
 
 static void tidy_but(const char *fleet)
@@ -561,7 +450,7 @@ TEST(tidies_what_no_fleet_needs)
         put("status/web/4711", "x");
         put("status/web/x", "x");
         ck_assert_int_eq(mkdir(below("status/web/empty"), 0700), 0);
-        ck_assert_int_eq(make_for(user, "other"), 0);
+        ck_assert_int_eq(make_for("other"), 0);
         put("status/other/4711", "x");
         ck_assert_int_eq(mkdir(below("status/other@7"), 0700), 0);
         ck_assert_int_eq(mkdir(below("status/web@7"), 0700), 0);
@@ -586,17 +475,6 @@ TEST(tidies_nothing_beyond_it)
         ck_assert(!exists("status/web/4711"));
 }
 
-/* What else has the parent's name beside the socket is an application's, say. */
-TEST(tidies_none_that_is_not_as_it_was_made)
-{
-        ck_assert_int_eq(mkdir(below("status/pages"), 0755), 0);
-        ck_assert_int_eq(chmod(below("status/pages"), 0755), 0);
-        put("status/pages/precious", "x");
-        tidy_but("");
-        ck_assert(exists("status/pages/precious"));
-        ck_assert(!exists("status/web"));
-}
-
 TEST(tidies_a_large_one_bit_by_bit)
 {
         put_many();
@@ -609,19 +487,6 @@ TEST(tidies_a_large_one_bit_by_bit)
                 ck_assert_uint_lt(exists("status/web") ? count("status/web") : 0, left);
                 left = exists("status/web") ? count("status/web") : 0;
         }
-}
-
-TEST(tidies_none_that_a_start_is_making)
-{
-        char own[32], dead[32];
-
-        snprintf(own, sizeof(own), "status/@%d", (int)getpid());
-        snprintf(dead, sizeof(dead), "status/@%d", (int)gone());
-        ck_assert_int_eq(mkdir(below(own), 0700), 0);
-        ck_assert_int_eq(mkdir(below(dead), 0700), 0);
-        tidy_but("");
-        ck_assert(exists(own));
-        ck_assert(!exists(dead));
 }
 
 TEST_MAIN("status_dir", .each = {setup, teardown})

@@ -175,9 +175,6 @@ TEST(an_event_is_reported_to_all_once)
 
         snprintf(text, sizeof(text), "alert_command=/bin/sh -c 'echo \"$SQMGR_EVENT\" >>%s/alert'\n", dir);
         start(text);
-        /* As itself: the user that root's is run as need not be there. */
-        free(runtime_settings->alert_user);
-        runtime_settings->alert_user = NULL;
         ck_assert_int_eq(events_new(&events), 0);
         ck_assert_int_eq(alerts_new(&runtime, ALERT_TIMEOUT_USEC, &alerts), 0);
         world_event(runtime_world, EVENT_CRASH_LOOP, runtime_world->fleets[0], NULL, "it broke");

@@ -106,6 +106,7 @@ void problems_collect(const struct problem_source *source, struct problem_storag
                 .unknown = ret->unknown,
                 .n_unknown = collect_unknown(&persist->unknown, ret->unknown),
                 .is_root = geteuid() == 0,
+                .in_container = host_is_container(),
                 .renamed = renamed(runtime->world->settings),
                 .files_needed = problems_files_needed(runtime->world),
                 .save_error = -persist->error,
@@ -234,7 +235,7 @@ static struct doctor_worker poll_worker_at(const struct worker *worker)
         const struct proc *proc = process ? process_beating(process) : NULL;
         struct title title;
 
-        if (proc && proc_evidence_read_title(process->runtime->proc_facts, proc, process_user(worker),
+        if (proc && proc_evidence_read_title(process->runtime->proc_facts, proc,
                                              framework_of(worker->fleet->settings->traits), &title) > 0)
                 snprintf(facts.version, sizeof(facts.version), "%s", title.version);
         facts.other_namespace = proc_tree_each(worker->process.pid, is_elsewhere, NULL) > 0;
@@ -315,10 +316,9 @@ static bool awaits_titles(const struct diagnosis *diagnosis)
                         const struct proc *proc = worker->handle ? process_beating(worker->handle) : NULL;
                         struct title title;
 
-                        awaits |= proc &&
-                                  proc_evidence_read_title(runtime->proc_facts, proc, process_user(worker),
-                                                           framework_of(fleet->settings->traits),
-                                                           &title) == -EINPROGRESS;
+                        awaits |= proc && proc_evidence_read_title(runtime->proc_facts, proc,
+                                                                   framework_of(fleet->settings->traits),
+                                                                   &title) == -EINPROGRESS;
                 }
         return awaits;
 }

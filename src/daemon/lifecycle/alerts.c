@@ -96,7 +96,7 @@ static int start_command(const struct alerts *alerts, const struct alert *alert,
         char worker[WORKER_ID_MAX] = "";
         struct launch_plan plan = {
                 .kind = LAUNCH_ALERT,
-                .fleet = {.argv = (char **)argv, .user = alerts->runtime->world->settings->alert_user},
+                .fleet = {.argv = (char **)argv},
                 .nofile = alerts->runtime->nofile,
         };
         _cleanup_close_ int input_fd = make_input(input);

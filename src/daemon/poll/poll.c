@@ -45,8 +45,7 @@ static int read_process(struct process *process, struct proc *proc, bool pss, ui
 
         if (!pss)
                 return proc_rss_bytes(proc, ret_bytes);
-        return proc_facts_memory(process->runtime->proc_facts, proc, process_user(process->worker), ret_bytes,
-                                 &private_bytes);
+        return proc_facts_memory(process->runtime->proc_facts, proc, ret_bytes, &private_bytes);
 }
 
 struct tree_memory {
@@ -115,9 +114,9 @@ static void poll_own_memory(struct worker *worker)
         const struct proc *proc = process_beating(process);
         uint64_t pss_bytes, bytes;
 
-        if (proc && await_readers(process, POLL_OWN_MEMORY,
-                                  proc_facts_memory(process->runtime->proc_facts, proc, process_user(worker),
-                                                    &pss_bytes, &bytes)) == 0)
+        if (proc &&
+            await_readers(process, POLL_OWN_MEMORY,
+                          proc_facts_memory(process->runtime->proc_facts, proc, &pss_bytes, &bytes)) == 0)
                 observe_own_memory(worker, bytes);
 }
 
@@ -142,10 +141,10 @@ static void poll_title(struct worker *worker, usec_t now)
 
         if (!proc)
                 return;
-        int r = await_readers(
-                process, POLL_TITLE,
-                proc_evidence_read_title(process->runtime->proc_facts, proc, process_user(worker),
-                                         framework_of(worker->fleet->settings->traits), &title));
+        int r = await_readers(process, POLL_TITLE,
+                              proc_evidence_read_title(process->runtime->proc_facts, proc,
+                                                       framework_of(worker->fleet->settings->traits),
+                                                       &title));
         if (r != -EINPROGRESS)
                 observe_title(worker, r > 0, title.busy, title.quiet);
         if (r == -EINPROGRESS || !worker->process.elsewhere)
@@ -165,9 +164,8 @@ static void poll_peers(struct worker *worker)
 
         if (!proc)
                 return;
-        int r = await_readers(
-                process, POLL_PEERS,
-                proc_facts_peers(process->runtime->proc_facts, proc, process_user(worker), peers));
+        int r = await_readers(process, POLL_PEERS,
+                              proc_facts_peers(process->runtime->proc_facts, proc, peers));
         if (r != -EINPROGRESS)
                 observe_peers(worker, r == 0 ? peers : "");
 }
@@ -179,8 +177,7 @@ static void poll_arguments_of(struct worker *worker, const struct proc *proc)
         char title[4096];
 
         int r = await_readers(process, POLL_ARGUMENTS,
-                              proc_facts_title(process->runtime->proc_facts, proc, process_user(worker),
-                                               title, sizeof(title)));
+                              proc_facts_title(process->runtime->proc_facts, proc, title, sizeof(title)));
         if (r == 0)
                 observe_shutdown_time(worker, worker->fleet->settings->traits->title_shutdown_usec(title));
 }
@@ -239,9 +236,8 @@ static bool poll_activity(struct worker *worker, usec_t now)
         size_t n = 0;
         bool asleep = false;
 
-        int r = await_readers(
-                process, POLL_BOOT,
-                proc_facts_peers(process->runtime->proc_facts, main, process_user(worker), peers));
+        int r = await_readers(process, POLL_BOOT,
+                              proc_facts_peers(process->runtime->proc_facts, main, peers));
         if (r == -EINPROGRESS)
                 return false;
         observe_peers(worker, r == 0 ? peers : "");

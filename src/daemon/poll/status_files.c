@@ -17,31 +17,20 @@ static bool is_read(const struct fleet_settings *settings)
         return fleet_settings_heartbeat(settings) == HEARTBEAT_FILE;
 }
 
-/* Returns the user of the worker's process, which selects the directory. */
-static uid_t uid_of(const struct process *process)
-{
-        uid_t uid;
-
-        return proc_uid(process->main, &uid) < 0 ? process->uid : uid;
-}
-
 static int poll_open(struct status_poll *poll, const struct worker *worker)
 {
-        uid_t uid = uid_of(worker->handle);
-
-        if (poll->fleet == worker->fleet && poll->uid == uid)
-                return poll->error;
+        if (poll->fleet == worker->fleet)
+                return poll->dir_fd;
         status_poll_end(poll);
         poll->fleet = worker->fleet;
-        poll->uid = uid;
-        poll->error = status_dir_open(worker->handle->runtime->status_parent, worker->fleet->settings->name,
-                                      uid, &poll->dir);
-        return poll->error;
+        poll->dir_fd = status_dir_open(worker->handle->runtime->status_parent, worker->fleet->settings->name);
+        return poll->dir_fd;
 }
 
 void status_poll_end(struct status_poll *poll)
 {
-        status_dir_close(&poll->dir);
+        if (poll->dir_fd >= 0)
+                close_fd(poll->dir_fd);
         *poll = STATUS_POLL_INIT;
 }
 
@@ -50,7 +39,7 @@ static enum heartbeat_fault read_record(const struct status_poll *poll, pid_t pi
 {
         char text[STATUS_FILE_MAX_BYTES + 1];
         size_t length;
-        enum heartbeat_fault fault = status_file_read(&poll->dir, pid, text, &length);
+        enum heartbeat_fault fault = status_file_read(poll->dir_fd, pid, text, &length);
 
         if (fault != HEARTBEAT_FAULT_NONE)
                 return fault;
@@ -102,7 +91,7 @@ static int try_process(pid_t pid, void *userdata)
         if (fault != HEARTBEAT_FAULT_NONE && fault != HEARTBEAT_FAULT_MISSING)
                 search->fault = fault;
         search->file->met |=
-                fault != HEARTBEAT_FAULT_MISSING || status_file_is_begun(&search->poll->dir, pid);
+                fault != HEARTBEAT_FAULT_MISSING || status_file_is_begun(search->poll->dir_fd, pid);
         if (fault != HEARTBEAT_FAULT_NONE || !is_new(search->file, pid, &record.heartbeat)) {
                 heartbeat_record_clear(&record);
                 return 0;
@@ -165,7 +154,7 @@ bool status_files_read(struct status_poll *poll, struct status_file *file, struc
          * launch has made it and reports that. */
         bool awaited = (worker->process.heartbeat_pid == 0 || worker->process.shimless) &&
                        (fault == HEARTBEAT_FAULT_MISSING ||
-                        (fault == HEARTBEAT_FAULT_PLACE && poll->error == -ENOENT &&
+                        (fault == HEARTBEAT_FAULT_PLACE && poll->dir_fd == -ENOENT &&
                          worker->handle->report_fd >= 0));
 
         observe_heartbeat_fault(worker, awaited ? HEARTBEAT_FAULT_NONE : fault);
@@ -180,8 +169,8 @@ void status_files_drop(const struct worker *worker)
                 return;
         if (worker->state == WORKER_GONE)
                 worker->handle->runtime->status_untidy = true;
-        if (worker->process.heartbeat_pid != 0 && poll_open(&poll, worker) == 0)
-                status_file_remove(&poll.dir, worker->process.heartbeat_pid);
+        if (worker->process.heartbeat_pid != 0 && poll_open(&poll, worker) >= 0)
+                status_file_remove(poll.dir_fd, worker->process.heartbeat_pid);
         status_poll_end(&poll);
 }
 

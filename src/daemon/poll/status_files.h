@@ -21,13 +21,11 @@ struct status_file {
 
 /* State of one poll of several workers. */
 struct status_poll {
-        const struct fleet *fleet; /* owner of dir, with uid; NULL: none is open */
-        uid_t uid;
-        struct status_dir dir;
-        int error; /* result of opening dir */
+        const struct fleet *fleet; /* of the directory; NULL: none is open */
+        int dir_fd;                /* -errno: cannot be opened */
 };
 
-#define STATUS_POLL_INIT ((struct status_poll){.dir = STATUS_DIR_NONE})
+#define STATUS_POLL_INIT ((struct status_poll){.dir_fd = -1})
 
 /* Reads the heartbeat of the worker. Returns true with *ret, to be freed by heartbeat_record_clear(), and the
  * pid of its process in *ret_pid. Returns false if no heartbeat counts, and observes why. */

@@ -9,11 +9,11 @@
 #include "privileged/marker.h"
 #include <string.h>
 
-ssize_t env_markers_read(struct proc_facts *facts, const struct proc *proc, uid_t user,
+ssize_t env_markers_read(struct proc_facts *facts, const struct proc *proc,
                          char text[static ENV_MARKERS_MAX_BYTES], struct markers *ret)
 {
         size_t length;
-        ssize_t r = proc_facts_environment(facts, proc, user, text, ENV_MARKERS_MAX_BYTES, &length);
+        ssize_t r = proc_facts_environment(facts, proc, text, ENV_MARKERS_MAX_BYTES, &length);
         if (r >= 0 && !environment_find(text, length, "SQMGR_WORKER")) {
                 ssize_t marked = marker_read(proc, text);
                 length = (size_t)MAX(marked, (ssize_t)0);

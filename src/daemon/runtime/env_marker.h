@@ -18,9 +18,9 @@ struct markers {
         usec_t started_at; /* time of the start of this worker; 0: missing */
 };
 
-/* Reads the markers of a process, which then point into text. facts and user are those of
+/* Reads the markers of a process, which then point into text. facts is that of
  * proc_facts_environment(). Returns the number of bytes read, which may be 0 during execve(), or -errno. */
-ssize_t env_markers_read(struct proc_facts *facts, const struct proc *proc, uid_t user,
+ssize_t env_markers_read(struct proc_facts *facts, const struct proc *proc,
                          char text[static ENV_MARKERS_MAX_BYTES], struct markers *ret);
 
 /* Returns true if the markers are those of this start of the worker, by the sqmgr with this instance. */

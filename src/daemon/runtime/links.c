@@ -162,8 +162,7 @@ static bool is_same_unique(const char *value, const char *unique)
 }
 
 /* Reads the value of the variable for the host name in the environment with which the worker was started. */
-static int read_variable(struct proc_facts *facts, const struct worker *worker, uid_t user,
-                         struct inside *inside)
+static int read_variable(struct proc_facts *facts, const struct worker *worker, struct inside *inside)
 {
         const char *name = worker->fleet->settings->traits->host_variable;
         _cleanup_proc_ struct proc *proc = NULL;
@@ -175,7 +174,7 @@ static int read_variable(struct proc_facts *facts, const struct worker *worker, 
         int r = text ? proc_find(worker->process.pid, worker->process.start, &proc) : -ENOMEM;
         if (r < 0 || !proc)
                 return r < 0 ? r : -ESRCH;
-        ssize_t n = proc_facts_environment(facts, proc, user, text, ENV_MARKERS_MAX_BYTES, &length);
+        ssize_t n = proc_facts_environment(facts, proc, text, ENV_MARKERS_MAX_BYTES, &length);
         if (n < 0)
                 return (int)n;
         const char *value = environment_find(text, length, name);
@@ -196,7 +195,7 @@ static int read_inside(const struct worker *worker, struct inside *ret, void *us
         static_assert(sizeof(ret->unique) >= UNIQUE_HOST_MAX, "the same name");
         *ret = (struct inside){.complete = true};
         links_unique_host(links, worker->fleet->settings, worker->index, worker->spawned_at, ret->unique);
-        int r = read_variable(links->proc_facts, worker, links->user_of(worker), ret);
+        int r = read_variable(links->proc_facts, worker, ret);
         if (r >= 0)
                 r = proc_tree_each(worker->process.pid, add_process, ret);
         return r < 0 ? r : 0;
@@ -205,11 +204,6 @@ static int read_inside(const struct worker *worker, struct inside *ret, void *us
 static int is_descendant(pid_t pid, const struct worker *worker, void *userdata _unused_)
 {
         return proc_has_ancestor(pid, worker->process.pid, worker->process.start);
-}
-
-static uid_t user_of(const struct link *link, const struct worker *worker)
-{
-        return link->links->user_of ? link->links->user_of(worker) : 0;
 }
 
 /* Returns true if each worker that runs the program of this process sets a title. */
@@ -245,7 +239,7 @@ static int has_booted(pid_t pid, const struct worker *worker, void *userdata)
                 return r;
         /* A process that had not booted before its heartbeats were read may have booted since. */
         proc_facts_expire(facts, proc, link->heartbeats ? link->heartbeats->decides_at : 0);
-        r = proc_evidence_has_booted(facts, proc, user_of(link, worker), framework);
+        r = proc_evidence_has_booted(facts, proc, framework);
         if (r > 0)
                 observe_boot_in_proc(worker);
         return r != 0 || worker->fleet->boot_in_proc || sets_titles(proc, framework) ? r : -ENODATA;
@@ -269,8 +263,7 @@ static int is_born(pid_t pid, const struct heartbeat *heartbeat, const struct wo
 
         int r = proc_open(pid, &proc);
         if (r >= 0)
-                r = proc_evidence_read_birth(link->links->proc_facts, proc, user_of(link, worker),
-                                             framework_of(traits), &birth);
+                r = proc_evidence_read_birth(link->links->proc_facts, proc, framework_of(traits), &birth);
         if (r < 0)
                 return r;
         return birth_is_foreign(&birth, world) ? -EREMOTE : birth_is_own(&birth, world, traits->stale_usec);
@@ -297,7 +290,7 @@ static bool complete(const struct link *link, const struct worker *worker, struc
         _cleanup_proc_ struct proc *proc = NULL;
 
         if (proc_open(worker_pid(worker), &proc) >= 0 &&
-            proc_evidence_read_title(link->links->proc_facts, proc, user_of(link, worker),
+            proc_evidence_read_title(link->links->proc_facts, proc,
                                      framework_of(worker->fleet->settings->traits), &title) == -EINPROGRESS)
                 return false;
         *heartbeat = heartbeat_complete(worker, heartbeat, title.busy, title.quiet);
@@ -333,33 +326,13 @@ static bool is_same(const char *a, const char *b)
         return !a || !b ? a == b : strcmp(a, b) == 0;
 }
 
-/* A reader of a database runs as the fleet's user where that user counts. It is not shared with another
- * user's fleets then. Other readers have no rights. */
-static bool needs_user(const struct fleet_settings *fleet)
-{
-        return fleet_settings_need_database(fleet) && fleet->database_url &&
-               database_url_needs_user(fleet->database_url);
-}
-
-static const char *user_of_reader(const struct fleet_settings *fleet)
-{
-        return needs_user(fleet) ? fleet->user : NULL;
-}
-
-static const char *group_of_reader(const struct fleet_settings *fleet)
-{
-        return needs_user(fleet) ? fleet->group : NULL;
-}
-
 static struct link *find_link(const struct links *links, const struct fleet_settings *fleet)
 {
         const struct framework *framework = framework_of(fleet->traits);
         const char *url = settings_fleet_url(links->world->settings, fleet);
 
         FOREACH_POINTER(link, links->list, links->n)
-                if (link->framework == framework && is_same(link->url, url) &&
-                    is_same(link->reader_user, user_of_reader(fleet)) &&
-                    is_same(link->reader_group, group_of_reader(fleet)))
+                if (link->framework == framework && is_same(link->url, url))
                         return link;
         return NULL;
 }
@@ -379,8 +352,6 @@ static struct link *free_link(struct link *link)
         heartbeats_free(link->heartbeats);
         reader_free(link->reader);
         free(link->url);
-        free(link->reader_user);
-        free(link->reader_group);
         free(link->server_text);
         free(link);
         return NULL;
@@ -399,10 +370,6 @@ static int make_reader(struct link *link, const struct redis_settings *settings)
                         : reader_configuration_make(settings, link->url, framework, &configuration);
 
         link->engine = configuration.engine;
-        if (r >= 0)
-                r = text_copy(link->reader_user, &configuration.user);
-        if (r >= 0)
-                r = text_copy(link->reader_group, &configuration.group);
         if (r >= 0)
                 r = reader_files_read(&configuration);
         if (r >= 0)
@@ -438,10 +405,6 @@ static int make_link(struct links *links, const struct fleet_settings *fleet)
         link->links = links;
         link->framework = framework_of(fleet->traits);
         int r = text_copy(settings_fleet_url(links->world->settings, fleet), &link->url);
-        if (r >= 0)
-                r = text_copy(user_of_reader(fleet), &link->reader_user);
-        if (r >= 0)
-                r = text_copy(group_of_reader(fleet), &link->reader_group);
         if (r >= 0)
                 r = make_reader(link, settings);
         if (r >= 0 && fleet_settings_need_server(fleet))

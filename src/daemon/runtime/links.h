@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Connections to Redis and to databases: one per server and framework that fleets use, and for a database,
- * one per user of the fleets. */
+/* Connections to Redis and to databases: one per server and framework that fleets use. */
 #pragma once
 
 #include "daemon/runtime/proc_facts.h"
@@ -28,8 +27,6 @@ struct link {
         const struct framework *framework;
         char *url;                   /* NULL: the Sentinels of the settings name the server */
         enum database_engine engine; /* _DATABASE_ENGINE_MAX: a Redis */
-        char *reader_user;           /* the user of the reader; NULL: that of all readers */
-        char *reader_group;          /* NULL: that user's own */
         char *server_text;           /* the last master named by Sentinels; NULL: none yet */
         struct reader *reader;
         struct heartbeats *heartbeats; /* NULL: only queues are read, see fleet_settings_need_broker() */
@@ -49,10 +46,9 @@ struct links {
         struct world *world;
         /* Called when a process of the worker was found that sends heartbeats. */
         void (*found)(struct worker *worker, pid_t pid, usec_t now);
-        struct proc_facts *proc_facts;                 /* not owned */
-        uid_t (*user_of)(const struct worker *worker); /* the user of the worker's processes */
-        const char *instance, *boot_id;                /* not owned */
-        char host_name[256];                           /* as of the last links_host_name(); "": never */
+        struct proc_facts *proc_facts;  /* not owned */
+        const char *instance, *boot_id; /* not owned */
+        char host_name[256];            /* as of the last links_host_name(); "": never */
         struct link **list;
         size_t n;
         bool reads_queues; /* a reading of the queues of all links is in progress; see queue_reading.h */

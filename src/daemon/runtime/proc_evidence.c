@@ -7,14 +7,14 @@
 #include "observe/observe_world.h"
 #include <unistd.h>
 
-int proc_evidence_read_title(struct proc_facts *facts, const struct proc *proc, uid_t user,
+int proc_evidence_read_title(struct proc_facts *facts, const struct proc *proc,
                              const struct framework *framework, struct title *ret)
 {
         char text[1024];
 
         if (!framework->title_parse)
                 return 0;
-        int r = proc_facts_title(facts, proc, user, text, sizeof(text));
+        int r = proc_facts_title(facts, proc, text, sizeof(text));
         if (r < 0)
                 return proc_facts_is_unknown(r) ? r : 0;
         return framework->title_parse(text, ret);
@@ -28,14 +28,14 @@ static bool is_framework_thread(const char *comm, void *userdata)
         return framework->thread_is_processor(comm, NULL);
 }
 
-static int read_evidence(struct proc_facts *facts, const struct proc *proc, uid_t user,
-                         const struct framework *framework, bool children)
+static int read_evidence(struct proc_facts *facts, const struct proc *proc, const struct framework *framework,
+                         bool children)
 {
         struct title title;
         char text[4096];
         unsigned threads = 0;
 
-        int r = proc_facts_title(facts, proc, user, text, sizeof(text));
+        int r = proc_facts_title(facts, proc, text, sizeof(text));
         bool late = r == -ETIMEDOUT;
 
         if (r == -EINPROGRESS)
@@ -50,24 +50,24 @@ static int read_evidence(struct proc_facts *facts, const struct proc *proc, uid_
         return late && threads == 0 ? -ETIMEDOUT : threads > 0;
 }
 
-int proc_evidence_has_booted(struct proc_facts *facts, const struct proc *proc, uid_t user,
+int proc_evidence_has_booted(struct proc_facts *facts, const struct proc *proc,
                              const struct framework *framework)
 {
-        return read_evidence(facts, proc, user, framework, false);
+        return read_evidence(facts, proc, framework, false);
 }
 
-int proc_evidence_runs_jobs(struct proc_facts *facts, const struct proc *proc, uid_t user,
+int proc_evidence_runs_jobs(struct proc_facts *facts, const struct proc *proc,
                             const struct framework *framework)
 {
-        return read_evidence(facts, proc, user, framework, true);
+        return read_evidence(facts, proc, framework, true);
 }
 
-int proc_evidence_read_birth(struct proc_facts *facts, const struct proc *proc, uid_t user,
+int proc_evidence_read_birth(struct proc_facts *facts, const struct proc *proc,
                              const struct framework *framework, struct birth *birth)
 {
         usec_t tick_usec = USEC_PER_SEC / (usec_t)sysconf(_SC_CLK_TCK);
 
-        int r = proc_evidence_has_booted(facts, proc, user, framework);
+        int r = proc_evidence_has_booted(facts, proc, framework);
         if (r < 0)
                 return r;
         if (proc_has_exited(proc))

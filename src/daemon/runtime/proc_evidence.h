@@ -11,24 +11,24 @@
 
 struct world;
 
-/* facts and user are those of proc_facts_title(), which returns -EINPROGRESS and -ETIMEDOUT. */
+/* facts is that of proc_facts_title(), which returns -EINPROGRESS and -ETIMEDOUT. */
 
 /* Parses the title. Returns 1 with *ret if only a worker that sends heartbeats has such a title; 0 if not, or
  * if the title cannot be read; -EINPROGRESS; or -ETIMEDOUT. */
-int proc_evidence_read_title(struct proc_facts *facts, const struct proc *proc, uid_t user,
+int proc_evidence_read_title(struct proc_facts *facts, const struct proc *proc,
                              const struct framework *framework, struct title *ret);
 
 /* Checks by title and threads whether the process is a booted worker of this framework. Returns 1, 0,
  * -EINPROGRESS, -ETIMEDOUT, or -errno when descriptors or memory are short. */
-int proc_evidence_has_booted(struct proc_facts *facts, const struct proc *proc, uid_t user,
+int proc_evidence_has_booted(struct proc_facts *facts, const struct proc *proc,
                              const struct framework *framework);
 /* Like proc_evidence_has_booted(), but also accepts a process that runs a job for a worker. */
-int proc_evidence_runs_jobs(struct proc_facts *facts, const struct proc *proc, uid_t user,
+int proc_evidence_runs_jobs(struct proc_facts *facts, const struct proc *proc,
                             const struct framework *framework);
 
 /* Fills birth except for born_usec: the start time of the process, whether the process has booted, and the
  * clocks. Returns 0, -ESRCH for a process that has exited, -EINPROGRESS, -ETIMEDOUT, or another -errno. */
-int proc_evidence_read_birth(struct proc_facts *facts, const struct proc *proc, uid_t user,
+int proc_evidence_read_birth(struct proc_facts *facts, const struct proc *proc,
                              const struct framework *framework, struct birth *birth);
 
 /* Observes the total of OOM kills by the kernel. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Asks the proc readers; see the header. */
+/* Asks the proc reader; see the header. */
 #include "daemon/runtime/proc_facts.h"
 #include "base/fd.h"
 #include "io/clock.h"
@@ -21,25 +21,24 @@
  * PAUSE_MAX_USEC. */
 #define PAUSE_USEC     USEC_PER_SEC
 #define PAUSE_MAX_USEC (64 * USEC_PER_SEC)
-/* Limit of killed readers that have not ended: a file server can delay even their end. At the limit, a user
- * with such a reader gets no new one. */
+/* Limit of killed readers that have not ended: a file server can delay even their end. At the limit no other
+ * is started. */
 #define STUCK_MAX 16
 /* Limit of questions sent to one reader at a time. Unsent questions can still be given up. */
 #define SENT_MAX (4 * PROC_QUESTIONS_MAX)
 #define BATCH    16
 #define BUCKETS  1024
-#define NOGROUP  65534
 
 /* A question and its result. */
 struct proc_fact {
         struct proc_fact *next;  /* the next in the same bucket */
-        struct proc_fact *after; /* the next in the queue of its reader */
+        struct proc_fact *after; /* the next in the queue */
         enum fact_state { FACT_ASKED, FACT_ANSWERED, FACT_LATE } state;
         pid_t pid;
         uint64_t start;
         enum proc_subject subject;
         uint32_t id;
-        bool queued;         /* in the queue of a reader */
+        bool queued;         /* in the queue of the reader */
         struct proc_log log; /* PROC_LOG_TAIL: its descriptor is owned until answered; else -1 */
         usec_t asked_at, changed_at;
         usec_t retry_at; /* FACT_LATE: not asked again before */
@@ -51,26 +50,8 @@ struct proc_reader_process {
         struct child child;
         struct proc_reader_process *next;
         struct proc_facts *facts;
-        struct proc_reader *reader; /* owner of the process */
-        bool killed;                /* the reader has given up this process, or has another one */
         int fd;
         sd_event_source *input;
-};
-
-struct proc_reader {
-        struct proc_reader *next;
-        struct proc_reader_user user;
-        bool privileged;
-        struct proc_reader_process *process; /* NULL: none runs */
-        unsigned n_stuck;
-        unsigned failures; /* failures since the last answer */
-        usec_t start_at;   /* no process is started before this time */
-        bool outdated;     /* the groups of the user have changed since the process was started */
-        bool warned;
-        bool has_answered;              /* has answered since `arrived` was last called for this reader */
-        struct proc_fact *first, **end; /* the queue, of which n_sent were sent */
-        size_t n_sent;
-        usec_t progress_at; /* when the first of the queue was sent, or became the first */
 };
 
 struct proc_facts {
@@ -79,9 +60,16 @@ struct proc_facts {
         struct proc_facts_ops ops;
         int program_fd;
         sd_event_source *soon, *timer;
-        struct proc_reader *readers;
+        struct proc_reader_process *process;   /* the one that is asked; NULL: none runs */
         struct proc_reader_process *processes; /* all processes, including killed ones that have not ended */
         unsigned n_stuck;
+        unsigned failures; /* failures since the last answer */
+        usec_t start_at;   /* no process is started before this time */
+        bool warned;
+        bool has_answered;              /* has answered since `arrived` was last called */
+        struct proc_fact *first, **end; /* the queue, of which n_sent were sent */
+        size_t n_sent;
+        usec_t progress_at; /* when the first of the queue was sent, or became the first */
         uint32_t last_id;
         bool news;
         usec_t sweep_at; /* when old facts are dropped next; USEC_INFINITY: there are none */
@@ -112,27 +100,27 @@ static struct proc_fact **bucket_of(struct proc_facts *facts, pid_t pid)
 }
 
 /* Removes the first of the queue. */
-static struct proc_fact *take_first(struct proc_reader *reader)
+static struct proc_fact *take_first(struct proc_facts *facts)
 {
-        struct proc_fact *fact = reader->first;
+        struct proc_fact *fact = facts->first;
 
-        reader->first = fact->after;
-        if (!reader->first)
-                reader->end = &reader->first;
+        facts->first = fact->after;
+        if (!facts->first)
+                facts->end = &facts->first;
         fact->after = NULL;
         fact->queued = false;
-        if (reader->n_sent > 0)
-                reader->n_sent--;
+        if (facts->n_sent > 0)
+                facts->n_sent--;
         return fact;
 }
 
-static void put_last(struct proc_facts *facts, struct proc_reader *reader, struct proc_fact *fact)
+static void put_last(struct proc_facts *facts, struct proc_fact *fact)
 {
         fact->queued = true;
         fact->id = ++facts->last_id;
         fact->after = NULL;
-        *reader->end = fact;
-        reader->end = &fact->after;
+        *facts->end = fact;
+        facts->end = &fact->after;
         (void)sd_event_source_set_enabled(facts->soon, SD_EVENT_ONESHOT);
 }
 
@@ -157,16 +145,14 @@ static void process_free(struct proc_reader_process *process)
 }
 
 /* Kills the reader's process. Its questions stay in the queue for the next process. */
-static void reader_stop(struct proc_facts *facts, struct proc_reader *reader, usec_t now)
+static void reader_stop(struct proc_facts *facts, usec_t now)
 {
-        struct proc_reader_process *process = TAKE_PTR(reader->process);
+        struct proc_reader_process *process = TAKE_PTR(facts->process);
 
-        reader->n_sent = 0;
-        reader->start_at = usec_add(now, pause_usec(reader->failures++));
+        facts->n_sent = 0;
+        facts->start_at = usec_add(now, pause_usec(facts->failures++));
         process->input = sd_event_source_disable_unref(process->input);
         process->fd = close_fd(process->fd);
-        process->killed = true;
-        reader->n_stuck++;
         facts->n_stuck++;
         (void)signal_child(process->child.pid, SIGKILL);
 }
@@ -176,15 +162,13 @@ static void on_exited(struct child *child, const siginfo_t *info _unused_)
         struct proc_reader_process *process =
                 (struct proc_reader_process *)((char *)child - offsetof(struct proc_reader_process, child));
         struct proc_facts *facts = process->facts;
-        struct proc_reader *reader = process->reader;
 
-        if (process->killed) {
-                reader->n_stuck--;
+        if (process != facts->process) {
                 facts->n_stuck--;
         } else {
-                reader->process = NULL;
-                reader->n_sent = 0;
-                reader->start_at = usec_add(now_usec(), pause_usec(reader->failures++));
+                facts->process = NULL;
+                facts->n_sent = 0;
+                facts->start_at = usec_add(now_usec(), pause_usec(facts->failures++));
         }
         process_free(process);
         (void)sd_event_source_set_enabled(facts->soon, SD_EVENT_ONESHOT);
@@ -192,36 +176,32 @@ static void on_exited(struct child *child, const siginfo_t *info _unused_)
 
 static int on_input(sd_event_source *source, int fd, uint32_t events, void *userdata);
 
-static void reader_start(struct proc_facts *facts, struct proc_reader *reader, usec_t now)
+static void reader_start(struct proc_facts *facts, usec_t now)
 {
-        if (now < reader->start_at || (reader->n_stuck > 0 && facts->n_stuck >= STUCK_MAX))
+        if (now < facts->start_at || facts->n_stuck >= STUCK_MAX)
                 return;
         struct proc_reader_process *process = calloc(1, sizeof(*process));
         pid_t pid = 0;
         int fd = -1;
 
-        int r = process ? facts->ops.start(facts->program_fd, &reader->user, reader->privileged, &pid, &fd)
-                        : -ENOMEM;
+        int r = process ? facts->ops.start(facts->program_fd, &pid, &fd) : -ENOMEM;
         if (!process || r < 0) {
                 free(process);
-                log_warning("cannot start the process reader for user %u: %s", (unsigned)reader->user.uid,
-                            strerrordesc_np(-r));
-                reader->start_at = usec_add(now, pause_usec(reader->failures++));
+                log_warning("cannot start the process reader: %s", strerrordesc_np(-r));
+                facts->start_at = usec_add(now, pause_usec(facts->failures++));
                 return;
         }
         *process = (struct proc_reader_process){
                 .facts = facts,
-                .reader = reader,
                 .child = {.pid = pid, .exited = on_exited},
                 .fd = fd,
         };
         children_add(facts->children, &process->child);
         process->next = facts->processes;
         facts->processes = process;
-        reader->process = process;
-        reader->outdated = false;
+        facts->process = process;
         if (sd_event_add_io(facts->event, &process->input, process->fd, EPOLLIN, on_input, process) < 0)
-                reader_stop(facts, reader, now);
+                reader_stop(facts, now);
 }
 
 static struct proc_question question_of(const struct proc_fact *fact)
@@ -236,7 +216,7 @@ static struct proc_question question_of(const struct proc_fact *fact)
 }
 
 /* Sends the next message of questions. Returns how many were sent, 0 if none can be sent now, or -errno. */
-static ssize_t send_some(struct proc_reader *reader, struct proc_fact *fact)
+static ssize_t send_some(struct proc_facts *facts, struct proc_fact *fact)
 {
         struct proc_question questions[PROC_QUESTIONS_MAX];
         int log_fd = fact->log.fd;
@@ -245,36 +225,30 @@ static ssize_t send_some(struct proc_reader *reader, struct proc_fact *fact)
         for (; fact && n < ELEMENTSOF(questions) && (n == 0 || (log_fd < 0 && fact->log.fd < 0));
              fact = fact->after)
                 questions[n++] = question_of(fact);
-        int r = fd_send(reader->process->fd, questions, n * sizeof(*questions), log_fd, MSG_DONTWAIT);
+        int r = fd_send(facts->process->fd, questions, n * sizeof(*questions), log_fd, MSG_DONTWAIT);
         if (r == -EAGAIN)
                 return 0;
         return r < 0 ? r : (ssize_t)n;
 }
 
-static void reader_flush(struct proc_facts *facts, struct proc_reader *reader, usec_t now)
+static void reader_flush(struct proc_facts *facts, usec_t now)
 {
-        struct proc_fact *fact = reader->first;
+        struct proc_fact *fact = facts->first;
 
-        if (reader->outdated && reader->process && reader->n_sent == 0) {
-                reader_stop(facts, reader, now);
-                reader->failures--; /* reader_stop() has counted a failure, but replacing an outdated process
-                                       is none */
-                reader->start_at = now;
-        }
-        if (fact && !reader->process)
-                reader_start(facts, reader, now);
-        for (size_t i = 0; fact && i < reader->n_sent; i++)
+        if (fact && !facts->process)
+                reader_start(facts, now);
+        for (size_t i = 0; fact && i < facts->n_sent; i++)
                 fact = fact->after;
-        while (fact && reader->process && reader->n_sent < SENT_MAX) {
-                ssize_t n = send_some(reader, fact);
+        while (fact && facts->process && facts->n_sent < SENT_MAX) {
+                ssize_t n = send_some(facts, fact);
 
                 if (n < 0)
-                        reader_stop(facts, reader, now);
+                        reader_stop(facts, now);
                 if (n <= 0)
                         return;
-                if (reader->n_sent == 0)
-                        reader->progress_at = now;
-                reader->n_sent += (size_t)n;
+                if (facts->n_sent == 0)
+                        facts->progress_at = now;
+                facts->n_sent += (size_t)n;
                 while (n-- > 0)
                         fact = fact->after;
         }
@@ -287,73 +261,15 @@ static bool is_own_error(int error)
         return is_shortage(error) || error == -EINPROGRESS || error == -ETIMEDOUT;
 }
 
-void proc_reader_user_of(const struct proc *proc, uid_t uid, struct proc_reader_user *ret)
-{
-        *ret = (struct proc_reader_user){.uid = uid, .gid = NOGROUP};
-        if (proc_groups(proc, uid, &ret->gid, ret->groups, ELEMENTSOF(ret->groups), &ret->n_groups) == 0)
-                ret->since = proc_start_time(proc);
-}
-
-/* True if both have the same groups, in the same order. */
-static bool proc_reader_has_groups(const struct proc_reader_user *a, const struct proc_reader_user *b)
-{
-        return a->gid == b->gid && a->n_groups == b->n_groups &&
-               memcmp(a->groups, b->groups, a->n_groups * sizeof(a->groups[0])) == 0;
-}
-
-static struct proc_reader *find_reader(struct proc_facts *facts, uid_t uid, bool privileged)
-{
-        struct proc_reader *reader = facts->readers;
-
-        while (reader && (reader->user.uid != uid || reader->privileged != privileged))
-                reader = reader->next;
-        return reader;
-}
-
-static struct proc_reader *add_reader(struct proc_facts *facts, const struct proc_reader_user *user,
-                                      bool privileged)
-{
-        struct proc_reader *reader = calloc(1, sizeof(*reader));
-
-        if (!reader)
-                return NULL;
-        reader->user = *user;
-        reader->privileged = privileged;
-        reader->end = &reader->first;
-        reader->next = facts->readers;
-        facts->readers = reader;
-        return reader;
-}
-
-/* Asks the reader with CAP_SYS_PTRACE, since the rights of the user do not suffice, for example for an
- * undumpable process. Returns false if that reader cannot be asked. */
-static bool ask_privileged(struct proc_facts *facts, const struct proc_reader *reader, struct proc_fact *fact)
-{
-        if (reader->privileged || fact->subject == PROC_LOG_TAIL || geteuid() != 0)
-                return false;
-        struct proc_reader *other = find_reader(facts, reader->user.uid, true);
-        if (!other)
-                other = add_reader(facts, &reader->user, true);
-        if (!other)
-                return false;
-        put_last(facts, other, fact);
-        return true;
-}
-
 /* Takes the answer to the first question of the queue. Returns 0, or -EBADMSG if reply is not such an
  * answer. */
-static int take_reply(struct proc_facts *facts, struct proc_reader *reader, const struct proc_reply *reply,
-                      size_t size, usec_t now)
+static int take_reply(struct proc_facts *facts, const struct proc_reply *reply, size_t size, usec_t now)
 {
-        if (reader->n_sent == 0 ||
-            !proc_reply_is_valid(reply, size, reader->first->subject, reader->first->id))
+        if (facts->n_sent == 0 || !proc_reply_is_valid(reply, size, facts->first->subject, facts->first->id))
                 return -EBADMSG;
-        struct proc_fact *fact = take_first(reader);
-        reader->failures = 0;
-        reader->progress_at = now;
-        if ((reply->error == -EACCES || reply->error == -EPERM) && fact->state == FACT_ASKED &&
-            ask_privileged(facts, reader, fact))
-                return 0;
+        struct proc_fact *fact = take_first(facts);
+        facts->failures = 0;
+        facts->progress_at = now;
         if (is_own_error(reply->error)) {
                 set_late(facts, fact, true, now);
                 fact->log.fd = close_fd(fact->log.fd);
@@ -367,11 +283,11 @@ static int take_reply(struct proc_facts *facts, struct proc_reader *reader, cons
         fact->changed_at = now;
         fact->failures = 0;
         fact->log.fd = close_fd(fact->log.fd);
-        reader->has_answered = true;
+        facts->has_answered = true;
         return 0;
 }
 
-static int receive(struct proc_facts *facts, struct proc_reader *reader, usec_t now)
+static int receive(struct proc_facts *facts, usec_t now)
 {
         static struct proc_reply replies[BATCH];
         struct iovec vectors[BATCH];
@@ -381,7 +297,7 @@ static int receive(struct proc_facts *facts, struct proc_reader *reader, usec_t 
                 vectors[i] = (struct iovec){.iov_base = &replies[i], .iov_len = sizeof(replies[i])};
                 messages[i] = (struct mmsghdr){.msg_hdr = {.msg_iov = &vectors[i], .msg_iovlen = 1}};
         }
-        int n = recvmmsg(reader->process->fd, messages, BATCH, MSG_DONTWAIT, NULL);
+        int n = recvmmsg(facts->process->fd, messages, BATCH, MSG_DONTWAIT, NULL);
         int r = n < 0 ? -errno : 0;
         if (r == -EAGAIN || r == -EINTR)
                 return 0;
@@ -389,48 +305,47 @@ static int receive(struct proc_facts *facts, struct proc_reader *reader, usec_t 
                 r = messages[i].msg_len == 0 ? -EPIPE
                     : messages[i].msg_hdr.msg_flags & MSG_TRUNC
                             ? -EBADMSG
-                            : take_reply(facts, reader, &replies[i], messages[i].msg_len, now);
+                            : take_reply(facts, &replies[i], messages[i].msg_len, now);
         if (n == 0)
                 r = -EPIPE;
         /* Report news only once the queue is empty: each report causes a pass. */
-        if (!reader->first && reader->has_answered) {
-                reader->has_answered = false;
+        if (!facts->first && facts->has_answered) {
+                facts->has_answered = false;
                 facts->news = true;
         }
         return r;
 }
 
-static void reader_receive(struct proc_facts *facts, struct proc_reader *reader, usec_t now)
+static void reader_receive(struct proc_facts *facts, usec_t now)
 {
-        int r = receive(facts, reader, now);
+        int r = receive(facts, now);
 
-        if (r == -EBADMSG && !reader->warned) {
-                reader->warned = true;
-                log_warning("the process reader for user %u sent an unexpected answer and is restarted",
-                            (unsigned)reader->user.uid);
+        if (r == -EBADMSG && !facts->warned) {
+                facts->warned = true;
+                log_warning("the process reader sent an unexpected answer and is restarted");
         }
         if (r < 0)
-                reader_stop(facts, reader, now);
+                reader_stop(facts, now);
 }
 
-/* Gives up the questions that are late, and the reader that does not answer. */
-static void check_deadlines(struct proc_facts *facts, struct proc_reader *reader, usec_t now)
+/* Gives up the questions that are late, and a process that does not answer. */
+static void check_deadlines(struct proc_facts *facts, usec_t now)
 {
-        if (reader->n_sent > 0 && now >= usec_add(reader->progress_at, DEADLINE_USEC)) {
-                struct proc_fact *fact = take_first(reader);
+        if (facts->n_sent > 0 && now >= usec_add(facts->progress_at, DEADLINE_USEC)) {
+                struct proc_fact *fact = take_first(facts);
 
                 set_late(facts, fact, true, now);
                 fact->log.fd = close_fd(fact->log.fd);
-                reader_stop(facts, reader, now);
+                reader_stop(facts, now);
         }
         /* Questions that were sent stay in the queue until they are answered. */
-        struct proc_fact **link = &reader->first;
+        struct proc_fact **link = &facts->first;
         for (size_t i = 0; *link; i++) {
                 struct proc_fact *fact = *link;
 
                 if (fact->state == FACT_ASKED && now >= usec_add(fact->asked_at, DEADLINE_USEC))
                         set_late(facts, fact, false, now);
-                if (i < reader->n_sent || fact->state == FACT_ASKED) {
+                if (i < facts->n_sent || fact->state == FACT_ASKED) {
                         link = &fact->after;
                         continue;
                 }
@@ -439,7 +354,7 @@ static void check_deadlines(struct proc_facts *facts, struct proc_reader *reader
                 fact->queued = false;
                 fact->log.fd = close_fd(fact->log.fd);
         }
-        reader->end = link;
+        facts->end = link;
 }
 
 static bool is_old(const struct proc_fact *fact, usec_t now)
@@ -469,17 +384,15 @@ static void set_timer(struct proc_facts *facts, usec_t now)
 {
         usec_t due = facts->sweep_at;
 
-        for (const struct proc_reader *reader = facts->readers; reader; reader = reader->next) {
-                for (const struct proc_fact *fact = reader->first; fact; fact = fact->after)
-                        if (fact->state == FACT_ASKED) {
-                                due = MIN(due, usec_add(fact->asked_at, DEADLINE_USEC));
-                                break;
-                        }
-                if (reader->n_sent > 0)
-                        due = MIN(due, usec_add(reader->progress_at, DEADLINE_USEC));
-                if (reader->first && !reader->process && reader->start_at > now)
-                        due = MIN(due, reader->start_at);
-        }
+        for (const struct proc_fact *fact = facts->first; fact; fact = fact->after)
+                if (fact->state == FACT_ASKED) {
+                        due = MIN(due, usec_add(fact->asked_at, DEADLINE_USEC));
+                        break;
+                }
+        if (facts->n_sent > 0)
+                due = MIN(due, usec_add(facts->progress_at, DEADLINE_USEC));
+        if (facts->first && !facts->process && facts->start_at > now)
+                due = MIN(due, facts->start_at);
         if (due == USEC_INFINITY)
                 return;
         (void)sd_event_source_set_time(facts->timer, due);
@@ -491,10 +404,8 @@ static void advance(struct proc_facts *facts)
 {
         usec_t now = now_usec();
 
-        for (struct proc_reader *reader = facts->readers; reader; reader = reader->next) {
-                check_deadlines(facts, reader, now);
-                reader_flush(facts, reader, now);
-        }
+        check_deadlines(facts, now);
+        reader_flush(facts, now);
         if (now >= facts->sweep_at)
                 sweep(facts, now);
         /* Questions may have been added or answered: schedule a sweep. */
@@ -524,7 +435,7 @@ static int on_input(sd_event_source *source _unused_, int fd _unused_, uint32_t 
         struct proc_reader_process *process = userdata;
         struct proc_facts *facts = process->facts;
 
-        reader_receive(facts, process->reader, now_usec());
+        reader_receive(facts, now_usec());
         (void)sd_event_source_set_enabled(facts->soon, SD_EVENT_ONESHOT);
         return 0;
 }
@@ -543,6 +454,7 @@ int proc_facts_new(sd_event *event, struct children *children, int program_fd,
                 .children = children,
                 .program_fd = program_fd,
                 .ops = *ops,
+                .end = &facts->first,
                 .sweep_at = USEC_INFINITY,
         };
         int r = sd_event_add_defer(event, &facts->soon, on_soon, facts);
@@ -573,10 +485,6 @@ struct proc_facts *proc_facts_free(struct proc_facts *facts)
                 (void)signal_child(process->child.pid, SIGKILL);
                 process_free(process);
         }
-        for (struct proc_reader *reader = facts->readers, *next; reader; reader = next) {
-                next = reader->next;
-                free(reader);
-        }
         FOREACH_ELEMENT(bucket, facts->buckets)
                 while (*bucket) {
                         struct proc_fact *fact = *bucket;
@@ -589,37 +497,6 @@ struct proc_facts *proc_facts_free(struct proc_facts *facts)
         close_fd(facts->program_fd);
         free(facts);
         return NULL;
-}
-
-static struct proc_reader *reader_of(struct proc_facts *facts, const struct proc *proc, uid_t uid)
-{
-        /* Processes of root may have capabilities, and a reader without these must not read them. */
-        bool privileged = uid == 0;
-        struct proc_reader *reader = find_reader(facts, uid, privileged);
-
-        if (reader)
-                return reader;
-        struct proc_reader_user user;
-        proc_reader_user_of(proc, uid, &user);
-        return add_reader(facts, &user, privileged);
-}
-
-void proc_facts_know_user(struct proc_facts *facts, const struct proc_reader_user *user)
-{
-        if (facts && !find_reader(facts, user->uid, user->uid == 0))
-                (void)add_reader(facts, user, user->uid == 0);
-        for (struct proc_reader *reader = facts ? facts->readers : NULL; reader; reader = reader->next) {
-                if (reader->user.uid != user->uid || user->since <= reader->user.since)
-                        continue;
-                reader->outdated |= reader->process && !proc_reader_has_groups(&reader->user, user);
-                reader->user = *user;
-        }
-}
-
-void proc_facts_know_user_of(struct proc_facts *facts, const struct proc *proc, uid_t uid)
-{
-        if (facts)
-                (void)reader_of(facts, proc, uid);
 }
 
 static struct proc_fact *find_fact(struct proc_facts *facts, enum proc_subject subject,
@@ -660,7 +537,7 @@ void proc_facts_expire(struct proc_facts *facts, const struct proc *proc, usec_t
         }
 }
 
-int proc_facts_ask(struct proc_facts *facts, enum proc_subject subject, const struct proc *proc, uid_t user,
+int proc_facts_ask(struct proc_facts *facts, enum proc_subject subject, const struct proc *proc,
                    const struct proc_log *log, const struct proc_reply **ret)
 {
         struct proc_fact *fact = find_fact(facts, subject, proc);
@@ -674,10 +551,9 @@ int proc_facts_ask(struct proc_facts *facts, enum proc_subject subject, const st
                 return -EINPROGRESS;
         if (fact && (fact->queued || now < fact->retry_at))
                 return -ETIMEDOUT;
-        struct proc_reader *reader = reader_of(facts, proc, user);
         if (!fact)
                 fact = add_fact(facts, subject, proc);
-        if (!reader || !fact)
+        if (!fact)
                 return -ENOMEM;
         if (log) {
                 close_fd(fact->log.fd);
@@ -688,48 +564,22 @@ int proc_facts_ask(struct proc_facts *facts, enum proc_subject subject, const st
         }
         fact->state = FACT_ASKED;
         fact->asked_at = now;
-        put_last(facts, reader, fact);
+        put_last(facts, fact);
         /* A question about a log has a message of its own: waiting for more questions gains nothing. */
         if (log)
-                reader_flush(facts, reader, now);
+                reader_flush(facts, now);
         return -EINPROGRESS;
-}
-
-static bool awaits_answers(const struct proc_facts *facts)
-{
-        for (const struct proc_reader *reader = facts->readers; reader; reader = reader->next)
-                if (reader->first && reader->process)
-                        return true;
-        return false;
-}
-
-static void receive_ready(struct proc_facts *facts, int timeout_msec)
-{
-        struct pollfd list[64];
-        struct proc_reader *owners[ELEMENTSOF(list)];
-        nfds_t n = 0;
-
-        for (struct proc_reader *reader = facts->readers; reader && n < ELEMENTSOF(list);
-             reader = reader->next)
-                if (reader->process && reader->first) {
-                        owners[n] = reader;
-                        list[n++] = (struct pollfd){.fd = reader->process->fd, .events = POLLIN};
-                }
-        if (poll(list, n, timeout_msec) <= 0)
-                return;
-        for (nfds_t i = 0; i < n; i++)
-                if (list[i].revents)
-                        reader_receive(facts, owners[i], now_usec());
 }
 
 void proc_facts_wait(struct proc_facts *facts, usec_t until)
 {
         for (usec_t now = now_usec(); facts && now < until; now = now_usec()) {
-                for (struct proc_reader *reader = facts->readers; reader; reader = reader->next)
-                        reader_flush(facts, reader, now);
-                if (!awaits_answers(facts))
+                reader_flush(facts, now);
+                if (!facts->first || !facts->process)
                         return;
-                receive_ready(facts, (int)((until - now) / USEC_PER_MSEC) + 1);
+                struct pollfd wait = {.fd = facts->process->fd, .events = POLLIN};
+                if (poll(&wait, 1, (int)((until - now) / USEC_PER_MSEC) + 1) > 0)
+                        reader_receive(facts, now_usec());
         }
 }
 

@@ -2,10 +2,8 @@
 /* Reads facts of processes from files that can make their reader wait: titles, environments, mapped memory,
  * peers, and log tails.
  *
- * The loop asks, and never waits. For each user there is a process that reads as this user
- * (privileged/reader_start.h), and a second one with CAP_SYS_PTRACE once the rights of the user do not
- * suffice; without root's rights there is one that reads as sqmgr's own user. A reader that is late is
- * killed, and started again after a growing pause. A user thus delays only facts of its own processes.
+ * The loop asks, and never waits: a process of its own, sqmgr-proc-reader, reads. One that is late is killed,
+ * and started again after a growing pause.
  *
  * Each function returns 0, or -errno:
  *
@@ -27,9 +25,8 @@ struct proc_facts;
 
 struct proc_facts_ops {
         /* As proc_reader_start(). */
-        int (*start)(int program_fd, const struct proc_reader_user *user, bool privileged, pid_t *ret_pid,
-                     int *ret_fd);
-        /* Called from the loop when all pending questions to a reader are answered, or some are late. Never
+        int (*start)(int program_fd, pid_t *ret_pid, int *ret_fd);
+        /* Called from the loop when all pending questions are answered, or some are late. Never
          * called from within the functions below. */
         void (*arrived)(void *userdata);
         void *userdata;
@@ -39,10 +36,10 @@ struct proc_facts_ops {
  * cases. Returns 0 with *ret, to be freed by proc_facts_free(), or -errno. */
 int proc_facts_new(sd_event *event, struct children *children, int program_fd,
                    const struct proc_facts_ops *ops, struct proc_facts **ret);
-/* Kills the readers. facts may be NULL. Returns NULL. */
+/* Kills the reader. facts may be NULL. Returns NULL. */
 struct proc_facts *proc_facts_free(struct proc_facts *facts);
 
-/* Kills the readers without waiting; later questions start new ones. Call before a re-exec, so that no reader
+/* Kills the reader without waiting; later questions start a new one. Call before a re-exec, so that no reader
  * outlives this image. facts may be NULL. */
 void proc_facts_kill(struct proc_facts *facts);
 
@@ -58,42 +55,30 @@ struct proc_log {
         pid_t other_pid; /* of another process whose lines count; 0: none; LOG_TAIL_ANY_PID */
 };
 
-/* Asks the reader of that user. Returns 0 with the answer in *ret, borrowed until the loop runs or
+/* Asks the reader. Returns 0 with the answer in *ret, borrowed until the loop runs or
  * proc_facts_wait() is called; or -errno as above. facts must not be NULL. log: for PROC_LOG_TAIL, its
  * descriptor is duplicated; else NULL. */
-int proc_facts_ask(struct proc_facts *facts, enum proc_subject subject, const struct proc *proc, uid_t user,
+int proc_facts_ask(struct proc_facts *facts, enum proc_subject subject, const struct proc *proc,
                    const struct proc_log *log, const struct proc_reply **ret);
-/* Reads the title, as proc_title() does. user: the user whose reader is asked; for any process of a worker,
- * the user of the worker's main process. */
-int proc_facts_title(struct proc_facts *facts, const struct proc *proc, uid_t user, char *title, size_t size);
+/* Reads the title, as proc_title() does. */
+int proc_facts_title(struct proc_facts *facts, const struct proc *proc, char *title, size_t size);
 /* Lists the servers that the process is connected to, as proc_peers() does. Returns -EBADMSG for an answer
  * with bytes that no list of addresses has. */
-int proc_facts_peers(struct proc_facts *facts, const struct proc *proc, uid_t user,
-                     char peers[static PROC_PEERS_MAX]);
+int proc_facts_peers(struct proc_facts *facts, const struct proc *proc, char peers[static PROC_PEERS_MAX]);
 /* Writes the variables that begin with PROC_VARIABLE_PREFIX to text, perhaps with others: *ret_length bytes
  * and a NUL. Returns the size of the whole environment, as far as it was read; 0 during execve(); or
  * -errno. */
-ssize_t proc_facts_environment(struct proc_facts *facts, const struct proc *proc, uid_t user, char *text,
-                               size_t size, size_t *ret_length);
+ssize_t proc_facts_environment(struct proc_facts *facts, const struct proc *proc, char *text, size_t size,
+                               size_t *ret_length);
 /* Reads the memory in bytes, as proc_mapped_bytes() does. */
-int proc_facts_memory(struct proc_facts *facts, const struct proc *proc, uid_t user, uint64_t *ret_pss,
+int proc_facts_memory(struct proc_facts *facts, const struct proc *proc, uint64_t *ret_pss,
                       uint64_t *ret_private);
 /* Reads the log tail of a process, which may have exited, as log_tail_read() does. */
-int proc_facts_log_tail(struct proc_facts *facts, const struct proc *proc, uid_t user,
-                        const struct proc_log *log, char *lines, size_t size);
+int proc_facts_log_tail(struct proc_facts *facts, const struct proc *proc, const struct proc_log *log,
+                        char *lines, size_t size);
 
 /* Drops the answers about this process whose questions were asked before this time. facts may be NULL. */
 void proc_facts_expire(struct proc_facts *facts, const struct proc *proc, usec_t before);
-/* Fills *ret with this user and the groups of proc. If the groups cannot be read, or proc belongs to another
- * user, the only group is nogroup. */
-void proc_reader_user_of(const struct proc *proc, uid_t uid, struct proc_reader_user *ret);
-/* Remembers gid and groups of this user, which cannot be read any more once its processes were reaped. A
- * user's groups may change: those of the process that was started last count, and a reader that has others is
- * replaced. facts may be NULL. */
-void proc_facts_know_user(struct proc_facts *facts, const struct proc_reader_user *user);
-/* Reads and remembers gid and groups of uid from proc, unless that user is known already. proc must not be
- * reaped yet. facts may be NULL. */
-void proc_facts_know_user_of(struct proc_facts *facts, const struct proc *proc, uid_t uid);
 /* Blocks until all questions are answered, or until that time. Only for the start, when the loop does not run
  * yet. facts may be NULL. */
 void proc_facts_wait(struct proc_facts *facts, usec_t until);

@@ -18,8 +18,8 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-/* Readers of one user that were killed and have not ended. Its user can have a reader of a file wait for a
- * file system that does not answer, which SIGKILL does not end. */
+/* Readers of databases that were killed and have not ended. A reader of a file may wait for a file system
+ * that does not answer, which SIGKILL does not end. */
 #define STUCK_MAX 4
 /* How long reader_starter_clear() waits for the ends of processes. */
 #define END_USEC USEC_PER_SEC
@@ -30,7 +30,7 @@
 struct reader_process {
         struct child child;
         struct reader_starter_daemon *starter;
-        char *user; /* NULL: that of all readers */
+        bool of_database;
         int connections_fd;
         struct connecting *connecting;                  /* NULL: no connection is being made */
         void (*ended)(const char *how, void *userdata); /* NULL: sqmgr has stopped it */
@@ -49,7 +49,6 @@ static void process_free(struct reader_process *process)
         if (process->connecting)
                 process->connecting->process = NULL;
         close_fd(process->connections_fd);
-        free(process->user);
         free(process);
 }
 
@@ -88,16 +87,15 @@ static int open_program(const struct reader_starter_daemon *starter, unsigned en
         return fd < 0 ? -errno : fd;
 }
 
-/* Returns true if no more readers of this user may be started. */
-static bool is_stuck(const struct reader_starter_daemon *starter, const char *user)
+/* Returns true if no more readers of databases may be started. */
+static bool is_stuck(const struct reader_starter_daemon *starter)
 {
         unsigned n = 0;
 
         for (const struct child *child = starter->children->first; child; child = child->next) {
                 const struct reader_process *process = (const struct reader_process *)child;
 
-                n += child->exited == on_exited && !process->ended && process->user &&
-                     strcmp(process->user, user) == 0;
+                n += child->exited == on_exited && !process->ended && process->of_database;
         }
         return n >= STUCK_MAX;
 }
@@ -121,14 +119,13 @@ static int start(struct reader_starter *base, const struct reader_configuration 
                 *program_fd = open_program(starter, configuration->engine);
         if (*program_fd < 0)
                 return *program_fd;
-        if (configuration->user && is_stuck(starter, configuration->user))
+        if (configuration->engine != _DATABASE_ENGINE_MAX && is_stuck(starter))
                 return -EBUSY;
         struct reader_process *process = calloc(1, sizeof(*process));
         if (!process)
                 return -ENOMEM;
         process->connections_fd = -1;
-        if (configuration->user && !(process->user = strdup(configuration->user)))
-                return not_started(process, ENOMEM);
+        process->of_database = configuration->engine != _DATABASE_ENGINE_MAX;
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, queries) < 0)
                 return not_started(process, errno);
         _cleanup_close_ int ours = queries[0];
@@ -140,10 +137,6 @@ static int start(struct reader_starter *base, const struct reader_configuration 
         const struct reader_start request = {
                 .program_fd = *program_fd,
                 .name = program_names[configuration->engine],
-                .uid = starter->uid,
-                .gid = starter->gid,
-                .user = configuration->user,
-                .group = configuration->group,
                 .socket_fd = theirs,
                 .connections_fd = their_connections,
         };
@@ -218,7 +211,6 @@ void reader_starter_init(struct reader_starter_daemon *ret, struct children *chi
         int r = ret->program_fds[_DATABASE_ENGINE_MAX];
         if (r < 0)
                 log_error("cannot open %s: %s", path ?: READER_PROGRAM, strerror(-r));
-        reader_user(&ret->uid, &ret->gid);
 }
 
 static bool is_ours(const struct child *child)

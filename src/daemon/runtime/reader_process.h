@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Starts reader processes: a program for each kind of server, as a user without rights, or as the fleet's
- * user. */
+/* Starts reader processes: a program for each kind of server. */
 #pragma once
 
 #include "daemon/runtime/children.h"
@@ -16,14 +15,12 @@ struct reader_starter_daemon {
         /* The programs, each opened once: a running sqmgr keeps its version of the reader after an upgrade.
          * By enum database_engine, and for Redis the last. -errno: not found yet. */
         int program_fds[_DATABASE_ENGINE_MAX + 1];
-        uid_t uid;
-        gid_t gid;
 };
 
 /* Opens the programs: that for Redis is at path, and the others have a suffix to it; NULL: as
  * own_program_open() finds them. Each start of a reader whose program is missing tries again; that for Redis
- * is logged if it is missing. path and children must outlive the starter. Looks up the user, which may
- * block. The caller clears *ret by reader_starter_clear(). */
+ * is logged if it is missing. path and children must outlive the starter. The
+ * caller clears *ret by reader_starter_clear(). */
 void reader_starter_init(struct reader_starter_daemon *ret, struct children *children, const char *path);
 /* Kills the processes that are left, and waits for their ends. Call when no struct reader uses the starter
  * any more. */

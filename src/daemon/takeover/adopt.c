@@ -21,7 +21,6 @@
 #include "model/world.h"
 #include "observe/observe.h"
 #include "settings/operations.h"
-#include <pwd.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -45,19 +44,6 @@ struct search *adopt_free(struct search *search)
 static void adopt_free_pointer(struct search **search)
 {
         adopt_free(*search);
-}
-
-/* Warns about an unexpected user. Pid and start time identify the process, so the worker is adopted: the
- * command or the settings may have changed the user. */
-static void check_user(const struct search *search, const struct worker *worker, const struct proc *proc)
-{
-        uid_t wanted, uid;
-
-        if (!adoption_uid(search->adoption, worker->fleet, &wanted) || proc_uid(proc, &uid) < 0 ||
-            uid == wanted || uid == geteuid())
-                return;
-        log_warning("%s (pid %d) adopted, although running as user %u instead of %u", WORKER_ID(worker),
-                    (int)worker->process.pid, (unsigned)uid, (unsigned)wanted);
 }
 
 /* Confirms the stop signal if the kernel shows it as pending: sent, and not handled by the worker yet. */
@@ -104,7 +90,6 @@ static int adopt_known(struct search *search, struct fleet *fleet, struct worker
                 main = TAKE_PTR(heartbeat);
         else if (known->process.heartbeat_pid == known->process.pid)
                 heartbeat = proc_close(heartbeat);
-        check_user(search, worker, main);
         r = attach_adopted(search->runtime, worker, TAKE_PTR(main), TAKE_PTR(heartbeat), heard_as,
                            start ? start->number : 0);
         return r < 0 || known->process.heartbeat_pid != 0
@@ -270,38 +255,19 @@ static int on_search(sd_event_source *source, _unused_ uint64_t usec, void *user
         return 0;
 }
 
-/* Finds the user of the fleet's workers. Returns 0 or -errno. */
-static int find_user(const struct fleet_settings *settings, uid_t *ret)
-{
-        errno = 0;
-        const struct passwd *user = settings->user ? getpwnam(settings->user) : NULL;
-        int r = -errno;
-
-        if (!user && is_shortage(r))
-                return r;
-        *ret = user ? user->pw_uid : geteuid();
-        return 0;
-}
-
 static int search_new(struct runtime *runtime, struct persist *persist, usec_t now, struct search **ret)
 {
         _cleanup_(adopt_free_pointer) struct search *search = calloc(1, sizeof(*search));
-        uid_t uid;
 
         if (!search)
                 return -ENOMEM;
         search->runtime = runtime;
         search->persist = persist;
-        int r = adoption_new(runtime->world, runtime->instance, geteuid(), &search->adoption);
+        int r = adoption_new(runtime->world, runtime->instance, &search->adoption);
         if (r >= 0)
                 r = search_service(search);
-        for (size_t i = 0; r >= 0 && i < runtime->world->n_fleets; i++) {
-                struct fleet *fleet = runtime->world->fleets[i];
-
-                r = find_user(fleet->settings, &uid);
-                if (r >= 0)
-                        adoption_seek(search->adoption, fleet, uid, now);
-        }
+        for (size_t i = 0; r >= 0 && i < runtime->world->n_fleets; i++)
+                adoption_seek(search->adoption, runtime->world->fleets[i], now);
         if (r >= 0)
                 *ret = TAKE_PTR(search);
         return r;

@@ -18,7 +18,7 @@
 /* Limits per slice, which takes a few milliseconds. */
 #define SLICE_PROCESSES 1000
 #define SLICE_BYTES     ((size_t)2 << 20)
-/* After this time, a process that cannot be read delays only the fleets of its user. */
+/* After this time, the search ends without a process that cannot be read, and is repeated. */
 #define PATIENCE_USEC (3 * USEC_PER_SEC)
 /* Limit of the time that the start waits for the readers. */
 #define START_WAIT_USEC USEC_PER_SEC
@@ -69,14 +69,13 @@ static int see_boot(const struct search *search, const struct proc *proc, struct
                 if (seen)
                         continue;
                 const struct framework *framework = framework_of(traits);
-                int r = proc_evidence_runs_jobs(facts, proc, sighting->uid, framework);
+                int r = proc_evidence_runs_jobs(facts, proc, framework);
 
                 if (r > 0) {
                         sighting->booted_as = traits;
                         /* A worker is started as the leader of its group. */
-                        sighting->runs_one_job =
-                                sighting->group != sighting->pid &&
-                                proc_evidence_has_booted(facts, proc, sighting->uid, framework) == 0;
+                        sighting->runs_one_job = sighting->group != sighting->pid &&
+                                                 proc_evidence_has_booted(facts, proc, framework) == 0;
                 }
                 if (r != 0)
                         return MIN(r, 0);
@@ -116,8 +115,8 @@ static const struct watched *watched_in_state(const struct search *search, const
         return watched;
 }
 
-/* Returns 1 if the process has the marker of our instance, 0 if not, or -errno. Reads nothing of processes
- * whose user has no workers. */
+/* Returns 1 if the process has the marker of our instance, 0 if not, or -errno. Reads nothing of
+ * processes of another user. */
 static int has_our_marker(struct search *search, pid_t pid)
 {
         _cleanup_proc_ struct proc *proc = NULL;
@@ -127,14 +126,14 @@ static int has_our_marker(struct search *search, pid_t pid)
         int r = proc_open(pid, &proc);
         if (r >= 0)
                 r = proc_uid(proc, &uid);
-        if (r < 0 || !adoption_seeks_user(search->adoption, uid))
+        if (r < 0 || uid != geteuid())
                 return none_unless_shortage(r);
         struct proc_facts *facts = search->runtime->proc_facts;
         usec_t until = usec_add(search->began_at, START_WAIT_USEC);
-        ssize_t length = env_markers_read(facts, proc, uid, search->environment, &markers);
+        ssize_t length = env_markers_read(facts, proc, search->environment, &markers);
         while (length == -EINPROGRESS && clock_now(CLOCK_MONOTONIC) < until) {
                 proc_facts_wait(facts, until);
-                length = env_markers_read(facts, proc, uid, search->environment, &markers);
+                length = env_markers_read(facts, proc, search->environment, &markers);
         }
         if (length < 0)
                 return none_unless_shortage((int)length);
@@ -187,13 +186,13 @@ static int is_part_of_watched(const struct search *search, pid_t pid)
 }
 
 /* Returns -EINPROGRESS if the process must be seen again, else 0. */
-static int see_unknown(struct search *search, uid_t uid, int r)
+static int see_unknown(struct search *search, int r)
 {
         bool waits =
                 r == -EINPROGRESS && clock_now(CLOCK_MONOTONIC) < usec_add(search->began_at, PATIENCE_USEC);
 
         if (!waits)
-                adoption_await_user(search->adoption, uid);
+                adoption_await(search->adoption);
         return waits ? -EINPROGRESS : 0;
 }
 
@@ -211,8 +210,8 @@ static int see_process(struct search *search, pid_t pid)
                 return 0;
         if (r >= 0)
                 r = proc_uid(proc, &uid);
-        /* Skip processes of other users, so that they cannot delay the search. */
-        if (r >= 0 && !adoption_seeks_user(search->adoption, uid))
+        /* A process of another user is no worker, and cannot be signaled. */
+        if (r >= 0 && uid != geteuid())
                 return 0;
         if (r >= 0)
                 r = proc_place(proc, &place);
@@ -224,12 +223,10 @@ static int see_process(struct search *search, pid_t pid)
                 .group = place.group,
                 .session = place.session,
                 .start = proc_start_time(proc),
-                .uid = uid,
         };
-        ssize_t length =
-                env_markers_read(search->runtime->proc_facts, proc, uid, search->environment, &markers);
+        ssize_t length = env_markers_read(search->runtime->proc_facts, proc, search->environment, &markers);
         if (proc_facts_is_unknown((int)length))
-                return see_unknown(search, uid, (int)length);
+                return see_unknown(search, (int)length);
         if (length < 0 && is_shortage((int)length))
                 return (int)length;
         search->slice_bytes += MAX(length, (ssize_t)0);
@@ -247,7 +244,7 @@ static int see_process(struct search *search, pid_t pid)
         if (r >= 0 && (sighting.worker || sighting.in_service))
                 r = see_boot(search, proc, &sighting);
         if (proc_facts_is_unknown(r))
-                return see_unknown(search, uid, r);
+                return see_unknown(search, r);
         return r < 0 ? r : adoption_see(search->adoption, &sighting);
 }
 
@@ -321,7 +318,7 @@ static int step(struct search *search, usec_t now)
                 r = adopt_found(search, claimant, now);
         for (const struct fleet *fleet; (fleet = adoption_full(search->adoption));)
                 log_warning("fleet '%s': more processes look like workers than the fleet can have; the "
-                            "surplus is left alone. Check what the fleet's user runs",
+                            "surplus is left alone. Check what this user runs",
                             fleet->settings->name);
         return r;
 }

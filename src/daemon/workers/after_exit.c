@@ -16,7 +16,7 @@
 
 /* Enforced by the process that runs the command, independently of sqmgr. */
 #define AFTER_EXIT_TIMEOUT_USEC (30 * USEC_PER_SEC)
-/* The fleet's user can stop or delay that process, so sqmgr waits no longer than this before it ends. */
+/* The user can stop or delay that process, so sqmgr waits no longer than this before it ends. */
 #define AFTER_EXIT_LATE_USEC (AFTER_EXIT_TIMEOUT_USEC + 5 * USEC_PER_SEC)
 
 struct after_exit {

@@ -92,8 +92,6 @@ int attach_adopted(struct runtime *runtime, struct worker *worker, struct proc *
                                          (place.session == worker->process.pid || !probe_pid(place.session))
                                  ? place.group
                                  : 0;
-        /* Not our child: once the process has exited, the user cannot be read any more. */
-        (void)process_read_user(process);
         attach_output(runtime, worker, main);
         if (held)
                 r = exits_watch_heartbeat(process, TAKE_PTR(held));

@@ -120,8 +120,7 @@ static int read_file(struct runtime *runtime, const struct exit_log_source *of,
                 .other_pid = is_shared(runtime->world, of) ? of->pids[1] : LOG_TAIL_ANY_PID,
         };
 
-        return proc_facts_log_tail(runtime->proc_facts, of->main, of->user, &log, text,
-                                   LOG_TAIL_MAX_BYTES + 1);
+        return proc_facts_log_tail(runtime->proc_facts, of->main, &log, text, LOG_TAIL_MAX_BYTES + 1);
 }
 
 void exit_log_ask(struct runtime *runtime, const struct exit_log_source *of,

@@ -10,8 +10,7 @@ struct launch_report;
 /* The process whose log tail is read. */
 struct exit_log_source {
         const struct fleet *fleet;
-        const struct proc *main; /* with user: for proc_facts_log_tail() */
-        uid_t user;
+        const struct proc *main;
         pid_t pids[2]; /* 0 or duplicates: fewer pids */
         usec_t since;
 };

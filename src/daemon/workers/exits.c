@@ -114,7 +114,6 @@ static struct exit_log_source log_source(const struct process *process)
         return (struct exit_log_source){
                 .fleet = worker->fleet,
                 .main = process->main,
-                .user = process->uid,
                 .pids = {worker->process.pid, worker->process.heartbeat_pid ?: process->ended_heartbeat_pid},
                 .since = worker->spawned_at,
         };
@@ -182,33 +181,20 @@ static bool may_leave_an_orphan(const struct process *process)
                process->report.outcome != LAUNCH_FAILED;
 }
 
-/* Reads the user of the process before it is reaped. Its groups were read when it became that user; they are
- * read now only if no process of that user was seen before. */
-static int know_user(struct process *process)
-{
-        int r = proc_uid(process->main, &process->uid);
-
-        if (r >= 0)
-                proc_facts_know_user_of(process->runtime->proc_facts, process->main, process->uid);
-        return r;
-}
-
 static void exited(struct process *process)
 {
         if (process->worker->state == WORKER_GONE || process->orphan_search || process->exit_waits)
                 return;
-        int r = know_user(process);
         const struct exit_log_source whose = log_source(process);
-        if (r >= 0 && !worker_is_asked_to_exit(process->worker))
+        if (!worker_is_asked_to_exit(process->worker))
                 exit_log_ask(process->runtime, &whose, &process->report);
         process->main_status = reap(process);
         if (promote(process))
                 return;
         process_read_report(process);
         bool failed = !process->main_status.by_signal && process->main_status.status != 0;
-        if (r < 0 || !may_leave_an_orphan(process) ||
-            orphan_search_start(process->runtime, process->worker, process->uid, failed, adopt_orphan,
-                                &process->orphan_search) < 0) {
+        if (!may_leave_an_orphan(process) || orphan_search_start(process->runtime, process->worker, failed,
+                                                                 adopt_orphan, &process->orphan_search) < 0) {
                 ended(process, process->main_status);
                 return;
         }

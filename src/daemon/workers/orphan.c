@@ -17,7 +17,6 @@
 struct orphan_search {
         const struct runtime *runtime;
         struct worker *worker;
-        uid_t uid;
         bool failed;
         orphan_fn done;
         sd_event_source *timer;
@@ -50,21 +49,19 @@ static bool poll_at(struct orphan_search *orphan_search, pid_t pid)
         struct proc_place place;
         struct markers markers;
         struct proc_facts *facts = orphan_search->runtime->proc_facts;
-        uid_t uid;
 
         if (proc_facts_is_reader(facts, pid))
                 return false;
         if (proc_open(pid, &proc) < 0 || proc_has_exited(proc) ||
-            proc_start_time(proc) < worker->process.start || proc_uid(proc, &uid) < 0 ||
-            (uid != orphan_search->uid && orphan_search->uid != 0) || proc_place(proc, &place) < 0 ||
+            proc_start_time(proc) < worker->process.start || proc_place(proc, &place) < 0 ||
             place.parent != getpid())
                 return false;
-        ssize_t length = env_markers_read(facts, proc, uid, orphan_search->environment, &markers);
+        ssize_t length = env_markers_read(facts, proc, orphan_search->environment, &markers);
         if (length == 0 || length == -EINPROGRESS)
                 return !proc_has_exited(proc);
         if (length < 0 || !env_markers_are_of(&markers, orphan_search->runtime->instance, worker))
                 return false;
-        int r = proc_evidence_has_booted(facts, proc, uid, framework_of(worker->fleet->settings->traits));
+        int r = proc_evidence_has_booted(facts, proc, framework_of(worker->fleet->settings->traits));
         if (r == -EINPROGRESS)
                 return true;
         bool booted = r > 0;
@@ -122,8 +119,8 @@ static int on_timer(sd_event_source *source, _unused_ uint64_t usec, void *userd
         return 0;
 }
 
-int orphan_search_start(struct runtime *runtime, struct worker *worker, uid_t uid, bool failed,
-                        orphan_fn done, struct orphan_search **ret)
+int orphan_search_start(struct runtime *runtime, struct worker *worker, bool failed, orphan_fn done,
+                        struct orphan_search **ret)
 {
         struct orphan_search *orphan_search = calloc(1, sizeof(*orphan_search));
 
@@ -131,7 +128,6 @@ int orphan_search_start(struct runtime *runtime, struct worker *worker, uid_t ui
                 return -ENOMEM;
         orphan_search->runtime = runtime;
         orphan_search->worker = worker;
-        orphan_search->uid = uid;
         orphan_search->failed = failed;
         orphan_search->done = done;
         orphan_search->began_at = clock_now(CLOCK_MONOTONIC);

@@ -22,32 +22,6 @@ bool process_is_watched(const struct process *process)
         return process && process->slot;
 }
 
-static void know_groups(const struct process *process)
-{
-        struct proc_reader_user user;
-
-        proc_reader_user_of(process->main, process->uid, &user);
-        proc_facts_know_user(process->runtime->proc_facts, &user);
-}
-
-int process_read_user(struct process *process)
-{
-        int r = proc_uid(process->main, &process->uid);
-
-        if (r >= 0)
-                know_groups(process);
-        return r;
-}
-
-uid_t process_user(const struct worker *worker)
-{
-        struct process *process = worker->handle;
-
-        if (process && process->uid == 0 && proc_uid(process->main, &process->uid) >= 0 && process->uid != 0)
-                know_groups(process);
-        return process ? process->uid : 0;
-}
-
 struct proc *process_beating(const struct process *process)
 {
         if (process->worker->process.heartbeat_pid == 0)

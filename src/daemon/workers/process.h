@@ -16,7 +16,6 @@ struct process {
         struct proc *main;
         unsigned record; /* number of its slot in the ledger; 0: none */
         pid_t group;     /* process group of the command; 0: no group of its own, or not known */
-        uid_t uid;       /* user of main as last read; 0: not read yet */
         /* main has exited and a leftover process is searched for; else NULL. */
         struct orphan_search *orphan_search;
         struct exit_status main_status; /* how main has exited */
@@ -51,11 +50,6 @@ void process_release(struct process *process);
 /* False if the process could not be watched: it was killed and its exit comes next. False for NULL: no
  * process. */
 bool process_is_watched(const struct process *process);
-/* Reads the user of the main process, and its groups for the reader of proc_facts. Returns 0 or -errno. */
-int process_read_user(struct process *process);
-/* Returns the user of the worker's processes, as its main process shows it: root until it has become its
- * user. worker->handle may be NULL. */
-uid_t process_user(const struct worker *worker);
 /* Returns the process that runs jobs (the one that sends heartbeats), or NULL if not known. */
 struct proc *process_beating(const struct process *process);
 /* Returns the identity of the worker's heartbeats, or NULL if not known. process may be NULL. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks in a child process, as the fleet's user, whether a worker could be started, or whether the code of a
+/* Checks in a child process whether a worker could be started, or whether the code of a
  * release has arrived in the fleet's directory. */
 #pragma once
 

@@ -56,8 +56,7 @@ static int is_anothers(const struct process *process, const struct proc *proc)
         _cleanup_free_ char *environment = malloc(ENV_MARKERS_MAX_BYTES);
         if (!environment)
                 return -ENOMEM;
-        ssize_t length =
-                env_markers_read(process->runtime->proc_facts, proc, process->uid, environment, &markers);
+        ssize_t length = env_markers_read(process->runtime->proc_facts, proc, environment, &markers);
         if (length < 0)
                 return proc_facts_is_unknown((int)length) ? (int)length : none_unless_shortage((int)length);
         /* A forked process shows the markers of its template. */
@@ -87,9 +86,9 @@ static int poll_at(pid_t pid, void *userdata)
         if (r < 0)
                 return is_shortage(r) ? r : 0;
         /* Once the group has ended, its number may be reused by another user. */
-        if (proc_has_exited(proc) || (!others->any_group && process->uid != 0 && uid != process->uid))
+        if (proc_has_exited(proc) || (!others->any_group && uid != geteuid()))
                 return 0;
-        r = proc_evidence_runs_jobs(process->runtime->proc_facts, proc, process_user(process->worker),
+        r = proc_evidence_runs_jobs(process->runtime->proc_facts, proc,
                                     framework_of(process->worker->fleet->settings->traits));
         if (r > 0) {
                 int other = is_anothers(process, proc);
@@ -111,8 +110,6 @@ int sibling_find(struct process *process, bool left, struct proc **ret)
         struct others others = {.process = process, .any_group = true};
         int r = 0;
 
-        /* Readable until the process is reaped. */
-        (void)proc_uid(process->main, &process->uid);
         if (!proc_has_exited(process->main))
                 r = proc_tree_each(process->worker->process.pid, poll_at, &others);
         others.any_group = false;

@@ -105,7 +105,6 @@ static void template_process_ended(struct template_process *process, struct exit
         const struct exit_log_source whose = {
                 .fleet = template->fleet,
                 .main = process->main,
-                .user = process->report.log_uid,
                 .pids = {template->pid, template->serving_pid},
                 .since = template->started_at,
         };
@@ -113,10 +112,6 @@ static void template_process_ended(struct template_process *process, struct exit
 
         if (process->report_fd >= 0)
                 (void)launch_report_read(process->report_fd, &process->report);
-        const struct proc_reader_user user = {
-                .uid = process->report.log_uid, .gid = process->report.log_gid, .n_groups = 0};
-        if (process->report.log_fd >= 0)
-                proc_facts_know_user(runtime->proc_facts, &user);
         process->exit = exit;
         process->exit_waits = exit_log_add(runtime, &whose, &process->report,
                                            template->state == TEMPLATE_ENDING, &lines, &exit) == -EINPROGRESS;
@@ -216,20 +211,13 @@ static void poll_memory(struct template_process *process)
                 template_observe_memory(process->template, bytes);
 }
 
-static bool is_of_its_user(const struct template_process *process, uid_t uid)
-{
-        uid_t expected;
-
-        return proc_uid(process->main, &expected) == 0 && uid == expected;
-}
-
 /* Attaches the process that reports ready: the command, or a descendant. */
 static int attach_serving(struct template_process *process, const struct template_message *message)
 {
         const struct template *template = process->template;
         _cleanup_proc_ struct proc *proc = NULL;
 
-        if (message->pid <= 0 || !is_of_its_user(process, message->uid))
+        if (message->pid <= 0)
                 return -EPERM;
         if (message->pid == template->pid)
                 return 0;
@@ -318,11 +306,8 @@ static void attach_forked_worker(struct template_process *process, usec_t now)
         struct template *template = process->template;
         _cleanup_proc_ struct proc *proc = NULL;
         struct proc_place place;
-        uid_t uid;
 
         int r = proc_open(process->hello_pid, &proc);
-        if (r >= 0)
-                r = proc_uid(proc, &uid);
         if (r >= 0)
                 r = proc_place(proc, &place);
         if (r < 0) {
@@ -331,7 +316,7 @@ static void attach_forked_worker(struct template_process *process, usec_t now)
         }
         /* Reject a process that started before the request. The fork, or any process that got its pid since,
          * started later. */
-        if (!is_of_its_user(process, uid) || proc_start_time(proc) + 1 < process->asked_ticks ||
+        if (proc_start_time(proc) + 1 < process->asked_ticks ||
             is_known(runtime->world, process->hello_pid)) {
                 reject_template(process, "the process that reports as forked is not a fork of the template");
                 return;
@@ -504,7 +489,6 @@ void templates_fork(const struct action *action, usec_t now)
 struct boot_poll {
         struct proc_facts *facts;
         const struct framework *framework;
-        uid_t user;
         bool found;
         int unknown; /* -errno of a process that was not read yet, or cannot be; 0: none */
 };
@@ -516,7 +500,7 @@ static int poll_each(pid_t pid, void *userdata)
 
         int r = proc_open(pid, &proc);
         if (r >= 0)
-                r = proc_evidence_has_booted(boot->facts, proc, boot->user, boot->framework);
+                r = proc_evidence_has_booted(boot->facts, proc, boot->framework);
         if (proc_facts_is_unknown(r)) {
                 boot->unknown = boot->unknown == -EINPROGRESS ? -EINPROGRESS : r;
                 return 0;
@@ -537,7 +521,6 @@ static bool poll_loading(struct template_process *process, usec_t now)
         };
 
         /* If the tree cannot be read, nothing is known. */
-        (void)proc_uid(process->main, &boot.user);
         int r = proc_tree_each(template->pid, poll_each, &boot);
         process->boot_waits = boot.unknown == -EINPROGRESS && !boot.found;
         if (r < 0 || (boot.unknown < 0 && !boot.found))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Template processes: starts them, talks to them, attaches their forks and ends them. A template runs code of
- * the fleet's user and is not trusted. Messages count only if the kernel confirms them, and an unexpected
+ * the application and is not trusted. Messages count only if the kernel confirms them, and an unexpected
  * message ends a serving template. */
 #pragma once
 
