@@ -82,8 +82,6 @@ prepare() {
         wait_until 60 has_good_replica a
         wait_for_sentinels
         sed -i "s/@net@/$net/g" "$folder/sqmgr.ini"
-        # As root, the user of alerts must be set.
-        [ "$(id -u)" != 0 ] || sed -i '/^alert_command/a alert_user = root' "$folder/sqmgr.ini"
         mkfifo "$folder/orders"
         : >"$folder/ledger"
         start_client
