@@ -87,38 +87,28 @@ warns() {
         [[ $output != *hunter* ]]
 }
 
-@test "as root, an ini writable by others is refused" {
-        [ "$(id -u)" = 0 ] || skip 'not root'
-        configure <<<'command = sidekiq'
-        chmod 666 "$folder/sqmgr.ini"
+@test "files that others may write are refused by the check, by a start and by the start of a worker" {
+        configure <<<'COMMAND = sidekiq'
+        chmod 666 sqmgr.ini
+        why="$folder/sqmgr.ini: writable by others (mode 0666); run 'chmod go-w $folder/sqmgr.ini'"
         run -78 sqmgr --check-config -c "$folder/sqmgr.ini"
-        [[ $output == *sqmgr.ini* ]]
-        chmod 644 "$folder/sqmgr.ini"
-        chown nobody "$folder/sqmgr.ini"
-        run -78 sqmgr --check-config -c "$folder/sqmgr.ini"
-        [[ $output == *sqmgr.ini* ]]
+        [[ $output == *"$why"* ]]
+        run_sqmgr -c "$folder/sqmgr.ini"
+        [[ $status = 78 && $output == *"$why"* ]]
+        mkdir -m 777 open
+        echo A=1 >open/worker.env
+        configure <<<$'command = /bin/true\nenvironment_file = '"$folder/open/worker.env"
+        warns "environment_file '$folder/open/worker.env': directory '$folder/open' is writable by others (mode 0777); run 'chmod go-w $folder/open'"
 }
 
-@test "as root, a state file or socket in a place writable by others is refused by a start and by each check" {
-        [ "$(id -u)" = 0 ] || skip 'not root'
-        configure <<<'command = sidekiq'
-        mkdir -m 777 "$folder/open"
-        cp sqmgr.ini right.ini
-        for line in "state_file = $folder/open/state" "socket = $folder/open/socket"; do
-                sed "/^${line%% *} = /d; s|^\[sqmgr\]|&\n$line|" right.ini >sqmgr.ini
-                why="sqmgr.ini:2: ${line%% *}: '${line#* = }': directory '$folder/open' is writable by others"
-                for check in --check-config --check-state; do
-                        run -78 sqmgr "$check" -c "$folder/sqmgr.ini"
-                        [[ $output == *"$why"* ]]
-                done
-                run_sqmgr -c "$folder/sqmgr.ini"
-                [[ $status = 78 && $output == *"$why"* ]]
-        done
-        [ -z "$(ls -A "$folder/open")" ]
-        # Missing files may be created before a start.
-        sed "s|^\[sqmgr\]|&\nstate_file = $folder/later/state|" right.ini >sqmgr.ini
-        run -0 sqmgr --check-config -c "$folder/sqmgr.ini"
-        [[ $output == *"warning: "*"state_file: '$folder/later/state': cannot check the directory: No such"* ]]
+@test "files that are closed to sqmgr, and a log that it cannot create, are named with what helps" {
+        [ "$(id -u)" != 0 ] || skip 'root can read all files'
+        echo A=1 >worker.env
+        chmod 0 worker.env
+        configure <<<$'command = /bin/true\nenvironment_file = '"$folder/worker.env"
+        warns "environment_file '$folder/worker.env': cannot open: Permission denied; run 'chmod u+r $folder/worker.env'"
+        configure <<<$'command = /bin/true\nlog = /var/log/workers.log'
+        LOGS_DIRECTORY=/var/log/sqmgr/app warns "cannot open log '/var/log/workers.log': Permission denied; set log = /var/log/sqmgr/app/workers.log"
 }
 
 @test "a second sqmgr on the same socket or state is refused with the name of the first" {
