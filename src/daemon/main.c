@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sqmgr: reads its options and its settings, and starts the event loop. */
+#include "base/argv.h"
 #include "base/fd.h"
 #include "base/socket_path.h"
 #include "config.h"
@@ -27,6 +28,7 @@
 #include <limits.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -34,7 +36,7 @@
 #define EXIT_CONFIG        78 /* EX_CONFIG of sysexits.h */
 #define REHEARSAL_USEC     (10 * USEC_PER_SEC)
 #define MALLOC_BLOCK_BYTES (128 * 1024)
-#define DEFAULT_CONFIG     SYSCONFDIR "/sqmgr/sqmgr.ini"
+#define CONFIG_FOLDER      SYSCONFDIR "/sqmgr/"
 
 struct options {
         const char *config;
@@ -50,7 +52,8 @@ static void print_help(void)
                "       sqmgr init [OPTION]...   writes a config file: see 'sqmgr init --help'\n"
                "Supervises fleets of job workers, in the foreground. Control it with sqmgrctl.\n"
                "\n"
-               "  -c, --config FILE   read FILE instead of " DEFAULT_CONFIG "\n"
+               "  -c, --config FILE   read FILE instead of $SQMGR_CONFIG, or else\n"
+               "                      " CONFIG_FOLDER "USER.ini, with the name of sqmgr's user\n"
                "      --check-config  check the config file as a start would, and exit: 0, or 78\n"
                "      --check-state[=STATE]\n"
                "                      also check whether this sqmgr could take over from one that\n"
@@ -81,7 +84,7 @@ static int parse_options(int argc, char **argv, struct options *options)
         };
         int option;
 
-        *options = (struct options){.config = DEFAULT_CONFIG};
+        *options = (struct options){0};
         while ((option = getopt_long(argc, argv, "c:hV", long_options, NULL)) != -1) {
                 switch (option) {
                 case 'c':
@@ -222,6 +225,22 @@ static void rehearse(const struct settings *settings, const struct fleet_setting
                         fleet->name, shims, fleet->traits->shim->file, shim_error_text(report.shim_error));
 }
 
+/* Root can read files that the user of the instance cannot. */
+static void note_root(const char *config)
+{
+        const char *slash = strrchr(config, '/'), *name = slash ? slash + 1 : config;
+        _cleanup_free_ char *user = strndup(name, strcspn(name, ".")), *program = program_path();
+
+        if (geteuid() != 0 || !user || !program || strcmp(user, "root") == 0)
+                return;
+        fprintf(stderr,
+                "note: checked as root, who can read files that the instance's user cannot. To check as that "
+                "user: runuser -u %s -- %s -c ",
+                strcmp(name + strlen(user), ".ini") == 0 && getpwnam(user) ? user : "USER", program);
+        argv_put_quoted(stderr, config);
+        fputs(" --check-config\n", stderr);
+}
+
 /* Warnings go to standard error, like errors. */
 static void check_config(const struct options *options, const struct settings *settings,
                          struct settings_errors *warnings)
@@ -236,6 +255,31 @@ static void check_config(const struct options *options, const struct settings *s
                                               sizeof(place)),
                         warnings->list[i].text);
         printf("%s: ok\n", options->config);
+}
+
+/* Sets the config file if no option does. *ret_path is owned by the caller. */
+static int find_config(struct options *options, char **ret_path)
+{
+        const char *given = getenv("SQMGR_CONFIG");
+
+        if (!options->config && given && *given != '\0')
+                options->config = given;
+        if (options->config)
+                return 0;
+        const struct passwd *user = getpwuid(geteuid());
+        if (!user) {
+                fprintf(stderr,
+                        "sqmgr: no config file: SQMGR_CONFIG is not set, and user %u has no name "
+                        "for " CONFIG_FOLDER "USER.ini; name the file with -c\n",
+                        (unsigned)geteuid());
+                return -ENOENT;
+        }
+        if (asprintf(ret_path, CONFIG_FOLDER "%s.ini", user->pw_name) < 0) {
+                *ret_path = NULL;
+                return -ENOMEM;
+        }
+        options->config = *ret_path;
+        return 0;
 }
 
 int main(int argc, char **argv)
@@ -261,8 +305,13 @@ int main(int argc, char **argv)
                 r = parse_options(argc, argv, &options);
         if (r != 0)
                 return r > 0 ? finish_output(EXIT_SUCCESS) : EXIT_FAILURE;
+        _cleanup_free_ char *config = NULL;
+        if (find_config(&options, &config) < 0)
+                return EXIT_CONFIG;
 
         r = ini_load(options.config, framework_traits, reader_judge_tls, &settings, &errors, &warnings);
+        if (options.check)
+                note_root(options.config);
         if (r < 0) {
                 _cleanup_free_ char *text = settings_errors_text(&errors, options.config);
 

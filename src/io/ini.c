@@ -509,7 +509,8 @@ static int load_draft(const struct load *load, const char *path)
 {
         const struct settings *settings = load->settings;
 
-        int r = read_ini_file(load, path, 0, "copy the sample sqmgr.ini there or name another file with -c");
+        int r = read_ini_file(load, path, 0,
+                              "write it with 'sqmgr init', or name another file with -c or SQMGR_CONFIG");
         if (r == 0)
                 r = read_included(load);
         if (r == 0)
