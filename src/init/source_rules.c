@@ -10,9 +10,8 @@
 #define BLANKS       " \t"
 #define NAME_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
 
-/* Not keys: the unit of sqmgr is to have it, as workers inherit it; sqmgr does not run with it. */
-#define IN_UNIT "unit"
-#define UNFIT   "unfit"
+/* Not a key: sqmgr does not run with it. */
+#define UNFIT "unfit"
 
 /* Names of one source, and the key of ours. NULL: sqmgr does this itself, or needs no such thing. */
 struct translation {
@@ -35,54 +34,6 @@ static const struct translation of_systemd[] = {
         {"PrivatePIDs", UNFIT},
         {"ProcSubset", UNFIT},
         {"Root*", UNFIT},
-        {"Ambient*", IN_UNIT},
-        {"AppArmorProfile", IN_UNIT},
-        {"Bind*", IN_UNIT},
-        {"BlockIO*", IN_UNIT},
-        {"CPU*", IN_UNIT},
-        {"CacheDirectory", IN_UNIT},
-        {"Capability*", IN_UNIT},
-        {"Device*", IN_UNIT},
-        {"ExecPaths", IN_UNIT},
-        {"IO*", IN_UNIT},
-        {"IP*", IN_UNIT},
-        {"Inaccessible*", IN_UNIT},
-        {"Keyring*", IN_UNIT},
-        {"Limit*", IN_UNIT},
-        {"LoadCredential*", IN_UNIT},
-        {"LockPersonality", IN_UNIT},
-        {"LogsDirectory", IN_UNIT},
-        {"Memory*", IN_UNIT},
-        {"Mount*", IN_UNIT},
-        {"NUMA*", IN_UNIT},
-        {"Nice", IN_UNIT},
-        {"NoExecPaths", IN_UNIT},
-        {"NoNewPrivileges", IN_UNIT},
-        {"PassEnvironment", IN_UNIT},
-        {"Private*", IN_UNIT},
-        {"Protect*", IN_UNIT},
-        {"Read*", IN_UNIT},
-        {"RemoveIPC", IN_UNIT},
-        {"RestrictAddressFamilies", IN_UNIT},
-        {"RestrictFileSystems", IN_UNIT},
-        {"RestrictNamespaces", IN_UNIT},
-        {"RestrictNetworkInterfaces", IN_UNIT},
-        {"RestrictRealtime", IN_UNIT},
-        {"RestrictSUIDSGID", IN_UNIT},
-        {"RuntimeDirectory", IN_UNIT},
-        {"SELinuxContext", IN_UNIT},
-        {"SecureBits", IN_UNIT},
-        {"SetCredential*", IN_UNIT},
-        {"Slice", IN_UNIT},
-        {"SmackProcessLabel", IN_UNIT},
-        {"StateDirectory", IN_UNIT},
-        {"SupplementaryGroups", IN_UNIT},
-        {"SystemCall*", IN_UNIT},
-        {"Tasks*", IN_UNIT},
-        {"TemporaryFileSystem", IN_UNIT},
-        {"TimerSlackNSec", IN_UNIT},
-        {"UMask", IN_UNIT},
-        {"UnsetEnvironment", IN_UNIT},
         {"ExecReload", NULL},
         {"ExecStop", NULL},
         {"KillMode", NULL},
@@ -98,13 +49,21 @@ static const struct translation of_systemd[] = {
         {"WatchdogSec", NULL},
 };
 
+/* Names of systemd for the unit of sqmgr, from which workers inherit them. */
+static const char of_unit[] = "Ambient* AppArmorProfile Bind* BlockIO* CPU* CacheDirectory Capability* "
+                              "Device* ExecPaths IO* IP* Inaccessible* Keyring* Limit* LoadCredential* "
+                              "LockPersonality LogsDirectory Memory* Mount* NUMA* Nice NoExecPaths "
+                              "NoNewPrivileges PassEnvironment Private* Protect* Read* RemoveIPC "
+                              "Restrict* RuntimeDirectory SELinuxContext SecureBits SetCredential* Slice "
+                              "SmackProcessLabel StateDirectory SupplementaryGroups SystemCall* Tasks* "
+                              "TemporaryFileSystem TimerSlackNSec UMask UnsetEnvironment";
+
 static const struct translation of_supervisord[] = {
         {"command", "command"},
         {"directory", "directory"},
         {"user", PROPOSAL_USER},
         {"numprocs", "active_process_count"},
         {"stdout_logfile", "log"},
-        {"umask", IN_UNIT},
         {"stopsignal", "stop_signal"},
         {"stopwaitsecs", "stop_timeout"},
         {"auto*", NULL},
@@ -120,16 +79,31 @@ static const struct translation of_supervisord[] = {
         {"stopasgroup", NULL},
 };
 
+/* The pattern ends with a blank or the text. */
+static bool matches(const char *pattern, const char *name)
+{
+        size_t length = strcspn(pattern, "* ");
+
+        return strncmp(pattern, name, length) == 0 && (name[length] == '\0' || pattern[length] == '*');
+}
+
+static bool is_of_unit(const char *name)
+{
+        const char *pattern = of_unit;
+
+        while (pattern && !matches(pattern, name)) {
+                pattern = strchr(pattern, ' ');
+                pattern = pattern ? pattern + 1 : NULL;
+        }
+        return pattern;
+}
+
 /* Returns the first row for that name, or NULL. */
 static const struct translation *find(const struct translation *rows, size_t n, const char *name)
 {
-        for (size_t i = 0; i < n; i++) {
-                size_t length = strcspn(rows[i].name, "*");
-
-                if (strncmp(rows[i].name, name, length) == 0 &&
-                    (name[length] == '\0' || rows[i].name[length] == '*'))
+        for (size_t i = 0; i < n; i++)
+                if (matches(rows[i].name, name))
                         return &rows[i];
-        }
         return NULL;
 }
 
@@ -395,8 +369,6 @@ static bool names_its_unit(const char *value)
 /* An empty value takes back what comes before. */
 static void take_for_unit(struct proposal *proposal, const struct entry *entry, const char *name)
 {
-        static const char *const memory[] = {"MemoryMax", "MemoryHigh", "MemoryLimit"};
-
         if (entry->cut) {
                 note_cut(proposal, entry, "copy it to the drop-in");
         } else if (has_controls(entry->value)) {
@@ -408,9 +380,10 @@ static void take_for_unit(struct proposal *proposal, const struct entry *entry, 
                               entry->value);
         } else {
                 proposal_add_unit(proposal, name, entry->value);
-                for (size_t i = 0; i < ELEMENTSOF(memory); i++)
-                        if (*entry->value != '\0' && strcmp(name, memory[i]) == 0)
-                                set_memory(proposal, name, entry->value);
+                if (*entry->value != '\0' &&
+                    (strcmp(name, "MemoryMax") == 0 || strcmp(name, "MemoryHigh") == 0 ||
+                     strcmp(name, "MemoryLimit") == 0))
+                        set_memory(proposal, name, entry->value);
         }
 }
 
@@ -432,7 +405,7 @@ static void take_of_systemd(struct proposal *proposal, struct entry *entry)
 
         if (strcmp(name, "Environment") == 0)
                 key = "environment";
-        if (key && strcmp(key, IN_UNIT) == 0) {
+        if (!row && is_of_unit(name)) {
                 take_for_unit(proposal, entry, name);
         } else if (*value == '\0') {
                 if (key)
@@ -515,7 +488,7 @@ static void take_of_supervisord(struct proposal *proposal, struct entry *entry)
 
         if (row && !row->key)
                 return;
-        if (row && strcmp(row->key, IN_UNIT) == 0)
+        if (strcmp(entry->name, "umask") == 0)
                 take_for_unit(proposal, entry, "UMask");
         else if (entry->cut)
                 note_cut(proposal, entry, "move a long command to a script");
