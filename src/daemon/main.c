@@ -16,6 +16,7 @@
 #include "io/ini.h"
 #include "io/log.h"
 #include "io/own_program.h"
+#include "io/users.h"
 #include "io/watchers.h"
 #include "privileged/launch.h"
 #include "privileged/listen.h"
@@ -36,7 +37,7 @@
 #define EXIT_CONFIG        78 /* EX_CONFIG of sysexits.h */
 #define REHEARSAL_USEC     (10 * USEC_PER_SEC)
 #define MALLOC_BLOCK_BYTES (128 * 1024)
-#define CONFIG_FOLDER      SYSCONFDIR "/sqmgr/"
+#define CONFIG_FOLDER      SYSCONFDIR "/sqmgr"
 
 struct options {
         const char *config;
@@ -52,8 +53,7 @@ static void print_help(void)
                "       sqmgr init [OPTION]...   writes a config file: see 'sqmgr init --help'\n"
                "Supervises fleets of job workers, in the foreground. Control it with sqmgrctl.\n"
                "\n"
-               "  -c, --config FILE   read FILE instead of $SQMGR_CONFIG, or else\n"
-               "                      " CONFIG_FOLDER "USER.ini, with the name of sqmgr's user\n"
+               "  -c, --config FILE   read FILE instead of $SQMGR_CONFIG, or " CONFIG_FOLDER "/USER.ini\n"
                "      --check-config  check the config file as a start would, and exit: 0, or 78\n"
                "      --check-state[=STATE]\n"
                "                      also check whether this sqmgr could take over from one that\n"
@@ -67,6 +67,26 @@ static void print_help(void)
                "sqmgr by the installed one; workers keep running.\n"
                "Exit status: 0 exited as requested, 1 failed, 78 the config file has errors.\n"
                "See sqmgr(8), sqmgr.ini(5), sqmgrctl(1).\n" REPORT_FAULTS "\n");
+}
+
+/* The unit sqmgr@USER.service has the config USER.ini and the directory USER. */
+static void name_user(char user[static LOGIN_NAME_MAX])
+{
+        users_name(geteuid(), user, LOGIN_NAME_MAX);
+        if (user[0] == '\0')
+                snprintf(user, LOGIN_NAME_MAX, "%u", geteuid());
+}
+
+/* The config of the instance of this user, unless the environment names another one. */
+static const char *default_config(void)
+{
+        static char path[PATH_MAX];
+        const char *named = getenv("SQMGR_CONFIG");
+        char user[LOGIN_NAME_MAX];
+
+        name_user(user);
+        snprintf(path, sizeof(path), CONFIG_FOLDER "/%s.ini", user);
+        return named && named[0] != '\0' ? named : path;
 }
 
 /* Returns 0 to continue, 1 to exit successfully, -EINVAL for invalid usage. */
@@ -84,7 +104,7 @@ static int parse_options(int argc, char **argv, struct options *options)
         };
         int option;
 
-        *options = (struct options){0};
+        *options = (struct options){.config = default_config()};
         while ((option = getopt_long(argc, argv, "c:hV", long_options, NULL)) != -1) {
                 switch (option) {
                 case 'c':
@@ -229,14 +249,15 @@ static void rehearse(const struct settings *settings, const struct fleet_setting
 static void note_root(const char *config)
 {
         const char *slash = strrchr(config, '/'), *name = slash ? slash + 1 : config;
-        _cleanup_free_ char *user = strndup(name, strcspn(name, ".")), *program = program_path();
+        const char *end = strrchr(name, '.');
+        _cleanup_free_ char *user = strndup(name, end ? (size_t)(end - name) : 0), *program = program_path();
 
         if (geteuid() != 0 || !user || !program || strcmp(user, "root") == 0)
                 return;
         fprintf(stderr,
                 "note: checked as root, who can read files that the instance's user cannot. To check as that "
                 "user: runuser -u %s -- %s -c ",
-                strcmp(name + strlen(user), ".ini") == 0 && getpwnam(user) ? user : "USER", program);
+                getpwnam(user) ? user : "USER", program);
         argv_put_quoted(stderr, config);
         fputs(" --check-config\n", stderr);
 }
@@ -255,31 +276,6 @@ static void check_config(const struct options *options, const struct settings *s
                                               sizeof(place)),
                         warnings->list[i].text);
         printf("%s: ok\n", options->config);
-}
-
-/* Sets the config file if no option does. *ret_path is owned by the caller. */
-static int find_config(struct options *options, char **ret_path)
-{
-        const char *given = getenv("SQMGR_CONFIG");
-
-        if (!options->config && given && *given != '\0')
-                options->config = given;
-        if (options->config)
-                return 0;
-        const struct passwd *user = getpwuid(geteuid());
-        if (!user) {
-                fprintf(stderr,
-                        "sqmgr: no config file: SQMGR_CONFIG is not set, and user %u has no name "
-                        "for " CONFIG_FOLDER "USER.ini; name the file with -c\n",
-                        (unsigned)geteuid());
-                return -ENOENT;
-        }
-        if (asprintf(ret_path, CONFIG_FOLDER "%s.ini", user->pw_name) < 0) {
-                *ret_path = NULL;
-                return -ENOMEM;
-        }
-        options->config = *ret_path;
-        return 0;
 }
 
 int main(int argc, char **argv)
@@ -305,9 +301,6 @@ int main(int argc, char **argv)
                 r = parse_options(argc, argv, &options);
         if (r != 0)
                 return r > 0 ? finish_output(EXIT_SUCCESS) : EXIT_FAILURE;
-        _cleanup_free_ char *config = NULL;
-        if (find_config(&options, &config) < 0)
-                return EXIT_CONFIG;
 
         r = ini_load(options.config, framework_traits, reader_judge_tls, &settings, &errors, &warnings);
         if (options.check)
