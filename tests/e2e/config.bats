@@ -134,6 +134,17 @@ warns() {
         warns "environment_file '$folder/open/worker.env': directory '$folder/open' is writable by others (mode 0777); run 'chmod go-w $folder/open'"
 }
 
+@test "a directory that all may write is trusted if it is mounted read-only, as a ConfigMap of Kubernetes" {
+        local namespace=(unshare --map-root-user --mount)
+        "${namespace[@]}" true 2>/dev/null || skip 'this machine lets nobody have a mount namespace'
+        configure <<<'command = /bin/true'
+        mkdir -m 777 map
+        cp sqmgr.ini map/
+        run -78 sqmgr --check-config -c "$folder/map/sqmgr.ini"
+        run -0 "${namespace[@]}" sh -c 'mount --bind map map && mount -o remount,bind,ro map && exec "$@"' sh \
+                sqmgr --check-config -c "$folder/map/sqmgr.ini"
+}
+
 @test "files that are closed to sqmgr, and a log that it cannot create, are named with what helps" {
         [ "$(id -u)" != 0 ] || skip 'root can read all files'
         echo A=1 >worker.env
