@@ -60,17 +60,13 @@ warns() {
         [ ! -e ran ] && [ ! -e workers.log ]
 }
 
-@test "as root, --check-config checks with the rights of the fleet's user" {
-        [ "$(id -u)" = 0 ] || skip 'not root'
-        mkdir -m 700 locked
-        touch workers.log && chmod 666 workers.log
-        configure <<<$'command = /bin/true\nuser = nobody\ndirectory = '"$folder/locked"
-        warns "cannot change to directory '$folder/locked': Permission denied"
-        chmod 711 locked
-        warns ''
-        cp /bin/true locked/mine && chmod 700 locked/mine
-        sed -i 's|^command = .*|command = ./mine|' sqmgr.ini
-        warns "cannot run './mine': Permission denied"
+@test "the own user is accepted as 'user', with a warning; another one is refused" {
+        configure <<<"command = /bin/true"$'\n'"user = $(id -un)"
+        run -0 --separate-stderr sqmgr --check-config -c "$folder/sqmgr.ini"
+        [[ $stderr == *"'user' is no key of sqmgr any more, and '$(id -un)' is its own user; remove the line"* ]]
+        sed -i 's/^user = .*/user = nobody/' sqmgr.ini
+        run -78 sqmgr -c sqmgr.ini --check-config
+        [[ $output == *"'user' is no key of sqmgr any more; set User= in the unit that runs sqmgr"* ]]
 }
 
 @test "all errors are reported at once" {
