@@ -233,11 +233,6 @@ int adoption_see(struct adoption *adoption, const struct sighting *sighting)
         return 0;
 }
 
-void adoption_await(struct adoption *adoption)
-{
-        adoption->unread = true;
-}
-
 static bool same_worker(const struct claimant *a, const struct claimant *b)
 {
         return a->fleet == b->fleet && a->index == b->index && a->index != 0;
@@ -299,6 +294,11 @@ static bool is_known(const struct adoption *adoption, const struct claimant *cla
                                 return true;
                 }
         return false;
+}
+
+void adoption_await(struct adoption *adoption, pid_t pid, uint64_t start)
+{
+        adoption->unread |= !is_known(adoption, &(struct claimant){.pid = pid, .start = start});
 }
 
 /* Returns the worker that has the claimed index; NULL: none. */

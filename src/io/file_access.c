@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #define NAME_SIZE 64
 
@@ -55,6 +56,7 @@ static int judge_both(int fd, const char *path, char why[static FILE_WHY_MAX])
 {
         char directory[PATH_MAX];
         struct stat status, above;
+        struct statvfs mount;
 
         snprintf(directory, sizeof(directory), "%.*s", MAX((int)(strrchr(path, '/') - path), 1), path);
         if (fstat(fd, &status) < 0 || stat(directory, &above) < 0) {
@@ -67,7 +69,11 @@ static int judge_both(int fd, const char *path, char why[static FILE_WHY_MAX])
                 return -EINVAL;
         }
         int r = judge(path, &status, why);
-        return r < 0 ? r : judge(directory, &above, why);
+        if (r < 0)
+                return r;
+        /* Kubernetes mounts a ConfigMap with mode 0777, but read-only. */
+        bool is_read_only = statvfs(directory, &mount) == 0 && mount.f_flag & ST_RDONLY;
+        return is_read_only ? 0 : judge(directory, &above, why);
 }
 
 /* Finds the first directory on the way that we cannot enter, or else the file, and says how to open it.

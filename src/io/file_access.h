@@ -9,7 +9,7 @@
 #define FILE_REMEDY_MAX (PATH_MAX + 64)
 
 /* Opens a regular file for reading. The file and its directory must belong to root or to our user, and nobody
- * else may write to them. A sticky directory protects the file from others.
+ * else may write to them. A sticky directory, or one mounted read-only, protects the file from others.
  *
  * Returns a descriptor, or -errno with a sentence in why. For -EPERM (not trusted) and -EACCES, the sentence
  * ends with the command that helps. */

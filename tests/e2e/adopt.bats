@@ -88,33 +88,6 @@ END
         [ "$(grep -c 'no log tail will be available (reason: the log is open for writing only)' sqmgr.log)" = 1 ]
 }
 
-# An O_PATH descriptor can be opened for an unreadable file, and opening /proc/PID/fd/1 again leads to it: for root,
-# even to files of root alone.
-@test "a file that only root can read is not shown as the log tail of an adopted worker" {
-        [ "$(id -u)" = 0 ] || skip 'only root can start workers as another user'
-        start_redis
-        (umask 077 && echo 'TOKEN=hunter2' >secret)
-        cat >worker <<'END'
-#!/usr/bin/ruby
-out = File.open(IO.sysopen("secret", 0o10000000))
-exec("/bin/sh", "-c", "until [ -e die ]; do sleep 0.1; done; exit 3", out => out, :out => out, :err => out)
-END
-        chmod 755 worker
-        install -m 666 /dev/null workers.log
-        { echo "command = $folder/worker" && echo "directory = $folder" && echo 'user = nobody'; } | configure_marked
-        start_sqmgr
-        wait_until 20 fleet_is '.workers[0].pid > 0'
-        writes_to_the_secret() { [ "$(readlink "/proc/$(worker_pids)/fd/1")" = "$folder/secret" ]; }
-        wait_until 20 writes_to_the_secret
-        record_and_kill
-        start_sqmgr
-        wait_until 20 adopted_all 1
-        touch die
-        wait_until 20 grep -q 'exited with unknown status' sqmgr.log
-        { sqmgrctl status --json && sqmgrctl events && cat sqmgr.log; } >told
-        run ! grep hunter2 told
-}
-
 @test "kill -9 in the middle of a restart under load: the restart continues and completes" {
         start_workers 3 configure_marked <<END
 command = $(sidekiq_command 5)

@@ -61,17 +61,13 @@ warns() {
         [ ! -e ran ] && [ ! -e workers.log ]
 }
 
-@test "as root, --check-config checks with the rights of the fleet's user" {
-        [ "$(id -u)" = 0 ] || skip 'not root'
-        mkdir -m 700 locked
-        touch workers.log && chmod 666 workers.log
-        configure <<<$'command = /bin/true\nuser = nobody\ndirectory = '"$folder/locked"
-        warns "cannot change to directory '$folder/locked': Permission denied"
-        chmod 711 locked
-        warns ''
-        cp /bin/true locked/mine && chmod 700 locked/mine
-        sed -i 's|^command = .*|command = ./mine|' sqmgr.ini
-        warns "cannot run './mine': Permission denied"
+@test "the own user is accepted as 'user', with a warning; another one is refused" {
+        configure <<<"command = /bin/true"$'\n'"user = $(id -un)"
+        run -0 --separate-stderr sqmgr --check-config -c "$folder/sqmgr.ini"
+        [[ $stderr == *"'user' is no key of sqmgr any more, and '$(id -un)' is its own user; remove the line"* ]]
+        sed -i 's/^user = .*/user = nobody/' sqmgr.ini
+        run -78 sqmgr -c sqmgr.ini --check-config
+        [[ $output == *"'user' is no key of sqmgr any more; set User= in the unit that runs sqmgr"* ]]
 }
 
 @test "as root, --check-config says how to check as the user of the instance" {
@@ -132,6 +128,17 @@ warns() {
         echo A=1 >open/worker.env
         configure <<<$'command = /bin/true\nenvironment_file = '"$folder/open/worker.env"
         warns "environment_file '$folder/open/worker.env': directory '$folder/open' is writable by others (mode 0777); run 'chmod go-w $folder/open'"
+}
+
+@test "a directory that all may write is trusted if it is mounted read-only, as a ConfigMap of Kubernetes" {
+        local namespace=(unshare --map-root-user --mount)
+        "${namespace[@]}" true 2>/dev/null || skip 'this machine lets nobody have a mount namespace'
+        configure <<<'command = /bin/true'
+        mkdir -m 777 map
+        cp sqmgr.ini map/
+        run -78 sqmgr --check-config -c "$folder/map/sqmgr.ini"
+        run -0 "${namespace[@]}" sh -c 'mount --bind map map && mount -o remount,bind,ro map && exec "$@"' sh \
+                sqmgr --check-config -c "$folder/map/sqmgr.ini"
 }
 
 @test "files that are closed to sqmgr, and a log that it cannot create, are named with what helps" {

@@ -77,7 +77,7 @@ of_yaml() { # FILE PATH
                 .readinessProbe.exec.command == ["sqmgrctl", "ping", "--ready"]'
         of_yaml $job '.[1].metadata.name == .[0].spec.template.spec.volumes[0].configMap.name'
         of_yaml $job '.[1].data["sqmgr.ini"]' |
-                sed "s|^directory = .*|directory = $folder|; s|^user = .*|user = $(id -un)|" >sqmgr.ini
+                sed "s|^directory = .*|directory = $folder|" >sqmgr.ini
         chmod 600 sqmgr.ini
         REDIS_URL=redis://redis:6379/0 run -0 sqmgr -c sqmgr.ini --check-config
         grep -qx 'shutdown_timeout = 30d' sqmgr.ini

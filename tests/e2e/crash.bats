@@ -28,8 +28,7 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
 @test "crash: with SIGCHLD ignored by the parent of sqmgr, worker exits are reported and subprocesses work" {
         start_redis
         # shellcheck disable=SC2034
-        sqmgr_lines="alert_command = $folder/alert
-alert_user = $(id -un)"
+        sqmgr_lines="alert_command = $folder/alert"
         printf '#!/bin/sh\ncat >>%s/alerted; echo >>%s/alerted\n' "$folder" "$folder" >"$folder/alert"
         chmod +x "$folder/alert"
         configure <<END

@@ -180,7 +180,7 @@ END
 }
 
 @test "sqmgr init runs without privileges" {
-        [ "$(id -u)" = 0 ] || skip 'this test is to become another user'
+        [ "$(id -u)" = 0 ] || skip 'not root'
         chmod 777 "$folder"
         printf 'worker: sidekiq\n' >"$folder/Procfile"
         # The build may be in a directory that the other user cannot enter.

@@ -77,9 +77,3 @@ restart_surge = 4' start_placed 8
         write_worker "bwrap --dev-bind / / --proc /proc --unshare-pid --unshare-uts --hostname twin"
         passes_through
 }
-
-@test "without DYNO: the pid in the namespace and the host name there name a worker" {
-        make_namespaces one two
-        without_dyno=yes write_sharing_worker
-        passes_through
-}

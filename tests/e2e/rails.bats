@@ -62,7 +62,6 @@ password_file = /etc/sqmgr/redis.password
 [fleet:default]
 command = bundle exec sidekiq -e production
 directory = /srv/app/current
-user = app
 environment_file = /srv/app/shared/env
 active_process_count = 2
 memory_threshold = 1G

@@ -50,7 +50,7 @@ make_application() {
         # shellcheck disable=SC2016
         path=$(sed -n 's/.*`\(environment = PATH=[^`]*\)`.*/\1/p' "$top/README.md")
         [ -n "$path" ]
-        sed "s,^user = .*,&\n$path," "$folder"/ini/* | put /etc/sqmgr/sqmgr.ini
+        sed "s,^directory = .*,&\n$path," "$folder"/ini/* | put /etc/sqmgr/sqmgr.ini
         in_machine systemd-sysusers
         in_machine systemd-tmpfiles --create
         in_machine journalctl --update-catalog

@@ -504,7 +504,7 @@ TEST(with_the_state_lost_the_workers_report_the_generation)
 static void see_hidden(void)
 {
         adoption_search_begin(adoption);
-        adoption_await(adoption);
+        adoption_await(adoption, 10, 10);
         adoption_judge(adoption);
 }
 
@@ -531,6 +531,15 @@ TEST(a_process_that_can_be_read_by_the_next_search_holds_nobody)
         adoption_search_begin(adoption);
         ck_assert(adoption_search_end(adoption, 0, NOW));
         ck_assert(!world->fleets[0]->held);
+}
+
+TEST(a_known_worker_that_cannot_be_read_holds_nobody)
+{
+        const struct worker known = {.index = 2, .generation = 3, .process.pid = 10, .process.start = 10};
+
+        ck_assert_ptr_nonnull(adoption_take_known(adoption, world->fleets[0], &known, 10, 0, NOW));
+        see_hidden();
+        ck_assert(adoption_search_end(adoption, 0, NOW));
 }
 
 TEST_MAIN("adoption", .each = {setup, teardown})

@@ -186,13 +186,13 @@ static int is_part_of_watched(const struct search *search, pid_t pid)
 }
 
 /* Returns -EINPROGRESS if the process must be seen again, else 0. */
-static int see_unknown(struct search *search, int r)
+static int see_unknown(struct search *search, const struct proc *proc, int r)
 {
         bool waits =
                 r == -EINPROGRESS && clock_now(CLOCK_MONOTONIC) < usec_add(search->began_at, PATIENCE_USEC);
 
         if (!waits)
-                adoption_await(search->adoption);
+                adoption_await(search->adoption, proc_pid(proc), proc_start_time(proc));
         return waits ? -EINPROGRESS : 0;
 }
 
@@ -226,7 +226,7 @@ static int see_process(struct search *search, pid_t pid)
         };
         ssize_t length = env_markers_read(search->runtime->proc_facts, proc, search->environment, &markers);
         if (proc_facts_is_unknown((int)length))
-                return see_unknown(search, (int)length);
+                return see_unknown(search, proc, (int)length);
         if (length < 0 && is_shortage((int)length))
                 return (int)length;
         search->slice_bytes += MAX(length, (ssize_t)0);
@@ -244,7 +244,7 @@ static int see_process(struct search *search, pid_t pid)
         if (r >= 0 && (sighting.worker || sighting.in_service))
                 r = see_boot(search, proc, &sighting);
         if (proc_facts_is_unknown(r))
-                return see_unknown(search, r);
+                return see_unknown(search, proc, r);
         return r < 0 ? r : adoption_see(search->adoption, &sighting);
 }
 
