@@ -101,7 +101,6 @@ TEST(has_defaults)
 
         ck_assert_str_eq(s->socket, "/run/sqmgr/control.sock");
         ck_assert_str_eq(s->state_file, "/run/sqmgr/state");
-        ck_assert_uint_eq(s->socket_mode, 0660);
         ck_assert_ptr_null(s->socket_group);
         ck_assert_uint_eq(s->check_interval, 5 * USEC_PER_SEC);
         ck_assert_int_eq(s->log_level, LOG_INFO);
@@ -156,7 +155,6 @@ TEST(reads_every_key)
         const struct fleet_settings *a = settings_find_fleet(s, "a"), *b = settings_find_fleet(s, "B.c-d_1");
 
         ck_assert_str_eq(s->socket, "/tmp/s/c.sock");
-        ck_assert_uint_eq(s->socket_mode, 0600);
         ck_assert_str_eq(s->socket_group, "ops");
         ck_assert_str_eq(s->state_file, "/var/x");
         ck_assert_uint_eq(s->check_interval, 250 * USEC_PER_MSEC);
@@ -211,7 +209,8 @@ static const struct line_case line_cases[] = {
         {"fleet:a", "active_process_count=four"},
         {"fleet:a", "active_process_count="},
         {"fleet:a", "max_processes=0"},
-        {"sqmgr", "socket_mode=rw"},
+        {"sqmgr", "socket_mode=0660"},
+        {"sqmgr", "read_socket=none"},
         {"sqmgr", "socket=run/s"},
         {"fleet:a", "directory=\"/srv\""},
         {"redis", "queue_warn_size=100 low"},
@@ -526,7 +525,6 @@ TEST(prints_what_it_can_read_again)
         ck_assert_ptr_nonnull(strstr(text, "\nredis_url = redis://***@h:1/2\n"));
         ck_assert_ptr_nonnull(strstr(text, "\n[fleet:B.c-d_1]\n"));
         ck_assert_ptr_nonnull(strstr(text, "\n# group: the user's\n"));
-        ck_assert_ptr_nonnull(strstr(text, "\nsocket_mode = 0600\n"));
 
         /* Without blanks around the '=', as read_settings() has it. */
         for (char *p = text; (p = strstr(p, " = "));)

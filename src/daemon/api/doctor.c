@@ -109,7 +109,6 @@ void problems_collect(const struct problem_source *source, struct problem_storag
                 .renamed = renamed(runtime->world->settings),
                 .files_needed = problems_files_needed(runtime->world),
                 .save_error = -persist->error,
-                .has_readers = source->readers->may_connect,
                 .socket = socket_option(runtime->world),
                 .config_path = source->config->config_path,
                 .refused = config_check_refused(source->config, now),
@@ -211,8 +210,7 @@ static bool is_here(const char *url)
 static struct doctor_machine machine_of(const struct diagnosis *diagnosis)
 {
         const struct links *links = &diagnosis->source->persist->runtime->links;
-        struct doctor_machine machine = {.overcommit = overcommit(),
-                                         .readers = diagnosis->source->readers->group};
+        struct doctor_machine machine = {.overcommit = overcommit()};
 
         FOREACH_POINTER(link, links->list, links->n)
                 machine.has_redis |= !link_is_database(link) && is_here(reader_url_text(link->reader));
