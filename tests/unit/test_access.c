@@ -540,7 +540,7 @@ TEST_LOOP(four_strangers_that_connect_in_a_loop_do_not_hold_up_orders, 2)
 /* The next image finds out by itself what they may do. */
 TEST(idle_connections_are_handed_to_the_next_image)
 {
-        struct client viewer = open_viewer(), owner = client_open(path);
+        struct client viewer = open_viewer();
         struct handed handed[SERVER_CONNECTIONS_MAX + 1];
         const struct server_groups nobody = {.view = CONTROL_NO_GROUP, .operate = CONTROL_NO_GROUP};
 
@@ -549,6 +549,7 @@ TEST(idle_connections_are_handed_to_the_next_image)
         ck_assert_int_eq(handed[0].kind, HANDED_LISTEN);
         ck_assert_int_eq(handed[1].kind, HANDED_IDLE);
         int fd = dup(handed[1].fd);
+        struct client owner = client_open(path);
         ck_assert_str_eq(ask(&owner), "");
         ck_assert_uint_eq(server_hand(server, handed), 3);
         server = server_free(server);

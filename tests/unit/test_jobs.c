@@ -265,8 +265,10 @@ TEST(many_who_ask_take_little_more_memory_than_one)
         ck_assert_int_eq(n_jobs(&client), 4000);
         client_end(&client);
         long before = peak();
-        for (size_t i = 0; i < ELEMENTSOF(clients); i++)
+        for (size_t i = 0; i < ELEMENTSOF(clients); i++) {
                 clients[i] = ask("{}");
+                take_all();
+        }
         for (size_t i = 0; i < ELEMENTSOF(clients); i++) {
                 ck_assert_int_eq(n_jobs(&clients[i]), 4000);
                 client_end(&clients[i]);

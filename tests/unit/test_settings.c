@@ -132,7 +132,7 @@ TEST(has_defaults)
 
 static const char everything[] =
         "[sqmgr]\n"
-        "SOCKET=/tmp/s/c.sock\nSocket_Mode=0600\nsocket_group=ops\nstate_file=/var/x\n"
+        "SOCKET=/tmp/s/c.sock\nSocket_Group=ops\nstate_file=/var/x\n"
         "check_interval=250ms\nlog_level=DEBUG\nshutdown_timeout=0s\non_stop=leave\n"
         "[Redis]\n"
         "url=unix:///run/r.sock?db=3\nusername=u\npassword=p w\nnamespace=ns\n"
