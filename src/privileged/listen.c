@@ -24,7 +24,7 @@ static_assert(SOCKET_PATH_MAX == sizeof(((struct sockaddr_un *)NULL)->sun_path) 
 #define LOCK_STEP_NSEC (10 * 1000 * 1000L)
 /* A short queue: if strangers keep it full, connect() of others waits in turn instead of behind many of
  * them. */
-#define BACKLOG 16
+#define BACKLOG 32
 
 /* Writes the sentence to error and returns error_number, which is negative. */
 static _printf_(4, 5) int fail(int error_number, char *error, size_t error_size, const char *format, ...)

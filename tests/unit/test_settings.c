@@ -168,7 +168,7 @@ TEST(reads_every_key)
 
         ck_assert_uint_eq(s->n_fleets, 2);
         ck_assert_ptr_eq(s->fleets[0], a);
-        ck_assert_uint_eq(a->line, 19);
+        ck_assert_uint_eq(a->line, 18);
         ck_assert_str_eq(a->argv[2], "exec \"$0\"; x");
         ck_assert_str_eq(a->directory, "/srv");
         ck_assert_str_eq(a->user, "app");
