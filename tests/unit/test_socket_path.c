@@ -28,22 +28,20 @@ TEST_LOOP(is_in_the_services_directory_or_below_the_users, ELEMENTSOF(places))
 }
 
 static const struct {
-        const char *socket, *status, *read;
+        const char *socket, *status;
 } beside[] = {
-        {"/run/sqmgr/control.sock", "/run/sqmgr/status", "/run/sqmgr/read.sock"},
-        {"/run/sqmgr/shop.sock", "/run/sqmgr/shop.status", "/run/sqmgr/shop.read.sock"},
-        {"/run/sqmgr/shop", "/run/sqmgr/shop.status", "/run/sqmgr/shop.read.sock"},
-        {"/run/sqmgr/.sock", "/run/sqmgr/.sock.status", "/run/sqmgr/.sock.read.sock"},
-        {"/control.sock", "/status", "/read.sock"},
+        {"/run/sqmgr/control.sock", "/run/sqmgr/status"},
+        {"/run/sqmgr/shop.sock", "/run/sqmgr/shop.status"},
+        {"/run/sqmgr/shop", "/run/sqmgr/shop.status"},
+        {"/run/sqmgr/.sock", "/run/sqmgr/.sock.status"},
+        {"/control.sock", "/status"},
 };
 
-TEST_LOOP(has_the_status_directories_and_the_read_socket_beside_it, ELEMENTSOF(beside))
+TEST_LOOP(has_the_status_directories_beside_it, ELEMENTSOF(beside))
 {
         _cleanup_free_ char *status = socket_path_status(beside[_i].socket);
-        _cleanup_free_ char *read = socket_path_read(beside[_i].socket);
 
         ck_assert_str_eq(status, beside[_i].status);
-        ck_assert_str_eq(read, beside[_i].read);
 }
 
 static const struct {
