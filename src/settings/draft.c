@@ -9,6 +9,7 @@
 #include "settings/errors.h"
 #include "settings/limits.h"
 #include "settings/operations.h"
+#include "settings/orders_file.h"
 #include "settings/presets.h"
 #include "settings/settings.h"
 #include "settings/value.h"
@@ -680,6 +681,7 @@ static int finish_paths(const struct settings_draft *draft)
         struct settings *s = draft->settings;
         const struct settings_surroundings *around = &draft->surroundings;
         unsigned line = draft_line(draft, "socket");
+        bool own_state_file = s->state_file;
 
         if (!s->socket && line == 0) {
                 const char *runtime = around->is_root ? SOCKET_PATH_SYSTEM_RUNTIME : around->runtime_dir;
@@ -700,7 +702,9 @@ static int finish_paths(const struct settings_draft *draft)
                 s->state_file = NULL;
                 return -ENOMEM;
         }
-        int r = finish_read_socket(draft);
+        int r = orders_file_find(s, around, line != 0, own_state_file);
+        if (r == 0)
+                r = finish_read_socket(draft);
         /* Both have their locks at PATH.lock: see lock_take(). */
         if (r == 0 && (strcmp(s->state_file, s->socket) == 0 || strcmp(s->state_file, s->read_socket) == 0))
                 refuse(draft, draft_line(draft, "state_file"),
