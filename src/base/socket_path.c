@@ -69,8 +69,3 @@ char *socket_path_status(const char *socket)
 {
         return path_beside(socket, "status");
 }
-
-char *socket_path_orders(const char *socket)
-{
-        return path_beside(socket, "orders");
-}

@@ -41,7 +41,3 @@ char *socket_path_read(const char *socket);
 /* Returns the parent of the workers' status directories, beside this socket: `status` for control.sock,
  * `NAME.status` for NAME.sock. The caller owns the result; NULL if memory is short. */
 char *socket_path_status(const char *socket);
-
-/* Returns the file of the orders beside this socket: `orders` for control.sock, `NAME.orders` for NAME.sock.
- * The caller owns the result; NULL if memory is short. */
-char *socket_path_orders(const char *socket);

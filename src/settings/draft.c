@@ -681,7 +681,7 @@ static int finish_paths(const struct settings_draft *draft)
         struct settings *s = draft->settings;
         const struct settings_surroundings *around = &draft->surroundings;
         unsigned line = draft_line(draft, "socket");
-        bool own_state_file = s->state_file;
+        bool own_paths = line != 0 || s->state_file;
 
         if (!s->socket && line == 0) {
                 const char *runtime = around->is_root ? SOCKET_PATH_SYSTEM_RUNTIME : around->runtime_dir;
@@ -702,7 +702,7 @@ static int finish_paths(const struct settings_draft *draft)
                 s->state_file = NULL;
                 return -ENOMEM;
         }
-        int r = orders_file_find(s, around, line != 0, own_state_file);
+        int r = orders_file_find(s, around, own_paths);
         if (r == 0)
                 r = finish_read_socket(draft);
         /* Both have their locks at PATH.lock: see lock_take(). */

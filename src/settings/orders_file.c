@@ -2,7 +2,6 @@
 /* The path of the orders; see the header. */
 #include "settings/orders_file.h"
 #include "base/hash.h"
-#include "base/socket_path.h"
 #include "settings/settings.h"
 #include "settings/value.h"
 #include <stdio.h>
@@ -53,16 +52,13 @@ static char *name_in(const char *folder, const char *socket)
         return n < 0 ? NULL : path;
 }
 
-int orders_file_find(struct settings *settings, const struct settings_surroundings *around, bool own_socket,
-                     bool own_state_file)
+int orders_file_find(struct settings *settings, const struct settings_surroundings *around, bool own_paths)
 {
-        _cleanup_free_ char *folder = find_folder(around, own_socket || own_state_file);
+        _cleanup_free_ char *folder = find_folder(around, own_paths);
 
         settings->orders_make_folder = folder;
         if (folder)
                 settings->orders_file = name_in(folder, settings->socket);
-        else if (!own_state_file)
-                settings->orders_file = socket_path_orders(settings->socket);
         else if (asprintf(&settings->orders_file, "%s.orders", settings->state_file) < 0)
                 settings->orders_file = NULL;
         return settings->orders_file ? 0 : -ENOMEM;

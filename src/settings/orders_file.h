@@ -7,7 +7,6 @@
 struct settings;
 struct settings_surroundings;
 
-/* Sets settings->orders_file. own_socket and own_state_file: the file sets that path, which is not the
- * default then. Both paths are set in any case. Returns 0 or -ENOMEM. */
-int orders_file_find(struct settings *settings, const struct settings_surroundings *around, bool own_socket,
-                     bool own_state_file);
+/* Sets settings->orders_file. own_paths: the settings name a socket or a state file, which are not the
+ * defaults then. Both paths are set in any case. Returns 0 or -ENOMEM. */
+int orders_file_find(struct settings *settings, const struct settings_surroundings *around, bool own_paths);

@@ -445,9 +445,8 @@ TEST(no_two_sqmgrs_have_the_same_file_of_orders)
         assert_orders(&root, "", "/var/lib/sqmgr/root/orders", true);
         /* The directory of the socket is made with another mode. */
         assert_orders(&set, "state_file=/disk/state", "/disk/state.orders", false);
-        assert_orders(&set, "socket=/tmp/one.sock", "/tmp/one.orders", false);
-        assert_orders(&set, "socket=/tmp/one/control.sock", "/tmp/one/orders", false);
-        assert_orders(&homeless, "", "/run/user/7/sqmgr/orders", false);
+        assert_orders(&set, "socket=/tmp/one.sock", "/tmp/state.orders", false);
+        assert_orders(&homeless, "", "/run/user/7/sqmgr/state.orders", false);
 }
 
 TEST(takes_defaults_from_its_surroundings)
