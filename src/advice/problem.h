@@ -20,7 +20,7 @@ struct worker;
           "sqmgr is shutting down and drains its workers", \
           "Wait until the workers have finished their jobs", NULL) \
         X(STATE_UNWRITABLE, "state-unwritable", ERROR, \
-          "sqmgr cannot write its state file: after a crash it would not know its latest orders", \
+          "sqmgr cannot write its state: after a crash or a reboot it would not know its latest orders", \
           "Make the directory writable and check whether its disk is full", NULL) \
         X(CONFIG_REFUSED, "config-refused", ERROR, \
           "the config file was edited after sqmgr read it, and the next start of sqmgr would refuse it", \

@@ -161,6 +161,10 @@ static void find_of_machine(const struct search *search)
                 ADD_ABOUT(search, PROBLEM_STATE_UNWRITABLE, "state file", world->unsaved_since,
                           "'%s' cannot be written: %s", world->settings->state_file,
                           strerrordesc_np(facts->save_error));
+        if (facts->orders_why)
+                ADD_ABOUT(search, PROBLEM_STATE_UNWRITABLE, "orders", facts->orders_since,
+                          "'%s' cannot be written, so a reboot undoes the last orders: %s",
+                          facts->orders_file, facts->orders_why);
         if (facts->refused)
                 ADD_ABOUT(search, PROBLEM_CONFIG_REFUSED, "config file", facts->refused_since,
                           "the next start of sqmgr would refuse '%s'", facts->refused);

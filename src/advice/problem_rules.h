@@ -39,10 +39,13 @@ struct problem_facts {
         /* A fleet for whose framework the environment of sqmgr's own process sets another host name than
          * sqmgr uses; NULL: none. */
         const struct fleet_settings *renamed;
-        uint64_t memory_bytes; /* 0: not known */
-        uint64_t files_limit;  /* descriptors that sqmgr may have; 0: not known */
-        uint64_t files_needed; /* with all workers that its fleets may have */
-        int save_error;        /* errno of the last attempt to write the state; 0: it was written */
+        uint64_t memory_bytes;  /* 0: not known */
+        uint64_t files_limit;   /* descriptors that sqmgr may have; 0: not known */
+        uint64_t files_needed;  /* with all workers that its fleets may have */
+        int save_error;         /* errno of the last attempt to write the state; 0: it was written */
+        const char *orders_why; /* why orders cannot be written to orders_file; NULL: they are */
+        const char *orders_file;
+        usec_t orders_since;              /* of orders_why */
         const char *socket, *config_path; /* for commands, see problem_command() */
         const char *refused;              /* the config file that the next start would refuse; NULL: none */
         usec_t refused_since;             /* 0: not known */

@@ -195,8 +195,8 @@ static usec_t read_time(struct codec_reader *reader)
 
         if (age == AGE_NONE || reader->wrong)
                 return 0;
-        /* 0 would mean never. Shortly after a boot, older times are clamped to its beginning. */
-        return MAX(usec_sub(reader->now, age), (usec_t)1);
+        /* 0 would mean never. Times before the boot are clamped to its beginning. */
+        return reader->other_boot ? 1 : MAX(usec_sub(reader->now, age), (usec_t)1);
 }
 
 static usec_t read_wait(struct codec_reader *reader)

@@ -71,6 +71,7 @@ struct codec_reader {
         const uint8_t *at;
         size_t left;
         usec_t now;       /* when the bytes were written, by our clock */
+        bool other_boot;  /* the bytes were written before this boot */
         unsigned version; /* of the bytes: fields that are newer stay zero; 0: all fields are there */
         bool wrong;
 };

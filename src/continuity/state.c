@@ -229,12 +229,11 @@ static char *saved_url(const struct fleet_settings *settings)
         return r < 0 && r != -ENOMEM ? strdup("") : TAKE_PTR(url.text);
 }
 
-static void pack_fleet(struct codec_writer *writer, const struct state_source *source,
-                       const struct fleet *fleet)
+/* Returns what an operator ordered. A restart that runs is not part of that: after a reboot, all workers are
+ * started from the new release. A return has to end with a halt, as its template is gone. */
+static struct state_fleet orders_of(const struct fleet *fleet)
 {
         const struct fleet_settings *settings = fleet->settings;
-        /* The file contains no secret. */
-        _cleanup_free_ char *url = saved_url(settings);
         struct state_fleet saved = {
                 .name = settings->name,
                 .generation = fleet->generation,
@@ -245,20 +244,39 @@ static void pack_fleet(struct codec_writer *writer, const struct state_source *s
                 .scale_for = settings->active_process_count,
                 .launch_hash = settings->launch_hash,
                 .framework = settings->traits->id,
-                .redis_url = url,
-                .rollout = fleet->rollout,
-                .crash = fleet->crash,
-                .crash_quoted = fleet->crash_quoted,
-                .churn = fleet->churn,
-                .random = fleet->random,
-                .scaled = fleet->automatic_count,
-                .heartbeat = fleet_settings_heartbeat(settings),
-                .preload = fleet->preload,
         };
 
+        memcpy(saved.launches, fleet->launches, sizeof(saved.launches));
+        if (fleet->rollout.state == ROLLOUT_HALTED || fleet->rollout.returned)
+                saved.rollout = fleet->rollout;
+        return saved;
+}
+
+static void pack_fleet(struct codec_writer *writer, const struct state_source *source,
+                       const struct fleet *fleet)
+{
+        const struct fleet_settings *settings = fleet->settings;
+        struct state_fleet saved = orders_of(fleet);
+
+        if (source->orders) {
+                codec_write(writer, &fleet_record, &saved);
+                codec_write_number(writer, 0); /* workers */
+                codec_write_number(writer, 0); /* bytes of optional features */
+                return;
+        }
+        /* The file contains no secret. */
+        _cleanup_free_ char *url = saved_url(settings);
+        saved.redis_url = url;
+        saved.rollout = fleet->rollout;
+        saved.crash = fleet->crash;
+        saved.crash_quoted = fleet->crash_quoted;
+        saved.churn = fleet->churn;
+        saved.random = fleet->random;
+        saved.scaled = fleet->automatic_count;
+        saved.heartbeat = fleet_settings_heartbeat(settings);
+        saved.preload = fleet->preload;
         memcpy(saved.grown, fleet->leak.past, sizeof(saved.grown));
         memcpy(saved.templates, fleet->templates, sizeof(saved.templates));
-        memcpy(saved.launches, fleet->launches, sizeof(saved.launches));
         memcpy(saved.crash_last, fleet->crash_last, sizeof(saved.crash_last));
         writer->failed = writer->failed || !url;
         codec_write(writer, &fleet_record, &saved);
@@ -375,7 +393,7 @@ int state_pack(const struct state_source *source, uint8_t **ret, size_t *ret_siz
         for (size_t i = 0; i < world->n_fleets; i++) {
                 /* The state file had no record of these workers, and the search continues: the next sqmgr
                  * must search too. */
-                if (world->fleets[i]->unknown)
+                if (world->fleets[i]->unknown && !source->orders)
                         continue;
                 pack_fleet(&writer, source, world->fleets[i]);
                 n++;
@@ -451,6 +469,7 @@ int state_unpack(const uint8_t *bytes, size_t size, const char *boot_id, usec_t 
         /* The monotonic clock of a boot never runs back. */
         bool same_boot = packed_at <= now && length == strlen(boot_id) && memcmp(boot, boot_id, length) == 0;
         reader.now = same_boot ? packed_at : now;
+        reader.other_boot = !same_boot;
 
         /* Each fleet also has the number of its workers. */
         size_t fleet_min = codec_bytes_min(&fleet_record) + sizeof(uint64_t);
@@ -488,7 +507,8 @@ void state_continue_fleet(struct fleet *fleet, const struct state_fleet *saved, 
         fleet->churn = saved->churn;
         memcpy(fleet->crash_last, saved->crash_last, sizeof(fleet->crash_last));
         fleet->crash_quoted = saved->crash_quoted;
-        fleet->random = saved->random;
+        if (saved->random != 0)
+                fleet->random = saved->random;
         fleet->preload = saved->preload;
         memcpy(fleet->leak.past, saved->grown, sizeof(fleet->leak.past));
         fleet->continued = true;

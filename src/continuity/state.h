@@ -97,6 +97,8 @@ struct state_source {
         void (*features)(struct codec_writer *writer, const struct fleet *fleet, void *userdata);
         void *features_userdata;
         usec_t now;
+        bool orders; /* pack only what an operator ordered, and a halted restart: what is to survive a reboot
+                      */
 };
 
 /* Packs the source. Returns 0 with *ret owned by the caller; -ENOMEM; or -EFBIG if larger than
@@ -105,7 +107,8 @@ int state_pack(const struct state_source *source, uint8_t **ret, size_t *ret_siz
 
 /* Unpacks untrusted bytes. Times are converted to this boot's monotonic clock. If boot_id differs from the
  * saved one, remaining times count from now, and all workers are dropped, alive or dead: none outlived the
- * boot. Returns an enum state_outcome, or -ENOMEM. Sets *ret only for STATE_READ; free with state_free(). */
+ * boot. Past times of another boot become the beginning of this one. Returns an enum state_outcome, or
+ * -ENOMEM. Sets *ret only for STATE_READ; free with state_free(). */
 int state_unpack(const uint8_t *bytes, size_t size, const char *boot_id, usec_t now, struct state **ret);
 /* Frees the state with all that it owns. Accepts NULL; returns NULL. */
 struct state *state_free(struct state *state);

@@ -144,6 +144,8 @@ static void poll_due(struct supervisor *supervisor, usec_t now)
                 service_keep_lock(&supervisor->service);
                 attach_record_missing(&supervisor->runtime);
                 start_record_keep(&supervisor->runtime, supervisor->service.lock_error);
+                if (!supervisor->persist.locked_out)
+                        order_writer_save(&supervisor->persist.orders, now);
         }
         if (due != PASS_POLL_NONE)
                 poll_run(&supervisor->runtime, due == PASS_POLL_FAST, now);
@@ -284,6 +286,7 @@ static void end(struct supervisor *supervisor)
         termination_forget(&supervisor->termination);
         alerts_free(supervisor->alerts);
         adopt_free(supervisor->persist.search);
+        order_writer_end(&supervisor->persist.orders);
         subsystems_end(&supervisor->runtime.subsystems);
         if (supervisor->runtime.world)
                 end_runtime(&supervisor->runtime);
@@ -336,6 +339,13 @@ static void compose(struct supervisor *supervisor, const struct invocation *invo
         links->instance = runtime->instance;
         links->boot_id = persist->boot_id;
         links->starter = &runtime->reader_starter.starter;
+        /* A reload does not change the path. */
+        persist->orders = (struct order_writer){
+                .runtime = runtime,
+                .boot_id = persist->boot_id,
+                .path = TAKE_PTR(supervisor->reloader.settings->orders_file),
+                .makes_folder = supervisor->reloader.settings->orders_make_folder,
+        };
         persist->runtime = supervisor->termination.runtime = supervisor->reexec.runtime = runtime;
         supervisor->reloader.runtime = runtime;
         supervisor->reloader.reloaded = on_reloaded;
@@ -476,6 +486,8 @@ static int run(struct supervisor *supervisor)
         while ((r = sd_event_loop(supervisor->event)) == -ENOMEM)
                 (void)nanosleep(&(struct timespec){.tv_nsec = MEMORY_WAIT_NSEC}, NULL);
         (void)persist_save(&supervisor->persist, clock_now(CLOCK_MONOTONIC));
+        if (!supervisor->persist.locked_out)
+                order_writer_finish(&supervisor->persist.orders, clock_now(CLOCK_MONOTONIC));
         return r;
 }
 

@@ -512,6 +512,9 @@ int ini_load(const char *path, const struct traits *const *frameworks, settings_
                 .database_url = getenv("DATABASE_URL"),
                 .service_dir = getenv("RUNTIME_DIRECTORY"),
                 .runtime_dir = getenv("XDG_RUNTIME_DIR"),
+                .state_dir = getenv("STATE_DIRECTORY"),
+                .state_home = getenv("XDG_STATE_HOME"),
+                .home = getenv("HOME"),
                 .judge_tls = judge_tls,
         };
         struct proc_host *host = NULL;

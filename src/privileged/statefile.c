@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -112,9 +113,35 @@ static int put_in_place(const char *beside, const char *path)
         return rename(beside, path) < 0 ? -errno : 0;
 }
 
-/* No fsync(): the loop must not wait for a disk, and the content is useless after a reboot. A rename is
- * atomic for all readers during this boot. */
-int statefile_write(const char *path, const uint8_t *bytes, size_t size)
+/* Opens the file to write when no other writer has it: the one of an earlier sqmgr may still wait for the
+ * disk. Each writer leaves another file there. */
+static int open_locked(const char *beside, struct stat *ret_status)
+{
+        for (;;) {
+                struct stat there;
+                _cleanup_close_ int fd = open_beside(beside, ret_status);
+
+                if (fd < 0)
+                        return fd;
+                if (flock(fd, LOCK_EX) < 0 || fstat(fd, ret_status) < 0)
+                        return -errno;
+                if (lstat(beside, &there) == 0 && there.st_dev == ret_status->st_dev &&
+                    there.st_ino == ret_status->st_ino)
+                        return TAKE_FD(fd);
+        }
+}
+
+static int sync_folder(const char *path)
+{
+        _cleanup_free_ char *folder = strndup(path, (size_t)(strrchr(path, '/') - path + 1));
+
+        if (!folder)
+                return -ENOMEM;
+        _cleanup_close_ int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        return fd < 0 || fdatasync(fd) < 0 ? -errno : 0;
+}
+
+static int write_file(const char *path, const uint8_t *bytes, size_t size, bool synced)
 {
         _cleanup_free_ char *beside = NULL;
         struct stat before = {0};
@@ -123,7 +150,7 @@ int statefile_write(const char *path, const uint8_t *bytes, size_t size)
                 beside = NULL;
                 return -ENOMEM;
         }
-        _cleanup_close_ int fd = open_beside(beside, &before);
+        _cleanup_close_ int fd = synced ? open_locked(beside, &before) : open_beside(beside, &before);
         if (fd < 0)
                 return fd;
         int r = fd_write_all(fd, bytes, size);
@@ -135,7 +162,42 @@ int statefile_write(const char *path, const uint8_t *bytes, size_t size)
         /* Reserve space for twice the state: a restart doubles the workers. */
         if (r == 0 && before.st_blocks * STAT_BLOCK_BYTES < (off_t)(2 * size))
                 (void)fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)(2 * size));
-        return r == 0 ? put_in_place(beside, path) : r;
+        if (r == 0 && synced && fdatasync(fd) < 0)
+                r = -errno;
+        if (r == 0)
+                r = put_in_place(beside, path);
+        return r == 0 && synced ? sync_folder(path) : r;
+}
+
+/* No fsync(): the loop must not wait for a disk, and the content is useless after a reboot. A rename is
+ * atomic for all readers during this boot. */
+int statefile_write(const char *path, const uint8_t *bytes, size_t size)
+{
+        return write_file(path, bytes, size, false);
+}
+
+/* Only sqmgr's own directory is private: it may share those above with others. */
+static int make_folders(const char *path)
+{
+        _cleanup_free_ char *folder = strdup(path);
+        int r = 0;
+
+        for (char *at = folder; at && (at = strchr(at + 1, '/'));) {
+                *at = '\0';
+                r = mkdir(folder, strchr(path + (at - folder) + 1, '/') ? 0755 : 0700) < 0 ? -errno : 0;
+                *at = '/';
+        }
+        return !folder ? -ENOMEM : r == -EEXIST ? 0 : r;
+}
+
+int statefile_write_synced(const char *path, bool makes_folders, const uint8_t *bytes, size_t size)
+{
+        int r = write_file(path, bytes, size, true);
+
+        if (r != -ENOENT || !makes_folders)
+                return r;
+        r = make_folders(path);
+        return r < 0 ? r : write_file(path, bytes, size, true);
 }
 
 /* Copies a file that can be trusted; the copy of a missing file is none. */

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,11 @@ int statefile_read(const char *path, char **ret, size_t *ret_size, char *why, si
 /* Atomically replaces the file at path with these bytes (mode 0600). Returns 0, or -errno with the file
  * unchanged. Only one writer at a time: the holder of the lock beside the file. */
 int statefile_write(const char *path, const uint8_t *bytes, size_t size);
+
+/* As statefile_write(), but returns only once the bytes are on the disk, however long that takes; for a
+ * process of its own. Waits for another writer of this file to end. makes_folders: a missing directory is
+ * made, for our own user alone. */
+int statefile_write_synced(const char *path, bool makes_folders, const uint8_t *bytes, size_t size);
 
 /* Moves the state and the ledger from the path that the last sqmgr used to this one. link: a symbolic link to
  * the state in use, in a directory that only we and root may write to; it leads to path afterwards. The

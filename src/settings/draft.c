@@ -9,6 +9,7 @@
 #include "settings/errors.h"
 #include "settings/limits.h"
 #include "settings/operations.h"
+#include "settings/orders_file.h"
 #include "settings/presets.h"
 #include "settings/settings.h"
 #include "settings/value.h"
@@ -686,6 +687,7 @@ static int finish_paths(const struct settings_draft *draft)
         struct settings *s = draft->settings;
         const struct settings_surroundings *around = &draft->surroundings;
         unsigned line = draft_line(draft, "socket");
+        bool own_paths = line != 0 || s->state_file;
 
         if (!s->socket && line == 0) {
                 const char *runtime = around->is_root ? SOCKET_PATH_SYSTEM_RUNTIME : around->runtime_dir;
@@ -706,11 +708,12 @@ static int finish_paths(const struct settings_draft *draft)
                 s->state_file = NULL;
                 return -ENOMEM;
         }
+        int r = orders_file_find(s, around, own_paths);
         /* Both have their locks at PATH.lock: see lock_take(). */
         if (strcmp(s->state_file, s->socket) == 0)
                 refuse(draft, draft_line(draft, "state_file"),
                        "state_file = %s is the socket of sqmgr; set another path", s->state_file);
-        return 0;
+        return r;
 }
 
 static int finish_fleets(struct settings_draft *draft)

@@ -55,6 +55,7 @@ struct settings *settings_free(struct settings *settings)
                 for (size_t i = 0; i < settings->n_fleets; i++)
                         fleet_settings_free(settings->fleets[i]);
                 free(settings->fleets);
+                free(settings->orders_file);
                 free(settings);
         }
         return NULL;

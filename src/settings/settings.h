@@ -196,6 +196,8 @@ struct settings {
         char *socket;
         char *socket_group;
         char *state_file;
+        char *orders_file;       /* see settings/orders_file.h */
+        bool orders_make_folder; /* the directory of that file is made if missing */
         usec_t check_interval;
         int log_level; /* syslog level: LOG_DEBUG, LOG_INFO, ... */
         usec_t shutdown_timeout;

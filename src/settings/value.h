@@ -24,6 +24,9 @@ struct settings_surroundings {
         const char *database_url;  /* DATABASE_URL in the environment; NULL: not set */
         const char *service_dir;   /* RUNTIME_DIRECTORY, set by systemd; NULL: not set */
         const char *runtime_dir;   /* XDG_RUNTIME_DIR in the environment; NULL: not set */
+        const char *state_dir;     /* STATE_DIRECTORY, set by systemd; NULL: not set */
+        const char *state_home;    /* XDG_STATE_HOME; NULL: not set */
+        const char *home;          /* HOME; NULL: not set */
         settings_tls_fn judge_tls; /* NULL: these files are not judged */
 };
 

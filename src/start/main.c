@@ -9,6 +9,7 @@
 #include "io/file_access.h"
 #include "privileged/launch_steps.h"
 #include "privileged/launcher.h"
+#include "privileged/statefile.h"
 #include "privileged/status_dir.h"
 #include <fcntl.h>
 #include <limits.h>
@@ -290,6 +291,19 @@ static _Noreturn void connect_server(void)
         exit(0);
 }
 
+/* The exit status is an errno. */
+static _Noreturn void write_orders(void)
+{
+        char *bytes = NULL;
+        size_t size = 0;
+        int r = fd_read_whole(STDIN_FILENO, SIZE_MAX, &bytes, &size);
+
+        if (r == 0)
+                r = statefile_write_synced(plan.fleet.argv[0], plan.fleet.argv[1], (const uint8_t *)bytes,
+                                           size);
+        exit(-r);
+}
+
 static _Noreturn void rehearse(void)
 {
         prepare();
@@ -316,6 +330,7 @@ int main(void)
                 [LAUNCH_RELEASE] = {"sqmgr-release", prepare},
                 [LAUNCH_REHEARSAL] = {LAUNCH_COMM, rehearse},
                 [LAUNCH_CONNECT] = {"sqmgr-connect", connect_server},
+                [LAUNCH_ORDERS] = {"sqmgr-orders", write_orders},
                 [LAUNCH_ALERT] = {"sqmgr-alert", run_alert},
         };
         char *block = NULL, **pointers = NULL;

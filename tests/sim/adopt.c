@@ -17,12 +17,41 @@
 
 enum fate { FATE_KEPT, FATE_LOST, FATE_CUT, FATE_GARBLED };
 
+/* The disk of the orders is another one, which is never full. */
+static void save_orders(struct sim *sim)
+{
+        struct shell *shell = &sim->shell;
+        const struct state_source source = {
+                .world = shell->world, .boot_id = "boot", .now = sim->now, .orders = true};
+
+        free(shell->orders);
+        if (state_pack(&source, &shell->orders, &shell->orders_size) < 0)
+                abort();
+        for (unsigned i = 0; i < sim->n_fleets; i++) {
+                const struct fleet *fleet = shell->world->fleets[i];
+                bool stays = fleet->rollout.state == ROLLOUT_HALTED || fleet->rollout.returned;
+
+                sim->fleets[i].ordered = (struct written){
+                        .any = true,
+                        .returned = fleet->rollout.returned,
+                        .generation = fleet->generation,
+                        .newest = fleet->newest_generation,
+                        .hash = fleet->settings->launch_hash,
+                        .order = fleet->order,
+                        .count = fleet->scale,
+                        .for_count = fleet->settings->active_process_count,
+                        .rollout = stays ? fleet->rollout.state : ROLLOUT_NONE,
+                };
+        }
+}
+
 bool shell_save(struct sim *sim)
 {
         struct shell *shell = &sim->shell;
         uint8_t *bytes;
         size_t size;
 
+        save_orders(sim);
         bool was_behind = shell->behind;
         shell->behind = sim->now < sim->disk_full_until;
         if (shell->behind && !was_behind)
@@ -48,16 +77,10 @@ bool shell_save(struct sim *sim)
         for (unsigned i = 0; i < sim->n_fleets; i++) {
                 const struct fleet *fleet = shell->world->fleets[i];
 
-                sim->fleets[i].written = !fleet->unknown;
-                sim->fleets[i].written_generation = fleet->generation;
-                sim->fleets[i].written_newest = fleet->newest_generation;
-                sim->fleets[i].written_order = fleet->order;
-                sim->fleets[i].written_rollout = fleet->rollout.state;
-                sim->fleets[i].written_returned = fleet->rollout.returned;
-                sim->fleets[i].written_count = fleet->scale;
-                sim->fleets[i].written_scaled = fleet->automatic_count;
-                sim->fleets[i].written_hash = fleet->settings->launch_hash;
-                sim->fleets[i].written_for = fleet->settings->active_process_count;
+                sim->fleets[i].written = sim->fleets[i].ordered;
+                sim->fleets[i].written.any = !fleet->unknown;
+                sim->fleets[i].written.rollout = fleet->rollout.state;
+                sim->fleets[i].written.scaled = fleet->automatic_count;
                 sim->fleets[i].written_troubles = sim->fleets[i].troubles;
         }
         return true;
@@ -378,6 +401,24 @@ static void continue_state(struct sim *sim, const struct state *state, struct le
         }
 }
 
+static void continue_orders(struct sim *sim)
+{
+        struct shell *shell = &sim->shell;
+        struct state *orders = NULL;
+
+        /* The first sqmgr of all finds none. */
+        if (state_unpack(shell->orders, shell->orders_size, "boot", sim->now, &orders) != STATE_READ)
+                return;
+        for (size_t i = 0; i < orders->n_fleets; i++) {
+                struct fleet *fleet = world_fleet(shell->world, orders->fleets[i].name);
+
+                if (fleet)
+                        state_continue_fleet(fleet, &orders->fleets[i], sim->now);
+        }
+        state_free(orders);
+        check_continued(sim, true);
+}
+
 /* Returns true if the last sqmgr left no process that only the ledger knows, because it has not executed its
  * command yet. */
 static bool may_lose_ledger(const struct sim *sim)
@@ -458,7 +499,9 @@ static void adopt(struct sim *sim)
         shell->hosts = outcome == STATE_READ ? shell->written_hosts : 0;
         if (outcome == STATE_READ) {
                 continue_state(sim, state, &starts);
-                check_continued(sim);
+                check_continued(sim, false);
+        } else {
+                continue_orders(sim);
         }
         adopt_started(sim, &starts);
         ledger_starts_free(&starts);

@@ -111,28 +111,28 @@ void check_found(struct sim *sim, const struct process *process, const struct cl
                 violate(sim, "P4", "%s is adopted as another", process_name(sim, process));
 }
 
-void check_continued(struct sim *sim)
+void check_continued(struct sim *sim, bool orders)
 {
         for (unsigned i = 0; i < sim->n_fleets; i++) {
                 struct fleet_sim *model = &sim->fleets[i];
+                const struct written *written = orders ? &model->ordered : &model->written;
                 const struct fleet *fleet = sim->shell.world->fleets[i];
-                bool reloaded =
-                        !fleet->settings->removed && fleet->settings->launch_hash != model->written_hash;
-                bool lapsed = fleet->settings->active_process_count != model->written_for;
+                bool reloaded = !fleet->settings->removed && fleet->settings->launch_hash != written->hash;
+                bool lapsed = fleet->settings->active_process_count != written->for_count;
 
-                if (!model->written)
+                if (!written->any)
                         continue;
-                enum rollout_state rollout = model->written_rollout;
+                enum rollout_state rollout = written->rollout;
                 if (fleet->settings->removed && rollout == ROLLOUT_RUNNING)
                         rollout = ROLLOUT_ABORTED;
                 if (reloaded)
                         model->reloaded_generation = fleet->generation;
-                if (reloaded && model->written_returned)
+                if (reloaded && written->returned)
                         rollout = ROLLOUT_HALTED;
-                if ((fleet->generation != model->written_generation) != reloaded ||
-                    fleet->generation > model->written_newest + 1 || fleet->order != model->written_order ||
-                    fleet->rollout.state != rollout || fleet->scale != (lapsed ? 0 : model->written_count) ||
-                    fleet->automatic_count != (fleet_scales(fleet) ? model->written_scaled : 0))
+                if ((fleet->generation != written->generation) != reloaded ||
+                    fleet->generation > written->newest + 1 || fleet->order != written->order ||
+                    fleet->rollout.state != rollout || fleet->scale != (lapsed ? 0 : written->count) ||
+                    fleet->automatic_count != (fleet_scales(fleet) ? written->scaled : 0))
                         violate(sim, "P4", "fleet '%s' does not go on as it was written",
                                 fleet->settings->name);
         }

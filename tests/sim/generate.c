@@ -248,6 +248,7 @@ void sim_close(struct sim *sim)
         sim->shell.world = world_free(sim->shell.world);
         plan_free(&sim->shell.pass.plan);
         free(sim->shell.state);
+        free(sim->shell.orders);
         free(sim->shell.ledger_memory);
         for (unsigned i = 0; i < sim->n_fleets; i++)
                 match_clear(&sim->fleets[i].link.match);

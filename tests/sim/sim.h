@@ -334,6 +334,15 @@ struct deaf_sim {
 };
 
 /* A fleet of the world, and the facts about it from outside the core. */
+/* A fleet as last written: a new sqmgr continues from this. */
+struct written {
+        bool any, returned;
+        uint64_t generation, newest, hash;
+        enum fleet_order order;
+        unsigned count, for_count, scaled;
+        enum rollout_state rollout;
+};
+
 struct fleet_sim {
         struct fleet_settings settings[2]; /* the ini file, and what a reload would make of it */
         unsigned in_force;
@@ -367,16 +376,13 @@ struct fleet_sim {
         usec_t slowest_fork;
         unsigned troubles, written_troubles; /* of templates, since the last fork that reported; as written */
         bool excused;                        /* sqmgr saw that a template could not fork, or was a worker */
-        bool written, written_returned;      /* these are as last written: a new sqmgr continues from them */
-        uint64_t written_generation, written_newest;
-        enum fleet_order written_order;
-        uint64_t written_hash;
-        unsigned written_count, written_for, written_scaled;
-        enum rollout_state written_rollout;
+        struct written written, ordered;     /* in the state; in the orders, which are never lost */
         char name[16];
 };
 
 struct shell {
+        uint8_t *orders; /* the file of the orders */
+        size_t orders_size;
         bool running;
         bool dying; /* killed in the middle of a pass: the rest of the pass has no effect */
         struct settings settings;
@@ -693,7 +699,7 @@ void check_held(struct sim *sim, bool whole);
 /* Returns a digest of all facts that a new sqmgr must know: it changes with each of them. */
 uint64_t check_digest(const struct sim *sim);
 /* Call when the saved state was restored: checks that nothing in it was lost. */
-void check_continued(struct sim *sim);
+void check_continued(struct sim *sim, bool orders);
 void check_command(struct sim *sim, struct fleet *fleet, bool holds, const char *what);
 /* written_at: when the simulated process wrote the heartbeat. */
 void check_reading(struct sim *sim, struct process *process, const struct heartbeat *heartbeat,

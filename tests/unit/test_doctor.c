@@ -267,6 +267,11 @@ TEST(the_machine_is_judged)
         fleet_settings.namespaced = 1;
         diagnose_machine(&own, &world);
         expect("machine 4");
+        facts = (struct problem_facts){.orders_why = "the disk does not respond",
+                                       .orders_file = "/var/lib/sqmgr/shop/orders",
+                                       .orders_since = T0 - 3 * USEC_PER_SEC};
+        diagnose_machine(&own, &world);
+        expect("machine 5");
 }
 
 TEST(open_files_are_judged_before_they_lack)

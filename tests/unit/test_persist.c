@@ -9,6 +9,7 @@
 #include "daemon/takeover/search.h"
 #include "observe/observe_world.h"
 #include "runtime_folder.h"
+#include <sys/file.h>
 
 static char path[64];
 static struct persist persist;
@@ -102,6 +103,136 @@ TEST(a_state_that_cannot_be_written_is_tried_again)
         struct state *state = read_state();
         ck_assert_ptr_nonnull(state);
         state_free(state);
+}
+
+static char orders_path[80];
+static int lock_fd; /* of the file that is written, as a disk that hangs */
+
+static void setup_orders(void)
+{
+        setup();
+        snprintf(orders_path, sizeof(orders_path), "%s/orders", dir);
+        persist.orders = (struct order_writer){
+                .runtime = &runtime, .boot_id = persist.boot_id, .path = strdup(orders_path)};
+        lock_fd = -1;
+}
+
+static void teardown_orders(void)
+{
+        close_fd(lock_fd);
+        order_writer_end(&persist.orders);
+        runtime_folder_close();
+}
+
+static void lock(void)
+{
+        char beside[96];
+
+        snprintf(beside, sizeof(beside), "%s.new", orders_path);
+        lock_fd = open(beside, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+        ck_assert_int_ge(lock_fd, 0);
+        ck_assert_int_eq(flock(lock_fd, LOCK_EX), 0);
+}
+
+static bool writes(void)
+{
+        exits_reap(&runtime);
+        return persist.orders.child.pid != 0;
+}
+
+/* Returns the order of the fleet that the next boot would have; -1: no orders were written. */
+static int next_boot_orders(void)
+{
+        struct state *state = NULL;
+        char why[256];
+
+        if (state_load(orders_path, "another", USEC_PER_HOUR, &state, why, sizeof(why)) != STATEFILE_READ)
+                return -1;
+        int order = (int)state->fleets[0].order;
+        state_free(state);
+        return order;
+}
+
+/* Orders, and saves as each handler of a control call does. */
+static void order(enum fleet_order order)
+{
+        runtime_world->fleets[0]->order = order;
+        ck_assert(persist_save(&persist, clock_now(CLOCK_MONOTONIC)));
+}
+
+TEST_FIXTURE(setup_orders, teardown_orders)
+
+TEST(orders_are_written_when_they_change_and_once)
+{
+        order(ORDER_QUIET);
+        ck_assert(persist.orders.child.pid != 0);
+        run_until(!writes());
+        ck_assert_int_eq(next_boot_orders(), ORDER_QUIET);
+        order(ORDER_QUIET);
+        ck_assert_int_eq(persist.orders.child.pid, 0);
+        order(ORDER_STOP);
+        run_until(!writes());
+        ck_assert_int_eq(next_boot_orders(), ORDER_STOP);
+        ck_assert_ptr_null(order_writer_why(&persist.orders));
+        /* Another sqmgr holds the lock of the state, and has orders of its own. */
+        persist.locked_out = true;
+        runtime_world->fleets[0]->order = ORDER_RUN;
+        ck_assert(!persist_save(&persist, clock_now(CLOCK_MONOTONIC)));
+        ck_assert_int_eq(persist.orders.child.pid, 0);
+}
+
+TEST(of_the_orders_that_a_slow_disk_delays_the_newest_are_written)
+{
+        usec_t now = clock_now(CLOCK_MONOTONIC);
+
+        lock();
+        order(ORDER_QUIET);
+        order(ORDER_RUN);
+        order(ORDER_STOP);
+        ck_assert(writes());
+        ck_assert_ptr_null(order_writer_why(&persist.orders));
+        order_writer_save(&persist.orders, now + USEC_PER_MIN);
+        ck_assert_str_eq(order_writer_why(&persist.orders), "the disk does not respond");
+        ck_assert_uint_eq(persist.orders.since, now + USEC_PER_MIN);
+        ck_assert_int_eq(next_boot_orders(), -1);
+        lock_fd = close_fd(lock_fd);
+        run_until(next_boot_orders() == ORDER_STOP || !writes());
+        run_until(!writes());
+        ck_assert_int_eq(next_boot_orders(), ORDER_STOP);
+        ck_assert_ptr_null(order_writer_why(&persist.orders));
+}
+
+TEST(the_last_orders_are_written_after_sqmgr_has_ended_behind_a_slow_disk)
+{
+        lock();
+        order(ORDER_QUIET);
+        runtime_world->fleets[0]->order = ORDER_STOP;
+        order_writer_finish(&persist.orders, clock_now(CLOCK_MONOTONIC));
+        order_writer_end(&persist.orders);
+        ck_assert_int_eq(next_boot_orders(), -1);
+        lock_fd = close_fd(lock_fd);
+        run_until(next_boot_orders() == ORDER_STOP);
+}
+
+TEST(orders_that_cannot_be_written_are_tried_again)
+{
+        unit_write_file(dir, "file", "");
+        free(persist.orders.path);
+        ck_assert_int_gt(asprintf(&persist.orders.path, "%s/file/orders", dir), 0);
+        order(ORDER_QUIET);
+        for (unsigned i = 0; i < 2; i++) {
+                run_until(!writes());
+                ck_assert_str_eq(order_writer_why(&persist.orders), "Not a directory");
+                order_writer_save(&persist.orders, clock_now(CLOCK_MONOTONIC));
+                ck_assert(persist.orders.child.pid != 0);
+        }
+        run_until(!writes());
+        free(persist.orders.path);
+        persist.orders.path = strdup(orders_path);
+        order_writer_save(&persist.orders, clock_now(CLOCK_MONOTONIC));
+        run_until(!writes());
+        ck_assert_int_eq(next_boot_orders(), ORDER_QUIET);
+        ck_assert_ptr_null(order_writer_why(&persist.orders));
 }
 
 static char ledger_path[72];

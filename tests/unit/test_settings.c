@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of the settings: the table of keys, reading into a draft, checks and printing. */
 /* promises: P10 */
+#include "base/hash.h"
 #include "base/parse.h"
 #include "config.h"
 #include "golden.h"
@@ -397,6 +398,54 @@ TEST(stop_timeout_may_be_none)
                 ck_assert_int_ge(settings_value_text(key, s->fleets[0], &value), 0);
                 ck_assert_str_eq(value, "none");
         }
+}
+
+/* The path ends with `*` for the hash of the socket. */
+static void assert_orders(const struct settings_surroundings *around, const char *lines, const char *path,
+                          bool make_folder)
+{
+        struct settings_surroundings surroundings = *around;
+        char text[256], expected[128], *errors = NULL;
+
+        surroundings.frameworks = framework_traits;
+        snprintf(text, sizeof(text), "[sqmgr]\n%s\n[fleet:a]\ncommand=run", lines);
+        _cleanup_settings_ struct settings *s = read_settings(&surroundings, text, &errors);
+        ck_assert_ptr_nonnull(s);
+        snprintf(expected, sizeof(expected), "%s", path);
+        if (strchr(path, '*'))
+                snprintf(strchr(expected, '*'), 17, "%016llx",
+                         (unsigned long long)hash_bytes(HASH_INIT, s->socket, strlen(s->socket)));
+        ck_assert_str_eq(s->orders_file, expected);
+        ck_assert_int_eq(s->orders_make_folder, make_folder);
+}
+
+TEST(no_two_sqmgrs_have_the_same_file_of_orders)
+{
+        const struct settings_surroundings unit = {.service_dir = "/run/sqmgr/shop:/run/other",
+                                                   .state_dir = "/var/lib/sqmgr/shop:/var/lib/other",
+                                                   .state_home = "/not/this"};
+        const struct settings_surroundings other = {.service_dir = "/run/blog", .state_dir = "/var/lib/shop"};
+        const struct settings_surroundings without = {.service_dir = "/run/blog", .home = "/home/shop"};
+        const struct settings_surroundings user = {.runtime_dir = "/run/user/7", .home = "/home/shop"};
+        const struct settings_surroundings set = {
+                .runtime_dir = "/run/user/7", .home = "/home/shop", .state_home = "/kept"};
+        const struct settings_surroundings root = {
+                .is_root = true, .service_dir = "/run/root", .home = "/root"};
+        const struct settings_surroundings homeless = {.runtime_dir = "/run/user/7", .home = "relative"};
+
+        assert_orders(&unit, "", "/var/lib/sqmgr/shop/orders", true);
+        assert_orders(&unit, "state_file=/disk/state", "/var/lib/sqmgr/shop/orders", true);
+        assert_orders(&unit, "socket=/tmp/one.sock", "/var/lib/sqmgr/shop/orders-*", true);
+        assert_orders(&unit, "socket=/tmp/two.sock", "/var/lib/sqmgr/shop/orders-*", true);
+        assert_orders(&other, "", "/var/lib/shop/orders-*", true);
+        assert_orders(&without, "", "/home/shop/.local/state/sqmgr/orders-*", true);
+        assert_orders(&user, "", "/home/shop/.local/state/sqmgr/orders", true);
+        assert_orders(&set, "", "/kept/sqmgr/orders", true);
+        assert_orders(&root, "", "/var/lib/sqmgr/root/orders", true);
+        /* The directory of the socket is made with another mode. */
+        assert_orders(&set, "state_file=/disk/state", "/disk/state.orders", false);
+        assert_orders(&set, "socket=/tmp/one.sock", "/tmp/state.orders", false);
+        assert_orders(&homeless, "", "/run/user/7/sqmgr/state.orders", false);
 }
 
 TEST(takes_defaults_from_its_surroundings)

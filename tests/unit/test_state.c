@@ -195,6 +195,70 @@ TEST(another_boot_ends_the_workers_and_keeps_the_orders)
         ck_assert_uint_le(saved->rollout.failed_at, now);
 }
 
+static void pack_orders(usec_t now)
+{
+        const struct state_source source = {.world = t.world, .boot_id = BOOT, .now = now, .orders = true};
+
+        pack_source(&source);
+}
+
+TEST(of_the_orders_only_what_operators_ordered_and_a_halt_survive_a_reboot)
+{
+        struct fleet fleet = {.settings = t.fleet->settings, .random = 5};
+
+        make_history();
+        t.fleet->automatic_count = 4;
+        /* The state would not name this fleet: which workers it has is being searched for. */
+        t.fleet->unknown = true;
+        pack_orders(t.now);
+        const struct state_fleet *saved = unpack("another", USEC_PER_HOUR);
+        ck_assert_uint_eq(saved->n_workers, 0);
+        ck_assert_uint_eq(saved->features.size, 0);
+        state_continue_fleet(&fleet, saved, USEC_PER_HOUR);
+        ck_assert_uint_eq(fleet.generation, 7);
+        ck_assert_int_eq(fleet.order, ORDER_QUIET);
+        ck_assert_uint_eq(fleet.scale, 3);
+        ck_assert_int_eq(fleet.rollout.state, ROLLOUT_HALTED);
+        ck_assert_str_eq(fleet.rollout.error, "it failed");
+        /* Before this boot, however long it takes. */
+        ck_assert_uint_eq(fleet.rollout.failed_at, 1);
+        ck_assert_uint_eq(fleet.crash.count, 0);
+        ck_assert_uint_eq(fleet.crash.next_at, 0);
+        ck_assert_uint_eq(fleet.automatic_count, 0);
+        ck_assert_uint_eq(fleet.random, 5);
+}
+
+TEST(after_a_reboot_no_restart_runs_and_a_return_is_still_one)
+{
+        static const enum rollout_state states[] = {ROLLOUT_RUNNING, ROLLOUT_DONE, ROLLOUT_ABORTED};
+
+        for (size_t i = 0; i < ELEMENTSOF(states); i++)
+                for (unsigned returned = 0; returned < 2; returned++) {
+                        t.fleet->rollout = (struct rollout){.state = states[i], .returned = returned};
+                        pack_orders(t.now);
+                        const struct state_fleet *saved = unpack("another", t.now);
+                        ck_assert_int_eq(saved->rollout.state, returned ? states[i] : ROLLOUT_NONE);
+                        ck_assert_int_eq(saved->rollout.returned, returned);
+                }
+}
+
+TEST(orders_that_only_grow_older_are_the_same_bytes)
+{
+        make_history();
+        pack_orders(0);
+        _cleanup_free_ uint8_t *before = bytes;
+        size_t before_size = size;
+        bytes = NULL;
+        t.fleet->rollout.failed_at++;
+        test_spawn_ready(&t);
+        pack_orders(0);
+        ck_assert_uint_eq(size, before_size);
+        ck_assert_mem_eq(bytes, before, size);
+        t.fleet->scale++;
+        pack_orders(0);
+        ck_assert_mem_ne(bytes, before, size);
+}
+
 TEST(a_scale_lapses_with_the_count_that_it_was_given_for)
 {
         make_history();

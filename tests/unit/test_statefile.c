@@ -310,6 +310,57 @@ TEST(writes_into_no_file_beside_that_others_can_have_open)
         ck_assert_int_eq(read_it(), STATEFILE_READ);
 }
 
+TEST(synced_it_is_the_same_file_and_makes_its_directory_if_that_is_wanted)
+{
+        struct stat status;
+        char above[160];
+
+        snprintf(path, sizeof(path), "%s/a/b/orders", dir);
+        snprintf(above, sizeof(above), "%s/a", dir);
+        ck_assert_int_eq(statefile_write_synced(path, false, bytes, size), -ENOENT);
+        for (unsigned i = 0; i < 3; i++)
+                ck_assert_int_eq(statefile_write_synced(path, true, bytes, size), 0);
+        ck_assert_int_eq(read_it(), STATEFILE_READ);
+        ck_assert_int_eq(stat(path, &status), 0);
+        ck_assert_uint_eq(status.st_mode & 07777, 0600);
+        ck_assert_int_eq(stat(above, &status), 0);
+        ck_assert_uint_eq(status.st_mode & 07777, 0755);
+        strcat(above, "/b");
+        ck_assert_int_eq(stat(above, &status), 0);
+        ck_assert_uint_eq(status.st_mode & 07777, 0700);
+        /* A file is in the place of the directory. */
+        strcat(path, "/orders");
+        ck_assert_int_eq(statefile_write_synced(path, true, bytes, size), -ENOTDIR);
+}
+
+/* Each writes what begins with its number. */
+TEST(those_that_write_one_file_go_one_after_the_other)
+{
+        enum { WRITERS = 4, ROUNDS = 200 };
+        static uint8_t large[20000];
+        pid_t pids[WRITERS];
+
+        for (uint8_t i = 0; i < WRITERS; i++)
+                if ((pids[i] = fork()) == 0) {
+                        memset(large, i, sizeof(large));
+                        for (unsigned round = 0; round < ROUNDS; round++)
+                                if (statefile_write_synced(path, false, large, sizeof(large) - i) < 0)
+                                        _exit(1);
+                        _exit(0);
+                }
+        for (unsigned i = 0; i < WRITERS; i++) {
+                int status;
+
+                ck_assert_int_eq(waitpid(pids[i], &status, 0), pids[i]);
+                ck_assert_int_eq(status, 0);
+                _cleanup_free_ char *text = NULL;
+                size_t length = 0;
+                ck_assert_int_eq(statefile_read(path, &text, &length, why, sizeof(why)), STATEFILE_READ);
+                ck_assert_uint_eq(length, sizeof(large) - (size_t)text[0]);
+                ck_assert_mem_eq(text, text + 1, length - 1);
+        }
+}
+
 TEST(names_the_boot)
 {
         char boot_id[BOOT_ID_MAX];

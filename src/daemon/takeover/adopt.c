@@ -202,6 +202,29 @@ static int continue_state(struct search *search, struct settings *settings, cons
         return 0;
 }
 
+/* After a reboot, or if the state is lost. The state is newer, so that is read alone if it is there. Which
+ * workers run is not known from the orders: the search for workers continues all the same. */
+static int continue_orders(struct world *world, const struct persist *persist, usec_t now)
+{
+        const char *path = persist->orders.path;
+        struct state *orders = NULL;
+        char why[512];
+
+        int r = path ? state_load(path, persist->boot_id, now, &orders, why, sizeof(why)) : STATEFILE_MISSING;
+        for (size_t i = 0; orders && i < orders->n_fleets; i++) {
+                struct fleet *fleet = world_fleet(world, orders->fleets[i].name);
+
+                if (fleet)
+                        state_continue_fleet(fleet, &orders->fleets[i], now);
+        }
+        state_free(orders);
+        if (r == STATEFILE_READ)
+                log_info("the orders of operators continue as '%s' says", path);
+        else if (r == STATEFILE_LOST)
+                log_warning("the orders of operators are lost (reason: %s)", why);
+        return MIN(r, 0);
+}
+
 static int search_again(sd_event_source *timer, usec_t at)
 {
         (void)sd_event_source_set_time(timer, at);
@@ -356,6 +379,8 @@ int adopt_begin(struct runtime *runtime, struct persist *persist, struct setting
                 adoption_distrust(search->adoption);
         if (r >= 0 && outcome == STATEFILE_READ)
                 r = continue_state(search, settings, state, &starts, now);
+        else if (r >= 0)
+                r = continue_orders(runtime->world, persist, now);
         state_free(state);
         if (r >= 0)
                 r = adopt_started(search, &starts, now);

@@ -40,6 +40,8 @@ bool persist_save(struct persist *persist, usec_t now)
         if (r == 0)
                 r = statefile_write(path, bytes, size);
         templates_begin(runtime);
+        if (!persist->locked_out)
+                order_writer_save(&persist->orders, now);
         if (r == persist->error)
                 return r == 0;
         persist->error = r;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "daemon/runtime/runtime.h"
+#include "daemon/takeover/order_writer.h"
 #include "daemon/takeover/unknown.h"
 #include "privileged/statefile.h"
 
@@ -15,7 +16,9 @@ struct persist {
         struct runtime *runtime; /* not owned */
         char boot_id[BOOT_ID_MAX];
         int error;       /* result of the last write; 0: written */
-        bool locked_out; /* another sqmgr holds the lock of the state file: only that one may write it */
+        bool locked_out; /* another sqmgr holds the lock of the state file: only that one may write it, and
+                            the orders */
+        struct order_writer orders;
         /* The search for workers of an earlier sqmgr. NULL: the search is over. */
         struct search *search;
         struct unknown unknown; /* found once the search was over */

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* The path of the orders; see the header. */
+#include "settings/orders_file.h"
+#include "base/hash.h"
+#include "settings/settings.h"
+#include "settings/value.h"
+#include <stdio.h>
+#include <string.h>
+
+#define ROOT_FOLDER "/var/lib/sqmgr/root"
+
+static bool is_absolute(const char *path)
+{
+        return path && path[0] == '/';
+}
+
+/* Returns the directory of the file, which the caller frees: of the unit, or of the user whose sqmgr has its
+ * default socket. NULL: none, or memory is short. */
+static char *find_folder(const struct settings_surroundings *around, bool own_paths)
+{
+        char *folder = NULL;
+        int n = 0;
+
+        if (is_absolute(around->state_dir))
+                return strndup(around->state_dir, strcspn(around->state_dir, ":"));
+        if (own_paths)
+                return NULL;
+        if (around->is_root)
+                return strdup(ROOT_FOLDER);
+        if (is_absolute(around->state_home))
+                n = asprintf(&folder, "%s/sqmgr", around->state_home);
+        else if (is_absolute(around->home))
+                n = asprintf(&folder, "%s/.local/state/sqmgr", around->home);
+        return n < 0 ? NULL : folder;
+}
+
+/* The name is `orders` if the socket is control.sock in a directory with the name of this one: both are of
+ * one unit. Another socket has another name, so no two sqmgrs share a file: the path of a socket is locked.
+ */
+static char *name_in(const char *folder, const char *socket)
+{
+        _cleanup_free_ char *own = NULL;
+        size_t length = strlen(socket);
+        char *path;
+
+        if (asprintf(&own, "%s/control.sock", strrchr(folder, '/')) < 0)
+                return own = NULL;
+        bool is_own = length > strlen(own) && strcmp(socket + length - strlen(own), own) == 0;
+        int n = is_own ? asprintf(&path, "%s/orders", folder)
+                       : asprintf(&path, "%s/orders-%016llx", folder,
+                                  (unsigned long long)hash_bytes(HASH_INIT, socket, length));
+        return n < 0 ? NULL : path;
+}
+
+int orders_file_find(struct settings *settings, const struct settings_surroundings *around, bool own_paths)
+{
+        _cleanup_free_ char *folder = find_folder(around, own_paths);
+
+        settings->orders_make_folder = folder;
+        if (folder)
+                settings->orders_file = name_in(folder, settings->socket);
+        else if (asprintf(&settings->orders_file, "%s.orders", settings->state_file) < 0)
+                settings->orders_file = NULL;
+        return settings->orders_file ? 0 : -ENOMEM;
+}
