@@ -15,6 +15,7 @@
 #include "io/ini.h"
 #include "io/log.h"
 #include "io/own_program.h"
+#include "io/users.h"
 #include "io/watchers.h"
 #include "privileged/launch.h"
 #include "privileged/listen.h"
@@ -34,7 +35,7 @@
 #define EXIT_CONFIG        78 /* EX_CONFIG of sysexits.h */
 #define REHEARSAL_USEC     (10 * USEC_PER_SEC)
 #define MALLOC_BLOCK_BYTES (128 * 1024)
-#define DEFAULT_CONFIG     SYSCONFDIR "/sqmgr/sqmgr.ini"
+#define CONFIG_FOLDER      SYSCONFDIR "/sqmgr"
 
 struct options {
         const char *config;
@@ -50,7 +51,7 @@ static void print_help(void)
                "       sqmgr init [OPTION]...   writes a config file: see 'sqmgr init --help'\n"
                "Supervises fleets of job workers, in the foreground. Control it with sqmgrctl.\n"
                "\n"
-               "  -c, --config FILE   read FILE instead of " DEFAULT_CONFIG "\n"
+               "  -c, --config FILE   read FILE instead of $SQMGR_CONFIG, or " CONFIG_FOLDER "/USER.ini\n"
                "      --check-config  check the config file as a start would, and exit: 0, or 78\n"
                "      --check-state[=STATE]\n"
                "                      also check whether this sqmgr could take over from one that\n"
@@ -64,6 +65,20 @@ static void print_help(void)
                "sqmgr by the installed one; workers keep running.\n"
                "Exit status: 0 exited as requested, 1 failed, 78 the config file has errors.\n"
                "See sqmgr(8), sqmgr.ini(5), sqmgrctl(1).\n" REPORT_FAULTS "\n");
+}
+
+/* The config of the instance of this user, unless the environment names another one. */
+static const char *default_config(void)
+{
+        static char path[PATH_MAX];
+        const char *named = getenv("SQMGR_CONFIG");
+        char user[LOGIN_NAME_MAX];
+
+        users_name(geteuid(), user, sizeof(user));
+        if (user[0] == '\0')
+                snprintf(user, sizeof(user), "%u", geteuid());
+        snprintf(path, sizeof(path), CONFIG_FOLDER "/%s.ini", user);
+        return named && named[0] != '\0' ? named : path;
 }
 
 /* Returns 0 to continue, 1 to exit successfully, -EINVAL for invalid usage. */
@@ -81,7 +96,7 @@ static int parse_options(int argc, char **argv, struct options *options)
         };
         int option;
 
-        *options = (struct options){.config = DEFAULT_CONFIG};
+        *options = (struct options){.config = default_config()};
         while ((option = getopt_long(argc, argv, "c:hV", long_options, NULL)) != -1) {
                 switch (option) {
                 case 'c':

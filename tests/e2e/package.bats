@@ -70,7 +70,7 @@ user = app
 ready_after = 1s
 END
         put /srv/shop/app.rb <"$e2e/app.rb"
-        unit enable --quiet --now sqmgr sqmgr@shop
+        unit enable --quiet --now sqmgr@app sqmgr@shop
         wait_until 90 ready 2
         shop wait_until 90 ready 1
         put /srv/shop/app.rb <<<'raise "this release has no database.yml"'
@@ -107,7 +107,7 @@ database_is() { sqmgrctl status --json | jq -e ".redis[0].state == \"$1\"" >/dev
 
 # A fleet whose heartbeats are in a database that this package reads.
 needs_package() { # PACKAGE URL
-        put /etc/sqmgr/sqmgr.ini <<END
+        put /etc/sqmgr/app.ini <<END
 [fleet:default]
 framework = solid_queue
 command = /bin/sh -c "exec sleep infinity" -- --mode async
@@ -115,7 +115,7 @@ directory = /srv/queue
 user = app
 database_url = $2
 END
-        unit restart sqmgr
+        unit restart sqmgr@app
         wait_until 60 database_lacks "$1"
         database_is down
         dpkg_i "$(repack_other "$1" "$version-1")"
@@ -248,7 +248,7 @@ own_runs_the_installed() {
         status_is iF
         [ "$(worker_pids)" = "$pids" ] && [ "$(main_pid)" = "$pid" ]
 
-        in_machine systemctl restart sqmgr
+        in_machine systemctl restart sqmgr@app
         wait_until 30 runs_the_installed
         wait_until 30 ready 1
         [ "$(worker_pids)" = "$pids" ]
