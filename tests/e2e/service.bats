@@ -158,13 +158,13 @@ boot_anew() {
 
 @test "several applications: each instance has its own user, config, socket and workers" {
         local name
-        for name in shop mail; do
+        for name in shop post; do
                 in_machine useradd --system "$name"
         done
         configure shop <<<'active_process_count = 2'
         configure mail-jobs <<<'active_process_count = 1'
         # An instance that is not named as its user.
-        printf '[Service]\nUser=mail\n' | put /etc/systemd/system/sqmgr@mail-jobs.service.d/user.conf
+        printf '[Service]\nUser=post\n' | put /etc/systemd/system/sqmgr@mail-jobs.service.d/user.conf
         unit daemon-reload
         unit enable --quiet --now sqmgr@shop sqmgr@mail-jobs
         socket=/run/sqmgr/shop/control.sock
@@ -173,7 +173,7 @@ boot_anew() {
         socket=/run/sqmgr/mail-jobs/control.sock
         wait_until 60 ready 1
         mail=$(worker_pids)
-        [ "$(for pid in $shop $mail; do in_machine stat -c %U "/proc/$pid"; done | paste -sd ' ')" = 'shop shop mail' ]
+        [ "$(for pid in $shop $mail; do in_machine stat -c %U "/proc/$pid"; done | paste -sd ' ')" = 'shop shop post' ]
         for name in shop mail-jobs; do
                 [ "$(in_machine sqmgrctl -i $name status --json | jq -r .pid)" = "$(main_pid sqmgr@$name)" ]
         done
@@ -236,7 +236,7 @@ sysconfdir=$(sed -n 's/^sysconfdir = //p' "$SQMGR_BUILD/Makefile")
         wait_until 60 ready 2
         before=$(worker_pids)
         in_machine test -S "/run/user/$uid/sqmgr/control.sock"
-        as_app systemctl --user kill --kill-whom=main -s KILL sqmgr@app
+        as_app systemctl --user kill --kill-whom=main -s KILL sqmgr
         wait_until 20 sqmgrctl ping
         wait_until 20 ready 2
         same_workers "$before"
