@@ -67,6 +67,14 @@ static void print_help(void)
                "See sqmgr(8), sqmgr.ini(5), sqmgrctl(1).\n" REPORT_FAULTS "\n");
 }
 
+/* The unit sqmgr@USER.service has the config USER.ini and the directory USER. */
+static void name_user(char user[static LOGIN_NAME_MAX])
+{
+        users_name(geteuid(), user, LOGIN_NAME_MAX);
+        if (user[0] == '\0')
+                snprintf(user, LOGIN_NAME_MAX, "%u", geteuid());
+}
+
 /* The config of the instance of this user, unless the environment names another one. */
 static const char *default_config(void)
 {
@@ -74,11 +82,20 @@ static const char *default_config(void)
         const char *named = getenv("SQMGR_CONFIG");
         char user[LOGIN_NAME_MAX];
 
-        users_name(geteuid(), user, sizeof(user));
-        if (user[0] == '\0')
-                snprintf(user, sizeof(user), "%u", geteuid());
+        name_user(user);
         snprintf(path, sizeof(path), CONFIG_FOLDER "/%s.ini", user);
         return named && named[0] != '\0' ? named : path;
+}
+
+/* Settings are checked outside of the unit, too, where its directory is not in the environment. */
+static void assume_unit(void)
+{
+        char path[PATH_MAX], user[LOGIN_NAME_MAX];
+
+        name_user(user);
+        snprintf(path, sizeof(path), SOCKET_PATH_SYSTEM_RUNTIME "/sqmgr/%s", user);
+        if (!getenv("XDG_RUNTIME_DIR"))
+                (void)setenv("RUNTIME_DIRECTORY", path, false);
 }
 
 /* Returns 0 to continue, 1 to exit successfully, -EINVAL for invalid usage. */
@@ -277,6 +294,8 @@ int main(int argc, char **argv)
         if (r != 0)
                 return r > 0 ? finish_output(EXIT_SUCCESS) : EXIT_FAILURE;
 
+        if (options.check || options.print)
+                assume_unit();
         r = ini_load(options.config, framework_traits, reader_judge_tls, &settings, &errors, &warnings);
         if (r < 0) {
                 _cleanup_free_ char *text = settings_errors_text(&errors, options.config);

@@ -37,7 +37,9 @@ put_engine() {
         put /image/enter <<'END'
 pod=$1 user=$2 workdir=$3
 shift 3
-mkdir -p "/image/$pod"
+# The image is built in `container`.
+mkdir -p /image/container
+[ -e "/image/$pod" ] || cp -a /image/container "/image/$pod"
 mount --bind "/image/$pod" /run
 mount -t proc proc /proc
 hostname "$pod"
@@ -209,8 +211,8 @@ probe() { # NAME
         sed -nE 's/^shutdown_timeout = ([0-9]+)s$/\1/p; s/^command = .* -t ([0-9]+)$/\1/p' "$folder/sqmgr.ini" >"$folder/seconds"
         [ "$(wc -l <"$folder/seconds")" = 2 ]
         [ "$(($(paste -sd + "$folder/seconds")))" -lt "$(of_manifest '.[1].spec.template.spec.terminationGracePeriodSeconds')" ]
-        of_manifest '.[1].spec.template.spec.securityContext | .runAsNonRoot and .runAsUser == 1000' >/dev/null
-        [ "$user" = 1000 ]
+        of_manifest '.[1].spec.template.spec.securityContext | .runAsNonRoot and .runAsUser == 10001' >/dev/null
+        [ "$user" = 10001 ]
         of_manifest '.[1].spec | .strategy.rollingUpdate.maxUnavailable == 0 and .template.spec.hostNetwork == null' >/dev/null
 
         pod=workers-old

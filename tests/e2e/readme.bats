@@ -50,9 +50,8 @@ make_application() {
         # shellcheck disable=SC2016
         path=$(sed -n 's/.*`\(environment = PATH=[^`]*\)`.*/\1/p' "$top/README.md")
         [ -n "$path" ]
-        sed "s,^user = .*,&\n$path," "$folder"/ini/* | put /etc/sqmgr/app.ini
+        sed "s,^directory = .*,&\n$path," "$folder"/ini/* | put /etc/sqmgr/app.ini
         in_machine systemd-sysusers
-        in_machine systemd-tmpfiles --create
         in_machine journalctl --update-catalog
         unit daemon-reload
         for file in "$folder"/sh/*; do

@@ -550,10 +550,8 @@ TEST(includes_only_what_is_roots_and_nobody_else_can_replace)
         golden_end("ini-errors", "includes of root");
 }
 
-enum sample { SAMPLE_UNTOUCHED, SAMPLE_EDITED, SAMPLE_WITH_EXAMPLES };
-
-/* Writes the sample: as it is; edited, without its user; or with the example of each key enabled. */
-static void write_sample(enum sample form)
+/* Writes the sample as it is, or with the example of each key enabled. */
+static void write_sample(bool with_examples)
 {
         const char *source = getenv("srcdir");
         char path[512], line[256], text[4096] = "";
@@ -566,42 +564,25 @@ static void write_sample(enum sample form)
                 size_t key = strspn(line + MIN(strlen(line), (size_t)2), "abcdefghijklmnopqrstuvwxyz_");
                 bool example =
                         strncmp(line, "# ", 2) == 0 && key > 0 && strncmp(line + 2 + key, " = ", 3) == 0;
-                if (form == SAMPLE_EDITED && strcmp(line, "user = myapp\n") == 0)
-                        continue;
                 used += (size_t)snprintf(text + used, sizeof(text) - used, "%s",
-                                         example && form == SAMPLE_WITH_EXAMPLES ? line + 2 : line);
+                                         example && with_examples ? line + 2 : line);
         }
         ck_assert_int_eq(fclose(file), 0);
         write_bytes(text, strlen(text));
 }
 
-/* One error, of one line. */
-static void assert_waits_for_its_user(const struct settings_surroundings *surroundings)
+TEST(accepts_the_sample)
 {
-        _cleanup_free_ char *text = NULL;
-
-        ck_assert_ptr_null(load(surroundings, &text));
-        ck_assert_msg(strstr(text, "fleet 'default': user = myapp: "), "%s", text);
-        ck_assert_ptr_eq(strchr(text, '\n'), text + strlen(text) - 1);
-}
-
-/* Whoever installs it and starts the service must not have run anything as root. */
-TEST(accepts_the_sample_once_it_is_edited)
-{
-        write_sample(SAMPLE_UNTOUCHED);
-        assert_waits_for_its_user(&as_user);
-        if (geteuid() == 0)
-                assert_waits_for_its_user(&as_root);
-        write_sample(SAMPLE_EDITED);
+        write_sample(false);
         assert_accepts(&as_user);
 }
 
 TEST(accepts_each_example_of_the_sample)
 {
-        static const char *const expected[] = {"user = ", "password_file /"};
+        static const char *const expected[] = {"password_file /"};
         _cleanup_free_ char *text = NULL;
 
-        write_sample(SAMPLE_WITH_EXAMPLES);
+        write_sample(true);
         _cleanup_settings_ struct settings *settings = load(&as_user, &text);
         for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
                 bool known = false;
