@@ -106,7 +106,7 @@ stop_load() {
 }
 
 @test "shutdown of the machine: jobs finish first, whatever on_stop is, and Redis runs until then" {
-        sqmgr_lines="on_stop = leave" configure <<<'active_process_count = 2'
+        sqmgr_lines='on_stop = leave' configure <<<$'active_process_count = 2\nlog = journal'
         # Delays the shutdown of the machine, so that the test can check it.
         put /etc/systemd/system/hold.service <<END
 [Unit]
