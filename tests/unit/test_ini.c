@@ -550,7 +550,7 @@ TEST(includes_only_what_is_roots_and_nobody_else_can_replace)
         golden_end("ini-errors", "includes of root");
 }
 
-/* Writes the sample as it is, or with the example of each key enabled. */
+/* Writes the sample: as it is, or with the example of each key enabled. */
 static void write_sample(bool with_examples)
 {
         const char *source = getenv("srcdir");
