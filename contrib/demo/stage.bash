@@ -60,11 +60,31 @@ leave() {
         cd / && exec 9>&- && wait "$guard"
 }
 
+# Started by root, the script starts again as nobody, from its folder, with copies of what it needs: nobody may be unable to
+# read the checkout.
+drop_root() { # ARGUMENT...: the script's own
+        [ "$EUID" = 0 ] || return 0
+        local script
+        script=$(realpath "$0")
+        folder=$(mktemp -d /tmp/sqmgr-demo.XXXXXX) || exit 1
+        trap 'rm -rf "$folder"' EXIT
+        mkdir "$folder/copy" "$folder/copy/build" || exit 1
+        (cd "$top" && cp -r contrib "$folder/copy") || exit 1
+        (cd "$(dirname "$(command -v sqmgr)")" && cp -r --parents sqmgr sqmgrctl sqmgr-* src/preload src/shims "$folder/copy/build") || exit 1
+        if [ -n "${modules-}" ]; then
+                (cd "$top" && cp -r --parents tests/e2e/native "$folder/copy") || exit 1
+                mkdir -p "$folder/copy/cache/sqmgr" && cp -r "$modules" "$folder/copy/cache/sqmgr" || exit 1
+        fi
+        chown -R nobody:nogroup "$folder"
+        exec setpriv --reuid nobody --regid nogroup --clear-groups env HOME="$folder" XDG_CACHE_HOME="$folder/copy/cache" \
+                SQMGR_BUILD="$folder/copy/build" SQMGR_DEMO_FOLDER="$folder" "$folder/copy/${script#"$top"/}" "$@"
+}
+
 # Keeps the path of the folder short: the path of a socket has at most 107 bytes.
 make_folder() {
         local base=${TMPDIR:-/tmp}
         [ ${#base} -le 70 ] || base=/tmp
-        folder=$(mktemp -d "$base/sqmgr-demo.XXXXXX") || exit 1
+        folder=${SQMGR_DEMO_FOLDER:-$(mktemp -d "$base/sqmgr-demo.XXXXXX")} || exit 1
         mkdir "$folder/pids"
         exec 9> >(exec setsid "$stage/guard" "$folder" >/dev/null 2>&1)
         guard=$!

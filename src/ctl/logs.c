@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -21,6 +22,7 @@ struct log_source {
         size_t fleet_length;
         json_t *fleet, *worker; /* from status; worker is NULL for a fleet and for a dead worker */
         double started_at;      /* start of worker, in seconds since 1970 */
+        uid_t uid;              /* the instance's user, as whom workers write to the journal */
         char **argv;            /* the program that reads the log; NULL-terminated */
         size_t n;
         bool failed; /* memory was short */
@@ -60,13 +62,20 @@ static void add_beginning(struct log_source *source, const char *program, const 
                 add(source, "%s", follow);
 }
 
+/* Any user can write under the name of any worker: only entries of the instance's user count. */
+static void add_journalctl(struct log_source *source)
+{
+        add_beginning(source, "journalctl", "--follow");
+        add(source, "--no-pager");
+        add(source, "_UID=%u", source->uid);
+}
+
 /* Each worker has a journal identifier of its own, which remains after the worker is gone. */
 static void read_by_name(struct log_source *source)
 {
         long long places = reply_integer(source->fleet, "max_processes");
 
-        add_beginning(source, "journalctl", "--follow");
-        add(source, "--no-pager");
+        add_journalctl(source);
         if (source->ctl->previous && source->worker)
                 add(source, "--until=@%.3f", source->started_at);
         if (is_of_worker(source)) {
@@ -117,8 +126,7 @@ static bool read_by_pid(struct log_source *source)
         size_t before;
         json_t *worker;
 
-        add_beginning(source, "journalctl", "--follow");
-        add(source, "--no-pager");
+        add_journalctl(source);
         add(source, "--boot");
         if (is_of_worker(source) && (source->ctl->previous || !source->worker))
                 return add_former_pids(source);
@@ -213,6 +221,8 @@ int ctl_logs(struct ctl *ctl)
                 .ctl = ctl, .name = ctl->arguments[0], .fleet_length = strcspn(ctl->arguments[0], "/")};
         _cleanup_json_ json_t *reply = NULL;
         struct timespec now = {0};
+        struct ucred server = {.uid = geteuid()};
+        socklen_t size = sizeof(server);
         json_t *worker;
 
         if (ctl->previous && (ctl->follow || !is_of_worker(&source)))
@@ -223,9 +233,12 @@ int ctl_logs(struct ctl *ctl)
         (void)clock_gettime(CLOCK_REALTIME, &now);
         int r = client_call(ctl, "GetStatus",
                             json_pack("{s:[s%]}", "fleets", source.name, source.fleet_length), &reply);
+        if (r == CTL_DONE)
+                (void)getsockopt(ctl->fd, SOL_SOCKET, SO_PEERCRED, &server, &size);
         client_close(ctl);
         if (r != CTL_DONE)
                 return r;
+        source.uid = server.uid;
         source.fleet = json_array_get(json_object_get(reply, "fleets"), 0);
         json_foreach_in(worker, source.fleet, "workers")
                 if (reply_is(worker, "id", source.name))

@@ -5,6 +5,7 @@
 #include "model/names.h"
 #include "wire/quoted.h"
 #include <inttypes.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,11 +13,14 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <systemd/sd-id128.h>
 #include <systemd/sd-journal.h>
 #include <time.h>
 
 /* How long to wait for a busy journal. */
 #define JOURNAL_WAIT_MSEC 100
+/* With its default SplitMode=uid, a journal on disk has a file for each user from this uid on. */
+#define JOURNAL_OF_USER_UID 1000
 
 static int log_level = LOG_INFO;
 
@@ -41,11 +45,43 @@ bool log_is_journal(void)
         return journal;
 }
 
+static bool may_access(const char *folder, const char *machine, const char *file, int mode)
+{
+        char path[128];
+        int n = snprintf(path, sizeof(path), "%s/%s/%s", folder, machine, file);
+
+        return n < (int)sizeof(path) && access(path, mode) == 0;
+}
+
+/* Returns true if sqmgr can read what its workers write to the journal. */
+static bool journal_is_readable(void)
+{
+        static const char on_disk[] = "/var/log/journal", in_memory[] = "/run/log/journal";
+        char machine[SD_ID128_STRING_MAX];
+        sd_id128_t id;
+
+        if (sd_id128_get_machine(&id) < 0)
+                return true;
+        sd_id128_to_string(id, machine);
+        return may_access(on_disk, machine, "system.journal", R_OK) ||
+               may_access(in_memory, machine, "system.journal", R_OK) ||
+               (geteuid() >= JOURNAL_OF_USER_UID && may_access(on_disk, machine, "", F_OK));
+}
+
 const char *log_of_workers(const char *setting)
 {
-        if (setting)
-                return setting;
-        return log_is_journal() ? "journal" : "inherit";
+        static const char *found;
+        static char file[PATH_MAX];
+        const char *folder = getenv("LOGS_DIRECTORY");
+
+        if (setting || found)
+                return setting ?: found;
+        found = log_is_journal() ? "journal" : "inherit";
+        if (folder && folder[0] == '/' && log_is_journal() && !journal_is_readable() &&
+            snprintf(file, sizeof(file), "%.*s/workers.log", (int)strcspn(folder, ":"), folder) <
+                    (int)sizeof(file))
+                found = file;
+        return found;
 }
 
 /* A slow reader of stderr must not block us. stderr cannot be made non-blocking, since workers share it. A

@@ -16,7 +16,8 @@ void log_set_level(int level);
 bool log_is_journal(void);
 
 /* Returns the destination of workers' output: "inherit", "journal" or a path. setting: the fleet's `log`;
- * NULL: not set. */
+ * NULL: not set. Then it is the journal if stderr leads there: a file in $LOGS_DIRECTORY if sqmgr could not
+ * read log tails from the journal. */
 const char *log_of_workers(const char *setting);
 
 /* Logs one sentence of at most 2047 bytes; a longer one is truncated. %m is the errno at the call. Never

@@ -115,7 +115,8 @@ const struct settings_key settings_keys[] = {
         {LAUNCH(environment), .type = SETTINGS_ENVIRONMENT, .unset = "none"},
         {LAUNCH(environment_file), .type = SETTINGS_TEXT, .unset = "none"},
         {LAUNCH(log), .type = SETTINGS_LOG,
-         .unset = "journal where sqmgr itself logs to the journal, else inherit"},
+         .unset = "journal where sqmgr logs to it, workers.log in $LOGS_DIRECTORY where sqmgr cannot read "
+                  "that, else inherit"},
         {FLEET_KEPT(redis_url), .type = SETTINGS_URL, .unset = "the url of [redis]", .secret = true},
         {FLEET_KEPT(database_url), .type = SETTINGS_DATABASE, .unset = "DATABASE_URL in sqmgr's environment",
          .secret = true},

@@ -6,6 +6,8 @@ load helpers
 
 # Installs the machine, by `DESTDIR=`.
 installs=(make -s -C "$SQMGR_BUILD" install)
+# The instance that sqmgrctl asks.
+socket=/run/sqmgr/app/control.sock
 
 setup() {
         folder=$(mktemp -d /tmp/sqmgr-e2e.XXXXXX)
@@ -24,7 +26,7 @@ setup() {
         in_machine useradd --create-home --shell /bin/bash app
         put /srv/app/app.rb <"$e2e/app.rb"
         printf 'bind 127.0.0.1\nport 6379\ndir /var/lib/redis\nsave ""\n' | put /etc/redis/redis.conf
-        in_machine systemctl start redis-server
+        in_machine systemctl start redis-server dbus
         wait_until 20 redis_answers
 }
 
@@ -49,10 +51,10 @@ in_machine() {
 put() { in_machine install -D -m 644 /dev/stdin "$1"; } # PATH
 
 redis() { in_machine redis-cli "$@"; }
-sqmgrctl() { in_machine sqmgrctl ${socket+-s "$socket"} "$@"; }
+sqmgrctl() { in_machine sqmgrctl -s "$socket" "$@"; }
 unit() { in_machine systemctl "$@"; }
 unit_is() { [ "$(unit show -p "$2" --value "$1")" = "$3" ]; } # UNIT PROPERTY VALUE
-main_pid() { unit show -p MainPID --value "${1-sqmgr}"; }
+main_pid() { unit show -p MainPID --value "${1-sqmgr@app}"; }
 entries() { in_machine journalctl -o json "$@" | jq -s .; } # MATCH...
 logged() { in_machine journalctl | grep -q -e "$1"; } # TEXT
 
@@ -63,7 +65,7 @@ same_workers() { [ "$(worker_pids)" = "$1" ] && app_count_is "$(wc -w <<<"$1")";
 
 # Standard input has further lines of the fleet.
 configure() { # [NAME]
-        put "/etc/sqmgr/${1-sqmgr}.ini" <<END
+        put "/etc/sqmgr/${1-app}.ini" <<END
 [sqmgr]
 check_interval = 500ms
 ${sqmgr_lines-}
@@ -71,14 +73,13 @@ ${sqmgr_lines-}
 [fleet:default]
 command = sidekiq -r /srv/app/app.rb -c 5
 directory = /srv/app
-user = app
 ready_after = 1s
 $(cat)
 END
 }
 
 start_service() { # WORKERS: waits until it is ready
-        unit enable --quiet --now sqmgr
+        unit enable --quiet --now sqmgr@app
         wait_until 60 ready "$1"
 }
 

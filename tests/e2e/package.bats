@@ -53,7 +53,7 @@ processes() {
         done
 }
 runs_the_installed() { # [UNIT]
-        [ "$(in_machine stat -Lc %d:%i "/proc/$(main_pid "${1-sqmgr}")/exe")" = "$(in_machine stat -c %d:%i /usr/sbin/sqmgr)" ]
+        [ "$(in_machine stat -Lc %d:%i "/proc/$(main_pid "${1-sqmgr@app}")/exe")" = "$(in_machine stat -c %d:%i /usr/sbin/sqmgr)" ]
 }
 
 # A busy fleet, and an instance with a halted restart: its release does not boot.
@@ -66,11 +66,12 @@ check_interval = 500ms
 [fleet:default]
 command = sidekiq -r ./app.rb -c 2 -q shop
 directory = /srv/shop
-user = app
 ready_after = 1s
 END
+        printf '[Service]\nUser=app\n' | put /etc/systemd/system/sqmgr@shop.service.d/user.conf
+        unit daemon-reload
         put /srv/shop/app.rb <"$e2e/app.rb"
-        unit enable --quiet --now sqmgr sqmgr@shop
+        unit enable --quiet --now sqmgr@app sqmgr@shop
         wait_until 90 ready 2
         shop wait_until 90 ready 1
         put /srv/shop/app.rb <<<'raise "this release has no database.yml"'
@@ -81,7 +82,7 @@ END
         [ "$(wc -l <<<"$were")" = 5 ]
 }
 shop_is_unchanged() { shop fleet_is '.rollout.state == "halted" and .active == 1 and .generation == 2'; }
-starts() { unit show -p NRestarts,ExecMainStartTimestampMonotonic sqmgr sqmgr@shop; }
+starts() { unit show -p NRestarts,ExecMainStartTimestampMonotonic sqmgr@app sqmgr@shop; }
 
 # Unchanged except for the program: nothing was started, stopped or ended.
 is_unchanged() {
@@ -107,15 +108,14 @@ database_is() { sqmgrctl status --json | jq -e ".redis[0].state == \"$1\"" >/dev
 
 # A fleet whose heartbeats are in a database that this package reads.
 needs_package() { # PACKAGE URL
-        put /etc/sqmgr/sqmgr.ini <<END
+        put /etc/sqmgr/app.ini <<END
 [fleet:default]
 framework = solid_queue
 command = /bin/sh -c "exec sleep infinity" -- --mode async
 directory = /srv/queue
-user = app
 database_url = $2
 END
-        unit restart sqmgr
+        unit restart sqmgr@app
         wait_until 60 database_lacks "$1"
         database_is down
         dpkg_i "$(repack_other "$1" "$version-1")"
@@ -167,8 +167,8 @@ own_runs_the_installed() {
         wait_until 20 has_started 5
         run -0 dpkg_i "$(repack_next 1)"
         echo "$output"
-        [[ $output == *"sqmgr $version has taken over (pid $(main_pid))"* ]]
-        [[ $output == *"sqmgr $version has taken over (pid $(main_pid sqmgr@shop))"* ]]
+        [[ $output == *"sqmgr: sqmgr@app.service runs the installed sqmgr, in the same process (pid $(main_pid))"* ]]
+        [[ $output == *"sqmgr: sqmgr@shop.service runs the installed sqmgr, in the same process (pid $(main_pid sqmgr@shop))"* ]]
         is_unchanged
         runs_the_installed
         runs_the_installed sqmgr@shop
@@ -193,7 +193,7 @@ own_runs_the_installed() {
         shop sqmgrctl restart --wait --timeout 300s
 }
 
-@test "upgrade to a program that fails or refuses: the old one keeps running, dpkg reports it, and the next upgrade fixes it" {
+@test "upgrade to a program that fails or refuses: the old one keeps running, dpkg warns, and the next upgrade fixes it" {
         dpkg_i "$(repack "$version-1")"
         begin_both
         enqueue 60 Sleep 1
@@ -203,33 +203,29 @@ own_runs_the_installed() {
         printf '\177ELF' >"$folder/garbled"
         printf '#!/bin/sh\nexit 0\n' >"$folder/silent"
         for broken in ending unrunnable garbled silent; do
-                run -1 dpkg_i "$(repack "9.0.0-$broken" "$folder/$broken")"
+                run -0 dpkg_i "$(repack "9.0.0-$broken" "$folder/$broken")"
                 echo "$output"
-                [[ $output == *"sqmgr: sqmgr.service still runs the old sqmgr (pid $(main_pid)) with its workers"* ]]
-                [[ $output == *"sqmgr: sqmgr@shop.service still runs the old sqmgr (pid $(main_pid sqmgr@shop)) with its workers"* ]]
-                [[ $output == *"run 'dpkg --configure sqmgr'; or install the previous version"* ]]
-                [[ $broken != ending || $output == *'I do not run'* ]]
-                [[ $broken != unrunnable || $output == *'Permission denied'* ]]
-                status_is iF
+                [[ $output == *"sqmgr: sqmgr@app.service still runs the old sqmgr"* ]]
+                [[ $output == *"sqmgr: sqmgr@shop.service still runs the old sqmgr"* ]]
+                status_is ii
                 is_unchanged
                 fleet_is '.active == 2'
         done
+        logged 're-exec refused.*I do not run'
         run -0 dpkg_i "$(repack 9.0.1-1)"
         status_is ii
         is_unchanged
         runs_the_installed
 
-        # Errors in the settings are reported, and keep the package unconfigured.
+        # Errors in the settings of one instance.
         in_machine sed -i '$a nonsense = 1' /etc/sqmgr/shop.ini
-        run -1 dpkg_i "$(repack 9.0.2-1)"
-        [[ $output == *"shop.ini:"*"unknown key 'nonsense'"* ]]
-        [[ $output == *'the old sqmgr still runs in: sqmgr@shop.service'* ]]
-        status_is iF
+        run -0 dpkg_i "$(repack 9.0.2-1)"
+        [[ $output == *"sqmgr: sqmgr@shop.service still runs the old sqmgr"* ]]
+        logged "shop.ini:.*unknown key 'nonsense'"
         is_unchanged
         runs_the_installed
         in_machine sed -i '/^nonsense/d' /etc/sqmgr/shop.ini
-        run -0 in_machine dpkg --configure sqmgr
-        status_is ii
+        shop sqmgrctl reexec
         is_unchanged
         runs_the_installed sqmgr@shop
         all_done_once 60
@@ -242,71 +238,41 @@ own_runs_the_installed() {
         configure <<<'active_process_count = 1'
         start_service 1
         pids=$(worker_pids) pid=$(main_pid)
-        run -1 dpkg_i "$older"
+        run -0 dpkg_i "$older"
         echo "$output"
-        [[ $output == *'dpkg: warning: downgrading sqmgr'*"still runs the old sqmgr (pid $pid) with its workers"* ]]
-        status_is iF
+        [[ $output == *'dpkg: warning: downgrading sqmgr'*"sqmgr@app.service still runs the old sqmgr"* ]]
         [ "$(worker_pids)" = "$pids" ] && [ "$(main_pid)" = "$pid" ]
 
-        in_machine systemctl restart sqmgr
+        in_machine systemctl restart sqmgr@app
         wait_until 30 runs_the_installed
         wait_until 30 ready 1
         [ "$(worker_pids)" = "$pids" ]
-        run -0 in_machine dpkg --configure sqmgr
-        status_is ii
         run -0 dpkg_i "$newer"
         status_is ii
         [ "$(worker_pids)" = "$pids" ]
         runs_the_installed
 }
 
-app() { socket=/run/sqmgr-app/app/control.sock "$@"; }
-
-begin_app() {
-        put /etc/sqmgr/app/app.ini <<'END'
-[sqmgr]
-check_interval = 500ms
-
-[fleet:default]
-command = sleep infinity
-framework = plain
-active_process_count = 2
-ready_after = 1s
-END
-        unit enable --quiet --now sqmgr-app@app
-        app wait_until 60 ready 2
-        app_pid=$(main_pid sqmgr-app@app) app_had=$(app worker_pids)
-}
-app_is_unchanged() { [ "$(main_pid sqmgr-app@app)" = "$app_pid" ] && [ "$(app worker_pids)" = "$app_had" ]; }
-
-@test "sqmgr-app@USER: an upgrade re-executes it, and a refusal there is a warning; removal drains, purge keeps its files" {
-        before_all=$(left)
-        dpkg_i "$(repack "$version-1")"
-        [ "$(unit is-enabled sqmgr-app@app || true)" = disabled ]
-        begin_app
-
-        # Its user has broken the settings.
-        in_machine sed -i '$a nonsense = 1' /etc/sqmgr/app/app.ini
-        run -0 dpkg_i "$(repack "$version-2")"
+@test "a first installation prints the next steps, and is refused while an sqmgr runs as root" {
+        run -0 dpkg_i "$(repack "$version-1")"
         echo "$output"
-        [[ $output == *"sqmgr: sqmgr-app@app.service still runs the old sqmgr"* ]]
+        [[ $output == *"1. Copy the sample"*"2. Check it: "*"3. Start it: "*"systemctl enable --now sqmgr@app"* ]]
+        # The steps.
+        in_machine install -m 640 -g app /usr/share/doc/sqmgr/examples/sqmgr.ini /etc/sqmgr/app.ini
+        in_machine sed -i -e 's|/srv/myapp/current|/srv/app|' -e 's|^command = .*|command = sidekiq -r ./app.rb|' /etc/sqmgr/app.ini
+        in_machine runuser -u app -- sqmgr --check-config
+        unit enable --quiet --now sqmgr@app
+        wait_until 60 ready 1
+
+        printf '[fleet:root]\ncommand = sleep infinity\nframework = plain\n' | put /etc/sqmgr/root.ini
+        unit start sqmgr@root
+        pid=$(main_pid sqmgr@root)
+        run -1 dpkg_i "$(repack "$version-2")"
+        [[ $output == *"sqmgr: process $pid is an sqmgr that runs as root. "*"systemctl disable --now sqmgr"* ]]
         status_is ii
-        app_is_unchanged
-        in_machine sed -i '/^nonsense/d' /etc/sqmgr/app/app.ini
+        unit stop sqmgr@root
         run -0 dpkg_i "$folder/$version-2.deb"
-        echo "$output"
-        [[ $output == *"sqmgr: sqmgr-app@app.service runs the installed sqmgr, in the same process (pid $app_pid)"* ]]
-        runs_the_installed sqmgr-app@app
-        app_is_unchanged
-
-        put /var/log/sqmgr-app/app/kept <<<'a log'
-        run -0 in_machine dpkg -P sqmgr
-        [[ $output == *'sqmgr: stopping sqmgr-app@app.service (2 of 2 workers active, 0 starting, 0 draining)'* ]]
-        run ! in_machine pgrep -u app
-        [ "$(in_machine find /etc/sqmgr /run /var /etc/systemd/system -path '*sqmgr*' ! -type d | sort | tr '\n' ' ')" = \
-                '/etc/sqmgr/app/app.ini /var/log/sqmgr-app/app/kept ' ]
-        in_machine rm -r /etc/sqmgr /var/log/sqmgr-app
-        [ "$(left)" = "$before_all" ] || diff <(echo "$before_all") <(left)
+        [[ $output != *'nothing runs yet'* ]]
 }
 
 # Replaces the file as dpkg does.
@@ -315,43 +281,35 @@ replace() { # LIBRARY [BYTES]: only its first BYTES
 }
 maps_what_is_gone() { in_machine grep -q 'libinih.*(deleted)' "/proc/$(main_pid "$1")/maps"; } # UNIT
 
-@test "a library upgrade: needrestart re-executes sqmgr if possible, and its instances once they are linked" {
+@test "a library upgrade: needrestart re-executes the instances that are linked" {
         put /root/needrestart.deb <"$(needrestart_deb)"
         in_machine dpkg -x /root/needrestart.deb /
         dpkg_i "$(repack "$version-1")"
         begin_both
-        begin_app
         enqueue 40 Sleep 1
         library=$(in_machine sed -n 's/.* \(\/.*libinih[^ ]*\)$/\1/p' "/proc/$(main_pid)/maps" | head -n 1)
+        in_machine ln -s sqmgr@.service /etc/needrestart/restart.d/sqmgr@app.service
         run -0 needrestart_list
         [[ $output != *'sqmgr'* ]]
 
         replace "$library"
         run -0 needrestart_list
-        [[ $output == *"sqmgr $version has taken over (pid $(main_pid))"*"the workers of sqmgr.service keep the old libraries"* ]]
+        [[ $output == *'sqmgr: sqmgr@app.service was asked to load the installed libraries'* ]]
         [[ $output == *'being deferred:'*'sqmgr@shop.service'* ]]
-        [[ $output == *'being deferred:'*'sqmgr-app@app.service'* ]]
-        not maps_what_is_gone sqmgr
+        wait_until 30 not maps_what_is_gone sqmgr@app
         maps_what_is_gone sqmgr@shop
-        maps_what_is_gone sqmgr-app@app
-        in_machine ln -s sqmgr.service /etc/needrestart/restart.d/sqmgr-app@app.service
-        in_machine ln -s sqmgr.service /etc/needrestart/restart.d/sqmgr@shop.service
-        run -0 needrestart_list
-        [[ $output == *"sqmgr $version has taken over (pid $(main_pid sqmgr@shop))"*"the workers of sqmgr@shop.service"* ]]
-        not maps_what_is_gone sqmgr@shop
-        wait_until 30 not maps_what_is_gone sqmgr-app@app
-        app_is_unchanged
-        is_unchanged
 
+        # A library that does not load.
+        in_machine ln -s sqmgr@.service /etc/needrestart/restart.d/sqmgr@shop.service
         in_machine cp "$library" /root/library
         replace "$library" 100
         run -0 needrestart_list
-        [[ $output == *"sqmgr: sqmgr.service still runs with the old libraries"* ]]
-        [[ $output == *"sqmgr: sqmgr@shop.service still runs with the old libraries"* ]]
+        [[ $output == *'sqmgr: sqmgr@shop.service was asked to load the installed libraries'* ]]
+        wait_until 30 logged 're-exec refused'
         is_unchanged
         in_machine mv /root/library "$library"
         run -0 needrestart_list
-        not maps_what_is_gone sqmgr
+        wait_until 30 not maps_what_is_gone sqmgr@shop
         all_done_once 40
         is_unchanged
 }
@@ -413,7 +371,7 @@ left() { in_machine find /etc /run /usr /var /root -path "$top" -prune -o -name 
         wait_until 30 has_started 10
         run -0 in_machine dpkg -r sqmgr
         echo "$output"
-        [[ $output == *'sqmgr: stopping sqmgr.service (2 of 2 workers active, 0 starting, 0 draining)'* ]]
+        [[ $output == *'sqmgr: stopping sqmgr@app.service (2 of 2 workers active, 0 starting, 0 draining)'* ]]
         [[ $output == *"sqmgr: process $kept of app, of sqmgr@shop.service, keeps running without a supervisor: "* ]]
         [[ $output == *"sqmgr: process $loud of app, of sqmgr@shop.service, keeps running without a supervisor: [31mredall is"* ]]
         in_machine kill "$loud"
@@ -438,8 +396,9 @@ left() { in_machine find /etc /run /usr /var /root -path "$top" -prune -o -name 
         in_machine kill -KILL "$kept"
 
         dpkg_i "$deb"
+        put /var/log/sqmgr/app/workers.log <<<'a log'
         run -0 in_machine dpkg -P sqmgr
-        in_machine rm -r /etc/sqmgr
+        in_machine rm -r /etc/sqmgr /etc/systemd/system/sqmgr@shop.service.d
         [ "$(left)" = "$before_all" ] || diff <(echo "$before_all") <(left)
-        in_machine getent passwd sqmgr
+        in_machine getent group sqmgr
 }

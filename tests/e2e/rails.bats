@@ -50,8 +50,8 @@ SECRET_KEY_BASE=$secret_key
 DATABASE_URL=postgresql://app:$database_password@127.0.0.1/app_production
 REDIS_URL=redis://:$redis_password@127.0.0.1:6379/0
 END
-        in_machine install -D -m 600 /dev/stdin /etc/sqmgr/redis.password <<<"$redis_password"
-        put /etc/sqmgr/sqmgr.ini <<END
+        in_machine install -D -m 640 -g app /dev/stdin /etc/sqmgr/redis.password <<<"$redis_password"
+        put /etc/sqmgr/app.ini <<END
 [sqmgr]
 socket_group = sqmgr
 
@@ -157,7 +157,7 @@ all_gone() { not in_machine ps -o pid= -p "$*"; } # PID...
         run ! as deploy cat /srv/app/shared/env
 
         # The service may be started first: its workers have no directory yet.
-        unit enable --quiet --now sqmgr
+        unit enable --quiet --now sqmgr@app
         commit_release 1
         run -0 cap_do deploy
         # A retry may have started a worker from the release just before its restart.
@@ -226,6 +226,6 @@ all_gone() { not in_machine ps -o pid= -p "$*"; } # PID...
                 in_machine grep -qF "$secret" /srv/app/shared/env
                 run -1 grep -acF "$secret" "$folder/told" "$folder/journal"
         done
-        unit stop sqmgr
+        unit stop sqmgr@app
         app_count_is 0
 }

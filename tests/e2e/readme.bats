@@ -50,9 +50,8 @@ make_application() {
         # shellcheck disable=SC2016
         path=$(sed -n 's/.*`\(environment = PATH=[^`]*\)`.*/\1/p' "$top/README.md")
         [ -n "$path" ]
-        sed "s,^directory = .*,&\n$path," "$folder"/ini/* | put /etc/sqmgr/sqmgr.ini
+        sed "s,^directory = .*,&\n$path," "$folder"/ini/* | put /etc/sqmgr/app.ini
         in_machine systemd-sysusers
-        in_machine systemd-tmpfiles --create
         in_machine journalctl --update-catalog
         unit daemon-reload
         for file in "$folder"/sh/*; do
@@ -65,7 +64,7 @@ make_application() {
                 in_machine grep -qz '^RAILS_ENV=production$' "/proc/$pid/environ"
         done
         in_machine runuser -u app -- sqmgrctl status
-        unit stop sqmgr
+        unit stop sqmgr@app
         app_count_is 0
 }
 
@@ -82,5 +81,5 @@ make_application() {
                 run_block "$file"
                 wait_until 60 ready 1
         done
-        [ "$(in_machine journalctl -q -u sqmgr _COMM=sqmgr | grep -c 'pid=.* INFO')" = 0 ]
+        [ "$(in_machine journalctl -q -u sqmgr@app _COMM=sqmgr | grep -c 'pid=.* INFO')" = 0 ]
 }

@@ -52,14 +52,14 @@ stop_load() {
         done
         [ "$(sqmgrctl status --json | jq -r .version)" = 0.9.9 ]
         [ "$(main_pid)" = "$pid" ]
-        unit_is sqmgr ActiveState active
-        unit_is sqmgr NRestarts 0
+        unit_is sqmgr@app ActiveState active
+        unit_is sqmgr@app NRestarts 0
         same_workers "$before"
         stop_load '5 re-execs under load'
         same_workers "$before"
         wait_until 30 ready 3
         # Its watchdog still works, and it still asks systemd for the reason of a stop.
-        unit restart sqmgr
+        unit restart sqmgr@app
         wait_until 20 sqmgrctl ping
         same_workers "$before"
 }
@@ -71,7 +71,7 @@ stop_load() {
         start_load
         for round in 1 2 3 4 5; do
                 pid=$(main_pid)
-                unit restart sqmgr
+                unit restart sqmgr@app
                 [ "$(main_pid)" != "$pid" ]
                 wait_until 20 sqmgrctl ping
                 same_workers "$before"
@@ -84,29 +84,29 @@ stop_load() {
 
 @test "a stop that drains longer than TimeoutStopSec counts down and is not cut short" {
         sqmgr_lines='shutdown_timeout = 10min' configure <<<'active_process_count = 2'
-        printf '[Service]\nTimeoutStopSec=4s\n' | put /etc/systemd/system/sqmgr.service.d/short.conf
+        printf '[Service]\nTimeoutStopSec=4s\n' | put /etc/systemd/system/sqmgr@app.service.d/short.conf
         start_service 2
         enqueue 5 Hold /srv/app/first
         enqueue 5 Hold /srv/app/second
         wait_until 30 has_started 10
-        unit stop --no-block sqmgr
-        counts() { unit show -p StatusText --value sqmgr | grep -qE "^$1"; }
+        unit stop --no-block sqmgr@app
+        counts() { unit show -p StatusText --value sqmgr@app | grep -qE "^$1"; }
         wait_until 20 counts 'Stopping: 2 workers left, 10 running jobs; all asked to exit in 9min( [0-9]+s)?'
         # More than 10 s of the 10 min have passed.
         wait_until 20 counts 'Stopping: 2 workers left, 10 running jobs; all asked to exit in 9min [1-4]?[0-9]s'
         in_machine touch /srv/app/first
         wait_until 40 counts 'Stopping: [12] workers? left, 5 running jobs; '
         in_machine touch /srv/app/second
-        wait_until 60 unit_is sqmgr ActiveState inactive
-        unit_is sqmgr Result success
+        wait_until 60 unit_is sqmgr@app ActiveState inactive
+        unit_is sqmgr@app Result success
         app_count_is 0
         [ "$(jobs_done)" = 10 ]
         [ "$(jobs_run_twice)" = 0 ]
         not logged 'stop-sigterm. timed out'
 }
 
-@test "shutdown of the machine: jobs finish first, and Redis runs until then" {
-        configure <<<'active_process_count = 2'
+@test "shutdown of the machine: jobs finish first, whatever on_stop is, and Redis runs until then" {
+        sqmgr_lines='on_stop = leave' configure <<<$'active_process_count = 2\nlog = journal'
         # Delays the shutdown of the machine, so that the test can check it.
         put /etc/systemd/system/hold.service <<END
 [Unit]
@@ -126,8 +126,8 @@ END
         wait_until 30 has_started 10
         unit poweroff --no-block
         wait_until 60 unit_is redis-server ActiveState inactive
-        unit_is sqmgr ActiveState inactive
-        unit_is sqmgr Result success
+        unit_is sqmgr@app ActiveState inactive
+        unit_is sqmgr@app Result success
         app_count_is 0
         in_machine journalctl -o cat >"$folder/journal"
         [ "$(grep -c 'class=Sleep .* INFO: done' "$folder/journal")" = 10 ]

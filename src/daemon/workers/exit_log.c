@@ -94,11 +94,11 @@ static uint64_t read_journal(struct runtime *runtime, const struct exit_log_sour
 /* Returns true if another process writes to the log file, or has written to it since and failed. */
 static bool is_shared(const struct world *world, const struct exit_log_source *of)
 {
-        const char *log = of->fleet->settings->log ?: "";
+        const char *log = log_of_workers(of->fleet->settings->log);
         unsigned n = 0;
 
         WORLD_FOREACH_FLEET(world, fleet) {
-                if (!fleet->settings->log || strcmp(fleet->settings->log, log) != 0)
+                if (strcmp(log_of_workers(fleet->settings->log), log) != 0)
                         continue;
                 n += fleet->crash.failed_at > of->since;
                 FLEET_FOREACH_WORKER(fleet, worker)
