@@ -7,7 +7,7 @@ _sqmgr() {
         [[ ${COMP_WORDS[1]} != init || $COMP_CWORD == 1 ]] || command=(init)
         COMPREPLY=()
         case $3 in
-        -c | --config | -o | --output | --environment-file | --from-supervisord | --from-procfile | --directory)
+        -c | --config | -o | --output | --environment-file | --from-supervisord | --from-procfile | --directory | --drop-in)
                 compopt -o default
                 return
                 ;;

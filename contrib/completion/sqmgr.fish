@@ -23,7 +23,7 @@ end
 
 function __sqmgr_wants_file
         set -l words (commandline -opc)
-        contains -- $words[-1] -c --config -o --output --environment-file --from-supervisord --from-procfile --directory
+        contains -- $words[-1] -c --config -o --output --environment-file --from-supervisord --from-procfile --directory --drop-in
 end
 
 function __sqmgr_wants_unit

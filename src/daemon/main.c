@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sqmgr: reads its options and its settings, and starts the event loop. */
+#include "base/argv.h"
 #include "base/fd.h"
 #include "base/socket_path.h"
 #include "config.h"
@@ -15,6 +16,7 @@
 #include "io/ini.h"
 #include "io/log.h"
 #include "io/own_program.h"
+#include "io/users.h"
 #include "io/watchers.h"
 #include "privileged/launch.h"
 #include "privileged/listen.h"
@@ -27,6 +29,7 @@
 #include <limits.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -34,7 +37,7 @@
 #define EXIT_CONFIG        78 /* EX_CONFIG of sysexits.h */
 #define REHEARSAL_USEC     (10 * USEC_PER_SEC)
 #define MALLOC_BLOCK_BYTES (128 * 1024)
-#define DEFAULT_CONFIG     SYSCONFDIR "/sqmgr/sqmgr.ini"
+#define CONFIG_FOLDER      SYSCONFDIR "/sqmgr"
 
 struct options {
         const char *config;
@@ -50,7 +53,7 @@ static void print_help(void)
                "       sqmgr init [OPTION]...   writes a config file: see 'sqmgr init --help'\n"
                "Supervises fleets of job workers, in the foreground. Control it with sqmgrctl.\n"
                "\n"
-               "  -c, --config FILE   read FILE instead of " DEFAULT_CONFIG "\n"
+               "  -c, --config FILE   read FILE instead of $SQMGR_CONFIG, or " CONFIG_FOLDER "/USER.ini\n"
                "      --check-config  check the config file as a start would, and exit: 0, or 78\n"
                "      --check-state[=STATE]\n"
                "                      also check whether this sqmgr could take over from one that\n"
@@ -64,6 +67,26 @@ static void print_help(void)
                "sqmgr by the installed one; workers keep running.\n"
                "Exit status: 0 exited as requested, 1 failed, 78 the config file has errors.\n"
                "See sqmgr(8), sqmgr.ini(5), sqmgrctl(1).\n" REPORT_FAULTS "\n");
+}
+
+/* The unit sqmgr@USER.service has the config USER.ini and the directory USER. */
+static void name_user(char user[static LOGIN_NAME_MAX])
+{
+        users_name(geteuid(), user, LOGIN_NAME_MAX);
+        if (user[0] == '\0')
+                snprintf(user, LOGIN_NAME_MAX, "%u", geteuid());
+}
+
+/* The config of the instance of this user, unless the environment names another one. */
+static const char *default_config(void)
+{
+        static char path[PATH_MAX];
+        const char *named = getenv("SQMGR_CONFIG");
+        char user[LOGIN_NAME_MAX];
+
+        name_user(user);
+        snprintf(path, sizeof(path), CONFIG_FOLDER "/%s.ini", user);
+        return named && named[0] != '\0' ? named : path;
 }
 
 /* Returns 0 to continue, 1 to exit successfully, -EINVAL for invalid usage. */
@@ -81,7 +104,7 @@ static int parse_options(int argc, char **argv, struct options *options)
         };
         int option;
 
-        *options = (struct options){.config = DEFAULT_CONFIG};
+        *options = (struct options){.config = default_config()};
         while ((option = getopt_long(argc, argv, "c:hV", long_options, NULL)) != -1) {
                 switch (option) {
                 case 'c':
@@ -222,6 +245,23 @@ static void rehearse(const struct settings *settings, const struct fleet_setting
                         fleet->name, shims, fleet->traits->shim->file, shim_error_text(report.shim_error));
 }
 
+/* Root can read files that the user of the instance cannot. */
+static void note_root(const char *config)
+{
+        const char *slash = strrchr(config, '/'), *name = slash ? slash + 1 : config;
+        const char *end = strrchr(name, '.');
+        _cleanup_free_ char *user = strndup(name, end ? (size_t)(end - name) : 0), *program = program_path();
+
+        if (geteuid() != 0 || !user || !program || strcmp(user, "root") == 0)
+                return;
+        fprintf(stderr,
+                "note: checked as root, who can read files that the instance's user cannot. To check as that "
+                "user: runuser -u %s -- %s -c ",
+                getpwnam(user) ? user : "USER", program);
+        argv_put_quoted(stderr, config);
+        fputs(" --check-config\n", stderr);
+}
+
 /* Warnings go to standard error, like errors. */
 static void check_config(const struct options *options, const struct settings *settings,
                          struct settings_errors *warnings)
@@ -263,6 +303,8 @@ int main(int argc, char **argv)
                 return r > 0 ? finish_output(EXIT_SUCCESS) : EXIT_FAILURE;
 
         r = ini_load(options.config, framework_traits, reader_judge_tls, &settings, &errors, &warnings);
+        if (options.check)
+                note_root(options.config);
         if (r < 0) {
                 _cleanup_free_ char *text = settings_errors_text(&errors, options.config);
 

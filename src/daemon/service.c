@@ -3,7 +3,6 @@
 #include "daemon/service.h"
 #include "config.h"
 #include "io/log.h"
-#include "io/path_trust.h"
 #include "io/users.h"
 #include "model/fleet.h"
 #include "model/world.h"
@@ -71,8 +70,6 @@ int service_start(struct service *service, const struct handover *handover)
                        sizeof(error));
         if (r >= 0)
                 open_view(service, handover_fd(handover, HANDED_VIEW));
-        if (r >= 0)
-                r = path_trust_explain(settings->state_file, error, sizeof(error));
         if (r >= 0)
                 r = listener_lock(settings->state_file, &service->state_lock_fd, error, sizeof(error));
         if (r < 0)

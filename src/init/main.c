@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* sqmgr-init, which `sqmgr init` executes: writes a first config file from what another supervisor is
- * configured with. Runs with the rights of its caller, and never replaces a file. */
+/* sqmgr-init, which `sqmgr init` executes: writes a first config file, and a drop-in for the unit of sqmgr,
+ * from what another supervisor is configured with. Runs with the rights of its caller, and never replaces a
+ * file. */
 #include "base/fd.h"
 #include "base/memstream.h"
 #include "config.h"
@@ -22,6 +23,7 @@
 
 #define SOURCE_MAX_BYTES ((size_t)1 << 20)
 #define FILE_MODE        0640 /* passwords may come to stand in it */
+#define CONFIG_FOLDER    SYSCONFDIR "/sqmgr"
 
 enum source { SOURCE_NONE, SOURCE_SYSTEMD, SOURCE_SUPERVISORD, SOURCE_PROCFILE, SOURCE_SIDEKIQSWARM };
 
@@ -31,8 +33,8 @@ static const struct {
 } flags[] = {
         {"command", "command"},         {"count", "active_process_count"},
         {"directory", "directory"},     {"environment-file", "environment_file"},
-        {"framework", "framework"},     {"group", "group"},
-        {"memory", "memory_threshold"}, {"user", "user"},
+        {"framework", "framework"},     {"group", PROPOSAL_GROUP},
+        {"memory", "memory_threshold"}, {"user", PROPOSAL_USER},
 };
 
 struct options {
@@ -41,6 +43,7 @@ struct options {
         const char *entry;  /* NULL: not chosen */
         const char *fleet;  /* NULL: named after the source */
         const char *output; /* NULL: standard output */
+        const char *unit;   /* file for the drop-in; NULL: comments in the config file */
         const char *values[ELEMENTSOF(flags)];
 };
 
@@ -48,7 +51,8 @@ static void print_help(void)
 {
         printf("Usage: sqmgr init [OPTION]...\n"
                "Writes a first config file, from what another supervisor is configured with, or from\n"
-               "options alone. What could not be taken over is listed on standard error.\n"
+               "options alone, and a drop-in for the unit of sqmgr with what only a unit can set.\n"
+               "What could not be taken over is listed on standard error.\n"
                "\n"
                "      --from-systemd UNIT      a service, with its drop-ins; sidekiq@ counts its instances.\n"
                "                               With a '/' it is the file of a unit, and - is standard input\n"
@@ -64,12 +68,14 @@ static void print_help(void)
                "      --environment-file FILE  their environment\n"
                "      --framework NAME         sidekiq, resque, rq, celery, bullmq, solid_queue,\n"
                "                               good_job, native or plain\n"
-               "      --group GROUP            their group\n"
+               "      --group GROUP            group of sqmgr and its workers\n"
                "      --memory SIZE            replace a worker above this: 1G\n"
-               "      --user USER              their user\n"
+               "      --user USER              user of sqmgr and its workers\n"
                "\n"
                "      --name NAME              name of the fleet\n"
                "  -o, --output FILE            write FILE, which must not exist, not standard output\n"
+               "      --drop-in FILE           write the drop-in to FILE, which must not exist; else it\n"
+               "                               stands in comments at the end of the config file\n"
                "  -h, --help                   print this help and exit\n"
                "\n"
                "Exit status: 0 written, 1 nothing was written.\n"
@@ -92,8 +98,8 @@ static int say(const char *format, ...)
 /* Returns 0 to continue, 1 to exit successfully, -EINVAL for invalid usage. */
 static int parse_options(int argc, char **argv, struct options *options)
 {
-        enum { OPTION_FROM = 256, OPTION_ENTRY = OPTION_FROM + 16, OPTION_NAME, OPTION_FLAG };
-        struct option long_options[ELEMENTSOF(flags) + 9] = {
+        enum { OPTION_FROM = 256, OPTION_ENTRY = OPTION_FROM + 16, OPTION_NAME, OPTION_UNIT, OPTION_FLAG };
+        struct option long_options[ELEMENTSOF(flags) + 10] = {
                 {"from-systemd", required_argument, NULL, OPTION_FROM + SOURCE_SYSTEMD},
                 {"from-supervisord", required_argument, NULL, OPTION_FROM + SOURCE_SUPERVISORD},
                 {"from-procfile", required_argument, NULL, OPTION_FROM + SOURCE_PROCFILE},
@@ -101,13 +107,14 @@ static int parse_options(int argc, char **argv, struct options *options)
                 {"entry", required_argument, NULL, OPTION_ENTRY},
                 {"name", required_argument, NULL, OPTION_NAME},
                 {"output", required_argument, NULL, 'o'},
+                {"drop-in", required_argument, NULL, OPTION_UNIT},
                 {"help", no_argument, NULL, 'h'},
         };
         int option;
 
         argv[0] = (char *)"sqmgr init";
         for (size_t i = 0; i < ELEMENTSOF(flags); i++)
-                long_options[8 + i] =
+                long_options[9 + i] =
                         (struct option){flags[i].option, required_argument, NULL, OPTION_FLAG + (int)i};
         while ((option = getopt_long(argc, argv, "o:h", long_options, NULL)) != -1) {
                 if (option >= OPTION_FLAG) {
@@ -116,6 +123,8 @@ static int parse_options(int argc, char **argv, struct options *options)
                         options->entry = optarg;
                 } else if (option == OPTION_NAME) {
                         options->fleet = optarg;
+                } else if (option == OPTION_UNIT) {
+                        options->unit = optarg;
                 } else if (option == 'o') {
                         options->output = optarg;
                 } else if (option == 'h') {
@@ -362,13 +371,13 @@ static int apply_flags(struct proposal *proposal, const struct options *options)
 }
 
 /* Never replaces a file. One that could not be written whole is removed. */
-static int write_output(const char *path, const char *text)
+static int write_output(const char *path, mode_t mode, const char *text)
 {
         if (!path)
                 return fputs(text, stdout) < 0 || fflush(stdout) != 0
                                ? say("cannot write to standard output: %s", strerrordesc_np(errno))
                                : 0;
-        _cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, FILE_MODE);
+        _cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, mode);
         if (fd < 0 && errno == EEXIST)
                 return say("%s is there already, and is left as it is: name another file", path);
         int r = fd < 0 ? -errno : fd_write_all(fd, text, strlen(text));
@@ -377,25 +386,67 @@ static int write_output(const char *path, const char *text)
         return r < 0 ? say("cannot write %s: %s", path, strerrordesc_np(-r)) : 0;
 }
 
-/* Prints the proposal, has the reader of config files check it, and writes it. */
-static int write_proposal(const struct proposal *proposal, const struct options *options, const char *fleet)
+/* Names the instance after its config file, or else after its user. To be freed. */
+static char *instance_name(const struct proposal *proposal, const char *output)
 {
-        static const char *const names[] = {"its options", "systemd", "supervisord", "a Procfile",
-                                            "sidekiqswarm"};
-        _cleanup_settings_errors_ struct settings_errors errors = {0};
-        _cleanup_free_ char *text = NULL;
-        size_t size = 0;
+        static const char folder[] = CONFIG_FOLDER "/";
+        const char *name =
+                output && strncmp(output, folder, strlen(folder)) == 0 ? output + strlen(folder) : "";
+        size_t length = strcspn(name, "./");
 
-        FILE *out = open_memstream(&text, &size);
-        if (out)
-                proposal_print(proposal, fleet, names[options->source], out);
-        if (memstream_close(out, &text) < 0)
-                return say("out of memory");
+        if (length > 0 && strcmp(name + length, ".ini") == 0)
+                return strndup(name, length);
+        return strdup(proposal_get(proposal, PROPOSAL_USER) ?: "USER");
+}
+
+/* Has the reader of config files check the text. */
+static int check_text(const struct proposal *proposal, const char *text)
+{
+        _cleanup_settings_errors_ struct settings_errors errors = {0};
+
         if (ini_check_text(text, proposal->surroundings, &errors) == 0)
-                return write_output(options->output, text);
+                return 0;
         for (size_t i = 0; i < errors.n; i++)
                 (void)say("%s", errors.list[i].text);
         return errors.n > 0 ? -EINVAL : say("out of memory");
+}
+
+/* Prints the proposal, and writes the files: none if one of them cannot be written. */
+static int write_proposal(const struct proposal *proposal, const struct options *options, const char *fleet)
+{
+        static const char *const sources[] = {"its options", "systemd", "supervisord", "a Procfile",
+                                              "sidekiqswarm"};
+        _cleanup_free_ char *text = NULL, *unit = NULL, *instance = instance_name(proposal, options->output);
+        size_t size = 0, unit_size = 0;
+        struct proposal_names names = {
+                .source = sources[options->source],
+                .fleet = fleet,
+                .instance = instance,
+                .folder = CONFIG_FOLDER,
+        };
+        bool needs_unit = false;
+
+        FILE *out = open_memstream(&text, &size), *unit_out = open_memstream(&unit, &unit_size);
+        if (out && unit_out && instance) {
+                proposal_print(proposal, &names, out);
+                needs_unit = proposal_print_unit(proposal, &names, options->unit ? "" : "# ",
+                                                 options->unit ? unit_out : out);
+        }
+        int r = memstream_close(unit_out, &unit);
+        if (memstream_close(out, &text) < 0 || r < 0 || !instance)
+                return say("out of memory");
+        r = check_text(proposal, text);
+        bool separate = r == 0 && options->unit && needs_unit;
+        if (separate)
+                r = write_output(options->unit, 0644, unit);
+        if (r < 0)
+                return r;
+        r = write_output(options->output, FILE_MODE, text);
+        if (r < 0 && separate)
+                (void)unlink(options->unit);
+        if (r == 0 && options->unit && !separate)
+                (void)say("no drop-in is needed: %s is not written", options->unit);
+        return r;
 }
 
 int main(int argc, char **argv)

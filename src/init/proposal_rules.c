@@ -11,36 +11,59 @@
 #include <stdarg.h>
 #include <string.h>
 
+#define ACCOUNT_LETTERS FLEET_NAME_LETTERS
+
 void proposal_done(struct proposal *proposal)
 {
         environment_done(&proposal->keys);
         free(proposal->notes);
+        free(proposal->unit);
         *proposal = (struct proposal){0};
 }
 
-void proposal_note(struct proposal *proposal, const char *format, ...)
+/* Appends a line, in which control characters become '?'. */
+static _printf_(3, 0) void append(struct proposal *proposal, char **lines, const char *format,
+                                  va_list arguments)
 {
         _cleanup_free_ char *text = NULL;
-        va_list arguments;
+        char *all;
 
-        va_start(arguments, format);
         int n = vasprintf(&text, format, arguments);
-        va_end(arguments);
         if (n < 0) {
                 text = NULL;
                 proposal->lost = true;
                 return;
         }
         printable_replace(text, (size_t)n, false);
-        char *notes = realloc(proposal->notes, proposal->notes_length + (size_t)n + sizeof("\n"));
-        if (!notes) {
+        if (asprintf(&all, "%s%s\n", *lines ?: "", text) < 0) {
                 proposal->lost = true;
                 return;
         }
-        proposal->notes = notes;
-        memcpy(notes + proposal->notes_length, text, (size_t)n);
-        proposal->notes_length += (size_t)n;
-        memcpy(notes + proposal->notes_length++, "\n", sizeof("\n"));
+        free(*lines);
+        *lines = all;
+}
+
+void proposal_note(struct proposal *proposal, const char *format, ...)
+{
+        va_list arguments;
+
+        va_start(arguments, format);
+        append(proposal, &proposal->notes, format, arguments);
+        va_end(arguments);
+}
+
+static _printf_(2, 3) void add_line(struct proposal *proposal, const char *format, ...)
+{
+        va_list arguments;
+
+        va_start(arguments, format);
+        append(proposal, &proposal->unit, format, arguments);
+        va_end(arguments);
+}
+
+void proposal_add_unit(struct proposal *proposal, const char *name, const char *value)
+{
+        add_line(proposal, "%s=%s", name, value);
 }
 
 int proposal_fail(struct proposal *proposal, const char *format, ...)
@@ -61,12 +84,17 @@ static int check_value(const struct proposal *proposal, const char *key, const c
                        char why[static SETTINGS_WHY_MAX])
 {
         size_t length = strlen(key) + strlen(" = ") + strlen(value);
-        struct fleet_settings *fleet = fleet_settings_new(NULL);
+        const struct settings_key *known = settings_key_find(SETTINGS_FLEET, key);
 
+        if (!known) {
+                bool named = *value != '\0' && *value != '-' && value[strspn(value, ACCOUNT_LETTERS)] == '\0';
+                snprintf(why, SETTINGS_WHY_MAX, "must be the name of a user or group");
+                return named ? 0 : -EINVAL;
+        }
+        struct fleet_settings *fleet = fleet_settings_new(NULL);
         if (!fleet)
                 return -ENOMEM;
-        int r = settings_value_parse(settings_key_find(SETTINGS_FLEET, key), value, proposal->surroundings,
-                                     fleet, why);
+        int r = settings_value_parse(known, value, proposal->surroundings, fleet, why);
         fleet_settings_free(fleet);
         for (const char *p = value; r == 0 && *p != '\0'; p++)
                 if ((unsigned char)*p < ' ' && *p != '\t') {
@@ -253,9 +281,6 @@ int proposal_finish(struct proposal *proposal)
 
         if (!proposal_get(proposal, "command"))
                 return proposal_fail(proposal, "there is no command: give it by --command");
-        if (proposal->lacks_user && !proposal_get(proposal, "user"))
-                return proposal_fail(proposal, "the user is not taken over, and workers would run as root: "
-                                               "give it by --user");
         if (!proposal_get(proposal, "framework"))
                 recognize_framework(proposal);
         if (!proposal_get(proposal, "active_process_count"))
@@ -290,12 +315,16 @@ static const char *comment_on(const char *key)
         return NULL;
 }
 
-void proposal_print(const struct proposal *proposal, const char *fleet, const char *source, FILE *out)
+void proposal_print(const struct proposal *proposal, const struct proposal_names *names, FILE *out)
 {
+        const char *user = proposal_get(proposal, PROPOSAL_USER) ?: "USER";
+
         fprintf(out,
                 "# Written by 'sqmgr init' from %s. sqmgr.ini(5) has all keys.\n"
-                "# Check this file with 'sqmgr --check-config -c FILE'.\n\n[fleet:%s]\n",
-                source, fleet);
+                "# Install: install -m 640 -g %s FILE %s/%s.ini\n"
+                "# Check:   runuser -u %s -- sqmgr -c %s/%s.ini --check-config\n\n[fleet:%s]\n",
+                names->source, proposal_get(proposal, PROPOSAL_GROUP) ?: user, names->folder, names->instance,
+                user, names->folder, names->instance, names->fleet);
         for (size_t i = 0; i < settings_keys_n; i++) {
                 const char *key = settings_keys[i].name, *comment = comment_on(key);
                 const char *value =
@@ -308,4 +337,29 @@ void proposal_print(const struct proposal *proposal, const char *fleet, const ch
                 else if (strcmp(key, "memory_threshold") == 0)
                         fprintf(out, "# %s\n# memory_threshold = 1G\n", comment);
         }
+}
+
+bool proposal_print_unit(const struct proposal *proposal, const struct proposal_names *names,
+                         const char *prefix, FILE *out)
+{
+        const char *user = proposal_get(proposal, PROPOSAL_USER), *line = proposal->unit ?: "";
+        const char *group = proposal_get(proposal, PROPOSAL_GROUP);
+        bool other_user = user && strcmp(user, names->instance) != 0;
+        bool other_group = group && strcmp(group, user ?: "") != 0;
+
+        if (*line == '\0' && !other_user && !other_group)
+                return false;
+        fprintf(out,
+                "%s# What the unit of sqmgr sets, for all workers together, from %s%s.\n"
+                "# Install: /etc/systemd/system/sqmgr@%s.service.d/init.conf; run 'systemctl daemon-reload'\n"
+                "%s[Service]\n",
+                *prefix != '\0' ? "\n" : "", names->source,
+                *prefix != '\0' ? "; --drop-in FILE writes it to a file" : "", names->instance, prefix);
+        if (other_user)
+                fprintf(out, "%sUser=%s\n", prefix, user);
+        if (other_group)
+                fprintf(out, "%sGroup=%s\n", prefix, group);
+        for (; *line != '\0'; line += strcspn(line, "\n") + 1)
+                fprintf(out, "%s%.*s\n", prefix, (int)strcspn(line, "\n"), line);
+        return true;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The config file that `sqmgr init` proposes: the keys of one fleet, and notes on what was not taken over. */
+/* The proposal of `sqmgr init`: keys of one fleet for the config file, lines for a drop-in of the unit of
+ * sqmgr, and notes on what was not taken over. */
 #pragma once
 
 #include "base/environment.h"
@@ -10,17 +11,23 @@ struct proposal {
         const struct settings_surroundings *surroundings; /* for the checks of values */
         struct environment keys;                          /* values by the names of keys */
         char *notes;                                      /* owned; a line for each note, in order */
-        size_t notes_length;
+        char *unit;      /* owned; lines of the section [Service]; NULL: none */
         char error[512]; /* why there is no proposal; empty: none yet */
         bool lost;       /* memory was short: nothing can be proposed */
-        bool lacks_user; /* the source has a user that could not be taken over */
 };
+
+/* Beside the keys of the fleet: the account that the instance runs as. */
+#define PROPOSAL_USER  "instance_user"
+#define PROPOSAL_GROUP "instance_group"
 
 void proposal_done(struct proposal *proposal);
 #define _cleanup_proposal_ _cleanup_(proposal_done)
 
 /* Adds a note. Control characters in the text become '?'. */
 void proposal_note(struct proposal *proposal, const char *format, ...) _printf_(2, 3);
+
+/* Adds `name=value` to the lines of the unit. */
+void proposal_add_unit(struct proposal *proposal, const char *name, const char *value);
 
 /* Sets the error, unless there is one. Returns -EINVAL. */
 int proposal_fail(struct proposal *proposal, const char *format, ...) _printf_(2, 3);
@@ -46,5 +53,18 @@ const char *proposal_find_program(const char *command, const char *name);
  * -EINVAL with the error. */
 int proposal_finish(struct proposal *proposal);
 
-/* Writes the config file of a finished proposal. source says where the keys come from. */
-void proposal_print(const struct proposal *proposal, const char *fleet, const char *source, FILE *out);
+/* Names in a printed proposal. */
+struct proposal_names {
+        const char *source;   /* of the keys, for a comment */
+        const char *fleet;    /* the name of the fleet */
+        const char *instance; /* as in sqmgr@INSTANCE.service */
+        const char *folder;   /* of config files */
+};
+
+/* Writes the config file of a finished proposal. */
+void proposal_print(const struct proposal *proposal, const struct proposal_names *names, FILE *out);
+
+/* Writes the drop-in. The prefix makes its lines comments of the config file; empty: a file of its own.
+ * Returns false if none is needed. */
+bool proposal_print_unit(const struct proposal *proposal, const struct proposal_names *names,
+                         const char *prefix, FILE *out);

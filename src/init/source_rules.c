@@ -10,34 +10,36 @@
 #define BLANKS       " \t"
 #define NAME_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
 
-/* Names of one source: the key of ours; "": the unit of sqmgr has it, which workers inherit; NULL: sqmgr does
- * this itself, or needs no such thing. */
+/* Not a key: sqmgr does not run with it. */
+#define UNFIT "unfit"
+
+/* Names of one source, and the key of ours. NULL: sqmgr does this itself, or needs no such thing. */
 struct translation {
         const char *name, *key;
 };
 
-/* A name that ends with '*' matches every name with that beginning. */
+/* A name that ends with '*' matches every name with that beginning. The first row that matches counts. */
 static const struct translation of_systemd[] = {
         {"ExecStart", "command"},
         {"ExecStartPre", "before_start"},
         {"WorkingDirectory", "directory"},
-        {"User", "user"},
-        {"Group", "group"},
+        {"User", PROPOSAL_USER},
+        {"Group", PROPOSAL_GROUP},
         {"EnvironmentFile", "environment_file"},
-        {"CPUAffinity", ""},
-        {"Limit*", ""},
-        {"Nice", ""},
-        {"OOMScoreAdjust", ""},
-        {"UMask", ""},
         {"KillSignal", "stop_signal"},
         {"TimeoutSec", "stop_timeout"},
         {"TimeoutStopSec", "stop_timeout"},
+        {"DynamicUser", UNFIT},
+        {"OOMScoreAdjust", UNFIT},
+        {"PrivatePIDs", UNFIT},
+        {"ProcSubset", UNFIT},
+        {"Root*", UNFIT},
         {"ExecReload", NULL},
         {"ExecStop", NULL},
         {"KillMode", NULL},
         {"NotifyAccess", NULL},
+        {"OOMPolicy", NULL},
         {"Restart*", NULL},
-        {"Slice", NULL},
         {"Start*", NULL},
         {"StandardError", NULL},
         {"StandardInput", NULL},
@@ -47,13 +49,21 @@ static const struct translation of_systemd[] = {
         {"WatchdogSec", NULL},
 };
 
+/* Names of systemd for the unit of sqmgr, from which workers inherit them. */
+static const char of_unit[] = "Ambient* AppArmorProfile Bind* BlockIO* CPU* CacheDirectory Capability* "
+                              "Device* ExecPaths IO* IP* Inaccessible* Keyring* Limit* LoadCredential* "
+                              "LockPersonality LogsDirectory Memory* Mount* NUMA* Nice NoExecPaths "
+                              "NoNewPrivileges PassEnvironment Private* Protect* Read* RemoveIPC "
+                              "Restrict* RuntimeDirectory SELinuxContext SecureBits SetCredential* Slice "
+                              "SmackProcessLabel StateDirectory SupplementaryGroups SystemCall* Tasks* "
+                              "TemporaryFileSystem TimerSlackNSec UMask UnsetEnvironment";
+
 static const struct translation of_supervisord[] = {
         {"command", "command"},
         {"directory", "directory"},
-        {"user", "user"},
+        {"user", PROPOSAL_USER},
         {"numprocs", "active_process_count"},
         {"stdout_logfile", "log"},
-        {"umask", ""},
         {"stopsignal", "stop_signal"},
         {"stopwaitsecs", "stop_timeout"},
         {"auto*", NULL},
@@ -69,16 +79,31 @@ static const struct translation of_supervisord[] = {
         {"stopasgroup", NULL},
 };
 
+/* The pattern ends with a blank or the text. */
+static bool matches(const char *pattern, const char *name)
+{
+        size_t length = strcspn(pattern, "* ");
+
+        return strncmp(pattern, name, length) == 0 && (name[length] == '\0' || pattern[length] == '*');
+}
+
+static bool is_of_unit(const char *name)
+{
+        const char *pattern = of_unit;
+
+        while (pattern && !matches(pattern, name)) {
+                pattern = strchr(pattern, ' ');
+                pattern = pattern ? pattern + 1 : NULL;
+        }
+        return pattern;
+}
+
 /* Returns the first row for that name, or NULL. */
 static const struct translation *find(const struct translation *rows, size_t n, const char *name)
 {
-        for (size_t i = 0; i < n; i++) {
-                size_t length = strcspn(rows[i].name, "*");
-
-                if (strncmp(rows[i].name, name, length) == 0 &&
-                    (name[length] == '\0' || rows[i].name[length] == '*'))
+        for (size_t i = 0; i < n; i++)
+                if (matches(rows[i].name, name))
                         return &rows[i];
-        }
         return NULL;
 }
 
@@ -168,8 +193,8 @@ static void set_memory(struct proposal *proposal, const char *name, const char *
         proposal_set(proposal, name, "memory_threshold",
                      format_size_exact((bytes / 4 * 3) & ~((UINT64_C(1) << 20) - 1), text, sizeof(text)));
         proposal_note(proposal,
-                      "%s=%s: memory_threshold is three quarters of that: it is compared with each "
-                      "worker, not with all processes of the unit",
+                      "%s=%s: memory_threshold is three quarters of that, for each worker. In the drop-in it "
+                      "is for all workers together: multiply it by their number",
                       name, value);
 }
 
@@ -318,10 +343,58 @@ static void take_exec(struct proposal *proposal, const struct entry *entry, cons
                               entry->name);
 }
 
+static void note_cut(struct proposal *proposal, const struct entry *entry, const char *remedy)
+{
+        proposal_note(proposal, "%s, line %u: not taken over: longer than %d bytes: %s", entry->name,
+                      entry->line, SETTINGS_LINE_BYTES_MAX, remedy);
+}
+
+static bool has_controls(const char *text)
+{
+        for (; *text != '\0'; text++)
+                if ((unsigned char)*text < ' ' && *text != '\t')
+                        return true;
+        return false;
+}
+
+/* Returns true if the value has a specifier that stands for the name of its unit. */
+static bool names_its_unit(const char *value)
+{
+        for (const char *p = value; (p = strchr(p, '%')); p += p[1] != '\0' ? 2 : 1)
+                if (p[1] != '\0' && strchr("fiIjJnNpP", p[1]))
+                        return true;
+        return false;
+}
+
+/* An empty value takes back what comes before. */
+static void take_for_unit(struct proposal *proposal, const struct entry *entry, const char *name)
+{
+        if (entry->cut) {
+                note_cut(proposal, entry, "copy it to the drop-in");
+        } else if (has_controls(entry->value)) {
+                proposal_note(proposal, "%s=%s: not taken over: it has control characters", name,
+                              entry->value);
+        } else if (names_its_unit(entry->value)) {
+                proposal_note(proposal,
+                              "%s=%s: not taken over: the '%%' has another value in the unit of sqmgr", name,
+                              entry->value);
+        } else {
+                proposal_add_unit(proposal, name, entry->value);
+                if (*entry->value != '\0' &&
+                    (strcmp(name, "MemoryMax") == 0 || strcmp(name, "MemoryHigh") == 0 ||
+                     strcmp(name, "MemoryLimit") == 0))
+                        set_memory(proposal, name, entry->value);
+        }
+}
+
 static void note_unknown(struct proposal *proposal, const struct entry *entry, const char *key)
 {
-        proposal_note(proposal, "%s=%s: not taken over: %s", entry->name, entry->value,
-                      key ? "set it in the unit of sqmgr" : "sqmgr has no such key");
+        const char *why = !key                                         ? "sqmgr has no such key"
+                          : strcmp(entry->name, "OOMScoreAdjust") == 0 ? "sqmgr is small, and its workers "
+                                                                         "would inherit it"
+                                                                       : "sqmgr does not run with it";
+
+        proposal_note(proposal, "%s=%s: not taken over: %s", entry->name, entry->value, why);
 }
 
 static void take_of_systemd(struct proposal *proposal, struct entry *entry)
@@ -332,7 +405,9 @@ static void take_of_systemd(struct proposal *proposal, struct entry *entry)
 
         if (strcmp(name, "Environment") == 0)
                 key = "environment";
-        if (*value == '\0') {
+        if (!row && is_of_unit(name)) {
+                take_for_unit(proposal, entry, name);
+        } else if (*value == '\0') {
                 if (key)
                         environment_remove(&proposal->keys, key);
         } else if (strcmp(name, "Type") == 0 && strcmp(value, "forking") == 0) {
@@ -340,10 +415,7 @@ static void take_of_systemd(struct proposal *proposal, struct entry *entry)
         } else if (row && !key) {
                 return;
         } else if (entry->cut) {
-                proposal_note(proposal,
-                              "%s=, line %u: not taken over: longer than %d bytes: move a long command to a "
-                              "script",
-                              name, entry->line, SETTINGS_LINE_BYTES_MAX);
+                note_cut(proposal, entry, "move a long command to a script");
         } else if (refuse_expansion(proposal, name, value)) {
                 return;
         } else if (key && (strncmp(name, "Exec", strlen("Exec")) == 0 || strcmp(key, "environment") == 0) &&
@@ -351,16 +423,13 @@ static void take_of_systemd(struct proposal *proposal, struct entry *entry)
                 proposal_note(proposal,
                               "%s=%s: not taken over: sqmgr does not read backslashes as systemd does", name,
                               value);
-        } else if (strcmp(name, "MemoryMax") == 0 || strcmp(name, "MemoryHigh") == 0 ||
-                   strcmp(name, "MemoryLimit") == 0) {
-                set_memory(proposal, name, value);
         } else if (strcmp(name, "StandardOutput") == 0) {
                 const char *path = strchr(value, ':');
                 if (path)
                         proposal_set(proposal, name, "log", path + 1);
         } else if (strcmp(name, "Environment") == 0) {
                 add_words(proposal, name, key, value);
-        } else if (!key || *key == '\0') {
+        } else if (!key || strcmp(key, UNFIT) == 0) {
                 note_unknown(proposal, entry, key);
         } else if (strncmp(name, "Exec", strlen("Exec")) == 0) {
                 take_exec(proposal, entry, key);
@@ -380,18 +449,6 @@ static void take_of_systemd(struct proposal *proposal, struct entry *entry)
         }
 }
 
-/* Without its user, a worker would run as root. */
-static void check_user(struct proposal *proposal, const struct entry *entry)
-{
-        static const char *const yes[] = {"1", "yes", "true", "on"};
-
-        if (strcmp(entry->name, "User") == 0 || strcmp(entry->name, "user") == 0)
-                proposal->lacks_user = entry->value[0] != '\0' && !proposal_get(proposal, "user");
-        for (size_t i = 0; i < ELEMENTSOF(yes); i++)
-                if (strcmp(entry->name, "DynamicUser") == 0 && strcmp(entry->value, yes[i]) == 0)
-                        proposal->lacks_user = true;
-}
-
 int source_systemd(struct proposal *proposal, const struct entries *entries)
 {
         bool service = false;
@@ -400,9 +457,8 @@ int source_systemd(struct proposal *proposal, const struct entries *entries)
                 if (strcmp(entries->list[i].section, "Service") == 0) {
                         service = true;
                         if (strcmp(entries->list[i].name, "User") == 0)
-                                environment_remove(&proposal->keys, "user");
+                                environment_remove(&proposal->keys, PROPOSAL_USER);
                         take_of_systemd(proposal, &entries->list[i]);
-                        check_user(proposal, &entries->list[i]);
                 }
         if (!service)
                 return proposal_fail(proposal,
@@ -432,17 +488,16 @@ static void take_of_supervisord(struct proposal *proposal, struct entry *entry)
 
         if (row && !row->key)
                 return;
-        if (entry->cut)
-                proposal_note(
-                        proposal,
-                        "%s, line %u: not taken over: longer than %d bytes: move a long command to a script",
-                        entry->name, entry->line, SETTINGS_LINE_BYTES_MAX);
+        if (strcmp(entry->name, "umask") == 0)
+                take_for_unit(proposal, entry, "UMask");
+        else if (entry->cut)
+                note_cut(proposal, entry, "move a long command to a script");
         else if (refuse_expansion(proposal, entry->name, value))
                 return;
         else if (strcmp(entry->name, "environment") == 0)
                 set_pairs(proposal, entry->name, value);
-        else if (!row || row->key[0] == '\0')
-                note_unknown(proposal, entry, row ? row->key : NULL);
+        else if (!row)
+                note_unknown(proposal, entry, NULL);
         else if (strcmp(row->key, "stop_timeout") == 0)
                 set_seconds(proposal, entry->name, row->key, value);
         else if (strcmp(row->key, "log") != 0 || *value == '/')
@@ -479,10 +534,8 @@ int source_supervisord(struct proposal *proposal, const struct entries *entries,
         for (size_t i = 0; i < entries->n; i++) {
                 const char *name = program_of(&entries->list[i]);
 
-                if (name && strcmp(name, found) == 0) {
+                if (name && strcmp(name, found) == 0)
                         take_of_supervisord(proposal, &entries->list[i]);
-                        check_user(proposal, &entries->list[i]);
-                }
         }
         *ret_name = found;
         replace_swarm(proposal);

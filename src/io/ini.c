@@ -5,8 +5,8 @@
  * over-long lines) are refused before inih reads them, so its build options make no difference. */
 #include "io/ini.h"
 #include "base/fd.h"
+#include "io/file_access.h"
 #include "io/host.h"
-#include "io/path_trust.h"
 #include "io/users.h"
 #include "settings/database_url.h"
 #include "settings/draft.h"
@@ -14,14 +14,12 @@
 #include "settings/settings.h"
 #include "settings/value.h"
 #include <ctype.h>
-#include <fcntl.h>
 #include <glob.h>
 #include <grp.h>
 #include <ini.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define FILE_MAX_BYTES (1024 * 1024)
 static_assert(FILE_MAX_BYTES + 1 < SETTINGS_LINES_MAX, "room for each of its lines");
@@ -260,60 +258,18 @@ static struct ini_source source_of_key(const struct load *load, const struct fle
 #define refuse_source(load, source, format, ...)                                                             \
         settings_errors_add((load)->errors, (source)->line, "%s" format, (source)->prefix, __VA_ARGS__)
 
-/* Root executes what the file says, so nobody else may write to the file. */
-static bool check_owner(const struct load *load, const struct stat *st, const struct ini_source *source)
-{
-        size_t before = load->errors->n;
-
-        if (st->st_uid != 0) {
-                const struct passwd *owner = getpwuid(st->st_uid);
-                refuse_source(load, source,
-                              "owned by uid %u (%s), but sqmgr as root trusts only root's files; run 'chown "
-                              "root %s'",
-                              (unsigned)st->st_uid, owner ? owner->pw_name : "no such user", source->path);
-        }
-        if ((st->st_mode & (S_IWGRP | S_IWOTH)) != 0)
-                refuse_source(load, source, "mode %04o lets others than root write; run 'chmod %04o %s'",
-                              (unsigned)(st->st_mode & 07777),
-                              (unsigned)(st->st_mode & 07777 & ~(mode_t)(S_IWGRP | S_IWOTH)), source->path);
-        return load->errors->n == before && !load->errors->lost;
-}
-
-/* Even among root's files, nobody else may choose which one is read, for example by a link to another
- * file. */
-static bool check_place(const struct load *load, const struct ini_source *source)
-{
-        char why[1024];
-
-        /* Opening reports a missing file. */
-        int r = path_trust_explain_file(source->path, why, sizeof(why));
-        if (r != -EPERM && r != -ELOOP)
-                return true;
-        refuse_source(load, source, "%s", why);
-        return false;
-}
-
 /* Reads a whole file. Returns 0; -EINVAL with an error added; or -ENOMEM. */
 static int read_file(const struct load *load, const struct ini_source *source, char **ret, size_t *ret_length)
 {
-        struct stat st;
+        char why[FILE_WHY_MAX];
 
-        /* Check first: even opening a device can have an effect. */
-        if (load->is_root && source->line > 0 && !check_place(load, source))
-                return -EINVAL;
-        /* Without O_NONBLOCK, opening a pipe would wait for a writer. */
-        _cleanup_close_ int fd = open(source->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-        if (fd < 0 || fstat(fd, &st) < 0) {
-                refuse_source(load, source, "cannot open: %s; %s", strerror(errno),
-                              errno == EACCES ? "make the file readable by sqmgr's user" : source->remedy);
+        _cleanup_close_ int fd = file_access_open(source->path, why);
+        if (fd < 0) {
+                bool has_remedy = file_access_has_remedy(fd);
+                refuse_source(load, source, "%s%s%s", why, has_remedy ? "" : "; ",
+                              has_remedy ? "" : source->remedy);
                 return -EINVAL;
         }
-        if (!S_ISREG(st.st_mode)) {
-                refuse_source(load, source, "not a regular file; %s", source->remedy);
-                return -EINVAL;
-        }
-        if (load->is_root && !check_owner(load, &st, source))
-                return -EINVAL;
         int r = fd_read_whole(fd, FILE_MAX_BYTES, ret, ret_length);
         if (r < 0 && r != -ENOMEM) {
                 refuse_source(load, source, "cannot read: %s; %s", strerror(-r), source->remedy);
@@ -496,45 +452,12 @@ static void check_group(const struct load *load, const char *name)
                            explain_unknown("no such group; create the group or set another"));
 }
 
-static bool is_beside(const char *path, const char *other)
-{
-        size_t length = (size_t)(strrchr(path, '/') - path);
-
-        return strncmp(path, other, length + 1) == 0 && !strchr(other + length + 1, '/');
-}
-
-/* Makes the same checks as a start: a user that can replace these files controls sqmgr. */
-static void check_places(const struct load *load)
-{
-        const struct settings *settings = load->settings;
-        /* Checked only if set: the default is beside the socket. */
-        bool read_given = settings_draft_line(load->draft, NULL, "read_socket") > 0;
-        const struct {
-                const char *key, *path;
-        } places[] = {{"socket", settings->socket},
-                      {"read_socket", read_given ? settings_read_socket(settings) : NULL},
-                      {"state_file", settings->state_file}};
-        char why[1024];
-
-        for (size_t i = 0; i < ELEMENTSOF(places); i++) {
-                unsigned line = settings_draft_line(load->draft, NULL, places[i].key);
-                int r = settings->socket && places[i].path
-                                ? path_trust_explain(places[i].path, why, sizeof(why))
-                                : 0;
-
-                if (r == -EPERM)
-                        settings_errors_add(load->errors, line, "%s: %s", places[i].key, why);
-                /* A start creates the directory of the socket; systemd may create another directory. */
-                else if (r < 0 && !is_beside(places[i].path, settings->socket))
-                        settings_errors_add(load->warnings, line, "%s: %s", places[i].key, why);
-        }
-}
-
 static int load_draft(const struct load *load, const char *path)
 {
         const struct settings *settings = load->settings;
 
-        int r = read_ini_file(load, path, 0, "copy the sample sqmgr.ini there or name another file with -c");
+        int r = read_ini_file(load, path, 0,
+                              "write it with 'sqmgr init', or name another file with -c or SQMGR_CONFIG");
         if (r == 0)
                 r = read_included(load);
         if (r == 0)
@@ -548,7 +471,6 @@ static int load_draft(const struct load *load, const char *path)
         if (r < 0)
                 return r;
         check_group(load, settings->socket_group);
-        check_places(load);
         return settings_errors_any(load->errors) ? -EINVAL : 0;
 }
 

@@ -19,8 +19,8 @@ struct traits;
 int ini_load(const char *path, const struct traits *const *frameworks, settings_tls_fn judge_tls,
              struct settings **ret, struct settings_errors *errors, struct settings_errors *warnings);
 
-/* As ini_load(), with given surroundings. If surroundings->is_root, files must belong to root, and users are
- * checked as root would. Otherwise checks are made for the user `uid`. */
+/* As ini_load(), with given surroundings. If surroundings->is_root, users are checked as root would.
+ * Otherwise checks are made for the user `uid`. */
 int ini_load_for(const char *path, const struct settings_surroundings *surroundings, uid_t uid,
                  struct settings **ret, struct settings_errors *errors, struct settings_errors *warnings);
 

@@ -2,6 +2,7 @@
 /* The steps of a new process; see the header. */
 #include "privileged/launch_steps.h"
 #include "base/fd.h"
+#include "io/file_access.h"
 #include "privileged/marker.h"
 #include <fcntl.h>
 #include <limits.h>
@@ -91,14 +92,17 @@ static int open_journal(const char *identifier)
 static int open_log(const char *log)
 {
         int flags = O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY;
+        char remedy[FILE_REMEDY_MAX];
         int fd = open(log, flags | O_RDWR, 0640);
 
         if (fd >= 0)
                 send_log(fd);
         else if (errno == EACCES)
                 fd = open(log, flags | O_WRONLY, 0640);
-        if (fd < 0)
-                launch_fail("cannot open log '", log, "': ", strerrordesc_np(errno));
+        if (fd < 0) {
+                file_access_log_remedy(errno, remedy);
+                launch_fail("cannot open log '", log, "': ", strerrordesc_np(errno), remedy);
+        }
         return fd;
 }
 

@@ -3,7 +3,6 @@
 #include "privileged/listen.h"
 #include "base/fd.h"
 #include "base/socket_path.h"
-#include "io/path_trust.h"
 #include "io/proc.h"
 #include "wire/control.h"
 #include <fcntl.h>
@@ -237,8 +236,7 @@ int listener_check(const char *path, char *error, size_t error_size)
         if (access(directory, W_OK | X_OK) < 0)
                 return fail(-errno, error, error_size, "cannot listen on '%s' in directory '%s'", path,
                             directory);
-        int r = path_trust_explain(path, error, error_size);
-        return r == -ENOENT ? 0 : r;
+        return 0;
 }
 
 /* Sets mode and group of our own socket at path, even if the path is replaced meanwhile. Returns 0 or
@@ -370,8 +368,6 @@ int listener_open(struct listener *listener, const struct listener_place *place,
 
         int r = make_directory(path, error, error_size);
         if (r == 0)
-                r = path_trust_explain(path, error, error_size);
-        if (r == 0)
                 r = listener_lock(path, &lock_fd, error, error_size);
         if (r < 0)
                 return r;
@@ -402,8 +398,6 @@ int listener_open_again(struct listener *listener, int *ret_fd, char *error, siz
                 return 0;
         snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
         int r = make_directory(path, error, error_size);
-        if (r == 0)
-                r = path_trust_explain(path, error, error_size);
         if (r == 0)
                 r = listener_lock_again(path, &listener->lock_fd, error, error_size);
         if (r >= 0)

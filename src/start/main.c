@@ -6,6 +6,7 @@
 #include "base/fd.h"
 #include "base/parse.h"
 #include "io/clock.h"
+#include "io/file_access.h"
 #include "privileged/launch_steps.h"
 #include "privileged/launcher.h"
 #include "privileged/status_dir.h"
@@ -71,13 +72,16 @@ static void read_environment_file(void)
 {
         const char *path = plan.fleet.environment_file, *error;
         _cleanup_free_ char *text = NULL;
+        char why[FILE_WHY_MAX];
         size_t length = 0;
         unsigned line;
 
-        _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-        int r = fd < 0 ? -errno : fd_read_whole(fd, ENVIRONMENT_FILE_MAX_BYTES, &text, &length);
+        _cleanup_close_ int fd = file_access_open(path, why);
+        if (fd < 0)
+                fail("environment_file '%s': %s", path, why);
+        int r = fd_read_whole(fd, ENVIRONMENT_FILE_MAX_BYTES, &text, &length);
         if (r < 0 && r != -ENOMEM)
-                fail("cannot read environment_file '%s': %s", path, strerrordesc_np(-r));
+                fail("environment_file '%s': cannot read: %s", path, strerrordesc_np(-r));
         if (r == 0)
                 r = environment_put_lines(&environment, text, length, &line, &error);
         if (r == -ENOMEM)
@@ -108,13 +112,15 @@ static void build_environment(void)
 static void check_log(void)
 {
         const char *slash = strrchr(plan.fleet.log, '/');
-        char directory[PATH_MAX];
+        char directory[PATH_MAX], remedy[FILE_REMEDY_MAX];
 
         if (!slash || access(plan.fleet.log, W_OK) == 0)
                 return;
         snprintf(directory, sizeof(directory), "%.*s", MAX((int)(slash - plan.fleet.log), 1), plan.fleet.log);
-        if (errno != ENOENT || access(directory, W_OK | X_OK) < 0)
-                fail("cannot open log '%s': %m", plan.fleet.log);
+        if (errno == ENOENT && access(directory, W_OK | X_OK) == 0)
+                return;
+        file_access_log_remedy(errno, remedy);
+        fail("cannot open log '%s': %m%s", plan.fleet.log, remedy);
 }
 
 /* A command that runs before or after the worker. */

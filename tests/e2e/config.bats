@@ -6,8 +6,8 @@
 # shellcheck disable=SC2030,SC2031
 load helpers
 
-# Removes the warning that a fleet has no user, which root gets for all these fleets.
-output_without_user_warning() { grep -v '^warning: .* has no .user.' <<<"$output"; }
+# Removes what only root gets: the warning that a fleet has no user, and the note that the check was made as root.
+output_without_user_warning() { grep -v -e '^warning: .* has no .user.' -e '^note: ' <<<"$output"; }
 
 # Runs sqmgr until it exits, or ends it: an sqmgr that should have refused to start would keep running.
 run_sqmgr() { run timeout -k 5 60 sqmgr "$@" </dev/null 3>&- 9>&-; }
@@ -16,6 +16,7 @@ run_sqmgr() { run timeout -k 5 60 sqmgr "$@" </dev/null 3>&- 9>&-; }
 refused() {
         local ini=$1 pattern started
         shift
+        export XDG_RUNTIME_DIR=$folder
         printf '%s\n' "$ini" >"$folder/bad.ini"
         run_sqmgr -c "$folder/bad.ini"
         [ "$status" = 78 ]
@@ -69,6 +70,37 @@ warns() {
         [[ $output == *"'user' is no key of sqmgr any more; set User= in the unit that runs sqmgr"* ]]
 }
 
+@test "as root, --check-config says how to check as the user of the instance" {
+        [ "$(id -u)" = 0 ] || skip 'not root'
+        configure <<<'command = /bin/true'
+        program=$(type -P sqmgr)
+        for user in nobody nosuchuser root; do
+                cp sqmgr.ini "$user.ini"
+                run -0 --separate-stderr sqmgr --check-config -c "$folder/$user.ini"
+                [ "$output" = "$folder/$user.ini: ok" ]
+                note=$(grep '^note: checked as root, ' <<<"$stderr" || true)
+                case $user in
+                nobody) [[ $note == *": runuser -u nobody -- $program -c $folder/nobody.ini --check-config" ]] ;;
+                nosuchuser) [[ $note == *": runuser -u USER -- $program -c $folder/nosuchuser.ini --check-config" ]] ;;
+                root) [ -z "$note" ] ;;
+                esac
+        done
+        echo nonsense >>nobody.ini
+        run -78 sqmgr --check-config -c "$folder/nobody.ini"
+        [[ $output == *'note: checked as root, '* ]]
+}
+
+@test "the config file is that of -c, else of SQMGR_CONFIG, else the one with the name of the user" {
+        configure <<<'command = /bin/true'
+        SQMGR_CONFIG=$folder/sqmgr.ini run -0 sqmgr --check-config
+        [[ $output == *"$folder/sqmgr.ini: ok" ]]
+        SQMGR_CONFIG=$folder/none run -0 sqmgr --check-config -c sqmgr.ini
+        SQMGR_CONFIG=$folder/none run -78 sqmgr --check-config
+        [[ $output == *"$folder/none: cannot open: No such file or directory; write it with 'sqmgr init', or name another file with -c or SQMGR_CONFIG" ]]
+        SQMGR_CONFIG='' run sqmgr --check-config
+        [[ $output == */sqmgr/"$(id -un)".ini:* ]]
+}
+
 @test "all errors are reported at once" {
         refused $'[fleet:a]\nactive_process_count = x\nnonsense = 1\n[sqmgr]\ncheck_interval = soon' \
                 '1: .*command' '2: .*x' '3: .*nonsense' '5: .*soon'
@@ -83,38 +115,41 @@ warns() {
         [[ $output != *hunter* ]]
 }
 
-@test "as root, an ini writable by others is refused" {
-        [ "$(id -u)" = 0 ] || skip 'not root'
-        configure <<<'command = sidekiq'
-        chmod 666 "$folder/sqmgr.ini"
+@test "files that others may write are refused by the check, by a start and by the start of a worker" {
+        configure <<<'COMMAND = sidekiq'
+        chmod 666 sqmgr.ini
+        why="$folder/sqmgr.ini: writable by others (mode 0666); run 'chmod go-w $folder/sqmgr.ini'"
         run -78 sqmgr --check-config -c "$folder/sqmgr.ini"
-        [[ $output == *sqmgr.ini* ]]
-        chmod 644 "$folder/sqmgr.ini"
-        chown nobody "$folder/sqmgr.ini"
-        run -78 sqmgr --check-config -c "$folder/sqmgr.ini"
-        [[ $output == *sqmgr.ini* ]]
+        [[ $output == *"$why"* ]]
+        run_sqmgr -c "$folder/sqmgr.ini"
+        [[ $status = 78 && $output == *"$why"* ]]
+        chmod 644 sqmgr.ini
+        mkdir -m 777 open
+        echo A=1 >open/worker.env
+        configure <<<$'command = /bin/true\nenvironment_file = '"$folder/open/worker.env"
+        warns "environment_file '$folder/open/worker.env': directory '$folder/open' is writable by others (mode 0777); run 'chmod go-w $folder/open'"
 }
 
-@test "as root, a state file or socket in a place writable by others is refused by a start and by each check" {
-        [ "$(id -u)" = 0 ] || skip 'not root'
-        configure <<<'command = sidekiq'
-        mkdir -m 777 "$folder/open"
-        cp sqmgr.ini right.ini
-        for line in "state_file = $folder/open/state" "socket = $folder/open/socket"; do
-                sed "/^${line%% *} = /d; s|^\[sqmgr\]|&\n$line|" right.ini >sqmgr.ini
-                why="sqmgr.ini:2: ${line%% *}: '${line#* = }': directory '$folder/open' is writable by others"
-                for check in --check-config --check-state; do
-                        run -78 sqmgr "$check" -c "$folder/sqmgr.ini"
-                        [[ $output == *"$why"* ]]
-                done
-                run_sqmgr -c "$folder/sqmgr.ini"
-                [[ $status = 78 && $output == *"$why"* ]]
-        done
-        [ -z "$(ls -A "$folder/open")" ]
-        # Missing files may be created before a start.
-        sed "s|^\[sqmgr\]|&\nstate_file = $folder/later/state|" right.ini >sqmgr.ini
-        run -0 sqmgr --check-config -c "$folder/sqmgr.ini"
-        [[ $output == *"warning: "*"state_file: '$folder/later/state': cannot check the directory: No such"* ]]
+@test "a directory that all may write is trusted if it is mounted read-only, as a ConfigMap of Kubernetes" {
+        local namespace=(unshare --map-root-user --mount)
+        "${namespace[@]}" true 2>/dev/null || skip 'this machine lets nobody have a mount namespace'
+        configure <<<'command = /bin/true'
+        mkdir -m 777 map
+        cp sqmgr.ini map/
+        run -78 sqmgr --check-config -c "$folder/map/sqmgr.ini"
+        run -0 "${namespace[@]}" sh -c 'mount --bind map map && mount -o remount,bind,ro map && exec "$@"' sh \
+                sqmgr --check-config -c "$folder/map/sqmgr.ini"
+}
+
+@test "files that are closed to sqmgr, and a log that it cannot create, are named with what helps" {
+        [ "$(id -u)" != 0 ] || skip 'root can read all files'
+        echo A=1 >worker.env
+        chmod 0 worker.env
+        configure <<<$'command = /bin/true\nenvironment_file = '"$folder/worker.env"
+        warns "environment_file '$folder/worker.env': cannot open: Permission denied; run 'chmod u+r $folder/worker.env'"
+        configure <<<'command = /bin/true'
+        sed -i 's|^log = .*|log = /var/log/workers.log|' sqmgr.ini
+        LOGS_DIRECTORY=/var/log/sqmgr/app warns "cannot open log '/var/log/workers.log': Permission denied; set log = /var/log/sqmgr/app/workers.log"
 }
 
 @test "a second sqmgr on the same socket or state is refused with the name of the first" {

@@ -31,9 +31,12 @@ start_fleet() { # LINE...
 @test "doctor: a start that would fail is a problem while the workers still run" {
         touch env
         start_fleet "command = $(stub_command)" "environment_file = $folder/env"
+        chmod 666 env
+        run -1 sqmgrctl doctor
+        [[ $output == *"problem  fleet 'default': workers cannot start: "*"environment_file '$folder/env': writable by others (mode 0666); run 'chmod go-w $folder/env'"* ]]
         rm env
         run -1 sqmgrctl doctor
-        [[ $output == *"problem  fleet 'default': workers cannot start: "*"env'"* ]]
+        [[ $output == *"problem  fleet 'default': workers cannot start: "*"environment_file '$folder/env': cannot open: "* ]]
         fleet_is '.active == 1'
 }
 

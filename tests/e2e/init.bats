@@ -32,7 +32,15 @@ ExecStart=/usr/bin/env sidekiq -e production
 Environment=RAILS_ENV=production \\
         MALLOC_ARENA_MAX=2
 LimitNOFILE=4096
-PrivateTmp=yes
+Nice=5
+CPUQuota=150%
+MemoryMax=2G
+IOSchedulingClass=best-effort
+ProtectSystem=full
+ReadWritePaths=-/srv/app/shared
+CapabilityBoundingSet=CAP_NET_BIND_SERVICE
+OOMScoreAdjust=100
+PIDFile=/run/sidekiq.pid
 
 [Install]
 WantedBy=multi-user.target
@@ -44,30 +52,58 @@ END
 # becomes FILE LINE...: a start would accept the FILE that init has written, and FILE has each line.
 becomes() {
         local file=$1 line
-        run -0 sqmgr --check-config -c "$file"
+        XDG_RUNTIME_DIR=$folder run -0 sqmgr --check-config -c "$file"
         shift
         for line; do
                 grep -qFx -e "$line" "$file" || { echo "no '$line' in" && cat "$file" && return 1; }
         done
-        [ "$(wc -l <"$file")" -le 20 ]
+        [ "$(wc -l <"$file")" -le 30 ]
 }
 
 @test "sqmgr init: a systemd service with its drop-ins, and counted instances" {
         make_systemctl
         run -0 --separate-stderr sqmgr init --from-systemd sidekiq -o "$folder/one.ini"
         [ "$output" = '' ]
-        [ "$stderr" = 'sqmgr init: LimitNOFILE=4096: not taken over: set it in the unit of sqmgr
-sqmgr init: PrivateTmp=yes: not taken over: sqmgr has no such key' ]
+        [ "$stderr" = 'sqmgr init: MemoryMax=2G: memory_threshold is three quarters of that, for each worker. In the drop-in it is for all workers together: multiply it by their number
+sqmgr init: OOMScoreAdjust=100: not taken over: sqmgr is small, and its workers would inherit it
+sqmgr init: PIDFile=/run/sidekiq.pid: not taken over: sqmgr has no such key' ]
         becomes "$folder/one.ini" '[fleet:sidekiq]' 'command = /usr/bin/env sidekiq -c 10' 'framework = sidekiq' \
-                "user = $(id -un)" "directory = $folder" 'environment = RAILS_ENV=production  MALLOC_ARENA_MAX=2' \
+                "directory = $folder" '# LimitNOFILE=4096' 'environment = RAILS_ENV=production  MALLOC_ARENA_MAX=2' \
                 'environment_file = /etc/hostname' 'active_process_count = 1'
         run -0 --separate-stderr sqmgr init --from-systemd sidekiq@ --memory 1G -o "$folder/three.ini"
         becomes "$folder/three.ini" '[fleet:sidekiq]' 'active_process_count = 3' 'memory_threshold = 1G'
+        grep -qx "# Check:   runuser -u $(id -un) -- sqmgr -c .*/sqmgr/$(id -un).ini --check-config" "$folder/three.ini"
         # The same from a unit file, and from the output of systemctl.
         run -0 --separate-stderr sqmgr init --from-systemd "$folder/unit" -o "$folder/file.ini"
         becomes "$folder/file.ini" '[fleet:unit]' 'command = /usr/bin/env sidekiq -e production'
         sqmgr init --from-systemd - --name jobs <"$folder/unit" >"$folder/input.ini"
         becomes "$folder/input.ini" '[fleet:jobs]'
+}
+
+@test "sqmgr init: what only a unit can set becomes a drop-in that systemd accepts" {
+        make_systemctl
+        run -0 --separate-stderr sqmgr init --from-systemd sidekiq --user deploy --group www -o "$folder/one.ini" --drop-in "$folder/init.conf"
+        run ! grep -q '^# Limit' "$folder/one.ini"
+        [ "$(stat -c %a "$folder/one.ini" "$folder/init.conf")" = $'640\n644' ]
+        sed '1,/^\[Service\]$/d' "$folder/init.conf" >"$folder/lines"
+        printf '%s\n' Group=www LimitNOFILE=4096 Nice=5 CPUQuota=150% MemoryMax=2G IOSchedulingClass=best-effort ProtectSystem=full \
+                ReadWritePaths=-/srv/app/shared CapabilityBoundingSet=CAP_NET_BIND_SERVICE | diff - "$folder/lines"
+        mkdir -p "$folder/units/sqmgr@deploy.service.d"
+        cp "$folder/init.conf" "$folder/units/sqmgr@deploy.service.d/"
+        printf '[Service]\nExecStart=/bin/true\nType=oneshot\n' >"$folder/units/sqmgr@deploy.service"
+        run -0 env SYSTEMD_UNIT_PATH="$folder/units:" systemd-analyze verify --man=no "$folder/units/sqmgr@deploy.service"
+        [[ $output != *init.conf* ]]
+        # systemd reads the file: it does not take everything.
+        echo 'Nice=much' >>"$folder/units/sqmgr@deploy.service.d/init.conf"
+        run env SYSTEMD_UNIT_PATH="$folder/units:" systemd-analyze verify --man=no "$folder/units/sqmgr@deploy.service"
+        [[ $output == *init.conf* ]]
+        # Nothing to write, or nothing that may be written.
+        run -0 --separate-stderr sqmgr init --command sidekiq --drop-in "$folder/none.conf" -o "$folder/two.ini"
+        [[ $stderr == *'no drop-in is needed'* && ! -e $folder/none.conf ]]
+        run -1 sqmgr init --from-systemd sidekiq --drop-in "$folder/init.conf" -o "$folder/three.ini"
+        [[ $output == *'init.conf is there already'* && ! -e $folder/three.ini ]]
+        run -1 sqmgr init --from-systemd sidekiq --drop-in "$folder/new.conf" -o "$folder/one.ini"
+        [[ $output == *'one.ini is there already'* && ! -e $folder/new.conf ]]
 }
 
 @test "sqmgr init: a supervisord program" {
@@ -113,10 +149,10 @@ END
 }
 
 @test "sqmgr init: options alone" {
-        sqmgr init --command 'celery -A app worker' --count 2 --user "$(id -un)" --group "$(id -gn)" --directory "$folder" \
+        sqmgr init --command 'celery -A app worker' --count 2 --user app --group www --directory "$folder" \
                 --memory 25% --name mail -o "$folder/mail.ini"
         becomes "$folder/mail.ini" '[fleet:mail]' 'framework = celery' 'active_process_count = 2' \
-                "directory = $folder" 'memory_threshold = 25%'
+                "directory = $folder" 'memory_threshold = 25%' '# Group=www'
         run -0 sqmgr init --help
         [[ $output == 'Usage: sqmgr init '* ]]
 }
@@ -144,7 +180,7 @@ END
 }
 
 @test "sqmgr init runs without privileges" {
-        [ "$(id -u)" = 0 ] || skip 'this test is to become another user'
+        [ "$(id -u)" = 0 ] || skip 'not root'
         chmod 777 "$folder"
         printf 'worker: sidekiq\n' >"$folder/Procfile"
         # The build may be in a directory that the other user cannot enter.

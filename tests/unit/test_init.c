@@ -37,11 +37,26 @@ static void read_entries(const char *text, enum entries_style style)
         ck_assert_int_eq(entries_read(&entries, text, strlen(text), style, &line), 0);
 }
 
+/* Removes the comments, which are the same for all, in place. */
+static char *without_comments(char *text)
+{
+        char *to = text, *end;
+
+        for (char *line = text; *line != '\0'; line = end) {
+                end = strchr(line, '\n') + 1;
+                if (*line != '#')
+                        to = (char *)mempcpy(to, line, (size_t)(end - line));
+        }
+        *to = '\0';
+        return text;
+}
+
 /* Adds the config file and the notes, and has the reader of config files accept the former. */
 static void add_finished(const char *what)
 {
         _cleanup_settings_errors_ struct settings_errors errors = {0};
-        _cleanup_free_ char *text = NULL;
+        const struct proposal_names names = {what, "default", "app", "/etc/sqmgr"};
+        _cleanup_free_ char *text = NULL, *unit = NULL;
         char label[64];
         size_t size;
 
@@ -50,14 +65,16 @@ static void add_finished(const char *what)
                 golden_add(label, proposal.error);
         } else {
                 FILE *out = open_memstream(&text, &size);
-                proposal_print(&proposal, "default", what, out);
+                proposal_print(&proposal, &names, out);
                 ck_assert_int_eq(fclose(out), 0);
                 ck_assert_msg(ini_check_text(text, &root_surroundings, &errors) == 0, "%s", text);
-                /* The head is the same for all, and its '#' would begin a section. */
-                for (char *p = text; *p != '\0'; p++)
-                        if (*p == '#')
-                                *p = ';';
-                golden_add(what, strstr(text, "command"));
+                golden_add(what, strstr(without_comments(text), "command"));
+                out = open_memstream(&unit, &size);
+                bool needed = proposal_print_unit(&proposal, &names, "", out);
+                ck_assert_int_eq(fclose(out), 0);
+                snprintf(label, sizeof(label), "%s, drop-in", what);
+                if (needed)
+                        golden_add(label, strstr(unit, "[Service]"));
         }
         if (proposal.notes) {
                 snprintf(label, sizeof(label), "%s, notes", what);
@@ -148,7 +165,7 @@ TEST(a_command_is_recognized_by_its_program_or_task)
 
 TEST(services_of_systemd)
 {
-        char long_line[600];
+        char long_line[900];
 
         golden_begin();
         add_systemd(
@@ -164,6 +181,14 @@ TEST(services_of_systemd)
                     "ExecStart=-/usr/bin/sidekiq\nPrivateTmp=yes\nNice=99\nEnvironmentFile=-/a\n"
                     "EnvironmentFile=/b\nTimeoutStopSec=90\nWorkingDirectory=%h/app\nMemoryMax=2G\n"
                     "MemoryHigh=lots\nExecStart=/usr/bin/second");
+        add_systemd(
+                "sandbox",
+                "ExecStart=sidekiq\nUser=app\nGroup=app\nCPUQuota=150%\nMemoryMax=infinity\n"
+                "LimitNOFILE=\nLimitNOFILE=4096:8192\nIOSchedulingClass=idle\nProtectSystem=strict\n"
+                "ReadWritePaths=/srv/app/shared %h/tmp\nReadWritePaths=/srv/%i\nSlice=jobs.slice\n"
+                "CapabilityBoundingSet=\nSupplementaryGroups=ssl-cert\nRuntimeDirectory=app\n"
+                "RuntimeDirectoryMode=0700\nPrivatePIDs=yes\nSystemCallFilter=@system-service \\\n ~@mount\n"
+                "SystemCallErrorNumber=E\033PERM\nRestrictNamespaces=yes\nRestart=always");
         add_systemd("variables", "ExecStart=/usr/bin/bundle exec sidekiq -q ${QUEUE}");
         add_systemd("plain", "ExecStart=+/usr/bin/dramatiq app\nKillSignal=SIGTERM\nTimeoutStopSec=5min");
         add_systemd("celery beat", "ExecStart=/usr/bin/celery -A app beat");
@@ -210,12 +235,32 @@ TEST(services_of_systemd)
         add_systemd("instance", "ExecStart=/usr/bin/bundle exec sidekiq -i %i");
         add_systemd("argv[0]", "ExecStart=@/usr/bin/sidekiq worker");
         snprintf(long_line, sizeof(long_line),
-                 "ExecStart=sidekiq %0200d\nEnvironment=A=%0170d\nEnvironment=B=%020d", 1, 2, 3);
+                 "ExecStart=sidekiq %0200d\nEnvironment=A=%0170d\nEnvironment=B=%020d\nReadOnlyPaths=/%0200d",
+                 1, 2, 3, 4);
         add_systemd("long", long_line);
         read_entries("[Socket]\nListenStream=1\n", ENTRIES_SYSTEMD);
         ck_assert_int_eq(source_systemd(&proposal, &entries), -EINVAL);
         golden_add("no service", proposal.error);
         golden_end("init", "systemd");
+}
+
+TEST(a_config_file_has_comments_and_the_drop_in_if_no_file_is_for_it)
+{
+        const struct proposal_names names = {"systemd", "default", "app", "/etc/sqmgr"};
+        _cleanup_free_ char *text = NULL;
+        size_t size;
+
+        read_entries("[Service]\nExecStart=sidekiq\nUser=deploy\nNice=5\n", ENTRIES_SYSTEMD);
+        ck_assert_int_eq(source_systemd(&proposal, &entries), 0);
+        ck_assert_int_eq(proposal_finish(&proposal), 0);
+        FILE *out = open_memstream(&text, &size);
+        proposal_print(&proposal, &names, out);
+        ck_assert(proposal_print_unit(&proposal, &names, "# ", out));
+        ck_assert_int_eq(fclose(out), 0);
+        /* A '#' would begin a section. */
+        for (char *p = text; (p = strchr(p, '#'));)
+                *p = ';';
+        golden_expect("init", "whole", text);
 }
 
 TEST(an_error_stays_if_sidekiqswarm_is_replaced)

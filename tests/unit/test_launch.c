@@ -47,7 +47,7 @@ static void bench_open(struct bench *bench)
                 .report = LAUNCH_REPORT_INIT,
         };
         ck_assert_ptr_nonnull(mkdtemp(bench->dir));
-        ck_assert_int_eq(chmod(bench->dir, 0777), 0);
+        ck_assert_int_eq(chmod(bench->dir, 01777), 0);
         snprintf(bench->log, sizeof(bench->log), "%s/log", bench->dir);
         bench->fleet = (struct fleet_settings){
                 .name = (char *)"mail",
@@ -621,15 +621,15 @@ TEST(does_not_wait_for_a_child_that_hangs)
         /* Opening a pipe that nobody writes hangs as a file on a dead server does. */
         snprintf(path, sizeof(path), "%s/pipe", bench.dir);
         ck_assert_int_eq(mkfifo(path, 0600), 0);
-        bench.fleet.environment_file = path;
-        bench.argv[2] = (char *)"exit $CODE";
+        bench.fleet.before_start_argv = (char *[]){(char *)"/bin/cat", path, NULL};
+        bench.fleet.boot_timeout = USEC_PER_MIN;
+        bench.argv[2] = (char *)"exit 42";
         ck_assert_int_eq(launch_start(&bench.request, &launched), 0);
         ck_assert_int_eq(launch_report_read(launched.report_fd, &report), 0);
         ck_assert_int_eq(report.outcome, LAUNCH_PENDING);
 
         FILE *file = fopen(path, "we");
         ck_assert_ptr_nonnull(file);
-        ck_assert_int_ge(fputs("CODE=42\n", file), 0);
         ck_assert_int_eq(launch_report_read(launched.report_fd, &report), 0);
         ck_assert_int_eq(report.outcome, LAUNCH_PENDING);
         fclose(file);
