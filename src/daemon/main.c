@@ -275,6 +275,7 @@ static void check_config(const struct options *options, const struct settings *s
                         settings_errors_place(warnings, warnings->list[i].line, options->config, place,
                                               sizeof(place)),
                         warnings->list[i].text);
+        note_root(options->config);
         printf("%s: ok\n", options->config);
 }
 
@@ -303,12 +304,12 @@ int main(int argc, char **argv)
                 return r > 0 ? finish_output(EXIT_SUCCESS) : EXIT_FAILURE;
 
         r = ini_load(options.config, framework_traits, reader_judge_tls, &settings, &errors, &warnings);
-        if (options.check)
-                note_root(options.config);
         if (r < 0) {
                 _cleanup_free_ char *text = settings_errors_text(&errors, options.config);
 
                 fputs(text ? text : "out of memory\n", stderr);
+                if (options.check)
+                        note_root(options.config);
                 return EXIT_CONFIG;
         }
         if (options.print) {
