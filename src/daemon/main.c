@@ -281,6 +281,7 @@ static void check_config(const struct options *options, const struct settings *s
                         settings_errors_place(warnings, warnings->list[i].line, options->config, place,
                                               sizeof(place)),
                         warnings->list[i].text);
+        note_root(options->config);
         printf("%s: ok\n", options->config);
 }
 
@@ -311,12 +312,12 @@ int main(int argc, char **argv)
         if (options.check || options.print)
                 assume_unit();
         r = ini_load(options.config, framework_traits, reader_judge_tls, &settings, &errors, &warnings);
-        if (options.check)
-                note_root(options.config);
         if (r < 0) {
                 _cleanup_free_ char *text = settings_errors_text(&errors, options.config);
 
                 fputs(text ? text : "out of memory\n", stderr);
+                if (options.check)
+                        note_root(options.config);
                 return EXIT_CONFIG;
         }
         if (options.print) {

@@ -17,7 +17,6 @@
 #include <glob.h>
 #include <grp.h>
 #include <ini.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -225,8 +224,6 @@ int ini_check_text(const char *text, const struct settings_surroundings *surroun
 struct load {
         struct settings_draft *draft;
         struct settings *settings; /* owned by the draft */
-        bool is_root;
-        uid_t uid;
         settings_tls_fn judge_tls; /* NULL: not judged */
         struct settings_errors *errors, *warnings;
 };
@@ -433,23 +430,16 @@ static int check_tls(const struct load *load)
         return 0;
 }
 
-/* Explains why a group was not found, by errno, which must have been 0 before the lookup. */
-static const char *explain_unknown(const char *remedy)
-{
-        bool is_unknown = errno == 0 || errno == ENOENT || errno == ESRCH || errno == EBADF || errno == EPERM;
-
-        return is_unknown ? remedy : strerror(errno);
-}
-
 static void check_group(const struct load *load, const char *name)
 {
         if (!name)
                 return;
         errno = 0;
-        const struct group *group = getgrnam(name);
-        if (!group)
-                refuse_key(load, NULL, "socket_group", "socket_group = %s: %s", name,
-                           explain_unknown("no such group; create the group or set another"));
+        if (getgrnam(name))
+                return;
+        bool is_unknown = errno == 0 || errno == ENOENT || errno == ESRCH || errno == EBADF || errno == EPERM;
+        refuse_key(load, NULL, "socket_group", "socket_group = %s: %s", name,
+                   is_unknown ? "no such group; create the group or set another" : strerror(errno));
 }
 
 static int load_draft(const struct load *load, const char *path)
@@ -474,14 +464,10 @@ static int load_draft(const struct load *load, const char *path)
         return settings_errors_any(load->errors) ? -EINVAL : 0;
 }
 
-int ini_load_for(const char *path, const struct settings_surroundings *surroundings, uid_t uid,
-                 struct settings **ret, struct settings_errors *errors, struct settings_errors *warnings)
+int ini_load_for(const char *path, const struct settings_surroundings *surroundings, struct settings **ret,
+                 struct settings_errors *errors, struct settings_errors *warnings)
 {
-        struct load load = {.is_root = surroundings->is_root,
-                            .uid = uid,
-                            .judge_tls = surroundings->judge_tls,
-                            .errors = errors,
-                            .warnings = warnings};
+        struct load load = {.judge_tls = surroundings->judge_tls, .errors = errors, .warnings = warnings};
         _cleanup_settings_draft_ struct settings_draft *draft = NULL;
 
         int r = settings_draft_new(surroundings, errors, warnings, &draft);
@@ -524,5 +510,5 @@ int ini_load(const char *path, const struct traits *const *frameworks, settings_
                 (void)proc_total_memory_bytes(host, &surroundings.memory_total_bytes);
                 proc_host_close(host);
         }
-        return ini_load_for(path, &surroundings, geteuid(), ret, errors, warnings);
+        return ini_load_for(path, &surroundings, ret, errors, warnings);
 }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "settings/value.h"
-#include <sys/types.h>
 
 struct settings;
 struct settings_errors;
@@ -19,10 +18,9 @@ struct traits;
 int ini_load(const char *path, const struct traits *const *frameworks, settings_tls_fn judge_tls,
              struct settings **ret, struct settings_errors *errors, struct settings_errors *warnings);
 
-/* As ini_load(), with given surroundings. If surroundings->is_root, users are checked as root would.
- * Otherwise checks are made for the user `uid`. */
-int ini_load_for(const char *path, const struct settings_surroundings *surroundings, uid_t uid,
-                 struct settings **ret, struct settings_errors *errors, struct settings_errors *warnings);
+/* As ini_load(), with given surroundings. */
+int ini_load_for(const char *path, const struct settings_surroundings *surroundings, struct settings **ret,
+                 struct settings_errors *errors, struct settings_errors *warnings);
 
 /* Makes the checks of the text of a config file that need no other file and no user database. Returns 0;
  * -EINVAL with errors added; or -ENOMEM. */

@@ -96,7 +96,7 @@ warns() {
         [[ $output == *"$folder/sqmgr.ini: ok" ]]
         SQMGR_CONFIG=$folder/none run -0 sqmgr --check-config -c sqmgr.ini
         SQMGR_CONFIG=$folder/none run -78 sqmgr --check-config
-        [[ $output == *"$folder/none: cannot open: No such file or directory; write it with 'sqmgr init', or name another file with -c or SQMGR_CONFIG" ]]
+        [[ $output == *"$folder/none: cannot open: No such file or directory; write it with 'sqmgr init', or name another file with -c or SQMGR_CONFIG"* ]]
         SQMGR_CONFIG='' run sqmgr --check-config
         [[ $output == */sqmgr/"$(id -un)".ini:* ]]
 }

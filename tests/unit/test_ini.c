@@ -18,8 +18,6 @@ static char *dir, *ini;
 /* The user of the tests: may not be root, then what needs root's files is left out. */
 static const struct settings_surroundings as_user = {
         .frameworks = framework_traits, .memory_total_bytes = 1 << 30, .runtime_dir = "/run/user/1"};
-static const struct settings_surroundings as_root = {
-        .frameworks = framework_traits, .memory_total_bytes = 1 << 30, .is_root = true};
 
 static void set_up(void)
 {
@@ -53,7 +51,7 @@ static struct settings *load(const struct settings_surroundings *surroundings, c
         _cleanup_settings_errors_ struct settings_errors errors = {0}, warnings = {0};
         struct settings *settings = NULL;
 
-        int r = ini_load_for(ini, surroundings, geteuid(), &settings, &errors, &warnings);
+        int r = ini_load_for(ini, surroundings, &settings, &errors, &warnings);
         ck_assert_int_eq(r, settings_errors_any(&errors) ? -EINVAL : 0);
         _cleanup_free_ char *wrong = settings_errors_text(&errors, "f"),
                             *odd = settings_errors_text(&warnings, "!f");
@@ -218,7 +216,6 @@ TEST(says_what_it_cannot_open)
         golden_end("ini-errors", "a file that may not be read");
 }
 
-/* root is asked for a user in each fleet. */
 static void write_with_password_file(const char *password)
 {
         char text[512];
@@ -236,17 +233,12 @@ static const struct {
         {"se cret ; # \r\nmore\n", "se cret ; # "},
 };
 
-static const struct settings_surroundings *own_surroundings(void)
-{
-        return geteuid() == 0 ? &as_root : &as_user;
-}
-
 TEST_LOOP(reads_the_password_file, ELEMENTSOF(password_cases))
 {
         _cleanup_free_ char *text = NULL;
 
         write_with_password_file(password_cases[_i].content);
-        _cleanup_settings_ struct settings *settings = load(own_surroundings(), &text);
+        _cleanup_settings_ struct settings *settings = load(&as_user, &text);
         ck_assert_str_eq(text, "");
         ck_assert_str_eq(settings->redis.password, password_cases[_i].password);
 }
@@ -255,9 +247,9 @@ TEST(refuses_a_password_file_without_a_first_line)
 {
         golden_begin();
         write_with_password_file("");
-        add_report("empty", own_surroundings());
+        add_report("empty", &as_user);
         write_with_password_file("\nsecret\n");
-        add_report("an empty line first", own_surroundings());
+        add_report("an empty line first", &as_user);
         golden_end("ini-errors", "password_file without a password");
 }
 
@@ -282,7 +274,7 @@ TEST_LOOP(reads_the_url_of_a_database, ELEMENTSOF(database_cases))
         _cleanup_free_ char *text = NULL;
 
         write_with_database_file(database_cases[_i].content);
-        _cleanup_settings_ struct settings *settings = load(own_surroundings(), &text);
+        _cleanup_settings_ struct settings *settings = load(&as_user, &text);
         ck_assert_str_eq(text, "");
         ck_assert_str_eq(settings_fleet_url(settings, settings->fleets[0]), database_cases[_i].url);
         _cleanup_free_ char *printed = settings_print(settings);
@@ -295,14 +287,14 @@ TEST(refuses_a_bad_file_with_the_url_of_a_database)
 
         golden_begin();
         write_with_database_file("");
-        add_report("empty", own_surroundings());
+        add_report("empty", &as_user);
         write_with_database_file("mysql2://u:secret@h/d\n");
-        add_report("MySQL", own_surroundings());
+        add_report("MySQL", &as_user);
         write_with_database_file("sqlite3:/srv/q.db\n");
-        add_report("SQLite", own_surroundings());
+        add_report("SQLite", &as_user);
         snprintf(path, sizeof(path), "%s/database", dir);
         ck_assert_int_eq(unlink(path), 0);
-        add_report("missing", own_surroundings());
+        add_report("missing", &as_user);
         golden_end("ini-errors", "database_url_file");
 }
 
@@ -314,13 +306,13 @@ TEST(refuses_a_bad_password_file)
         golden_begin();
         snprintf(path, sizeof(path), "%s/password", dir);
         ck_assert_int_eq(unlink(path), 0);
-        add_report("missing", own_surroundings());
+        add_report("missing", &as_user);
 
         int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
         ck_assert_int_ge(fd, 0);
         ck_assert_int_eq(write(fd, "a\0b", 3), 3);
         ck_assert_int_eq(close(fd), 0);
-        add_report("a NUL byte", own_surroundings());
+        add_report("a NUL byte", &as_user);
         golden_end("ini-errors", "password_file");
 }
 
@@ -435,7 +427,7 @@ TEST(trusts_no_file_that_others_may_write)
         write_with_password_file("secret\n");
         snprintf(path, sizeof(path), "%s/password", dir);
         ck_assert_int_eq(chmod(path, 0602), 0);
-        add_report("a password_file of mode 0602", own_surroundings());
+        add_report("a password_file of mode 0602", &as_user);
         golden_end("ini-errors", "files that others may write");
 }
 
