@@ -50,7 +50,7 @@ readers() {
 is_read() { [ -n "$(readers)" ]; }
 reader_was_replaced() { [ -n "$(readers)" ] && [ "$(readers)" != "$first" ]; }
 
-is_replaced() { gone "$1" && ready 2 && [[ " $(worker_pids) " != *" $1 "* ]]; } # PID
+is_replaced() { [[ " $(worker_pids) " != *" $1 "* ]] && ready 2; } # PID
 # A worker that ends is replaced: so the fleet is supervised.
 is_supervised() {
         local worker
