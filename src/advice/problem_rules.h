@@ -44,9 +44,9 @@ struct problem_facts {
         uint64_t files_needed; /* with all workers that its fleets may have */
         int save_error;        /* errno of the last attempt to write the state; 0: it was written */
         bool has_readers;      /* read-only clients can connect to read_socket */
-        const char *socket, *config_path; /* for commands, see problem_command() */
-        const char *refused;              /* the config file that the next start would refuse; NULL: none */
-        usec_t refused_since;             /* 0: not known */
+        const char *instance, *config_path; /* for commands, see problem_command() */
+        const char *refused;                /* the config file that the next start would refuse; NULL: none */
+        usec_t refused_since;               /* 0: not known */
         /* Returns the signal that asks the worker to exit. NULL: not known. */
         int (*stop_signal)(const struct worker *worker);
         /* Adds the problems of optional features of one fleet. NULL: no such features. */

@@ -6,44 +6,46 @@
 
 static const struct {
         const char *service_dir, *runtime_dir;
+        bool root;
         const char *path; /* NULL: none */
 } places[] = {
-        {NULL, SOCKET_PATH_SYSTEM_RUNTIME, "/run/sqmgr/control.sock"},
-        {NULL, "/run/user/7", "/run/user/7/sqmgr/control.sock"},
-        {"/run/sqmgr/shop", "/run", "/run/sqmgr/shop/control.sock"},
-        {"/run/sqmgr/shop:/run/other", NULL, "/run/sqmgr/shop/control.sock"},
-        {"relative", "/run", "/run/sqmgr/control.sock"},
-        {"", "", NULL},
-        {NULL, "relative", NULL},
-        {NULL, NULL, NULL},
+        {NULL, NULL, true, "/run/sqmgr/root/control.sock"},
+        {NULL, "/run/user/7", false, "/run/user/7/sqmgr/control.sock"},
+        {NULL, "/run/user/0", true, "/run/user/0/sqmgr/control.sock"},
+        {"/run/sqmgr/shop", "/run", false, "/run/sqmgr/shop/control.sock"},
+        {"/run/sqmgr/shop:/run/other", NULL, true, "/run/sqmgr/shop/control.sock"},
+        {"relative", "/run", false, "/run/sqmgr/control.sock"},
+        {"", "", false, NULL},
+        {NULL, "relative", false, NULL},
+        {NULL, NULL, false, NULL},
 };
 
 TEST_LOOP(is_in_the_services_directory_or_below_the_users, ELEMENTSOF(places))
 {
         char *path = (char *)"unset";
 
-        ck_assert_int_eq(socket_path_default(places[_i].service_dir, places[_i].runtime_dir, &path), 0);
+        ck_assert_int_eq(
+                socket_path_default(places[_i].service_dir, places[_i].runtime_dir, places[_i].root, &path),
+                0);
         ck_assert_pstr_eq(path, places[_i].path);
         free(path);
 }
 
 static const struct {
-        const char *socket, *status, *read;
+        const char *socket, *status;
 } beside[] = {
-        {"/run/sqmgr/control.sock", "/run/sqmgr/status", "/run/sqmgr/read.sock"},
-        {"/run/sqmgr/shop.sock", "/run/sqmgr/shop.status", "/run/sqmgr/shop.read.sock"},
-        {"/run/sqmgr/shop", "/run/sqmgr/shop.status", "/run/sqmgr/shop.read.sock"},
-        {"/run/sqmgr/.sock", "/run/sqmgr/.sock.status", "/run/sqmgr/.sock.read.sock"},
-        {"/control.sock", "/status", "/read.sock"},
+        {"/run/sqmgr/shop/control.sock", "/run/sqmgr/shop/status"},
+        {"/run/sqmgr/shop.sock", "/run/sqmgr/shop.status"},
+        {"/run/sqmgr/shop", "/run/sqmgr/shop.status"},
+        {"/run/sqmgr/.sock", "/run/sqmgr/.sock.status"},
+        {"/control.sock", "/status"},
 };
 
-TEST_LOOP(has_the_status_directories_and_the_read_socket_beside_it, ELEMENTSOF(beside))
+TEST_LOOP(has_the_status_directories_beside_it, ELEMENTSOF(beside))
 {
         _cleanup_free_ char *status = socket_path_status(beside[_i].socket);
-        _cleanup_free_ char *read = socket_path_read(beside[_i].socket);
 
         ck_assert_str_eq(status, beside[_i].status);
-        ck_assert_str_eq(read, beside[_i].read);
 }
 
 static const struct {
@@ -52,7 +54,6 @@ static const struct {
 } instances[] = {
         {"shop", "/run/sqmgr/shop/control.sock"},
         {"sqmgr@shop", "/run/sqmgr/shop/control.sock"},
-        {"sqmgr-app@app", "/run/sqmgr-app/app/control.sock"},
         {"my\\x2dshop_2.b:c-d", "/run/sqmgr/my\\x2dshop_2.b:c-d/control.sock"},
         {"", NULL},
         {".", NULL},
@@ -60,8 +61,8 @@ static const struct {
         {"a/b", NULL},
         {"/run/sqmgr/shop", NULL},
         {"sqmgr@", NULL},
-        {"sqmgr-app@", NULL},
-        {"sqmgr-app@../sqmgr", NULL},
+        {"sqmgr-app@app", NULL},
+        {"sqmgr@../sqmgr", NULL},
         {"sqmgr@a@b", NULL},
         {"other@shop", NULL},
         {"@shop", NULL},

@@ -341,7 +341,7 @@ static const struct {
         const char *lines;
         const char *path; /* NULL: there is none */
 } places[] = {
-        {"", "/run/sqmgr/read.sock"},
+        {"", "/run/sqmgr/root/read.sock"},
         {"socket=/run/shop.sock\n", "/run/shop.read.sock"},
         {"read_socket=/run/r\n", "/run/r"},
         {"read_socket=None\n", NULL},
@@ -365,8 +365,8 @@ TEST_LOOP(is_beside_the_control_socket_unless_it_is_said, ELEMENTSOF(places))
 
 static const char *const refusals[] = {
         "run/s",
-        "/run/sqmgr/control.sock",
-        "/run/sqmgr/state",
+        "/run/sqmgr/root/control.sock",
+        "/run/sqmgr/root/state",
         "/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
         "aaaaa",
 };

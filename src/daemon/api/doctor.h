@@ -18,6 +18,7 @@ struct problem_source {
         const struct persist *persist;
         const struct doctor_readers *readers;
         struct config_check *config;
+        const char *instance; /* see problem_command() */
 };
 
 /* Storage for the facts. Their strings stay valid until the next iteration of the loop. */
