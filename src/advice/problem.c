@@ -216,7 +216,7 @@ static const char *command_of(enum problem_code code)
         return code == PROBLEM_NONE ? "" : problem_kinds[code].command ?: "";
 }
 
-char *problem_command(const struct problem *problem, const char *socket, const char *config_path)
+char *problem_command(const struct problem *problem, const char *instance, const char *config_path)
 {
         const char *word = problem->command ?: command_of(problem->code);
         char *text = NULL;
@@ -227,9 +227,9 @@ char *problem_command(const struct problem *problem, const char *socket, const c
                 size_t length = strcspn(word, " ");
 
                 put_word(out, problem, word, length, config_path);
-                if (first && socket && is_word(word, length, "sqmgrctl")) {
-                        fputs(" -s ", out);
-                        argv_put_quoted(out, socket);
+                if (first && instance && is_word(word, length, "sqmgrctl")) {
+                        fputs(instance[0] == '/' ? " -s " : " -i ", out);
+                        argv_put_quoted(out, instance);
                 }
                 word += length;
                 if (*word == ' ')

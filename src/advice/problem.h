@@ -263,6 +263,6 @@ const char *problem_about(const struct problem *problem, char text[static PROBLE
 /* Returns what to do, as a sentence without the full stop; NULL: nothing. */
 const char *problem_remedy(const struct problem *problem);
 
-/* Returns the command for a shell. "": none; NULL: memory is short. socket: the option -s that sqmgrctl
- * needs; NULL: none. The caller owns the result. */
-char *problem_command(const struct problem *problem, const char *socket, const char *config_path);
+/* Returns the command for a shell. "": none; NULL: memory is short. instance: what sqmgrctl needs to find
+ * this sqmgr, a name for -i, or a path for -s; NULL: nothing. The caller owns the result. */
+char *problem_command(const struct problem *problem, const char *instance, const char *config_path);

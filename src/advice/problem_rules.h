@@ -45,10 +45,10 @@ struct problem_facts {
         int save_error;         /* errno of the last attempt to write the state; 0: it was written */
         const char *orders_why; /* why orders cannot be written to orders_file; NULL: they are */
         const char *orders_file;
-        usec_t orders_since;              /* of orders_why */
-        const char *socket, *config_path; /* for commands, see problem_command() */
-        const char *refused;              /* the config file that the next start would refuse; NULL: none */
-        usec_t refused_since;             /* 0: not known */
+        usec_t orders_since;                /* of orders_why */
+        const char *instance, *config_path; /* for commands, see problem_command() */
+        const char *refused;                /* the config file that the next start would refuse; NULL: none */
+        usec_t refused_since;               /* 0: not known */
         /* Returns the signal that asks the worker to exit. NULL: not known. */
         int (*stop_signal)(const struct worker *worker);
         /* Adds the problems of optional features of one fleet. NULL: no such features. */

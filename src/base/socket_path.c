@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* The default path of the control socket, and the paths derived from a socket's path. */
 #include "base/socket_path.h"
-#include <errno.h>
+#include "base/macro.h"
 #include <stdio.h>
 #include <string.h>
 
 #define SUFFIX ".sock"
 #define NAME   "control" SUFFIX
+/* The runtime directory of the user manager's unit, below XDG_RUNTIME_DIR. */
+#define USER_DIR "sqmgr"
 
-int socket_path_default(const char *service_dir, const char *runtime_dir, char **ret)
+int socket_path_default(const char *service_dir, const char *runtime_dir, const char *user, char **ret)
 {
         char *path = NULL;
         int n = 0;
@@ -16,7 +18,9 @@ int socket_path_default(const char *service_dir, const char *runtime_dir, char *
         if (service_dir && service_dir[0] == '/')
                 n = asprintf(&path, "%.*s/" NAME, (int)strcspn(service_dir, ":"), service_dir);
         else if (runtime_dir && runtime_dir[0] == '/')
-                n = asprintf(&path, "%s/sqmgr/" NAME, runtime_dir);
+                n = asprintf(&path, "%s/" USER_DIR "/" NAME, runtime_dir);
+        else if (user)
+                n = asprintf(&path, SOCKET_PATH_SYSTEM "/%s/" NAME, user);
         if (n < 0)
                 return -ENOMEM;
         *ret = path;
@@ -30,18 +34,14 @@ bool socket_path_is_instance(const char *name, size_t length)
         return length > 0 && name[0] != '.' && strspn(name, allowed) >= length;
 }
 
-/* Each unit has the runtime directory UNIT/INSTANCE (contrib/systemd). */
 int socket_path_instance(const char *name, char **ret)
 {
         const char *at = strchr(name, '@'), *instance = at ? at + 1 : name;
-        bool app = strncmp(name, "sqmgr-app@", strlen("sqmgr-app@")) == 0;
 
-        if ((at && !app && strncmp(name, "sqmgr@", strlen("sqmgr@")) != 0) ||
+        if ((at && strncmp(name, "sqmgr@", strlen("sqmgr@")) != 0) ||
             !socket_path_is_instance(instance, strlen(instance)))
                 return -EINVAL;
-        return asprintf(ret, SOCKET_PATH_SYSTEM_RUNTIME "/sqmgr%s/%s/" NAME, app ? "-app" : "", instance) < 0
-                       ? -ENOMEM
-                       : 0;
+        return asprintf(ret, SOCKET_PATH_SYSTEM "/%s/" NAME, instance) < 0 ? -ENOMEM : 0;
 }
 
 char *socket_path_status(const char *socket)

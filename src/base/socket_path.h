@@ -11,27 +11,21 @@
 #define SOCKET_PATH_BESIDE ".new"
 #define SOCKET_PATH_MAX    103
 
-/* The runtime directory of root's sqmgr. Another user's sqmgr uses XDG_RUNTIME_DIR. */
-#define SOCKET_PATH_SYSTEM_RUNTIME "/run"
-/* The first path that sqmgrctl tries without an option. */
-#define SOCKET_PATH_SYSTEM "/run/sqmgr/control.sock"
-
-/* The parent of the runtime directories of sqmgr-app@USER.service. */
-#define SOCKET_PATH_APP_RUNTIME "/run/sqmgr-app"
+/* The parent of the runtime directories of sqmgr@NAME.service. */
+#define SOCKET_PATH_SYSTEM "/run/sqmgr"
 
 /* Returns the default socket in service_dir, which systemd made for the unit, so each unit has its own
- * socket; otherwise below runtime_dir. service_dir is a list separated by colons: the first entry counts.
- * Either directory may be NULL; a relative one is ignored.
+ * socket; otherwise below runtime_dir; otherwise where the unit of the user has it. service_dir is a list
+ * separated by colons: the first entry counts. Each may be NULL; a relative directory is ignored.
  *
  * Returns 0 with *ret owned by the caller, NULL if there is no such directory; or -ENOMEM. */
-int socket_path_default(const char *service_dir, const char *runtime_dir, char **ret);
+int socket_path_default(const char *service_dir, const char *runtime_dir, const char *user, char **ret);
 
 /* Returns true if that many letters of name can be the name of an instance of a unit. */
 bool socket_path_is_instance(const char *name, size_t length);
 
-/* Returns the control socket of an instance: of sqmgr@NAME.service for NAME or sqmgr@NAME, of
- * sqmgr-app@USER.service for sqmgr-app@USER. Returns 0 with *ret owned by the caller; -EINVAL if it is no
- * such name; or -ENOMEM. */
+/* Returns the control socket of sqmgr@NAME.service for NAME or sqmgr@NAME. Returns 0 with *ret owned by the
+ * caller; -EINVAL if it is no such name; or -ENOMEM. */
 int socket_path_instance(const char *name, char **ret);
 
 /* Returns the parent of the workers' status directories, beside this socket: `status` for control.sock,

@@ -2,15 +2,14 @@
 /* Calls sqmgr over its socket and reports errors. */
 #include "ctl/client.h"
 #include "base/fd.h"
-#include "base/socket_path.h"
+#include "base/locate.h"
 #include "ctl/commands.h"
 #include "ctl/output.h"
 #include "ctl/screen.h"
 #include "wire/control.h"
 #include "wire/reply.h"
-#include <grp.h>
+#include "wire/reply_limits.h"
 #include <poll.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,50 +32,6 @@ usec_t client_now(void)
         return (usec_t)now.tv_sec * USEC_PER_SEC + (usec_t)now.tv_nsec / 1000;
 }
 
-/* Returns the socket of our user's sqmgr-app@USER.service, which the caller frees, or NULL. */
-static char *app_socket(void)
-{
-        const struct passwd *user = getpwuid(geteuid());
-        _cleanup_free_ char *directory = NULL;
-        char *path = NULL;
-
-        if (!user || asprintf(&directory, SOCKET_PATH_APP_RUNTIME "/%s", user->pw_name) < 0) {
-                directory = NULL;
-                return NULL;
-        }
-        (void)socket_path_default(directory, NULL, &path);
-        return path;
-}
-
-/* The caller frees the path. Returns NULL if memory is short. */
-static char *find_socket(void)
-{
-        const char *from_environment = getenv("SQMGR_SOCKET");
-        _cleanup_free_ char *system = NULL, *user = NULL, *app = NULL;
-
-        if (from_environment && from_environment[0] != '\0')
-                return strdup(from_environment);
-        if (socket_path_default(NULL, SOCKET_PATH_SYSTEM_RUNTIME, &system) < 0)
-                return NULL;
-        if (geteuid() == 0 || access(system, F_OK) == 0)
-                return TAKE_PTR(system);
-        if (socket_path_default(NULL, getenv("XDG_RUNTIME_DIR"), &user) < 0)
-                return NULL;
-        if (user && access(user, F_OK) == 0)
-                return TAKE_PTR(user);
-        app = app_socket();
-        if (app && access(app, F_OK) == 0)
-                return TAKE_PTR(app);
-        return user ? TAKE_PTR(user) : TAKE_PTR(system);
-}
-
-bool client_find_socket(struct ctl *ctl)
-{
-        if (!ctl->socket)
-                ctl->socket = find_socket();
-        return ctl->socket;
-}
-
 static int report_timeout(const struct ctl *ctl)
 {
         char span[FORMAT_MAX];
@@ -93,36 +48,26 @@ static int report_timeout(const struct ctl *ctl)
                             span);
 }
 
-static int report_denied(const char *path)
-{
-        struct stat status;
-        const struct group *group = NULL;
-
-        if (stat(path, &status) == 0 && (status.st_mode & S_IWGRP))
-                group = getgrgid(status.st_gid);
-        if (group)
-                return output_error(
-                        CTL_PERMISSION,
-                        "not permitted to connect to '%s': only root and members of group '%s' can", path,
-                        group->gr_name);
-        return output_error(
-                CTL_PERMISSION,
-                "not permitted to connect to '%s': only root and the group in 'socket_group' of sqmgr.ini "
-                "can",
-                path);
-}
-
-static int report_connect_error(struct ctl *ctl, int error)
+static int report_connect_error(struct ctl *ctl, int error, const char *reason)
 {
         struct stat status;
 
         switch (error) {
         case EACCES:
         case EPERM:
-                return report_denied(ctl->socket);
+                return output_error(CTL_PERMISSION, "not permitted to connect to '%s'", ctl->socket);
+        case EKEYREJECTED:
+                return output_error_as("not-trusted", CTL_CONNECT,
+                                       "'%s' is not trusted: %s. Nothing was sent", ctl->socket, reason);
         case EAGAIN:
                 return report_timeout(ctl);
         case ENOENT:
+                if (ctl->instance)
+                        return output_error(
+                                CTL_CONNECT,
+                                "the instance '%s' does not run: no socket '%s'. Start it, or give "
+                                "another by -i",
+                                ctl->instance, ctl->socket);
                 return output_error(CTL_CONNECT,
                                     "no socket '%s'. Start sqmgr, or give its instance by -i, or its socket "
                                     "by -s or SQMGR_SOCKET",
@@ -146,20 +91,68 @@ static int report_connect_error(struct ctl *ctl, int error)
         }
 }
 
+/* Sends a call on the connection. Takes over the reference to parameters. */
+static int send_call(struct ctl *ctl, const char *method, json_t *parameters, bool more)
+{
+        _cleanup_free_ char *text = NULL;
+        size_t size = 0, sent = 0;
+        char name[64];
+
+        ctl->method = method;
+        snprintf(name, sizeof(name), CONTROL_INTERFACE ".%s", method);
+        if (varlink_encode_call(name, parameters, more, &text, &size) < 0)
+                return output_error(CTL_USAGE, "an argument is not valid UTF-8");
+        while (sent < size) {
+                ssize_t n = send(ctl->fd, text + sent, size - sent, MSG_NOSIGNAL);
+
+                if (n > 0)
+                        sent += (size_t)n;
+                else if (errno == EAGAIN)
+                        return report_timeout(ctl);
+                else if (errno != EINTR)
+                        /* sqmgr may have sent an error before it closed the connection. */
+                        break;
+        }
+        return CTL_DONE;
+}
+
+/* Reads the name of the instance that answers, and compares it with the one that was chosen. */
+static int check_name(struct ctl *ctl)
+{
+        struct varlink_reply reply = {0};
+        usec_t again_until = ctl->again_until;
+        int r = send_call(ctl, "GetVersion", json_object(), false);
+
+        ctl->again_until = 0;
+        if (r == CTL_DONE)
+                r = client_receive(ctl, &reply);
+        ctl->again_until = again_until;
+        if (r == CTL_DONE && !reply_is(reply.parameters, "instance", ctl->instance))
+                r = output_error_as("not-trusted", CTL_CONNECT,
+                                    "'%s' is not trusted: the instance that answers calls itself '%s'",
+                                    ctl->socket, reply_string(reply.parameters, "instance"));
+        varlink_reply_free(&reply);
+        if (r != CTL_DONE)
+                client_close(ctl);
+        return r == CTL_LOST && again_until == 0 ? client_report_lost(ctl) : r;
+}
+
 /* The caller reports why a reconnect failed. */
 static int client_connect(struct ctl *ctl)
 {
+        const char *reason = NULL;
+
         usec_t now = client_now(), again = MIN(usec_sub(ctl->again_until, now), AGAIN_USEC_MAX);
 
         if (ctl->again_until == 0)
                 ctl->deadline = usec_add(now, ctl->timeout);
-        int fd =
-                fd_connect(ctl->socket, 0, ctl->again_until == 0 ? ctl->timeout : MAX(again, AGAIN_USEC_MIN));
+        int fd = locate_connect(ctl->socket, ctl->instance, 0,
+                                ctl->again_until == 0 ? ctl->timeout : MAX(again, AGAIN_USEC_MIN), &reason);
         ctl->fd = MAX(fd, -1);
         ctl->connect_error = -MIN(fd, 0);
         if (fd >= 0)
-                return CTL_DONE;
-        return ctl->again_until != 0 ? CTL_LOST : report_connect_error(ctl, ctl->connect_error);
+                return ctl->instance ? check_name(ctl) : CTL_DONE;
+        return ctl->again_until != 0 ? CTL_LOST : report_connect_error(ctl, ctl->connect_error, reason);
 }
 
 int client_catch_signals(struct ctl *ctl, const int *signals, size_t n_signals)
@@ -245,28 +238,12 @@ int client_detach(const struct ctl *ctl, const char *sentence)
 
 int client_send(struct ctl *ctl, const char *method, json_t *parameters, bool more)
 {
-        _cleanup_free_ char *text = NULL;
-        size_t size = 0, sent = 0;
-        char name[64];
+        int r = parameters ? client_connect(ctl) : CTL_DONE;
 
-        snprintf(name, sizeof(name), CONTROL_INTERFACE ".%s", method);
-        if (varlink_encode_call(name, parameters, more, &text, &size) < 0)
-                return output_error(CTL_USAGE, "an argument is not valid UTF-8");
-        int r = client_connect(ctl);
-        if (r != CTL_DONE)
-                return r;
-        while (sent < size) {
-                ssize_t n = send(ctl->fd, text + sent, size - sent, MSG_NOSIGNAL);
-
-                if (n > 0)
-                        sent += (size_t)n;
-                else if (errno == EAGAIN)
-                        return report_timeout(ctl);
-                else if (errno != EINTR)
-                        /* sqmgr may have sent an error before it closed the connection. */
-                        break;
-        }
-        return CTL_DONE;
+        if (r == CTL_DONE)
+                return send_call(ctl, method, parameters, more);
+        json_decref(parameters);
+        return r;
 }
 
 int client_report_lost(const struct ctl *ctl)
@@ -303,11 +280,6 @@ static int report_permission(json_t *parameters)
         const char *dot = strrchr(name, '.');
         const struct control_method *method = control_find_method(dot ? dot + 1 : name);
 
-        if (reply_is_true(parameters, "read_socket"))
-                return output_error(
-                        CTL_PERMISSION,
-                        "not permitted: this socket is read-only. Give the control socket by -s or "
-                        "SQMGR_SOCKET");
         if (method && method->access == CONTROL_OWN)
                 return output_error(CTL_PERMISSION,
                                     "not permitted: only root and the user of sqmgr can do this");
@@ -380,11 +352,15 @@ static int report_error(const struct ctl *ctl, const struct varlink_reply *reply
 {
         const char *error = reply->error;
         json_t *parameters = reply->parameters;
+        const struct control_method *method = control_find_method(ctl->method);
         char reason[REPLY_QUOTING_MAX];
 
+        reply_quoting(parameters, reply_string(parameters, "reason"), reason);
+        /* A call that viewers may make is refused only to a caller who may do nothing. */
+        if (strcmp(error, CONTROL_REFUSED) == 0 && method && method->access == CONTROL_VIEW)
+                return output_error(CTL_PERMISSION, "%s", reason);
         if (strcmp(error, CONTROL_REFUSED) == 0)
-                return output_refusal(reply_quoting(parameters, reply_string(parameters, "reason"), reason),
-                                      json_object_get(parameters, "details"));
+                return output_refusal(reason, json_object_get(parameters, "details"));
         if (strcmp(error, VARLINK_PERMISSION_DENIED) == 0)
                 return report_permission(parameters);
         if (strcmp(error, CONTROL_UNKNOWN_FLEET) == 0)
@@ -405,8 +381,32 @@ static int report_error(const struct ctl *ctl, const struct varlink_reply *reply
                 "sqmgr returned the error %s. Check whether sqmgr and sqmgrctl have the same version", error);
 }
 
+/* Decodes a reply within the limits, and makes its strings printable. Returns CTL_DONE or an exit code. */
+static int decode(const struct ctl *ctl, const char *text, size_t size, struct varlink_reply *ret)
+{
+        bool metrics = strcmp(ctl->method, "GetMetrics") == 0;
+        enum instance_query query = metrics ? INSTANCE_QUERY_METRICS : INSTANCE_QUERY_TERMINAL;
+        char reason[REPLY_REASON_MAX] = "";
+        int r = -EBADMSG;
+
+        if (reply_limits_scan(query, text, size, reason))
+                r = reply_decode(text, size, VARLINK_REPLY_MAX, metrics ? "text" : NULL, ret);
+        if (r == 0 && (ret->error || reply_limits_check(query, ret->parameters, reason)))
+                return CTL_DONE;
+        if (r == 0)
+                varlink_reply_free(ret);
+        if (reason[0] != '\0')
+                return output_error(CTL_CONNECT, "a reply on '%s' is refused: it has %s", ctl->socket,
+                                    reason);
+        if (r == -ENOMEM)
+                return output_error(CTL_FAILED, "not enough memory");
+        return output_error(CTL_CONNECT, "the process on '%s' is not sqmgr: it does not speak Varlink",
+                            ctl->socket);
+}
+
 int client_receive(struct ctl *ctl, struct varlink_reply *ret)
 {
+        struct varlink_reply reply;
         const char *text;
         size_t size;
         int r;
@@ -416,11 +416,12 @@ int client_receive(struct ctl *ctl, struct varlink_reply *ret)
                 if (code != CTL_DONE)
                         return code;
         }
-        struct varlink_reply reply;
-        if (r < 0 || varlink_decode_reply(text, size, VARLINK_REPLY_MAX, &reply) < 0)
-                return output_error(CTL_CONNECT,
-                                    "the process on '%s' is not sqmgr: it does not speak Varlink",
-                                    ctl->socket);
+        if (r < 0)
+                return output_error(CTL_CONNECT, "a reply on '%s' is refused: it has more than %zu bytes",
+                                    ctl->socket, VARLINK_REPLY_MAX);
+        r = decode(ctl, text, size, &reply);
+        if (r != CTL_DONE)
+                return r;
         if (ctl->again_until != 0)
                 output_error(CTL_DONE, "reconnected");
         ctl->again_until = 0;

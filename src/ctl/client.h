@@ -8,9 +8,6 @@
 /* CLOCK_MONOTONIC, in microseconds. */
 usec_t client_now(void);
 
-/* Sets ctl->socket unless the command line did. Returns false if memory is short. */
-bool client_find_socket(struct ctl *ctl);
-
 /* Connects and sends a call. Takes over the reference to parameters. If ctl->again_until is set, a failed
  * connection returns CTL_LOST and sets ctl->connect_error. */
 int client_send(struct ctl *ctl, const char *method, json_t *parameters, bool more);

@@ -71,20 +71,25 @@ static int report_bad_option(int option, const char *word)
 
 int command_line_take_socket(struct ctl *ctl, enum option_bit option, const char *value)
 {
+        const char *at = strchr(value, '@');
+
         free(ctl->socket);
-        ctl->socket = NULL;
+        free(ctl->instance);
+        ctl->socket = ctl->instance = NULL;
         if ((ctl->options & OPTION_SOCKET) && (ctl->options & OPTION_INSTANCE))
                 return output_error(CTL_USAGE, "-s and -i both name a socket. Give one of them");
         int r = option == OPTION_INSTANCE ? socket_path_instance(value, &ctl->socket) : 0;
         if (r == -EINVAL)
-                return output_error(
-                        CTL_USAGE,
-                        "'%s' is not the name of an instance: give NAME for sqmgr@NAME.service, or "
-                        "sqmgr-app@USER",
-                        value);
+                return output_error(CTL_USAGE,
+                                    "'%s' is not the name of an instance: give NAME for sqmgr@NAME.service",
+                                    value);
         if (option == OPTION_SOCKET)
                 ctl->socket = strdup(value);
-        return ctl->socket ? CTL_DONE : output_error(CTL_FAILED, "not enough memory");
+        else
+                ctl->instance = strdup(at ? at + 1 : value);
+        return ctl->socket && (ctl->instance || option == OPTION_SOCKET)
+                       ? CTL_DONE
+                       : output_error(CTL_FAILED, "not enough memory");
 }
 
 /* Applies the part of an option that its flag does not cover. Returns CTL_DONE or an exit code. */

@@ -35,6 +35,7 @@ struct command {
         size_t min, max;     /* number of arguments */
         unsigned options;
         int (*run)(struct ctl *ctl);
+        bool reads; /* shows all instances if none is chosen */
 };
 
 struct usage_option {

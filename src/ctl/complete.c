@@ -4,11 +4,10 @@
 #include "base/argv.h"
 #include "ctl/client.h"
 #include "ctl/commands.h"
+#include "ctl/instances.h"
 #include "ctl/output.h"
 #include "wire/reply.h"
 #include <getopt.h>
-#include <glob.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,27 +17,6 @@ static void offer(const char *word, const char *help, const char *partial)
 {
         if (strncmp(word, partial, strlen(partial)) == 0)
                 printf("%s%s%s\n", word, help[0] != '\0' ? "\t" : "", help);
-}
-
-/* Offers the instances that have a socket. */
-static void offer_instances(const char *partial)
-{
-        static const char template[] = "sqmgr@";
-        char word[PATH_MAX];
-        glob_t found = {0};
-
-        if (glob("/run/sqmgr{,-app}/*/control.sock", GLOB_BRACE, NULL, &found) != 0)
-                found.gl_pathc = 0;
-        for (size_t i = 0; i < found.gl_pathc; i++) {
-                const char *unit = found.gl_pathv[i] + strlen("/run/"), *name = strchr(unit, '/') + 1;
-
-                snprintf(word, sizeof(word), "%.*s@%.*s", (int)(name - 1 - unit), unit,
-                         (int)strcspn(name, "/"), name);
-                if (argv_is_plain(word))
-                        offer(word + (strncmp(word, template, strlen(template)) == 0 ? strlen(template) : 0),
-                              "", partial);
-        }
-        globfree(&found);
 }
 
 /* Parses the arguments before the one to complete. Returns false if nothing more can be offered: the command
@@ -55,7 +33,7 @@ static bool read_words(struct ctl *ctl, int argc, char **argv, const char *parti
                 if (key != ':')
                         continue;
                 if (optopt == 'i' || optopt == OPTION_INSTANCE)
-                        offer_instances(partial);
+                        instances_offer(offer, partial);
                 return false;
         } while (key != -1);
         if (optind >= argc || (optind == argc - 1 && strcmp(argv[optind], "help") == 0))
@@ -95,7 +73,7 @@ static void offer_names(struct ctl *ctl, const char *partial)
         _cleanup_json_ json_t *status = NULL;
         json_t *fleet, *worker;
 
-        if (!takes_name(ctl) || !client_find_socket(ctl) ||
+        if (!takes_name(ctl) || instances_choose(ctl) < 0 ||
             client_call(ctl, "GetStatus", json_object(), &status) != CTL_DONE)
                 return;
         json_foreach_in(fleet, status, "fleets") {

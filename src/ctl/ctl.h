@@ -12,7 +12,8 @@ enum ctl_wait { CTL_WAIT_NONE, CTL_WAIT_REPLACED, CTL_WAIT_DRAINED };
 
 struct ctl {
         unsigned options; /* set of enum option_bit: options on the command line */
-        char *socket;     /* owned; NULL: not given, and not found by client_find_socket() yet */
+        char *socket;     /* owned; NULL: not given, and not found by instances_choose() yet */
+        char *instance;   /* owned; its name; NULL: the path of the socket was given */
         bool json;
         bool force;
         bool resume;
@@ -33,6 +34,7 @@ struct ctl {
         usec_t again_until; /* reconnect until this time; 0: the connection was not lost */
         int connect_error;  /* errno of the last connection attempt; 0: success */
         struct varlink_input input;
+        const char *method; /* of the last call, without the interface name */
 
         /* Wake client_receive() in addition to a reply. */
         int signal_fd; /* signalfd; -1: signals have their default action */

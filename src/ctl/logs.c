@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* The command `logs`: reads what workers wrote, from the destination of their `log` option, with the caller's
  * own rights. */
+#include "base/argv.h"
+#include "base/memstream.h"
 #include "base/printable.h"
 #include "ctl/client.h"
 #include "ctl/commands.h"
 #include "ctl/output.h"
 #include "wire/reply.h"
+#include "wire/reply_limits.h"
 #include <fcntl.h>
+#include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -73,7 +77,7 @@ static void add_journalctl(struct log_source *source)
 /* Each worker has a journal identifier of its own, which remains after the worker is gone. */
 static void read_by_name(struct log_source *source)
 {
-        long long places = reply_integer(source->fleet, "max_processes");
+        long long places = MIN(reply_integer(source->fleet, "max_processes"), REPLY_WORKERS_MAX);
 
         add_journalctl(source);
         if (source->ctl->previous && source->worker)
@@ -184,6 +188,25 @@ static int run_cleaned(char **argv)
                                                                                                 : CTL_FAILED;
 }
 
+/* The file may be anything that the caller can read: another user's sqmgr must not choose it. */
+static int report_file(const struct log_source *source, const char *path)
+{
+        const struct passwd *user = geteuid() == 0 ? getpwuid(source->uid) : NULL;
+        _cleanup_free_ char *quoted = NULL;
+        size_t size;
+        FILE *out = open_memstream(&quoted, &size);
+
+        if (out)
+                argv_put_quoted(out, path);
+        if (memstream_close(out, &quoted) < 0)
+                return output_error(CTL_FAILED, "not enough memory");
+        return output_error_as("log-is-a-file", CTL_FAILED,
+                               "workers of '%.*s' write to a file, and sqmgrctl opens no file that another "
+                               "user's sqmgr names. To read it, run '%s%s%stail -n %d -- %s'",
+                               (int)source->fleet_length, source->name, user ? "runuser -u " : "",
+                               user ? user->pw_name : "", user ? " -- " : "", LINES_SO_FAR, quoted);
+}
+
 static int show(struct log_source *source)
 {
         const char *log = reply_string(source->fleet, "log");
@@ -193,6 +216,8 @@ static int show(struct log_source *source)
                 return output_error(
                         CTL_FAILED,
                         "this sqmgr is too old: it does not report where workers write their logs");
+        if (in_file && source->uid != geteuid())
+                return report_file(source, log);
         if (in_file && is_of_worker(source))
                 (void)output_error(CTL_DONE, "all workers of '%.*s' write to '%s'%s",
                                    (int)source->fleet_length, source->name, log,
@@ -221,7 +246,7 @@ int ctl_logs(struct ctl *ctl)
                 .ctl = ctl, .name = ctl->arguments[0], .fleet_length = strcspn(ctl->arguments[0], "/")};
         _cleanup_json_ json_t *reply = NULL;
         struct timespec now = {0};
-        struct ucred server = {.uid = geteuid()};
+        struct ucred server = {.uid = (uid_t)-1};
         socklen_t size = sizeof(server);
         json_t *worker;
 

@@ -3,6 +3,7 @@
 #include "base/fd.h"
 #include "ctl/client.h"
 #include "ctl/commands.h"
+#include "ctl/instances.h"
 #include "ctl/output.h"
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,9 +15,7 @@ static int run(struct ctl *ctl, int argc, char **argv)
 
         if (r != CTL_DONE || !ctl->command)
                 return r;
-        if (!client_find_socket(ctl))
-                return output_error(CTL_FAILED, "not enough memory");
-        return ctl->command->run(ctl);
+        return instances_run(ctl);
 }
 
 int main(int argc, char **argv)
@@ -36,6 +35,7 @@ int main(int argc, char **argv)
         client_close(&ctl);
         close_fd(ctl.signal_fd);
         free(ctl.socket);
+        free(ctl.instance);
         if (fflush(stdout) != 0 || ferror(stdout))
                 return output_error(CTL_FAILED, "cannot write to standard output: %s",
                                     strerrordesc_np(errno));

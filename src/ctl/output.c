@@ -19,6 +19,8 @@ static struct {
         bool json;
 } errors;
 
+static const char *instance; /* NULL: there is only one */
+
 /* The caller frees the text. Returns NULL if memory is short. */
 static _printf_(1, 0) char *format_text(const char *format, va_list arguments)
 {
@@ -49,6 +51,11 @@ static void print_error(const char *begin, const char *text)
         text_print_wrapped(stderr, text, (int)strlen(begin), INDENT, screen_columns(STDERR_FILENO));
 }
 
+void output_instance(const char *name)
+{
+        instance = name;
+}
+
 void output_json(void)
 {
         errors.json = true;
@@ -73,6 +80,7 @@ static void print_json(const char *word, int code, const char *text, json_t *det
 
 static int report(const char *word, int code, const char *text, json_t *details)
 {
+        char begin[256];
         json_t *line;
 
         if (errors.text && code != CTL_DONE) {
@@ -81,7 +89,8 @@ static int report(const char *word, int code, const char *text, json_t *details)
         }
         screen_release();
         fflush(stdout);
-        print_error("sqmgrctl: ", text);
+        snprintf(begin, sizeof(begin), "sqmgrctl: %.200s%s", instance ?: "", instance ? ": " : "");
+        print_error(begin, text);
         json_foreach(line, details)
                 print_error("", json_string_value(line));
         if (errors.json && code > CTL_DONE && code < (int)ELEMENTSOF(words))
@@ -135,6 +144,8 @@ const char *output_names(json_t *names)
 
 void output_print_json(json_t *json)
 {
+        if (instance)
+                (void)json_object_set_new(json, "instance", json_string(instance));
         json_dumpf(json, stdout, JSON_COMPACT | JSON_REAL_PRECISION(15));
         putchar('\n');
         fflush(stdout);

@@ -24,6 +24,9 @@ void output_line(const char *format, ...) _printf_(1, 2);
 #define output_error(...) output_error_as(NULL, __VA_ARGS__)
 /* Like output_error(). word: the error code in JSON; NULL: the default for the exit code. */
 int output_error_as(const char *word, int code, const char *format, ...) _printf_(3, 4);
+/* From now on output is of the instance of that name: `name` precedes errors and is the member "instance" of
+ * each JSON object. */
+void output_instance(const char *name);
 /* From now on errors with an exit code are also printed as JSON to standard output. */
 void output_json(void);
 /* Prints why sqmgr refuses a call. details: further lines, a list of strings or NULL. Returns CTL_FAILED. */

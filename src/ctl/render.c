@@ -367,8 +367,11 @@ static void render_sqmgr(FILE *out, json_t *status, const struct view *view)
         json_t *redis;
         char span[FORMAT_MAX], text[1024];
 
-        snprintf(text, sizeof(text), "sqmgr %s, pid %lld, up %s", reply_string(status, "version"),
-                 reply_integer(status, "pid"), reply_seconds(status, "uptime_seconds", span));
+        const char *instance = reply_string(status, "instance");
+
+        snprintf(text, sizeof(text), "sqmgr %.64s%s%.256s, pid %lld, up %s", reply_string(status, "version"),
+                 instance[0] != '\0' ? ", instance " : "", instance, reply_integer(status, "pid"),
+                 reply_seconds(status, "uptime_seconds", span));
         json_foreach_in(redis, status, "redis") {
                 json_t *rtt = json_object_get(redis, "rtt_ms");
                 const char *server = reply_string(redis, "server");

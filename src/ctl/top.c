@@ -59,12 +59,8 @@ static int ask(struct show *show, const char *method, json_t *parameters, json_t
         int r = client_call(show->ctl, method, parameters, &reply);
 
         client_close(show->ctl);
-        if (r == CTL_DONE && top_clean(reply) < 0)
-                r = output_error(CTL_FAILED, "not enough memory");
-        if (r != CTL_DONE) {
-                json_decref(reply);
+        if (r != CTL_DONE)
                 return r;
-        }
         json_decref(*ret);
         *ret = reply;
         return CTL_DONE;

@@ -86,7 +86,9 @@ static void put_head(struct top_page *page)
         if (!replies->status)
                 put(page, "%s", clock);
         else
-                put(page, "%s  sqmgr %s, up %s", clock, reply_string(replies->status, "version"),
+                put(page, "%s  sqmgr %s%s%s, up %s", clock, reply_string(replies->status, "version"),
+                    reply_is(replies->status, "instance", "") ? "" : ", instance ",
+                    reply_string(replies->status, "instance"),
                     reply_seconds(replies->status, "uptime_seconds", span));
         if (replies->error[0] == '\0')
                 return;

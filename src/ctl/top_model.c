@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The keys of `top`. No I/O, no clock. */
 #include "ctl/top_model.h"
-#include "base/printable.h"
 #include "wire/reply.h"
 #include <string.h>
 
@@ -48,34 +47,6 @@ size_t top_take_key(const char *bytes, size_t n, int *ret)
         else if ((unsigned char)bytes[0] < 0x80)
                 *ret = (unsigned char)bytes[0];
         return 1;
-}
-
-static int clean_string(json_t *json)
-{
-        size_t length = json_string_length(json);
-        _cleanup_free_ char *copy = malloc(length + 1);
-
-        if (!copy)
-                return -ENOMEM;
-        memcpy(copy, json_string_value(json), length + 1);
-        printable_replace(copy, length, false);
-        return json_string_setn(json, copy, length) < 0 ? -ENOMEM : 0;
-}
-
-int top_clean(json_t *json)
-{
-        const char *key;
-        json_t *value;
-        int r = 0;
-
-        if (json_is_string(json))
-                return clean_string(json);
-        if (json_is_array(json))
-                json_foreach(value, json)
-                        r = r < 0 ? r : top_clean(value);
-        else
-                json_object_foreach(json, key, value) r = r < 0 ? r : top_clean(value);
-        return r;
 }
 
 /* The choice is a worker, not a row: it moves with the worker. */

@@ -41,7 +41,7 @@ struct top {
         char reported[TOP_REPORTED_MAX]; /* outcome of the last action, until the next key */
 };
 
-/* The replies of sqmgr. All strings are printable, see top_clean(). */
+/* The replies of sqmgr. All strings are printable. */
 struct top_replies {
         json_t *status;    /* from GetStatus; NULL: none yet */
         json_t *jobs;      /* from GetJobs for the fleet of the opened worker; NULL: not queried */
@@ -91,9 +91,6 @@ enum top_key {
 /* Decodes the next key from n bytes of terminal input. *ret is TOP_KEY_NONE for unknown input. Returns the
  * number of bytes used; 0 if n is 0. */
 size_t top_take_key(const char *bytes, size_t n, int *ret);
-
-/* Replaces control characters in all strings of json. Returns 0, or -ENOMEM. */
-int top_clean(json_t *json);
 
 /* Applies a key to top. replies and view are those on screen. Returns what the caller must do. */
 enum top_do top_press(struct top *top, int key, const struct top_replies *replies, const struct view *view);

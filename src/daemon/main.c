@@ -89,17 +89,6 @@ static const char *default_config(void)
         return named && named[0] != '\0' ? named : path;
 }
 
-/* Settings are checked outside of the unit, too, where its directory is not in the environment. */
-static void assume_unit(void)
-{
-        char path[PATH_MAX], user[LOGIN_NAME_MAX];
-
-        name_user(user);
-        snprintf(path, sizeof(path), SOCKET_PATH_SYSTEM_RUNTIME "/sqmgr/%s", user);
-        if (!getenv("XDG_RUNTIME_DIR"))
-                (void)setenv("RUNTIME_DIRECTORY", path, false);
-}
-
 /* Returns 0 to continue, 1 to exit successfully, -EINVAL for invalid usage. */
 static int parse_options(int argc, char **argv, struct options *options)
 {
@@ -309,8 +298,6 @@ int main(int argc, char **argv)
         if (r != 0)
                 return r > 0 ? finish_output(EXIT_SUCCESS) : EXIT_FAILURE;
 
-        if (options.check || options.print)
-                assume_unit();
         r = ini_load(options.config, framework_traits, reader_judge_tls, &settings, &errors, &warnings);
         if (r < 0) {
                 _cleanup_free_ char *text = settings_errors_text(&errors, options.config);

@@ -3,6 +3,7 @@
 #include "daemon/supervisor.h"
 #include "autoscaling/autoscaling.h"
 #include "base/hash.h"
+#include "base/locate.h"
 #include "base/socket_path.h"
 #include "config.h"
 #include "daemon/lifecycle/alerts.h"
@@ -71,7 +72,8 @@ struct supervisor {
         struct reexec reexec;
         struct service service;
         struct notify notify;
-        bool grown; /* workers were started since memory was last returned to the system */
+        char *instance, *selector; /* see struct control_host */
+        bool grown;                /* workers were started since memory was last returned to the system */
 };
 
 static bool any_process_alive(const struct world *world)
@@ -293,6 +295,8 @@ static void end(struct supervisor *supervisor)
         wakeup_close(&supervisor->wakeup);
         world_free(supervisor->world);
         settings_free(supervisor->reloader.settings);
+        free(supervisor->instance);
+        free(supervisor->selector);
         sd_event_unref(supervisor->event);
 }
 
@@ -364,6 +368,8 @@ static void compose(struct supervisor *supervisor, const struct invocation *invo
                 .settings = &supervisor->reloader.age,
                 .config = &supervisor->reloader.config,
                 .version = PACKAGE_VERSION,
+                .instance = supervisor->instance,
+                .selector = supervisor->selector,
                 .started_at = clock_now(CLOCK_MONOTONIC),
                 .reloader = &supervisor->reloader,
                 .reload = reload_settings,
@@ -458,6 +464,12 @@ static int begin(struct supervisor *supervisor, const struct invocation *invocat
         if ((r = sd_event_new(&supervisor->event)) < 0 ||
             (r = world_new(settings, seed, &supervisor->world)) < 0)
                 return r;
+        supervisor->instance = locate_name(settings->socket, geteuid());
+        bool is_found = locate_finds(settings->socket, getenv("XDG_RUNTIME_DIR"));
+        supervisor->selector =
+                strdup(is_found && supervisor->instance ? supervisor->instance : settings->socket);
+        if (!supervisor->instance || !supervisor->selector)
+                return -ENOMEM;
         compose(supervisor, invocation);
         if ((r = subsystems_begin(&supervisor->runtime.subsystems, optional_features, &supervisor->persist)) <
             0)

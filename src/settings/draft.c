@@ -690,8 +690,8 @@ static int finish_paths(const struct settings_draft *draft)
         bool own_paths = line != 0 || s->state_file;
 
         if (!s->socket && line == 0) {
-                const char *runtime = around->is_root ? SOCKET_PATH_SYSTEM_RUNTIME : around->runtime_dir;
-                if (socket_path_default(around->service_dir, runtime, &s->socket) < 0)
+                if (socket_path_default(around->service_dir, around->runtime_dir, around->user, &s->socket) <
+                    0)
                         return -ENOMEM;
                 if (!s->socket)
                         refuse(draft, 0,

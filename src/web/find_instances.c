@@ -1,74 +1,54 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds the instances of sqmgr on this machine. */
+/* Finds the instances of sqmgr that sqmgr-web shows. */
 #include "web/find_instances.h"
+#include "base/locate.h"
 #include "base/socket_path.h"
 #include <dirent.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 struct finder {
         const char *runtime_dir;
-        void (*found)(void *userdata, const char *path);
+        void (*found)(void *userdata, const char *name, const char *socket);
         void *userdata;
 };
 
-/* Calls found() with the read socket of an instance. name: length bytes; length 0: the instance without a
- * name. may_be_missing: even if there is no socket. */
-static void find_socket(const struct finder *finder, const char *name, size_t length, bool may_be_missing)
-{
-        char path[PATH_MAX];
-        struct stat status;
-        int n = snprintf(path, sizeof(path), "%s%s%.*s/read.sock", finder->runtime_dir, length > 0 ? "/" : "",
-                         (int)length, name);
-
-        if (n < (int)sizeof(path) &&
-            (may_be_missing || (lstat(path, &status) == 0 && S_ISSOCK(status.st_mode))))
-                finder->found(finder->userdata, path);
-}
-
+/* An enabled unit is shown even while it has no socket. */
 static void find_enabled(const struct finder *finder, const char *unit)
 {
         static const char template[] = "sqmgr@", type[] = ".service";
         size_t length = strlen(unit), around = strlen(template) + strlen(type);
+        char name[NAME_MAX + 1], socket[PATH_MAX];
 
-        if (strcmp(unit, "sqmgr.service") == 0)
-                find_socket(finder, "", 0, true);
         if (length <= around || strncmp(unit, template, strlen(template)) != 0 ||
-            strcmp(unit + length - strlen(type), type) != 0)
+            strcmp(unit + length - strlen(type), type) != 0 ||
+            !socket_path_is_instance(unit + strlen(template), length - around))
                 return;
-        if (socket_path_is_instance(unit + strlen(template), length - around))
-                find_socket(finder, unit + strlen(template), length - around, true);
+        snprintf(name, sizeof(name), "%.*s", (int)(length - around), unit + strlen(template));
+        if (snprintf(socket, sizeof(socket), "%s/%s/control.sock", finder->runtime_dir, name) <
+            (int)sizeof(socket))
+                finder->found(finder->userdata, name, socket);
 }
 
-static void find_existing(const struct finder *finder, const char *name)
+static void find_located(void *userdata, const struct located *instance)
 {
-        if (socket_path_is_instance(name, strlen(name)))
-                find_socket(finder, name, strlen(name), false);
-}
+        const struct finder *finder = userdata;
 
-static void find_in(const struct finder *finder, const char *directory,
-                    void (*find)(const struct finder *finder, const char *name))
-{
-        struct dirent **entries = NULL;
-        int n = scandir(directory, &entries, NULL, alphasort);
-
-        for (int i = 0; i < n; i++) {
-                find(finder, entries[i]->d_name);
-                free(entries[i]);
-        }
-        free(entries);
+        finder->found(finder->userdata, instance->name, instance->socket);
 }
 
 void find_instances(const char *runtime_dir, const char *enabled_dir,
-                    void (*found)(void *userdata, const char *path), void *userdata)
+                    void (*found)(void *userdata, const char *name, const char *socket), void *userdata)
 {
-        const struct finder finder = {.runtime_dir = runtime_dir, .found = found, .userdata = userdata};
+        struct finder finder = {.runtime_dir = runtime_dir, .found = found, .userdata = userdata};
+        struct dirent **entries = NULL;
+        int n = scandir(enabled_dir, &entries, NULL, alphasort);
 
-        find_socket(&finder, "", 0, false);
-        find_in(&finder, enabled_dir, find_enabled);
-        find_in(&finder, runtime_dir, find_existing);
+        for (int i = 0; i < n; i++) {
+                find_enabled(&finder, entries[i]->d_name);
+                free(entries[i]);
+        }
+        free(entries);
+        locate_instances(runtime_dir, NULL, find_located, &finder);
 }

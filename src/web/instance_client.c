@@ -2,8 +2,10 @@
 /* A connection to one sqmgr: sends queries one at a time and reconnects automatically. */
 #include "web/instance_client.h"
 #include "base/fd.h"
+#include "base/locate.h"
 #include "web/loop.h"
 #include "wire/control.h"
+#include "wire/reply.h"
 #include "wire/varlink.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -31,7 +33,7 @@ static const char *const methods[] = {
 static_assert(ELEMENTSOF(methods) == _INSTANCE_QUERY_MAX, "each question has its method");
 
 struct instance_client {
-        const char *path;
+        struct instance_address address;
         const struct instance_client_limits *limits;
         const struct instance_client_ops *ops;
         void *userdata;
@@ -80,12 +82,12 @@ static const char *connect_error(int error)
 {
         switch (error) {
         case ENOENT:
-                return "no such socket: sqmgr is not running, or has another read_socket";
+                return "no such socket: sqmgr is not running";
         case ECONNREFUSED:
                 return "connection refused: sqmgr is not running";
         case EACCES:
         case EPERM:
-                return "not permitted: add the user of sqmgr-web to the socket's group";
+                return "not permitted to connect";
         case EAGAIN:
                 return "sqmgr accepts no more connections now";
         default:
@@ -94,9 +96,10 @@ static const char *connect_error(int error)
 }
 
 /* Returns 0 or -errno. */
-static int try_connect(struct instance_client *instance_client, sd_event *event)
+static int try_connect(struct instance_client *instance_client, sd_event *event, const char **ret_reason)
 {
-        _cleanup_close_ int fd = fd_connect(instance_client->path, SOCK_NONBLOCK, USEC_INFINITY);
+        _cleanup_close_ int fd = locate_connect(instance_client->address.path, instance_client->address.name,
+                                                SOCK_NONBLOCK, USEC_INFINITY, ret_reason);
 
         if (fd < 0)
                 return fd;
@@ -160,6 +163,7 @@ static bool input_waits(int fd)
 static int on_timer(sd_event_source *source, uint64_t usec _unused_, void *userdata)
 {
         struct instance_client *instance_client = userdata;
+        const char *reason = NULL;
 
         if (instance_client->fd >= 0 && input_waits(instance_client->fd)) {
                 loop_arm(instance_client->timer, ACCURACY_USEC);
@@ -170,7 +174,11 @@ static int on_timer(sd_event_source *source, uint64_t usec _unused_, void *userd
                                      (unsigned)(instance_client->limits->answer_usec / USEC_PER_SEC));
                 return 0;
         }
-        int r = try_connect(instance_client, sd_event_source_get_event(source));
+        int r = try_connect(instance_client, sd_event_source_get_event(source), &reason);
+        if (r == -EKEYREJECTED) {
+                disconnect_and_retry(instance_client, "not trusted: %s", reason);
+                return 0;
+        }
         if (r < 0) {
                 disconnect_and_retry(instance_client, "cannot connect: %s", connect_error(-r));
                 return 0;
@@ -181,21 +189,57 @@ static int on_timer(sd_event_source *source, uint64_t usec _unused_, void *userd
         return 0;
 }
 
-/* Returns false if the connection is no longer usable. The reason is "" if the reply is not one of sqmgr, and
- * what is too much if it is beyond the limits. */
-static bool take_reply(struct instance_client *instance_client, const char *text, size_t size,
-                       char reason[static REPLY_REASON_MAX])
-{
-        struct varlink_reply reply;
-        enum instance_query question = (enum instance_query)instance_client->asked;
+#define LOST_MAX 512
 
-        reason[0] = '\0';
-        if (instance_client->asked < 0 || !reply_limits_scan(question, text, size, reason))
+/* Checks what depends on the question. Returns true if the reply may be passed on. Otherwise lost says why;
+ * it stays "" if the reply is not one of sqmgr. */
+static bool check_reply(const struct instance_client *instance_client, const struct varlink_reply *reply,
+                        char lost[static LOST_MAX])
+{
+        enum instance_query question = (enum instance_query)instance_client->asked;
+        char reason[REPLY_REASON_MAX];
+
+        if (reply->continues)
                 return false;
-        int r = varlink_decode_reply(text, size, instance_client->limits->reply_bytes, &reply);
+        if (reply->error && strcmp(reply->error, CONTROL_REFUSED) == 0) {
+                snprintf(lost, LOST_MAX, "%s", reply_string(reply->parameters, "reason"));
+                return false;
+        }
+        if (!reply_limits_check(question, reply->parameters, reason)) {
+                snprintf(lost, LOST_MAX, "reply to %s refused: it has %s",
+                         methods[question] + sizeof(CONTROL_INTERFACE), reason);
+                return false;
+        }
+        if (question == INSTANCE_QUERY_STATUS && instance_client->address.name &&
+            !reply_is(reply->parameters, "instance", instance_client->address.name)) {
+                snprintf(lost, LOST_MAX, "not trusted: the instance that answers calls itself '%.200s'",
+                         reply_string(reply->parameters, "instance"));
+                return false;
+        }
+        return true;
+}
+
+/* Returns false if the connection is no longer usable; lost as in check_reply(). */
+static bool take_reply(struct instance_client *instance_client, const char *text, size_t size,
+                       char lost[static LOST_MAX])
+{
+        enum instance_query question = (enum instance_query)instance_client->asked;
+        char reason[REPLY_REASON_MAX];
+        struct varlink_reply reply;
+
+        lost[0] = '\0';
+        if (instance_client->asked < 0)
+                return false;
+        if (!reply_limits_scan(question, text, size, reason)) {
+                snprintf(lost, LOST_MAX, "reply to %s refused: it has %s",
+                         methods[question] + sizeof(CONTROL_INTERFACE), reason);
+                return false;
+        }
+        int r = reply_decode(text, size, instance_client->limits->reply_bytes,
+                             question == INSTANCE_QUERY_METRICS ? "text" : NULL, &reply);
         if (r < 0)
                 return false;
-        bool good = !reply.continues && reply_limits_check(question, reply.parameters, reason);
+        bool good = check_reply(instance_client, &reply, lost);
         bool was_refused = good && instance_client->refused >= 0;
         if (good) {
                 instance_client->asked = instance_client->refused = -1;
@@ -208,31 +252,24 @@ static bool take_reply(struct instance_client *instance_client, const char *text
         return good;
 }
 
-/* The instance is shown as failed until a reply to that query is accepted. */
-static void refuse_reply(struct instance_client *instance_client, const char *reason)
-{
-        instance_client->refused = instance_client->asked;
-        disconnect_and_retry(instance_client, "reply to %s refused: it has %s",
-                             methods[instance_client->refused] + sizeof(CONTROL_INTERFACE), reason);
-}
-
 static void take_replies(struct instance_client *instance_client)
 {
-        char reason[REPLY_REASON_MAX];
+        char lost[LOST_MAX];
         const char *text;
         size_t size;
         int r;
 
         while ((r = varlink_input_take(&instance_client->input, instance_client->limits->reply_bytes, &text,
                                        &size)) > 0) {
-                if (take_reply(instance_client, text, size, reason))
+                if (take_reply(instance_client, text, size, lost))
                         continue;
-                if (reason[0] != '\0')
-                        refuse_reply(instance_client, reason);
-                else
-                        disconnect_and_retry(
-                                instance_client,
-                                "the process at this socket does not speak the protocol of sqmgr");
+                /* The instance is shown as failed until a reply to that query is accepted. */
+                if (lost[0] != '\0')
+                        instance_client->refused = instance_client->asked;
+                disconnect_and_retry(
+                        instance_client, "%s",
+                        lost[0] != '\0' ? lost
+                                        : "the process at this socket does not speak the protocol of sqmgr");
                 return;
         }
         if (r < 0) {
@@ -283,7 +320,7 @@ bool instance_client_awaits(const struct instance_client *instance_client, enum 
         return (instance_client->wanted & 1U << question) != 0 || instance_client->asked == (int)question;
 }
 
-int instance_client_new(struct instance_client **ret, sd_event *event, const char *path,
+int instance_client_new(struct instance_client **ret, sd_event *event, struct instance_address address,
                         const struct instance_client_limits *limits, const struct instance_client_ops *ops,
                         void *userdata)
 {
@@ -291,7 +328,7 @@ int instance_client_new(struct instance_client **ret, sd_event *event, const cha
 
         if (!instance_client)
                 return -ENOMEM;
-        *instance_client = (struct instance_client){.path = path,
+        *instance_client = (struct instance_client){.address = address,
                                                     .limits = limits,
                                                     .ops = ops,
                                                     .userdata = userdata,

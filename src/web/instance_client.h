@@ -4,7 +4,7 @@
 
 #include "base/macro.h"
 #include "base/usec.h"
-#include "web/reply_limits.h"
+#include "wire/reply_limits.h"
 #include <systemd/sd-event.h>
 
 struct instance_client;
@@ -31,9 +31,15 @@ struct instance_client_limits {
 
 extern const struct instance_client_limits instance_client_default_limits;
 
-/* Starts to connect to path. Queries status, events and queues after each connect. path, limits and ops are
- * not copied. Returns 0 or -errno. Free *ret with instance_client_free(). */
-int instance_client_new(struct instance_client **ret, sd_event *event, const char *path,
+/* The strings are not copied. */
+struct instance_address {
+        const char *path;
+        const char *name; /* of the instance, which must answer by it; NULL: only the path is known */
+};
+
+/* Starts to connect. Queries status, events and queues after each connect. limits and ops are not copied.
+ * Returns 0 or -errno. Free *ret with instance_client_free(). */
+int instance_client_new(struct instance_client **ret, sd_event *event, struct instance_address address,
                         const struct instance_client_limits *limits, const struct instance_client_ops *ops,
                         void *userdata);
 /* instance_client may be NULL. Returns NULL. */

@@ -16,14 +16,23 @@ int instances_init(struct instances *instances)
         return 0;
 }
 
-struct instance *instances_add(struct instances *instances, const char *socket)
+struct instance *instances_add(struct instances *instances, const char *socket, const char *name)
 {
-        char *copy = instances->n < INSTANCES_MAX ? strdup(socket) : NULL;
+        struct instance instance = {.socket = instances->n < INSTANCES_MAX ? strdup(socket) : NULL};
 
-        if (!copy)
+        if (instance.socket && name)
+                instance.name = strdup(name);
+        if (!instance.socket || (name && !instance.name)) {
+                free(instance.socket);
                 return NULL;
-        instances->list[instances->n] = (struct instance){.socket = copy};
+        }
+        instances->list[instances->n] = instance;
         return &instances->list[instances->n++];
+}
+
+const char *instance_title(const struct instance *instance)
+{
+        return instance->name ?: instance->socket;
 }
 
 struct instance *instances_find(const struct instances *instances, const char *socket)
@@ -39,6 +48,7 @@ void instances_remove_last(struct instances *instances)
         struct instance *last = &instances->list[--instances->n];
 
         free(last->socket);
+        free(last->name);
         free(last->error);
         free(last->metrics);
         json_decref(last->status);
@@ -188,9 +198,10 @@ static json_t *render_age(const struct instance *instance, usec_t now)
 
 static json_t *render(const struct instance *instance, usec_t now)
 {
-        return json_pack("{s:s, s:b, s:o, s:s?, s:O?, s:O?}", "socket", instance->socket, "reachable",
-                         (int)instance->reachable, "age_seconds", render_age(instance, now), "error",
-                         instance->error, "status", instance->status, "queues", instance->queues);
+        return json_pack("{s:s, s:s, s:b, s:o, s:s?, s:O?, s:O?}", "socket", instance->socket, "name",
+                         instance_title(instance), "reachable", (int)instance->reachable, "age_seconds",
+                         render_age(instance, now), "error", instance->error, "status", instance->status,
+                         "queues", instance->queues);
 }
 
 json_t *instances_render(const struct instances *instances, const char *host, usec_t now)
@@ -203,9 +214,9 @@ json_t *instances_render(const struct instances *instances, const char *host, us
         return json_pack("{s:s*, s:o}", "host", host, "instances", TAKE_PTR(list));
 }
 
-static void put_lack(FILE *out, const char *socket, const char *sentence)
+static void put_lack(FILE *out, const char *title, const char *sentence)
 {
-        fprintf(out, "%s%s%s\n", socket ?: "", socket ? ": " : "", sentence);
+        fprintf(out, "%s%s%s\n", title ?: "", title ? ": " : "", sentence);
 }
 
 static void put_lacks(FILE *out, const struct instance *instance, bool several)
@@ -214,12 +225,12 @@ static void put_lacks(FILE *out, const struct instance *instance, bool several)
         json_t *sentence;
 
         if (!instance->reachable)
-                put_lack(out, instance->socket, instance->error ?: "sqmgr has not answered yet");
+                put_lack(out, instance_title(instance), instance->error ?: "sqmgr has not answered yet");
         else if (!lacks)
-                put_lack(out, instance->socket, "not enough memory");
+                put_lack(out, instance_title(instance), "not enough memory");
         else
                 json_foreach(sentence, lacks)
-                        put_lack(out, several ? instance->socket : NULL, json_string_value(sentence));
+                        put_lack(out, several ? instance_title(instance) : NULL, json_string_value(sentence));
 }
 
 char *instances_lacks(const struct instances *instances)
@@ -228,6 +239,8 @@ char *instances_lacks(const struct instances *instances)
         size_t size;
         FILE *out = open_memstream(&text, &size);
 
+        if (out && instances->n == 0)
+                put_lack(out, NULL, "no instance of sqmgr was found");
         for (size_t i = 0; out && i < instances->n; i++)
                 put_lacks(out, &instances->list[i], instances->n > 1);
         if (memstream_close(out, &text) == 0 && size > 0)

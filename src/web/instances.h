@@ -15,6 +15,7 @@
 
 struct instance {
         char *socket;
+        char *name; /* of the instance, owned; NULL: only its socket is known */
         bool reachable;
         char *error;        /* reason if not reachable; NULL before the first attempt */
         usec_t reported_at; /* time of the last status reply, monotonic clock */
@@ -34,12 +35,15 @@ struct instances {
 
 /* Returns 0 or -ENOMEM. */
 int instances_init(struct instances *instances);
-/* Adds an instance; copies socket. Returns NULL if there are INSTANCES_MAX already, or memory is short. */
-struct instance *instances_add(struct instances *instances, const char *socket);
+/* Adds an instance; copies socket and name, which may be NULL. Returns NULL if there are INSTANCES_MAX
+ * already, or memory is short. */
+struct instance *instances_add(struct instances *instances, const char *socket, const char *name);
 /* Returns the instance with that socket, or NULL. */
 struct instance *instances_find(const struct instances *instances, const char *socket);
 /* Removes the last instance. Only for an instance without events. */
 void instances_remove_last(struct instances *instances);
+/* Returns what people call the instance: its name, or its socket. */
+const char *instance_title(const struct instance *instance);
 void instances_done(struct instances *instances);
 
 /* Stores a reply of GetStatus; answer is borrowed. now: monotonic clock. A reply without fleets makes the

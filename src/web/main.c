@@ -2,6 +2,7 @@
 /* sqmgr-web: parses its options and runs the event loop. */
 #include "base/fd.h"
 #include "base/printable.h"
+#include "base/socket_path.h"
 #include "config.h"
 #include "web/find_instances.h"
 #include "web/log.h"
@@ -38,7 +39,7 @@ static void print_help(void)
                "\n"
                "  -l, --listen ADDRESS  listen on ADDRESS instead of 127.0.0.1:" ADDRESS_PORT ";\n"
                "                        also [::1]:PORT, unix:/PATH; may be given several times\n"
-               "  -s, --socket PATH     show the sqmgr with this read_socket, not all that are\n"
+               "  -s, --socket PATH     show the sqmgr with this socket, not all that are\n"
                "                        found; may be given several times\n"
                "      --host NAME       also answer to this host name; may be given several times\n"
                "      --public          allow addresses that other machines can reach\n"
@@ -206,7 +207,7 @@ static int serve(sd_event *event, const struct options *options, const struct ad
 {
         const struct watch_places places = {.sockets = options->sockets.texts,
                                             .n = options->sockets.n,
-                                            .runtime_dir = FIND_INSTANCES_RUNTIME,
+                                            .runtime_dir = SOCKET_PATH_SYSTEM,
                                             .enabled_dir = FIND_INSTANCES_ENABLED};
         struct web *web = NULL;
         int r = catch_signals(event);

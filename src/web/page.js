@@ -391,11 +391,11 @@
     const keys = ["", ...fleets.map((fleet) => fleet.dataset.key)];
     if (keys.join("\n") === [...select.options].map((option) => option.value).join("\n")) return;
     const kept = select.value;
-    const several = new Set(fleets.map((fleet) => fleet.dataset.socket)).size > 1;
+    const several = new Set(fleets.map((fleet) => fleet.dataset.instance)).size > 1;
     select.replaceChildren(element("option", "all fleets"));
     select.options[0].value = "";
     for (const { dataset } of fleets) {
-      const option = element("option", several ? `${dataset.fleet} (${dataset.socket})` : dataset.fleet);
+      const option = element("option", several ? `${dataset.fleet} (${dataset.instance})` : dataset.fleet);
       option.value = dataset.key;
       select.append(option);
     }

@@ -10,7 +10,6 @@
 
 struct finding_search {
         const struct page *page;
-        const char *socket;
         page_found found;
         void *userdata;
 };
@@ -65,16 +64,16 @@ static void find_problem(const struct finding_search *search, const json_t *prob
                 search->userdata);
 }
 
-const char *page_service_command(const char *socket, char text[static PAGE_COMMAND_MAX])
+const char *page_service_command(const json_t *instance, char text[static PAGE_COMMAND_MAX])
 {
-        static const char begin[] = "/run/sqmgr/", end[] = "/read.sock";
-        size_t length = strlen(socket), least = strlen(begin) + strlen(end);
-        char unit[160] = "sqmgr";
+        const char *name = reply_string(instance, "name");
+        char unit[160];
 
-        if (length > least && strncmp(socket, begin, strlen(begin)) == 0 &&
-            strcmp(socket + length - strlen(end), end) == 0)
-                snprintf(unit, sizeof(unit), "sqmgr@%.*s", (int)MIN(length - least, 100),
-                         socket + strlen(begin));
+        /* A path is the name of an instance of which only the socket is known. */
+        text[0] = '\0';
+        if (name[0] == '/' || name[0] == '\0')
+                return text;
+        snprintf(unit, sizeof(unit), "sqmgr@%.128s", name);
         snprintf(text, PAGE_COMMAND_MAX, "systemctl status");
         add_word(text, unit);
         return text;
@@ -88,7 +87,8 @@ static void find_away(const struct finding_search *search, const json_t *instanc
         bool known = json_is_object(json_object_get(instance, "status"));
 
         if (json_array_size(search->page->instances) > 1)
-                snprintf(title, sizeof(title), "sqmgr at %.120s does not answer", search->socket);
+                snprintf(title, sizeof(title), "sqmgr %.120s does not answer",
+                         reply_string(instance, "name"));
         else
                 snprintf(title, sizeof(title), "sqmgr does not answer");
         if (known)
@@ -104,7 +104,7 @@ static void find_away(const struct finding_search *search, const json_t *instanc
                         .title = title,
                         .text = text,
                         .remedy = "Check whether the service runs",
-                        .command = page_service_command(search->socket, command),
+                        .command = page_service_command(instance, command),
                 },
                 search->userdata);
 }
@@ -131,10 +131,8 @@ void page_findings(const struct page *page, page_found found, void *userdata)
         struct finding_search search = {.page = page, .found = found, .userdata = userdata};
         const json_t *instance;
 
-        json_foreach(instance, page->instances) {
-                search.socket = reply_string(instance, "socket");
+        json_foreach(instance, page->instances)
                 find_in_instance(&search, instance);
-        }
 }
 
 enum page_level page_fleet_level(const json_t *instance, const json_t *fleet)

@@ -25,7 +25,7 @@ enum page_level page_fleet_level(const json_t *instance, const json_t *fleet);
 /* Returns true if the worker needs attention. */
 bool page_worker_needs_attention(const json_t *worker);
 
-/* Writes a shell command line for the systemd unit of the instance, derived from its read socket. The default
- * is the unit `sqmgr`. Returns text. */
+/* Writes a shell command line for the systemd unit of the instance; "" if its name is not known. Returns
+ * text. */
 #define PAGE_COMMAND_MAX 1024
-const char *page_service_command(const char *socket, char text[static PAGE_COMMAND_MAX]);
+const char *page_service_command(const json_t *instance, char text[static PAGE_COMMAND_MAX]);

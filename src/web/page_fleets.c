@@ -262,7 +262,7 @@ static void put_notes(FILE *out, const json_t *fleet)
 static void put_name(FILE *out, const json_t *fleet, const json_t *instance, bool several)
 {
         const char *state = reply_string(fleet, "state");
-        char span[FORMAT_MAX], name[PAGE_INSTANCE_MAX];
+        char span[FORMAT_MAX];
 
         fputs("<div class=\"head\"><div class=\"name\">", out);
         page_sign(out, page_is_current(instance) ? page_fleet_level(instance, fleet) : PAGE_UNKNOWN);
@@ -273,7 +273,7 @@ static void put_name(FILE *out, const json_t *fleet, const json_t *instance, boo
         if (!page_is_current(instance))
                 html_print(out, ", as of %s ago", reply_seconds(instance, "age_seconds", span));
         if (several)
-                html_print(out, ", %s", page_instance_name(instance, name));
+                html_print(out, ", %s", reply_string(instance, "name"));
         fputs("</span></div>", out);
 }
 
@@ -283,10 +283,10 @@ static void put_fleet(FILE *out, const json_t *fleet, const json_t *instance, bo
         size_t seen = MIN(census.all - census.settled, UNFOLDED_MAX);
 
         html_print(out,
-                   "<section class=\"fleet\" data-key=\"%s %s\" data-socket=\"%s\" data-fleet=\"%s\" "
+                   "<section class=\"fleet\" data-key=\"%s %s\" data-instance=\"%s\" data-fleet=\"%s\" "
                    "data-threshold=\"%lld\" data-target=\"%lld\">",
                    reply_string(instance, "socket"), reply_string(fleet, "name"),
-                   reply_string(instance, "socket"), reply_string(fleet, "name"),
+                   reply_string(instance, "name"), reply_string(fleet, "name"),
                    page_integer(fleet, "memory_threshold_bytes"), page_integer(fleet, "target"));
         put_name(out, fleet, instance, several);
         put_facts(out, fleet, &census);

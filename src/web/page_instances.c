@@ -20,12 +20,12 @@ static void put_instance(FILE *out, const json_t *instance)
         char span[FORMAT_MAX];
 
         if (!json_is_object(status)) {
-                html_print(out, "<p>%s: no answer yet</p>", reply_string(instance, "socket"));
+                html_print(out, "<p>%s: no answer yet</p>", reply_string(instance, "name"));
                 return;
         }
-        html_print(out, "<p>sqmgr %s, pid %lld, up %s, at %s", reply_string(status, "version"),
-                   page_integer(status, "pid"), reply_seconds(status, "uptime_seconds", span),
-                   reply_string(instance, "socket"));
+        html_print(out, "<p>sqmgr %s, instance %s, pid %lld, up %s", reply_string(status, "version"),
+                   reply_string(instance, "name"), page_integer(status, "pid"),
+                   reply_seconds(status, "uptime_seconds", span));
         json_foreach_in(redis, status, "redis")
                 put_redis(out, redis);
         if (!reply_is_true(instance, "reachable"))

@@ -12,18 +12,6 @@ bool page_is_current(const json_t *instance)
         return reply_is_true(instance, "reachable") && json_is_object(json_object_get(instance, "status"));
 }
 
-const char *page_instance_name(const json_t *instance, char text[static PAGE_INSTANCE_MAX])
-{
-        static const char end[] = "read.sock";
-        const char *socket = reply_string(instance, "socket");
-        size_t length = strlen(socket), ending = strlen(end) + 1;
-        bool same = length > ending && strcmp(socket + length - ending + 1, end) == 0;
-
-        snprintf(text, PAGE_INSTANCE_MAX, "%.*s",
-                 (int)MIN(same ? length - ending : length, PAGE_INSTANCE_MAX), socket);
-        return text;
-}
-
 /* Circle, triangle and square, which differ without color, too. */
 static const char *const signs[] = {
         [PAGE_UNKNOWN] = "<svg class=\"sign unknown\" viewBox=\"0 0 24 24\" aria-hidden=\"true\">"

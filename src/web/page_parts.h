@@ -29,9 +29,6 @@ static inline long long page_integer(const json_t *object, const char *key)
 
 /* Returns true if the instance's data is current. */
 bool page_is_current(const json_t *instance);
-/* Writes the instance's socket without the usual ending. Returns text. */
-#define PAGE_INSTANCE_MAX 128
-const char *page_instance_name(const json_t *instance, char text[static PAGE_INSTANCE_MAX]);
 
 /* PAGE_UNKNOWN: the data is not current. */
 enum page_level { PAGE_UNKNOWN, PAGE_OK, PAGE_ATTENTION, PAGE_ACT, _PAGE_LEVEL_MAX };

@@ -39,12 +39,11 @@ static void put_redis(FILE *out, const json_t *redis, const json_t *instance, bo
 {
         size_t n = json_array_size(json_object_get(redis, "queues")), seen = MIN(n, SEEN_MAX);
         const char *error = reply_string(redis, "error"), *url = reply_string(redis, "url");
-        char name[PAGE_INSTANCE_MAX];
 
         html_print(out, "<div class=\"redis\" data-key=\"%s %s\"><h3>%s", reply_string(instance, "socket"),
                    url, url);
         if (several)
-                html_print(out, ", read by %s", page_instance_name(instance, name));
+                html_print(out, ", read by %s", reply_string(instance, "name"));
         fputs("</h3>", out);
         if (error[0] != '\0') {
                 html_print(out, "<p class=\"note\">%s</p></div>", error);

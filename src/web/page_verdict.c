@@ -47,7 +47,9 @@ enum page_level page_headline(const struct page *page, char text[static PAGE_HEA
 
         page_findings(page, count, &tally);
         if (json_array_size(page->instances) == 0) {
-                snprintf(text, PAGE_HEADLINE_MAX, "No sqmgr is configured.");
+                snprintf(text, PAGE_HEADLINE_MAX,
+                         "No instance of sqmgr was found. Start one with 'systemctl enable --now "
+                         "sqmgr@USER'.");
                 return PAGE_ATTENTION;
         }
         enum page_level level = tally.n[PAGE_ACT] > 0         ? PAGE_ACT

@@ -6,8 +6,6 @@
 #include "web/instance_client.h"
 #include "web/log.h"
 #include "web/loop.h"
-#include <limits.h>
-#include <stdio.h>
 #include <string.h>
 
 #define ASK_WATCHED_USEC   (1 * USEC_PER_SEC)
@@ -35,8 +33,7 @@ struct watch {
         const struct watch_places *places;
         struct instances instances;
         struct watched_instance sources[INSTANCES_MAX]; /* by instance */
-        bool none_found; /* the only instance is the default one, polled because none was found */
-        bool too_many;   /* reported: more than INSTANCES_MAX were found */
+        bool too_many;                                  /* reported: more than INSTANCES_MAX were found */
         sd_event_source *ask, *metrics_deadline;
         unsigned viewers;
         usec_t polled_at;     /* time of watch_poll(); 0: never */
@@ -121,7 +118,7 @@ static void on_answered(void *userdata, enum instance_query question, json_t *an
         switch (question) {
         case INSTANCE_QUERY_STATUS:
                 if (!source->instance->reachable)
-                        log_info("%s: sqmgr answers", source->instance->socket);
+                        log_info("%s: sqmgr answers", instance_title(source->instance));
                 instance_take_status(source->instance, answer, loop_now(watch->event, CLOCK_MONOTONIC));
                 break;
         case INSTANCE_QUERY_EVENTS:
@@ -151,7 +148,7 @@ static void on_lost(void *userdata, const char *error)
         set_metrics(source, NULL);
         if (known)
                 return;
-        log_warning("%s: %s", instance->socket, error);
+        log_warning("%s: %s", instance_title(instance), error);
         instance_lose(instance, error);
         report_when_all_known(source->watch);
 }
@@ -181,18 +178,20 @@ static bool any_reachable(const struct watch *watch)
         return false;
 }
 
-static int add_instance(struct watch *watch, const char *socket)
+static int add_instance(struct watch *watch, const char *name, const char *socket)
 {
         static const struct instance_client_ops instance_client_ops = {
                 .parameters = on_parameters, .answered = on_answered, .lost = on_lost};
         struct watched_instance *source = &watch->sources[watch->instances.n];
-        struct instance *instance = instances_add(&watch->instances, socket);
+        struct instance *instance = instances_add(&watch->instances, socket, name);
 
         if (!instance)
                 return -ENOMEM;
         *source = (struct watched_instance){.watch = watch, .instance = instance};
-        int r = instance_client_new(&source->instance_client, watch->event, instance->socket,
-                                    &instance_client_default_limits, &instance_client_ops, source);
+        int r = instance_client_new(
+                &source->instance_client, watch->event,
+                (struct instance_address){.path = instance->socket, .name = instance->name},
+                &instance_client_default_limits, &instance_client_ops, source);
         if (r < 0)
                 instances_remove_last(&watch->instances);
         return r;
@@ -206,41 +205,30 @@ static void remove_last(struct watch *watch)
         instances_remove_last(&watch->instances);
 }
 
-static void on_found(void *userdata, const char *path)
+static void on_found(void *userdata, const char *name, const char *socket)
 {
         struct watch *watch = userdata;
 
-        if (instances_find(&watch->instances, path)) {
-                watch->none_found = false;
+        if (instances_find(&watch->instances, socket))
                 return;
-        }
         if (watch->instances.n == INSTANCES_MAX) {
                 if (!watch->too_many)
-                        log_warning("%s is not shown: sqmgr-web shows at most %d instances", path,
+                        log_warning("'%s' is not shown: sqmgr-web shows at most %d instances", name,
                                     INSTANCES_MAX);
                 watch->too_many = true;
                 return;
         }
-        if (watch->none_found)
-                remove_last(watch);
-        watch->none_found = false;
         /* If memory is short, the next poll tries again. */
-        if (add_instance(watch, path) == 0)
-                log_info("instance found: %s", path);
+        if (add_instance(watch, name, socket) == 0)
+                log_info("instance found: %s", name);
 }
 
 static void add_instances(struct watch *watch)
 {
         const struct watch_places *places = watch->places;
-        char path[PATH_MAX];
 
-        if (places->n > 0)
-                return;
-        find_instances(places->runtime_dir, places->enabled_dir, on_found, watch);
-        if (watch->instances.n > 0)
-                return;
-        snprintf(path, sizeof(path), "%s/read.sock", places->runtime_dir);
-        watch->none_found = add_instance(watch, path) == 0;
+        if (places->n == 0)
+                find_instances(places->runtime_dir, places->enabled_dir, on_found, watch);
 }
 
 static int on_ask(sd_event_source *source, uint64_t usec _unused_, void *userdata)
@@ -308,7 +296,7 @@ static int make(struct watch *watch)
         int r = instances_init(&watch->instances);
 
         for (size_t i = 0; r == 0 && i < watch->places->n; i++)
-                r = add_instance(watch, watch->places->sockets[i]);
+                r = add_instance(watch, NULL, watch->places->sockets[i]);
         if (r < 0)
                 return r;
         add_instances(watch);

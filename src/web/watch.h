@@ -21,8 +21,7 @@ struct watch_ops {
 };
 
 /* The instances that are polled: those with these sockets; if n is 0, those that find_instances()
- * finds now or at a later poll. An instance that was found stays. While none is found, runtime_dir/read.sock
- * is polled. */
+ * finds now or at a later poll. An instance that was found stays. */
 struct watch_places {
         const char *const *sockets;
         size_t n;

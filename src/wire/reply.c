@@ -1,12 +1,79 @@
 /* SPDX-License-Identifier: MIT */
 /* Formats sqmgr's replies as the phrases that both the terminal and the page show. */
 #include "wire/reply.h"
+#include "base/printable.h"
 #include "base/text.h"
 #include <stdio.h>
 #include <string.h>
 
 /* Longer times (300 years) are shown as this. */
 #define SECONDS_MAX 1e10
+
+static int clean_string(json_t *string, bool keep_newlines)
+{
+        size_t length = json_string_length(string);
+        _cleanup_free_ char *copy = malloc(length + 1);
+
+        if (!copy)
+                return -ENOMEM;
+        memcpy(copy, json_string_value(string), length + 1);
+        printable_replace(copy, length, keep_newlines);
+        return json_string_setn(string, copy, length) < 0 ? -ENOMEM : 0;
+}
+
+static bool is_printable(const char *name)
+{
+        _cleanup_free_ char *copy = strdup(name);
+
+        if (copy)
+                printable_replace(copy, strlen(copy), false);
+        return copy && strcmp(copy, name) == 0;
+}
+
+static int clean(json_t *value, const char *lines, bool keep_newlines)
+{
+        const char *name;
+        json_t *member;
+        void *next;
+        int r = 0;
+
+        if (json_is_string(value))
+                return clean_string(value, keep_newlines);
+        json_foreach(member, value)
+                r = r < 0 ? r : clean(member, lines, false);
+        json_object_foreach_safe(value, next, name, member)
+        {
+                keep_newlines = strcmp(name, "quoted") == 0 || (lines && strcmp(name, lines) == 0);
+                if (!is_printable(name))
+                        (void)json_object_del(value, name);
+                else if (r == 0)
+                        r = clean(member, lines, keep_newlines);
+        }
+        return r;
+}
+
+int reply_clean(json_t *reply, const char *lines)
+{
+        return clean(reply, lines, false);
+}
+
+int reply_decode(const char *text, size_t size, size_t max, const char *lines, struct varlink_reply *ret)
+{
+        struct varlink_reply reply;
+        int r = varlink_decode_reply(text, size, max, &reply);
+
+        if (r < 0)
+                return r;
+        r = reply_clean(reply.message, lines);
+        if (r < 0) {
+                varlink_reply_free(&reply);
+                return r;
+        }
+        /* Cleaning replaces the text of a string. */
+        reply.error = json_string_value(json_object_get(reply.message, "error"));
+        *ret = reply;
+        return 0;
+}
 
 const char *reply_string(const json_t *object, const char *key)
 {

@@ -4,7 +4,14 @@
 #pragma once
 
 #include "base/parse.h"
-#include "wire/json.h"
+#include "wire/varlink.h"
+
+/* Replaces control characters in all strings of a reply, which an instance of another user may have sent to a
+ * terminal. Newlines stay in what is quoted, and in members of the name `lines` (NULL: no others). Members
+ * whose names have control characters are removed. Returns 0, or -ENOMEM. */
+int reply_clean(json_t *reply, const char *lines);
+/* Decodes a reply as varlink_decode_reply() does, and cleans it. */
+int reply_decode(const char *text, size_t size, size_t max, const char *lines, struct varlink_reply *ret);
 
 /* Return the member of that name: "", 0 or false if missing or of another type. A string is borrowed. */
 const char *reply_string(const json_t *object, const char *key);

@@ -5,7 +5,7 @@
 #include "wire/json.h"
 
 #define VARLINK_CALL_MAX  ((size_t)1 << 20)  /* limit of the server for one call, in bytes */
-#define VARLINK_REPLY_MAX ((size_t)64 << 20) /* limit of a client for one reply, in bytes */
+#define VARLINK_REPLY_MAX ((size_t)16 << 20) /* limit of a client for one reply, in bytes */
 
 /* Values in one call: far more than fleets to name, far fewer than a tree of VARLINK_CALL_MAX bytes can have.
  */

@@ -117,6 +117,7 @@ static void setup(void)
 {
         struct control_host host = {
                 .version = "1.2.3",
+                .instance = "app",
                 .started_at = T0,
                 .settings = &settings_age,
                 .persist = &persist,

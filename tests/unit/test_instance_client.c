@@ -25,6 +25,7 @@ static struct sockaddr_un address;
 static int listener, peer; /* of the sqmgr */
 static sd_event *event;
 static struct instance_client *instance_client_;
+static const char *name; /* of the instance; NULL: not known */
 static unsigned answers, losses;
 static char answered[256]; /* each question and its answer */
 static char lost[256];     /* the last reason */
@@ -63,6 +64,7 @@ static void setup(void)
         ck_assert_int_eq(listen(listener, 5), 0);
         peer = -1;
         answers = losses = 0;
+        name = NULL;
         answered[0] = lost[0] = '\0';
         ck_assert_int_ge(sd_event_new(&event), 0);
 }
@@ -78,8 +80,11 @@ static void teardown(void)
 
 static void start(const struct instance_client_limits *with)
 {
-        ck_assert_int_eq(instance_client_new(&instance_client_, event, address.sun_path, with, &ops, NULL),
-                         0);
+        ck_assert_int_eq(
+                instance_client_new(&instance_client_, event,
+                                    (struct instance_address){.path = address.sun_path, .name = name}, with,
+                                    &ops, NULL),
+                0);
 }
 
 static void run(void)
@@ -221,6 +226,43 @@ TEST_LOOP(leaves_who_speaks_otherwise_and_comes_again, ELEMENTSOF(strangers))
         peer = close_fd(peer);
         let_in();
         expect_question("GetStatus");
+}
+
+/* The socket of one instance may lead to another. */
+TEST(leaves_an_instance_of_another_name)
+{
+        name = "shop";
+        start(&limits);
+        let_in();
+        expect_question("GetStatus");
+        reply("{\"parameters\":{\"instance\":\"mail\\u001b[2J\"}}");
+        expect_lost("another instance");
+        peer = close_fd(peer);
+        let_in();
+        expect_question("GetStatus");
+        reply("{\"parameters\":{\"instance\":\"shop\"}}");
+        expect_question("GetStatus");
+        ck_assert_str_eq(answered, "0{\"instance\":\"shop\"} ");
+}
+
+TEST(reports_why_it_is_refused)
+{
+        start(&limits);
+        let_in();
+        expect_question("GetStatus");
+        reply("{\"error\":\"org.sqmgr.Control.Refused\",\"parameters\":{\"reason\":\"not permitted\"}}");
+        expect_lost("a refusal");
+        ck_assert_uint_eq(answers, 0);
+}
+
+TEST(text_is_printable)
+{
+        start(&limits);
+        let_in();
+        expect_question("GetStatus");
+        reply("{\"parameters\":{\"a\":\"x\\u001b[2J\\n\",\"\\u009b\":1,\"b\":[{\"quoted\":\"1\\n2\"}]}}");
+        expect_question("GetEvents");
+        ck_assert_str_eq(answered, "0{\"a\":\"x?[2J?\",\"b\":[{\"quoted\":\"1\\n2\"}]} ");
 }
 
 TEST(takes_no_more_than_so_many_bytes)

@@ -26,7 +26,7 @@ static void setup(void)
 {
         ck_assert_int_eq(instances_init(&instances), 0);
         for (size_t i = 0; i < ELEMENTSOF(sockets); i++)
-                ck_assert_ptr_nonnull(instances_add(&instances, sockets[i]));
+                ck_assert_ptr_nonnull(instances_add(&instances, sockets[i], NULL));
 }
 
 static void teardown(void)
@@ -59,29 +59,32 @@ static void expect_document(usec_t now, const char *expected)
 
 TEST(what_was_reported_last_stays_with_its_age)
 {
-        expect_document(5 * USEC_PER_SEC,
-                        "{\"instances\":["
-                        "{\"socket\":\"/a\",\"reachable\":false,\"age_seconds\":null,\"error\":null,"
-                        "\"status\":null,\"queues\":null},"
-                        "{\"socket\":\"/b\",\"reachable\":false,\"age_seconds\":null,\"error\":null,"
-                        "\"status\":null,\"queues\":null}]}");
+        expect_document(
+                5 * USEC_PER_SEC,
+                "{\"instances\":["
+                "{\"socket\":\"/a\",\"name\":\"/a\",\"reachable\":false,\"age_seconds\":null,\"error\":null,"
+                "\"status\":null,\"queues\":null},"
+                "{\"socket\":\"/b\",\"name\":\"/b\",\"reachable\":false,\"age_seconds\":null,\"error\":null,"
+                "\"status\":null,\"queues\":null}]}");
         report_status(0, "{\"fleets\":[]}", 5 * USEC_PER_SEC);
         instance_lose(&instances.list[1], "nobody answers");
         expect_document(
                 6 * USEC_PER_SEC + 2500,
                 "{\"instances\":["
-                "{\"socket\":\"/a\",\"reachable\":true,\"age_seconds\":1.002,\"error\":null,"
+                "{\"socket\":\"/a\",\"name\":\"/a\",\"reachable\":true,\"age_seconds\":1.002,\"error\":null,"
                 "\"status\":{\"fleets\":[]},\"queues\":null},"
-                "{\"socket\":\"/b\",\"reachable\":false,\"age_seconds\":null,\"error\":\"nobody answers\","
+                "{\"socket\":\"/b\",\"name\":\"/"
+                "b\",\"reachable\":false,\"age_seconds\":null,\"error\":\"nobody answers\","
                 "\"status\":null,\"queues\":null}]}");
         instance_lose(&instances.list[0], "gone");
-        expect_document(
-                7 * USEC_PER_SEC,
-                "{\"instances\":["
-                "{\"socket\":\"/a\",\"reachable\":false,\"age_seconds\":2.0,\"error\":\"gone\","
-                "\"status\":{\"fleets\":[]},\"queues\":null},"
-                "{\"socket\":\"/b\",\"reachable\":false,\"age_seconds\":null,\"error\":\"nobody answers\","
-                "\"status\":null,\"queues\":null}]}");
+        expect_document(7 * USEC_PER_SEC,
+                        "{\"instances\":["
+                        "{\"socket\":\"/a\",\"name\":\"/"
+                        "a\",\"reachable\":false,\"age_seconds\":2.0,\"error\":\"gone\","
+                        "\"status\":{\"fleets\":[]},\"queues\":null},"
+                        "{\"socket\":\"/b\",\"name\":\"/"
+                        "b\",\"reachable\":false,\"age_seconds\":null,\"error\":\"nobody answers\","
+                        "\"status\":null,\"queues\":null}]}");
 }
 
 TEST(an_answer_that_is_none_is_passed_over)
@@ -307,11 +310,11 @@ static void make_socket(const char *name)
         ck_assert_int_eq(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
 }
 
-static void on_found(void *userdata, const char *path)
+static void on_found(void *userdata, const char *name, const char *path)
 {
         ck_assert_ptr_eq(userdata, found_text);
         ck_assert_int_eq(strncmp(path, folder, strlen(folder)), 0);
-        strcat(strcat(found_text, path + strlen(folder)), "\n");
+        strcat(strcat(strcat(strcat(found_text, name), " "), path + strlen(folder)), "\n");
 }
 
 static void expect_found(const char *expected)
@@ -340,22 +343,20 @@ TEST(instances_are_those_that_are_enabled_and_those_with_a_socket)
                                            "wants/sqmgr@a b.service",
                                            "wants/sqmgr-app@u.service",
                                            "wants/sqmgr-web.service",
-                                           "run/stale/read.sock"};
+                                           "run/stale/control.sock"};
 
         snprintf(folder, sizeof(folder), "/tmp/sqmgr-test.XXXXXX");
         ck_assert_ptr_nonnull(mkdtemp(folder));
         expect_found("");
         for (size_t i = 0; i < ELEMENTSOF(made); i++)
                 ck_assert_int_eq(mkdir(in_folder(made[i]), 0700), 0);
-        make_socket("run/shop/read.sock");
-        make_socket("run/blog/read.sock");
-        make_socket("run/a b/read.sock");
-        make_socket("run/.hidden/read.sock");
-        expect_found("/run/mail/read.sock\n/run/blog/read.sock\n/run/shop/read.sock\n");
-        make_socket("run/read.sock");
-        ck_assert_int_eq(mkdir(in_folder("wants/sqmgr.service"), 0700), 0);
-        expect_found("/run/read.sock\n/run/read.sock\n/run/mail/read.sock\n/run/blog/read.sock\n"
-                     "/run/shop/read.sock\n");
+        make_socket("run/shop/control.sock");
+        make_socket("run/blog/control.sock");
+        make_socket("run/a b/control.sock");
+        make_socket("run/.hidden/control.sock");
+        make_socket("run/control.sock");
+        expect_found(
+                "mail /run/mail/control.sock\nblog /run/blog/control.sock\nshop /run/shop/control.sock\n");
 }
 
 TEST_MAIN("instances", .each = {setup, teardown})

@@ -72,7 +72,8 @@ static char *render(void)
                 {"sqlite", "sqlite3:/srv/queue.sqlite3", NULL, "down", NULL, -1, NULL, true}};
         const struct status_settings age = {.loaded_at = UINT64_C(1700000000250000), .refused = refused};
         const struct subsystems none = {0};
-        const struct status_info info = {.version = "1.2.3",
+        const struct status_info info = {.instance = "app",
+                                         .version = "1.2.3",
                                          .started_at = T0,
                                          .settings = &age,
                                          .world = world,

@@ -22,12 +22,13 @@ static const char *const foreign[] = {"name",   "id",        "url",        "serv
 /* Takes over status. */
 static json_t *document(json_t *status)
 {
-        return json_pack("{s:[{s:s, s:b, s:f, s:n, s:o, s:[{s:s, s:n, s:i, s:i, s:i, s:[{s:s, s:i, s:f, "
+        return json_pack("{s:[{s:s, s:s, s:b, s:f, s:n, s:o, s:[{s:s, s:n, s:i, s:i, s:i, s:[{s:s, s:i, s:f, "
                          "s:b}], s:i}]}]}",
-                         "instances", "socket", "/run/sqmgr/read.sock", "reachable", 1, "age_seconds", 0.2,
-                         "error", "status", status, "queues", "url", "redis://127.0.0.1:6379/0", "error",
-                         "retry", 1, "schedule", 2, "dead", 3, "queues", "name", "default", "size", 128,
-                         "latency_seconds", 1.5, "paused", 1, "queues_left_out", 2);
+                         "instances", "socket", "/run/sqmgr/app/control.sock", "name", "app", "reachable", 1,
+                         "age_seconds", 0.2, "error", "status", status, "queues", "url",
+                         "redis://127.0.0.1:6379/0", "error", "retry", 1, "schedule", 2, "dead", 3, "queues",
+                         "name", "default", "size", 128, "latency_seconds", 1.5, "paused", 1,
+                         "queues_left_out", 2);
 }
 
 static json_t *events(void)
@@ -38,7 +39,7 @@ static json_t *events(void)
         json_decref(reply);
         json_array_foreach(list, i, event)
         {
-                json_object_set_new(event, "socket", json_string("/run/sqmgr/read.sock"));
+                json_object_set_new(event, "socket", json_string("/run/sqmgr/app/control.sock"));
         }
         return list;
 }
@@ -260,7 +261,7 @@ TEST(shows_the_last_state_of_one_that_is_away)
         ck_assert_ptr_null(strstr(text, "class=\"sign well\""));
         free(text);
         json_object_set_new(instance, "status", json_null());
-        json_object_set_new(instance, "socket", json_string("/run/sqmgr/shop/read.sock"));
+        json_object_set_new(instance, "name", json_string("shop"));
         text = render(PAGE_LIVE, status, NULL);
         expect_seen("an instance that was never heard of", text);
         free(text);
@@ -354,19 +355,21 @@ TEST(folds_what_needs_nobody)
 TEST(commands_are_for_a_shell)
 {
         static const struct {
-                const char *socket, *command;
+                const char *name, *command;
         } cases[] = {
-                {"/run/sqmgr/read.sock", "systemctl status sqmgr"},
-                {"/run/sqmgr/shop/read.sock", "systemctl status sqmgr@shop"},
-                {"/run/sqmgr/my app/read.sock", "systemctl status 'sqmgr@my app'"},
-                {"/run/sqmgr/$(reboot)/read.sock", "systemctl status 'sqmgr@$(reboot)'"},
-                {"/run/sqmgr/it's/read.sock", "systemctl status 'sqmgr@it'\\''s'"},
-                {"/elsewhere", "systemctl status sqmgr"},
+                {"shop", "systemctl status sqmgr@shop"},
+                {"my app", "systemctl status 'sqmgr@my app'"},
+                {"$(reboot)", "systemctl status 'sqmgr@$(reboot)'"},
+                {"it's", "systemctl status 'sqmgr@it'\\''s'"},
+                {"/elsewhere", ""},
         };
         char text[PAGE_COMMAND_MAX];
 
-        for (size_t i = 0; i < ELEMENTSOF(cases); i++)
-                ck_assert_str_eq(page_service_command(cases[i].socket, text), cases[i].command);
+        for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
+                _cleanup_json_ json_t *instance = json_pack("{s:s}", "name", cases[i].name);
+
+                ck_assert_str_eq(page_service_command(instance, text), cases[i].command);
+        }
 }
 
 static char *printed(const char *value)

@@ -455,7 +455,8 @@ static char *metrics(void)
 {
         const struct status_settings age = {.loaded_at = 1};
         const struct subsystems none = {0};
-        const struct status_info info = {.version = "1",
+        const struct status_info info = {.instance = "app",
+                                         .version = "1",
                                          .settings = &age,
                                          .world = t.world,
                                          .subsystems = &none,
@@ -470,8 +471,11 @@ static char *metrics(void)
 TEST(what_it_does_not_report_is_shown_as_unknown)
 {
         const struct status_settings age = {.loaded_at = 1};
-        const struct status_info info = {
-                .version = "1", .settings = &age, .world = t.world, .facts = &(struct problem_facts){0}};
+        const struct status_info info = {.instance = "app",
+                                         .version = "1",
+                                         .settings = &age,
+                                         .world = t.world,
+                                         .facts = &(struct problem_facts){0}};
         _cleanup_json_ json_t *status = status_render(&info, t.world->fleets, 1, t.now);
         json_t *shown = json_array_get(
                 json_object_get(json_array_get(json_object_get(status, "fleets"), 0), "workers"), 0);

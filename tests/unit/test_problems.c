@@ -40,7 +40,7 @@ static void expect(const char *section)
         judge();
         for (size_t i = 0; i < problems.n; i++) {
                 const struct problem *problem = &problems.list[i];
-                _cleanup_free_ char *command = problem_command(problem, facts.socket, facts.config_path);
+                _cleanup_free_ char *command = problem_command(problem, facts.instance, facts.config_path);
 
                 fprintf(out, "%s %s%s x%u, %s: %s [%s]", problem_severity_name(problem->severity),
                         problem_kinds[problem->code].name, problem->unready ? " unready" : "", problem->count,
@@ -188,7 +188,7 @@ TEST(the_next_start_that_fails_and_redis_are_problems_of_sqmgr)
         facts.n_redis = ELEMENTSOF(redis);
         facts.refused = facts.config_path;
         facts.refused_since = t.now - 5 * USEC_PER_SEC;
-        facts.socket = "/run/my app/control.sock";
+        facts.instance = "my app";
         expect("of sqmgr");
         /* Only what ends or lacks workers makes sqmgr unready. */
         t.world->shutting_down = true;
@@ -251,9 +251,10 @@ TEST(commands_are_for_a_shell)
 {
         const struct problem problem = {.code = PROBLEM_FLEET_STOPPED, .fleet = t.fleet};
         struct {
-                const char *name, *socket, *command;
+                const char *name, *instance, *command;
         } cases[] = {{"default", NULL, "sqmgrctl start default"},
                      {"a b;$(reboot)", NULL, "sqmgrctl start 'a b;$(reboot)'"},
+                     {"default", "shop", "sqmgrctl -i shop start default"},
                      {"it's", "/srv/x", "sqmgrctl -s /srv/x start 'it'\\''s'"},
                      {"-s", NULL, "sqmgrctl start '-s'"}};
 
@@ -261,7 +262,7 @@ TEST(commands_are_for_a_shell)
                 char *kept = t.fleet_settings.name;
 
                 t.fleet_settings.name = (char *)cases[i].name;
-                _cleanup_free_ char *command = problem_command(&problem, cases[i].socket, "");
+                _cleanup_free_ char *command = problem_command(&problem, cases[i].instance, "");
                 t.fleet_settings.name = kept;
                 ck_assert_str_eq(command, cases[i].command);
         }

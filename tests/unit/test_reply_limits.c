@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Limits on the replies of sqmgr: those of a large sqmgr are accepted, larger ones refused. */
 #include "unit.h"
-#include "web/reply_limits.h"
 #include "wire/json.h"
+#include "wire/reply_limits.h"
 
 static char reason[REPLY_REASON_MAX];
 

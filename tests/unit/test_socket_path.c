@@ -5,24 +5,28 @@
 #include "unit.h"
 
 static const struct {
-        const char *service_dir, *runtime_dir;
+        const char *service_dir, *runtime_dir, *user;
         const char *path; /* NULL: none */
 } places[] = {
-        {NULL, SOCKET_PATH_SYSTEM_RUNTIME, "/run/sqmgr/control.sock"},
-        {NULL, "/run/user/7", "/run/user/7/sqmgr/control.sock"},
-        {"/run/sqmgr/shop", "/run", "/run/sqmgr/shop/control.sock"},
-        {"/run/sqmgr/shop:/run/other", NULL, "/run/sqmgr/shop/control.sock"},
-        {"relative", "/run", "/run/sqmgr/control.sock"},
-        {"", "", NULL},
-        {NULL, "relative", NULL},
-        {NULL, NULL, NULL},
+        {NULL, NULL, "app", "/run/sqmgr/app/control.sock"},
+        {NULL, NULL, "root", "/run/sqmgr/root/control.sock"},
+        {NULL, "/run/user/7", NULL, "/run/user/7/sqmgr/control.sock"},
+        {NULL, "/run/user/0", "root", "/run/user/0/sqmgr/control.sock"},
+        {"/run/sqmgr/shop", "/run", NULL, "/run/sqmgr/shop/control.sock"},
+        {"/run/sqmgr/shop:/run/other", NULL, "root", "/run/sqmgr/shop/control.sock"},
+        {"relative", "/run", NULL, "/run/sqmgr/control.sock"},
+        {"", "", NULL, NULL},
+        {NULL, "relative", NULL, NULL},
+        {NULL, NULL, NULL, NULL},
 };
 
 TEST_LOOP(is_in_the_services_directory_or_below_the_users, ELEMENTSOF(places))
 {
         char *path = (char *)"unset";
 
-        ck_assert_int_eq(socket_path_default(places[_i].service_dir, places[_i].runtime_dir, &path), 0);
+        ck_assert_int_eq(
+                socket_path_default(places[_i].service_dir, places[_i].runtime_dir, places[_i].user, &path),
+                0);
         ck_assert_pstr_eq(path, places[_i].path);
         free(path);
 }
@@ -30,7 +34,7 @@ TEST_LOOP(is_in_the_services_directory_or_below_the_users, ELEMENTSOF(places))
 static const struct {
         const char *socket, *status;
 } beside[] = {
-        {"/run/sqmgr/control.sock", "/run/sqmgr/status"},
+        {"/run/sqmgr/shop/control.sock", "/run/sqmgr/shop/status"},
         {"/run/sqmgr/shop.sock", "/run/sqmgr/shop.status"},
         {"/run/sqmgr/shop", "/run/sqmgr/shop.status"},
         {"/run/sqmgr/.sock", "/run/sqmgr/.sock.status"},
@@ -50,7 +54,6 @@ static const struct {
 } instances[] = {
         {"shop", "/run/sqmgr/shop/control.sock"},
         {"sqmgr@shop", "/run/sqmgr/shop/control.sock"},
-        {"sqmgr-app@app", "/run/sqmgr-app/app/control.sock"},
         {"my\\x2dshop_2.b:c-d", "/run/sqmgr/my\\x2dshop_2.b:c-d/control.sock"},
         {"", NULL},
         {".", NULL},
@@ -58,8 +61,8 @@ static const struct {
         {"a/b", NULL},
         {"/run/sqmgr/shop", NULL},
         {"sqmgr@", NULL},
-        {"sqmgr-app@", NULL},
-        {"sqmgr-app@../sqmgr", NULL},
+        {"sqmgr-app@app", NULL},
+        {"sqmgr@../sqmgr", NULL},
         {"sqmgr@a@b", NULL},
         {"other@shop", NULL},
         {"@shop", NULL},

@@ -63,7 +63,8 @@ static json_t *render(usec_t now)
                 {"redis", "redis://m/0", "10.0.0.7:6379", "connected", NULL, 0.12345, NULL, false},
                 {"redis", "unix:///run/redis.sock", NULL, "down", ERROR_REPORT("Connection refused"), -1,
                  NULL, false}};
-        struct status_info info = {.version = "1.2.3",
+        struct status_info info = {.instance = "app",
+                                   .version = "1.2.3",
                                    .pid = 77,
                                    .started_at = T0,
                                    .realtime = 1795258100 * USEC_PER_SEC,
@@ -113,6 +114,7 @@ static const struct {
         const char *path;
         json_type type;
 } fields[] = {
+        {"instance", JSON_STRING},
         {"version", JSON_STRING},
         {"pid", JSON_INTEGER},
         {"uptime_seconds", JSON_REAL},

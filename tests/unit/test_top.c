@@ -4,6 +4,7 @@
 #include "ctl/top_model.h"
 #include "golden.h"
 #include "unit.h"
+#include "wire/reply.h"
 
 static struct top top;
 static struct top_replies replies;
@@ -363,8 +364,8 @@ TEST(no_string_reaches_the_terminal_as_it_came)
                                         "1m"));
         json_object_set_new(replies.status, "version", json_string("1\033c"));
         json_array_append_new(json_object_get(replies.status, "fleets"), fleet_of("evil\033[1m", hostile));
-        ck_assert_int_eq(top_clean(replies.status), 0);
-        ck_assert_int_eq(top_clean(NULL), 0);
+        ck_assert_int_eq(reply_clean(replies.status, NULL), 0);
+        ck_assert_int_eq(reply_clean(NULL, NULL), 0);
         for (const char *at = draw(); *at != '\0'; at++)
                 ck_assert_msg((unsigned char)*at >= 0x20 || *at == '\n', "%02x in %s", *at, shown);
         shows("evil?]0;x?/1");

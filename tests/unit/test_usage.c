@@ -166,10 +166,8 @@ static const struct {
         {{"status", "-s", "/s", "-ishop"}, "-s and -i both name a socket. Give one of them"},
         {{"--instance=shop", "-s", "/s", "status"}, "-s and -i both name a socket. Give one of them"},
         {{"status", "-i"}, "'-i' needs a value. See 'sqmgrctl --help'"},
-        {{"-i", "", "status"},
-         "'' is not the name of an instance: give NAME for sqmgr@NAME.service, or sqmgr-app@USER"},
-        {{"-i", "../x", "status"},
-         "'../x' is not the name of an instance: give NAME for sqmgr@NAME.service, or sqmgr-app@USER"},
+        {{"-i", "", "status"}, "'' is not the name of an instance: give NAME for sqmgr@NAME.service"},
+        {{"-i", "../x", "status"}, "'../x' is not the name of an instance: give NAME for sqmgr@NAME.service"},
         {{"top", "--json"}, "'top' has no option --json; 'status' has"},
 };
 
@@ -183,14 +181,14 @@ TEST(a_socket_is_that_of_the_option)
 {
         static const struct {
                 const char *words[4];
-                const char *socket; /* NULL: left to client_find_socket() */
+                const char *socket; /* NULL: left to instances_choose() */
         } lines[] = {
                 {{"status"}, NULL},
                 {{"status", "-s", "/run/s"}, "/run/s"},
                 {{"-s", "/run/r", "--socket=/run/s", "status"}, "/run/s"},
                 {{"-i", "shop", "status"}, "/run/sqmgr/shop/control.sock"},
                 {{"status", "-ishop", "-imail"}, "/run/sqmgr/mail/control.sock"},
-                {{"status", "--instance=sqmgr-app@app"}, "/run/sqmgr-app/app/control.sock"},
+                {{"status", "--instance=sqmgr@app"}, "/run/sqmgr/app/control.sock"},
         };
 
         FOREACH_ELEMENT(line, lines) {
@@ -200,7 +198,10 @@ TEST(a_socket_is_that_of_the_option)
                 ck_assert_int_eq(read_line(&ctl, line->words, &output), CTL_DONE);
                 ck_assert_str_eq(ctl.command->name, "status");
                 ck_assert_pstr_eq(ctl.socket, line->socket);
+                /* Only what was given by its name must answer by it. */
+                ck_assert_int_eq(!ctl.instance, !(ctl.options & OPTION_INSTANCE));
                 free(ctl.socket);
+                free(ctl.instance);
         }
 }
 

@@ -3,7 +3,6 @@
 #include "daemon/api/doctor.h"
 #include "advice/doctor_rules.h"
 #include "base/fd.h"
-#include "base/socket_path.h"
 #include "daemon/api/server.h"
 #include "daemon/runtime/links.h"
 #include "daemon/runtime/proc_evidence.h"
@@ -34,14 +33,6 @@ uint64_t problems_files_needed(const struct world *world)
         WORLD_FOREACH_FLEET(world, fleet)
                 needed += (uint64_t)FILES_OF_WORKER * fleet_max_processes(fleet);
         return needed;
-}
-
-/* Returns what sqmgrctl needs as option -s; NULL: nothing. */
-static const char *socket_option(const struct world *world)
-{
-        const char *socket = world->settings->socket;
-
-        return !socket || strcmp(socket, SOCKET_PATH_SYSTEM) == 0 ? NULL : socket;
 }
 
 /* Returns a fleet whose host name variable is set in our environment, which workers inherit: rather one whose
@@ -113,7 +104,7 @@ void problems_collect(const struct problem_source *source, struct problem_storag
                 .orders_why = order_writer_why(&persist->orders),
                 .orders_file = persist->orders.path,
                 .orders_since = persist->orders.since,
-                .socket = socket_option(runtime->world),
+                .instance = source->instance,
                 .config_path = source->config->config_path,
                 .refused = config_check_refused(source->config, now),
                 .refused_since = source->config->refused_at,
@@ -280,7 +271,7 @@ static json_t *render_finding(const struct problem *problem, const struct proble
                                              [PROBLEM_WARNING] = "warning",
                                              [PROBLEM_ERROR] = "problem"};
         static const struct quoted nothing;
-        _cleanup_free_ char *command = problem_command(problem, facts->socket, facts->config_path),
+        _cleanup_free_ char *command = problem_command(problem, facts->instance, facts->config_path),
                             *remedy = NULL;
         char about[PROBLEM_ABOUT_MAX];
 

@@ -11,6 +11,7 @@
 struct problem_source {
         const struct persist *persist;
         struct config_check *config;
+        const char *instance; /* see problem_command() */
 };
 
 /* Storage for the facts. Their strings stay valid until the next iteration of the loop. */

@@ -22,7 +22,9 @@ struct control_host {
         struct config_check *config;
         const struct status_settings *settings;
         const char *version;
-        usec_t started_at; /* monotonic */
+        const char *instance; /* the name of this sqmgr, for clients */
+        const char *selector; /* see problem_command() */
+        usec_t started_at;    /* monotonic */
         struct reloader *reloader;
         int (*reload)(struct reloader *reloader, const struct orderer *by, char **ret_lines);
         struct reexec *reexec;

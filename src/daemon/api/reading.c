@@ -34,6 +34,7 @@ static struct status_info status_info(const struct control *control, struct stat
                 };
         }
         return (struct status_info){
+                .instance = host->instance,
                 .version = host->version,
                 .settings = host->settings,
                 .pid = getpid(),

@@ -317,7 +317,7 @@ static json_t *render_problem(const struct problem *problem, const struct status
 {
         const struct problem_kind *kind = &problem_kinds[problem->code];
         _cleanup_free_ char *command =
-                problem_command(problem, info->facts->socket, info->facts->config_path);
+                problem_command(problem, info->facts->instance, info->facts->config_path);
         _cleanup_free_ char *summary = NULL;
         char about[PROBLEM_ABOUT_MAX];
 
@@ -362,8 +362,9 @@ json_t *status_render(const struct status_info *info, struct fleet *const *fleet
                     subsystems_status(info->subsystems, fleet, entry) < 0)
                         return NULL;
         }
-        return json_pack("{s:s, s:I, s:f, s:o, s:o, s:O, s:o}", "version", info->version, "pid",
-                         (json_int_t)info->pid, "uptime_seconds", seconds(usec_sub(now, info->started_at)),
-                         "shutdown", render_shutdown(info->world, now), "redis", render_redis(info), "fleets",
-                         list, "problems", render_problems(info, fleets, n_fleets, now));
+        return json_pack("{s:s, s:s, s:I, s:f, s:o, s:o, s:O, s:o}", "instance", info->instance, "version",
+                         info->version, "pid", (json_int_t)info->pid, "uptime_seconds",
+                         seconds(usec_sub(now, info->started_at)), "shutdown",
+                         render_shutdown(info->world, now), "redis", render_redis(info), "fleets", list,
+                         "problems", render_problems(info, fleets, n_fleets, now));
 }

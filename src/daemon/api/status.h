@@ -32,6 +32,7 @@ struct status_settings {
 };
 
 struct status_info {
+        const char *instance; /* the name of this sqmgr */
         const char *version;
         pid_t pid;
         usec_t started_at; /* monotonic start time of sqmgr */

@@ -49,5 +49,8 @@ void handle_ping(struct control *control _unused_, struct call *call, json_t *pa
 void handle_get_version(struct control *control, struct call *call, json_t *parameters _unused_,
                         usec_t now _unused_)
 {
-        server_reply(call, json_pack("{s:s}", "version", control->host.version), false);
+        server_reply(
+                call,
+                json_pack("{s:s, s:s}", "version", control->host.version, "instance", control->host.instance),
+                false);
 }

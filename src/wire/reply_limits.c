@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Limits on the replies of sqmgr. No I/O. */
-#include "web/reply_limits.h"
+#include "wire/reply_limits.h"
 #include "wire/reply.h"
+#include "wire/varlink.h"
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -30,8 +31,13 @@ const struct reply_limits reply_limits[] = {
                                     .containers = 10,
                                     .string_bytes = MEBIBYTES(8),
                                     .escaped = MEBIBYTES(8)},
+        [INSTANCE_QUERY_TERMINAL] = {.bytes = VARLINK_REPLY_MAX,
+                                     .values = 640000,
+                                     .containers = 80000,
+                                     .string_bytes = 65536,
+                                     .escaped = VARLINK_REPLY_MAX},
 };
-static_assert(ELEMENTSOF(reply_limits) == _INSTANCE_QUERY_MAX, "limits for each query");
+static_assert(ELEMENTSOF(reply_limits) == _INSTANCE_QUERY_MAX + 1, "limits for each query");
 
 /* Writes the reason. Returns false, for the caller to return. */
 static _printf_(2, 3) bool refuse(char *reason, const char *format, ...)
@@ -189,9 +195,11 @@ static bool check_metrics(const json_t *answer, char *reason)
 
 bool reply_limits_check(enum instance_query query, const json_t *answer, char reason[static REPLY_REASON_MAX])
 {
-        switch (query) {
+        switch ((int)query) {
         case INSTANCE_QUERY_STATUS:
                 return check_fleets(answer, reason);
+        case INSTANCE_QUERY_TERMINAL:
+                return check_fleets(answer, reason) && check_events(answer, reason);
         case INSTANCE_QUERY_EVENTS:
                 return check_events(answer, reason);
         case INSTANCE_QUERY_METRICS:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Limits on the replies of sqmgr. A reply beyond these limits is refused, so a process that is not sqmgr
- * cannot make sqmgr-web use memory or time without bound. No I/O. */
+/* Limits on the replies of sqmgr. A reply beyond these limits is refused, so an instance of another user
+ * cannot make sqmgrctl or sqmgr-web use memory or time without bound. No I/O. */
 #pragma once
 
 #include "base/macro.h"
@@ -13,6 +13,8 @@ enum instance_query {
         INSTANCE_QUERY_QUEUES,
         INSTANCE_QUERY_METRICS,
         _INSTANCE_QUERY_MAX,
+        /* Any call of sqmgrctl but GetMetrics. */
+        INSTANCE_QUERY_TERMINAL = _INSTANCE_QUERY_MAX,
 };
 
 struct reply_limits {
@@ -23,7 +25,7 @@ struct reply_limits {
         size_t escaped;      /* characters of all strings that take five to six times as much on the page */
 };
 
-extern const struct reply_limits reply_limits[_INSTANCE_QUERY_MAX];
+extern const struct reply_limits reply_limits[_INSTANCE_QUERY_MAX + 1];
 
 #define REPLY_DEPTH_MAX       32
 #define REPLY_FLEETS_MAX      1000
