@@ -126,7 +126,7 @@ struct worker *adoption_take(struct adoption *adoption, const struct claimant *c
 /* Returns a fleet with more matching processes than may be adopted, each fleet once; NULL: no more. The
  * surplus is left alone. The limit exists because a user can forge markers for any number of processes. */
 const struct fleet *adoption_full(struct adoption *adoption);
-/* This process could not be read, and may be a worker: fleets are not certain before their deadline. A known
+/* A process could not be read, and may be a worker: fleets are not certain before their deadline. A known
  * worker holds nothing. Call during a search. */
 void adoption_await(struct adoption *adoption, pid_t pid, uint64_t start);
 /* Call while a search is running: holds the starts that could duplicate a worker. */

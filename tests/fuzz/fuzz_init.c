@@ -57,10 +57,12 @@ static void check_file(const struct proposal *proposal)
         _cleanup_settings_errors_ struct settings_errors errors = {0};
         char *text = NULL;
         size_t size = 0, sections = 0;
+        const struct proposal_names names = {"a test", "default", "app", "/etc/sqmgr"};
         FILE *out = open_memstream(&text, &size);
 
         fuzz_check(out);
-        proposal_print(proposal, "default", "a test", out);
+        proposal_print(proposal, &names, out);
+        (void)proposal_print_unit(proposal, &names, "# ", out);
         fuzz_check(fclose(out) == 0 && strlen(text) == size);
         for (const char *line = text; line; line = strchr(line, '\n')) {
                 line += *line == '\n';
