@@ -382,6 +382,10 @@ static int report_error(const struct ctl *ctl, const struct varlink_reply *reply
         json_t *parameters = reply->parameters;
         char reason[REPLY_QUOTING_MAX];
 
+        if (strcmp(error, CONTROL_REFUSED) == 0 &&
+            strncmp(reply_string(parameters, "reason"), CONTROL_NOT_PERMITTED,
+                    strlen(CONTROL_NOT_PERMITTED)) == 0)
+                return output_error(CTL_PERMISSION, "%s", reply_string(parameters, "reason"));
         if (strcmp(error, CONTROL_REFUSED) == 0)
                 return output_refusal(reply_quoting(parameters, reply_string(parameters, "reason"), reason),
                                       json_object_get(parameters, "details"));

@@ -22,8 +22,11 @@
 #define CONTROL_REFUSED        CONTROL_INTERFACE ".Refused"
 #define CONTROL_NOT_IN_MEMORY  CONTROL_INTERFACE ".NotInMemory"
 
-/* Its members may read; created by sysusers.d. */
+/* The group of viewers; created by sysusers.d. */
 #define CONTROL_VIEW_GROUP "sqmgr-read"
+
+/* Begins the reason of CONTROL_REFUSED that strangers are sent, and no other. */
+#define CONTROL_NOT_PERMITTED "not permitted: "
 
 /* Each class of methods includes those above it. */
 enum control_access {

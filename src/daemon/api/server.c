@@ -576,12 +576,13 @@ static void refuse_stranger(const struct server *server, int fd)
 
         if (group[0] != '\0')
                 snprintf(reason, sizeof(reason),
-                         "not permitted: members of group '" CONTROL_VIEW_GROUP
-                         "' may read, and members of group '%s' may give orders",
+                         CONTROL_NOT_PERMITTED "members of group '" CONTROL_VIEW_GROUP
+                                               "' may read, and members of group '%s' may give orders",
                          group);
         else
                 snprintf(reason, sizeof(reason),
-                         "not permitted: members of group '" CONTROL_VIEW_GROUP
+                         CONTROL_NOT_PERMITTED
+                         "members of group '" CONTROL_VIEW_GROUP
                          "' may read, and only root and the user of sqmgr may give orders (to permit a "
                          "group, set 'socket_group' in sqmgr.ini)");
         refuse_connection(fd, reason);
