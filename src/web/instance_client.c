@@ -201,7 +201,8 @@ static bool check_reply(const struct instance_client *instance_client, const str
 
         if (reply->continues)
                 return false;
-        if (reply->error && strcmp(reply->error, CONTROL_REFUSED) == 0) {
+        if (reply->error && (strcmp(reply->error, CONTROL_REFUSED) == 0 ||
+                             strcmp(reply->error, VARLINK_PERMISSION_DENIED) == 0)) {
                 snprintf(lost, LOST_MAX, "%s", reply_string(reply->parameters, "reason"));
                 return false;
         }

@@ -22,7 +22,7 @@
 #define CONTROL_REFUSED        CONTROL_INTERFACE ".Refused"
 #define CONTROL_NOT_IN_MEMORY  CONTROL_INTERFACE ".NotInMemory"
 
-/* Its members may read; created by sysusers.d. */
+/* The group of viewers; created by sysusers.d. */
 #define CONTROL_VIEW_GROUP "sqmgr-read"
 
 /* Each class of methods includes those above it. */

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: MIT
 # Who may do what on the socket: root, the user of sqmgr, operators, viewers and strangers; what viewers do not see; and
 # that nobody delays an order of the owner.
-# seconds: 45
+# seconds: 35
 # promises: P8
 load helpers
+load terminal
 
 # Each caller's user, group and further groups. 4242 is sqmgr-read in the file of groups that sqmgr has, once it is there.
 declare -gA users=([owner]=nobody [operator]=4001 [viewer]=4002 [stranger]=4003)
@@ -55,7 +56,7 @@ END
                 # shellcheck disable=SC2086 # words of a command
                 run call stranger $command
                 echo "$command: $status: $output"
-                [[ $status != 0 && $output == *"not permitted: members of group 'sqmgr-read' may read, and members of group 'daemon' may give orders"* ]]
+                [[ $status = 4 && $output == *"not permitted: members of group 'sqmgr-read' may read, and members of group 'daemon' may give orders"* ]]
         done
         # The log names who gave an order.
         [[ $(sqmgrctl events) == *'by uid 4001'* ]]
@@ -170,6 +171,29 @@ END
         sqmgrctl scale default 2
         wait_until 20 grep -q 'scaled to 2' follower.log
         [ ! -s asker.log ]
+}
+
+@test "top shows a viewer all, and gives no orders" {
+        sleepers | start_owned
+        wait_until 20 ready 1
+        pid=$(fleet '.workers[0].pid')
+        mkdir viewing
+        printf '#!/bin/sh\nexec setpriv --reuid 4002 --regid nogroup --groups=4242 %s/bin/sqmgrctl "$@"\n' "$folder" >viewing/sqmgrctl
+        chmod +x viewing/sqmgrctl
+        PATH=$folder/viewing:$PATH open_terminal 120 24
+        type_line 'sqmgrctl top; echo code $?'
+        wait_until 10 shows 'default (plain): '
+        press Q
+        wait_until 10 shows 'Quiet default/1?'
+        press y
+        wait_until 10 shows 'not permitted'
+        press R
+        wait_until 10 shows 'Restart default?'
+        press y
+        wait_until 10 shows 'not permitted'
+        press q
+        wait_until 10 shows '^code 0'
+        fleet_is '.generation == 1 and .workers[0].state == "active" and .workers[0].pid == '"$pid"
 }
 
 @test "strangers in a loop, 300 silent connections and a viewer's flood: an order of the owner is answered" {

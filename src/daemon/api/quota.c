@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the connections of each class of clients may use. */
+/* The share of the socket that each class of clients may use: connections, calls, memory. */
 #include "daemon/api/quota.h"
 #include "wire/varlink.h"
 

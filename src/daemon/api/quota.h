@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the connections of each class of clients may use. No class uses anything of another's. */
+/* The share of the socket that each class of clients may use: connections, calls, memory. No class uses
+ * anything of another's. */
 #pragma once
 
 #include "wire/control.h"

@@ -247,10 +247,10 @@ void server_keep(struct call *call, void (*cancelled)(struct call *call, void *u
 }
 
 /* Encodes an error with this reason, and a NUL byte. */
-static int encode_refusal(const char *reason, char **ret, size_t *ret_size)
+static int encode_refusal(const char *error, const char *reason, char **ret, size_t *ret_size)
 {
-        return varlink_encode_error(CONTROL_REFUSED, json_pack("{s:s, s:[]}", "reason", reason, "details"),
-                                    ret, ret_size);
+        return varlink_encode_error(error, json_pack("{s:s, s:[]}", "reason", reason, "details"), ret,
+                                    ret_size);
 }
 
 /* Reports an error to a peer that does not speak Varlink, and closes: later input cannot be trusted. */
@@ -258,7 +258,7 @@ static void connection_refuse(struct client_connection *connection, const char *
 {
         _cleanup_free_ char *text = NULL;
         size_t size = 0;
-        int r = encode_refusal(reason, &text, &size);
+        int r = encode_refusal(CONTROL_REFUSED, reason, &text, &size);
 
         connection->closing = true;
         if (r < 0)
@@ -559,12 +559,12 @@ static int connection_new(struct server *server, int fd, uid_t uid, enum control
         return r;
 }
 
-static void refuse_connection(int fd, const char *reason)
+static void refuse_connection(int fd, const char *error, const char *reason)
 {
         _cleanup_free_ char *text = NULL;
         size_t size;
 
-        if (encode_refusal(reason, &text, &size) >= 0)
+        if (encode_refusal(error, reason, &text, &size) >= 0)
                 (void)send(fd, text, size, MSG_DONTWAIT | MSG_NOSIGNAL);
         close_fd(fd);
 }
@@ -576,15 +576,15 @@ static void refuse_stranger(const struct server *server, int fd)
 
         if (group[0] != '\0')
                 snprintf(reason, sizeof(reason),
-                         "not permitted: members of group '" CONTROL_VIEW_GROUP
+                         "members of group '" CONTROL_VIEW_GROUP
                          "' may read, and members of group '%s' may give orders",
                          group);
         else
                 snprintf(reason, sizeof(reason),
-                         "not permitted: members of group '" CONTROL_VIEW_GROUP
+                         "members of group '" CONTROL_VIEW_GROUP
                          "' may read, and only root and the user of sqmgr may give orders (to permit a "
                          "group, set 'socket_group' in sqmgr.ini)");
-        refuse_connection(fd, reason);
+        refuse_connection(fd, VARLINK_PERMISSION_DENIED, reason);
 }
 
 static int pause_accepting(struct server *server, usec_t span)
@@ -654,7 +654,7 @@ static int on_accept(sd_event_source *source _unused_, int listen_fd, uint32_t r
                 }
                 const char *reason = find_no_place(server, uid, access);
                 if (reason)
-                        refuse_connection(fd, reason);
+                        refuse_connection(fd, CONTROL_REFUSED, reason);
                 else if (connection_new(server, fd, uid, access) == -ENOMEM && !server->connections)
                         return fail_accepting(server, ENOMEM);
                 else
