@@ -147,7 +147,7 @@ static void poll_due(struct supervisor *supervisor, usec_t now)
                 attach_record_missing(&supervisor->runtime);
                 start_record_keep(&supervisor->runtime, supervisor->service.lock_error);
                 if (!supervisor->persist.locked_out)
-                        order_writer_save(&supervisor->persist.orders, now);
+                        order_writer_poll(&supervisor->persist.orders, now);
         }
         if (due != PASS_POLL_NONE)
                 poll_run(&supervisor->runtime, due == PASS_POLL_FAST, now);

@@ -191,7 +191,7 @@ TEST(of_the_orders_that_a_slow_disk_delays_the_newest_are_written)
         order(ORDER_STOP);
         ck_assert(writes());
         ck_assert_ptr_null(order_writer_why(&persist.orders));
-        order_writer_save(&persist.orders, now + USEC_PER_MIN);
+        order_writer_poll(&persist.orders, now + USEC_PER_MIN);
         ck_assert_str_eq(order_writer_why(&persist.orders), "the disk does not respond");
         ck_assert_uint_eq(persist.orders.since, now + USEC_PER_MIN);
         ck_assert_int_eq(next_boot_orders(), -1);
@@ -223,13 +223,16 @@ TEST(orders_that_cannot_be_written_are_tried_again)
         for (unsigned i = 0; i < 2; i++) {
                 run_until(!writes());
                 ck_assert_str_eq(order_writer_why(&persist.orders), "Not a directory");
+                /* Not at once. */
                 order_writer_save(&persist.orders, clock_now(CLOCK_MONOTONIC));
+                ck_assert_int_eq(persist.orders.child.pid, 0);
+                order_writer_poll(&persist.orders, clock_now(CLOCK_MONOTONIC));
                 ck_assert(persist.orders.child.pid != 0);
         }
         run_until(!writes());
         free(persist.orders.path);
         persist.orders.path = strdup(orders_path);
-        order_writer_save(&persist.orders, clock_now(CLOCK_MONOTONIC));
+        order_writer_poll(&persist.orders, clock_now(CLOCK_MONOTONIC));
         run_until(!writes());
         ck_assert_int_eq(next_boot_orders(), ORDER_QUIET);
         ck_assert_ptr_null(order_writer_why(&persist.orders));

@@ -50,10 +50,7 @@ static void on_exited(struct child *child, const siginfo_t *info)
                                                         : -info->si_status;
 
         set_error(writer, error, now);
-        if (error < 0)
-                writer->hash = 0;
-        else
-                order_writer_save(writer, now);
+        order_writer_save(writer, now);
 }
 
 /* Returns the pid or -errno. */
@@ -90,8 +87,6 @@ void order_writer_save(struct order_writer *writer, usec_t now)
         _cleanup_free_ uint8_t *timeless = NULL, *bytes = NULL;
         size_t size;
 
-        if (writer->child.pid != 0 && writer->error == 0 && now >= usec_add(writer->started_at, LATE_USEC))
-                set_error(writer, -ETIMEDOUT, now);
         if (!writer->path || writer->child.pid != 0)
                 return;
         /* Packed at this time, all past times look the same: what only grows older is not written again. */
@@ -110,6 +105,17 @@ void order_writer_save(struct order_writer *writer, usec_t now)
         writer->started_at = now;
         writer->child = (struct child){.pid = pid, .exited = on_exited};
         children_add(&writer->runtime->children, &writer->child);
+}
+
+void order_writer_poll(struct order_writer *writer, usec_t now)
+{
+        bool late = writer->child.pid != 0 && now >= usec_add(writer->started_at, LATE_USEC);
+
+        if (late && writer->error == 0)
+                set_error(writer, -ETIMEDOUT, now);
+        if (writer->child.pid == 0 && writer->error < 0)
+                writer->hash = 0;
+        order_writer_save(writer, now);
 }
 
 static void leave_process(struct order_writer *writer)

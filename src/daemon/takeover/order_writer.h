@@ -16,14 +16,15 @@ struct order_writer {
         bool makes_folder;
         struct child child; /* the process that writes */
         usec_t started_at;  /* of that process */
-        uint64_t hash;      /* of the orders that were given to it; 0: they have to be written */
+        uint64_t hash;      /* of the orders that were given to it; 0: they are to be written */
         int error;          /* -errno of the last write; -ETIMEDOUT: the disk does not respond; 0: written */
         usec_t since;       /* when the orders could no longer be written */
 };
 
-/* Starts to write the orders if they have changed, or if the last write failed. Call at each regular poll,
- * too. */
+/* Starts to write the orders if they have changed. */
 void order_writer_save(struct order_writer *writer, usec_t now);
+/* Retries a failed write, and reports a disk that does not respond. Call at each regular poll. */
+void order_writer_poll(struct order_writer *writer, usec_t now);
 /* Starts to write the last orders of this sqmgr, even if another process still writes. */
 void order_writer_finish(struct order_writer *writer, usec_t now);
 /* Writes nothing more. A process that writes is on its own from now on. */
