@@ -120,13 +120,13 @@ package_identity() {
 # An upgrade must stop nothing, whatever debhelper adds.
 package_scripts() {
         local deb script status=0
-        (cd "$top/debian" && shellcheck sqmgr.{postinst,prerm,postrm} sqmgr-web.{postinst,prerm,postrm} tests/{common,service,without-systemd}) || status=1
+        (cd "$top/debian" && shellcheck sqmgr.{preinst,postinst,prerm,postrm} sqmgr-web.{postinst,prerm,postrm} tests/{common,service,without-systemd}) || status=1
         deb=$(made 'sqmgr_*.deb')
-        for script in postinst prerm postrm; do
+        for script in preinst postinst prerm postrm; do
                 dpkg-deb -I "$deb" $script >"$out/package/$script"
                 sh -n "$out/package/$script" || status=1
         done
-        ! grep -nE 'invoke.* (re)?start|systemctl.* (re)?start' "$out"/package/{postinst,prerm,postrm} || status=1
+        ! grep -nE 'invoke.* (re)?start|systemctl.* (re)?start' "$out"/package/{preinst,postinst,prerm,postrm} || status=1
         [ "$(grep -c 'invoke.* stop' "$out/package/prerm")" = 2 ] || { echo 'prerm: more stops, or fewer, than are in sqmgr.prerm' && status=1; }
         ! grep -n 'invoke.* stop' "$out"/package/post{inst,rm} || status=1
         return $status

@@ -39,6 +39,8 @@ repack_other() { # NAME VERSION: its file
         echo "$folder/$1.$2.deb"
 }
 
+quoted() { in_machine journalctl -o verbose | grep -q -e "$1"; } # TEXT: what sqmgr has quoted in the journal
+
 status_is() { [ "$(in_machine dpkg-query -W -f '${db:Status-Abbrev}' sqmgr)" = "$1 " ]; } # LETTERS
 
 shop() { socket=/run/sqmgr/shop/control.sock "$@"; }
@@ -211,7 +213,7 @@ own_runs_the_installed() {
                 is_unchanged
                 fleet_is '.active == 2'
         done
-        logged 're-exec refused.*I do not run'
+        quoted 'I do not run'
         run -0 dpkg_i "$(repack 9.0.1-1)"
         status_is ii
         is_unchanged
@@ -221,7 +223,7 @@ own_runs_the_installed() {
         in_machine sed -i '$a nonsense = 1' /etc/sqmgr/shop.ini
         run -0 dpkg_i "$(repack 9.0.2-1)"
         [[ $output == *"sqmgr: sqmgr@shop.service still runs the old sqmgr"* ]]
-        logged "shop.ini:.*unknown key 'nonsense'"
+        quoted "shop.ini:.*unknown key 'nonsense'"
         is_unchanged
         runs_the_installed
         in_machine sed -i '/^nonsense/d' /etc/sqmgr/shop.ini
