@@ -17,6 +17,7 @@ refused() {
         local ini=$1 pattern started
         shift
         printf '%s\n' "$ini" >"$folder/bad.ini"
+        export XDG_RUNTIME_DIR=$folder # of the socket
         run_sqmgr -c "$folder/bad.ini"
         [ "$status" = 78 ]
         started=$output
