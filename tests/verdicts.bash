@@ -11,6 +11,8 @@ system=$(. /etc/os-release 2>/dev/null && echo "$ID-$VERSION_ID")
 
 skip_is_allowed() { # NAME REASON
         local where name reason why
+        # Such a test lacks the tag `root`: nobody has run it.
+        [[ $EUID = 0 && ($2 == 'not root' || $2 == 'only root can '*) ]] && return 1
         while IFS='|' read -r where name reason why; do
                 # shellcheck disable=SC2053
                 [[ $system == $where && $1 == $name && $2 == $reason && -n $why ]] && return 0

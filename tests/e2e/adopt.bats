@@ -534,6 +534,7 @@ start_service() {
         wait_until 10 sqmgrctl ping
 }
 
+# bats test_tags=root
 @test "a systemd service, a long title over the environment, state lost: workers are recognized by the control group" {
         make_group
         long_title
@@ -577,6 +578,7 @@ start_service() {
         fleet_is '(.workers | length) == 1'
 }
 
+# bats test_tags=root
 @test "a systemd service: a process that belongs to no worker is shown until it exits" {
         make_group
         setsid sh -c "echo 0 >'$group/cgroup.procs' && exec sleep 1000" 3>&- 9>&- &

@@ -17,8 +17,8 @@ load helpers
         # If a mount namespace can be created, the state has its own small disk, which is filled at times: 4M for the
         # record, and 80k.
         mkdir disk
-        with_disk=(unshare -m sh -c "mount -t tmpfs -o size=4176k,mode=755 none $folder/disk && exec \"\$@\"" sh)
-        unshare -m true 2>/dev/null || with_disk=()
+        with_disk=("${unshare[@]}" --mount sh -c "mount -t tmpfs -o size=4176k,mode=755 none $folder/disk && exec ${plain[*]} \"\$@\"" sh)
+        "${unshare[@]}" --mount true 2>/dev/null || with_disk=()
         "${with_disk[@]}" ruby "$top/tests/chaos/chaos.rb" "$folder" "$top" "$stub" "$seconds" "$seed" 9>&- |
                 tee story 9>&- >&$teller || { tail -n 1000 sqmgr.log && false; }
         [ $teller = 3 ] || tail -n 3 story >&3

@@ -78,8 +78,8 @@ each_exits() { # CODE COMMAND... -- OPTION...
         [ "$output" = "$(sqmgrctl --help)" ]
         run -0 sqmgr -h
         [[ $output == 'Usage: sqmgr '* ]]
-        run -3 sqmgrctl -s /etc/passwd ping
-        [ "$output" = "sqmgrctl: '/etc/passwd' is not a socket. Give the socket of sqmgr by -s or SQMGR_SOCKET" ]
+        run -3 sqmgrctl -s sqmgr.ini ping
+        [ "$output" = "sqmgrctl: 'sqmgr.ini' is not a socket. Give the socket of sqmgr by -s or SQMGR_SOCKET" ]
         last=$(sqmgrctl events | tail -n 2)
         [ "$(sqmgrctl events -n 2)" = "$last" ]
         [ "$(sqmgrctl events -n 0)" = '' ]
@@ -209,6 +209,7 @@ each_exits() { # CODE COMMAND... -- OPTION...
         [[ $stderr == "sqmgrctl: the process on '$folder/stranger.sock' is not sqmgr: "* ]]
 }
 
+# bats test_tags=root
 @test "exit code 4: a user without access, and a viewer, learn who has access" {
         [ "$(id -u)" = 0 ] || skip 'not root'
         install -m 755 "$(command -v sqmgrctl)" "$folder/allowed"

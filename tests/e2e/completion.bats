@@ -82,13 +82,13 @@ type_text() { tmux_do send-keys -t t -l "$1"; }
 # Runs a command with a /run that has the instances `shop` (sqmgr@shop.service) and `app` (sqmgr-app@app.service).
 # shellcheck disable=SC2016
 among_instances() { # COMMAND...
-        unshare --mount bash -c 'mount -t tmpfs none /run && mkdir -p /run/sqmgr/shop /run/sqmgr/empty "/run/sqmgr/a b" /run/sqmgr-app/app &&
+        "${unshare[@]}" --mount bash -c 'mount -t tmpfs none /run && mkdir -p /run/sqmgr/shop /run/sqmgr/empty "/run/sqmgr/a b" /run/sqmgr-app/app &&
                 for place in shop "a b" ../sqmgr-app/app; do ln -s "$0" "/run/sqmgr/$place/control.sock"; done && exec "$@"' \
                 "$SQMGR_SOCKET" env -u SQMGR_SOCKET "$@"
 }
 
 @test "sqmgrctl connects to an instance by its name, and completion lists the names" {
-        [ "$(id -u)" = 0 ] && unshare --mount true 2>/dev/null || skip 'this machine lets nobody have a mount namespace'
+        needs_namespace --mount
         start_both
         run -0 among_instances sqmgrctl -i shop status
         [[ $output == *mail/1* ]]

@@ -18,6 +18,7 @@ refused() {
         shift
         export XDG_RUNTIME_DIR=$folder
         printf '%s\n' "$ini" >"$folder/bad.ini"
+        export XDG_RUNTIME_DIR=$folder # of the socket
         run_sqmgr -c "$folder/bad.ini"
         [ "$status" = 78 ]
         started=$output

@@ -4,6 +4,7 @@
 # system of a machine, the container is processes with their own namespaces and Docker's capabilities.
 # seconds: 90
 # promises: P1
+# bats file_tags=root
 # shellcheck disable=SC2016
 load package
 

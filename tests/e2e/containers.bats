@@ -10,6 +10,7 @@ load namespaces
 known_jobs_are() { [ "$(sqmgrctl jobs --json | jq '.jobs | length')" = "$1" ]; } # COUNT
 processes_are() { [ "$(redis scard processes)" = "$1" ]; } # COUNT
 
+# bats test_tags=root
 @test "podman run in the foreground: the process in the container is matched and gets the signals" {
         [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes a minute'
         needs_containers
@@ -18,6 +19,7 @@ processes_are() { [ "$(redis scard processes)" = "$1" ]; } # COUNT
         fleet_is '[.workers[] | select(.remote)] == []'
 }
 
+# bats test_tags=root
 @test "podman --remote run: memory, a restart, kill -9 of sqmgr; a container drains although its client was killed" {
         needs_containers
         start_engine
@@ -79,7 +81,7 @@ of_yaml() { # FILE PATH
         of_yaml $job '.[1].data["sqmgr.ini"]' |
                 sed "s|^directory = .*|directory = $folder|" >sqmgr.ini
         chmod 600 sqmgr.ini
-        REDIS_URL=redis://redis:6379/0 run -0 sqmgr -c sqmgr.ini --check-config
+        XDG_RUNTIME_DIR=$folder REDIS_URL=redis://redis:6379/0 run -0 sqmgr -c sqmgr.ini --check-config
         grep -qx 'shutdown_timeout = 30d' sqmgr.ini
 }
 

@@ -129,6 +129,7 @@ oom_kills() { sed -n 's/^oom_kill //p' /proc/vmstat; }
         event_count_is culprits 0 || [ "$(oom_kills)" != "$kills" ]
 }
 
+# bats test_tags=root
 @test "culprits: after an OOM kill the classes are named from the last reading of rescue_jobs, or not at all" {
         make_group $((400 << 20))
         command="sh -c 'echo 0 >$group/cgroup.procs && exec $(sidekiq_command 5)'"
@@ -143,6 +144,7 @@ oom_kills() { sed -n 's/^oom_kill //p' /proc/vmstat; }
         fleet_is '.crash.last | contains("killed by signal 9 (SIGKILL)")'
 }
 
+# bats test_tags=root
 @test "culprits: after an OOM kill of an adopted worker, and without rescue_jobs" {
         make_group $((400 << 20))
         command="sh -c 'echo 0 >$group/cgroup.procs && exec $(sidekiq_command 5)'"

@@ -82,9 +82,9 @@ start_fleet() { # LINE...
 }
 
 @test "doctor finds a worker in its own pid namespace, and a timeout that is cut short" {
-        [ "$(id -u)" = 0 ] && unshare --pid --fork true 2>/dev/null || skip 'this machine lets nobody have a pid namespace'
+        needs_namespace --pid
         start_redis
-        configure <<<"command = unshare --pid --fork --kill-child sleep 1000"
+        configure <<<"command = ${unshare[*]} --pid --fork --kill-child sleep 1000"
         start_sqmgr
         wait_until 20 has_finding '.about == "default/1" and .level == "problem" and (.text | contains("PID namespace"))'
         ln -s "$stub" "$folder/sidekiq"

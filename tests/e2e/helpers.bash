@@ -62,6 +62,15 @@ wait_until() { # SECONDS COMMAND...
 
 not() { ! "$@"; }
 
+# `"${unshare[@]}" OPTION... COMMAND...` runs a command in namespaces in which it may mount, as the same user; "${plain[@]}"
+# runs a program there without these rights.
+unshare=(unshare --map-current-user --keep-caps)
+plain=(setpriv --inh-caps=-all --ambient-caps=-all)
+enter=(nsenter --user --preserve-credentials)
+needs_namespace() { # OPTION-OF-UNSHARE...
+        "${unshare[@]}" --fork "$@" true 2>/dev/null || skip "this machine lets nobody have a namespace ($*)"
+}
+
 # Puts a directory at the path of a file, so that it cannot be written. sqmgr may write it just before: try again.
 block() { # FILE
         rm -f "$1" && mkdir "$1"

@@ -178,13 +178,3 @@ END
                 [ ! -e "$folder/out.ini" ]
         done
 }
-
-@test "sqmgr init runs without privileges" {
-        [ "$(id -u)" = 0 ] || skip 'not root'
-        chmod 777 "$folder"
-        printf 'worker: sidekiq\n' >"$folder/Procfile"
-        # The build may be in a directory that the other user cannot enter.
-        cp "$SQMGR_BUILD/sqmgr" "$SQMGR_BUILD/sqmgr-init" "$folder/"
-        setpriv --reuid 65534 --regid 65534 --clear-groups "$folder/sqmgr" init --from-procfile "$folder/Procfile" -o "$folder/own.ini"
-        [ "$(stat -c %u:%a "$folder/own.ini")" = 65534:640 ]
-}

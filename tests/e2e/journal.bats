@@ -4,6 +4,7 @@
 # below its own /run, in a mount namespace.
 # seconds: 20
 # promises: P7 P8
+# bats file_tags=root
 load helpers
 
 journald=/lib/systemd/systemd-journald

@@ -4,6 +4,7 @@
 # around it.
 # seconds: 10
 # promises: none
+# bats file_tags=root
 load helpers
 
 setup() { folder=$(mktemp -d /tmp/sqmgr-e2e.XXXXXX); }

@@ -168,6 +168,7 @@ END
         run -0 sqmgrctl ping
 }
 
+# bats test_tags=root
 @test "host renamed: restarts continue, and the earlier worker is recognized" {
         unshare --uts true 2>/dev/null || skip "this machine lets nobody have a uts namespace"
         start_redis
@@ -202,6 +203,7 @@ END
 
 has_identity() { redis smembers processes | grep -q "^$1:$2:"; } # HOST PID
 
+# bats test_tags=root
 @test "host renamed while no sqmgr runs: a worker that booted meanwhile is found under the old name" {
         unshare --uts true 2>/dev/null || skip "this machine lets nobody have a uts namespace"
         start_redis

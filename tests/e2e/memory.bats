@@ -34,6 +34,7 @@ END
         wait_until 10 fleet_is '.active == 2 and (.workers | length) == 2'
 }
 
+# bats test_tags=root
 @test "memory: a restart without memory for all new workers beside the old ones kills no worker and loses no job" {
         make_group $((850 << 20))
         start_redis

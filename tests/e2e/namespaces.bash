@@ -19,12 +19,12 @@ END
 
 # Sets `holders` to processes each of which is the first of a PID namespace with such a host name.
 make_namespaces() { # HOST-NAME...
-        unshare --pid --fork --uts --mount-proc true 2>/dev/null || skip 'this machine lets nobody have a PID namespace'
+        needs_namespace --pid --uts --mount-proc
         local name
         holders=
         for name; do
                 # The shell reaps orphans.
-                launch holder unshare --pid --fork --kill-child --uts --mount-proc \
+                launch holder "${unshare[@]}" --pid --fork --kill-child --uts --mount-proc \
                         sh -c "hostname '$name' && touch '$folder/made' && while :; do sleep 1000; done"
                 wait_until 10 test -e made
                 rm made
@@ -35,7 +35,7 @@ make_namespaces() { # HOST-NAME...
 write_sharing_worker() {
         # shellcheck disable=SC2086
         set -- $holders
-        write_worker "nsenter --target \$((SQMGR_INDEX % 2 ? $1 : $2)) --pid --uts --mount"
+        write_worker "${enter[*]} --target \$((SQMGR_INDEX % 2 ? $1 : $2)) --pid --uts --mount"
 }
 
 # Storage, sockets and processes of this podman are in FOLDER. crun knows no hybrid of both versions of control groups,

@@ -4,6 +4,7 @@
 # removal and purge. The next package is this one with the programs of a made-up next version (tests/next.edit).
 # seconds: 300
 # promises: P1 P4
+# bats file_tags=root
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034
 load package
 

@@ -317,6 +317,7 @@ outlives_a_failure() {
                 [ "$(printf '%s\n' 'glibc 2.42' "$(getconf GNU_LIBC_VERSION)" | sort -V | head -n 1)" != 'glibc 2.42' ]
 }
 
+# bats test_tags=root
 @test "process limit reached: an error with its number, and the template keeps running" {
         local room said limit=12 user=$((2000000 + $$)) others=()
         [ "$(id -u)" = 0 ] || skip 'not root'

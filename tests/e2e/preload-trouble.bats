@@ -156,7 +156,7 @@ queue_is_empty() { [ "$(redis llen queue:default)" = 0 ]; }
 }
 
 @test "preload: if neither ledger nor state can be written, a fork waits idle, and continues once one can" {
-        unshare -m true 2>/dev/null || skip 'this machine lets nobody have a mount namespace'
+        needs_namespace --mount
         mkdir "$folder/state"
         # shellcheck disable=SC2034
         sqmgr_lines="state_file = $folder/state/state"
@@ -164,7 +164,7 @@ queue_is_empty() { [ "$(redis llen queue:default)" = 0 ]; }
         make_jobs
         make_release 1 "$noting"
         configure_preload 'active_process_count = 2'
-        launch sqmgr unshare -m sh -c "mount -t tmpfs -o size=80k,mode=755 none $folder/state && mkdir -p $folder/state/state.starts/taken && exec sqmgr -c $folder/sqmgr.ini"
+        launch sqmgr "${unshare[@]}" --mount sh -c "mount -t tmpfs -o size=80k,mode=755 none $folder/state && mkdir -p $folder/state/state.starts/taken && exec ${plain[*]} sqmgr -c $folder/sqmgr.ini"
         sqmgr_pid=$!
         wait_until 60 ready 2
         old=$(worker_pids)

@@ -121,6 +121,7 @@ start_as_other() { # COUNT COMMAND [LINE...]
         wait_until 60 ready "$1"
 }
 
+# bats test_tags=root
 @test "preload: without root, through bundle exec below a shell, and through a binstub" {
         echo 'gem "sidekiq"' >Gemfile
         printf '%s\n' '#!/usr/bin/env ruby' 'load Gem.bin_path("sidekiq", "sidekiq")' >binstub
@@ -150,6 +151,7 @@ start_as_other() { # COUNT COMMAND [LINE...]
         wait_until 20 all_are_known
 }
 
+# bats test_tags=root
 @test "preload: at the process limit a fork waits, is reported, and counts as no failure" {
         start_as_other 2 'sidekiq -r ./app.rb -c 1'
         template=$(template)

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: MIT
 """A template that violates the protocol.
 
-Usage: preload_hostile.py HOW, as in preload-refused.bats; hello-of-FILE: with the pid in FILE
+Usage: preload_hostile.py HOW, as in preload-refused.bats
 """
 import array
 import os
 import socket
-import struct
 import sys
 import time
 
@@ -14,12 +13,10 @@ how = sys.argv[1]
 READY = b"ready\0version=1"
 
 
-def send(channel, message, fds=(), pid=None):
+def send(channel, message, fds=()):
     controls = []
     if fds:
         controls.append((socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds)))
-    if pid:
-        controls.append((socket.SOL_SOCKET, socket.SCM_CREDENTIALS, struct.pack("3i", pid, os.getuid(), os.getgid())))
     channel.sendmsg([message], controls)
 
 
@@ -30,9 +27,12 @@ def the_end():
 
 # It is not a worker either, once refused as a template.
 control = socket.socket(fileno=int(os.environ.get("SQMGR_TEMPLATE") or sys.exit(1)))
-older = os.fork() if how == "older" else None
-if older == 0:
-    the_end()
+if how == "older":
+    to_older, from_parent = socket.socketpair()
+    if os.fork() == 0:
+        message, fds, _, _ = socket.recv_fds(from_parent, 4096, 1)
+        send(socket.socket(fileno=fds[0]), message)
+        the_end()
 time.sleep(0.1)  # so that processes requested from now on are measurably younger
 send(control, READY)
 
@@ -57,11 +57,8 @@ else:
     worker = socket.socket(fileno=fds[0])
     if how == "hello-itself":
         send(worker, b"hello")
-    elif how.startswith("hello-of-"):
-        # Root may claim the pid of any process.
-        send(worker, b"hello", pid=int(open(how.removeprefix("hello-of-")).read()))
     elif how == "older":
-        send(worker, b"hello", pid=older)
+        socket.send_fds(to_older, [b"hello"], [worker.fileno()])
     elif how == "worker-garbage":
         send(worker, b"go")
     elif how == "worker-fds":

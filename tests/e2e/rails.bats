@@ -5,6 +5,7 @@
 # the shipped task.
 # seconds: 70
 # promises: P1 P6 P7
+# bats file_tags=root
 # shellcheck disable=SC2016
 load package
 

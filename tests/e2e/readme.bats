@@ -4,6 +4,7 @@
 # commands of docs/ is run beside a running fleet, which must keep running.
 # seconds: 240
 # promises: none
+# bats file_tags=root
 # shellcheck disable=SC2030,SC2031
 load machine
 

@@ -3,6 +3,7 @@
 # The service is upgraded, restarted and stopped, and its machine shuts down: under load, with the real systemd.
 # seconds: 140
 # promises: P1 P4
+# bats file_tags=root
 # shellcheck disable=SC2030,SC2031,SC2034
 load machine
 

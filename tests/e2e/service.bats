@@ -3,6 +3,7 @@
 # sqmgr as a service of the real systemd: sqmgr@app, which runs as the user app.
 # seconds: 200
 # promises: P1 P4 P10
+# bats file_tags=root
 # shellcheck disable=SC2030,SC2031,SC2034
 load machine
 

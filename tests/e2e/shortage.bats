@@ -135,13 +135,13 @@ END
 
 # The state is on a small disk that only sqmgr and its workers see.
 @test "shortage: a full disk prevents no replacement of a worker, and the next sqmgr knows all workers" {
-        unshare -m true 2>/dev/null || skip 'this machine lets nobody have a mount namespace'
+        needs_namespace --mount
         start_redis
         mkdir "$folder/state"
         # shellcheck disable=SC2034
         sqmgr_lines="state_file = $folder/state/state"
         stubs 2
-        launch sqmgr unshare -m sh -c "mount -t tmpfs -o size=80k,mode=755 none $folder/state && exec sqmgr -c $folder/sqmgr.ini"
+        launch sqmgr "${unshare[@]}" --mount sh -c "mount -t tmpfs -o size=80k,mode=755 none $folder/state && exec ${plain[*]} sqmgr -c $folder/sqmgr.ini"
         sqmgr_pid=$!
         wait_until 20 ready 2
         disk=/proc/$sqmgr_pid/root$folder/state
@@ -155,7 +155,7 @@ END
         before=$(workers)
         kill -KILL "$sqmgr_pid"
         wait_until 10 gone "$sqmgr_pid"
-        launch sqmgr nsenter -t "${before%% *}" -m sqmgr -c "$folder/sqmgr.ini"
+        launch sqmgr "${enter[@]}" -t "${before%% *}" -m sqmgr -c "$folder/sqmgr.ini"
         sqmgr_pid=$!
         wait_until 20 ready 2
         [ "$(workers)" = "$before" ]

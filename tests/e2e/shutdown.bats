@@ -61,14 +61,14 @@ END
 child_of() { ps -o pid=,comm= --ppid "$1" | awk '$2 !~ /^sqmgr-/ { print $1 }'; }
 
 @test "as PID 1 of a container, sqmgr reaps orphans, and TERM drains" {
-        unshare --pid --fork --mount-proc true 2>/dev/null || skip "no namespace of processes can be made here"
+        needs_namespace --pid --mount-proc
         start_redis
         sqmgr_lines='shutdown_timeout = 2min' configure <<END
 command = $(sidekiq_command 2)
 active_process_count = 1
 ready_after = 1s
 END
-        launch sqmgr unshare --pid --fork --mount-proc --kill-child sqmgr -c "$folder/sqmgr.ini"
+        launch sqmgr "${unshare[@]}" --pid --fork --mount-proc --kill-child "${plain[@]}" sqmgr -c "$folder/sqmgr.ini"
         unshare_pid=$!
         wait_until 10 sqmgrctl ping
         wait_until 60 ready 1

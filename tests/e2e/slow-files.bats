@@ -8,15 +8,12 @@ load helpers
 
 slow=$SQMGR_BUILD/tests/stub/slow-files
 
-# The fleet 'slow' hangs; another fleet is 'default'.
+# The fleet 'slow' has such files; another fleet is 'default'.
 need_fuse() {
-        mkdir "$folder/slow"
-        if [ -w /dev/fuse ]; then
-                ln -s /dev/fuse "$folder/slow/fuse"
-        else
-                mknod -m 666 "$folder/slow/fuse" c 10 229 || skip 'no device of FUSE can be made here'
-        fi
-        "$slow" try "$folder/slow" 2>try.log 3>&- 9>&- &
+        mkdir "$folder/slow" && ln -s "${SQMGR_FUSE-/dev/fuse}" "$folder/slow/fuse"
+        [ -w "$folder/slow/fuse" ] || skip 'no device of FUSE can be opened here'
+        install -m 755 "$slow" "$folder/slow-files"
+        "$folder/slow-files" try "$folder/slow" 2>try.log 3>&- 9>&- &
         local try=$!
         wait_until 5 test -s "$folder/slow/pid.try" || skip "this machine lets nobody have a FUSE in a namespace: $(tail -n 1 try.log)"
         kill -KILL "$try"
@@ -30,7 +27,7 @@ ready_after = 500ms
 boot_timeout = 10s
 
 [fleet:slow]
-command = $slow $1 $folder/slow
+command = $folder/slow-files $1 $folder/slow
 active_process_count = 1
 log = $folder/slow/log
 $(cat)
@@ -53,7 +50,6 @@ reader_was_replaced() { [ -n "$(readers)" ] && [ "$(readers)" != "$first" ]; }
 is_replaced() { [[ " $(worker_pids) " != *" $1 "* ]] && ready 2; } # PID
 # A worker that ends is replaced: so the fleet is supervised.
 is_supervised() {
-        local worker
         worker=$(worker_pids | cut -d ' ' -f 1)
         kill -KILL "$worker"
         wait_until 20 is_replaced "$worker"

@@ -75,7 +75,7 @@ why_has_lines() { # PATTERN...
         grep -q '^Now: quiet' <<<"$text"
         [ "$(longest_line "$text")" -le 80 ]
         # A broken line continues below the text of the event, after its time.
-        grep -A 1 -E "^[-0-9]+ [0-9:]+ fleet 'default': restart to generation 2 started by " <<<"$text" | grep -qE '^ {20}[^ ].*replace$'
+        grep -A 1 -E "^[-0-9]+ [0-9:]+ fleet 'default': restart to generation 2 started by" <<<"$text" | grep -qE '^ {20}[^ ].*replace$'
         run -0 sqmgrctl why default/1
         [[ $output == *": restart to generation 2 started by $(id -un) (uid $(id -u)); 1 worker to replace"* ]]
         rm "$folder/steer/busy"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A worker that makes the readers of its files wait: it serves a FUSE file system of its own, which never
- * answers a read or a write, in namespaces of its own, as any user can.
+ * answers a read or a write, in namespaces of its own, as any user can. Other users cannot read it.
  *
- *   slow-files dir FOLDER   /mnt/fuse/hang below its root cannot be entered, for root
+ *   slow-files dir FOLDER   /mnt/fuse/hang below its root cannot be entered
  *   slow-files lock FOLDER  holds its mmap_lock without end: cmdline, environ and smaps_rollup cannot be read
  *   slow-files try FOLDER   tests whether FUSE is permitted here, and waits
  *   slow-files log FOLDER   standard output becomes a file of an overlay of the FUSE: its reads wait
@@ -155,16 +155,11 @@ static void serve(int device)
 
 static void enter_namespaces(void)
 {
-        /* The kernel does not let root use a FUSE of another namespace of users. */
-        bool is_root = strcmp(mode, "dir") == 0;
         char text[64];
         unsigned uid = getuid(), gid = getgid();
 
-        if (unshare(CLONE_NEWNS | (is_root ? 0 : CLONE_NEWUSER)) < 0 ||
-            (is_root && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0))
+        if (unshare(CLONE_NEWNS | CLONE_NEWUSER) < 0)
                 err(EXIT_FAILURE, "unshare");
-        if (is_root)
-                return;
         write_file("/proc/self/setgroups", "deny");
         snprintf(text, sizeof(text), "%u %u 1", uid, uid);
         write_file("/proc/self/uid_map", text);
@@ -180,8 +175,9 @@ static void mount_files(void)
         int device = open(path, O_RDWR | O_CLOEXEC);
         if (device < 0)
                 err(EXIT_FAILURE, "%s", path);
-        snprintf(options, sizeof(options), "fd=%d,rootmode=40777,user_id=%u,group_id=%u,allow_other", device,
-                 getuid(), getgid());
+        /* Processes of the same user may use it, also those outside of the namespaces. */
+        snprintf(options, sizeof(options), "fd=%d,rootmode=40777,user_id=%u,group_id=%u", device, getuid(),
+                 getgid());
         if (mount("tmpfs", "/mnt", "tmpfs", 0, NULL) < 0 || mkdir("/mnt/fuse", 0777) < 0 ||
             mkdir("/mnt/upper", 0777) < 0 || mkdir("/mnt/work", 0777) < 0 ||
             mkdir("/mnt/overlay", 0777) < 0 ||
