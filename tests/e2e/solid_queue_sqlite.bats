@@ -1,12 +1,13 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# Framework solid_queue with SQLite, and a stand-in for Solid Queue (database/solid_queue_standin.rb): the reader has the
-# rights of the fleet's user, whose file it is. Root runs workers and tables as nobody. With SQMGR_LONG=1: 60 jobs of 1 to 15 s through restarts and a kill.
+# Framework solid_queue with SQLite, and a stand-in for Solid Queue (database/solid_queue_standin.rb). With SQMGR_LONG=1:
+# 60 jobs of 1 to 15 s through restarts and a kill.
 # seconds: 20
 # promises: P1 P5
 # shellcheck disable=SC1091,SC2030,SC2031,SC2034,SC2046,SC2086
 load helpers
 . "$BATS_TEST_DIRNAME/postgresql.bash"
+as_postgresql=() # the tables belong to the user of the workers
 . "$BATS_TEST_DIRNAME/database/fleet.bash"
 
 framework=solid_queue
@@ -17,24 +18,13 @@ worker_environment='PROCESS_HEARTBEAT_INTERVAL=1 SHUTDOWN_TIMEOUT=3600'
 sqlite() { "${as_postgresql[@]}" sqlite3 -cmd '.timeout 5000' "$folder/storage/queue.sqlite3" "$1"; } # STATEMENT
 start_database() {
         mkdir "$folder/storage"
-        # The user of the workers need not be able to read the checkout.
-        cp "$e2e"/database/{jobs,solid_queue_standin}.rb "$folder"
-        program=${SQMGR_SOLID_QUEUE-/usr/bin/ruby $folder/solid_queue_standin.rb}
         database_url=sqlite3:$folder/storage/queue.sqlite3
         make_tables "$top/tests/frameworks/solid_queue/sqlite.sql"
-        [ "$(id -u)" != 0 ] || chown -R nobody:nogroup "$folder/storage"
 }
 sqlite_fleet() { # COUNT LINE...
-        local user=()
         start_database
-        # The log is written by the user, too.
-        if [ "$(id -u)" = 0 ]; then
-                user=('user = nobody')
-                touch workers.log && chown nobody workers.log
-        fi
-        database_fleet "$@" "${user[@]}"
+        database_fleet "$@"
 }
-# Jobs are sent by the user of the file, too: SQLite makes files beside it.
 send() { env DATABASE_URL="$database_url" RECORDS="$folder/records" "${as_postgresql[@]}" $program enqueue "$@" >/dev/null; }
 failed_jobs() { sqlite 'select count(*) from solid_queue_failed_executions'; }
 
