@@ -159,22 +159,6 @@ void doctor_database(struct problems *findings, const struct doctor_database *da
                               facts->version[0] != '\0' ? ", version " : "", facts->version);
 }
 
-/* Reports who has read-only access. */
-static void report_readers(struct problems *findings, const struct doctor_machine *machine, const char *path)
-{
-        static const char about[] = "read socket";
-
-        if (!path)
-                problems_note(findings, PROBLEM_OK, about, NULL, "not configured");
-        else if (machine->readers)
-                problems_note(findings, PROBLEM_OK, about, NULL,
-                              "members of group '%s' have read-only access through '%s'", machine->readers,
-                              path);
-        else
-                problems_note(findings, PROBLEM_OK, about, NULL,
-                              "only root and sqmgr's own user have read-only access through '%s'", path);
-}
-
 void doctor_machine(struct problems *findings, const struct doctor_machine *machine,
                     const struct problem_facts *facts, struct problems *problems, const struct world *world)
 {
@@ -198,8 +182,6 @@ void doctor_machine(struct problems *findings, const struct doctor_machine *mach
                 problems_note(
                         findings, PROBLEM_OK, "open files", NULL, "the limit is %llu, up to %llu are needed",
                         (unsigned long long)facts->files_limit, (unsigned long long)facts->files_needed);
-        if (!problems_find(findings, PROBLEM_READ_SOCKET))
-                report_readers(findings, machine, settings_read_socket(world->settings));
 }
 
 static void check_worker(struct problems *findings, const struct doctor_worker *facts)

@@ -37,9 +37,8 @@ struct doctor_database {
 void doctor_database(struct problems *findings, const struct doctor_database *database);
 
 struct doctor_machine {
-        bool has_redis;      /* a Redis runs on this machine */
-        int overcommit;      /* vm.overcommit_memory; below 0: not known */
-        const char *readers; /* the group whose members may connect; NULL: only root and sqmgr's own user */
+        bool has_redis; /* a Redis runs on this machine */
+        int overcommit; /* vm.overcommit_memory; below 0: not known */
 };
 /* Moves the problems of sqmgr and its machine from `problems` to `findings`, and adds what is in order there.
  */

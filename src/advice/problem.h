@@ -49,9 +49,6 @@ struct worker;
         X(OPEN_FILES, "open-files", WARNING, \
           "the limit of open files is too low for max_processes of all fleets: starts of workers would fail", \
           "Raise LimitNOFILE= of the service to the number that is needed, then restart sqmgr; its workers survive", NULL) \
-        X(READ_SOCKET, "read-socket", ERROR, \
-          "sqmgr could not open read_socket, so viewers and sqmgr-web cannot connect", \
-          "Fix what the log reports about read_socket, then restart sqmgr; its workers survive", NULL) \
         X(HOST_NAME_OVERRIDDEN, "host-name-overridden", WARNING, \
           "an environment variable gives workers another host name than sqmgr uses: heartbeats cannot be matched, or with namespaced = yes not by a unique name", \
           "Unset the variable for sqmgr and its workers, or set namespaced = yes", NULL) \

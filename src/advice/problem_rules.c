@@ -147,7 +147,6 @@ static void find_of_machine(const struct search *search)
 {
         const struct problem_facts *facts = search->facts;
         const struct world *world = search->world;
-        const char *read_socket = settings_read_socket(world->settings);
         usec_t ago = usec_sub(search->now, world->doubt.since);
         char text[256], span[FORMAT_MAX];
 
@@ -170,9 +169,6 @@ static void find_of_machine(const struct search *search)
                 ADD_ABOUT(search, PROBLEM_OPEN_FILES, "open files", 0,
                           "the limit is %llu, but max_processes of all fleets needs up to %llu",
                           (unsigned long long)facts->files_limit, (unsigned long long)facts->files_needed);
-        if (read_socket && !facts->has_readers)
-                ADD_ABOUT(search, PROBLEM_READ_SOCKET, "read socket", 0,
-                          "'%s' could not be opened; viewers cannot connect", read_socket);
         if (facts->renamed)
                 ADD_ABOUT(search, PROBLEM_HOST_NAME_OVERRIDDEN, "environment", 0,
                           "%s is set for sqmgr itself; heartbeats of %s %s",

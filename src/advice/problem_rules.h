@@ -43,7 +43,6 @@ struct problem_facts {
         uint64_t files_limit;  /* descriptors that sqmgr may have; 0: not known */
         uint64_t files_needed; /* with all workers that its fleets may have */
         int save_error;        /* errno of the last attempt to write the state; 0: it was written */
-        bool has_readers;      /* read-only clients can connect to read_socket */
         const char *instance, *config_path; /* for commands, see problem_command() */
         const char *refused;                /* the config file that the next start would refuse; NULL: none */
         usec_t refused_since;               /* 0: not known */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Parses numbers, durations, sizes, modes and signals strictly, and formats durations and sizes. */
+/* Parses numbers, durations, sizes and signals strictly, and formats durations and sizes. */
 #include "base/parse.h"
 #include "base/macro.h"
 #include <inttypes.h>
@@ -27,13 +27,13 @@ static const struct unit size_units[] = {
 };
 
 /* Reads the digits at *text and advances *text. */
-static int parse_digits(const char **text, unsigned base, uint64_t *ret)
+static int parse_digits(const char **text, uint64_t *ret)
 {
         const char *p = *text;
         uint64_t value = 0;
 
-        for (; *p >= '0' && *p < (char)('0' + base); p++) {
-                if (__builtin_mul_overflow(value, base, &value) ||
+        for (; *p >= '0' && *p <= '9'; p++) {
+                if (__builtin_mul_overflow(value, 10, &value) ||
                     __builtin_add_overflow(value, (uint64_t)(*p - '0'), &value))
                         return -ERANGE;
         }
@@ -44,36 +44,20 @@ static int parse_digits(const char **text, unsigned base, uint64_t *ret)
         return 0;
 }
 
-/* `digits` lists the digits of the base. */
-static int parse_whole(const char *text, const char *digits, uint64_t min, uint64_t max, uint64_t *ret)
+int parse_unsigned(const char *text, uint64_t min, uint64_t max, uint64_t *ret)
 {
         uint64_t value = 0;
 
         /* An overflowing number is out of bounds, not malformed, if the text has digits only. */
-        if (text[strspn(text, digits)] != '\0')
+        if (text[strspn(text, "0123456789")] != '\0')
                 return -EINVAL;
-        int r = parse_digits(&text, (unsigned)strlen(digits), &value);
+        int r = parse_digits(&text, &value);
         if (r < 0)
                 return r;
         if (value < min || value > max)
                 return -ERANGE;
         *ret = value;
         return 0;
-}
-
-int parse_unsigned(const char *text, uint64_t min, uint64_t max, uint64_t *ret)
-{
-        return parse_whole(text, "0123456789", min, max, ret);
-}
-
-int parse_mode(const char *text, mode_t max, mode_t *ret)
-{
-        uint64_t value;
-        int r = parse_whole(text, "01234567", 0, max, &value);
-
-        if (r == 0)
-                *ret = (mode_t)value;
-        return r;
 }
 
 /* Reads the unit at *text, letters up to the next non-letter, and advances *text. */
@@ -98,7 +82,7 @@ int parse_duration(const char *text, usec_t *ret_usec)
 
         do {
                 uint64_t number = 0, factor = 0;
-                int r = parse_digits(&text, 10, &number);
+                int r = parse_digits(&text, &number);
                 if (r == 0)
                         r = parse_duration_unit(&text, &factor);
                 if (r == 0 && factor >= last_factor)
@@ -133,7 +117,7 @@ int parse_size(const char *text, uint64_t total_bytes, uint64_t *ret_bytes)
 {
         uint64_t number = 0;
 
-        int r = parse_digits(&text, 10, &number);
+        int r = parse_digits(&text, &number);
         if (r < 0)
                 return r;
         if (strcmp(text, "%") == 0)

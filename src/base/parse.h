@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Parses numbers, durations, sizes, modes and signals strictly, and formats durations and sizes. */
+/* Parses numbers, durations, sizes and signals strictly, and formats durations and sizes. */
 #pragma once
 
 #include "base/usec.h"
 #include <stddef.h>
-#include <sys/types.h>
 
 /* All parsers consume the whole text or fail. Blanks are not skipped unless stated. Parsers return 0, -EINVAL
  * if the text has another format, or -ERANGE if the value is out of bounds or overflows. After an error, *ret
  * is unchanged. */
 
 int parse_unsigned(const char *text, uint64_t min, uint64_t max, uint64_t *ret);
-
-/* Reads octal digits: `0660`. min is 0. */
-int parse_mode(const char *text, mode_t max, mode_t *ret);
 
 #define PARSE_DURATION_HINT "a number with ms, s, min, h or d (10s, 1h 30min)"
 

@@ -44,8 +44,7 @@ int socket_path_instance(const char *name, char **ret)
         return asprintf(ret, SOCKET_PATH_SYSTEM "/%s/" NAME, instance) < 0 ? -ENOMEM : 0;
 }
 
-/* Returns the path of a file beside the socket: `WHAT` for control.sock, `NAME.WHAT` for NAME.sock. */
-static char *path_beside(const char *socket, const char *what)
+char *socket_path_status(const char *socket)
 {
         const char *slash = strrchr(socket, '/'), *name = slash ? slash + 1 : socket;
         size_t length = strlen(name), above = (size_t)(name - socket);
@@ -55,17 +54,7 @@ static char *path_beside(const char *socket, const char *what)
                 length -= strlen(SUFFIX);
         if (strcmp(name, NAME) == 0)
                 length = 0;
-        int n = asprintf(&path, "%.*s%.*s%s%s", (int)above, socket, (int)length, name, length > 0 ? "." : "",
-                         what);
+        int n = asprintf(&path, "%.*s%.*s%sstatus", (int)above, socket, (int)length, name,
+                         length > 0 ? "." : "");
         return n < 0 ? NULL : path;
-}
-
-char *socket_path_read(const char *socket)
-{
-        return path_beside(socket, "read" SUFFIX);
-}
-
-char *socket_path_status(const char *socket)
-{
-        return path_beside(socket, "status");
 }

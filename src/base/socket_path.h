@@ -28,10 +28,6 @@ bool socket_path_is_instance(const char *name, size_t length);
  * caller; -EINVAL if it is no such name; or -ENOMEM. */
 int socket_path_instance(const char *name, char **ret);
 
-/* Returns the read-only socket beside this one: `read.sock` for control.sock, `NAME.read.sock` for NAME.sock.
- * The caller owns the result; NULL if memory is short. */
-char *socket_path_read(const char *socket);
-
 /* Returns the parent of the workers' status directories, beside this socket: `status` for control.sock,
  * `NAME.status` for NAME.sock. The caller owns the result; NULL if memory is short. */
 char *socket_path_status(const char *socket);

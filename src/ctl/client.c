@@ -352,15 +352,15 @@ static int report_error(const struct ctl *ctl, const struct varlink_reply *reply
 {
         const char *error = reply->error;
         json_t *parameters = reply->parameters;
-        const struct control_method *method = control_find_method(ctl->method);
         char reason[REPLY_QUOTING_MAX];
 
-        reply_quoting(parameters, reply_string(parameters, "reason"), reason);
-        /* A call that viewers may make is refused only to a caller who may do nothing. */
-        if (strcmp(error, CONTROL_REFUSED) == 0 && method && method->access == CONTROL_VIEW)
-                return output_error(CTL_PERMISSION, "%s", reason);
+        if (strcmp(error, CONTROL_REFUSED) == 0 &&
+            strncmp(reply_string(parameters, "reason"), CONTROL_NOT_PERMITTED,
+                    strlen(CONTROL_NOT_PERMITTED)) == 0)
+                return output_error(CTL_PERMISSION, "%s", reply_string(parameters, "reason"));
         if (strcmp(error, CONTROL_REFUSED) == 0)
-                return output_refusal(reason, json_object_get(parameters, "details"));
+                return output_refusal(reply_quoting(parameters, reply_string(parameters, "reason"), reason),
+                                      json_object_get(parameters, "details"));
         if (strcmp(error, VARLINK_PERMISSION_DENIED) == 0)
                 return report_permission(parameters);
         if (strcmp(error, CONTROL_UNKNOWN_FLEET) == 0)

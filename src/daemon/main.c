@@ -136,11 +136,6 @@ static int check_state(const struct options *options, const struct settings *set
                 fprintf(stderr, "%s: socket: %s\n", options->config, why);
                 return EXIT_FAILURE;
         }
-        const char *read_socket = settings_read_socket(settings);
-        if (read_socket && listener_check(read_socket, why, sizeof(why)) < 0) {
-                fprintf(stderr, "%s: read_socket: %s\n", options->config, why);
-                return EXIT_FAILURE;
-        }
         if (r == STATEFILE_READ || (r == STATEFILE_MISSING && !options->state)) {
                 printf("%s: ok\n", r == STATEFILE_READ ? path : options->config);
                 return EXIT_SUCCESS;

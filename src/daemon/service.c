@@ -1,59 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* Opens the control socket and the read socket, and provides the context of their handlers. */
+/* Opens the control socket, and provides the context of its handlers. */
 #include "daemon/service.h"
 #include "config.h"
 #include "io/log.h"
-#include "io/path_trust.h"
 #include "io/users.h"
 #include "model/fleet.h"
 #include "model/world.h"
-#include "privileged/listen.h"
 #include <grp.h>
 
-/* Members may connect to read_socket; created by sysusers.d. */
-#define READERS "sqmgr-read"
-
-/* Failures are only logged: workers are supervised even if nobody can read their status. */
-static void open_view(struct service *service, int inherited)
+static gid_t find_viewers(void)
 {
-        struct listener_place place = {
-                .path = settings_read_socket(service->host.world->settings),
-                .mode = 0600,
-                .group = CONTROL_NO_GROUP,
-                .inherited = inherited,
-        };
-        char error[512];
+        gid_t group;
 
-        if (!place.path) {
-                listener_drop(inherited);
-                return;
-        }
-        if (users_group(READERS, &place.group) && (geteuid() == 0 || group_member(place.group))) {
-                place.mode = 0660;
-                service->readers.group = READERS;
-        } else {
-                place.group = CONTROL_NO_GROUP;
-        }
-        service->readers.may_connect = server_open_view(service->server, &place, error, sizeof(error)) == 0;
-        if (!service->readers.may_connect)
-                log_error("read_socket: %s; read-only clients cannot connect until sqmgr is restarted",
-                          error);
+        return users_group(CONTROL_VIEW_GROUP, &group) ? group : CONTROL_NO_GROUP;
 }
 
 int service_start(struct service *service, const struct handover *handover)
 {
         const struct settings *settings = service->host.world->settings;
-        struct server_options options = {
-                .place = {.path = settings->socket,
-                          .mode = settings->socket_mode,
-                          .group = CONTROL_NO_GROUP,
-                          .inherited = handover_fd(handover, HANDED_LISTEN)},
-                .group_name = settings->socket_group,
-                .version = PACKAGE_VERSION,
-                .handle = control_handle,
-        };
+        struct server_groups *groups = &service->groups;
         char error[512];
 
+        *groups = (struct server_groups){.view = find_viewers(), .operate = CONTROL_NO_GROUP};
         if (settings->socket_group) {
                 const struct group *group = getgrnam(settings->socket_group);
 
@@ -61,18 +29,22 @@ int service_start(struct service *service, const struct handover *handover)
                         log_error("socket_group '%s' does not exist", settings->socket_group);
                         return -ENOENT;
                 }
-                options.place.group = group->gr_gid;
+                groups->operate = group->gr_gid;
+                snprintf(groups->operate_name, sizeof(groups->operate_name), "%s", settings->socket_group);
         }
         int r = control_new(&service->host, &service->control);
         if (r < 0)
                 return r;
-        options.userdata = service->control;
+        const struct server_options options = {
+                .path = settings->socket,
+                .inherited = handover_fd(handover, HANDED_LISTEN),
+                .groups = *groups,
+                .version = PACKAGE_VERSION,
+                .handle = control_handle,
+                .userdata = service->control,
+        };
         r = server_new(service->host.persist->runtime->event, &options, &service->server, error,
                        sizeof(error));
-        if (r >= 0)
-                open_view(service, handover_fd(handover, HANDED_VIEW));
-        if (r >= 0)
-                r = path_trust_explain(settings->state_file, error, sizeof(error));
         if (r >= 0)
                 r = listener_lock(settings->state_file, &service->state_lock_fd, error, sizeof(error));
         if (r < 0)
@@ -117,23 +89,25 @@ void service_keep_lock(struct service *service)
         persist->locked_out = r == -EBUSY;
 }
 
-void service_keep_sockets(struct service *service)
+void service_keep_socket(struct service *service)
 {
-        static const char *const names[] = {"control", "read"};
-        const struct settings *settings = service->host.world->settings;
+        char error[512];
+        int r = server_keep_socket(service->server, error, sizeof(error));
 
-        for (size_t i = 0; i < ELEMENTSOF(names); i++) {
-                char error[512];
-                int r = server_keep_socket(service->server, i > 0, error, sizeof(error));
+        if (r > 0)
+                log_warning(
+                        "the control socket '%s' was deleted while sqmgr runs and has been created again; "
+                        "find what deletes files there",
+                        service->host.world->settings->socket);
+        else if (r < 0 && r != service->socket_error)
+                log_error("the control socket is lost: %s", error);
+        service->socket_error = MIN(r, 0);
+}
 
-                if (r > 0)
-                        log_warning("the %s socket '%s' was deleted while sqmgr runs and has been created "
-                                    "again; find what deletes files there",
-                                    names[i], i > 0 ? settings_read_socket(settings) : settings->socket);
-                else if (r < 0 && r != service->socket_errors[i])
-                        log_error("the %s socket is lost: %s", names[i], error);
-                service->socket_errors[i] = MIN(r, 0);
-        }
+void service_find_groups(struct service *service)
+{
+        service->groups.view = find_viewers();
+        server_set_groups(service->server, &service->groups);
 }
 
 void service_end(struct service *service)

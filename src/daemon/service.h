@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opens the control socket and the read socket, and provides the context of their handlers. */
+/* Opens the control socket, and provides the context of its handlers. */
 #pragma once
 
 #include "daemon/api/control.h"
@@ -11,10 +11,10 @@ struct service {
         struct control_host host;
         struct control *control;
         struct server *server;
-        struct doctor_readers readers;
-        int state_lock_fd;    /* -1: not locked */
-        int lock_error;       /* -errno since the lock was lost and could not be taken again; 0: none */
-        int socket_errors[2]; /* as lock_error, for the control socket and the read socket */
+        struct server_groups groups;
+        int state_lock_fd; /* -1: not locked */
+        int lock_error;    /* -errno since the lock was lost and could not be taken again; 0: none */
+        int socket_error;  /* as lock_error, for the socket */
 };
 
 /* Takes over the sockets in handover, left by the previous image. Returns 0 or -errno, which is logged.
@@ -25,8 +25,10 @@ void service_continue(struct service *service, const struct handover *handover);
 /* Takes the lock of the state file again if somebody has deleted its file, and logs that. Call at each
  * regular poll. */
 void service_keep_lock(struct service *service);
-/* Makes the control socket and the read socket again if somebody has deleted their files, and logs that. Call
- * at each regular poll. */
-void service_keep_sockets(struct service *service);
-/* Closes the sockets and releases their locks and that of the state file. Waiting calls are canceled. */
+/* Makes the control socket again if somebody has deleted its file, and logs that. Call at each regular
+ * poll. */
+void service_keep_socket(struct service *service);
+/* Looks up the group of viewers again. Call after a reload. */
+void service_find_groups(struct service *service);
+/* Closes the socket and releases its lock and that of the state file. Waiting calls are canceled. */
 void service_end(struct service *service);

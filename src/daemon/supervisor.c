@@ -142,7 +142,7 @@ static void poll_due(struct supervisor *supervisor, usec_t now)
         if (due == PASS_POLL_REGULAR) {
                 subsystems_poll(&supervisor->runtime.subsystems, now);
                 launcher_rest();
-                service_keep_sockets(&supervisor->service);
+                service_keep_socket(&supervisor->service);
                 service_keep_lock(&supervisor->service);
                 attach_record_missing(&supervisor->runtime);
                 start_record_keep(&supervisor->runtime, supervisor->service.lock_error);
@@ -318,6 +318,13 @@ static void check_nofile(const struct world *world)
                             (unsigned long long)limit.rlim_cur, needed);
 }
 
+static void on_reloaded(void *userdata)
+{
+        struct supervisor *supervisor = userdata;
+
+        service_find_groups(&supervisor->service);
+}
+
 /* Connects each part to those that it depends on. */
 static void compose(struct supervisor *supervisor, const struct invocation *invocation)
 {
@@ -336,6 +343,8 @@ static void compose(struct supervisor *supervisor, const struct invocation *invo
         links->user_of = process_user;
         persist->runtime = supervisor->termination.runtime = supervisor->reexec.runtime = runtime;
         supervisor->reloader.runtime = runtime;
+        supervisor->reloader.reloaded = on_reloaded;
+        supervisor->reloader.userdata = supervisor;
         supervisor->reloader.config = (struct config_check){
                 .runtime = runtime, .program = invocation->program, .config_path = invocation->config_path};
         config_check_accept(&supervisor->reloader.config, clock_now(CLOCK_MONOTONIC));
@@ -347,7 +356,6 @@ static void compose(struct supervisor *supervisor, const struct invocation *invo
         supervisor->service.host = (struct control_host){
                 .world = supervisor->world,
                 .persist = persist,
-                .readers = &supervisor->service.readers,
                 .settings = &supervisor->reloader.age,
                 .config = &supervisor->reloader.config,
                 .version = PACKAGE_VERSION,

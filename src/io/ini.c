@@ -560,13 +560,9 @@ static bool is_beside(const char *path, const char *other)
 static void check_places(const struct load *load)
 {
         const struct settings *settings = load->settings;
-        /* Checked only if set: the default is beside the socket. */
-        bool read_given = settings_draft_line(load->draft, NULL, "read_socket") > 0;
         const struct {
                 const char *key, *path;
-        } places[] = {{"socket", settings->socket},
-                      {"read_socket", read_given ? settings_read_socket(settings) : NULL},
-                      {"state_file", settings->state_file}};
+        } places[] = {{"socket", settings->socket}, {"state_file", settings->state_file}};
         char why[1024];
 
         for (size_t i = 0; i < ELEMENTSOF(places); i++) {

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Opens a listening socket for clients: lock, directory, mode and group. */
+/* Opens a listening socket to which all may connect: lock, directory and mode. */
 #include "privileged/listen.h"
 #include "base/fd.h"
 #include "base/socket_path.h"
-#include "io/path_trust.h"
 #include "io/proc.h"
-#include "wire/control.h"
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -24,6 +22,9 @@ static_assert(SOCKET_PATH_MAX == sizeof(((struct sockaddr_un *)NULL)->sun_path) 
 /* 5 s at most. */
 #define LOCK_TRIES     500
 #define LOCK_STEP_NSEC (10 * 1000 * 1000L)
+/* A short queue: if strangers keep it full, connect() of others waits in turn instead of behind many of
+ * them. */
+#define BACKLOG 32
 
 /* Writes the sentence to error and returns error_number, which is negative. */
 static _printf_(4, 5) int fail(int error_number, char *error, size_t error_size, const char *format, ...)
@@ -237,13 +238,12 @@ int listener_check(const char *path, char *error, size_t error_size)
         if (access(directory, W_OK | X_OK) < 0)
                 return fail(-errno, error, error_size, "cannot listen on '%s' in directory '%s'", path,
                             directory);
-        int r = path_trust_explain(path, error, error_size);
-        return r == -ENOENT ? 0 : r;
+        return 0;
 }
 
-/* Sets mode and group of our own socket at path, even if the path is replaced meanwhile. Returns 0 or
- * -errno. */
-static int set_access(const char *path, mode_t mode, gid_t group)
+/* Lets all connect to our own socket at path, whatever the umask, even if the path is replaced meanwhile.
+ * Returns 0 or -errno. */
+static int set_mode(const char *path)
 {
         char name[64];
         struct stat status;
@@ -253,14 +253,12 @@ static int set_access(const char *path, mode_t mode, gid_t group)
                 return -errno;
         if (!S_ISSOCK(status.st_mode) || status.st_uid != geteuid())
                 return -EPERM;
-        if (group != CONTROL_NO_GROUP && fchownat(fd, "", (uid_t)-1, group, AT_EMPTY_PATH) < 0)
-                return -errno;
         /* fchmod() does not work on O_PATH descriptors. */
         snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
-        return chmod(name, mode) < 0 ? -errno : 0;
+        return chmod(name, 0666) < 0 ? -errno : 0;
 }
 
-static int listen_beside(const struct sockaddr_un *address, mode_t mode, gid_t group)
+static int listen_beside(const struct sockaddr_un *address)
 {
         const struct sockaddr_un beside = address_beside(address);
         _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -271,8 +269,8 @@ static int listen_beside(const struct sockaddr_un *address, mode_t mode, gid_t g
                 return -errno;
         if (bind(fd, (const struct sockaddr *)&beside, sizeof(beside)) < 0)
                 return -errno;
-        int r = set_access(beside.sun_path, mode, group);
-        if (r == 0 && (listen(fd, SOMAXCONN) < 0 || rename(beside.sun_path, address->sun_path) < 0))
+        int r = set_mode(beside.sun_path);
+        if (r == 0 && (listen(fd, BACKLOG) < 0 || rename(beside.sun_path, address->sun_path) < 0))
                 r = -errno;
         if (r < 0)
                 (void)unlink(beside.sun_path);
@@ -291,20 +289,8 @@ static void remove_name(const struct sockaddr_un *bound)
         (void)unlink(place.sun_path);
 }
 
-void listener_drop(int inherited)
-{
-        struct sockaddr_un bound = {0};
-        socklen_t size = sizeof(bound) - 1;
-
-        if (inherited <= 0)
-                return;
-        if (getsockname(inherited, (struct sockaddr *)&bound, &size) == 0)
-                remove_name(&bound);
-        close_fd(inherited);
-}
-
-/* True if the socket already listens on path; sets mode and group. */
-static bool can_keep(int inherited, const struct sockaddr_un *address, mode_t mode, gid_t group)
+/* True if the socket already listens on path. */
+static bool can_keep(int inherited, const struct sockaddr_un *address)
 {
         const struct sockaddr_un beside = address_beside(address);
         struct sockaddr_un bound = {0};
@@ -316,19 +302,17 @@ static bool can_keep(int inherited, const struct sockaddr_un *address, mode_t mo
                 remove_name(&bound);
                 return false;
         }
-        /* A previously configured group loses its access. */
-        return set_access(address->sun_path, mode, group == CONTROL_NO_GROUP ? getegid() : group) == 0;
+        return set_mode(address->sun_path) == 0;
 }
 
 /* Returns a new socket that listens at the address, or -errno with a sentence in error. */
-static int listen_anew(const struct sockaddr_un *address, mode_t mode, gid_t group, char *error,
-                       size_t error_size)
+static int listen_anew(const struct sockaddr_un *address, char *error, size_t error_size)
 {
         int r = check_place(address, error, error_size);
 
         if (r < 0)
                 return r;
-        r = listen_beside(address, mode, group);
+        r = listen_beside(address);
         return r < 0 ? fail(r, error, error_size, "cannot listen on '%s'", address->sun_path) : r;
 }
 
@@ -350,12 +334,10 @@ static void note_place(struct listener *listener)
         listener->inode = there.st_ino;
 }
 
-int listener_open(struct listener *listener, const struct listener_place *place, char *error,
-                  size_t error_size)
+int listener_open(struct listener *listener, const char *path, int inherited, char *error, size_t error_size)
 {
-        const char *path = place->path;
         struct sockaddr_un address = {.sun_family = AF_UNIX};
-        _cleanup_close_ int lock_fd = -1, fd = place->inherited > 0 ? place->inherited : -1;
+        _cleanup_close_ int lock_fd = -1, fd = inherited > 0 ? inherited : -1;
         _cleanup_free_ char *copy = NULL;
 
         if (strlen(path) > SOCKET_PATH_MAX) {
@@ -370,14 +352,12 @@ int listener_open(struct listener *listener, const struct listener_place *place,
 
         int r = make_directory(path, error, error_size);
         if (r == 0)
-                r = path_trust_explain(path, error, error_size);
-        if (r == 0)
                 r = listener_lock(path, &lock_fd, error, error_size);
         if (r < 0)
                 return r;
-        if (!can_keep(fd, &address, place->mode, place->group)) {
+        if (!can_keep(fd, &address)) {
                 close_pointer(&fd);
-                r = listen_anew(&address, place->mode, place->group, error, error_size);
+                r = listen_anew(&address, error, error_size);
                 if (r < 0)
                         return r;
                 fd = r;
@@ -386,8 +366,6 @@ int listener_open(struct listener *listener, const struct listener_place *place,
                 .fd = TAKE_FD(fd),
                 .lock_fd = TAKE_FD(lock_fd),
                 .path = TAKE_PTR(copy),
-                .mode = place->mode,
-                .group = place->group,
         };
         note_place(listener);
         return 0;
@@ -403,11 +381,9 @@ int listener_open_again(struct listener *listener, int *ret_fd, char *error, siz
         snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
         int r = make_directory(path, error, error_size);
         if (r == 0)
-                r = path_trust_explain(path, error, error_size);
-        if (r == 0)
                 r = listener_lock_again(path, &listener->lock_fd, error, error_size);
         if (r >= 0)
-                r = listen_anew(&address, listener->mode, listener->group, error, error_size);
+                r = listen_anew(&address, error, error_size);
         if (r < 0)
                 return r;
         *ret_fd = r;

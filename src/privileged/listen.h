@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opens a listening socket for clients: lock, directory, mode and group. */
+/* Opens a listening socket to which all may connect: lock, directory and mode. */
 #pragma once
 
 #include "base/macro.h"
@@ -8,9 +8,7 @@
 struct listener {
         int fd;
         int lock_fd;
-        char *path; /* owned */
-        mode_t mode;
-        gid_t group;
+        char *path;   /* owned */
         dev_t device; /* with inode: of the socket's file, to detect that the path leads to another one */
         ino_t inode;
 };
@@ -35,28 +33,16 @@ int listener_lock_again(const char *path, int *fd, char *error, size_t error_siz
  * with a sentence in error. */
 int listener_check(const char *path, char *error, size_t error_size);
 
-/* The path to listen at, and the users that may connect. */
-struct listener_place {
-        const char *path;
-        mode_t mode;
-        gid_t group;   /* CONTROL_NO_GROUP: leave the default group */
-        int inherited; /* socket that may listen at path already; 0: none */
-};
-
-/* Takes PATH.lock, makes the directory if only the last component is missing (mode 0755), and listens.
- * Replaces a socket on which nothing answers. Takes ownership of place->inherited in all cases. Returns 0
- * with *listener, to be closed with listener_close(), or -errno with a sentence in error. -EBUSY: another
- * sqmgr holds the lock. */
-int listener_open(struct listener *listener, const struct listener_place *place, char *error,
-                  size_t error_size);
+/* Takes PATH.lock, makes the directory if only the last component is missing (mode 0755), and listens (mode
+ * 0666). Replaces a socket on which nothing answers. inherited may listen at path already (0: none), and is
+ * taken ownership of in all cases. Returns 0 with *listener, to be closed with listener_close(), or -errno
+ * with a sentence in error. -EBUSY: another sqmgr holds the lock. */
+int listener_open(struct listener *listener, const char *path, int inherited, char *error, size_t error_size);
 
 /* Listens at the path again if somebody has deleted or replaced the socket's file. Returns 0 if the file is
  * in place; 1 with a socket in *ret_fd, with which the caller replaces listener->fd; or -errno with a
  * sentence in error. A socket on which another program answers is not replaced. Never waits. */
 int listener_open_again(struct listener *listener, int *ret_fd, char *error, size_t error_size);
-
-/* Closes and removes an inherited socket that is no longer wanted. 0 is allowed: none. */
-void listener_drop(int inherited);
 
 /* Removes the socket if it is still in place, closes it and releases the lock. Does nothing for
  * LISTENER_NONE. */

@@ -169,6 +169,14 @@ static const struct {
         {"limit_stack", "LimitSTACK"},
 };
 
+/* Keys of earlier versions that nothing in the unit replaces. */
+static const struct {
+        const char *key, *instead;
+} gone_keys[] = {
+        {"read_socket", "remove it: members of group 'sqmgr-read' may read through the one socket"},
+        {"socket_mode", "remove it: all may connect, and 'socket_group' says who may give orders"},
+};
+
 /* Reports an unknown key, with what replaces it, the section where it belongs or the likely name. */
 static void unknown_key(const struct settings_draft *draft, const char *name, unsigned line)
 {
@@ -180,6 +188,11 @@ static void unknown_key(const struct settings_draft *draft, const char *name, un
                         refuse(draft, line,
                                "'%s' is no key of sqmgr any more; set %s= in the unit that runs sqmgr",
                                gone->key, gone->directive);
+                        return;
+                }
+        FOREACH_ELEMENT(gone, gone_keys)
+                if (strcasecmp(gone->key, name) == 0) {
+                        refuse(draft, line, "'%s' is no key of sqmgr any more; %s", gone->key, gone->instead);
                         return;
                 }
         for (enum settings_scope scope = 0; scope < _SETTINGS_SCOPE_MAX; scope++) {
@@ -651,30 +664,6 @@ static void check_redis(const struct settings_draft *draft)
                         refuse(draft, checks[i].line, "%s", checks[i].why);
 }
 
-/* If the default path of read_socket is too long, read_socket is off: such a configuration was valid before
- * read_socket existed. */
-static int finish_read_socket(const struct settings_draft *draft)
-{
-        struct settings *s = draft->settings;
-        unsigned line = draft_line(draft, "read_socket");
-
-        if (!s->read_socket) {
-                s->read_socket = socket_path_read(s->socket);
-                if (s->read_socket && strlen(s->read_socket) > SOCKET_PATH_MAX) {
-                        free(s->read_socket);
-                        s->read_socket = strdup("none");
-                }
-                return s->read_socket ? 0 : -ENOMEM;
-        }
-        if (strlen(s->read_socket) > SOCKET_PATH_MAX)
-                refuse(draft, line, "read_socket = %s: a socket path has at most %d bytes; shorten the path",
-                       s->read_socket, SOCKET_PATH_MAX);
-        if (strcmp(s->read_socket, s->socket) == 0)
-                refuse(draft, line, "read_socket = %s is the control socket; set another path or none",
-                       s->read_socket);
-        return 0;
-}
-
 static int finish_paths(const struct settings_draft *draft)
 {
         struct settings *s = draft->settings;
@@ -700,12 +689,11 @@ static int finish_paths(const struct settings_draft *draft)
                 s->state_file = NULL;
                 return -ENOMEM;
         }
-        int r = finish_read_socket(draft);
         /* Both have their locks at PATH.lock: see lock_take(). */
-        if (r == 0 && (strcmp(s->state_file, s->socket) == 0 || strcmp(s->state_file, s->read_socket) == 0))
+        if (strcmp(s->state_file, s->socket) == 0)
                 refuse(draft, draft_line(draft, "state_file"),
-                       "state_file = %s is a socket of sqmgr; set another path", s->state_file);
-        return r;
+                       "state_file = %s is the socket of sqmgr; set another path", s->state_file);
+        return 0;
 }
 
 /* Never runs as root by default. The file's reader checks that the user exists. */

@@ -14,7 +14,6 @@ enum settings_type {
         SETTINGS_COMMAND,     /* char *: words */
         SETTINGS_ENVIRONMENT, /* char *: words of the form K=V */
         SETTINGS_LOG,         /* char *: inherit, journal, or an absolute path */
-        SETTINGS_SOCKET,      /* char *: none, or an absolute path */
         SETTINGS_COUNTS,      /* char *: see settings/limits.h */
         SETTINGS_DURATIONS,   /* char *: see settings/limits.h */
         SETTINGS_SENTINELS,   /* char *: host:port, host:port */
@@ -23,7 +22,6 @@ enum settings_type {
         SETTINGS_CHOICE,      /* int: one of the choices */
         SETTINGS_FRAMEWORK,   /* const struct traits *: chosen by name */
         SETTINGS_COUNT,       /* unsigned */
-        SETTINGS_MODE,        /* mode_t: octal */
         SETTINGS_SHARE,       /* struct share */
         SETTINGS_SIGNAL,      /* int: by name */
         SETTINGS_DURATION,    /* usec_t */

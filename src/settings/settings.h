@@ -196,9 +196,7 @@ const char *shim_error_text(int error);
 struct settings {
         char *include; /* glob pattern of further files to read; NULL: none */
         char *socket;
-        mode_t socket_mode;
         char *socket_group;
-        char *read_socket; /* "none" or a path; see settings_read_socket() */
         char *state_file;
         usec_t check_interval;
         int log_level; /* syslog level: LOG_DEBUG, LOG_INFO, ... */
@@ -222,14 +220,6 @@ static inline const char *settings_fleet_url(const struct settings *settings,
         if (fleet_settings_need_database(fleet))
                 return fleet->database_url;
         return fleet->redis_url ?: (settings->redis.sentinels ? NULL : settings->redis.url);
-}
-
-/* Returns the path of the socket for read-only clients; NULL: none. */
-static inline const char *settings_read_socket(const struct settings *settings)
-{
-        const char *path = settings->read_socket;
-
-        return path && path[0] == '/' ? path : NULL;
 }
 
 #define STALL_MINIMUM_USEC (5 * USEC_PER_SEC)

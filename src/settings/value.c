@@ -33,10 +33,10 @@ static bool type_is_text(enum settings_type type)
 static size_t type_size(enum settings_type type)
 {
         static const size_t sizes[_SETTINGS_TYPE_MAX] = {
-                [SETTINGS_CHOICE] = sizeof(int),         [SETTINGS_FRAMEWORK] = sizeof(struct traits *),
-                [SETTINGS_COUNT] = sizeof(unsigned),     [SETTINGS_MODE] = sizeof(mode_t),
-                [SETTINGS_SHARE] = sizeof(struct share), [SETTINGS_SIGNAL] = sizeof(int),
-                [SETTINGS_DURATION] = sizeof(usec_t),    [SETTINGS_SIZE] = sizeof(uint64_t),
+                [SETTINGS_CHOICE] = sizeof(int),     [SETTINGS_FRAMEWORK] = sizeof(struct traits *),
+                [SETTINGS_COUNT] = sizeof(unsigned), [SETTINGS_SHARE] = sizeof(struct share),
+                [SETTINGS_SIGNAL] = sizeof(int),     [SETTINGS_DURATION] = sizeof(usec_t),
+                [SETTINGS_SIZE] = sizeof(uint64_t),
         };
 
         return sizes[type];
@@ -150,8 +150,6 @@ static int parse_text(const struct settings_key *key, const char *text, char **f
         if (key->type == SETTINGS_LOG && text[0] != '/' && strcmp(text, "inherit") != 0 &&
             strcmp(text, "journal") != 0)
                 return refuse(why, "must be inherit, journal, or an absolute path beginning with '/'");
-        if (key->type == SETTINGS_SOCKET && text[0] != '/' && strcasecmp(text, "none") != 0)
-                return refuse(why, "must be none, or an absolute path beginning with '/'");
         if (key->type == SETTINGS_COMMAND)
                 r = check_command(text, why);
         else if (key->type == SETTINGS_ENVIRONMENT)
@@ -291,11 +289,6 @@ int settings_value_parse(const struct settings_key *key, const char *text,
                                       key->max);
                 *(unsigned *)field = (unsigned)number;
                 return 0;
-        case SETTINGS_MODE:
-                if (parse_mode(text, (mode_t)key->max, field) < 0)
-                        return refuse(why, "must be an octal number from 0 to 0%o (0027)",
-                                      (unsigned)key->max);
-                return 0;
         case SETTINGS_SHARE:
                 return parse_share(key, text, field, why);
         case SETTINGS_SIGNAL:
@@ -416,9 +409,6 @@ static const char *number_text(const struct settings_key *key, const void *field
                 return (*(const struct traits *const *)field)->name;
         case SETTINGS_SIGNAL:
                 return sigabbrev_np(*(const int *)field);
-        case SETTINGS_MODE:
-                snprintf(text, FORMAT_MAX, "%04o", *(const mode_t *)field);
-                return text;
         case SETTINGS_COUNT:
                 snprintf(text, FORMAT_MAX, "%u", *(const unsigned *)field);
                 return text;

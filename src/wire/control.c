@@ -46,19 +46,18 @@ bool control_has_parameter(const struct control_method *method, const char *name
 
 static bool peer_in_group(const struct control_peer *peer, gid_t group)
 {
-        if (peer->gid == group)
-                return true;
+        bool found = peer->gid == group;
+
         for (size_t i = 0; i < peer->n_groups; i++)
-                if (peer->groups[i] == group)
-                        return true;
-        return false;
+                found |= peer->groups[i] == group;
+        return found && group != CONTROL_NO_GROUP;
 }
 
-enum control_access control_peer_access(const struct control_peer *peer, uid_t own_uid, gid_t group)
+enum control_access control_peer_access(const struct control_peer *peer, uid_t own_uid, gid_t view_group,
+                                        gid_t operate_group)
 {
-        if (peer->uid == 0 || peer->uid == own_uid)
-                return CONTROL_OWN;
-        if (group != CONTROL_NO_GROUP && peer_in_group(peer, group))
-                return CONTROL_OPERATE;
-        return CONTROL_READ;
+        return peer->uid == 0 || peer->uid == own_uid ? CONTROL_OWN
+               : peer_in_group(peer, operate_group)   ? CONTROL_OPERATE
+               : peer_in_group(peer, view_group)      ? CONTROL_VIEW
+                                                      : CONTROL_NONE;
 }

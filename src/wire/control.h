@@ -2,8 +2,8 @@
 /* The control interface: methods, access classes, and the description for introspection.
  *
  * GetStatus, GetEvents, GetJobs, GetMetrics, GetQueues, GetDiagnosis, Follow, Ping and GetVersion are
- * read-only. All of them but GetDiagnosis are answered on read_socket too. GetDiagnosis shows commands and
- * users, and queries each Redis anew.
+ * read-only. All of them but GetDiagnosis are answered to viewers, too. GetDiagnosis shows commands and
+ * users, rehearses starts, and queries each Redis anew.
  *
  * Restart, Rollback, Abort, Quiet, Stop, Start, Scale and Reload each record an order and reply at once.
  * Restart with a release is answered after the check for it. Reexec is answered by the new image.
@@ -22,12 +22,19 @@
 #define CONTROL_REFUSED        CONTROL_INTERFACE ".Refused"
 #define CONTROL_NOT_IN_MEMORY  CONTROL_INTERFACE ".NotInMemory"
 
+/* The group of viewers; created by sysusers.d. */
+#define CONTROL_VIEW_GROUP "sqmgr-read"
+
+/* Begins the reason of CONTROL_REFUSED that strangers are sent, and no other. */
+#define CONTROL_NOT_PERMITTED "not permitted: "
+
 /* Each class of methods includes those above it. */
 enum control_access {
-        CONTROL_VIEW,    /* any client of read_socket; without what messages quote (wire/quoted.h) */
-        CONTROL_READ,    /* any client of the control socket */
+        CONTROL_NONE,    /* strangers: no method */
+        CONTROL_VIEW,    /* members of CONTROL_VIEW_GROUP; without what messages quote (wire/quoted.h) */
         CONTROL_OPERATE, /* members of socket_group */
         CONTROL_OWN,     /* root and sqmgr's own user */
+        _CONTROL_ACCESS_MAX,
 };
 
 struct control_method {
@@ -53,7 +60,7 @@ struct control_method {
         ROW(GetJobs, get_jobs, CONTROL_VIEW, false)                                                          \
         ROW(GetMetrics, get_metrics, CONTROL_VIEW, false)                                                    \
         ROW(GetQueues, get_queues, CONTROL_VIEW, false)                                                      \
-        ROW(GetDiagnosis, get_diagnosis, CONTROL_READ, false)                                                \
+        ROW(GetDiagnosis, get_diagnosis, CONTROL_OPERATE, false)                                             \
         ROW(Ping, ping, CONTROL_VIEW, false)                                                                 \
         ROW(GetVersion, get_version, CONTROL_VIEW, false)
 
@@ -80,6 +87,6 @@ struct control_peer {
 
 #define CONTROL_NO_GROUP ((gid_t)-1)
 
-/* Returns the access class of a peer. own_uid is the server's user; group is socket_group or
- * CONTROL_NO_GROUP. Expects a peer of the control socket: the result is never below CONTROL_READ. */
-enum control_access control_peer_access(const struct control_peer *peer, uid_t own_uid, gid_t group);
+/* Returns the access class of a peer. own_uid is the server's user. Either group may be CONTROL_NO_GROUP. */
+enum control_access control_peer_access(const struct control_peer *peer, uid_t own_uid, gid_t view_group,
+                                        gid_t operate_group);

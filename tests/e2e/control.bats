@@ -200,22 +200,10 @@ restart_log_has() { grep -qE -- "$1" restart.log; }
         wait_until 20 gone "$worker"
 }
 
-@test "doctor starts a process to test a start only for operators" {
-        [ "$(id -u)" = 0 ] || skip 'not root'
-        cp "$(command -v sqmgrctl)" "$folder/"
-        mkdir "$folder/release"
-        sqmgr_lines='socket_mode = 0666' start_fleet 1 "directory = $folder/release"
-        rmdir "$folder/release"
-        run sqmgrctl doctor
-        [[ $output == *"workers cannot start"* ]]
-        run setpriv --reuid nobody --regid nogroup --clear-groups "$folder/sqmgrctl" doctor
-        [[ $output == *"fleet 'default'"* && $output != *"workers cannot start"* ]]
-}
-
 @test "members of socket_group may operate" {
         [ "$(id -u)" = 0 ] || skip 'not root'
         cp "$(command -v sqmgrctl)" "$folder/"
-        sqmgr_lines=$'socket_mode = 0660\nsocket_group = daemon' start_fleet 1
+        sqmgr_lines='socket_group = daemon' start_fleet 1
         run -0 setpriv --reuid nobody --regid nogroup --groups daemon "$folder/sqmgrctl" restart --wait --timeout 300s
         run -0 setpriv --reuid nobody --regid nogroup --groups daemon "$folder/sqmgrctl" reload
         run -4 setpriv --reuid nobody --regid nogroup --groups daemon "$folder/sqmgrctl" reexec
@@ -223,8 +211,7 @@ restart_log_has() { grep -qE -- "$1" restart.log; }
         by="by nobody (uid $(id -u nobody))"
         [[ $output == *"restart to generation 2 started $by; 1 worker to replace"*"configuration reloaded $by, 0 changes"* ]]
         [ "$(sqmgrctl events --json | jq -c 'select(.event == "order") | .by')" = "{\"uid\":$(id -u nobody),\"name\":\"nobody\"}" ]
-        run setpriv --reuid nobody --regid nogroup --clear-groups "$folder/sqmgrctl" status
-        [[ $status == 3 || $status == 4 ]]
+        run ! setpriv --reuid nobody --regid nogroup --clear-groups "$folder/sqmgrctl" status
 }
 
 @test "sqmgr knows its options" {

@@ -10,7 +10,7 @@ load helpers
 
 start_web() { # [SOCKET]
         : "${port:=$(unused_port 127.0.0.1)}"
-        launch web sqmgr-web --listen "127.0.0.1:$port" --socket "${1-$folder/sqmgr.read.sock}"
+        launch web sqmgr-web --listen "127.0.0.1:$port" --socket "${1-$folder/sqmgr.sock}"
         web_pid=$!
         wait_until 10 web_answers
 }
@@ -154,7 +154,7 @@ active_process_count = 2
 memory_threshold = 3M
 END
         # A short path that needs no -s: commands look as they do for the first sqmgr of a machine.
-        ln -s sqmgr.read.sock socket
+        ln -s sqmgr.sock socket
         start_web "$folder/socket"
         echo 2 >"$folder/steer/busy"
         wait_until 10 fleet_is '[.workers[].busy] | all(. == 2)'

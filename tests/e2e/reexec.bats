@@ -197,18 +197,6 @@ runs_the_new_file() { [ "$(stat -Lc %i "/proc/$sqmgr_pid/exe")" = "$(stat -c %i 
         sqmgrctl ping
 }
 
-@test "reexec: without socket_group the socket belongs to sqmgr's own group again" {
-        [ "$(id -u)" = 0 ] || skip 'only root can give a file to any group'
-        start_redis
-        sqmgr_lines='socket_group = daemon' configure <<<"command = $(stub_command)"
-        start_sqmgr
-        [ "$(stat -c %G "$folder/sqmgr.sock")" = daemon ]
-        sed -i /^socket_group/d sqmgr.ini
-        # Refused while sqmgr, which has no state, waits for workers of an earlier one.
-        wait_until 20 sqmgrctl reexec
-        [ "$(stat -c %g "$folder/sqmgr.sock")" = "$(id -g)" ]
-}
-
 @test "reexec: the log tail of a worker started before is still reported" {
         three_stubs
         sqmgrctl reexec

@@ -207,25 +207,6 @@ END
         run ! grep -aF -e $'\033]' -e $'\007' -e $'\302\233' bytes
 }
 
-@test "top on the read socket shows all, and gives no orders" {
-        start_fleet 1
-        local pid
-        pid=$(fleet '.workers[0].pid')
-        SQMGR_SOCKET=$folder/sqmgr.read.sock open_terminal 120 24
-        open_top
-        press Q
-        wait_until 10 shows 'Quiet default/1?'
-        press y
-        wait_until 10 shows 'not permitted'
-        press R
-        wait_until 10 shows 'Restart default?'
-        press y
-        wait_until 10 shows 'not permitted'
-        press q
-        closed 0
-        fleet_is '.generation == 1 and .workers[0].state == "active" and .workers[0].pid == '"$pid"
-}
-
 @test "top needs a terminal, and an sqmgr" {
         start_fleet 1
         run -2 sqmgrctl top

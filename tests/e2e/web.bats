@@ -13,7 +13,7 @@ reachable_is() { get /api/status | jq -e ".instances | all(.reachable == $1)"; }
 web_memory() { awk '/^VmRSS/ { print $2 }' "/proc/$web_pid/status"; } # kB
 
 start_web() { # OPTION...
-        : "${asked:=$folder/sqmgr.read.sock}"
+        : "${asked:=$folder/sqmgr.sock}"
         command -v sqmgr-web >/dev/null || skip 'sqmgr-web was not built: libmicrohttpd is missing'
         launch web sqmgr-web -s "$asked" -l "unix:$folder/web.sock" --host other.example "$@"
         web_pid=$!
@@ -267,7 +267,7 @@ count_calls() { # STATUSES
 
 @test "the number of clients does not change how often sqmgr is queried" {
         start_fleet
-        launch relay python3 -B "$e2e/web_client.py" relay "$folder/relay.sock" "$folder/sqmgr.read.sock" "$folder/calls"
+        launch relay python3 -B "$e2e/web_client.py" relay "$folder/relay.sock" "$folder/sqmgr.sock" "$folder/calls"
         wait_until 20 test -S relay.sock
         asked=$folder/relay.sock start_web
         curl -sN --unix-socket "$folder/web.sock" http://localhost/api/events >stream 2>&1 9>&- 3>&- &

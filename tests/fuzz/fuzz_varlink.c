@@ -16,7 +16,6 @@
 #include "observe/rescue.h"
 #include "wire/quoted.h"
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #define CLIENTS 3
 #define VIEWER  1
@@ -53,7 +52,7 @@ static struct settings settings = {
         .n_fleets = 2,
         .redis = {.queue_warn_size = (char *)"", .queue_warn_latency = (char *)""},
 };
-static char folder[] = "/tmp/sqmgr-fuzz-XXXXXX", path[64], view_path[64];
+static char folder[] = "/tmp/sqmgr-fuzz-XXXXXX", path[64];
 static sd_event *event;
 static struct world *world;
 static struct control *control;
@@ -229,7 +228,6 @@ static void make_folder(void)
                 return;
         fuzz_check(guard_start() && mkdtemp(folder));
         snprintf(path, sizeof(path), "%s/control.sock", folder);
-        snprintf(view_path, sizeof(view_path), "%s/read.sock", folder);
 }
 
 /* Puts a canary into each source that the fleet has. */
@@ -327,33 +325,25 @@ static unsigned take_replies(struct client *client)
         return n;
 }
 
-static struct client client_open(struct server *server)
+static enum control_access next_access; /* of the next client */
+
+enum control_access __wrap_control_peer_access(const struct control_peer *peer, uid_t own_uid,
+                                               gid_t view_group, gid_t operate_group);
+enum control_access __wrap_control_peer_access(const struct control_peer *peer _unused_,
+                                               uid_t own_uid _unused_, gid_t view_group _unused_,
+                                               gid_t operate_group _unused_)
+{
+        return next_access;
+}
+
+static struct client client_open(struct server *server, bool views)
 {
         int fds[2];
 
         fuzz_check(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds) == 0);
+        next_access = views ? CONTROL_VIEW : CONTROL_OWN;
         server_continue(server, fds[0], NULL);
-        return (struct client){.fd = fds[1]};
-}
-
-static struct client client_connect_view(void)
-{
-        struct client client = {.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0),
-                                .views = true};
-        struct sockaddr_un address = {.sun_family = AF_UNIX};
-
-        memcpy(address.sun_path, view_path, sizeof(view_path));
-        fuzz_check(connect(client.fd, (const struct sockaddr *)&address, sizeof(address)) == 0);
-        return client;
-}
-
-static struct client client_open_view(struct server *server)
-{
-        const struct listener_place place = {.path = view_path, .mode = 0600, .group = CONTROL_NO_GROUP};
-        char error[512];
-
-        fuzz_check(server_open_view(server, &place, error, sizeof(error)) == 0);
-        return client_connect_view();
+        return (struct client){.fd = fds[1], .views = views};
 }
 
 static unsigned client_iterate(struct client *client)
@@ -442,16 +432,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         make_folder();
         make_world();
         struct server_options options = {
-                .place.path = path,
-                .place.mode = 0600,
-                .place.group = CONTROL_NO_GROUP,
+                .path = path,
+                .groups = {CONTROL_NO_GROUP, CONTROL_NO_GROUP, ""},
                 .version = "1",
                 .handle = control_handle,
                 .userdata = control,
         };
         fuzz_check(server_new(event, &options, &server, error, sizeof(error)) == 0);
         for (size_t i = 0; i < CLIENTS; i++)
-                clients[i] = i == VIEWER ? client_open_view(server) : client_open(server);
+                clients[i] = client_open(server, i == VIEWER);
         /* Before any client changes anything, all canaries are sent to the clients that may have them, and
          * none to viewers. */
         ask_all(&clients[VIEWER]);
@@ -461,7 +450,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         talk(clients, &input);
 
         /* Another client is still answered, and a viewer is sent no canary. */
-        struct client other = client_open(server), viewer = client_connect_view();
+        struct client other = client_open(server, false), viewer = client_open(server, true);
         fuzz_check(send(other.fd, PING, sizeof(PING), MSG_NOSIGNAL) == sizeof(PING));
         fuzz_check(client_iterate(&other) == 1);
         ask_all(&viewer);

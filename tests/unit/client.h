@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <time.h>
+#include <unistd.h>
 
 struct client {
         int fd;
@@ -27,6 +28,17 @@ static inline struct client client_open(const char *path)
         snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
         ck_assert_int_ge(client.fd, 0);
         ck_assert_int_eq(connect(client.fd, (struct sockaddr *)&address, sizeof(address)), 0);
+        return client;
+}
+
+/* Connects as another user of that group, which only root can. */
+static inline struct client client_open_as(const char *path, uid_t uid, gid_t gid)
+{
+        ck_assert_int_eq(setegid(gid), 0);
+        ck_assert_int_eq(seteuid(uid), 0);
+        struct client client = client_open(path);
+        ck_assert_int_eq(seteuid(0), 0);
+        ck_assert_int_eq(setegid(0), 0);
         return client;
 }
 

@@ -19,7 +19,6 @@ static const char *const types[_SETTINGS_TYPE_MAX] = {
         [SETTINGS_COMMAND] = "words",
         [SETTINGS_ENVIRONMENT] = "words of the form NAME=VALUE",
         [SETTINGS_LOG] = "inherit, journal or an absolute path",
-        [SETTINGS_SOCKET] = "absolute path or none",
         [SETTINGS_COUNTS] = "number or none, also by name",
         [SETTINGS_DURATIONS] = "duration or none, also by name",
         [SETTINGS_SENTINELS] = "list of HOST:PORT",
@@ -49,9 +48,6 @@ static void print_type(const struct settings_key *key)
                 break;
         case SETTINGS_COUNT:
                 printf("number from %" PRId64 " to %" PRId64, key->min, key->max);
-                break;
-        case SETTINGS_MODE:
-                printf("octal number from 0 to 0%" PRIo64, key->max);
                 break;
         case SETTINGS_SHARE:
                 printf("number or percentage from %" PRId64 " to %" PRId64, key->min, key->max);

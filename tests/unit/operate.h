@@ -83,7 +83,7 @@ void __wrap_problems_collect(const struct problem_source *source, struct problem
 void __wrap_problems_collect(const struct problem_source *source _unused_, struct problem_storage *ret,
                              usec_t now _unused_)
 {
-        ret->facts = (struct problem_facts){.has_readers = true};
+        ret->facts = (struct problem_facts){0};
 }
 
 /* At once: there is no Redis to wait for. */
@@ -150,9 +150,8 @@ static void setup(void)
         runtime.event = event;
         ck_assert_int_eq(control_new(&host, &control), 0);
         struct server_options options = {
-                .place.path = path,
-                .place.mode = 0600,
-                .place.group = CONTROL_NO_GROUP,
+                .path = path,
+                .groups = {CONTROL_NO_GROUP, CONTROL_NO_GROUP, ""},
                 .version = "1.2.3",
                 .handle = control_handle,
                 .userdata = control,

@@ -210,20 +210,24 @@ static const gid_t groups[] = {20, 30};
 
 static const struct {
         uid_t uid, own_uid;
-        gid_t gid, group;
+        gid_t gid, view, operate;
         size_t n_groups;
         enum control_access access;
 } peers[] = {
-        {0, 0, 0, CONTROL_NO_GROUP, 0, CONTROL_OWN},
-        {0, 500, 0, CONTROL_NO_GROUP, 0, CONTROL_OWN},
-        {500, 500, 500, CONTROL_NO_GROUP, 0, CONTROL_OWN},
-        {501, 500, 500, CONTROL_NO_GROUP, 2, CONTROL_READ},
-        {501, 500, 501, 30, 2, CONTROL_OPERATE},
-        {501, 500, 501, 30, 1, CONTROL_READ},
-        {501, 0, 30, 30, 0, CONTROL_OPERATE},
-        {501, 0, 501, 40, 2, CONTROL_READ},
-        {501, 0, 0, 40, 2, CONTROL_READ},
-        {501, 0, CONTROL_NO_GROUP, CONTROL_NO_GROUP, 0, CONTROL_READ},
+        {0, 0, 0, CONTROL_NO_GROUP, CONTROL_NO_GROUP, 0, CONTROL_OWN},
+        {0, 500, 0, CONTROL_NO_GROUP, CONTROL_NO_GROUP, 0, CONTROL_OWN},
+        {500, 500, 500, CONTROL_NO_GROUP, CONTROL_NO_GROUP, 0, CONTROL_OWN},
+        {501, 500, 500, CONTROL_NO_GROUP, CONTROL_NO_GROUP, 2, CONTROL_NONE},
+        {501, 500, 501, CONTROL_NO_GROUP, 30, 2, CONTROL_OPERATE},
+        {501, 500, 501, CONTROL_NO_GROUP, 30, 1, CONTROL_NONE},
+        {501, 500, 501, 30, CONTROL_NO_GROUP, 2, CONTROL_VIEW},
+        {501, 500, 501, 20, 30, 1, CONTROL_VIEW},
+        {501, 500, 501, 20, 30, 2, CONTROL_OPERATE},
+        {501, 500, 501, 20, 20, 1, CONTROL_OPERATE},
+        {501, 0, 30, CONTROL_NO_GROUP, 30, 0, CONTROL_OPERATE},
+        {501, 0, 30, 30, CONTROL_NO_GROUP, 0, CONTROL_VIEW},
+        {501, 0, 0, 40, 41, 2, CONTROL_NONE},
+        {501, 0, CONTROL_NO_GROUP, CONTROL_NO_GROUP, CONTROL_NO_GROUP, 0, CONTROL_NONE},
 };
 
 TEST_LOOP(peers_may_do_what_their_ids_allow, ELEMENTSOF(peers))
@@ -235,7 +239,8 @@ TEST_LOOP(peers_may_do_what_their_ids_allow, ELEMENTSOF(peers))
                 .n_groups = peers[_i].n_groups,
         };
 
-        ck_assert_int_eq(control_peer_access(&peer, peers[_i].own_uid, peers[_i].group), peers[_i].access);
+        ck_assert_int_eq(control_peer_access(&peer, peers[_i].own_uid, peers[_i].view, peers[_i].operate),
+                         peers[_i].access);
 }
 
 TEST(who_operates_may_give_each_order_but_replace_the_program)
@@ -245,7 +250,7 @@ TEST(who_operates_may_give_each_order_but_replace_the_program)
                                  strcmp(control_methods[i].name, "Reexec") == 0);
 }
 
-TEST(what_only_reads_needs_no_permission)
+TEST(viewers_may_call_what_only_reads)
 {
         static const char *const viewing[] = {"GetStatus",  "Follow",    "GetEvents", "GetJobs",
                                               "GetMetrics", "GetQueues", "Ping",      "GetVersion"};
@@ -256,7 +261,7 @@ TEST(what_only_reads_needs_no_permission)
         for (size_t i = 0; i < control_n_methods; i++)
                 found += control_methods[i].access == CONTROL_VIEW;
         ck_assert_uint_eq(found, ELEMENTSOF(viewing));
-        ck_assert_int_eq(control_find_method("GetDiagnosis")->access, CONTROL_READ);
+        ck_assert_int_eq(control_find_method("GetDiagnosis")->access, CONTROL_OPERATE);
 }
 
 TEST_MAIN("control")

@@ -131,8 +131,7 @@ TEST_LOOP(what_a_database_reports_is_judged, ELEMENTSOF(database_cases))
         expect(section);
 }
 
-static char state_file[] = "/run/state", read_socket[] = "/run/read.sock", name[] = "web", user[] = "app",
-            dyno[] = "DYNO=web.1";
+static char state_file[] = "/run/state", name[] = "web", user[] = "app", dyno[] = "DYNO=web.1";
 static struct settings settings = {.state_file = state_file};
 static struct fleet_settings fleet_settings;
 static struct world world;
@@ -258,25 +257,17 @@ TEST(the_machine_is_judged)
         facts = (struct problem_facts){0};
         diagnose_machine(&machine, &world);
         expect("machine 1");
-        settings.read_socket = read_socket;
         world.doubt.since = T0 - 2 * USEC_PER_HOUR;
         diagnose_machine(&own, &world);
         expect("machine 2");
-        facts.has_readers = true;
-        diagnose_machine(&own, &world);
-        expect_last("machine 3");
-        own.readers = "sqmgr-read";
-        diagnose_machine(&own, &world);
-        expect_last("machine 4");
-        settings.read_socket = NULL;
         own = (struct doctor_machine){.has_redis = true, .overcommit = 0};
         facts = (struct problem_facts){.renamed = &fleet_settings, .save_error = ENOSPC};
         world.doubt.since = T0 - 60 * USEC_PER_SEC;
         diagnose_machine(&own, &world);
-        expect("machine 5");
+        expect("machine 3");
         fleet_settings.namespaced = 1;
         diagnose_machine(&own, &world);
-        expect("machine 6");
+        expect("machine 4");
 }
 
 TEST(open_files_are_judged_before_they_lack)

@@ -387,8 +387,7 @@ TEST(refuses_a_place_that_others_may_write_to)
         snprintf(open_dir, sizeof(open_dir), "%s/open", dir);
         ck_assert_int_eq(mkdir(open_dir, 0700), 0);
         ck_assert_int_eq(chmod(open_dir, 0777), 0);
-        snprintf(text, sizeof(text), "[sqmgr]\nsocket = %s/1\nstate_file = %s/2\nread_socket = %s/3\n" FLEET,
-                 open_dir, open_dir, open_dir);
+        snprintf(text, sizeof(text), "[sqmgr]\nsocket = %s/1\nstate_file = %s/2\n" FLEET, open_dir, open_dir);
         write_bytes(text, strlen(text));
         golden_begin();
         add_report("open to others", &as_user);

@@ -45,26 +45,6 @@ TEST_LOOP(reads_whole_numbers_within_bounds, ELEMENTSOF(unsigned_cases))
 static const struct {
         const char *text;
         int r;
-        mode_t value;
-} mode_cases[] = {
-        {"0660", 0, 0660},    {"22", 0, 022},
-        {"0777", 0, 0777},    {"01000", -ERANGE, 0},
-        {"0008", -EINVAL, 0}, {"", -EINVAL, 0},
-        {"u=rw", -EINVAL, 0}, {"7777777777777777777777777", -ERANGE, 0},
-};
-
-TEST_LOOP(reads_octal_modes, ELEMENTSOF(mode_cases))
-{
-        mode_t value = 0;
-
-        ck_assert_msg(parse_mode(mode_cases[_i].text, 0777, &value) == mode_cases[_i].r, "'%s'",
-                      mode_cases[_i].text);
-        ck_assert_uint_eq(value, mode_cases[_i].value);
-}
-
-static const struct {
-        const char *text;
-        int r;
         usec_t value;
 } duration_cases[] = {
         {"500ms", 0, 500 * USEC_PER_MSEC},

@@ -18,7 +18,7 @@ static struct problems problems;
 
 TEST_WORLD(2)
 {
-        facts = (struct problem_facts){.config_path = "/etc/sqmgr/sqmgr.ini", .has_readers = true};
+        facts = (struct problem_facts){.config_path = "/etc/sqmgr/sqmgr.ini"};
         test_settle(&t);
 }
 

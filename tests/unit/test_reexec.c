@@ -73,9 +73,8 @@ static void start(void)
                 .publish = publish,
         };
         const struct server_options options = {
-                .place.path = path,
-                .place.mode = 0600,
-                .place.group = CONTROL_NO_GROUP,
+                .path = path,
+                .groups = {CONTROL_NO_GROUP, CONTROL_NO_GROUP, ""},
                 .version = "1.2.3",
                 .handle = on_call,
                 .userdata = &reexec,

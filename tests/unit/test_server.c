@@ -4,7 +4,6 @@
 #include "client.h"
 #include "privileged/listen.h"
 #include <fcntl.h>
-#include <grp.h>
 #include <limits.h>
 #include <linux/sched.h>
 #include <sched.h>
@@ -56,9 +55,8 @@ static void on_call(struct call *call, const struct control_method *method, json
 static struct server_options options(void)
 {
         return (struct server_options){
-                .place.path = path,
-                .place.mode = 0600,
-                .place.group = CONTROL_NO_GROUP,
+                .path = path,
+                .groups = {CONTROL_NO_GROUP, CONTROL_NO_GROUP, ""},
                 .version = "1.2.3",
                 .handle = on_call,
                 .userdata = &n_handled,
@@ -233,32 +231,6 @@ TEST(half_a_message_is_borne_for_a_while_only)
         client_end(&idle);
 }
 
-TEST(the_257th_connection_is_refused_and_a_place_is_free_again_later)
-{
-        start_server(0);
-        struct client clients[QUOTA_CONNECTIONS_MAX];
-        struct varlink_reply reply = {0};
-
-        for (size_t i = 0; i < ELEMENTSOF(clients); i++) {
-                clients[i] = client_open(path);
-                client_expect(event, &clients[i], PING, NULL);
-        }
-        struct client late = client_open(path);
-        ck_assert_int_eq(client_wait(event, &late, &reply), 1);
-        ck_assert_str_eq(reply.error, CONTROL_REFUSED);
-        varlink_reply_free(&reply);
-        client_expect_closed(event, &late);
-        client_end(&late);
-        client_expect(event, &clients[7], PING, NULL);
-
-        client_end(&clients[9]);
-        ck_assert_int_ge(sd_event_run(event, 1000), 0);
-        clients[9] = client_open(path);
-        client_expect(event, &clients[9], PING, NULL);
-        for (size_t i = 0; i < ELEMENTSOF(clients); i++)
-                client_end(&clients[i]);
-}
-
 TEST(a_subscriber_hears_all_until_the_last_reply_then_its_next_call_is_answered)
 {
         start_server(0);
@@ -376,56 +348,6 @@ TEST_LOOP(speaks_for_itself, ELEMENTSOF(service_calls))
         client_end(&client);
 }
 
-TEST(a_reader_is_refused_with_the_group_that_may_give_orders)
-{
-        struct server_options all = options();
-        char error[512];
-        int result[2];
-
-        if (geteuid() != 0)
-                return;
-        ck_assert_int_eq(chmod(dir, 0755), 0);
-        all.place.mode = 0666;
-        all.place.group = 4242;
-        all.group_name = "operators";
-        ck_assert_int_eq(server_new(event, &all, &server, error, sizeof(error)), 0);
-        ck_assert_int_eq(pipe2(result, O_CLOEXEC), 0);
-        for (int member = 0; member < 2; member++) {
-                gid_t group = member ? 4242 : 4243;
-                pid_t pid = fork();
-
-                ck_assert_int_ge(pid, 0);
-                if (pid == 0) {
-                        /* Connects as another user, and hands what it is answered to the test. */
-                        char text[1024];
-                        if (setgroups(1, &group) < 0 || setresgid(4000, 4000, 4000) < 0 ||
-                            setresuid(4000, 4000, 4000) < 0)
-                                _exit(1);
-                        struct client client = client_open(path);
-                        client_send(&client,
-                                    "{\"method\":\"org.sqmgr.Control.Scale\",\"parameters\":{\"count\":1}}");
-                        ssize_t n = recv(client.fd, text, sizeof(text), 0);
-                        _exit(n > 0 && write(result[1], text, (size_t)n) == n ? 0 : 1);
-                }
-                struct pollfd ready = {.fd = result[0], .events = POLLIN};
-                for (unsigned i = 0; i < 3000 && poll(&ready, 1, 0) == 0; i++)
-                        ck_assert_int_ge(sd_event_run(event, 10000), 0);
-                char text[1024];
-                ssize_t n = read(result[0], text, sizeof(text));
-                ck_assert_int_gt(n, 0);
-                struct varlink_reply reply;
-                ck_assert_int_eq(varlink_decode_reply(text, (size_t)n - 1, VARLINK_REPLY_MAX, &reply), 0);
-                ck_assert_pstr_eq(reply.error, member ? NULL : VARLINK_PERMISSION_DENIED);
-                if (!member)
-                        ck_assert_str_eq(json_string_value(json_object_get(reply.parameters, "group")),
-                                         "operators");
-                varlink_reply_free(&reply);
-                ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
-        }
-        close(result[0]);
-        close(result[1]);
-}
-
 struct holding {
         pid_t sqmgr, child;
         int go; /* closed: the child may end its sharing */
@@ -434,7 +356,6 @@ struct holding {
 /* Forks a sqmgr that listens at the path, and then calls then(), whose child it names. */
 static struct holding hold(const char *at, pid_t (*then)(int go))
 {
-        const struct listener_place place = {.path = at, .mode = 0600, .group = CONTROL_NO_GROUP};
         struct listener listener = LISTENER_NONE;
         struct holding holding = {0};
         int go[2], ready[2];
@@ -447,7 +368,7 @@ static struct holding hold(const char *at, pid_t (*then)(int go))
         if (holding.sqmgr == 0) {
                 (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
                 close(go[1]);
-                if (listener_open(&listener, &place, error, sizeof(error)) == 0 && then)
+                if (listener_open(&listener, at, 0, error, sizeof(error)) == 0 && then)
                         child = then(go[0]);
                 (void)!write(ready[1], &child, sizeof(child));
                 for (;;)
@@ -470,7 +391,6 @@ static void end_holder(const struct holding *holding)
 /* Listens at the path as another sqmgr does, and ends. */
 static int listen_as_another(char *error, size_t error_size)
 {
-        const struct listener_place place = {.path = path, .mode = 0600, .group = CONTROL_NO_GROUP};
         struct listener listener = LISTENER_NONE;
         int outcome[2], r;
 
@@ -478,7 +398,7 @@ static int listen_as_another(char *error, size_t error_size)
         pid_t pid = fork();
         ck_assert_int_ge(pid, 0);
         if (pid == 0) {
-                r = listener_open(&listener, &place, error, error_size);
+                r = listener_open(&listener, path, 0, error, error_size);
                 _exit(write(outcome[1], &r, sizeof(r)) > 0 && write(outcome[1], error, error_size) > 0 ? 0
                                                                                                        : 1);
         }
@@ -517,7 +437,7 @@ TEST(replaces_a_dead_socket_but_nothing_else)
 
         start_server(0);
         ck_assert_int_eq(stat(path, &status), 0);
-        ck_assert_uint_eq(status.st_mode & 07777, 0600);
+        ck_assert_uint_eq(status.st_mode & 07777, 0666);
         server = server_free(server);
 
         int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -541,7 +461,7 @@ static ino_t socket_inode(void)
 
         ck_assert_int_eq(lstat(path, &status), 0);
         ck_assert(S_ISSOCK(status.st_mode));
-        ck_assert_uint_eq(status.st_mode & 07777, 0600);
+        ck_assert_uint_eq(status.st_mode & 07777, 0666);
         return status.st_ino;
 }
 
@@ -559,10 +479,8 @@ static void keep_socket(int outcome)
 {
         char error[512] = "";
 
-        ck_assert_int_eq(server_keep_socket(server, false, error, sizeof(error)), outcome);
+        ck_assert_int_eq(server_keep_socket(server, error, sizeof(error)), outcome);
         ck_assert_int_eq(error[0] != '\0', outcome < 0);
-        /* There is no read socket. */
-        ck_assert_int_eq(server_keep_socket(server, true, error, sizeof(error)), 0);
 }
 
 /* Alone, with its lock, or with its directory. */
@@ -643,9 +561,9 @@ TEST(a_path_that_does_not_fit_is_refused_with_a_sentence)
         memset(longest, 'x', sizeof(longest) - 1);
         longest[0] = '/';
         longest[sizeof(longest) - 1] = '\0';
-        all.place.path = longest;
+        all.path = longest;
         ck_assert_int_eq(server_new(event, &all, &server, error, sizeof(error)), -ENAMETOOLONG);
-        all.place.path = "/proc/nothing/there/control.sock";
+        all.path = "/proc/nothing/there/control.sock";
         ck_assert_int_lt(server_new(event, &all, &server, error, sizeof(error)), 0);
         ck_assert_ptr_nonnull(strstr(error, "'/proc/nothing/there'"));
 }
@@ -687,18 +605,17 @@ static pid_t fork_sharing(int go)
 
 TEST(a_lock_is_held_by_its_process_and_a_start_names_it)
 {
-        const struct listener_place place = {.path = path, .mode = 0600, .group = CONTROL_NO_GROUP};
         struct listener listener = LISTENER_NONE;
         char error[256] = "", expected[64], lock[140];
 
         const struct holding holding = hold(path, fork_with_copies);
-        ck_assert_int_eq(listener_open(&listener, &place, error, sizeof(error)), -EBUSY);
+        ck_assert_int_eq(listener_open(&listener, path, 0, error, sizeof(error)), -EBUSY);
         snprintf(expected, sizeof(expected), "another sqmgr (pid %d) holds", (int)holding.sqmgr);
         ck_assert_ptr_nonnull(strstr(error, expected));
         /* Without its lock, a living sqmgr still has its socket. */
         snprintf(lock, sizeof(lock), "%s.lock", path);
         ck_assert_int_eq(unlink(lock), 0);
-        ck_assert_int_eq(listener_open(&listener, &place, error, sizeof(error)), -EADDRINUSE);
+        ck_assert_int_eq(listener_open(&listener, path, 0, error, sizeof(error)), -EADDRINUSE);
         ck_assert_ptr_nonnull(strstr(error, "another program listens on"));
         end_holder(&holding);
         close(holding.go);
@@ -706,7 +623,6 @@ TEST(a_lock_is_held_by_its_process_and_a_start_names_it)
 
 TEST(a_start_is_not_refused_by_a_child_of_a_killed_sqmgr)
 {
-        const struct listener_place place = {.path = path, .mode = 0600, .group = CONTROL_NO_GROUP};
         struct listener listener = LISTENER_NONE;
         char error[256] = "";
 
@@ -716,7 +632,7 @@ TEST(a_start_is_not_refused_by_a_child_of_a_killed_sqmgr)
         const struct holding holding = hold(path, fork_with_copies);
         end_holder(&holding);
         /* The child lives, with copies of the lock and of the socket. */
-        ck_assert_msg(listener_open(&listener, &place, error, sizeof(error)) == 0, "%s", error);
+        ck_assert_msg(listener_open(&listener, path, 0, error, sizeof(error)) == 0, "%s", error);
         ck_assert_int_eq(kill(holding.child, 0), 0);
         listener_close(&listener);
         close(holding.go);
@@ -724,14 +640,13 @@ TEST(a_start_is_not_refused_by_a_child_of_a_killed_sqmgr)
 
 TEST(a_child_that_shares_the_descriptors_of_a_killed_sqmgr_is_waited_for)
 {
-        const struct listener_place place = {.path = path, .mode = 0600, .group = CONTROL_NO_GROUP};
         struct listener listener = LISTENER_NONE;
         char error[256] = "";
 
         const struct holding holding = hold(path, fork_sharing);
         end_holder(&holding);
         close(holding.go);
-        ck_assert_msg(listener_open(&listener, &place, error, sizeof(error)) == 0, "%s", error);
+        ck_assert_msg(listener_open(&listener, path, 0, error, sizeof(error)) == 0, "%s", error);
         listener_close(&listener);
 }
 

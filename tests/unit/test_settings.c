@@ -101,7 +101,6 @@ TEST(has_defaults)
 
         ck_assert_str_eq(s->socket, "/run/sqmgr/root/control.sock");
         ck_assert_str_eq(s->state_file, "/run/sqmgr/root/state");
-        ck_assert_uint_eq(s->socket_mode, 0660);
         ck_assert_ptr_null(s->socket_group);
         ck_assert_uint_eq(s->check_interval, 5 * USEC_PER_SEC);
         ck_assert_int_eq(s->log_level, LOG_INFO);
@@ -133,7 +132,7 @@ TEST(has_defaults)
 
 static const char everything[] =
         "[sqmgr]\n"
-        "SOCKET=/tmp/s/c.sock\nSocket_Mode=0600\nsocket_group=ops\nstate_file=/var/x\n"
+        "SOCKET=/tmp/s/c.sock\nSocket_Group=ops\nstate_file=/var/x\n"
         "check_interval=250ms\nlog_level=DEBUG\nshutdown_timeout=0s\non_stop=leave\n"
         "[Redis]\n"
         "url=unix:///run/r.sock?db=3\nusername=u\npassword=p w\nnamespace=ns\n"
@@ -156,7 +155,6 @@ TEST(reads_every_key)
         const struct fleet_settings *a = settings_find_fleet(s, "a"), *b = settings_find_fleet(s, "B.c-d_1");
 
         ck_assert_str_eq(s->socket, "/tmp/s/c.sock");
-        ck_assert_uint_eq(s->socket_mode, 0600);
         ck_assert_str_eq(s->socket_group, "ops");
         ck_assert_str_eq(s->state_file, "/var/x");
         ck_assert_uint_eq(s->check_interval, 250 * USEC_PER_MSEC);
@@ -170,7 +168,7 @@ TEST(reads_every_key)
 
         ck_assert_uint_eq(s->n_fleets, 2);
         ck_assert_ptr_eq(s->fleets[0], a);
-        ck_assert_uint_eq(a->line, 19);
+        ck_assert_uint_eq(a->line, 18);
         ck_assert_str_eq(a->argv[2], "exec \"$0\"; x");
         ck_assert_str_eq(a->directory, "/srv");
         ck_assert_str_eq(a->user, "app");
@@ -211,7 +209,8 @@ static const struct line_case line_cases[] = {
         {"fleet:a", "active_process_count=four"},
         {"fleet:a", "active_process_count="},
         {"fleet:a", "max_processes=0"},
-        {"sqmgr", "socket_mode=rw"},
+        {"sqmgr", "socket_mode=0660"},
+        {"sqmgr", "read_socket=none"},
         {"sqmgr", "socket=run/s"},
         {"fleet:a", "directory=\"/srv\""},
         {"redis", "queue_warn_size=100 low"},
@@ -526,7 +525,6 @@ TEST(prints_what_it_can_read_again)
         ck_assert_ptr_nonnull(strstr(text, "\nredis_url = redis://***@h:1/2\n"));
         ck_assert_ptr_nonnull(strstr(text, "\n[fleet:B.c-d_1]\n"));
         ck_assert_ptr_nonnull(strstr(text, "\n# group: the user's\n"));
-        ck_assert_ptr_nonnull(strstr(text, "\nsocket_mode = 0600\n"));
 
         /* Without blanks around the '=', as read_settings() has it. */
         for (char *p = text; (p = strstr(p, " = "));)

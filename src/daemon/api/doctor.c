@@ -100,7 +100,6 @@ void problems_collect(const struct problem_source *source, struct problem_storag
                 .renamed = renamed(runtime->world->settings),
                 .files_needed = problems_files_needed(runtime->world),
                 .save_error = -persist->error,
-                .has_readers = source->readers->may_connect,
                 .instance = source->instance,
                 .config_path = source->config->config_path,
                 .refused = config_check_refused(source->config, now),
@@ -202,8 +201,7 @@ static bool is_here(const char *url)
 static struct doctor_machine machine_of(const struct diagnosis *diagnosis)
 {
         const struct links *links = &diagnosis->source->persist->runtime->links;
-        struct doctor_machine machine = {.overcommit = overcommit(),
-                                         .readers = diagnosis->source->readers->group};
+        struct doctor_machine machine = {.overcommit = overcommit()};
 
         FOREACH_POINTER(link, links->list, links->n)
                 machine.has_redis |= !link_is_database(link) && is_here(reader_url_text(link->reader));
@@ -343,15 +341,13 @@ static void on_rehearsed(const struct error_report *error, void *userdata)
         finish(diagnosis);
 }
 
-/* Rehearses the starts of all fleets, one after another, unless the client is read-only: such a client must
- * not start processes. Returns true until all are done, or the time is up. */
+/* Rehearses the starts of all fleets, one after another. Returns true until all are done, or the time is
+ * up. */
 static bool rehearses(struct diagnosis *diagnosis)
 {
         struct runtime *runtime = diagnosis->source->persist->runtime;
         const struct world *world = runtime->world;
 
-        if (call_access(diagnosis->call) < CONTROL_OPERATE)
-                return false;
         while (!diagnosis->rehearsal && diagnosis->n_starts < world->n_fleets &&
                usec_sub(clock_now(CLOCK_MONOTONIC), diagnosis->asked_at) < REHEARSALS_USEC) {
                 const struct fleet *fleet = world->fleets[diagnosis->n_starts];

@@ -7,16 +7,9 @@
 #include "daemon/api/server.h"
 #include "daemon/takeover/persist.h"
 
-/* Access to read_socket. */
-struct doctor_readers {
-        bool may_connect;
-        const char *group; /* static */
-};
-
 /* Parts of the daemon whose facts are judged. All must outlive the calls. */
 struct problem_source {
         const struct persist *persist;
-        const struct doctor_readers *readers;
         struct config_check *config;
         const char *instance; /* see problem_command() */
 };

@@ -19,7 +19,6 @@ struct reloader; /* daemon/lifecycle/reload.h */
 struct control_host {
         struct world *world;
         struct persist *persist;
-        const struct doctor_readers *readers;
         struct config_check *config;
         const struct status_settings *settings;
         const char *version;

@@ -14,8 +14,10 @@
 
 /* Prefix of the descriptor. For templates, the pid of the command comes in between. */
 static const char *const prefixes[] = {
-        [HANDED_LISTEN] = "listen:", [HANDED_VIEW] = "view:",         [HANDED_IDLE] = "idle:",
-        [HANDED_CALLER] = "caller:", [HANDED_TEMPLATE] = "template-",
+        [HANDED_LISTEN] = "listen:",
+        [HANDED_IDLE] = "idle:",
+        [HANDED_CALLER] = "caller:",
+        [HANDED_TEMPLATE] = "template-",
 };
 static_assert(ELEMENTSOF(prefixes) == _HANDED_MAX, "one for each kind");
 

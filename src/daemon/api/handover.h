@@ -6,9 +6,9 @@
 #include "daemon/api/server.h"
 #include "daemon/runtime/runtime.h"
 
-/* Two listening sockets, each connection once, and template sockets. Templates beyond this limit are loaded
+/* The listening socket, each connection once, and template sockets. Templates beyond this limit are loaded
  * anew. */
-#define HANDOVER_MAX (2 + SERVER_CONNECTIONS_MAX + 256)
+#define HANDOVER_MAX (1 + SERVER_CONNECTIONS_MAX + 256)
 
 struct handover {
         struct handed list[HANDOVER_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Serves the control socket and the read socket: connections, limits and permissions. */
+/* Serves the control socket: connections, limits and permissions. */
 #include "daemon/api/server.h"
 #include "daemon/api/introspect.h"
 #include "daemon/runtime/runtime.h"
@@ -12,17 +12,14 @@
 
 #define MESSAGE_TIMEOUT_USEC (10 * USEC_PER_SEC)
 #define ACCEPT_PAUSE_USEC    USEC_PER_SEC
+/* After that many strangers, nobody is accepted for that time: refusing them takes a small part of one CPU,
+ * and others wait in the queue of the socket for some milliseconds at most. */
+#define STRANGERS_AT_ONCE    16
+#define STRANGERS_PAUSE_USEC USEC_PER_MSEC
 #define READ_BYTES           ((size_t)16 * 1024)
 /* Unread bytes: above OUTPUT_PAUSE, the next calls of the peer wait; above OUTPUT_MAX, it is disconnected. */
 #define OUTPUT_PAUSE ((size_t)256 * 1024)
 #define OUTPUT_MAX   ((size_t)4 * 1024 * 1024)
-/* Calls per connection and loop iteration. Read-only clients get one, so that other clients wait for one at
- * most. */
-#define CALLS_PER_WAKEUP      16
-#define VIEW_CALLS_PER_WAKEUP 1
-/* Fleet events are handled before the control socket, and the control socket before the read socket. */
-#define PRIORITY      (SD_EVENT_PRIORITY_NORMAL + 10)
-#define VIEW_PRIORITY (SD_EVENT_PRIORITY_NORMAL + 20)
 
 struct call {
         struct client_connection *connection;
@@ -37,7 +34,8 @@ struct client_connection {
         struct server *server;
         struct client_connection *next;
         int fd;
-        struct quota_peer peer;
+        uid_t uid;                  /* of the peer */
+        enum control_access access; /* of the peer; not CONTROL_NONE */
         sd_event_source *io;
         sd_event_source *deadline; /* created on first use */
         sd_event_source *resume;   /* advances the connection without a socket event */
@@ -51,23 +49,15 @@ struct client_connection {
         bool dead;    /* to be freed later: callers may still use the call */
 };
 
-/* A listening socket. */
-struct listening {
-        struct server *server;
-        bool is_view; /* the read socket */
+struct server {
         struct listener listener;
         sd_event_source *accept;
         sd_event_source *accept_pause;
-        bool accept_failed; /* the last accept failed for lack of resources, which was logged */
-};
-
-struct server {
-        struct listening control;
-        struct listening view; /* may be closed */
+        bool accept_failed;   /* the last accept failed for lack of resources, which was logged */
+        unsigned n_strangers; /* refused since the last pause */
         sd_event *event;
         uid_t uid;
-        gid_t group;
-        char *group_name;
+        struct server_groups groups;
         const char *version;
         usec_t message_timeout;
         void (*handle)(struct call *call, const struct control_method *method, json_t *parameters,
@@ -76,20 +66,9 @@ struct server {
         struct client_connection *connections;
 };
 
-static bool is_view(const struct client_connection *connection)
+static const struct quota *quota_of(const struct client_connection *connection)
 {
-        return connection->peer.access == CONTROL_VIEW;
-}
-
-static int64_t priority(bool view)
-{
-        return view ? VIEW_PRIORITY : PRIORITY;
-}
-
-/* Maximum size of one call. */
-static size_t call_max(const struct client_connection *connection)
-{
-        return is_view(connection) ? QUOTA_VIEW_CALL_MAX : VARLINK_CALL_MAX;
+        return &quotas[connection->access];
 }
 
 static size_t output_size(const struct client_connection *connection)
@@ -198,8 +177,8 @@ static bool has_output_space(const struct client_connection *connection, size_t 
         size_t total = size;
 
         for (const struct client_connection *i = connection->server->connections; i; i = i->next)
-                total += quota_shares(&connection->peer, &i->peer) ? output_size(i) : 0;
-        return total <= quota_output_max(&connection->peer);
+                total += i->access == connection->access ? output_size(i) : 0;
+        return total <= quota_of(connection)->output_max;
 }
 
 /* Sends text as the reply to the call; r is the result of encoding text. */
@@ -267,13 +246,19 @@ void server_keep(struct call *call, void (*cancelled)(struct call *call, void *u
         call->userdata = userdata;
 }
 
+/* Encodes an error with this reason, and a NUL byte. */
+static int encode_refusal(const char *reason, char **ret, size_t *ret_size)
+{
+        return varlink_encode_error(CONTROL_REFUSED, json_pack("{s:s, s:[]}", "reason", reason, "details"),
+                                    ret, ret_size);
+}
+
 /* Reports an error to a peer that does not speak Varlink, and closes: later input cannot be trusted. */
 static void connection_refuse(struct client_connection *connection, const char *reason)
 {
         _cleanup_free_ char *text = NULL;
         size_t size = 0;
-        int r = varlink_encode_error(CONTROL_REFUSED, json_pack("{s:s, s:[]}", "reason", reason, "details"),
-                                     &text, &size);
+        int r = encode_refusal(reason, &text, &size);
 
         connection->closing = true;
         if (r < 0)
@@ -328,12 +313,13 @@ static void call_dispatch(struct call *call)
                                    json_pack("{s:s}", "method", message->method));
                 return;
         }
-        if (method->access > connection->peer.access) {
-                const char *group = method->access == CONTROL_OPERATE ? server->group_name : NULL;
+        if (method->access > connection->access) {
+                const char *group = server->groups.operate_name;
+                bool helps = method->access == CONTROL_OPERATE && group[0] != '\0';
 
-                server_reply_error(call, VARLINK_PERMISSION_DENIED,
-                                   json_pack("{s:s, s:s?, s:b}", "method", message->method, "group", group,
-                                             "read_socket", (int)is_view(connection)));
+                server_reply_error(
+                        call, VARLINK_PERMISSION_DENIED,
+                        json_pack("{s:s, s:s?}", "method", message->method, "group", helps ? group : NULL));
                 return;
         }
         message->more = message->more && method->more && !message->oneway;
@@ -356,14 +342,16 @@ static bool connection_is_free(const struct client_connection *connection)
 static bool connection_take(struct client_connection *connection)
 {
         const char *text;
+        char reason[64];
         size_t size;
-        int r = varlink_input_take(&connection->input, call_max(connection), &text, &size);
+        int r = varlink_input_take(&connection->input, quota_of(connection)->call_max, &text, &size);
 
         if (r == 0)
                 return false;
         if (r < 0) {
-                connection_refuse(connection, is_view(connection) ? "message too long (maximum 64 KiB)"
-                                                                  : "message too long (maximum 1 MiB)");
+                snprintf(reason, sizeof(reason), "message too long (maximum %zu KiB)",
+                         quota_of(connection)->call_max / 1024);
+                connection_refuse(connection, reason);
                 return false;
         }
         r = varlink_decode_call(text, size, &connection->call.message);
@@ -403,7 +391,7 @@ static int connection_arm(struct client_connection *connection, bool wanted)
                                                    server->message_timeout, 0, on_deadline, connection);
                 if (r < 0)
                         return r;
-                return sd_event_source_set_priority(connection->deadline, priority(is_view(connection)));
+                return sd_event_source_set_priority(connection->deadline, quota_of(connection)->priority);
         }
         int r = sd_event_source_set_time_relative(connection->deadline, server->message_timeout);
         if (r < 0)
@@ -415,13 +403,13 @@ static int connection_arm(struct client_connection *connection, bool wanted)
  * progress. */
 static size_t input_max(const struct client_connection *connection)
 {
-        return connection->call.open ? READ_BYTES : call_max(connection) + READ_BYTES;
+        return connection->call.open ? READ_BYTES : quota_of(connection)->call_max + READ_BYTES;
 }
 
 /* Closes the connection, or waits for the next event. */
 static void connection_settle(struct client_connection *connection)
 {
-        bool ready = varlink_input_ready(&connection->input, call_max(connection)) != 0;
+        bool ready = varlink_input_ready(&connection->input, quota_of(connection)->call_max) != 0;
         bool half = !ready && varlink_input_size(&connection->input) > 0;
         uint32_t events = 0;
 
@@ -456,9 +444,7 @@ static void connection_settle(struct client_connection *connection)
 
 static void connection_advance(struct client_connection *connection)
 {
-        unsigned most = is_view(connection) ? VIEW_CALLS_PER_WAKEUP : CALLS_PER_WAKEUP;
-
-        for (unsigned i = 0; i < most && connection_is_free(connection); i++)
+        for (unsigned i = 0; i < quota_of(connection)->calls && connection_is_free(connection); i++)
                 if (!connection_take(connection))
                         break;
         connection_settle(connection);
@@ -472,23 +458,23 @@ static bool has_input_space(const struct client_connection *connection)
         if (varlink_input_size(&connection->input) <= READ_BYTES)
                 return true;
         for (const struct client_connection *i = connection->server->connections; i; i = i->next)
-                total += quota_shares(&connection->peer, &i->peer) ? i->input.allocated : 0;
-        return total <= quota_input_max(&connection->peer);
+                total += i->access == connection->access ? i->input.allocated : 0;
+        return total <= quota_of(connection)->input_max;
 }
 
 static void connection_receive(struct client_connection *connection)
 {
-        char *quota;
+        char *space;
 
         if (!has_input_space(connection)) {
                 connection_refuse(connection, "too many long calls are being sent; try again later");
                 return;
         }
-        if (varlink_input_reserve(&connection->input, READ_BYTES, &quota) < 0) {
+        if (varlink_input_reserve(&connection->input, READ_BYTES, &space) < 0) {
                 connection->dead = true;
                 return;
         }
-        ssize_t n = recv(connection->fd, quota, READ_BYTES, MSG_DONTWAIT);
+        ssize_t n = recv(connection->fd, space, READ_BYTES, MSG_DONTWAIT);
         if (n > 0)
                 varlink_input_filled(&connection->input, (size_t)n);
         else if (n == 0)
@@ -517,19 +503,17 @@ static int on_resume(sd_event_source *source _unused_, void *userdata)
         return 0;
 }
 
-/* Reads the peer's credentials from the kernel. Without credentials, a peer gets read access only. */
-static struct quota_peer peer_of(const struct listening *listening, int fd)
+/* Returns what the peer may do, as the kernel reports its user and groups, with the user in *ret_uid. */
+static enum control_access access_of(const struct server *server, int fd, uid_t *ret_uid)
 {
-        const struct server *server = listening->server;
         struct ucred credentials;
         socklen_t size = sizeof(credentials);
         _cleanup_free_ gid_t *groups = NULL;
 
+        *ret_uid = (uid_t)-1;
         if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) < 0)
-                return (struct quota_peer){.uid = (uid_t)-1,
-                                           .access = listening->is_view ? CONTROL_VIEW : CONTROL_READ};
-        if (listening->is_view)
-                return (struct quota_peer){.uid = credentials.uid, .access = CONTROL_VIEW};
+                return CONTROL_NONE;
+        *ret_uid = credentials.uid;
         struct control_peer peer = {.uid = credentials.uid, .gid = credentials.gid};
 
         size = 0;
@@ -540,11 +524,10 @@ static struct quota_peer peer_of(const struct listening *listening, int fd)
                         peer.n_groups = size / sizeof(gid_t);
                 }
         }
-        return (struct quota_peer){.uid = peer.uid,
-                                   .access = control_peer_access(&peer, server->uid, server->group)};
+        return control_peer_access(&peer, server->uid, server->groups.view, server->groups.operate);
 }
 
-static int connection_new(struct server *server, int fd, struct quota_peer peer)
+static int connection_new(struct server *server, int fd, uid_t uid, enum control_access access)
 {
         struct client_connection *connection = calloc(1, sizeof(*connection));
 
@@ -556,20 +539,21 @@ static int connection_new(struct server *server, int fd, struct quota_peer peer)
                 .server = server,
                 .next = server->connections,
                 .fd = fd,
-                .peer = peer,
+                .uid = uid,
+                .access = access,
         };
         connection->call.connection = connection;
         server->connections = connection;
 
         int r = sd_event_add_io(server->event, &connection->io, fd, EPOLLIN, on_io, connection);
         if (r >= 0)
-                r = sd_event_source_set_priority(connection->io, priority(is_view(connection)));
+                r = sd_event_source_set_priority(connection->io, quota_of(connection)->priority);
         if (r >= 0)
                 r = sd_event_add_defer(server->event, &connection->resume, on_resume, connection);
         if (r >= 0)
                 r = sd_event_source_set_enabled(connection->resume, SD_EVENT_OFF);
         if (r >= 0)
-                r = sd_event_source_set_priority(connection->resume, priority(is_view(connection)));
+                r = sd_event_source_set_priority(connection->resume, quota_of(connection)->priority);
         if (r < 0)
                 connection_free(connection);
         return r;
@@ -577,77 +561,116 @@ static int connection_new(struct server *server, int fd, struct quota_peer peer)
 
 static void refuse_connection(int fd, const char *reason)
 {
-        char text[256];
-        int n = snprintf(text, sizeof(text),
-                         "{\"parameters\":{\"reason\":\"%s\",\"details\":[]},\"error\":\"" CONTROL_REFUSED
-                         "\"}",
-                         reason);
+        _cleanup_free_ char *text = NULL;
+        size_t size;
 
-        if (n > 0 && (size_t)n < sizeof(text))
-                (void)send(fd, text, (size_t)n + 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (encode_refusal(reason, &text, &size) >= 0)
+                (void)send(fd, text, size, MSG_DONTWAIT | MSG_NOSIGNAL);
         close_fd(fd);
 }
 
-/* Without descriptors or memory, the listening socket stays readable: pause to avoid a busy loop. */
-static int pause_accepting(struct listening *listening, int error)
+static void refuse_stranger(const struct server *server, int fd)
 {
-        if (!listening->accept_failed)
-                log_error("cannot accept a connection on the %s socket: %s; retrying",
-                          listening->is_view ? "read" : "control", strerror(error));
-        listening->accept_failed = true;
-        int r = sd_event_source_set_time_relative(listening->accept_pause, ACCEPT_PAUSE_USEC);
+        const char *group = server->groups.operate_name;
+        char reason[256];
+
+        if (group[0] != '\0')
+                snprintf(reason, sizeof(reason),
+                         CONTROL_NOT_PERMITTED "members of group '" CONTROL_VIEW_GROUP
+                                               "' may read, and members of group '%s' may give orders",
+                         group);
+        else
+                snprintf(reason, sizeof(reason),
+                         CONTROL_NOT_PERMITTED
+                         "members of group '" CONTROL_VIEW_GROUP
+                         "' may read, and only root and the user of sqmgr may give orders (to permit a "
+                         "group, set 'socket_group' in sqmgr.ini)");
+        refuse_connection(fd, reason);
+}
+
+static int pause_accepting(struct server *server, usec_t span)
+{
+        int r = sd_event_source_set_time_relative(server->accept_pause, span);
 
         if (r >= 0)
-                r = sd_event_source_set_enabled(listening->accept_pause, SD_EVENT_ONESHOT);
+                r = sd_event_source_set_enabled(server->accept_pause, SD_EVENT_ONESHOT);
         if (r >= 0)
-                r = sd_event_source_set_enabled(listening->accept, SD_EVENT_OFF);
+                r = sd_event_source_set_enabled(server->accept, SD_EVENT_OFF);
         return MIN(r, 0);
+}
+
+/* Without descriptors or memory, the listening socket stays readable: pause to avoid a busy loop. */
+static int fail_accepting(struct server *server, int error)
+{
+        if (!server->accept_failed)
+                log_error("cannot accept a connection on the control socket: %s; retrying", strerror(error));
+        server->accept_failed = true;
+        return pause_accepting(server, ACCEPT_PAUSE_USEC);
 }
 
 static int on_accept_pause(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
 {
-        struct listening *listening = userdata;
+        struct server *server = userdata;
 
         /* Enabling the source takes kernel memory, which may fail. */
-        int r = sd_event_source_set_enabled(listening->accept, SD_EVENT_ON);
-        return r < 0 ? pause_accepting(listening, -r) : 0;
+        int r = sd_event_source_set_enabled(server->accept, SD_EVENT_ON);
+        return r < 0 ? fail_accepting(server, -r) : 0;
 }
 
+/* Returns a sentence why a peer of this class is refused, or NULL if it may connect. */
+static const char *find_no_place(const struct server *server, uid_t uid, enum control_access access)
+{
+        unsigned total = 0, same = 0;
+
+        for (const struct client_connection *i = server->connections; i; i = i->next) {
+                total += i->access == access;
+                same += i->access == access && i->uid == uid;
+        }
+        return total >= quotas[access].connections ? "too many connections; try again later"
+               : same >= quotas[access].of_user    ? "this user has too many connections; close some of them"
+                                                   : NULL;
+}
+
+/* Accepts strangers, and one other peer at most, whose call is handled next. */
 static int on_accept(sd_event_source *source _unused_, int listen_fd, uint32_t revents _unused_,
                      void *userdata)
 {
-        struct listening *listening = userdata;
-        struct server *server = listening->server;
-        int fd = accept4(listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        struct server *server = userdata;
 
-        if (fd < 0) {
-                if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
-                        return pause_accepting(listening, errno);
+        for (;;) {
+                int fd = accept4(listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+                uid_t uid;
+
+                if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS))
+                        return fail_accepting(server, errno);
+                if (fd < 0)
+                        return 0;
+                enum control_access access = access_of(server, fd, &uid);
+                if (access == CONTROL_NONE) {
+                        refuse_stranger(server, fd);
+                        if (++server->n_strangers < STRANGERS_AT_ONCE)
+                                continue;
+                        server->n_strangers = 0;
+                        return pause_accepting(server, STRANGERS_PAUSE_USEC);
+                }
+                const char *reason = find_no_place(server, uid, access);
+                if (reason)
+                        refuse_connection(fd, reason);
+                else if (connection_new(server, fd, uid, access) == -ENOMEM && !server->connections)
+                        return fail_accepting(server, ENOMEM);
+                else
+                        server->accept_failed = false;
                 return 0;
         }
-        struct quota_peer peer = peer_of(listening, fd);
-        struct quota quota = {0};
-        for (const struct client_connection *i = server->connections; i; i = i->next)
-                quota_count(&quota, &peer, &i->peer);
-        const char *reason = quota_refuses(&quota, &peer);
-        if (reason)
-                refuse_connection(fd, reason);
-        else if (connection_new(server, fd, peer) == -ENOMEM && !server->connections)
-                return pause_accepting(listening, ENOMEM);
-        else
-                listening->accept_failed = false;
-        return 0;
 }
 
 size_t server_hand(const struct server *server, struct handed *ret)
 {
         size_t n = 0;
 
-        ret[n++] = (struct handed){.kind = HANDED_LISTEN, .fd = server->control.listener.fd};
-        if (server->view.listener.fd >= 0)
-                ret[n++] = (struct handed){.kind = HANDED_VIEW, .fd = server->view.listener.fd};
+        ret[n++] = (struct handed){.kind = HANDED_LISTEN, .fd = server->listener.fd};
         for (const struct client_connection *i = server->connections; i; i = i->next)
-                if (!is_view(i) && connection_is_free(i) && !i->end && output_size(i) == 0 &&
+                if (connection_is_free(i) && !i->end && output_size(i) == 0 &&
                     varlink_input_size(&i->input) == 0)
                         ret[n++] = (struct handed){.kind = HANDED_IDLE, .fd = i->fd};
         return n;
@@ -655,12 +678,12 @@ size_t server_hand(const struct server *server, struct handed *ret)
 
 uid_t call_uid(const struct call *call)
 {
-        return call->connection->peer.uid;
+        return call->connection->uid;
 }
 
 enum control_access call_access(const struct call *call)
 {
-        return call->connection->peer.access;
+        return call->connection->access;
 }
 
 int call_fd(const struct call *call)
@@ -672,82 +695,63 @@ void server_continue(struct server *server, int fd, json_t *reply)
 {
         _cleanup_free_ char *text = NULL;
         size_t size = 0;
+        uid_t uid;
+        enum control_access access = access_of(server, fd, &uid);
         int r = reply ? varlink_encode_reply(reply, false, &text, &size) : 0;
 
-        if (r < 0)
+        if (r < 0 || access == CONTROL_NONE)
                 close_fd(fd);
-        else if (connection_new(server, fd, peer_of(&server->control, fd)) >= 0 && reply)
+        else if (connection_new(server, fd, uid, access) >= 0 && reply)
                 connection_send(server->connections, text, size);
 }
 
-static struct listening listening_to(struct server *server, bool view)
+void server_set_groups(struct server *server, const struct server_groups *groups)
 {
-        return (struct listening){.server = server, .is_view = view, .listener = LISTENER_NONE};
+        server->groups = *groups;
 }
 
-static void listening_close(struct listening *listening)
+static int server_watch(struct server *server)
 {
-        listening->accept = sd_event_source_disable_unref(listening->accept);
-        listening->accept_pause = sd_event_source_disable_unref(listening->accept_pause);
-        listener_close(&listening->listener);
-}
-
-static int listening_watch(struct listening *listening)
-{
-        sd_event *event = listening->server->event;
-        int r = sd_event_add_io(event, &listening->accept, listening->listener.fd, EPOLLIN, on_accept,
-                                listening);
+        int r = sd_event_add_io(server->event, &server->accept, server->listener.fd, EPOLLIN, on_accept,
+                                server);
 
         if (r >= 0)
-                r = sd_event_source_set_priority(listening->accept, priority(listening->is_view));
+                r = sd_event_source_set_priority(server->accept, QUOTA_ACCEPT_PRIORITY);
         if (r >= 0)
-                r = sd_event_add_time_relative(event, &listening->accept_pause, CLOCK_MONOTONIC, 0, 0,
-                                               on_accept_pause, listening);
+                r = sd_event_add_time_relative(server->event, &server->accept_pause, CLOCK_MONOTONIC, 0, 1,
+                                               on_accept_pause, server);
         if (r >= 0)
-                r = sd_event_source_set_enabled(listening->accept_pause, SD_EVENT_OFF);
+                r = sd_event_source_set_enabled(server->accept_pause, SD_EVENT_OFF);
         return MIN(r, 0);
-}
-
-/* Closes the listener on failure. */
-static int listening_open(struct listening *listening, const struct listener_place *place, char *error,
-                          size_t error_size)
-{
-        int r = listener_open(&listening->listener, place, error, error_size);
-
-        if (r < 0)
-                return r;
-        r = listening_watch(listening);
-        if (r < 0) {
-                snprintf(error, error_size, "cannot serve '%s': %s", place->path, strerrordesc_np(-r));
-                listening_close(listening);
-        }
-        return r;
 }
 
 int server_new(sd_event *event, const struct server_options *options, struct server **ret, char *error,
                size_t error_size)
 {
         struct server *server = calloc(1, sizeof(*server));
-        int r = -ENOMEM;
 
-        snprintf(error, error_size, "out of memory for the control socket");
-        if (!server)
-                return r;
+        if (!server) {
+                snprintf(error, error_size, "out of memory for the control socket");
+                return -ENOMEM;
+        }
         *server = (struct server){
-                .control = listening_to(server, false),
-                .view = listening_to(server, true),
+                .listener = LISTENER_NONE,
                 .event = sd_event_ref(event),
                 .uid = geteuid(),
-                .group = options->place.group,
-                .group_name = options->group_name ? strdup(options->group_name) : NULL,
+                .groups = options->groups,
                 .version = options->version,
                 .message_timeout =
                         options->message_timeout > 0 ? options->message_timeout : MESSAGE_TIMEOUT_USEC,
                 .handle = options->handle,
                 .userdata = options->userdata,
         };
-        if (!options->group_name || server->group_name)
-                r = listening_open(&server->control, &options->place, error, error_size);
+        int r = listener_open(&server->listener, options->path, options->inherited, error, error_size);
+        if (r >= 0) {
+                r = server_watch(server);
+                if (r < 0)
+                        snprintf(error, error_size, "cannot serve '%s': %s", options->path,
+                                 strerrordesc_np(-r));
+        }
         if (r < 0) {
                 server_free(server);
                 return r;
@@ -756,22 +760,15 @@ int server_new(sd_event *event, const struct server_options *options, struct ser
         return 0;
 }
 
-int server_open_view(struct server *server, const struct listener_place *place, char *error,
-                     size_t error_size)
+int server_keep_socket(struct server *server, char *error, size_t error_size)
 {
-        return listening_open(&server->view, place, error, error_size);
-}
-
-int server_keep_socket(struct server *server, bool view, char *error, size_t error_size)
-{
-        struct listening *listening = view ? &server->view : &server->control;
-        struct listener *listener = &listening->listener;
+        struct listener *listener = &server->listener;
         int fd = -1;
-        int r = listener->fd >= 0 ? listener_open_again(listener, &fd, error, error_size) : 0;
+        int r = listener_open_again(listener, &fd, error, error_size);
 
         if (r <= 0)
                 return r;
-        r = sd_event_source_set_io_fd(listening->accept, fd);
+        r = sd_event_source_set_io_fd(server->accept, fd);
         if (r < 0) {
                 /* Closing the socket lets the next call of this function replace its file. */
                 close_fd(fd);
@@ -790,10 +787,10 @@ struct server *server_free(struct server *server)
                 return NULL;
         while (server->connections)
                 connection_free(server->connections);
-        listening_close(&server->control);
-        listening_close(&server->view);
+        server->accept = sd_event_source_disable_unref(server->accept);
+        server->accept_pause = sd_event_source_disable_unref(server->accept_pause);
+        listener_close(&server->listener);
         sd_event_unref(server->event);
-        free(server->group_name);
         free(server);
         return NULL;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Serves the control socket and the read socket: connections, limits and permissions. The handler implements
- * the calls. */
+/* Serves the control socket: connections, limits and permissions. The handler implements the calls. */
 #pragma once
 
 #include "base/macro.h"
@@ -12,16 +11,23 @@
 #include <systemd/sd-event.h>
 
 /* Maximum of calls in progress: one per connection. */
-#define SERVER_CONNECTIONS_MAX (QUOTA_CONNECTIONS_MAX + QUOTA_VIEW_CONNECTIONS_MAX)
+#define SERVER_CONNECTIONS_MAX QUOTA_CONNECTIONS_MAX
 
 struct handed; /* daemon/runtime/runtime.h */
 struct server;
 /* A call in progress. The pointer is valid until the last reply or cancellation. */
 struct call;
 
+/* The groups whose members may read, and give orders. CONTROL_NO_GROUP: no such group. */
+struct server_groups {
+        gid_t view, operate;
+        char operate_name[64]; /* reported to clients without the right; "": none */
+};
+
 struct server_options {
-        struct listener_place place;
-        const char *group_name; /* name of place.group, reported to clients without the right; NULL: none */
+        const char *path;
+        int inherited; /* socket that may listen at path already; 0: none */
+        struct server_groups groups;
         const char *version;    /* of sqmgr; must outlive the server */
         usec_t message_timeout; /* for an incomplete message; 0: 10 s */
         /* Called for each method of the control interface that the peer may call. Must reply or keep the call
@@ -31,22 +37,21 @@ struct server_options {
         void *userdata;
 };
 
-/* Opens the listener at options->place and serves it on event. Returns 0 with *ret, to be freed with
+/* Opens the listener at options->path, taking ownership of options->inherited, and serves it on event.
+ * Viewers are read-only and are not sent what messages quote (wire/quoted.h). Strangers, who belong to no
+ * class, get one error that names the groups, and are closed. Returns 0 with *ret, to be freed with
  * server_free(), or -errno with a sentence in error, like listener_open(). */
 int server_new(sd_event *event, const struct server_options *options, struct server **ret, char *error,
                size_t error_size);
 
-/* Also serves the read socket at place. All its clients, whatever their user, are read-only, are not sent
- * what messages quote (wire/quoted.h), and have separate limits. Call at most once. Returns 0, or -errno with
- * a sentence in error and the server unchanged. */
-int server_open_view(struct server *server, const struct listener_place *place, char *error,
-                     size_t error_size);
+/* Sets the groups for connections that are accepted later. */
+void server_set_groups(struct server *server, const struct server_groups *groups);
 
-/* Makes the control socket or the read socket again if somebody has deleted or replaced its file. Returns 1
- * if it did, 0 if the socket is in place or was never opened, or -errno with a sentence in error. */
-int server_keep_socket(struct server *server, bool view, char *error, size_t error_size);
+/* Makes the control socket again if somebody has deleted or replaced its file. Returns 1 if it did, 0 if the
+ * socket is in place, or -errno with a sentence in error. */
+int server_keep_socket(struct server *server, char *error, size_t error_size);
 
-/* Cancels the calls in progress, closes and removes the sockets, and releases their locks. Returns NULL. */
+/* Cancels the calls in progress, closes and removes the socket, and releases its lock. Returns NULL. */
 struct server *server_free(struct server *server);
 
 /* False if the caller wants no reply ("oneway"). */
@@ -58,7 +63,7 @@ bool call_wants_more(const struct call *call);
  * known. */
 uid_t call_uid(const struct call *call);
 
-/* The access of the caller. CONTROL_VIEW: the call came in on the read socket. */
+/* The access of the caller; never CONTROL_NONE. */
 enum control_access call_access(const struct call *call);
 static inline bool call_is_view(const struct call *call)
 {
@@ -79,12 +84,12 @@ void server_reply_shared(struct call *call, const struct shared_reply *reply);
  * the last reply, never after. */
 void server_keep(struct call *call, void (*cancelled)(struct call *call, void *userdata), void *userdata);
 
-/* Lists sockets for the next image of the program: the listening sockets, and idle connections of the control
- * socket. The server keeps ownership. Clients of the read socket must reconnect. Returns the number of
- * entries, at most SERVER_CONNECTIONS_MAX + 2. */
+/* Lists sockets for the next image of the program: the listening socket and idle connections. The server
+ * keeps ownership. Returns the number of entries, at most SERVER_CONNECTIONS_MAX + 1. */
 size_t server_hand(const struct server *server, struct handed *ret);
 /* Returns the descriptor of the call's connection, which the server owns. */
 int call_fd(const struct call *call);
 /* Continues a connection of the previous image and takes ownership of fd. reply answers the call that still
- * waits, and is consumed; NULL: no call waits. On failure the connection is closed. */
+ * waits, and is consumed; NULL: no call waits. The connection is closed on failure, and if its peer is a
+ * stranger by now. */
 void server_continue(struct server *server, int fd, json_t *reply);

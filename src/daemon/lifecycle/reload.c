@@ -137,6 +137,7 @@ int reload_settings(struct reloader *reloader, const struct orderer *by, char **
         if (r == 0) {
                 reloader->age.loaded_at = clock_now(CLOCK_REALTIME);
                 config_check_accept(&reloader->config, clock_now(CLOCK_MONOTONIC));
+                reloader->reloaded(reloader->userdata);
         } else {
                 config_check_doubt(&reloader->config);
         }

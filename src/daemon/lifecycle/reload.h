@@ -13,6 +13,8 @@ struct reloader {
         struct runtime *runtime;   /* not owned */
         struct status_settings age;
         struct config_check config; /* names the file */
+        void (*reloaded)(void *userdata);
+        void *userdata;
 };
 
 /* Reloads the settings. by is who ordered the reload, or NULL if not known. Returns 0 with the changes in

@@ -21,7 +21,6 @@ struct after_exit; /* workers/after_exit.c */
 struct handed {
         enum {
                 HANDED_LISTEN,   /* the control socket */
-                HANDED_VIEW,     /* the read socket */
                 HANDED_IDLE,     /* an idle connection */
                 HANDED_CALLER,   /* a connection with a call for the next image to answer */
                 HANDED_TEMPLATE, /* the socket of a template */
