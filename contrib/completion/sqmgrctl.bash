@@ -4,7 +4,7 @@
 
 _sqmgrctl() {
         local words=() word i cut=0
-        # Bash splits --wait=drained and sqmgr-app@USER into three words each.
+        # Bash splits --wait=drained and sqmgr@NAME into three words each.
         for ((i = 1; i <= COMP_CWORD; i++)); do
                 word=${COMP_WORDS[i]}
                 if ((${#words[@]} > 0)) && [[ $word == [=@] || ${COMP_WORDS[i - 1]} == [=@] ]]; then

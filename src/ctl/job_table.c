@@ -38,7 +38,7 @@ static int compare_started(const void *left, const void *right)
 static const char *running_for(json_t *job, time_t now, char text[FORMAT_MAX])
 {
         json_t *started = json_object_get(job, "started_at");
-        time_t at = (time_t)json_integer_value(started);
+        time_t at = (time_t)MAX(json_integer_value(started), 0);
 
         if (!json_is_integer(started))
                 return "-";

@@ -58,7 +58,7 @@ static void fill_memory(struct worker_row *row, json_t *worker, long long thresh
                 snprintf(cell, sizeof(row->cells[0]), "%s", size);
                 return;
         }
-        long long share = (long long)((double)bytes * 100 / (double)threshold);
+        long long share = reply_percent(bytes, threshold);
         snprintf(cell, sizeof(row->cells[0]), "%s %3lld%%", size, share);
         row->colours[COLUMN_MEMORY] = share >= 100 ? RENDER_RED : share >= 90 ? RENDER_YELLOW : NULL;
 }
@@ -446,7 +446,7 @@ int render_status(FILE *out, json_t *status, const struct view *view)
 void render_event(FILE *out, json_t *event, const struct view *view)
 {
         const char *level = reply_string(event, "level"), *colour = "";
-        time_t at = (time_t)json_number_value(json_object_get(event, "at"));
+        time_t at = (time_t)(reply_usec(event, "at") / USEC_PER_SEC);
         bool matters = strcmp(level, "info") != 0;
         char text[REPLY_QUOTING_MAX + 16], quoting[REPLY_QUOTING_MAX], stamp[32] = "";
         struct tm local;

@@ -166,7 +166,8 @@ static void print_bar(FILE *out, json_t *fleet, usec_t elapsed, const struct vie
                  format_duration(elapsed - elapsed % USEC_PER_SEC, span, sizeof(span)));
         int space = view->columns - text_width(before) - text_width(behind) - 2;
         int columns = MAX(MIN(space, BAR_COLUMNS), BAR_COLUMNS_MIN);
-        int full = total > 0 ? (int)(columns * MIN(replaced, total) / total) : columns;
+        int full = total > 0 ? (int)((double)columns * (double)MAX(MIN(replaced, total), 0) / (double)total)
+                             : columns;
         fprintf(out, "%s%s%s\n", before, render_bar(bar, full, columns), behind);
 }
 

@@ -152,7 +152,7 @@ static void print_evidence(FILE *out, const struct worker_report *worker_report,
         snprintf(text, sizeof(text), "  memory %s", format_size((uint64_t)memory, size, FORMAT_MAX));
         if (threshold > 0)
                 text_append(text, sizeof(text), ", %lld%% of memory_threshold %s",
-                            (long long)((double)memory * 100 / (double)threshold),
+                            reply_percent(memory, threshold),
                             format_size((uint64_t)threshold, size, FORMAT_MAX));
         if (reaches[0] != '\0')
                 text_append(text, sizeof(text), "; growing, %s", reaches);

@@ -119,6 +119,11 @@ usec_t reply_usec(const json_t *object, const char *key)
         return seconds > 0 ? (usec_t)(MIN(seconds, SECONDS_MAX) * (double)USEC_PER_SEC) : 0;
 }
 
+long long reply_percent(long long part, long long whole)
+{
+        return (long long)MIN((double)part * 100 / (double)whole, 1e6);
+}
+
 const char *reply_seconds(const json_t *object, const char *key, char *text)
 {
         usec_t usec = reply_usec(object, key);

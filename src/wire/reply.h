@@ -25,6 +25,8 @@ bool reply_is(const json_t *object, const char *key, const char *value);
 const char *reply_quoting(const json_t *object, const char *text, char ret[static REPLY_QUOTING_MAX]);
 /* Returns a member in seconds as microseconds; 0 if missing or negative. */
 usec_t reply_usec(const json_t *object, const char *key);
+/* Returns part as a percentage of whole, which is above 0; at most 1,000,000. */
+long long reply_percent(long long part, long long whole);
 /* Formats a member in seconds, rounded down to whole seconds. Returns text, which has FORMAT_MAX bytes. */
 const char *reply_seconds(const json_t *object, const char *key, char *text);
 /* As reply_seconds(), but rounded up: for the time left, which is at least 1 s until it is over. */

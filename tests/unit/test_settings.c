@@ -100,8 +100,8 @@ TEST(has_defaults)
         _cleanup_settings_ struct settings *s = read_good("[fleet:a]\ncommand=run me");
         const struct fleet_settings *f = s->fleets[0];
 
-        ck_assert_str_eq(s->socket, "/run/sqmgr/root/control.sock");
-        ck_assert_str_eq(s->state_file, "/run/sqmgr/root/state");
+        ck_assert_str_eq(s->socket, "/run/sqmgr/own/control.sock");
+        ck_assert_str_eq(s->state_file, "/run/sqmgr/own/state");
         ck_assert_ptr_null(s->socket_group);
         ck_assert_uint_eq(s->check_interval, 5 * USEC_PER_SEC);
         ck_assert_int_eq(s->log_level, LOG_INFO);

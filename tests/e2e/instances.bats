@@ -1,0 +1,143 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# Several instances on one machine: which one sqmgrctl connects to, and which ones sqmgrctl and sqmgr-web refuse.
+# seconds: 25
+# promises: P8
+# shellcheck disable=SC2030,SC2031
+load helpers
+
+serve() { # NAME USER: starts the instance NAME as USER
+        mkdir -p "$folder/run/$1"
+        printf '%s\n' '[sqmgr]' "socket = $folder/run/$1/control.sock" '[fleet:default]' 'framework = plain' \
+                'command = sleep 1000' "log = /dev/null" 'ready_after = 100ms' >"$folder/run/$1/sqmgr.ini"
+        chown -R "$2" "$folder/run/$1"
+        launch "$1" setpriv --reuid "$2" --regid nogroup --clear-groups sqmgr -c "$folder/run/$1/sqmgr.ini"
+        wait_until 20 test -S "$folder/run/$1/control.sock"
+        wait_until 20 env SQMGR_SOCKET="$folder/run/$1/control.sock" sqmgrctl ping
+}
+
+# Runs a command of USER where $folder/run is /run/sqmgr.
+as() { # USER COMMAND...
+        # shellcheck disable=SC2016
+        unshare --mount bash -c 'mount -t tmpfs none /run && mkdir /run/sqmgr && mount --rbind "$0" /run/sqmgr &&
+                exec setpriv --reuid "$1" --regid nogroup --clear-groups env -u SQMGR_SOCKET PATH="$2" "${@:3}"' \
+                "$folder/run" "$1" "$folder/bin:$PATH" "${@:2}"
+}
+
+begin() {
+        [ "$(id -u)" = 0 ] || skip 'not root'
+        unshare --mount true 2>/dev/null || skip 'this machine lets nobody have a mount namespace'
+        mkdir -p run bin
+        # The folder of the build may be closed to other users.
+        cp "$(command -v sqmgrctl)" "$(command -v sqmgr-web || command -v true)" bin/
+}
+
+@test "a caller's own instance, the only one, all of them under their names, or a list and exit code 2" {
+        begin
+        run -3 as nobody sqmgrctl status
+        [ "$output" = 'sqmgrctl: no instance of sqmgr found. Start one, or give its socket by -s or SQMGR_SOCKET' ]
+        serve app nobody
+        run -0 as nobody sqmgrctl status
+        [[ $output == 'sqmgr '*', instance app, pid '* ]]
+        # The only one.
+        run -0 as root sqmgrctl status
+        [[ $output == *', instance app, '* ]]
+        serve shop daemon
+        run -0 as nobody sqmgrctl scale default 1
+        run -0 as daemon sqmgrctl version --json
+        [ "$(jq -r .instance <<<"$output")" = shop ]
+        # Root has none of its own.
+        run -2 as root sqmgrctl restart
+        [ "$output" = "sqmgrctl: there are several instances: 'app', 'shop'. Give one by -i NAME" ]
+        run -2 as root sqmgrctl events --follow
+        run -0 as root sqmgrctl -i shop restart
+        run -0 as root sqmgrctl ping
+        [ "$output" = $'instance app\nsqmgr answers\n\ninstance shop\nsqmgr answers' ]
+        run -0 as root sqmgrctl status --json
+        [ "$(jq -r .instance <<<"$output" | paste -sd ' ')" = 'app shop' ]
+        [ "$(as root sqmgrctl --complete -i '' | paste -sd ' ')" = 'app shop' ]
+        # Two of one user.
+        serve third nobody
+        run -2 as nobody sqmgrctl stop default
+        [[ $output == *"'app', 'shop', 'third'"* ]]
+        run -0 as nobody sqmgrctl -i third stop default --force
+        # A command in a remedy names the instance.
+        remedies() { as root sqmgrctl -i "$1" status --json | jq -r '.problems[].command'; }
+        wait_until 20 sh -c "env -u SQMGR_SOCKET sqmgrctl -s '$folder/run/third/control.sock' status --json | jq -e '.problems | length > 0'"
+        [[ $(remedies third) == "sqmgrctl -s $folder/run/third/control.sock start default"* ]]
+}
+
+@test "a link to another instance, a server of another user and another name are refused; nothing is sent" {
+        begin
+        serve app nobody
+        mkdir run/linked run/bound
+        chown daemon run/linked run/bound
+        ln -s ../app/control.sock run/linked/control.sock
+        ln -s app run/alias
+        touch run/bound/control.sock
+        mount --bind run/app/control.sock run/bound/control.sock 2>/dev/null || rm run/bound/control.sock
+        run -3 as root sqmgrctl -i linked stop default --force
+        [ "$output" = "sqmgrctl: '/run/sqmgr/linked/control.sock' is not trusted: its socket is a link. Nothing was sent" ]
+        run -3 as root sqmgrctl -i alias stop default --force
+        [[ $output == *'its directory is a link'* ]]
+        # By its path, a link leads to the server of another user than the directory's.
+        run -3 as root sqmgrctl -s /run/sqmgr/linked/control.sock stop default --force
+        [[ $output == *'its server runs as another user than the owner of its directory'* ]]
+        if [ -e run/bound/control.sock ]; then
+                run -3 as root sqmgrctl -i bound stop default --force
+                [[ $output == *'its server runs as another user than the owner of its directory'* ]]
+                chown nobody run/bound
+                run -3 as root sqmgrctl -i bound stop default --force
+                [[ $output == *"the instance that answers calls itself 'app'" ]]
+                umount run/bound/control.sock
+        fi
+        run -0 sqmgrctl -s "$folder/run/app/control.sock" events
+        [[ $output != *stop* ]]
+}
+
+@test "a hostile instance costs no memory, writes nothing to the terminal, and no file that it names is opened" {
+        begin
+        mkdir -p run/evil
+        echo 'of root' >secret && chmod 600 secret
+        cat >evil.py <<'END'
+import json, os, socket, sys
+os.setuid(int(sys.argv[2]))
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(sys.argv[1])
+listener.listen(8)
+evil = "e\x1b]0;x\x07\u009b1m\n"
+fleet = {"name": "default", "max_processes": 2**62, "log": open("log").read().strip(), "state_text": evil, "workers": []}
+while True:
+    connection = listener.accept()[0]
+    data = b""
+    while chunk := connection.recv(4096):
+        data += chunk
+        if data.endswith(b"\0"):
+            reply = {"version": evil, "instance": "evil", "pid": 1, "fleets": [fleet], "events": []}
+            connection.sendall(json.dumps({"parameters": reply}).encode() + b"\0")
+            data = b""
+END
+        echo "$folder/secret" >log
+        chown nobody run/evil
+        launch evil python3 -B evil.py "$folder/run/evil/control.sock" "$(id -u nobody)"
+        wait_until 20 test -S run/evil/control.sock
+        for command in status 'status --json' version events 'why default'; do
+                # shellcheck disable=SC2086
+                as root sqmgrctl $command >shown 2>&1 || true
+                not grep -qP '[\x00-\x09\x0b-\x1f\x7f]|\xc2[\x80-\x9f]' shown
+        done
+        run -1 as root sqmgrctl logs default
+        [[ $output == *"opens no file that another user's sqmgr names"*"runuser -u nobody -- tail -n 50 -- $folder/secret'" ]]
+        [[ $output != *'of root'* ]]
+        echo journal >log
+        printf '#!/bin/sh\necho "$#"\n' >bin/journalctl && chmod 755 bin/journalctl
+        run as root bash -c 'ulimit -v 200000; sqmgrctl logs default'
+        echo "${lines[-1]}"; [ "$status" = 0 ]
+        [ "${lines[-1]}" -le 10010 ]
+        command -v sqmgr-web >/dev/null || skip 'sqmgr-web was not built: libmicrohttpd is missing'
+        rm -r run/evil/control.sock && mkdir -p run/fake && chown daemon run/fake
+        ln -s ../evil/control.sock run/fake/control.sock
+        launch web unshare --mount bash -c "mount -t tmpfs none /run && mkdir /run/sqmgr && mount --bind $folder/run /run/sqmgr && exec sqmgr-web -l unix:$folder/web.sock"
+        refused() { curl -sf --unix-socket web.sock http://localhost/api/status | jq -e '.instances | any(.name == "fake" and .error == "not trusted: its socket is a link")'; }
+        wait_until 20 refused
+}
