@@ -17,9 +17,9 @@
 #define SIGNALS  IDENTITY "-signals"
 
 /* A worker that is active under IDENTITY, and out of reach if remote. */
-static struct worker *start(const char *lines, bool remote)
+static struct worker *start_command(const char *command, const char *lines, bool remote)
 {
-        web_start_command("/bin/sleep 1000", lines);
+        web_start_command(command, lines);
         struct worker *worker = runtime_start_worker();
         usec_t now = clock_now(CLOCK_MONOTONIC);
 
@@ -32,6 +32,11 @@ static struct worker *start(const char *lines, bool remote)
         observe_heartbeat(worker, &(struct heartbeat){.sent_usec = 1, .busy = 1}, now);
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
         return worker;
+}
+
+static struct worker *start(bool remote)
+{
+        return start_command("/bin/sleep 1000", "", remote);
 }
 
 static long long length(void)
@@ -65,7 +70,7 @@ static bool act(struct worker *worker, enum action_kind kind)
 
 TEST(a_worker_out_of_reach_is_quieted_and_stopped_through_its_server)
 {
-        struct worker *worker = start("", true);
+        struct worker *worker = start(true);
 
         ck_assert(act(worker, ACTION_QUIET));
         ck_assert_int_eq(worker->state, WORKER_QUIET);
@@ -81,7 +86,7 @@ TEST(a_worker_out_of_reach_is_quieted_and_stopped_through_its_server)
 
 TEST(only_the_client_of_a_worker_out_of_reach_is_killed)
 {
-        struct worker *worker = start("", true);
+        struct worker *worker = start(true);
 
         ck_assert(act(worker, ACTION_STOP));
         expect_signal("TERM");
@@ -92,7 +97,7 @@ TEST(only_the_client_of_a_worker_out_of_reach_is_killed)
 
 TEST(a_worker_in_reach_gets_its_signals_from_the_kernel)
 {
-        struct worker *worker = start("", false);
+        struct worker *worker = start(false);
 
         ck_assert(act(worker, ACTION_STOP));
         run_until(!proc_is_alive(worker->process.pid, worker->process.start));
@@ -111,10 +116,10 @@ static void set_capability(unsigned capability, bool effective)
 
 TEST(a_process_that_the_kernel_protects_is_out_of_reach)
 {
-        /* The fleet needs another user. */
+        /* The command becomes another user. */
         if (geteuid() != 0)
                 return;
-        struct worker *worker = start("user=nobody\n", false);
+        struct worker *worker = start_command("setpriv --reuid nobody --clear-groups sleep 1000", "", false);
 
         uid_t uid = 0;
         run_until(proc_uid(worker->handle->main, &uid) == 0 && uid != 0);
@@ -128,7 +133,7 @@ TEST(a_process_that_the_kernel_protects_is_out_of_reach)
 
 TEST(without_its_server_a_worker_gets_nothing_unless_forced)
 {
-        struct worker *worker = start("", true);
+        struct worker *worker = start(true);
 
         server_kill();
         run_until(!web_is_up());
@@ -144,7 +149,7 @@ TEST(without_its_server_a_worker_gets_nothing_unless_forced)
 
 TEST(a_server_that_refuses_is_reported_and_asked_again)
 {
-        struct worker *worker = start("", true);
+        struct worker *worker = start(true);
 
         server_do("ACL SETUSER default -lpush");
         ck_assert(act(worker, ACTION_STOP));
@@ -182,7 +187,7 @@ static void send_heartbeats_until_signaled(unsigned busy, const char *quiet)
 TEST(a_worker_that_outlives_its_client_is_quieted_then_stopped_and_keeps_its_jobs)
 {
         const struct exit_status killed = {.known = true, .by_signal = true, .status = SIGKILL};
-        struct worker *worker = start("rescue_jobs=requeue\n", true);
+        struct worker *worker = start_command("/bin/sleep 1000", "rescue_jobs=requeue\n", true);
 
         beat = 0;
         send_heartbeat(1, "false");
@@ -202,7 +207,7 @@ TEST(a_worker_that_outlives_its_client_is_quieted_then_stopped_and_keeps_its_job
 TEST(an_exit_in_good_order_leaves_nothing_behind)
 {
         const struct exit_status well = {.known = true};
-        struct worker *worker = start("", true);
+        struct worker *worker = start(true);
 
         worker->state = WORKER_STOPPING;
         rescue_begin(&runtime, web(), worker, IDENTITY, &well, NULL);

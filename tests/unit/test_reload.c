@@ -17,6 +17,13 @@ static char path[64], log_path[64];
 static struct reloader reloader;
 static char *lines_text, *lines[8]; /* what the last reload said, and its lines, up to a NULL */
 
+static unsigned reloads;
+
+static void count_reload(void *userdata _unused_)
+{
+        reloads++;
+}
+
 static void setup(void)
 {
         runtime_folder_open();
@@ -24,7 +31,12 @@ static void setup(void)
         snprintf(log_path, sizeof(log_path), "%s/log", dir);
         runtime_start(BEFORE);
         reloader = (struct reloader){
-                .config = {.config_path = path}, .settings = runtime_settings, .runtime = &runtime};
+                .config = {.config_path = path},
+                .settings = runtime_settings,
+                .runtime = &runtime,
+                .reloaded = count_reload,
+        };
+        reloads = 0;
         lines_text = NULL;
         while (sd_event_run(event, 0) > 0)
                 ;
@@ -104,6 +116,7 @@ TEST(a_file_that_says_the_same_changes_nothing)
         uint64_t generation = runtime_world->fleets[0]->generation;
 
         ck_assert_int_eq(reload(BEFORE), 0);
+        ck_assert_uint_eq(reloads, 1);
         ck_assert_ptr_null(lines[0]);
         ck_assert_uint_eq(runtime_world->fleets[0]->generation, generation);
         golden_expect("reload", "a file that says the same changes nothing", order_text());
