@@ -5,6 +5,7 @@
 #include "base/locate.h"
 #include "web/loop.h"
 #include "wire/control.h"
+#include "wire/quoted.h"
 #include "wire/reply.h"
 #include "wire/varlink.h"
 #include <stdarg.h>
@@ -242,6 +243,9 @@ static bool take_reply(struct instance_client *instance_client, const char *text
         bool good = check_reply(instance_client, &reply, lost);
         bool was_refused = good && instance_client->refused >= 0;
         if (good) {
+                /* The user of sqmgr-web may be more than a viewer: the page shows nothing that viewers are
+                 * not sent. */
+                quoted_drop(reply.parameters);
                 instance_client->asked = instance_client->refused = -1;
                 instance_client->ops->answered(instance_client->userdata, question,
                                                reply.error ? NULL : reply.parameters);
