@@ -79,41 +79,42 @@ type_text() { tmux_do send-keys -t t -l "$1"; }
         [ "$output" = '' ]
 }
 
-# Runs a command with a /run that has the instances `shop` (sqmgr@shop.service) and `app` (sqmgr-app@app.service).
+# Runs a command with a /run that has the instance $name, a name that is no word of a shell, and a directory without a
+# socket.
 # shellcheck disable=SC2016
 among_instances() { # COMMAND...
-        "${unshare[@]}" --mount bash -c 'mount -t tmpfs none /run && mkdir -p /run/sqmgr/shop /run/sqmgr/empty "/run/sqmgr/a b" /run/sqmgr-app/app &&
-                for place in shop "a b" ../sqmgr-app/app; do ln -s "$0" "/run/sqmgr/$place/control.sock"; done && exec "$@"' \
-                "$SQMGR_SOCKET" env -u SQMGR_SOCKET "$@"
+        name=${folder##*/}
+        "${unshare[@]}" --mount bash -c 'mount -t tmpfs none /run && mkdir -p "/run/sqmgr/$1" /run/sqmgr/empty "/run/sqmgr/a b" &&
+                for place in "$1" "a b"; do touch "/run/sqmgr/$place/control.sock" &&
+                        mount --bind "$0" "/run/sqmgr/$place/control.sock" || exit 1; done && exec "${@:2}"' \
+                "$SQMGR_SOCKET" "$name" env -u SQMGR_SOCKET "$@"
 }
 
 @test "sqmgrctl connects to an instance by its name, and completion lists the names" {
         needs_namespace --mount
         start_both
-        run -0 among_instances sqmgrctl -i shop status
-        [[ $output == *mail/1* ]]
-        for name in sqmgr@shop sqmgr-app@app; do
-                run -0 among_instances sqmgrctl ping --instance "$name"
-                [ "$output" = 'sqmgr answers' ]
-        done
+        name=${folder##*/}
+        run -0 among_instances sqmgrctl -i "$name" status
+        [[ $output == *", instance $name, "*mail/1* ]]
+        run -0 among_instances sqmgrctl ping --instance "sqmgr@$name"
+        [ "$output" = 'sqmgr answers' ]
         run -3 among_instances sqmgrctl -i app ping
-        [[ $output == "sqmgrctl: no socket '/run/sqmgr/app/control.sock'. Start sqmgr, or give its instance by -i, or"* ]]
+        [[ $output == "sqmgrctl: the instance 'app' does not run: no socket '/run/sqmgr/app/control.sock'. Start it, or"* ]]
         run -2 among_instances sqmgrctl -i /run/sqmgr/shop ping
         [[ $output == "sqmgrctl: '/run/sqmgr/shop' is not the name of an instance: "* ]]
         # Names that a shell would not take literally are not offered.
-        [ "$(among_instances sqmgrctl --complete -i '' | paste -sd ' ')" = 'shop sqmgr-app@app' ]
-        [ "$(among_instances sqmgrctl --complete status --instance s | paste -sd ' ')" = 'shop sqmgr-app@app' ]
+        [ "$(among_instances sqmgrctl --complete -i '')" = "$name" ]
+        [ "$(among_instances sqmgrctl --complete status --instance s)" = "$name" ]
         [ "$(among_instances sqmgrctl --complete -i x)" = '' ]
-        [ "$(among_instances sqmgrctl --complete -i shop status m)" = mail ]
+        [ "$(among_instances sqmgrctl --complete -i "$name" status m)" = mail ]
         [ "$(sqmgrctl --complete help st | cut -f 1 | paste -sd ' ')" = 'status stop start' ]
         export -f in_bash
         export completion
-        [ "$(among_instances bash -c 'in_bash -i sh')" = shop ]
-        [ "$(among_instances bash -c 'in_bash -i sqmgr-app @ a')" = @app ]
-        [ "$(among_instances bash -c 'in_bash -i sqmgr-app @ app status m')" = mail ]
+        [ "$(among_instances bash -c 'in_bash -i sqm')" = "$name" ]
+        [ "$(among_instances bash -c "in_bash -i sqmgr @ $name status m")" = mail ]
         [ -n "$(command -v fish)" ] || skip 'fish is not installed'
         export -f in_fish
-        [ "$(among_instances bash -c 'in_fish sqmgrctl -i s')" = 'shop sqmgr-app@app' ]
+        [ "$(among_instances bash -c 'in_fish sqmgrctl -i s')" = "$name" ]
 }
 
 @test "bash completes commands, options, names, the value of --wait and files" {

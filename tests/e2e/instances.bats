@@ -106,13 +106,14 @@ listener = socket.socket(socket.AF_UNIX)
 listener.bind(sys.argv[1])
 listener.listen(8)
 evil = "e\x1b]0;x\x07\u009b1m\n"
-fleet = {"name": "default", "max_processes": 2**62, "log": open("log").read().strip(), "state_text": evil, "workers": []}
+fleet = {"name": "default", "max_processes": 2**62, "state_text": evil, "workers": []}
 while True:
     connection = listener.accept()[0]
     data = b""
     while chunk := connection.recv(4096):
         data += chunk
         if data.endswith(b"\0"):
+            fleet["log"] = open("log").read().strip()
             reply = {"version": evil, "instance": "evil", "pid": 1, "fleets": [fleet], "events": []}
             connection.sendall(json.dumps({"parameters": reply}).encode() + b"\0")
             data = b""
@@ -131,8 +132,7 @@ END
         [[ $output != *'of root'* ]]
         echo journal >log
         printf '#!/bin/sh\necho "$#"\n' >bin/journalctl && chmod 755 bin/journalctl
-        run as root bash -c 'ulimit -v 200000; sqmgrctl logs default'
-        echo "${lines[-1]}"; [ "$status" = 0 ]
+        run -0 as root bash -c 'ulimit -v 200000; sqmgrctl logs default'
         [ "${lines[-1]}" -le 10010 ]
         command -v sqmgr-web >/dev/null || skip 'sqmgr-web was not built: libmicrohttpd is missing'
         rm -r run/evil/control.sock && mkdir -p run/fake && chown daemon run/fake

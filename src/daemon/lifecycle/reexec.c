@@ -80,6 +80,7 @@ static int replace_image(const struct reexec *reexec)
         int r = handover_put(&handover);
         if (r == 0) {
                 proc_facts_kill(reexec->runtime->proc_facts);
+                order_writer_kill(&reexec->persist->orders);
                 r = program_replace(invocation->program, invocation->argv, &reexec->runtime->nofile);
         }
         handover_undo(&handover);

@@ -8,6 +8,8 @@
 #include "io/log.h"
 #include "model/world.h"
 #include "privileged/launcher.h"
+#include "privileged/signal.h"
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -125,10 +127,21 @@ static void leave_process(struct order_writer *writer)
         writer->child.pid = 0;
 }
 
+void order_writer_kill(const struct order_writer *writer)
+{
+        if (writer->child.pid != 0)
+                (void)signal_child(writer->child.pid, SIGKILL);
+}
+
 void order_writer_finish(struct order_writer *writer, usec_t now)
 {
+        const pid_t earlier = writer->child.pid;
+
         leave_process(writer);
         order_writer_save(writer, now);
+        /* Both wait for the same disk, and older orders must not be the last. */
+        if (earlier != 0 && writer->child.pid != 0)
+                (void)signal_child(earlier, SIGKILL);
 }
 
 void order_writer_end(struct order_writer *writer)

@@ -25,7 +25,10 @@ struct order_writer {
 void order_writer_save(struct order_writer *writer, usec_t now);
 /* Retries a failed write, and reports a disk that does not respond. Call at each regular poll. */
 void order_writer_poll(struct order_writer *writer, usec_t now);
-/* Starts to write the last orders of this sqmgr, even if another process still writes. */
+/* Ends the process that writes: the next image writes all orders again. Without one, they are tried again as
+ * after a failure. */
+void order_writer_kill(const struct order_writer *writer);
+/* Starts to write the last orders of this sqmgr, instead of those that a process still writes. */
 void order_writer_finish(struct order_writer *writer, usec_t now);
 /* Writes nothing more. A process that writes is on its own from now on. */
 void order_writer_end(struct order_writer *writer);
