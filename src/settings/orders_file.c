@@ -14,24 +14,26 @@ static bool is_absolute(const char *path)
         return path && path[0] == '/';
 }
 
-/* Returns the directory of the file, which the caller frees: of the unit, or of the user whose sqmgr has its
- * default socket. NULL: none, or memory is short. */
-static char *find_folder(const struct settings_surroundings *around, bool own_paths)
+/* Finds the directory of the file: of the unit, or of the user whose sqmgr has its default socket. Returns 0
+ * with *ret owned by the caller, NULL if there is none, or -ENOMEM. */
+static int find_folder(const struct settings_surroundings *around, bool own_paths, char **ret)
 {
-        char *folder = NULL;
         int n = 0;
 
+        *ret = NULL;
         if (is_absolute(around->state_dir))
-                return strndup(around->state_dir, strcspn(around->state_dir, ":"));
-        if (own_paths)
-                return NULL;
-        if (around->is_root)
-                return strdup(ROOT_FOLDER);
-        if (is_absolute(around->state_home))
-                n = asprintf(&folder, "%s/sqmgr", around->state_home);
+                n = asprintf(ret, "%.*s", (int)strcspn(around->state_dir, ":"), around->state_dir);
+        else if (own_paths)
+                return 0;
+        else if (around->is_root)
+                n = asprintf(ret, ROOT_FOLDER);
+        else if (is_absolute(around->state_home))
+                n = asprintf(ret, "%s/sqmgr", around->state_home);
         else if (is_absolute(around->home))
-                n = asprintf(&folder, "%s/.local/state/sqmgr", around->home);
-        return n < 0 ? NULL : folder;
+                n = asprintf(ret, "%s/.local/state/sqmgr", around->home);
+        if (n < 0)
+                *ret = NULL;
+        return n < 0 ? -ENOMEM : 0;
 }
 
 /* The name is `orders` if the socket is control.sock in a directory with the name of this one: both are of
@@ -54,8 +56,10 @@ static char *name_in(const char *folder, const char *socket)
 
 int orders_file_find(struct settings *settings, const struct settings_surroundings *around, bool own_paths)
 {
-        _cleanup_free_ char *folder = find_folder(around, own_paths);
+        _cleanup_free_ char *folder = NULL;
 
+        if (find_folder(around, own_paths, &folder) < 0)
+                return -ENOMEM;
         settings->orders_make_folder = folder;
         if (folder)
                 settings->orders_file = name_in(folder, settings->socket);

@@ -265,6 +265,7 @@ static void make_world(void)
         static const struct status_settings settings_age = {.refused = true};
         struct control_host host = {
                 .version = "1",
+                .instance = "shop",
                 .started_at = NOW,
                 .persist = &runtime_keeper,
                 .settings = &settings_age,

@@ -655,8 +655,10 @@ static int use_settings(void)
                                                {"command", "run"},
                                                {"memory_limit", "1G"},
                                                {"max_processes", "7"}};
-        const struct settings_surroundings surroundings = {
-                .frameworks = framework_traits, .is_root = true, .redis_url = "redis://outer"};
+        const struct settings_surroundings surroundings = {.frameworks = framework_traits,
+                                                           .is_root = true,
+                                                           .user = "root",
+                                                           .redis_url = "redis://outer"};
         _cleanup_settings_errors_ struct settings_errors errors = {0}, warnings = {0};
         _cleanup_settings_draft_ struct settings_draft *draft = NULL;
         _cleanup_settings_ struct settings *settings = NULL, *merged = NULL;
