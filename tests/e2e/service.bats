@@ -227,6 +227,7 @@ sysconfdir=$(sed -n 's/^sysconfdir = //p' "$SQMGR_BUILD/Makefile")
         in_machine loginctl enable-linger app
         wait_until 30 unit is-active "user@$uid.service"
         as_app() { in_machine setpriv --reuid app --regid app --init-groups env HOME=/home/app XDG_RUNTIME_DIR="/run/user/$uid" "$@"; }
+        # shellcheck disable=SC2317 # other functions call it
         sqmgrctl() { as_app sqmgrctl "$@"; }
 
         configure own <<<'active_process_count = 2'
