@@ -36,7 +36,7 @@ start_owned() {
 sleepers() { echo $'framework = plain\ncommand = /bin/sleep 1000'; }
 
 @test "what root, the user of sqmgr, operators, viewers and strangers may do" {
-        sleepers | start_owned
+        start_owned < <(sleepers)
         wait_until 20 ready 1
         [ "$(stat -c '%a %U' sqmgr.sock)" = '666 nobody' ]
         while read -r caller ping shown doctor scale reload reexec; do
@@ -175,7 +175,7 @@ END
 }
 
 @test "top shows a viewer all, and gives no orders" {
-        sleepers | start_owned
+        start_owned < <(sleepers)
         wait_until 20 ready 1
         pid=$(fleet '.workers[0].pid')
         mkdir viewing
@@ -198,7 +198,7 @@ END
 }
 
 @test "strangers in a loop, 300 silent connections and a viewer's flood: an order of the owner is answered" {
-        sleepers | start_owned
+        start_owned < <(sleepers)
         wait_until 20 ready 1
         # Blocking sockets: connect() waits while the queue is full.
         begin=$(cat <<'END'
