@@ -4,12 +4,18 @@
  * Descriptor 3 is a SOCK_SEQPACKET socket to sqmgr, and descriptor 4 one that brings connected sockets. */
 #include "reader/run.h"
 #include "base/macro.h"
-#include "reader/sandbox.h"
 #include "reader/server.h"
 #include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+
+/* The largest reply (redis/reply_limit.h) is in memory up to three times: in the buffer of hiredis, as
+ * hiredis objects, and in the answer to sqmgr. That takes 96 MiB, and 26 MiB for 262,144 objects. The
+ * remaining memory is for decoded JSON, TLS, and threads that still wait for a name server, with 8 MiB of
+ * stack each. */
+#define MEMORY_MAX_BYTES ((rlim_t)256 << 20)
 
 enum { FD_SQMGR = 3, FD_CONNECTIONS = 4 };
 
@@ -25,16 +31,6 @@ static void on_end(void *userdata)
         (void)sd_event_exit(run->event, 0);
 }
 
-/* Enters the sandbox now that the files for TLS are loaded. */
-static int on_configured(const struct reader_configuration *configuration, void *userdata)
-{
-        const struct run *run = userdata;
-        struct sandbox_needs needs = {0};
-        int r = run->program->prepare(configuration, &needs);
-
-        return r < 0 ? r : sandbox_enter(&needs);
-}
-
 static bool is_socket(int fd)
 {
         int type;
@@ -45,8 +41,7 @@ static bool is_socket(int fd)
 
 static int run_loop(struct run *run)
 {
-        const struct reader_server_ops ops = {
-                .backend = run->program->backend, .on_end = on_end, .on_configured = on_configured};
+        const struct reader_server_ops ops = {.backend = run->program->backend, .on_end = on_end};
         struct reader_server *server;
         int r = reader_server_new(run->event, FD_SQMGR, FD_CONNECTIONS, &ops, run, &server);
 
@@ -55,6 +50,22 @@ static int run_loop(struct run *run)
         r = sd_event_loop(run->event);
         reader_server_free(server);
         return r;
+}
+
+/* The address sanitizer reserves terabytes. */
+static int limit_memory(void)
+{
+#ifdef __SANITIZE_ADDRESS__
+        return 0;
+#else
+        struct rlimit limit;
+
+        if (getrlimit(RLIMIT_DATA, &limit) < 0)
+                return -errno;
+        limit.rlim_max = MIN(limit.rlim_max, MEMORY_MAX_BYTES);
+        limit.rlim_cur = MIN(limit.rlim_cur, MEMORY_MAX_BYTES);
+        return setrlimit(RLIMIT_DATA, &limit) < 0 ? -errno : 0;
+#endif
 }
 
 int reader_run(const struct reader_program *program)
@@ -70,7 +81,7 @@ int reader_run(const struct reader_program *program)
         /* Linux before 6.14 names a program that is executed by a descriptor after the descriptor's
          * number. */
         (void)prctl(PR_SET_NAME, program->name);
-        int r = sandbox_limits();
+        int r = limit_memory();
         if (r >= 0)
                 r = sd_event_new(&run.event);
         if (r >= 0)

@@ -149,8 +149,6 @@ static int begin(struct reader_server *server, const struct query *query,
                 return r;
         server->configured = true;
         r = ops->backend->begin(server, &server->configuration, refusal, &server->backend);
-        if (r >= 0 && ops->on_configured)
-                r = ops->on_configured(&server->configuration, server->userdata);
         if (r < 0)
                 end_backend(server);
         return r;

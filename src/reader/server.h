@@ -6,8 +6,7 @@
 #include "queries/answer.h"
 #include <systemd/sd-event.h>
 
-struct reader_backend;       /* reader/backend.h */
-struct reader_configuration; /* queries/configuration.h */
+struct reader_backend; /* reader/backend.h */
 struct reader_server;
 
 struct reader_server_ops {
@@ -15,10 +14,6 @@ struct reader_server_ops {
         /* sqmgr has closed its end, or broken the protocol. May free the server, unless that is about to be
          * freed. */
         void (*on_end)(void *userdata);
-        /* The configuration was read, and the files in it were loaded: nothing but the server is needed from
-         * now on, and the loop has not run the connections yet. Returns 0 or -errno, which refuses the
-         * configuration. NULL: nothing is done. */
-        int (*on_configured)(const struct reader_configuration *configuration, void *userdata);
 };
 
 /* fd: the reader's end of the socket. connections_fd: where sqmgr sends connected Unix sockets; -1: the
