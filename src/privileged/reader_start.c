@@ -133,26 +133,11 @@ int reader_start_program(const struct reader_start *request, pid_t *ret)
 {
         const struct child_program program = {
                 .name = request->name,
-                .fds = {request->socket_fd, request->connections_fd, request->program_fd},
-                .n_fds = 3,
+                .fds = {request->socket_fd, request->program_fd},
+                .n_fds = 2,
         };
 
         *ret = start_program(&program, request->name);
-        return MIN(*ret, 0);
-}
-
-int reader_start_connect(int connections_fd, const char *path, pid_t *ret)
-{
-        _cleanup_launch_job_ struct launch_job *job = NULL;
-        char *argv[] = {(char *)path, NULL};
-        const struct launch_plan plan = {.kind = LAUNCH_CONNECT, .fleet = {.argv = argv}};
-        int r = launch_job_new(&plan, &job);
-
-        if (r < 0)
-                return r;
-        job->template_fd = connections_fd;
-        job->seconds = CONNECT_SECONDS;
-        *ret = launcher_start(TAKE_PTR(job));
         return MIN(*ret, 0);
 }
 

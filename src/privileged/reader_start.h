@@ -11,17 +11,11 @@
 struct reader_start {
         int program_fd;   /* the program, opened with O_PATH */
         const char *name; /* of the program */
-        int socket_fd;    /* the program gets copies of the two sockets, as 3 and 4 */
-        int connections_fd;
+        int socket_fd;    /* the program gets a copy as 3 */
 };
 
 /* Starts a reader program. The child exits with 126 or 127 if it cannot run the program. */
 int reader_start_program(const struct reader_start *request, pid_t *ret);
-
-/* Starts a child that connects to the Unix socket at path, which may block. The child sends a message over
- * connections_fd: an int, which is 0 with the descriptor attached, or -errno. The child ends after 10 s at
- * most. */
-int reader_start_connect(int connections_fd, const char *path, pid_t *ret);
 
 /* Starts sqmgr-proc-reader, the program opened with O_PATH. *ret_fd is our end of its socket, which the
  * caller owns. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Runs a reader program; see the header.
  *
- * Descriptor 3 is a SOCK_SEQPACKET socket to sqmgr, and descriptor 4 one that brings connected sockets. */
+ * Descriptor 3 is a SOCK_SEQPACKET socket to sqmgr. */
 #include "reader/run.h"
 #include "base/macro.h"
 #include "reader/server.h"
@@ -17,7 +17,7 @@
  * stack each. */
 #define MEMORY_MAX_BYTES ((rlim_t)256 << 20)
 
-enum { FD_SQMGR = 3, FD_CONNECTIONS = 4 };
+#define FD_SQMGR 3
 
 struct run {
         const struct reader_program *program;
@@ -43,7 +43,7 @@ static int run_loop(struct run *run)
 {
         const struct reader_server_ops ops = {.backend = run->program->backend, .on_end = on_end};
         struct reader_server *server;
-        int r = reader_server_new(run->event, FD_SQMGR, FD_CONNECTIONS, &ops, run, &server);
+        int r = reader_server_new(run->event, FD_SQMGR, &ops, run, &server);
 
         if (r < 0)
                 return r;
@@ -72,7 +72,7 @@ int reader_run(const struct reader_program *program)
 {
         struct run run = {.program = program};
 
-        if (!is_socket(FD_SQMGR) || !is_socket(FD_CONNECTIONS)) {
+        if (!is_socket(FD_SQMGR)) {
                 fprintf(stderr, "%s: only sqmgr starts this program\n", program_invocation_short_name);
                 return EXIT_FAILURE;
         }

@@ -16,18 +16,15 @@ struct reader_server_ops {
         void (*on_end)(void *userdata);
 };
 
-/* fd: the reader's end of the socket. connections_fd: where sqmgr sends connected Unix sockets; -1: the
- * reader connects itself. Takes ownership of both, also on failure. ops must stay valid. Returns 0 with *ret,
- * to be freed by reader_server_free(); or -errno. */
-int reader_server_new(sd_event *event, int fd, int connections_fd, const struct reader_server_ops *ops,
-                      void *userdata, struct reader_server **ret);
+/* fd: the reader's end of the socket, which is taken also on failure. ops must stay valid. Returns 0 with
+ * *ret, to be freed by reader_server_free(); or -errno. */
+int reader_server_new(sd_event *event, int fd, const struct reader_server_ops *ops, void *userdata,
+                      struct reader_server **ret);
 /* Returns NULL. */
 struct reader_server *reader_server_free(struct reader_server *server);
 
 /* For the backend: */
 sd_event *reader_server_event(const struct reader_server *server);
-/* Returns the descriptor that brings connected Unix sockets, which stays the server's; -1: none. */
-int reader_server_connections_fd(const struct reader_server *server);
 /* Sends sqmgr the state of the connection. Call from the loop, as the last call: the server may be freed
  * within it. */
 void reader_server_report(struct reader_server *server, const struct reader_report *report);
