@@ -5,7 +5,5 @@
 
 int main(void)
 {
-        static const struct reader_program program = {.name = "sqmgr-reader", .backend = &redis_backend};
-
-        return reader_run(&program);
+        return reader_run("sqmgr-reader", &redis_backend);
 }

@@ -5,10 +5,6 @@
 
 struct reader_backend; /* reader/backend.h */
 
-struct reader_program {
-        const char *name; /* at most 15 bytes: the kernel shows no more */
-        const struct reader_backend *backend;
-};
-
-/* Runs until sqmgr closes its end. Returns the exit status of the program. */
-int reader_run(const struct reader_program *program);
+/* Runs until sqmgr closes its end. name: of the process, at most 15 bytes: the kernel shows no more. Returns
+ * the exit status of the program. */
+int reader_run(const char *name, const struct reader_backend *backend);

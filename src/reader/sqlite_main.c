@@ -5,7 +5,5 @@
 
 int main(void)
 {
-        static const struct reader_program program = {.name = "sqmgr-sqlite", .backend = &database_backend};
-
-        return reader_run(&program);
+        return reader_run("sqmgr-sqlite", &database_backend);
 }

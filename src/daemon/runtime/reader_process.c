@@ -14,7 +14,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 
 /* Readers of databases that were killed and have not ended. A reader of a file may wait for a file system
@@ -81,50 +80,36 @@ static bool is_stuck(const struct reader_starter_daemon *starter)
         return n >= STUCK_MAX;
 }
 
-static int not_started(struct reader_process *process, int error)
-{
-        free(process);
-        return -error;
-}
-
 static int start(struct reader_starter *base, const struct reader_configuration *configuration,
                  void (*ended)(const char *how, void *userdata), void *userdata, struct reader_process **ret,
                  int *ret_fd)
 {
         struct reader_starter_daemon *starter = (struct reader_starter_daemon *)base;
         int *program_fd = &starter->program_fds[configuration->engine];
-        int queries[2];
+        bool of_database = configuration->engine != _DATABASE_ENGINE_MAX;
+        pid_t pid;
 
         /* The program may be installed by now. */
         if (*program_fd < 0)
                 *program_fd = open_program(starter, configuration->engine);
         if (*program_fd < 0)
                 return *program_fd;
-        if (configuration->engine != _DATABASE_ENGINE_MAX && is_stuck(starter))
+        if (of_database && is_stuck(starter))
                 return -EBUSY;
         struct reader_process *process = calloc(1, sizeof(*process));
         if (!process)
                 return -ENOMEM;
-        process->of_database = configuration->engine != _DATABASE_ENGINE_MAX;
-        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, queries) < 0)
-                return not_started(process, errno);
-        _cleanup_close_ int ours = queries[0];
-        _cleanup_close_ int theirs = queries[1];
-        const struct reader_start request = {
-                .program_fd = *program_fd,
-                .name = program_names[configuration->engine],
-                .socket_fd = theirs,
-        };
-        pid_t pid;
-        int r = reader_start_program(&request, &pid);
-        if (r < 0)
-                return not_started(process, -r);
-        process->child = (struct child){.pid = pid, .exited = on_exited};
-        process->ended = ended;
-        process->userdata = userdata;
+        int r = reader_start(*program_fd, program_names[configuration->engine], &pid, ret_fd);
+        if (r < 0) {
+                free(process);
+                return r;
+        }
+        *process = (struct reader_process){.child = {.pid = pid, .exited = on_exited},
+                                           .of_database = of_database,
+                                           .ended = ended,
+                                           .userdata = userdata};
         children_add(starter->children, &process->child);
         *ret = process;
-        *ret_fd = TAKE_FD(ours);
         return 0;
 }
 
