@@ -3,6 +3,7 @@
 #include "base/fd.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/close_range.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -156,9 +157,9 @@ int fd_open_standard(int flags)
         return 0;
 }
 
-int fd_close_range(unsigned first, unsigned last, bool at_exec)
+int fd_close_at_exec(unsigned first)
 {
-        if (first > last || close_range(first, last, at_exec ? CLOSE_RANGE_CLOEXEC : 0) == 0)
+        if (close_range(first, UINT_MAX, CLOSE_RANGE_CLOEXEC) == 0)
                 return 0;
 
         /* The kernel is too old, or a seccomp filter rejects the call. */
@@ -169,12 +170,8 @@ int fd_close_range(unsigned first, unsigned last, bool at_exec)
                 char *end;
                 unsigned long fd = strtoul(entry->d_name, &end, 10);
 
-                if (end == entry->d_name || fd < first || fd > last || (int)fd == dirfd(dir))
-                        continue;
-                if (at_exec)
+                if (end != entry->d_name && fd >= first)
                         (void)fcntl((int)fd, F_SETFD, FD_CLOEXEC);
-                else
-                        (void)close((int)fd);
         }
         return 0;
 }

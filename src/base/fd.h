@@ -41,9 +41,8 @@ int fd_connect(const char *path, int flags, usec_t send_timeout);
  * would get that number and be used as a standard stream. Returns 0 or -errno. */
 int fd_open_standard(int flags);
 
-/* Closes the descriptors first to last. With at_exec, marks them close-on-exec instead. Returns 0 or
- * -errno. */
-int fd_close_range(unsigned first, unsigned last, bool at_exec);
+/* Marks the descriptors from first on close-on-exec. Returns 0 or -errno. */
+int fd_close_at_exec(unsigned first);
 
 /* Reads the type of the file (S_IFMT) and its size as the kernel caches them: unlike fstat(), never asks a
  * file server. ret_bytes may be NULL. Returns 0 or -errno. */

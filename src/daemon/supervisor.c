@@ -253,6 +253,7 @@ static int add_signals(struct supervisor *supervisor)
         if (inherited.sa_handler == SIG_IGN && signal(SIGCHLD, SIG_DFL) == SIG_ERR)
                 return -errno;
         r = ledger_guard_install();
+        launcher_find_actions();
         for (size_t i = 0; i < ELEMENTSOF(signals) && r >= 0; i++)
                 r = sd_event_add_signal(supervisor->event, NULL, signals[i], on_signal, supervisor);
         return r;
@@ -393,7 +394,7 @@ static void on_facts(void *userdata)
 static int open_proc_facts(struct supervisor *supervisor)
 {
         const struct proc_facts_ops ops = {
-                .start = proc_reader_start, .arrived = on_facts, .userdata = supervisor};
+                .start = reader_start, .arrived = on_facts, .userdata = supervisor};
         struct runtime *runtime = &supervisor->runtime;
 
         int program_fd = own_program_open(PROC_READER_NAME, PROC_READER);

@@ -711,14 +711,6 @@ static int on_timer(sd_event_source *source _unused_, uint64_t due, void *userda
         return 0;
 }
 
-/* Loads what libraries would load later, when a sandbox forbids that. */
-static void preload(const struct postgresql_url *url)
-{
-        for (size_t i = 0; i < url->n_servers; i++)
-                if (!postgresql_server_is_local(&url->servers[i]))
-                        (void)OPENSSL_init_ssl(0, NULL);
-}
-
 int database_new(sd_event *event, const struct database_settings *settings, const struct database_ops *ops,
                  void *userdata, struct database **ret)
 {
@@ -744,7 +736,6 @@ int database_new(sd_event *event, const struct database_settings *settings, cons
                 destroy(database);
                 return r;
         }
-        preload(&database->url);
         *ret = database;
         return 0;
 }

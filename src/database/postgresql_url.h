@@ -29,7 +29,7 @@ struct postgresql_url {
 };
 
 /* Returns 0 with *ret, to be cleared by postgresql_url_clear(); -EINVAL with a constant sentence in *why; or
- * -ENOMEM. Reads the name of the user, which needs files that a sandbox may refuse. */
+ * -ENOMEM. */
 int postgresql_url_read(const char *text, struct postgresql_url *ret, const char **why);
 void postgresql_url_clear(struct postgresql_url *url);
 

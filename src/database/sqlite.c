@@ -290,14 +290,8 @@ static int probe(struct database *database, struct error_report *error)
 static void connect_file(struct database *database)
 {
         struct error_report error = {0};
-        int r = sqlite_path_has_moved(&database->path) ? -ESTALE : probe(database, &error);
 
-        /* The sandbox permits the folder that was there before; the next process gets the new one. */
-        if (r == -ESTALE) {
-                (void)sd_event_exit(database->event, 0);
-                return;
-        }
-        if (r < 0) {
+        if (probe(database, &error) < 0) {
                 arm(database, RETRY_USEC);
                 if (change_state(database, DATABASE_DOWN, &error))
                         report_state(database);

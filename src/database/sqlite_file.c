@@ -5,6 +5,7 @@
 #include "io/clock.h"
 #include "settings/database_url.h"
 #include <fcntl.h>
+#include <libgen.h>
 #include <limits.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -32,24 +33,6 @@ static struct sqlite_identity identify(const char *path)
         if (stat(path, &status) < 0)
                 return (struct sqlite_identity){0};
         return (struct sqlite_identity){.device = status.st_dev, .inode = status.st_ino};
-}
-
-/* Returns the folder of the file that the path leads to, or else of the path; NULL: it does not exist. To be
- * freed. */
-static char *find_folder(const char *path)
-{
-        _cleanup_free_ char *real = realpath(path, NULL);
-        char *folder = strdup(real ?: path);
-        char *slash = folder ? strrchr(folder, '/') : NULL;
-
-        if (!slash)
-                return folder;
-        slash[slash == folder ? 1 : 0] = '\0';
-        if (real)
-                return folder;
-        real = realpath(folder, NULL);
-        free(folder);
-        return TAKE_PTR(real);
 }
 
 /* Returns a URI, in which some characters of a path have a meaning; NULL if memory is short. */
@@ -91,9 +74,6 @@ int sqlite_path_make(const char *url, struct sqlite_path *ret)
         if (!ret->uri)
                 return -ENOMEM;
         ret->path = TAKE_PTR(parsed.path);
-        ret->folder = find_folder(ret->path);
-        if (ret->folder)
-                ret->folder_identity = identify(ret->folder);
         return 0;
 }
 
@@ -101,24 +81,7 @@ void sqlite_path_clear(struct sqlite_path *path)
 {
         free(path->path);
         free(path->uri);
-        free(path->folder);
         *path = (struct sqlite_path){0};
-}
-
-bool sqlite_path_has_moved(const struct sqlite_path *path)
-{
-        _cleanup_free_ char *folder = find_folder(path->path);
-        const struct sqlite_identity now = folder ? identify(folder) : (struct sqlite_identity){0};
-
-        return !sqlite_identity_equal(&now, &path->folder_identity);
-}
-
-void sqlite_file_prepare(void)
-{
-        unsigned char random;
-
-        /* From then on, no file of the kernel is read for random numbers. */
-        sqlite3_randomness(sizeof(random), &random);
 }
 
 static bool is_late(const struct sqlite_file *file)
@@ -222,10 +185,13 @@ static int check_type(const char *path)
         return S_ISREG(status.st_mode) ? 0 : S_ISDIR(status.st_mode) ? -EISDIR : -ENOTSUP;
 }
 
-static bool may_write(const struct sqlite_path *path)
+/* Its logs are beside the file that links lead to. */
+static bool may_write(const char *path)
 {
-        return faccessat(AT_FDCWD, path->path, R_OK | W_OK, AT_EACCESS) == 0 && path->folder &&
-               faccessat(AT_FDCWD, path->folder, W_OK | X_OK, AT_EACCESS) == 0;
+        _cleanup_free_ char *file = realpath(path, NULL);
+
+        return file && faccessat(AT_FDCWD, file, R_OK | W_OK, AT_EACCESS) == 0 &&
+               faccessat(AT_FDCWD, dirname(file), W_OK | X_OK, AT_EACCESS) == 0;
 }
 
 /* Sets the identity if the name still leads to the file that is open. */
@@ -241,7 +207,7 @@ static bool identify_open(struct sqlite_file *file, const char *path)
 int sqlite_file_open(struct sqlite_file *file, const struct sqlite_path *path, usec_t timeout, bool writes,
                      struct error_report *error)
 {
-        bool writable = may_write(path);
+        bool writable = may_write(path->path);
         int flags = SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE |
                     (writable ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
 
@@ -299,8 +265,8 @@ void sqlite_file_explain(const struct sqlite_file *file, int code, struct error_
                 break;
         case SQLITE_READONLY:
                 error_report_quote(error, said,
-                                   "the reader's user may not write the database file or its "
-                                   "folder; set 'user' of the fleet to the owner of both");
+                                   "the user of sqmgr may not write the database file or its "
+                                   "folder");
                 break;
         case SQLITE_CANTOPEN:
         case SQLITE_IOERR:

@@ -15,10 +15,8 @@ struct sqlite_identity {
 };
 
 struct sqlite_path {
-        char *path;   /* owned; absolute */
-        char *uri;    /* owned; opens the file to read it, and makes no file */
-        char *folder; /* owned; where the file and its logs are, without symbolic links */
-        struct sqlite_identity folder_identity;
+        char *path; /* owned; absolute */
+        char *uri;  /* owned; opens the file to read it, and makes no file */
 };
 
 struct sqlite_file {
@@ -30,15 +28,10 @@ struct sqlite_file {
 
 bool sqlite_identity_equal(const struct sqlite_identity *a, const struct sqlite_identity *b);
 
-/* Takes the path of a URL, and looks up its folder. The file need not exist. Returns 0 with *ret, to be
+/* Takes the path of a URL. The file need not exist. Returns 0 with *ret, to be
  * cleared by sqlite_path_clear(); -EINVAL if the URL names no file; or -ENOMEM. */
 int sqlite_path_make(const char *url, struct sqlite_path *ret);
 void sqlite_path_clear(struct sqlite_path *path);
-/* Returns true if the file is now expected in another folder than when the path was made. */
-bool sqlite_path_has_moved(const struct sqlite_path *path);
-
-/* Loads what SQLite cannot load in a sandbox. */
-void sqlite_file_prepare(void);
 
 /* Opens a file that exists. Where the user of this process may not write, the file is opened to be read, and
  * no log is made beside it. Locks of others are waited for, and statements run, for timeout at most.

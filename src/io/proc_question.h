@@ -25,7 +25,6 @@ enum proc_subject {
 /* The name of the program that answers. sqmgr executed under this name does the same. */
 #define PROC_READER_NAME "sqmgr-proc-reader"
 #define PROC_READER_COMM "sqmgr-proc-read"
-#define PROC_READER_FD   3 /* the socket of the program */
 
 #define PROC_VARIABLE_PREFIX "SQMGR_"
 

@@ -269,12 +269,6 @@ static void on_message(const uint8_t *bytes, size_t n, void *userdata)
         case READER_STATE:
                 on_report(reader, &message);
                 break;
-        case READER_CONNECT:
-                if (reader->configuration.path)
-                        reader->starter->connect(reader->process, reader->configuration.path);
-                else
-                        refuse(reader);
-                break;
         default:
                 refuse(reader);
                 break;

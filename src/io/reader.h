@@ -23,9 +23,9 @@ struct reader_process;
 
 /* How processes are started: by daemon/runtime/reader_process.h, or within a test. */
 struct reader_starter {
-        /* Starts a reader: the program for the engine of the configuration, as its user. Returns 0 with *ret
+        /* Starts a reader: the program for the engine of the configuration. Returns 0 with *ret
          * and *ret_fd, our end of a SOCK_SEQPACKET pair, which the caller owns; -ENOENT if the program is
-         * missing; -EBUSY if too many killed readers of the user have not ended; or another -errno. ended()
+         * missing; -EBUSY if too many killed readers have not ended; or another -errno. ended()
          * is called once from the loop, unless stop() was called before; *ret is invalid afterwards. how: the
          * end of a sentence, such as "exited with status 1". */
         int (*start)(struct reader_starter *starter, const struct reader_configuration *configuration,
@@ -33,8 +33,6 @@ struct reader_starter {
                      struct reader_process **ret, int *ret_fd);
         /* Kills the process. process is invalid afterwards. */
         void (*stop)(struct reader_process *process);
-        /* Connects to the Unix socket at path without blocking, and sends the connection to the reader. */
-        void (*connect)(struct reader_process *process, const char *path);
 };
 
 /* Called when the state or the error has changed; error is NULL if there is none. The callback may call

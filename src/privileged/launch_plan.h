@@ -46,9 +46,7 @@ enum launch_kind {
         LAUNCH_AFTER_EXIT,
         LAUNCH_RELEASE,
         LAUNCH_REHEARSAL,
-        LAUNCH_CONNECT, /* to the Unix socket argv[0]; sends a message over LAUNCH_TEMPLATE_FD, see
-                         * reader_start_connect() */
-        LAUNCH_ORDERS,  /* writes standard input to the file argv[0], see daemon/takeover/order_writer.h */
+        LAUNCH_ORDERS, /* writes standard input to the file argv[0], see daemon/takeover/order_writer.h */
         LAUNCH_ALERT,
         LAUNCH_CHECK, /* by the sqmgr that is to take our place; no shell runs it */
         _LAUNCH_KIND_MAX,

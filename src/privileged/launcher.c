@@ -345,13 +345,11 @@ int launcher_prepare(void)
         return MIN(launcher.program_fd, 0);
 }
 
-/* Once: sqmgr sets all its actions before the first start, and 64 system calls are a good part of a start. */
-static void find_actions(void)
+void launcher_find_actions(void)
 {
         struct sigaction action;
 
-        if (launcher.knows_actions)
-                return;
+        sigemptyset(&launcher.actions);
         for (int signo = 1; signo < NSIG; signo++)
                 if (sigaction(signo, NULL, &action) == 0 && action.sa_handler != SIG_DFL)
                         sigaddset(&launcher.actions, signo);
@@ -380,7 +378,8 @@ pid_t launcher_start(struct launch_job *job)
         sigset_t before;
 
         (void)launcher_prepare();
-        find_actions();
+        if (!launcher.knows_actions)
+                launcher_find_actions();
         int r = lend_descriptors(job, true);
         block_signals(&before); /* no handler may run in a child, which is in our memory, nor in a thread */
         if (r == 0)

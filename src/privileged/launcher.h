@@ -36,6 +36,10 @@ DEFINE_CLEANUP(struct launch_job *, launch_job_free)
  * Returns 0 or -errno: a start that needs sqmgr-start will fail. */
 int launcher_prepare(void);
 
+/* Call once the actions of signals are set, if a process may have been started before: a start resets those
+ * that it knows of. 64 system calls, which are a good part of a start. */
+void launcher_find_actions(void);
+
 /* Starts the process: all signals have their default actions and none is blocked, in a session of its own.
  * Executes program_fd, if any, with the arguments of the plan; else the command, after the steps of the plan.
  * Returns its pid once it has claimed its start, and has descriptors of its own; or -errno, -EBUSY: too many

@@ -1,28 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Starts the reader programs and sqmgr-proc-reader, and connects Unix sockets for sqmgr-reader.
- *
- * A program gets no environment. Standard descriptors are /dev/null; the sockets named here follow from 3 on.
- * All functions return 0 with the pid of a child that the caller reaps, or -errno. No function waits. */
+/* Starts the reader programs and sqmgr-proc-reader. */
 #pragma once
 
 #include "base/macro.h"
 #include <sys/types.h>
 
-struct reader_start {
-        int program_fd;   /* the program, opened with O_PATH */
-        const char *name; /* of the program */
-        int socket_fd;    /* the program gets copies of the two sockets, as 3 and 4 */
-        int connections_fd;
-};
-
-/* Starts a reader program. The child exits with 126 or 127 if it cannot run the program. */
-int reader_start_program(const struct reader_start *request, pid_t *ret);
-
-/* Starts a child that connects to the Unix socket at path, which may block. The child sends a message over
- * connections_fd: an int, which is 0 with the descriptor attached, or -errno. The child ends after 10 s at
- * most. */
-int reader_start_connect(int connections_fd, const char *path, pid_t *ret);
-
-/* Starts sqmgr-proc-reader, the program opened with O_PATH. *ret_fd is our end of its socket, which the
- * caller owns. */
-int proc_reader_start(int program_fd, pid_t *ret_pid, int *ret_fd);
+/* Starts a program of ours, opened with O_PATH, whose standard input is one end of a SOCK_SEQPACKET pair.
+ * *ret_fd is our end, which the caller owns. Returns 0 with the pid of a child that the caller reaps; or
+ * -errno, -EAGAIN: too many starts hang. The child exits with 127 if it cannot run the program. */
+int reader_start(int program_fd, const char *name, pid_t *ret_pid, int *ret_fd);

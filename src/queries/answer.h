@@ -21,8 +21,7 @@
 /* Messages from a reader. */
 enum reader_message {
         READER_ANSWER,
-        READER_STATE,   /* the state of its connection has changed; see struct reader_report */
-        READER_CONNECT, /* needs a connection to the Unix socket of its configuration */
+        READER_STATE, /* the state of its connection has changed; see struct reader_report */
         _READER_MESSAGE_MAX,
 };
 

@@ -21,14 +21,14 @@ static const size_t members[] = {
         TEXT(master_name),
         TEXT(sentinel_password),
         TEXT(namespace),
-        TEXT(files[SETTINGS_TLS_CA].name),
-        TEXT(files[SETTINGS_TLS_CERT].name),
-        TEXT(files[SETTINGS_TLS_KEY].name),
+        TEXT(tls_files[SETTINGS_TLS_CA]),
+        TEXT(tls_files[SETTINGS_TLS_CERT]),
+        TEXT(tls_files[SETTINGS_TLS_KEY]),
 };
 
 #define N_MEMBERS ELEMENTSOF(members)
-/* The text that says which members are set, the members, and the contents of the files. */
-#define N_TEXTS (1 + N_MEMBERS + _SETTINGS_TLS_MAX)
+/* The text that says which members are set, and the members. */
+#define N_TEXTS (1 + N_MEMBERS)
 
 static char **member(const struct reader_configuration *configuration, size_t i)
 {
@@ -70,13 +70,11 @@ static int take_url(struct reader_configuration *configuration)
 
         if (r < 0)
                 return r;
-        if (configuration->url) {
-                configuration->path = TAKE_PTR(url.path);
+        if (configuration->url)
                 configuration->url_text = redis_url_redact(text);
-        } else if (asprintf(&configuration->url_text, "redis%s://%s/%u", url.tls ? "s" : "",
-                            configuration->master_name, url.db) < 0) {
+        else if (asprintf(&configuration->url_text, "redis%s://%s/%u", url.tls ? "s" : "",
+                          configuration->master_name, url.db) < 0)
                 configuration->url_text = NULL;
-        }
         return configuration->url_text ? 0 : -ENOMEM;
 }
 
@@ -120,10 +118,7 @@ void reader_configuration_clear(struct reader_configuration *configuration)
 {
         for (size_t i = 0; i < N_MEMBERS; i++)
                 free(*member(configuration, i));
-        FOREACH_ELEMENT(file, configuration->files)
-                free(file->bytes);
         free(configuration->url_text);
-        free(configuration->path);
         *configuration = (struct reader_configuration){0};
 }
 
@@ -149,20 +144,7 @@ void reader_configuration_write(struct codec_writer *writer, const struct reader
         set[N_MEMBERS] = configuration->check ? '1' : '0';
         set[N_MEMBERS + 1] = '\0';
         texts[0] = (struct field)QUERY_TEXT(set);
-        for (size_t i = 0; i < _SETTINGS_TLS_MAX; i++)
-                texts[1 + N_MEMBERS + i] = (struct field){.text = configuration->files[i].bytes ?: "",
-                                                          .len = configuration->files[i].length};
         query_write(writer, 0, &query);
-}
-
-static int take_file(const struct field *text, struct reader_file *file)
-{
-        file->length = text->len;
-        file->bytes = malloc(text->len + 1);
-        if (!file->bytes)
-                return -ENOMEM;
-        memcpy(file->bytes, text->text, text->len + 1); /* followed by a NUL, see query_read() */
-        return 0;
 }
 
 int reader_configuration_read(const struct query *query, struct reader_configuration *ret)
@@ -181,9 +163,6 @@ int reader_configuration_read(const struct query *query, struct reader_configura
         ret->check = set[N_MEMBERS] == '1';
         for (size_t i = 0; i < N_MEMBERS && r == 0; i++)
                 r = text_copy(set[i] == '1' ? query_text(query, 1 + i) : NULL, member(ret, i));
-        for (size_t i = 0; i < _SETTINGS_TLS_MAX && r == 0; i++)
-                if (ret->files[i].name)
-                        r = take_file(&query->texts[1 + N_MEMBERS + i], &ret->files[i]);
         if (r < 0)
                 reader_configuration_clear(ret);
         return r;

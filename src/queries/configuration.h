@@ -5,15 +5,6 @@
 #include "queries/query.h"
 #include "settings/settings.h"
 
-/* A file for TLS: its name for errors, and its bytes. */
-struct reader_file {
-        char *name;
-        char *bytes;
-        size_t length;
-};
-
-#define READER_FILE_BYTES_MAX ((size_t)1024 * 1024)
-
 /* All texts are owned; NULL: none. */
 struct reader_configuration {
         unsigned framework; /* traits.id */
@@ -26,18 +17,17 @@ struct reader_configuration {
         char *master_name;
         char *sentinel_password;
         char *namespace;
-        usec_t timeout;                              /* see SERVER_TIMEOUT_USEC */
-        struct reader_file files[_SETTINGS_TLS_MAX]; /* name NULL: not set */
+        char *tls_files[_SETTINGS_TLS_MAX];
+        usec_t timeout; /* see SERVER_TIMEOUT_USEC */
         /* Not sent: */
         char *url_text; /* for people */
-        char *path;     /* of the Unix socket of a Redis, which sqmgr connects; NULL: none */
         /* enum database_engine: which reader program is to be started; _DATABASE_ENGINE_MAX: that for Redis
          */
         unsigned engine;
 };
 
 /* Copies the settings that a reader of the server at url needs. url NULL: the server that the Sentinels name,
- * or else settings->url. Does not read the files for TLS: the caller sets files. Returns 0 with *ret, to be
+ * or else settings->url. Returns 0 with *ret, to be
  * cleared by reader_configuration_clear(); -EINVAL for an invalid URL; or -ENOMEM. */
 int reader_configuration_make(const struct redis_settings *settings, const char *url, unsigned framework,
                               struct reader_configuration *ret);

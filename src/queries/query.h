@@ -9,7 +9,7 @@
 #include "continuity/codec.h"
 
 /* Changes with each change of what is sent. A reader of another version refuses to be configured. */
-#define QUERY_VERSION 10
+#define QUERY_VERSION 11
 
 enum query_kind {
         QUERY_PING,      /* answered at once, whatever the server does */

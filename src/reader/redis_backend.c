@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The backend of a reader of Redis: its connection, and the queries that it answers. */
-#include "base/fd.h"
 #include "frameworks/heartbeat_format.h"
 #include "frameworks/queue_reader.h"
 #include "frameworks/redis_format.h"
@@ -9,64 +8,9 @@
 #include "reader/backend.h"
 #include "reader/redis_ask.h"
 #include "reader/server.h"
-#include "redis/connection.h"
 #include "redis/redis.h"
 #include "redis/tls.h"
-#include "settings/redis_url.h"
 #include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-
-#define PATH_SIZE 32
-
-/* OpenSSL wants paths, and this process may open no file: the bytes become files of its own memory. */
-struct memory_file {
-        int fd;
-        char path[PATH_SIZE];
-};
-
-static int make_file(const struct reader_file *file, struct memory_file *ret)
-{
-        int r;
-
-        ret->fd = memfd_create("tls", MFD_CLOEXEC);
-        if (ret->fd < 0)
-                return -errno;
-        r = fd_write_all(ret->fd, file->bytes, file->length);
-        snprintf(ret->path, sizeof(ret->path), "/proc/self/fd/%d", ret->fd);
-        return r;
-}
-
-static int load_tls(const struct reader_configuration *configuration, struct tls **ret,
-                    struct settings_tls_refusal *refusal)
-{
-        struct memory_file files[_SETTINGS_TLS_MAX] = {{-1, ""}, {-1, ""}, {-1, ""}};
-        const char *paths[_SETTINGS_TLS_MAX] = {NULL};
-        int r = 0;
-
-        for (size_t i = 0; i < _SETTINGS_TLS_MAX && r >= 0; i++) {
-                if (!configuration->files[i].name)
-                        continue;
-                r = make_file(&configuration->files[i], &files[i]);
-                paths[i] = files[i].path;
-        }
-        const struct redis_settings settings = {
-                .tls_ca_file = (char *)paths[SETTINGS_TLS_CA],
-                .tls_cert_file = (char *)paths[SETTINGS_TLS_CERT],
-                .tls_key_file = (char *)paths[SETTINGS_TLS_KEY],
-        };
-        const struct redis_settings shown = {
-                .tls_ca_file = configuration->files[SETTINGS_TLS_CA].name,
-                .tls_cert_file = configuration->files[SETTINGS_TLS_CERT].name,
-                .tls_key_file = configuration->files[SETTINGS_TLS_KEY].name,
-        };
-        if (r >= 0)
-                r = tls_new(&settings, &shown, ret, refusal);
-        FOREACH_ELEMENT(file, files)
-                close_fd(file->fd);
-        return r;
-}
 
 /* Returns the key that is read first: for records, the set of identities. Where only queues are read, any key
  * of the application. */
@@ -99,29 +43,27 @@ static int configure_redis(sd_event *event, const struct reader_configuration *c
                 .sentinels = configuration->url ? NULL : configuration->sentinels,
                 .master_name = configuration->master_name,
                 .sentinel_password = configuration->sentinel_password,
+                .tls_ca_file = configuration->tls_files[SETTINGS_TLS_CA],
+                .tls_cert_file = configuration->tls_files[SETTINGS_TLS_CERT],
+                .tls_key_file = configuration->tls_files[SETTINGS_TLS_KEY],
                 .timeout = configuration->timeout,
         };
         const struct redis_format *format = redis_format_of(configuration->framework);
-        _cleanup_redis_url_ struct redis_url parsed = {0};
         struct redis *redis = NULL;
-        struct tls *tls = NULL;
+        struct tls *tls;
 
         *refusal = (struct settings_tls_refusal){.file = _SETTINGS_TLS_MAX};
-        int r = format && settings.url ? redis_url_parse(settings.url, &parsed, NULL) : -EBADMSG;
+        if (configuration->check) {
+                int r = tls_new(&settings, &tls, refusal);
 
-        if (r >= 0 && (parsed.tls || configuration->check))
-                r = load_tls(configuration, &tls, refusal);
-        if (r < 0 || configuration->check) {
-                if (tls)
+                if (r >= 0)
                         tls_free(tls);
                 return r;
         }
-        r = redis_new(event, &settings, tls, on_state, userdata, &redis);
-        if (r < 0) {
-                if (tls)
-                        tls_free(tls);
+        int r = format && settings.url ? redis_new(event, &settings, refusal, on_state, userdata, &redis)
+                                       : -EBADMSG;
+        if (r < 0)
                 return r;
-        }
         r = probe(redis, format, configuration->namespace);
         if (r < 0)
                 redis_free(redis);
@@ -130,23 +72,9 @@ static int configure_redis(sd_event *event, const struct reader_configuration *c
         return r;
 }
 
-struct redis_backend;
-
-/* Has sqmgr connect a Unix socket. */
-struct unix_connector {
-        struct connector connector;
-        struct redis_backend *backend;
-        void (*connected)(int fd, void *userdata); /* NULL: no request is pending */
-        void *userdata;
-};
-
 struct redis_backend {
         struct redis_link link; /* the first member: see reader/redis_ask.h */
         struct reader_server *server;
-        const struct reader_configuration *configuration;
-
-        struct unix_connector connector;
-        sd_event_source *connections_io; /* NULL: the connection opens Unix sockets itself */
 };
 
 static void on_redis_state(struct redis *redis _unused_, enum reader_state state,
@@ -164,58 +92,6 @@ static void on_redis_state(struct redis *redis _unused_, enum reader_state state
         reader_server_report(backend->server, &report);
 }
 
-static void connector_request(struct connector *base, void (*done)(int fd, void *userdata), void *userdata)
-{
-        struct unix_connector *connector = (struct unix_connector *)base;
-        struct codec_writer writer = {0};
-
-        connector->connected = done;
-        connector->userdata = userdata;
-        codec_write_number(&writer, READER_CONNECT);
-        reader_server_send(connector->backend->server, &writer);
-}
-
-static void connector_cancel(struct connector *base)
-{
-        ((struct unix_connector *)base)->connected = NULL;
-}
-
-/* A datagram is -errno, or 0 with a socket attached. One that answers an earlier request does no harm: it is
- * the same server. */
-static int on_connection(sd_event_source *source, int fd, uint32_t events _unused_, void *userdata)
-{
-        struct redis_backend *backend = userdata;
-        int error = -EBADMSG;
-        _cleanup_close_ int connection = -1;
-
-        ssize_t n = fd_receive(fd, &error, sizeof(error), &connection, MSG_DONTWAIT);
-        if (n <= 0) {
-                if (n != -EAGAIN)
-                        (void)sd_event_source_set_enabled(source, SD_EVENT_OFF);
-                return 0;
-        }
-        void (*connected)(int fd, void *userdata) = TAKE_PTR(backend->connector.connected);
-        if (connected)
-                connected(connection >= 0 ? TAKE_FD(connection)
-                          : error < 0     ? error
-                                          : -EBADMSG,
-                          backend->connector.userdata);
-        return 0;
-}
-
-static int begin_connector(struct redis_backend *backend)
-{
-        int fd = reader_server_connections_fd(backend->server);
-
-        backend->connector = (struct unix_connector){
-                .connector = {.request = connector_request, .cancel = connector_cancel},
-                .backend = backend,
-        };
-        return fd < 0 ? 0
-                      : sd_event_add_io(reader_server_event(backend->server), &backend->connections_io, fd,
-                                        EPOLLIN, on_connection, backend);
-}
-
 static void backend_end(void *userdata)
 {
         struct redis_backend *backend = userdata;
@@ -223,7 +99,6 @@ static void backend_end(void *userdata)
         redis_free(backend->link.redis);
         FOREACH_ELEMENT(reading, backend->link.queue_readings)
                 queue_reader_free(reading->queue_reader);
-        sd_event_source_disable_unref(backend->connections_io);
         free(backend);
 }
 
@@ -235,13 +110,8 @@ static int backend_begin(struct reader_server *server, const struct reader_confi
         if (!backend)
                 return -ENOMEM;
         backend->server = server;
-        backend->configuration = configuration;
-        int r = begin_connector(backend);
-        if (r >= 0)
-                r = configure_redis(reader_server_event(server), configuration, on_redis_state, backend,
-                                    &backend->link.redis, refusal);
-        if (r >= 0 && backend->link.redis && backend->connections_io)
-                redis_connect_by(backend->link.redis, &backend->connector.connector);
+        int r = configure_redis(reader_server_event(server), configuration, on_redis_state, backend,
+                                &backend->link.redis, refusal);
         if (r < 0 || !backend->link.redis)
                 backend_end(backend);
         else

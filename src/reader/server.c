@@ -17,7 +17,6 @@ struct reader_server {
         struct message_socket *message_socket;
         const struct reader_server_ops *ops;
         void *userdata;
-        int connections_fd;
 
         struct reader_configuration configuration;
         bool configured;  /* QUERY_CONFIGURE was read */
@@ -118,11 +117,6 @@ sd_event *reader_server_event(const struct reader_server *server)
         return server->event;
 }
 
-int reader_server_connections_fd(const struct reader_server *server)
-{
-        return server->connections_fd;
-}
-
 void reader_server_report(struct reader_server *server, const struct reader_report *report)
 {
         struct codec_writer writer = {0};
@@ -149,8 +143,6 @@ static int begin(struct reader_server *server, const struct query *query,
                 return r;
         server->configured = true;
         r = ops->backend->begin(server, &server->configuration, refusal, &server->backend);
-        if (r >= 0 && ops->on_configured)
-                r = ops->on_configured(&server->configuration, server->userdata);
         if (r < 0)
                 end_backend(server);
         return r;
@@ -205,8 +197,8 @@ static void on_end(int error _unused_, void *userdata)
         server->ops->on_end(server->userdata);
 }
 
-int reader_server_new(sd_event *event, int fd, int connections_fd, const struct reader_server_ops *ops,
-                      void *userdata, struct reader_server **ret)
+int reader_server_new(sd_event *event, int fd, const struct reader_server_ops *ops, void *userdata,
+                      struct reader_server **ret)
 {
         static const struct message_socket_ops socket_ops = {.on_message = on_message, .on_end = on_end};
         static const struct message_socket_limits limits = {.receive = QUERY_BYTES_MAX, .send = SEND_MAX};
@@ -214,14 +206,12 @@ int reader_server_new(sd_event *event, int fd, int connections_fd, const struct 
 
         if (!server) {
                 close_fd(fd);
-                close_fd(connections_fd);
                 return -ENOMEM;
         }
         *server = (struct reader_server){
                 .event = sd_event_ref(event),
                 .ops = ops,
                 .userdata = userdata,
-                .connections_fd = connections_fd,
         };
         int r = message_socket_new(event, fd, &limits, &socket_ops, server, &server->message_socket);
         if (r < 0) {
@@ -244,7 +234,6 @@ struct reader_server *reader_server_free(struct reader_server *server)
         }
         end_backend(server);
         message_socket_free(server->message_socket);
-        close_fd(server->connections_fd);
         reader_configuration_clear(&server->configuration);
         sd_event_unref(server->event);
         free(server);

@@ -6,8 +6,7 @@
 #include "queries/answer.h"
 #include <systemd/sd-event.h>
 
-struct reader_backend;       /* reader/backend.h */
-struct reader_configuration; /* queries/configuration.h */
+struct reader_backend; /* reader/backend.h */
 struct reader_server;
 
 struct reader_server_ops {
@@ -15,24 +14,17 @@ struct reader_server_ops {
         /* sqmgr has closed its end, or broken the protocol. May free the server, unless that is about to be
          * freed. */
         void (*on_end)(void *userdata);
-        /* The configuration was read, and the files in it were loaded: nothing but the server is needed from
-         * now on, and the loop has not run the connections yet. Returns 0 or -errno, which refuses the
-         * configuration. NULL: nothing is done. */
-        int (*on_configured)(const struct reader_configuration *configuration, void *userdata);
 };
 
-/* fd: the reader's end of the socket. connections_fd: where sqmgr sends connected Unix sockets; -1: the
- * reader connects itself. Takes ownership of both, also on failure. ops must stay valid. Returns 0 with *ret,
- * to be freed by reader_server_free(); or -errno. */
-int reader_server_new(sd_event *event, int fd, int connections_fd, const struct reader_server_ops *ops,
-                      void *userdata, struct reader_server **ret);
+/* fd: the reader's end of the socket, which is taken also on failure. ops must stay valid. Returns 0 with
+ * *ret, to be freed by reader_server_free(); or -errno. */
+int reader_server_new(sd_event *event, int fd, const struct reader_server_ops *ops, void *userdata,
+                      struct reader_server **ret);
 /* Returns NULL. */
 struct reader_server *reader_server_free(struct reader_server *server);
 
 /* For the backend: */
 sd_event *reader_server_event(const struct reader_server *server);
-/* Returns the descriptor that brings connected Unix sockets, which stays the server's; -1: none. */
-int reader_server_connections_fd(const struct reader_server *server);
 /* Sends sqmgr the state of the connection. Call from the loop, as the last call: the server may be freed
  * within it. */
 void reader_server_report(struct reader_server *server, const struct reader_report *report);

@@ -149,10 +149,12 @@ static void set_wants_write(struct connection *connection, bool wants)
 
 static int on_io(sd_event_source *source, int fd, uint32_t revents, void *userdata);
 
-/* Uses a context whose connection is under way, or made. Returns false with connection->failure if that fails
- * at once. */
-static bool context_use(struct connection *connection, redisContext *context)
+/* Starts connecting. Returns false with connection->failure if that fails at once. */
+static bool context_open(struct connection *connection, const char *address)
 {
+        const struct endpoint *endpoint = &connection->endpoint;
+        redisContext *context = endpoint->path ? redisConnectUnixNonBlock(endpoint->path)
+                                               : redisConnectNonBlock(address, (int)endpoint->port);
         const char *why = context ? context->errstr : "out of memory";
 
         connection->context = context;
@@ -170,37 +172,6 @@ static bool context_use(struct connection *connection, redisContext *context)
         snprintf(connection->failure, sizeof(connection->failure), "%s", why);
         context_close(connection);
         return false;
-}
-
-/* Starts connecting. Returns false with connection->failure if that fails at once. */
-static bool context_open(struct connection *connection, const char *address)
-{
-        const struct endpoint *endpoint = &connection->endpoint;
-
-        return context_use(connection, endpoint->path ? redisConnectUnixNonBlock(endpoint->path)
-                                                      : redisConnectNonBlock(address, (int)endpoint->port));
-}
-
-/* The connector has connected the Unix socket. fd: -errno if it could not. */
-static void on_connector(int fd, void *userdata)
-{
-        struct connection *connection = userdata;
-        redisContext *context = fd >= 0 ? redisConnectFd(fd) : NULL;
-
-        connection_enter(connection);
-        if (fd < 0) {
-                connection_lost(connection, "cannot connect: %s", strerror(-fd));
-        } else {
-                if (context)
-                        context->flags &= ~REDIS_BLOCK;
-                else
-                        close_fd(fd);
-                if (context_use(connection, context))
-                        begin_phase(connection, PHASE_CONNECTING);
-                else
-                        connection_lost(connection, "cannot connect: %s", connection->failure);
-        }
-        connection_leave(connection);
 }
 
 /* Tries the remaining addresses until one connection is in progress. Each has the whole timeout, so a
@@ -281,12 +252,7 @@ void connection_open(struct connection *connection, const struct endpoint *endpo
         connection->answer_is_late = false;
         if (!known)
                 connection->answer = (struct resolve_answer){.n_addresses = 1};
-        if (endpoint->path && endpoint->connector) {
-                connection->next_address = 1; /* no other address is left */
-                endpoint->connector->request(endpoint->connector, on_connector, connection);
-                begin_phase(connection, PHASE_CONNECTING);
-                begun = true;
-        } else if (!known && !endpoint->path && !resolve_is_numeric(endpoint->host)) {
+        if (!known && !endpoint->path && !resolve_is_numeric(endpoint->host)) {
                 begun = resolve_begin(connection);
         } else {
                 if (!known && !endpoint->path)
@@ -307,8 +273,6 @@ void connection_close(struct connection *connection)
         connection->phase = PHASE_CLOSED;
         connection->waiting = 0;
         (void)sd_event_source_set_enabled(connection->timer, SD_EVENT_OFF);
-        if (connection->endpoint.connector)
-                connection->endpoint.connector->cancel(connection->endpoint.connector);
         context_close(connection);
 }
 

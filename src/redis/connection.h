@@ -13,21 +13,10 @@ struct connection;
 struct tls;
 struct redisReply; /* of hiredis */
 
-/* Makes connections for a process that may not open a Unix socket itself. */
-struct connector {
-        /* Requests a connection to the Unix socket that the connector knows. done() is called once, never
-         * from within this function, with a socket that the callee owns, or -errno. One request at a time: a
-         * new one replaces the last. */
-        void (*request)(struct connector *connector, void (*done)(int fd, void *userdata), void *userdata);
-        /* done() is not called any more. */
-        void (*cancel)(struct connector *connector);
-};
-
 /* The address of the server. The texts must stay valid until the connection is closed or opened again. */
 struct endpoint {
-        const char *path;            /* of the unix socket; NULL: use host and port */
-        struct connector *connector; /* opens the unix socket; NULL: the connection does so itself */
-        const char *host;            /* a name or an address */
+        const char *path; /* of the unix socket; NULL: use host and port */
+        const char *host; /* a name or an address */
         unsigned port;
         struct tls *tls; /* NULL: no TLS */
 };

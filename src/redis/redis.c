@@ -524,7 +524,7 @@ static int add_credentials(struct redis_url *url, const struct redis_settings *s
         return url->password && url->username ? 0 : -ENOMEM;
 }
 
-int redis_new(sd_event *event, const struct redis_settings *settings, struct tls *tls,
+int redis_new(sd_event *event, const struct redis_settings *settings, struct settings_tls_refusal *refusal,
               redis_state_fn on_state, void *userdata, struct redis **ret)
 {
         struct redis *redis = calloc(1, sizeof(*redis));
@@ -533,11 +533,11 @@ int redis_new(sd_event *event, const struct redis_settings *settings, struct tls
         redis->on_state = on_state;
         redis->userdata = userdata;
 
-        struct settings_tls_refusal refusal;
+        struct settings_tls_refusal unused;
         bool by_sentinels = settings->sentinels;
         int r = redis_url_parse(settings->url, &redis->url, NULL);
-        if (r >= 0 && redis->url.tls && !tls)
-                r = tls_new(settings, settings, &redis->tls, &refusal);
+        if (r >= 0 && redis->url.tls)
+                r = tls_new(settings, &redis->tls, refusal ?: &unused);
         if (r >= 0)
                 r = add_credentials(&redis->url, settings);
         if (r >= 0)
@@ -545,12 +545,11 @@ int redis_new(sd_event *event, const struct redis_settings *settings, struct tls
         if (r >= 0)
                 r = connection_new(event, &connection_ops, settings->timeout, redis, &redis->connection);
         if (r >= 0 && by_sentinels)
-                r = sentinel_new(event, settings, tls ?: redis->tls, &sentinel_ops, redis, &redis->sentinel);
+                r = sentinel_new(event, settings, redis->tls, &sentinel_ops, redis, &redis->sentinel);
         if (r < 0) {
                 redis_destroy(redis);
                 return r;
         }
-        redis->tls = tls ?: redis->tls;
         redis->endpoint = (struct endpoint){
                 .path = redis->url.path,
                 .host = by_sentinels ? "" : redis->url.host,
@@ -569,11 +568,6 @@ int redis_probe(struct redis *redis, const char *key)
         if (asprintf(&redis->write_key, "%s:sqmgr", key) < 0)
                 redis->write_key = NULL;
         return redis->probe_key && redis->write_key ? 0 : -ENOMEM;
-}
-
-void redis_connect_by(struct redis *redis, struct connector *connector)
-{
-        redis->endpoint.connector = connector;
 }
 
 struct redis *redis_free(struct redis *redis)

@@ -11,10 +11,9 @@
 #include <stddef.h>
 #include <systemd/sd-event.h>
 
-struct connector; /* redis/connection.h */
 struct redis;
 struct redis_settings;
-struct tls;        /* redis/tls.h */
+struct settings_tls_refusal;
 struct redisReply; /* of hiredis */
 
 /* Called from the loop if the state or the error changed. error: NULL: no error. The callback may do
@@ -29,24 +28,20 @@ typedef void (*redis_reply_fn)(struct redis *redis, const struct redisReply *rep
 
 /* Creates a connection to settings->url. With settings->sentinels, connects to the master that the Sentinels
  * name, with the database, user, password and scheme of the URL. User and password come from the URL; if it
- * has no password, from the settings. Copies all arguments. tls is for rediss://, and owned unless the call
- * fails; NULL: made of the files in the settings. Connects as soon as the loop runs. on_state may be NULL.
+ * has no password, from the settings. Copies all arguments. Connects as soon as the loop runs. on_state and
+ * refusal may be NULL.
  *
  * Returns 0 with *ret to be freed by redis_free(), or -errno:
  *
- * - -EINVAL: the URL or a TLS file is invalid
+ * - -EINVAL: the URL or a TLS file is invalid; the file is in *refusal
  * - -EPROTONOSUPPORT: the URL requires TLS, and this build has none */
-int redis_new(sd_event *event, const struct redis_settings *settings, struct tls *tls,
+int redis_new(sd_event *event, const struct redis_settings *settings, struct settings_tls_refusal *refusal,
               redis_state_fn on_state, void *userdata, struct redis **ret);
 
 /* Sets the key that a connection must be able to read, existing or not, to count as up. Needed if an ACL
  * forbids other keys. Has the connection check, too, whether the server accepts writes; unknown, and so
  * READER_STATE_CONNECTED, if an ACL forbids that check. Call before the loop runs. Returns 0 or -ENOMEM. */
 int redis_probe(struct redis *redis, const char *key);
-
-/* Has the Unix socket of the URL opened by the connector, which must outlive the object. Call before the loop
- * runs. */
-void redis_connect_by(struct redis *redis, struct connector *connector);
 
 /* Closes the connection. From within this call, calls back all pending commands with NULL. on_state() is not
  * called any more. Returns NULL. */

@@ -53,28 +53,26 @@ static int refuse(struct settings_tls_refusal *ret, enum settings_tls_file file,
         return -EINVAL;
 }
 
-static int load(SSL_CTX *ctx, const struct redis_settings *settings, const struct redis_settings *shown,
-                struct settings_tls_refusal *refusal)
+static int load(SSL_CTX *ctx, const struct redis_settings *settings, struct settings_tls_refusal *refusal)
 {
         ERR_clear_error();
         if (settings->tls_ca_file) {
                 if (SSL_CTX_load_verify_locations(ctx, settings->tls_ca_file, NULL) != 1)
-                        return refuse(refusal, SETTINGS_TLS_CA, shown->tls_ca_file);
+                        return refuse(refusal, SETTINGS_TLS_CA, settings->tls_ca_file);
         } else if (SSL_CTX_set_default_verify_paths(ctx) != 1) {
                 return refuse(refusal, SETTINGS_TLS_CA, "system default");
         }
         if (!settings->tls_cert_file || !settings->tls_key_file)
                 return 0;
         if (SSL_CTX_use_certificate_chain_file(ctx, settings->tls_cert_file) != 1)
-                return refuse(refusal, SETTINGS_TLS_CERT, shown->tls_cert_file);
+                return refuse(refusal, SETTINGS_TLS_CERT, settings->tls_cert_file);
         if (SSL_CTX_use_PrivateKey_file(ctx, settings->tls_key_file, SSL_FILETYPE_PEM) != 1 ||
             SSL_CTX_check_private_key(ctx) != 1)
-                return refuse(refusal, SETTINGS_TLS_KEY, shown->tls_key_file);
+                return refuse(refusal, SETTINGS_TLS_KEY, settings->tls_key_file);
         return 0;
 }
 
-int tls_new(const struct redis_settings *settings, const struct redis_settings *shown, struct tls **ret,
-            struct settings_tls_refusal *refusal)
+int tls_new(const struct redis_settings *settings, struct tls **ret, struct settings_tls_refusal *refusal)
 {
         SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
 
@@ -82,7 +80,7 @@ int tls_new(const struct redis_settings *settings, const struct redis_settings *
                 return -ENOMEM;
         SSL_CTX_set_default_passwd_cb(ctx, on_password);
         SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
-        int r = SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) == 1 ? load(ctx, settings, shown, refusal)
+        int r = SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) == 1 ? load(ctx, settings, refusal)
                                                                         : -ENOMEM;
         if (r < 0) {
                 SSL_CTX_free(ctx);
@@ -154,8 +152,8 @@ const char *tls_error(const struct tls_session *session)
 
 #else
 
-int tls_new(_unused_ const struct redis_settings *settings, _unused_ const struct redis_settings *shown,
-            _unused_ struct tls **ret, _unused_ struct settings_tls_refusal *refusal)
+int tls_new(_unused_ const struct redis_settings *settings, _unused_ struct tls **ret,
+            _unused_ struct settings_tls_refusal *refusal)
 {
         return -EPROTONOSUPPORT;
 }

@@ -11,11 +11,9 @@ struct tls;         /* shared by connections: trusted authorities and our own ce
 struct tls_session; /* of one connection */
 struct redisContext;
 
-/* Reads the files named in the settings. shown: the same settings with the file names that errors show. Never
- * reports any content of the key. Returns 0 with *ret to be freed by tls_free(); -EPROTONOSUPPORT; -EINVAL
- * with the file at fault in *refusal; or -ENOMEM. */
-int tls_new(const struct redis_settings *settings, const struct redis_settings *shown, struct tls **ret,
-            struct settings_tls_refusal *refusal);
+/* Reads the files named in the settings. Never reports any content of the key. Returns 0 with *ret to be
+ * freed by tls_free(); -EPROTONOSUPPORT; -EINVAL with the file at fault in *refusal; or -ENOMEM. */
+int tls_new(const struct redis_settings *settings, struct tls **ret, struct settings_tls_refusal *refusal);
 /* Returns NULL. */
 struct tls *tls_free(struct tls *tls);
 

@@ -282,15 +282,6 @@ static _Noreturn void run_alert(void)
         launch_run(&plan);
 }
 
-static _Noreturn void connect_server(void)
-{
-        int fd = fd_connect(plan.fleet.argv[0], 0, USEC_INFINITY);
-        int error = fd < 0 ? fd : fcntl(fd, F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
-
-        (void)fd_send(LAUNCH_TEMPLATE_FD, &error, sizeof(error), error < 0 ? -1 : fd, MSG_DONTWAIT);
-        exit(0);
-}
-
 /* The exit status is an errno. */
 static _Noreturn void write_orders(void)
 {
@@ -329,7 +320,6 @@ int main(void)
                 [LAUNCH_AFTER_EXIT] = {"sqmgr-after", run_after_exit},
                 [LAUNCH_RELEASE] = {"sqmgr-release", prepare},
                 [LAUNCH_REHEARSAL] = {LAUNCH_COMM, rehearse},
-                [LAUNCH_CONNECT] = {"sqmgr-connect", connect_server},
                 [LAUNCH_ORDERS] = {"sqmgr-orders", write_orders},
                 [LAUNCH_ALERT] = {"sqmgr-alert", run_alert},
         };

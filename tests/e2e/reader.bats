@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# An unprivileged process speaks to Redis. If it is killed, freezes or lies, that costs readings and no job. With
+# A process of its own speaks to Redis. If it is killed, freezes or lies, that costs readings and no job. With
 # SQMGR_LONG=1 readers are killed 200 times.
 # seconds: 130
 # promises: P1 P5 P8
@@ -24,13 +24,10 @@ kill_reader() {
         wait_until 2 redis_state_is connected
 }
 
-@test "sqmgr links no library that decodes replies of servers, and the reader is in its sandbox" {
+@test "sqmgr links no library that decodes replies of servers" {
         start_fleet 1
         run ! grep -E 'hiredis|libssl|libcrypto' "/proc/$sqmgr_pid/maps"
         ldd "$SQMGR_BUILD/sqmgr-reader" | grep hiredis
-        grep -qx 'NoNewPrivs:.1' "/proc/$(reader)/status"
-        # Only without sanitizers.
-        ldd "$SQMGR_BUILD/sqmgr-reader" | grep asan || grep -qx 'Seccomp:.2' "/proc/$(reader)/status"
 }
 
 @test "readers are killed repeatedly while jobs run: no job is lost, and no worker is signaled" {

@@ -27,7 +27,7 @@ static int reader_start(struct reader_starter *starter _unused_,
         int fds[2];
 
         fuzz_check(process && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) == 0);
-        fuzz_check(reader_server_new(event, fds[1], -1, &ops, NULL, &process->server) == 0);
+        fuzz_check(reader_server_new(event, fds[1], &ops, NULL, &process->server) == 0);
         *ret = process;
         *ret_fd = fds[0];
         return 0;

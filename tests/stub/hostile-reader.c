@@ -185,7 +185,7 @@ int main(void)
         manner = (enum manner)(getpid() % _MANNER_MAX);
         (void)signal(SIGPIPE, SIG_IGN);
         if (sd_event_new(&event) < 0 ||
-            message_socket_new(event, 3, &limits, &ops, NULL, &message_socket) < 0)
+            message_socket_new(event, STDIN_FILENO, &limits, &ops, NULL, &message_socket) < 0)
                 return 1;
         if (manner == MANNER_FLOOD && sd_event_add_defer(event, &flood, on_flood, NULL) >= 0)
                 (void)sd_event_source_set_enabled(flood, SD_EVENT_ON);

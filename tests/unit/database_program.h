@@ -104,20 +104,6 @@ static inline pid_t reader_pid(void)
         return children.first->pid;
 }
 
-static inline bool is_in_a_sandbox(void)
-{
-        char name[64], line[256];
-        bool found = false;
-
-        snprintf(name, sizeof(name), "/proc/%d/status", (int)reader_pid());
-        FILE *file = fopen(name, "re");
-        ck_assert_ptr_nonnull(file);
-        while (fgets(line, sizeof(line), file))
-                found |= strcmp(line, "Seccomp:\t2\n") == 0;
-        ck_assert_int_eq(fclose(file), 0);
-        return found;
-}
-
 static void on_heartbeat(struct answer *answer, void *userdata _unused_)
 {
         answered.n++;

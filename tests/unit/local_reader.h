@@ -39,7 +39,7 @@ static inline int local_reader_start(struct reader_starter *starter _unused_,
         ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
         ops.backend = local_backend;
         *process = (struct reader_process){.ended = ended, .userdata = userdata};
-        ck_assert_int_eq(reader_server_new(event, fds[1], -1, &ops, process, &process->server), 0);
+        ck_assert_int_eq(reader_server_new(event, fds[1], &ops, process, &process->server), 0);
         local_readers++;
         *ret = process;
         *ret_fd = fds[0];
@@ -53,13 +53,7 @@ static inline void local_reader_stop(struct reader_process *process)
         local_readers--;
 }
 
-static inline void local_reader_connect(struct reader_process *process _unused_, const char *path _unused_)
-{
-        ck_abort_msg("a reader of a test connects itself");
-}
-
-static struct reader_starter local_starter = {
-        .start = local_reader_start, .stop = local_reader_stop, .connect = local_reader_connect};
+static struct reader_starter local_starter = {.start = local_reader_start, .stop = local_reader_stop};
 
 /* A reader for the server of the settings. */
 static inline struct reader *local_reader_new(const struct redis_settings *settings, const char *url,

@@ -104,6 +104,20 @@ TEST(of_300_starts_at_once_each_runs_once)
         expect_one_thread();
 }
 
+/* As sqmgr does after its settings are read, which may start a reader. */
+TEST(actions_that_are_set_after_a_start_are_reset_in_the_next_one)
+{
+        int status;
+
+        expect_exit(start("exit 3", 0, NULL), 3);
+        ck_assert(signal(SIGPIPE, SIG_IGN) != SIG_ERR);
+        launcher_find_actions();
+        pid_t pid = start("kill -PIPE $$; exit 4", 0, NULL);
+        ck_assert_int_gt(pid, 0);
+        ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+        ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE);
+}
+
 /* Gives up the rights of root, which may read every file, until the end of the test. */
 static void become_some_user(void)
 {

@@ -5,7 +5,6 @@
 #include "database_driver.h"
 #include "postgresql.h"
 #include "quoting.h"
-#include "reader/sandbox.h"
 
 static void execute(const char *sql)
 {
@@ -522,57 +521,6 @@ TEST(replies_may_arrive_in_pieces)
         ck_assert_str_eq(got.text, "0:1,one;0:2,two;");
         run("SELECT none", false);
         ck_assert_int_eq(got.result, DATABASE_REFUSED);
-}
-
-/* In the sandbox, with what it needs for this URL: the whole way to a row, twice. */
-static int read_in_sandbox(const char *url)
-{
-        const struct sandbox_needs needs = {.network = !strstr(url, "@/"), .unix_sockets = strstr(url, "@/")};
-
-        /* A loop belongs to one process. */
-        if (sandbox_limits() < 0 || sd_event_new(&event) < 0)
-                return 2;
-        open_url(url, PATIENCE);
-        if (sandbox_enter(&needs) < 0)
-                return 3;
-        for (int i = 1; i <= 2; i++) {
-                while (database_state(database) != DATABASE_CONNECTED)
-                        if (sd_event_run(event, PATIENCE) < 0)
-                                return 4;
-                const struct database_statement statement = {.sql = "SELECT name FROM t WHERE id = 1"};
-                if (database_run(database, &statement, 1, false, &batch_ops, NULL) < 0)
-                        return 5;
-                while (got.done < (unsigned)i)
-                        if (sd_event_run(event, PATIENCE) < 0)
-                                return 6;
-                if (strcmp(got.text, "0:one;") != 0)
-                        return 7;
-                got.text[0] = '\0';
-        }
-        return 0;
-}
-
-static const char *const sandboxed[] = {
-        "postgresql://postgres@/postgres?host=FOLDER",
-        "postgresql://postgres@ADDRESS/postgres?sslmode=disable",
-        "postgresql://postgres@ADDRESS/postgres?sslmode=require",
-        "postgresql://secret:pass%20word@ADDRESS/postgres",
-        "postgresql://secret:pass%20word@localhost/postgres?sslmode=prefer&hostaddr=ADDRESS",
-};
-
-TEST_LOOP(reads_in_its_sandbox, ELEMENTSOF(sandboxed))
-{
-        int status;
-
-        /* valgrind makes calls that the sandbox refuses. */
-        if (getenv("UNDER_VALGRIND"))
-                return;
-        pid_t pid = fork();
-        ck_assert_int_ge(pid, 0);
-        if (pid == 0)
-                _exit(read_in_sandbox(url_of(sandboxed[_i])));
-        ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-        ck_assert_msg(status == 0, "%s: %x", sandboxed[_i], (unsigned)status);
 }
 
 TEST_MAIN("postgresql", .each = {setup, teardown}, .once = {postgresql_make, postgresql_remove},

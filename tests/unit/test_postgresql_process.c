@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The program sqmgr-reader-postgresql, in its sandbox and as a fleet's user, with the tables of Solid Queue
- * in a real server. */
+/* The program sqmgr-reader-postgresql, with the tables of Solid Queue in a real server. */
 /* promises: P5 P8 */
 #include "database_program.h"
 #include "postgresql.h"
-#include "reader/sandbox.h"
 
 #define SHORT (500 * USEC_PER_MSEC)
 
@@ -13,7 +11,6 @@ static void execute(const char *sql)
         free(postgresql_execute(sql));
 }
 
-/* Also a role of the name of the fleet's user, who is known by the socket. */
 static void make_tables(void)
 {
         execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public; GRANT ALL ON SCHEMA public TO public");
@@ -55,7 +52,6 @@ TEST_LOOP(heartbeats_are_read_from_the_database, (int)ELEMENTSOF(urls))
         start_reader(url, PATIENCE);
         run_until(is_up() || downs > 0);
         ck_assert_msg(downs == 0, "%s: %s: %s", url, why.text, quoted_reveal(&why.quoted));
-        ck_assert(sandbox_is_off() || is_in_a_sandbox());
         ask();
         ck_assert_int_eq(answered.status, ANSWER_OK);
         ck_assert(answered.found);
@@ -70,7 +66,7 @@ TEST_LOOP(heartbeats_are_read_from_the_database, (int)ELEMENTSOF(urls))
         ck_assert_uint_eq(reader_connection_count(reader), 1);
 }
 
-/* In the same process: the sandbox permits what a new connection needs. */
+/* In the same process. */
 TEST_LOOP(a_server_that_comes_back_is_connected_to, 2)
 {
         start_reader(_i == 0 ? postgresql_url : postgresql_tcp_url, PATIENCE);

@@ -70,7 +70,7 @@ static _Noreturn void serve(int fd, enum behavior how)
         _exit(0);
 }
 
-static int start_reader(int program_fd _unused_, pid_t *ret_pid, int *ret_fd)
+static int start_reader(int program_fd _unused_, const char *name _unused_, pid_t *ret_pid, int *ret_fd)
 {
         int pair[2];
 
@@ -104,7 +104,8 @@ static int on_child(sd_event_source *source _unused_, const struct signalfd_sigi
         return 0;
 }
 
-static void make_facts(int (*start)(int program_fd, pid_t *ret_pid, int *ret_fd), int program_fd)
+static void make_facts(int (*start)(int program_fd, const char *name, pid_t *ret_pid, int *ret_fd),
+                       int program_fd)
 {
         const struct proc_facts_ops ops = {.start = start, .arrived = on_arrived};
 
@@ -304,7 +305,7 @@ TEST(the_program_hands_out_no_more_than_asked)
 
         int program_fd = open("sqmgr-proc-reader", O_PATH | O_CLOEXEC);
         ck_assert_int_ge(program_fd, 0);
-        make_facts(proc_reader_start, program_fd);
+        make_facts(reader_start, program_fd);
         start_target();
         _cleanup_proc_ struct proc *proc = NULL;
         ck_assert_int_eq(proc_open(target, &proc), 0);

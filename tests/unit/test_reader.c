@@ -162,7 +162,7 @@ static void enemy_numbers(uint64_t first, uint64_t second, uint64_t third)
         enemy_send(&writer);
 }
 
-TEST_LOOP(what_cannot_be_ends_the_reader_and_another_one_is_started, 7)
+TEST_LOOP(what_cannot_be_ends_the_reader_and_another_one_is_started, 6)
 {
         const struct field texts[] = {QUERY_TEXT(IDENTITY)};
         const struct query query = {.kind = QUERY_HEARTBEAT, .texts = texts, .n_texts = 1};
@@ -183,10 +183,7 @@ TEST_LOOP(what_cannot_be_ends_the_reader_and_another_one_is_started, 7)
         case 3: /* no such state */
                 enemy_numbers(READER_STATE, _READER_STATE_MAX, 1);
                 break;
-        case 4: /* it asks for a connection to a Unix socket, and its server has none */
-                enemy_numbers(READER_CONNECT, 0, 0);
-                break;
-        case 5: /* reports without end */
+        case 4: /* reports without end */
                 for (unsigned i = 0; i < 200; i++) {
                         const struct reader_report report = {.state = i % 2 ? READER_STATE_CONNECTED
                                                                             : READER_STATE_DOWN};

@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Does the program sqmgr-reader run without rights, and is it replaced when it dies? Run against a real
- * redis-server. */
+/* Is the program sqmgr-reader replaced when it dies? Run against a real redis-server. */
 /* promises: P5 P8 */
 #include "daemon/runtime/reader_process.h"
 #include "frameworks/sidekiq/format.h"
 #include "privileged/reader_start.h"
 #include "queries/configuration.h"
 #include "quoting.h"
-#include "reader/sandbox.h"
 #include "redis_server.h"
-#include <dirent.h>
-#include <grp.h>
 #include <limits.h>
-#include <pwd.h>
-#include <sys/ptrace.h>
-#include <sys/uio.h>
 
 static struct redis_settings settings;
 static struct children children;
@@ -86,69 +79,6 @@ static pid_t reader_pid(void)
         while (child->next)
                 child = child->next;
         return child->pid;
-}
-
-/* Copies the rest of a line of a file of /proc/PID. */
-static void proc_line(pid_t pid, const char *file_name, const char *name, char text[static 256])
-{
-        char path[64];
-        char line[256];
-
-        snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file_name);
-        FILE *file = fopen(path, "re");
-        ck_assert_ptr_nonnull(file);
-        text[0] = '\0';
-        while (fgets(line, sizeof(line), file))
-                if (strncmp(line, name, strlen(name)) == 0)
-                        snprintf(text, 256, "%s", line + strlen(name));
-        ck_assert_int_eq(fclose(file), 0);
-}
-
-static void status_line(pid_t pid, const char *name, char text[static 256])
-{
-        proc_line(pid, "status", name, text);
-}
-
-TEST(a_reader_gains_no_rights_and_has_only_its_sockets)
-{
-        char text[256];
-        char path[64];
-        unsigned others = 0;
-
-        start(server_url);
-        run_until(is_up());
-        pid_t pid = reader_pid();
-        status_line(pid, "NoNewPrivs:", text);
-        ck_assert_str_eq(text, "\t1\n");
-        /* A build with sanitizers keeps standard error for their reports. */
-        if (geteuid() != 0 || sandbox_is_off())
-                return;
-        snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
-        DIR *directory = opendir(path);
-        ck_assert_ptr_nonnull(directory);
-        for (const struct dirent *entry; (entry = readdir(directory));) {
-                char target[PATH_MAX] = "";
-
-                if (entry->d_name[0] == '.')
-                        continue;
-                (void)readlinkat(dirfd(directory), entry->d_name, target, sizeof(target) - 1);
-                others += strncmp(target, "socket:", 7) != 0 && strncmp(target, "anon_inode:", 11) != 0 &&
-                          strcmp(target, "/dev/null") != 0;
-        }
-        ck_assert_int_eq(closedir(directory), 0);
-        ck_assert_uint_eq(others, 0);
-}
-
-TEST(a_reader_that_is_connected_is_in_its_sandbox)
-{
-        char text[256];
-
-        if (sandbox_is_off())
-                return;
-        start(server_url);
-        run_until(is_up());
-        status_line(reader_pid(), "Seccomp:", text);
-        ck_assert_str_eq(text, "\t2\n");
 }
 
 TEST(a_reader_that_is_killed_is_replaced_and_why_is_reported)

@@ -546,6 +546,33 @@ TEST(calls_back_when_it_is_freed)
         ck_assert_uint_eq(n_failures, 2);
 }
 
+/* connect() of a Unix socket does not wait for such a server. */
+TEST(a_unix_socket_that_accepts_nothing_is_down_until_it_does)
+{
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+        int clients[8] = {0};
+        size_t n = 0;
+
+        snprintf(address.sun_path, sizeof(address.sun_path), "%s", server_socket);
+        (void)unlink(server_socket);
+        int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
+        ck_assert_int_eq(listen(listener, 0), 0);
+        do {
+                ck_assert_uint_lt(n, ELEMENTSOF(clients));
+                clients[n] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        } while (connect(clients[n++], (struct sockaddr *)&address, sizeof(address)) == 0);
+        ck_assert_int_eq(errno, EAGAIN);
+        start();
+        run_until(is_down());
+        ck_assert_str_eq(last_error, "cannot connect: Resource temporarily unavailable");
+        while (n > 0)
+                close_fd(clients[--n]);
+        close_fd(listener);
+        server_start(0, NULL, NULL);
+        run_until(is_up());
+}
+
 TEST_LOOP(tries_each_address_of_a_name, 2)
 {
         char url[64];

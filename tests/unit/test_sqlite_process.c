@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The program sqmgr-reader-sqlite, in its sandbox and as a fleet's user, with the tables of Solid Queue. */
+/* The program sqmgr-reader-sqlite, with the tables of Solid Queue. */
 /* promises: P5 P8 */
 #include "database_program.h"
-#include "reader/sandbox.h"
 #include <pwd.h>
 #include <sqlite3.h>
 #include <sys/wait.h>
@@ -64,7 +63,6 @@ TEST_LOOP(heartbeats_are_read_from_the_file, (int)ELEMENTSOF(modes))
         ck_assert_int_eq(answered.status, ANSWER_OK);
         ck_assert(answered.found);
         ck_assert_uint_eq(answered.concurrency, 3);
-        ck_assert(sandbox_is_off() || is_in_a_sandbox());
         uint64_t first = answered.sent_usec;
         execute("UPDATE solid_queue_processes SET last_heartbeat_at = '2026-11-27 06:01:00.5' WHERE id = 2");
         ask();
@@ -95,7 +93,6 @@ TEST(a_file_that_is_replaced_is_down_and_read_again)
         ck_assert(answered.found);
 }
 
-/* The process is replaced, because its sandbox has the folder of before. */
 TEST(a_folder_that_appears_later_is_found)
 {
         char other[96];

@@ -4,7 +4,6 @@
 #include "base/fd.h"
 #include "base/parse.h"
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -25,7 +24,7 @@ int handover_put(const struct handover *handover)
 {
         char text[ENTRY_MAX_BYTES * (1 + HANDOVER_MAX)];
         int at = snprintf(text, sizeof(text), "pid:%d ", (int)getpid());
-        int r = fd_close_range(STDERR_FILENO + 1, UINT_MAX, true);
+        int r = fd_close_at_exec(STDERR_FILENO + 1);
 
         for (size_t i = 0; i < handover->n && r == 0; i++) {
                 const struct handed *handed = &handover->list[i];

@@ -10,7 +10,6 @@
 #include "io/clock.h"
 #include "io/log.h"
 #include "io/proc.h"
-#include "io/reader_files.h"
 #include "model/birth.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
@@ -370,8 +369,6 @@ static int make_reader(struct link *link, const struct redis_settings *settings)
                         : reader_configuration_make(settings, link->url, framework, &configuration);
 
         link->engine = configuration.engine;
-        if (r >= 0)
-                r = reader_files_read(&configuration);
         if (r >= 0)
                 r = reader_new(link->links->event, link->links->starter, &configuration, on_reader_state,
                                link, &link->reader);

@@ -184,7 +184,7 @@ static void reader_start(struct proc_facts *facts, usec_t now)
         pid_t pid = 0;
         int fd = -1;
 
-        int r = process ? facts->ops.start(facts->program_fd, &pid, &fd) : -ENOMEM;
+        int r = process ? facts->ops.start(facts->program_fd, PROC_READER_NAME, &pid, &fd) : -ENOMEM;
         if (!process || r < 0) {
                 free(process);
                 log_warning("cannot start the process reader: %s", strerrordesc_np(-r));

@@ -5,7 +5,6 @@
 #include "io/clock.h"
 #include "io/log.h"
 #include "io/own_program.h"
-#include "io/reader_files.h"
 #include "model/exit_status.h"
 #include "privileged/reader_start.h"
 #include "privileged/signal.h"
@@ -15,7 +14,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 
 /* Readers of databases that were killed and have not ended. A reader of a file may wait for a file system
@@ -29,28 +27,10 @@
 
 struct reader_process {
         struct child child;
-        struct reader_starter_daemon *starter;
         bool of_database;
-        int connections_fd;
-        struct connecting *connecting;                  /* NULL: no connection is being made */
         void (*ended)(const char *how, void *userdata); /* NULL: sqmgr has stopped it */
         void *userdata;
 };
-
-/* A process that connects a Unix socket. */
-struct connecting {
-        struct child child;
-        struct reader_process *process; /* NULL: the reader process is gone */
-        const char *again;              /* the path of one more connection that was asked for; NULL: none */
-};
-
-static void process_free(struct reader_process *process)
-{
-        if (process->connecting)
-                process->connecting->process = NULL;
-        close_fd(process->connections_fd);
-        free(process);
-}
 
 static void on_exited(struct child *child, const siginfo_t *info)
 {
@@ -62,7 +42,7 @@ static void on_exited(struct child *child, const siginfo_t *info)
         exit_status_text(&exit, how, sizeof(how));
         if (process->ended)
                 process->ended(how, process->userdata);
-        process_free(process);
+        free(process);
 }
 
 static const char *const program_names[] = {
@@ -100,57 +80,36 @@ static bool is_stuck(const struct reader_starter_daemon *starter)
         return n >= STUCK_MAX;
 }
 
-static int not_started(struct reader_process *process, int error)
-{
-        process_free(process);
-        return -error;
-}
-
 static int start(struct reader_starter *base, const struct reader_configuration *configuration,
                  void (*ended)(const char *how, void *userdata), void *userdata, struct reader_process **ret,
                  int *ret_fd)
 {
         struct reader_starter_daemon *starter = (struct reader_starter_daemon *)base;
         int *program_fd = &starter->program_fds[configuration->engine];
-        int queries[2], connections[2];
+        bool of_database = configuration->engine != _DATABASE_ENGINE_MAX;
+        pid_t pid;
 
         /* The program may be installed by now. */
         if (*program_fd < 0)
                 *program_fd = open_program(starter, configuration->engine);
         if (*program_fd < 0)
                 return *program_fd;
-        if (configuration->engine != _DATABASE_ENGINE_MAX && is_stuck(starter))
+        if (of_database && is_stuck(starter))
                 return -EBUSY;
         struct reader_process *process = calloc(1, sizeof(*process));
         if (!process)
                 return -ENOMEM;
-        process->connections_fd = -1;
-        process->of_database = configuration->engine != _DATABASE_ENGINE_MAX;
-        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, queries) < 0)
-                return not_started(process, errno);
-        _cleanup_close_ int ours = queries[0];
-        _cleanup_close_ int theirs = queries[1];
-        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, connections) < 0)
-                return not_started(process, errno);
-        process->connections_fd = connections[0];
-        _cleanup_close_ int their_connections = connections[1];
-        const struct reader_start request = {
-                .program_fd = *program_fd,
-                .name = program_names[configuration->engine],
-                .socket_fd = theirs,
-                .connections_fd = their_connections,
-        };
-        pid_t pid;
-        int r = reader_start_program(&request, &pid);
-        if (r < 0)
-                return not_started(process, -r);
-        process->child = (struct child){.pid = pid, .exited = on_exited};
-        process->starter = starter;
-        process->ended = ended;
-        process->userdata = userdata;
+        int r = reader_start(*program_fd, program_names[configuration->engine], &pid, ret_fd);
+        if (r < 0) {
+                free(process);
+                return r;
+        }
+        *process = (struct reader_process){.child = {.pid = pid, .exited = on_exited},
+                                           .of_database = of_database,
+                                           .ended = ended,
+                                           .userdata = userdata};
         children_add(starter->children, &process->child);
         *ret = process;
-        *ret_fd = TAKE_FD(ours);
         return 0;
 }
 
@@ -158,50 +117,13 @@ static int start(struct reader_starter *base, const struct reader_configuration 
 static void stop(struct reader_process *process)
 {
         process->ended = NULL;
-        process->connections_fd = close_fd(process->connections_fd);
         (void)signal_child(process->child.pid, SIGKILL);
-}
-
-static void connect_socket(struct reader_process *process, const char *path);
-
-static void on_connecting_exited(struct child *child, const siginfo_t *info _unused_)
-{
-        struct connecting *connecting = (struct connecting *)child;
-        struct reader_process *process = connecting->process;
-
-        if (process)
-                process->connecting = NULL;
-        if (process && process->connections_fd >= 0 && connecting->again)
-                connect_socket(process, connecting->again);
-        free(connecting);
-}
-
-/* Makes one connection at a time, and then one more if asked meanwhile; io/reader.c bounds how often. Without
- * a connection, the reader's attempt fails after its timeout and is repeated. path must stay valid while
- * the process runs. */
-static void connect_socket(struct reader_process *process, const char *path)
-{
-        struct connecting *connecting = process->connecting ? NULL : calloc(1, sizeof(*connecting));
-
-        if (process->connecting)
-                process->connecting->again = path;
-        if (!connecting)
-                return;
-        pid_t pid;
-        if (reader_start_connect(process->connections_fd, path, &pid) < 0) {
-                free(connecting);
-                return;
-        }
-        *connecting = (struct connecting){.child = {.pid = pid, .exited = on_connecting_exited},
-                                          .process = process};
-        process->connecting = connecting;
-        children_add(process->starter->children, &connecting->child);
 }
 
 void reader_starter_init(struct reader_starter_daemon *ret, struct children *children, const char *path)
 {
         *ret = (struct reader_starter_daemon){
-                .starter = {.start = start, .stop = stop, .connect = connect_socket},
+                .starter = {.start = start, .stop = stop},
                 .children = children,
                 .path = path,
         };
@@ -211,11 +133,6 @@ void reader_starter_init(struct reader_starter_daemon *ret, struct children *chi
         int r = ret->program_fds[_DATABASE_ENGINE_MAX];
         if (r < 0)
                 log_error("cannot open %s: %s", path ?: READER_PROGRAM, strerror(-r));
-}
-
-static bool is_ours(const struct child *child)
-{
-        return child->exited == on_exited || child->exited == on_connecting_exited;
 }
 
 /* Waits for the end of a killed process until the deadline: a file system can delay that end. */
@@ -233,13 +150,13 @@ void reader_starter_clear(struct reader_starter_daemon *starter)
         struct child *first = starter->children ? starter->children->first : NULL;
 
         for (struct child *child = first; child; child = child->next)
-                if (is_ours(child))
+                if (child->exited == on_exited)
                         (void)signal_child(child->pid, SIGKILL);
         for (struct child *child = first, *next; child; child = next) {
                 siginfo_t info;
 
                 next = child->next;
-                if (!is_ours(child))
+                if (child->exited != on_exited)
                         continue;
                 await_end(child->pid, &info, deadline);
                 children_remove(starter->children, child);
@@ -279,9 +196,7 @@ static int judge(sd_event *event, struct reader_starter *starter, struct reader_
         struct judgment judgment = {.event = event, .refusal = ret};
         struct reader *reader = NULL;
 
-        int r = reader_files_read(configuration);
-        if (r >= 0)
-                r = sd_event_add_time_relative(event, NULL, CLOCK_MONOTONIC, JUDGE_USEC, 0, on_late, event);
+        int r = sd_event_add_time_relative(event, NULL, CLOCK_MONOTONIC, JUDGE_USEC, 0, on_late, event);
         if (r >= 0)
                 r = reader_new(event, starter, configuration, on_judgment, &judgment, &reader);
         if (r < 0)
