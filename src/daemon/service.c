@@ -47,6 +47,8 @@ int service_start(struct service *service, const struct handover *handover)
                        sizeof(error));
         if (r >= 0)
                 r = listener_lock(settings->state_file, &service->state_lock_fd, error, sizeof(error));
+        if (r >= 0)
+                r = listener_claim(settings->state_file, &service->claim_fd, error, sizeof(error));
         if (r < 0)
                 log_error("%s", error);
         return r;
@@ -75,6 +77,8 @@ void service_keep_lock(struct service *service)
         char error[512];
 
         int r = listener_lock_again(path, &service->state_lock_fd, error, sizeof(error));
+        if (r >= 0 && service->claim_fd < 0)
+                (void)listener_claim(path, &service->claim_fd, error, sizeof(error));
         if (r > 0) {
                 log_warning("the lock '%s.lock' was deleted while sqmgr runs and has been created again; "
                             "find what deletes files there",
@@ -115,4 +119,5 @@ void service_end(struct service *service)
         service->server = server_free(service->server);
         service->control = control_free(service->control);
         service->state_lock_fd = close_fd(service->state_lock_fd);
+        service->claim_fd = close_fd(service->claim_fd);
 }

@@ -13,6 +13,7 @@ struct service {
         struct server *server;
         struct server_groups groups;
         int state_lock_fd; /* -1: not locked */
+        int claim_fd;      /* -1: not claimed yet */
         int lock_error;    /* -errno since the lock was lost and could not be taken again; 0: none */
         int socket_error;  /* as lock_error, for the socket */
 };

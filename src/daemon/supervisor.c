@@ -505,7 +505,8 @@ static int run(struct supervisor *supervisor)
 
 int supervisor_run(const struct invocation *invocation, struct settings *settings, struct handover *handover)
 {
-        struct supervisor supervisor = {.reloader.settings = settings, .service.state_lock_fd = -1};
+        struct supervisor supervisor = {.reloader.settings = settings,
+                                        .service = {.state_lock_fd = -1, .claim_fd = -1}};
         int r = begin(&supervisor, invocation, handover);
 
         if (r >= 0)

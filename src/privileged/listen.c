@@ -2,6 +2,7 @@
 /* Opens a listening socket to which all may connect: lock, directory and mode. */
 #include "privileged/listen.h"
 #include "base/fd.h"
+#include "base/hash.h"
 #include "base/socket_path.h"
 #include "io/proc.h"
 #include <fcntl.h>
@@ -167,6 +168,53 @@ int listener_lock(const char *path, int *ret_fd, char *error, size_t error_size)
 int listener_lock_again(const char *path, int *fd, char *error, size_t error_size)
 {
         return take_lock(path, true, fd, error, error_size);
+}
+
+/* Writes the address, in the abstract namespace, of the claim of a path. Returns its size. */
+static socklen_t claim_address(const char *path, struct sockaddr_un *ret)
+{
+        struct stat namespace = {0};
+
+        (void)stat("/proc/self/ns/pid", &namespace);
+        *ret = (struct sockaddr_un){.sun_family = AF_UNIX};
+        int length = snprintf(ret->sun_path + 1, sizeof(ret->sun_path) - 1, "sqmgr/%u/%llu/%016llx",
+                              (unsigned)geteuid(), (unsigned long long)namespace.st_ino,
+                              (unsigned long long)hash_bytes(HASH_INIT, path, strlen(path)));
+        return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+}
+
+/* Returns the process of our user that listens at the address, which may have ended; 0: not known. */
+static pid_t claim_holder(int fd, const struct sockaddr_un *address, socklen_t size)
+{
+        struct ucred holder = {0};
+        socklen_t holder_size = sizeof(holder);
+
+        if (connect(fd, (const struct sockaddr *)address, size) < 0 ||
+            getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &holder, &holder_size) < 0 || holder.uid != geteuid())
+                return 0;
+        return holder.pid;
+}
+
+int listener_claim(const char *path, int *ret_fd, char *error, size_t error_size)
+{
+        struct sockaddr_un address;
+        socklen_t size = claim_address(path, &address);
+        _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+        if (fd < 0 || (bind(fd, (const struct sockaddr *)&address, size) < 0 && errno != EADDRINUSE))
+                return fail(-errno, error, error_size, "cannot claim '%s'", path);
+        if (listen(fd, BACKLOG) == 0) {
+                *ret_fd = TAKE_FD(fd);
+                return 0;
+        }
+        pid_t holder = claim_holder(fd, &address, size);
+        if (holder <= 0 || holder == getpid() || has_ended(holder))
+                return 0;
+        snprintf(error, error_size,
+                 "another sqmgr (pid %d) manages the workers of '%s', although its lock file is gone; stop "
+                 "that sqmgr first or set another state_file",
+                 (int)holder, path);
+        return -EBUSY;
 }
 
 /* SOCKET_PATH_MAX leaves space for the suffix. */

@@ -109,8 +109,7 @@ static _Noreturn void child_run(const struct child_program *program)
         _exit(127);
 }
 
-/* Forks with all signals blocked, so no handler of ours runs in the child. Renames this process before the
- * fork: io/watchers.h would take a child with our name and our pidfds for another sqmgr. */
+/* Forks with all signals blocked, so no handler of ours runs in the child. */
 static pid_t start_program(const struct child_program *program, const char *name)
 {
         sigset_t all, before;

@@ -683,6 +683,70 @@ TEST(a_lock_that_was_deleted_is_taken_again)
         close_fd(fd);
 }
 
+/* Claims the path as another sqmgr does, until *ret_go is closed. */
+static pid_t claim_as_another(int *ret_go)
+{
+        char error[256] = "", byte = 0;
+        int fd = -1, go[2], ready[2];
+
+        ck_assert_int_eq(pipe2(go, O_CLOEXEC), 0);
+        ck_assert_int_eq(pipe2(ready, O_CLOEXEC), 0);
+        pid_t pid = fork();
+        ck_assert_int_ge(pid, 0);
+        if (pid == 0) {
+                close(go[1]);
+                byte = listener_claim(path, &fd, error, sizeof(error)) == 0 && fd >= 0;
+                (void)!write(ready[1], &byte, 1);
+                await_go(go[0]);
+                _exit(EXIT_SUCCESS);
+        }
+        close(go[0]);
+        close(ready[1]);
+        ck_assert_int_eq(read(ready[0], &byte, 1), 1);
+        ck_assert_int_eq(byte, 1);
+        close(ready[0]);
+        *ret_go = go[1];
+        return pid;
+}
+
+TEST(a_path_is_claimed_without_any_file_until_its_holder_ends)
+{
+        char error[256] = "", expected[64], other[128];
+        int fd = -1, other_fd = -1, go;
+
+        pid_t holder = claim_as_another(&go);
+        ck_assert_int_eq(listener_claim(path, &fd, error, sizeof(error)), -EBUSY);
+        snprintf(expected, sizeof(expected), "another sqmgr (pid %d) manages the workers of", (int)holder);
+        ck_assert_ptr_nonnull(strstr(error, expected));
+        snprintf(other, sizeof(other), "%s.other", path);
+        ck_assert_int_eq(listener_claim(other, &other_fd, error, sizeof(error)), 0);
+        ck_assert_int_ge(other_fd, 0);
+        close_fd(other_fd);
+        close(go);
+        ck_assert_int_eq(waitpid(holder, NULL, 0), holder);
+        ck_assert_int_eq(listener_claim(path, &fd, error, sizeof(error)), 0);
+        ck_assert_int_ge(fd, 0);
+
+        /* A child of this process has a copy: no other sqmgr is running. */
+        int pair[2];
+        ck_assert_int_eq(pipe2(pair, O_CLOEXEC), 0);
+        pid_t child = fork();
+        if (child == 0) {
+                close(pair[1]);
+                await_go(pair[0]);
+                _exit(EXIT_SUCCESS);
+        }
+        close(pair[0]);
+        fd = close_fd(fd);
+        ck_assert_int_eq(listener_claim(path, &fd, error, sizeof(error)), 0);
+        ck_assert_int_eq(fd, -1);
+        close(pair[1]);
+        ck_assert_int_eq(waitpid(child, NULL, 0), child);
+        ck_assert_int_eq(listener_claim(path, &fd, error, sizeof(error)), 0);
+        ck_assert_int_ge(fd, 0);
+        close_fd(fd);
+}
+
 TEST(a_lock_is_free_when_its_holder_is_gone_and_is_no_link_or_directory)
 {
         char lock[128], error[512];
