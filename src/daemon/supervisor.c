@@ -188,8 +188,6 @@ static void plan(struct supervisor *supervisor)
         running_jobs_tick(world);
         publish(supervisor);
         forget_removed(supervisor);
-        if (!supervisor->persist.search)
-                status_files_tidy(&supervisor->runtime);
         control_tick(control, now);
         notify_systemd(&supervisor->notify, world, now);
         if (world->shutting_down && !any_process_alive(world) &&
@@ -420,7 +418,6 @@ static int open_runtime(struct runtime *runtime, struct handover *handover)
         runtime->world->shims = runtime->shims;
         if (!runtime->preload_script || !runtime->outcomes_script || !runtime->shims)
                 return -ENOMEM;
-        status_files_begin(runtime);
         reader_starter_init(&runtime->reader_starter, &runtime->children, NULL);
         int r = launcher_prepare();
         if (r < 0) {

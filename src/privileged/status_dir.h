@@ -25,10 +25,6 @@ int status_dir_make(const char *parent, const char *fleet, char name[static STAT
  * call. */
 void status_dir_sweep(int dir_fd);
 
-/* Removes the directories of fleets that keep() rejects, with their files; a limited number per call. A
- * directory with other content stays. Returns 0, or -errno if the parent could not be read. */
-int status_dirs_tidy(const char *parent, bool (*keep)(const char *fleet, void *userdata), void *userdata);
-
 /* Reads the file of a process. Returns an enum heartbeat_fault: HEARTBEAT_FAULT_NONE with the content in
  * text, or the reason why the file is not valid. */
 int status_file_read(int dir_fd, pid_t pid, char text[static STATUS_FILE_MAX_BYTES + 1], size_t *ret_length);

@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ROOT_FOLDER "/var/lib/sqmgr/root"
-
 static bool is_absolute(const char *path)
 {
         return path && path[0] == '/';
@@ -25,8 +23,6 @@ static int find_folder(const struct settings_surroundings *around, bool own_path
                 n = asprintf(ret, "%.*s", (int)strcspn(around->state_dir, ":"), around->state_dir);
         else if (own_paths)
                 return 0;
-        else if (around->is_root)
-                n = asprintf(ret, ROOT_FOLDER);
         else if (is_absolute(around->state_home))
                 n = asprintf(ret, "%s/sqmgr", around->state_home);
         else if (is_absolute(around->home))

@@ -37,7 +37,7 @@ static _Noreturn _printf_(1, 2) void fail(const char *format, ...)
         va_start(ap, format);
         (void)vsnprintf(text, sizeof(text), format, ap);
         va_end(ap);
-        launch_fail(plan.kind == LAUNCH_ALERT ? "alert_command: " : "", text);
+        launch_fail(text);
 }
 
 static _Noreturn void fail_memory(void)
@@ -275,13 +275,6 @@ static _Noreturn void run_after_exit(void)
         exit(0);
 }
 
-static _Noreturn void run_alert(void)
-{
-        prepare();
-        plan.environment = environment.list;
-        launch_run(&plan);
-}
-
 static _Noreturn void connect_server(void)
 {
         int fd = fd_connect(plan.fleet.argv[0], 0, USEC_INFINITY);
@@ -331,7 +324,6 @@ int main(void)
                 [LAUNCH_REHEARSAL] = {LAUNCH_COMM, rehearse},
                 [LAUNCH_CONNECT] = {"sqmgr-connect", connect_server},
                 [LAUNCH_ORDERS] = {"sqmgr-orders", write_orders},
-                [LAUNCH_ALERT] = {"sqmgr-alert", run_alert},
         };
         char *block = NULL, **pointers = NULL;
         size_t size = 0;

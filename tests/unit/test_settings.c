@@ -429,8 +429,6 @@ TEST(no_two_sqmgrs_have_the_same_file_of_orders)
         const struct settings_surroundings user = {.runtime_dir = "/run/user/7", .home = "/home/shop"};
         const struct settings_surroundings set = {
                 .runtime_dir = "/run/user/7", .home = "/home/shop", .state_home = "/kept"};
-        const struct settings_surroundings root = {
-                .is_root = true, .service_dir = "/run/root", .home = "/root"};
         const struct settings_surroundings homeless = {.runtime_dir = "/run/user/7", .home = "relative"};
 
         assert_orders(&unit, "", "/var/lib/sqmgr/shop/orders", true);
@@ -441,7 +439,6 @@ TEST(no_two_sqmgrs_have_the_same_file_of_orders)
         assert_orders(&without, "", "/home/shop/.local/state/sqmgr/orders-*", true);
         assert_orders(&user, "", "/home/shop/.local/state/sqmgr/orders", true);
         assert_orders(&set, "", "/kept/sqmgr/orders", true);
-        assert_orders(&root, "", "/var/lib/sqmgr/root/orders", true);
         /* The directory of the socket is made with another mode. */
         assert_orders(&set, "state_file=/disk/state", "/disk/state.orders", false);
         assert_orders(&set, "socket=/tmp/one.sock", "/tmp/state.orders", false);
@@ -464,7 +461,6 @@ TEST(takes_defaults_from_its_surroundings)
         ck_assert_str_eq(s->redis.url, "redis://outer:1/5");
 
         const struct settings_surroundings unit = {.frameworks = framework_traits,
-                                                   .is_root = true,
                                                    .service_dir = "/run/sqmgr/shop:/run/other",
                                                    .runtime_dir = "/run/user/7"};
         _cleanup_settings_ struct settings *service = read_settings(&unit, "[fleet:a]\ncommand=run", &errors);
@@ -655,10 +651,8 @@ static int use_settings(void)
                                                {"command", "run"},
                                                {"memory_limit", "1G"},
                                                {"max_processes", "7"}};
-        const struct settings_surroundings surroundings = {.frameworks = framework_traits,
-                                                           .is_root = true,
-                                                           .user = "root",
-                                                           .redis_url = "redis://outer"};
+        const struct settings_surroundings surroundings = {
+                .frameworks = framework_traits, .user = "root", .redis_url = "redis://outer"};
         _cleanup_settings_errors_ struct settings_errors errors = {0}, warnings = {0};
         _cleanup_settings_draft_ struct settings_draft *draft = NULL;
         _cleanup_settings_ struct settings *settings = NULL, *merged = NULL;

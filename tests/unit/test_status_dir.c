@@ -114,12 +114,6 @@ static int open_it(const char *fleet)
         return MIN(dir, 0);
 }
 
-static bool keeps(const char *fleet, void *userdata)
-{
-        ck_assert_ptr_null(strchr(fleet, '@'));
-        return strcmp(fleet, userdata) == 0;
-}
-
 /* Where it is made. */
 
 TEST(is_made_whole_whatever_the_umask)
@@ -152,8 +146,6 @@ TEST(another_users_is_not_used)
         ck_assert_int_eq(chown(below("status/web"), OTHER, (gid_t)-1), 0);
         ck_assert_int_eq(make_for("web"), -EPERM);
         ck_assert_int_eq(open_it("web"), -EPERM);
-        ck_assert_int_eq(status_dirs_tidy(parent, keeps, (void *)""), 0);
-        ck_assert(exists("status/web"));
 }
 
 TEST(a_parent_that_is_a_link_leads_nowhere)
@@ -178,7 +170,6 @@ TEST(nothing_is_made_above_the_parent)
         snprintf(parent, sizeof(parent), "%s/none/status", folder);
         ck_assert_int_eq(make_for("web"), -ENOENT);
         ck_assert(!exists("none"));
-        ck_assert_int_eq(status_dirs_tidy(parent, NULL, NULL), -ENOENT);
 }
 
 /* What stands in it. */
@@ -438,55 +429,6 @@ TEST(sweeps_links_and_not_what_they_lead_to)
         ck_assert(!exists(file_of(dead)));
         ck_assert(exists("precious"));
         ck_assert(exists("status/web/old"));
-}
-
-static void tidy_but(const char *fleet)
-{
-        ck_assert_int_eq(status_dirs_tidy(parent, keeps, (void *)fleet), 0);
-}
-
-TEST(tidies_what_no_fleet_needs)
-{
-        put("status/web/4711", "x");
-        put("status/web/x", "x");
-        ck_assert_int_eq(mkdir(below("status/web/empty"), 0700), 0);
-        ck_assert_int_eq(make_for("other"), 0);
-        put("status/other/4711", "x");
-        ck_assert_int_eq(mkdir(below("status/other@7"), 0700), 0);
-        ck_assert_int_eq(mkdir(below("status/web@7"), 0700), 0);
-        tidy_but("other");
-        ck_assert(!exists("status/web") && !exists("status/web@7"));
-        ck_assert(exists("status/other/4711") && exists("status/other@7"));
-        tidy_but("");
-        ck_assert_uint_eq(count("status"), 0);
-}
-
-TEST(tidies_nothing_beyond_it)
-{
-        put("elsewhere/precious", "x");
-        put("status/web/deep/precious", "x");
-        ck_assert_int_eq(symlink("../../elsewhere", below("status/web/4711")), 0);
-        ck_assert_int_eq(symlink("../elsewhere", below("status/link")), 0);
-        put("status/file", "x");
-        tidy_but("");
-        ck_assert(exists("elsewhere/precious"));
-        ck_assert(exists("status/web/deep/precious"));
-        ck_assert(exists("status/link") && exists("status/file"));
-        ck_assert(!exists("status/web/4711"));
-}
-
-TEST(tidies_a_large_one_bit_by_bit)
-{
-        put_many();
-        tidy_but("");
-        ck_assert(exists("status/web"));
-        unsigned left = count("status/web");
-        ck_assert(left > 0 && left < 1500);
-        while (exists("status/web")) {
-                tidy_but("");
-                ck_assert_uint_lt(exists("status/web") ? count("status/web") : 0, left);
-                left = exists("status/web") ? count("status/web") : 0;
-        }
 }
 
 TEST_MAIN("status_dir", .each = {setup, teardown})
