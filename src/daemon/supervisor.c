@@ -143,11 +143,10 @@ static void poll_due(struct supervisor *supervisor, usec_t now)
                 subsystems_poll(&supervisor->runtime.subsystems, now);
                 launcher_rest();
                 service_keep_socket(&supervisor->service);
-                service_keep_lock(&supervisor->service);
+                service_keep_state(&supervisor->service);
                 attach_record_missing(&supervisor->runtime);
-                start_record_keep(&supervisor->runtime, supervisor->service.lock_error);
-                if (!supervisor->persist.locked_out)
-                        order_writer_poll(&supervisor->persist.orders, now);
+                start_record_keep(&supervisor->runtime);
+                order_writer_poll(&supervisor->persist.orders, now);
         }
         if (due != PASS_POLL_NONE)
                 poll_run(&supervisor->runtime, due == PASS_POLL_FAST, now);
@@ -495,8 +494,7 @@ static int run(struct supervisor *supervisor)
         while ((r = sd_event_loop(supervisor->event)) == -ENOMEM)
                 (void)nanosleep(&(struct timespec){.tv_nsec = MEMORY_WAIT_NSEC}, NULL);
         (void)persist_save(&supervisor->persist, clock_now(CLOCK_MONOTONIC));
-        if (!supervisor->persist.locked_out)
-                order_writer_finish(&supervisor->persist.orders, clock_now(CLOCK_MONOTONIC));
+        order_writer_finish(&supervisor->persist.orders, clock_now(CLOCK_MONOTONIC));
         return r;
 }
 

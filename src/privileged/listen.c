@@ -98,15 +98,6 @@ static int lock_take(const char *path, int *ret_fd, pid_t *ret_holder)
         return 0;
 }
 
-/* False: the file was deleted or replaced. */
-static bool lock_is_in_place(int fd, const char *path)
-{
-        struct stat locked, there;
-
-        return fstat(fd, &locked) == 0 && lstat(path, &there) == 0 && locked.st_dev == there.st_dev &&
-               locked.st_ino == there.st_ino;
-}
-
 #define HELD "holds '%s'; stop it, or give each its own socket and state_file"
 
 /* Writes why the lock was not taken to error, and returns 0 or -errno. outcome and holder are those of
@@ -132,8 +123,7 @@ static bool has_ended(pid_t pid)
         return r == -ESRCH || (r >= 0 && proc_has_exited(proc));
 }
 
-/* again: as listener_lock_again(). */
-static int take_lock(const char *path, bool again, int *fd, char *error, size_t error_size)
+int listener_lock(const char *path, int *ret_fd, char *error, size_t error_size)
 {
         _cleanup_free_ char *lock_path = NULL;
         pid_t holder = 0;
@@ -142,32 +132,16 @@ static int take_lock(const char *path, bool again, int *fd, char *error, size_t 
                 lock_path = NULL;
                 return fail(-ENOMEM, error, error_size, "cannot lock '%s'", path);
         }
-        if (again && lock_is_in_place(*fd, lock_path))
-                return 0;
-        /* First: if the file is back by now, closing it later would end the new lock. */
-        if (again)
-                *fd = close_fd(*fd);
-        int r = lock_take(lock_path, fd, &holder);
+        int r = lock_take(lock_path, ret_fd, &holder);
         /* For a moment, a child just forked may share the descriptors of its sqmgr, which has ended or is the
          * previous image of this one. */
-        for (unsigned i = again ? LOCK_TRIES : 0;
+        for (unsigned i = 0;
              r == LOCK_HELD && (holder == 0 || holder == getpid() || has_ended(holder)) && i < LOCK_TRIES;
              i++) {
                 (void)nanosleep(&(struct timespec){.tv_nsec = LOCK_STEP_NSEC}, NULL);
-                r = lock_take(lock_path, fd, &holder);
+                r = lock_take(lock_path, ret_fd, &holder);
         }
-        r = explain_lock(r, holder, path, error, error_size);
-        return r < 0 ? r : again;
-}
-
-int listener_lock(const char *path, int *ret_fd, char *error, size_t error_size)
-{
-        return take_lock(path, false, ret_fd, error, error_size);
-}
-
-int listener_lock_again(const char *path, int *fd, char *error, size_t error_size)
-{
-        return take_lock(path, true, fd, error, error_size);
+        return explain_lock(r, holder, path, error, error_size);
 }
 
 /* Writes the address, in the abstract namespace, of the claim of a path. Returns its size. */
@@ -428,8 +402,6 @@ int listener_open_again(struct listener *listener, int *ret_fd, char *error, siz
                 return 0;
         snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
         int r = make_directory(path, error, error_size);
-        if (r == 0)
-                r = listener_lock_again(path, &listener->lock_fd, error, error_size);
         if (r >= 0)
                 r = listen_anew(&address, error, error_size);
         if (r < 0)
