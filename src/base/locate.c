@@ -52,7 +52,7 @@ bool locate_finds(const char *socket, const char *runtime_dir)
 {
         _cleanup_free_ char *name = NULL, *system = NULL, *own = NULL;
 
-        if (socket_path_default(NULL, runtime_dir, false, &own) == 0 && own && strcmp(own, socket) == 0)
+        if (socket_path_default(NULL, runtime_dir, NULL, &own) == 0 && own && strcmp(own, socket) == 0)
                 return true;
         name = locate_name(socket, geteuid());
         return name && socket_path_instance(name, &system) == 0 && strcmp(system, socket) == 0;
@@ -141,7 +141,7 @@ int locate_connect(const char *socket, bool named, int flags, usec_t send_timeou
 {
         struct ucred peer;
         socklen_t size = sizeof(peer);
-        uid_t owner;
+        uid_t owner = (uid_t)-1;
         int r = check_place(socket, named, &owner, ret_reason);
 
         if (r < 0)

@@ -454,6 +454,7 @@ int main(int argc, char **argv)
         const struct settings_surroundings surroundings = {
                 .frameworks = framework_traits,
                 .memory_total_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGE_SIZE),
+                .user = "root",
         };
         _cleanup_proposal_ struct proposal proposal = {.surroundings = &surroundings};
         _cleanup_free_ char *fleet = NULL;

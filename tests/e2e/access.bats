@@ -4,6 +4,7 @@
 # that nobody delays an order of the owner.
 # seconds: 35
 # promises: P8
+# bats file_tags=root
 load helpers
 load terminal
 

@@ -71,6 +71,7 @@ warns() {
         [[ $output == *"'user' is no key of sqmgr any more; set User= in the unit that runs sqmgr"* ]]
 }
 
+# bats test_tags=root
 @test "as root, --check-config says how to check as the user of the instance" {
         [ "$(id -u)" = 0 ] || skip 'not root'
         configure <<<'command = /bin/true'

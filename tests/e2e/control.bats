@@ -200,6 +200,7 @@ restart_log_has() { grep -qE -- "$1" restart.log; }
         wait_until 20 gone "$worker"
 }
 
+# bats test_tags=root
 @test "members of socket_group may operate" {
         [ "$(id -u)" = 0 ] || skip 'not root'
         cp "$(command -v sqmgrctl)" "$folder/"

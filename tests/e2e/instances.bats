@@ -1,27 +1,34 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # Several instances on one machine: which one sqmgrctl connects to, and which ones sqmgrctl and sqmgr-web refuse.
-# seconds: 25
+# seconds: 35
 # promises: P8
+# bats file_tags=root
 # shellcheck disable=SC2030,SC2031
 load helpers
 
-serve() { # NAME USER: starts the instance NAME as USER
+serve() { # NAME USER [LINE]: starts the instance NAME as USER
         mkdir -p "$folder/run/$1"
-        printf '%s\n' '[sqmgr]' "socket = $folder/run/$1/control.sock" '[fleet:default]' 'framework = plain' \
+        printf '%s\n' '[sqmgr]' "socket = $folder/run/$1/control.sock" "${3-}" '[fleet:default]' 'framework = plain' \
                 'command = sleep 1000' "log = /dev/null" 'ready_after = 100ms' >"$folder/run/$1/sqmgr.ini"
         chown -R "$2" "$folder/run/$1"
-        launch "$1" setpriv --reuid "$2" --regid nogroup --clear-groups sqmgr -c "$folder/run/$1/sqmgr.ini"
+        # 4242 is sqmgr-read.
+        { grep -v '^sqmgr-read:' /etc/group && echo 'sqmgr-read:x:4242:'; } >groups
+        # shellcheck disable=SC2016
+        launch "$1" unshare --mount sh -c 'mount --bind "$0" /etc/group && exec "$@"' "$folder/groups" \
+                setpriv --reuid "$2" --regid nogroup --clear-groups sqmgr -c "$folder/run/$1/sqmgr.ini"
         wait_until 20 test -S "$folder/run/$1/control.sock"
         wait_until 20 env SQMGR_SOCKET="$folder/run/$1/control.sock" sqmgrctl ping
 }
 
 # Runs a command of USER where $folder/run is /run/sqmgr.
-as() { # USER COMMAND...
+as() { # USER[+GROUP] COMMAND...
+        local groups=--clear-groups
+        [[ $1 != *+* ]] || groups=--groups=${1#*+}
         # shellcheck disable=SC2016
         unshare --mount bash -c 'mount -t tmpfs none /run && mkdir /run/sqmgr && mount --rbind "$0" /run/sqmgr &&
-                exec setpriv --reuid "$1" --regid nogroup --clear-groups env -u SQMGR_SOCKET PATH="$2" "${@:3}"' \
-                "$folder/run" "$1" "$folder/bin:$PATH" "${@:2}"
+                exec setpriv --reuid "$1" --regid nogroup "$2" env -u SQMGR_SOCKET PATH="$3" "${@:4}"' \
+                "$folder/run" "${1%+*}" "$groups" "$folder/bin:$PATH" "${@:2}"
 }
 
 begin() {
@@ -65,6 +72,45 @@ begin() {
         remedies() { as root sqmgrctl -i "$1" status --json | jq -r '.problems[].command'; }
         wait_until 20 sh -c "env -u SQMGR_SOCKET sqmgrctl -s '$folder/run/third/control.sock' status --json | jq -e '.problems | length > 0'"
         [[ $(remedies third) == "sqmgrctl -s $folder/run/third/control.sock start default"* ]]
+}
+
+@test "two users with three instances: what each user, an operator, a viewer, a stranger and root get; sqmgr-web shows all" {
+        begin
+        serve app nobody 'socket_group = daemon'
+        serve third nobody
+        serve shop daemon
+        # The exit codes of `status`, without -i, of app and of shop, then those of `scale default 1`. 0 done, 2 the
+        # instances are listed, 4 not permitted. Without -i, a user of one instance gets that one, the others all.
+        while read -r caller codes; do
+                found=
+                for command in status 'scale default 1'; do
+                        for instance in '' '-i app' '-i shop'; do
+                                # shellcheck disable=SC2086 # words of a command
+                                run as "$caller" sqmgrctl $instance $command
+                                echo "$caller: $instance $command: exit code $status: $output"
+                                found+=" $status"
+                        done
+                done
+                [ "$found" = " $codes" ]
+        done <<'END'
+nobody 4 0 4 2 0 4
+daemon 0 4 0 0 4 0
+4001+1 4 0 4 2 0 4
+4002+4242 0 0 0 2 4 4
+4003 4 4 4 2 4 4
+root 0 0 0 2 0 0
+END
+        run as 4002+4242 sqmgrctl status
+        [[ $output == *'instance app'*'instance shop'*'instance third'* ]]
+        run as nobody sqmgrctl status
+        [[ $output == *'instance app'*'instance third'* ]]
+        command -v sqmgr-web >/dev/null || skip 'sqmgr-web was not built: libmicrohttpd is missing'
+        mkdir web && chown 4002 web
+        # shellcheck disable=SC2016
+        launch web unshare --mount bash -c 'mount -t tmpfs none /run && mkdir /run/sqmgr && mount --bind "$0/run" /run/sqmgr &&
+                exec setpriv --reuid 4002 --regid nogroup --groups=4242 "$0/bin/sqmgr-web" -l "unix:$0/web/sock"' "$folder"
+        shown() { [ "$(curl -sf --unix-socket web/sock http://localhost/api/status | jq -r '.instances[] | select(.error == null).name' | sort | paste -sd ' ')" = 'app shop third' ]; }
+        wait_until 20 shown
 }
 
 @test "a link to another instance, a server of another user and another name are refused; nothing is sent" {

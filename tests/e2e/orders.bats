@@ -170,8 +170,9 @@ works() {
         fleet_is '.state == "quiet"'
 }
 
+# bats test_tags=root
 @test "orders: a file system that never answers delays nothing" {
-        [ "$(id -u)" = 0 ] || skip 'only root can mount a FUSE for itself'
+        [ "$(id -u)" = 0 ] || skip 'not root'
         mkdir slow
         mknod -m 600 slow/fuse c 10 229 || skip 'no device of FUSE can be made here'
         launch slow "$SQMGR_BUILD/tests/stub/slow-files" dir "$folder/slow"
@@ -189,7 +190,7 @@ works() {
 }
 
 @test "orders: a full disk delays nothing, and the orders are written once there is space" {
-        unshare -m true 2>/dev/null || skip 'this machine lets nobody have a mount namespace'
+        needs_namespace --mount
         mkdir kept
         start_redis
         configure <<END
@@ -197,7 +198,7 @@ command = $(stub_command)
 active_process_count = 2
 ready_after = 500ms
 END
-        launch mount unshare -m sh -c "mount -t tmpfs -o size=16k,mode=755 none $folder/kept && touch $folder/mounted && exec sleep infinity"
+        launch mount "${unshare[@]}" --mount sh -c "mount -t tmpfs -o size=16k,mode=755 none $folder/kept && touch $folder/mounted && exec sleep infinity"
         disk=/proc/$!/root$folder/kept
         wait_until 20 test -e mounted
         keep_in "$disk"

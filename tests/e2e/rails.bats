@@ -45,7 +45,7 @@ prepare_machine() {
         in_machine useradd --create-home --shell /bin/bash --groups sqmgr deploy
         in_machine install -d -o deploy -g deploy /srv/app /srv/app/shared
         in_machine install -d -o app -g app /srv/app/shared/log /srv/app/shared/tmp
-        in_machine install -m 600 -o app -g app /dev/stdin /srv/app/shared/env <<END
+        in_machine install -m 640 -g app /dev/stdin /etc/sqmgr/app.env <<END
 RAILS_ENV=production
 SECRET_KEY_BASE=$secret_key
 DATABASE_URL=postgresql://app:$database_password@127.0.0.1/app_production
@@ -63,7 +63,7 @@ password_file = /etc/sqmgr/redis.password
 [fleet:default]
 command = bundle exec sidekiq -e production
 directory = /srv/app/current
-environment_file = /srv/app/shared/env
+environment_file = /etc/sqmgr/app.env
 active_process_count = 2
 memory_threshold = 1G
 ready_after = 1s
@@ -127,7 +127,7 @@ cap_do() { as deploy sh -c 'cd ~/app && exec cap production "$@"' sh "$@"; }
 
 # Enqueues jobs as a web server does, with the current release. Numbers are passed as numbers.
 perform_later() { # [FIRST LAST WAIT]...
-        as app sh -c 'set -a && . /srv/app/shared/env && cd /srv/app/current && exec bin/rails runner "
+        as app sh -c 'set -a && . /etc/sqmgr/app.env && cd /srv/app/current && exec bin/rails runner "
                 ARGV.each_slice(3) do |first, last, wait|
                   wait = wait.to_f unless wait.include?(%q(/))
                   (first.to_i..last.to_i).each { |number| NoteJob.perform_later(number, wait) }
@@ -155,7 +155,7 @@ all_gone() { not in_machine ps -o pid= -p "$*"; } # PID...
         start_databases
         prepare_machine
         make_application
-        run ! as deploy cat /srv/app/shared/env
+        run ! as deploy cat /etc/sqmgr/app.env
 
         # The service may be started first: its workers have no directory yet.
         unit enable --quiet --now sqmgr@app
@@ -224,7 +224,7 @@ all_gone() { not in_machine ps -o pid= -p "$*"; } # PID...
         grep -qF 'no key for the mail server' "$folder/told"
         grep -aqF 'no key for the mail server' "$folder/journal"
         for secret in "$redis_password" "$database_password" "$secret_key"; do
-                in_machine grep -qF "$secret" /srv/app/shared/env
+                in_machine grep -qF "$secret" /etc/sqmgr/app.env
                 run -1 grep -acF "$secret" "$folder/told" "$folder/journal"
         done
         unit stop sqmgr@app

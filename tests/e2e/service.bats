@@ -213,7 +213,10 @@ END
         in_machine usermod --append --groups systemd-journal app
         unit restart sqmgr@app
         wait_until 30 fleet_is '.log == "journal" and .crash.quoted == "one: no database.yml"'
-        in_machine setpriv --reuid app --regid app --init-groups sqmgrctl -s "$socket" logs one | grep 'one/1.*no database.yml'
+        # The crash before the restart counts, too: the worker may not have written to the journal yet.
+        own_lines() { in_machine setpriv --reuid app --regid app --init-groups sqmgrctl -s "$socket" logs one; }
+        in_journal() { own_lines | grep 'one/1.*no database.yml'; }
+        wait_until 30 in_journal
         # Lines of another user under the name of a worker.
         in_machine setpriv --reuid nobody --regid nogroup --clear-groups systemd-cat -t one/1 echo forged
         wait_until 20 logged forged
@@ -227,6 +230,7 @@ sysconfdir=$(sed -n 's/^sysconfdir = //p' "$SQMGR_BUILD/Makefile")
         in_machine loginctl enable-linger app
         wait_until 30 unit is-active "user@$uid.service"
         as_app() { in_machine setpriv --reuid app --regid app --init-groups env HOME=/home/app XDG_RUNTIME_DIR="/run/user/$uid" "$@"; }
+        # shellcheck disable=SC2317 # other functions call it
         sqmgrctl() { as_app sqmgrctl "$@"; }
 
         configure own <<<'active_process_count = 2'

@@ -131,6 +131,7 @@ hung_child() {
         [ "$(cat "/proc/$hung/comm")" = sqmgr-launch ]
 }
 
+# bats test_tags=root
 @test "a directory that hangs: its starts wait alone, without a lock or socket, through a re-exec and a crash" {
         [ "$(id -u)" = 0 ] || skip 'not root'
         need_fuse

@@ -27,6 +27,8 @@ static void count_reload(void *userdata _unused_)
 static void setup(void)
 {
         runtime_folder_open();
+        /* The socket of the settings of this test; see settings_text.c. */
+        ck_assert_int_eq(setenv("RUNTIME_DIRECTORY", "/run/sqmgr/own", true), 0);
         snprintf(path, sizeof(path), "%s/ini", dir);
         snprintf(log_path, sizeof(log_path), "%s/log", dir);
         runtime_start(BEFORE);
