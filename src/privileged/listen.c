@@ -247,8 +247,6 @@ int listener_check(const char *path, char *error, size_t error_size)
         char *slash = directory ? strrchr(directory, '/') : NULL;
         struct stat status;
 
-        if (strlen(path) > SOCKET_PATH_MAX)
-                return fail(-ENAMETOOLONG, error, error_size, "cannot listen on '%s'", path);
         if (lstat(path, &status) == 0 && !S_ISSOCK(status.st_mode))
                 return fail(-EEXIST, error, error_size, "cannot listen on '%s'", path);
         if (!slash)
@@ -362,12 +360,7 @@ int listener_open(struct listener *listener, const char *path, int inherited, ch
         _cleanup_close_ int lock_fd = -1, fd = inherited > 0 ? inherited : -1;
         _cleanup_free_ char *copy = NULL;
 
-        if (strlen(path) > SOCKET_PATH_MAX) {
-                snprintf(error, error_size, "socket path too long (maximum %d bytes): '%s'", SOCKET_PATH_MAX,
-                         path);
-                return -ENAMETOOLONG;
-        }
-        memcpy(address.sun_path, path, strlen(path) + 1);
+        snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
         copy = strdup(path);
         if (!copy)
                 return fail(-ENOMEM, error, error_size, "cannot listen on '%s'", path);

@@ -553,16 +553,11 @@ TEST(a_socket_on_which_another_answers_stays_the_others)
         close(second.go);
 }
 
-TEST(a_path_that_does_not_fit_is_refused_with_a_sentence)
+TEST(a_directory_that_cannot_be_made_is_named)
 {
         struct server_options all = options();
-        char error[512], longest[200];
+        char error[512];
 
-        memset(longest, 'x', sizeof(longest) - 1);
-        longest[0] = '/';
-        longest[sizeof(longest) - 1] = '\0';
-        all.path = longest;
-        ck_assert_int_eq(server_new(event, &all, &server, error, sizeof(error)), -ENAMETOOLONG);
         all.path = "/proc/nothing/there/control.sock";
         ck_assert_int_lt(server_new(event, &all, &server, error, sizeof(error)), 0);
         ck_assert_ptr_nonnull(strstr(error, "'/proc/nothing/there'"));
