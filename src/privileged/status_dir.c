@@ -29,12 +29,6 @@ static int open_beneath(int dir_fd, const char *name, unsigned flags)
         return fd < 0 ? -errno : (int)fd;
 }
 
-/* Writes the path of the fleet's directory below the parent. "." and ".." are names of fleets, too. */
-static void name_of(const char *fleet, char name[static STATUS_NAME_MAX])
-{
-        snprintf(name, STATUS_NAME_MAX, "%s%s", fleet, fleet[strspn(fleet, ".")] == '\0' ? "@" : "");
-}
-
 static int open_ours(int parent_fd, const char *name)
 {
         struct stat status;
@@ -56,22 +50,19 @@ static int open_parent(const char *parent)
 
 int status_dir_open(const char *parent, const char *fleet)
 {
-        char name[STATUS_NAME_MAX];
-
-        name_of(fleet, name);
         _cleanup_close_ int parent_fd = open_parent(parent);
-        return parent_fd < 0 ? parent_fd : open_ours(parent_fd, name);
+
+        return parent_fd < 0 ? parent_fd : open_ours(parent_fd, fleet);
 }
 
-int status_dir_make(const char *parent, const char *fleet, char name[static STATUS_NAME_MAX])
+int status_dir_make(const char *parent, const char *fleet)
 {
-        name_of(fleet, name);
         if (mkdir(parent, 0700) < 0 && errno != EEXIST)
                 return -errno;
         _cleanup_close_ int parent_fd = open_parent(parent);
         if (parent_fd < 0)
                 return parent_fd;
-        return mkdirat(parent_fd, name, 0700) < 0 && errno != EEXIST ? -errno : open_ours(parent_fd, name);
+        return mkdirat(parent_fd, fleet, 0700) < 0 && errno != EEXIST ? -errno : open_ours(parent_fd, fleet);
 }
 
 static bool is_pid(const char *name)

@@ -54,17 +54,17 @@ static void set(const char *name, const char *value)
 /* Makes the directory where heartbeat files are written. */
 static void make_status(void)
 {
-        char name[STATUS_NAME_MAX], path[PATH_MAX];
+        char path[PATH_MAX];
 
         if (!plan.status_parent || plan.kind == LAUNCH_REHEARSAL)
                 return;
-        _cleanup_close_ int fd = status_dir_make(plan.status_parent, plan.fleet.name, name);
+        _cleanup_close_ int fd = status_dir_make(plan.status_parent, plan.fleet.name);
         if (fd < 0)
                 fail("cannot create the status directory '%s/%s': %s", plan.status_parent, plan.fleet.name,
                      fd == -EPERM ? "the existing one belongs to another user; move it away"
                                   : strerrordesc_np(-fd));
         status_dir_sweep(fd);
-        snprintf(path, sizeof(path), "%s/%s", plan.status_parent, name);
+        snprintf(path, sizeof(path), "%s/%s", plan.status_parent, plan.fleet.name);
         set("SQMGR_STATUS_DIR", path);
 }
 

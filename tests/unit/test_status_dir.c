@@ -21,7 +21,7 @@
 
 static char folder[64], parent[80];
 static int dir = -1;
-static char name[STATUS_NAME_MAX], text[STATUS_FILE_MAX_BYTES + 1];
+static char text[STATUS_FILE_MAX_BYTES + 1];
 static size_t length;
 
 static bool is_root(void)
@@ -41,7 +41,7 @@ static void setup(void)
 static void setup_made(void)
 {
         setup();
-        dir = status_dir_make(parent, "web", name);
+        dir = status_dir_make(parent, "web");
         ck_assert_int_ge(dir, 0);
 }
 
@@ -103,7 +103,7 @@ static enum heartbeat_fault read_it(void)
 static int make_for(const char *fleet)
 {
         close_fd(dir);
-        dir = status_dir_make(parent, fleet, name);
+        dir = status_dir_make(parent, fleet);
         return MIN(dir, 0);
 }
 
@@ -122,19 +122,9 @@ TEST(is_made_whole_whatever_the_umask)
 
         ck_assert_int_eq(make_for("web"), 0);
         (void)umask(before);
-        ck_assert_str_eq(name, "web");
         ck_assert_uint_eq(stat_of("status").st_mode & 07777, 0700);
         ck_assert_uint_eq(stat_of("status/web").st_mode & 07777, 0700);
         ck_assert_uint_eq(count("status"), 1);
-}
-
-TEST(a_name_of_dots_is_no_place)
-{
-        ck_assert_int_eq(make_for(".."), 0);
-        ck_assert_str_eq(name, "..@");
-        ck_assert_int_eq(make_for("."), 0);
-        ck_assert_str_eq(name, ".@");
-        ck_assert_int_eq(open_it("."), 0);
 }
 
 TEST(another_users_is_not_used)
