@@ -212,10 +212,6 @@ static int show(struct log_source *source)
         const char *log = reply_string(source->fleet, "log");
         bool inherited = strcmp(log, "inherit") == 0, in_file = log[0] == '/';
 
-        if (log[0] == '\0')
-                return output_error(
-                        CTL_FAILED,
-                        "this sqmgr is too old: it does not report where workers write their logs");
         if (in_file && source->uid != geteuid())
                 return report_file(source, log);
         if (in_file && is_of_worker(source))

@@ -17,7 +17,6 @@
 #include "io/log.h"
 #include "io/own_program.h"
 #include "io/users.h"
-#include "io/watchers.h"
 #include "privileged/launch.h"
 #include "privileged/listen.h"
 #include "privileged/program.h"
@@ -278,7 +277,7 @@ int main(int argc, char **argv)
 {
         if (argc > 1 && strcmp(argv[1], "init") == 0)
                 return run_init(argv + 1);
-        (void)pthread_setname_np(pthread_self(), WATCHERS_COMM);
+        (void)pthread_setname_np(pthread_self(), "sqmgr");
         /* Return large blocks to the system when freed. By default, malloc raises the threshold to the
          * largest block freed so far, and keeps as much. */
         (void)mallopt(M_MMAP_THRESHOLD, MALLOC_BLOCK_BYTES);

@@ -47,6 +47,8 @@ int service_start(struct service *service, const struct handover *handover)
                        sizeof(error));
         if (r >= 0)
                 r = listener_lock(settings->state_file, &service->state_lock_fd, error, sizeof(error));
+        if (r >= 0)
+                r = listener_claim(settings->state_file, &service->claim_fd, error, sizeof(error));
         if (r < 0)
                 log_error("%s", error);
         return r;
@@ -68,25 +70,15 @@ void service_continue(struct service *service, const struct handover *handover)
         }
 }
 
-void service_keep_lock(struct service *service)
+void service_keep_state(struct service *service)
 {
-        struct persist *persist = service->host.persist;
         const char *path = service->host.world->settings->state_file;
         char error[512];
 
-        int r = listener_lock_again(path, &service->state_lock_fd, error, sizeof(error));
-        if (r > 0) {
-                log_warning("the lock '%s.lock' was deleted while sqmgr runs and has been created again; "
-                            "find what deletes files there",
-                            path);
-                /* Write the state again: it may have been deleted together with the lock file. */
-                persist->runtime->wakeup->pass.unsaved = true;
-        } else if (r < 0 && r != service->lock_error) {
-                log_error("the lock '%s.lock' is lost: %s%s", path, error,
-                          r == -EBUSY ? ". Both manage the same workers: stop one of them" : "");
-        }
-        service->lock_error = MIN(r, 0);
-        persist->locked_out = r == -EBUSY;
+        if (service->claim_fd < 0)
+                (void)listener_claim(path, &service->claim_fd, error, sizeof(error));
+        if (access(path, F_OK) < 0)
+                service->host.persist->runtime->wakeup->pass.unsaved = true;
 }
 
 void service_keep_socket(struct service *service)
@@ -115,4 +107,5 @@ void service_end(struct service *service)
         service->server = server_free(service->server);
         service->control = control_free(service->control);
         service->state_lock_fd = close_fd(service->state_lock_fd);
+        service->claim_fd = close_fd(service->claim_fd);
 }

@@ -13,8 +13,8 @@ struct service {
         struct server *server;
         struct server_groups groups;
         int state_lock_fd; /* -1: not locked */
-        int lock_error;    /* -errno since the lock was lost and could not be taken again; 0: none */
-        int socket_error;  /* as lock_error, for the socket */
+        int claim_fd;      /* -1: not claimed yet */
+        int socket_error;  /* -errno since the socket was lost and could not be made again; 0: none */
 };
 
 /* Takes over the sockets in handover, left by the previous image. Returns 0 or -errno, which is logged.
@@ -22,9 +22,9 @@ struct service {
 int service_start(struct service *service, const struct handover *handover);
 /* Continues the connections of the previous image. Call once the workers are adopted. */
 void service_continue(struct service *service, const struct handover *handover);
-/* Takes the lock of the state file again if somebody has deleted its file, and logs that. Call at each
- * regular poll. */
-void service_keep_lock(struct service *service);
+/* Has the state written again if somebody has deleted its file, and claims the path (listener_claim()) if it
+ * could not be claimed before. Call at each regular poll. */
+void service_keep_state(struct service *service);
 /* Makes the control socket again if somebody has deleted its file, and logs that. Call at each regular
  * poll. */
 void service_keep_socket(struct service *service);

@@ -143,11 +143,10 @@ static void poll_due(struct supervisor *supervisor, usec_t now)
                 subsystems_poll(&supervisor->runtime.subsystems, now);
                 launcher_rest();
                 service_keep_socket(&supervisor->service);
-                service_keep_lock(&supervisor->service);
+                service_keep_state(&supervisor->service);
                 attach_record_missing(&supervisor->runtime);
-                start_record_keep(&supervisor->runtime, supervisor->service.lock_error);
-                if (!supervisor->persist.locked_out)
-                        order_writer_poll(&supervisor->persist.orders, now);
+                start_record_keep(&supervisor->runtime);
+                order_writer_poll(&supervisor->persist.orders, now);
         }
         if (due != PASS_POLL_NONE)
                 poll_run(&supervisor->runtime, due == PASS_POLL_FAST, now);
@@ -188,8 +187,6 @@ static void plan(struct supervisor *supervisor)
         running_jobs_tick(world);
         publish(supervisor);
         forget_removed(supervisor);
-        if (!supervisor->persist.search)
-                status_files_tidy(&supervisor->runtime);
         control_tick(control, now);
         notify_systemd(&supervisor->notify, world, now);
         if (world->shutting_down && !any_process_alive(world) &&
@@ -421,7 +418,6 @@ static int open_runtime(struct runtime *runtime, struct handover *handover)
         runtime->world->shims = runtime->shims;
         if (!runtime->preload_script || !runtime->outcomes_script || !runtime->shims)
                 return -ENOMEM;
-        status_files_begin(runtime);
         reader_starter_init(&runtime->reader_starter, &runtime->children, NULL);
         int r = launcher_prepare();
         if (r < 0) {
@@ -499,14 +495,14 @@ static int run(struct supervisor *supervisor)
         while ((r = sd_event_loop(supervisor->event)) == -ENOMEM)
                 (void)nanosleep(&(struct timespec){.tv_nsec = MEMORY_WAIT_NSEC}, NULL);
         (void)persist_save(&supervisor->persist, clock_now(CLOCK_MONOTONIC));
-        if (!supervisor->persist.locked_out)
-                order_writer_finish(&supervisor->persist.orders, clock_now(CLOCK_MONOTONIC));
+        order_writer_finish(&supervisor->persist.orders, clock_now(CLOCK_MONOTONIC));
         return r;
 }
 
 int supervisor_run(const struct invocation *invocation, struct settings *settings, struct handover *handover)
 {
-        struct supervisor supervisor = {.reloader.settings = settings, .service.state_lock_fd = -1};
+        struct supervisor supervisor = {.reloader.settings = settings,
+                                        .service = {.state_lock_fd = -1, .claim_fd = -1}};
         int r = begin(&supervisor, invocation, handover);
 
         if (r >= 0)

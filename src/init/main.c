@@ -454,7 +454,6 @@ int main(int argc, char **argv)
         const struct settings_surroundings surroundings = {
                 .frameworks = framework_traits,
                 .memory_total_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGE_SIZE),
-                .is_root = true,
                 .user = "root",
         };
         _cleanup_proposal_ struct proposal proposal = {.surroundings = &surroundings};

@@ -492,7 +492,6 @@ int ini_load(const char *path, const struct traits *const *frameworks, settings_
         users_name(geteuid(), user, sizeof(user));
         struct settings_surroundings surroundings = {
                 .frameworks = frameworks,
-                .is_root = geteuid() == 0,
                 .user = user[0] != '\0' ? user : NULL,
                 .redis_url = getenv("REDIS_URL"),
                 .database_url = getenv("DATABASE_URL"),

@@ -60,9 +60,7 @@ int proc_open(pid_t pid, struct proc **ret)
         if (pid <= 0)
                 return -EINVAL;
 
-        /* O_NONBLOCK has no effect here. It shows other sqmgrs that this process is only read: a search reads
-         * all processes, among them the ancestors of other sqmgrs' workers. */
-        _cleanup_close_ int pidfd = pidfd_open(pid, O_NONBLOCK);
+        _cleanup_close_ int pidfd = pidfd_open(pid, 0);
         if (pidfd < 0)
                 /* Either errno, depending on the kernel version, means that pid is a thread and not a
                  * process. */

@@ -2,8 +2,6 @@
 /* Questions about a process, and their answers, as sqmgr and its proc reader exchange them over a socket. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -32,7 +30,6 @@ enum proc_subject {
 struct proc_question {
         uint64_t start; /* start time of the process; for PROC_LOG_TAIL: size of the log at the start of the
                            worker */
-        uint32_t id;
         int32_t pid;
         uint32_t subject;  /* enum proc_subject */
         int32_t other_pid; /* PROC_LOG_TAIL: of another process whose lines count; 0: none; -1: any */
@@ -44,7 +41,6 @@ struct proc_question {
 /* Each message holds one answer, without the unused end of text. Answers are in the order of the questions.
  */
 struct proc_reply {
-        uint32_t id;
         int32_t error;       /* 0 or -errno */
         uint32_t length;     /* of text */
         uint32_t read_bytes; /* PROC_ENVIRONMENT: size of the whole environment, as far as it was read */
@@ -52,16 +48,3 @@ struct proc_reply {
         uint64_t private_bytes;
         char text[PROC_TEXT_MAX];
 };
-
-/* Checks a reply of this size to the question with this subject and id. */
-static inline bool proc_reply_is_valid(const struct proc_reply *reply, size_t size, enum proc_subject subject,
-                                       uint32_t id)
-{
-        const size_t head = offsetof(struct proc_reply, text);
-        bool is_text = subject != PROC_ENVIRONMENT && subject != PROC_MEMORY;
-
-        if (size < head || reply->length != size - head || reply->id != id || reply->error > 0 ||
-            reply->error < -4095)
-                return false;
-        return reply->error < 0 || !is_text || (reply->length > 0 && reply->text[reply->length - 1] == '\0');
-}

@@ -14,8 +14,6 @@
 #define SYSTEMD     "org.freedesktop.systemd1"
 #define MANAGER     "/org/freedesktop/systemd1"
 
-#define SYSTEM_ADDRESS "unix:path=/run/systemd/private"
-
 struct systemd_query {
         sd_bus *bus;
         sd_event_source *deadline;
@@ -125,8 +123,7 @@ static int open_manager(char **ret_unit, sd_bus **ret_bus)
         }
         if (sd_pid_get_unit(0, ret_unit) < 0)
                 return -ENXIO;
-        /* The private socket of the system's manager is root's; the system bus is for everybody. */
-        return geteuid() == 0 ? open_private(SYSTEM_ADDRESS, ret_bus) : sd_bus_open_system(ret_bus);
+        return sd_bus_open_system(ret_bus);
 }
 
 static void systemd_query_free_pointer(struct systemd_query **query)

@@ -2,6 +2,7 @@
 /* Opens a listening socket to which all may connect: lock, directory and mode. */
 #include "privileged/listen.h"
 #include "base/fd.h"
+#include "base/hash.h"
 #include "base/socket_path.h"
 #include "io/proc.h"
 #include <fcntl.h>
@@ -97,15 +98,6 @@ static int lock_take(const char *path, int *ret_fd, pid_t *ret_holder)
         return 0;
 }
 
-/* False: the file was deleted or replaced. */
-static bool lock_is_in_place(int fd, const char *path)
-{
-        struct stat locked, there;
-
-        return fstat(fd, &locked) == 0 && lstat(path, &there) == 0 && locked.st_dev == there.st_dev &&
-               locked.st_ino == there.st_ino;
-}
-
 #define HELD "holds '%s'; stop it, or give each its own socket and state_file"
 
 /* Writes why the lock was not taken to error, and returns 0 or -errno. outcome and holder are those of
@@ -131,8 +123,7 @@ static bool has_ended(pid_t pid)
         return r == -ESRCH || (r >= 0 && proc_has_exited(proc));
 }
 
-/* again: as listener_lock_again(). */
-static int take_lock(const char *path, bool again, int *fd, char *error, size_t error_size)
+int listener_lock(const char *path, int *ret_fd, char *error, size_t error_size)
 {
         _cleanup_free_ char *lock_path = NULL;
         pid_t holder = 0;
@@ -141,32 +132,63 @@ static int take_lock(const char *path, bool again, int *fd, char *error, size_t 
                 lock_path = NULL;
                 return fail(-ENOMEM, error, error_size, "cannot lock '%s'", path);
         }
-        if (again && lock_is_in_place(*fd, lock_path))
-                return 0;
-        /* First: if the file is back by now, closing it later would end the new lock. */
-        if (again)
-                *fd = close_fd(*fd);
-        int r = lock_take(lock_path, fd, &holder);
+        int r = lock_take(lock_path, ret_fd, &holder);
         /* For a moment, a child just forked may share the descriptors of its sqmgr, which has ended or is the
          * previous image of this one. */
-        for (unsigned i = again ? LOCK_TRIES : 0;
+        for (unsigned i = 0;
              r == LOCK_HELD && (holder == 0 || holder == getpid() || has_ended(holder)) && i < LOCK_TRIES;
              i++) {
                 (void)nanosleep(&(struct timespec){.tv_nsec = LOCK_STEP_NSEC}, NULL);
-                r = lock_take(lock_path, fd, &holder);
+                r = lock_take(lock_path, ret_fd, &holder);
         }
-        r = explain_lock(r, holder, path, error, error_size);
-        return r < 0 ? r : again;
+        return explain_lock(r, holder, path, error, error_size);
 }
 
-int listener_lock(const char *path, int *ret_fd, char *error, size_t error_size)
+/* Writes the address, in the abstract namespace, of the claim of a path. Returns its size. */
+static socklen_t claim_address(const char *path, struct sockaddr_un *ret)
 {
-        return take_lock(path, false, ret_fd, error, error_size);
+        struct stat namespace = {0};
+
+        (void)stat("/proc/self/ns/pid", &namespace);
+        *ret = (struct sockaddr_un){.sun_family = AF_UNIX};
+        int length = snprintf(ret->sun_path + 1, sizeof(ret->sun_path) - 1, "sqmgr/%u/%llu/%016llx",
+                              (unsigned)geteuid(), (unsigned long long)namespace.st_ino,
+                              (unsigned long long)hash_bytes(HASH_INIT, path, strlen(path)));
+        return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
 }
 
-int listener_lock_again(const char *path, int *fd, char *error, size_t error_size)
+/* Returns the process of our user that listens at the address, which may have ended; 0: not known. */
+static pid_t claim_holder(int fd, const struct sockaddr_un *address, socklen_t size)
 {
-        return take_lock(path, true, fd, error, error_size);
+        struct ucred holder = {0};
+        socklen_t holder_size = sizeof(holder);
+
+        if (connect(fd, (const struct sockaddr *)address, size) < 0 ||
+            getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &holder, &holder_size) < 0 || holder.uid != geteuid())
+                return 0;
+        return holder.pid;
+}
+
+int listener_claim(const char *path, int *ret_fd, char *error, size_t error_size)
+{
+        struct sockaddr_un address;
+        socklen_t size = claim_address(path, &address);
+        _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+        if (fd < 0 || (bind(fd, (const struct sockaddr *)&address, size) < 0 && errno != EADDRINUSE))
+                return fail(-errno, error, error_size, "cannot claim '%s'", path);
+        if (listen(fd, BACKLOG) == 0) {
+                *ret_fd = TAKE_FD(fd);
+                return 0;
+        }
+        pid_t holder = claim_holder(fd, &address, size);
+        if (holder <= 0 || holder == getpid() || has_ended(holder))
+                return 0;
+        snprintf(error, error_size,
+                 "another sqmgr (pid %d) manages the workers of '%s', although its lock file is gone; stop "
+                 "that sqmgr first or set another state_file",
+                 (int)holder, path);
+        return -EBUSY;
 }
 
 /* SOCKET_PATH_MAX leaves space for the suffix. */
@@ -225,8 +247,6 @@ int listener_check(const char *path, char *error, size_t error_size)
         char *slash = directory ? strrchr(directory, '/') : NULL;
         struct stat status;
 
-        if (strlen(path) > SOCKET_PATH_MAX)
-                return fail(-ENAMETOOLONG, error, error_size, "cannot listen on '%s'", path);
         if (lstat(path, &status) == 0 && !S_ISSOCK(status.st_mode))
                 return fail(-EEXIST, error, error_size, "cannot listen on '%s'", path);
         if (!slash)
@@ -340,12 +360,7 @@ int listener_open(struct listener *listener, const char *path, int inherited, ch
         _cleanup_close_ int lock_fd = -1, fd = inherited > 0 ? inherited : -1;
         _cleanup_free_ char *copy = NULL;
 
-        if (strlen(path) > SOCKET_PATH_MAX) {
-                snprintf(error, error_size, "socket path too long (maximum %d bytes): '%s'", SOCKET_PATH_MAX,
-                         path);
-                return -ENAMETOOLONG;
-        }
-        memcpy(address.sun_path, path, strlen(path) + 1);
+        snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
         copy = strdup(path);
         if (!copy)
                 return fail(-ENOMEM, error, error_size, "cannot listen on '%s'", path);
@@ -380,8 +395,6 @@ int listener_open_again(struct listener *listener, int *ret_fd, char *error, siz
                 return 0;
         snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
         int r = make_directory(path, error, error_size);
-        if (r == 0)
-                r = listener_lock_again(path, &listener->lock_fd, error, error_size);
         if (r >= 0)
                 r = listen_anew(&address, error, error_size);
         if (r < 0)

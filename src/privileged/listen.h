@@ -25,9 +25,11 @@ struct listener {
  * known. */
 int listener_lock(const char *path, int *ret_fd, char *error, size_t error_size);
 
-/* Takes that lock again if its file was deleted or replaced meanwhile. Never waits. Returns 0 if the lock is
- * still held, 1 if it was taken again in *fd, or as listener_lock(): the next call tries again. */
-int listener_lock_again(const char *path, int *fd, char *error, size_t error_size);
+/* Claims the path for this process, held through *ret_fd, so another sqmgr of our user, in our pid and
+ * network namespaces, is found even if somebody has deleted the file of its lock. Returns 0; or -errno with a
+ * sentence in error. -EBUSY: another sqmgr claims it. *ret_fd is unchanged if a child of an ended sqmgr, or
+ * another user, has the claim: the next call tries again. Never waits. */
+int listener_claim(const char *path, int *ret_fd, char *error, size_t error_size);
 
 /* Checks whether a listener could be opened at path, apart from a running sqmgr there. Returns 0, or -errno
  * with a sentence in error. */

@@ -9,7 +9,6 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 
 /* Longer environments are cut. sqmgr's variables come first, but a shell in between may have reordered them.
@@ -79,7 +78,6 @@ static int answer_log_tail(const struct proc_question *question, int log_fd, str
 void proc_answer(const struct proc_question *question, int log_fd, struct proc_reply *reply)
 {
         memset(reply, 0, offsetof(struct proc_reply, text));
-        reply->id = question->id;
         reply->error = question->subject == PROC_LOG_TAIL ? answer_log_tail(question, log_fd, reply)
                                                           : answer_process(question, reply);
         if (reply->error < 0)
@@ -90,12 +88,11 @@ int proc_answer_serve(int fd)
 {
         static struct proc_question questions[PROC_QUESTIONS_MAX];
         static struct proc_reply reply;
-        const struct rlimit no_children = {0};
         ssize_t n;
         int log_fd;
 
         (void)prctl(PR_SET_NAME, PROC_READER_COMM);
-        if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || setrlimit(RLIMIT_NPROC, &no_children) < 0)
+        if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
                 return -errno;
         /* Questions, and the log if one is attached. */
         while ((n = fd_receive(fd, questions, sizeof(questions), &log_fd, 0)) >=

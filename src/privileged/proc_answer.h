@@ -8,6 +8,5 @@
  * May wait without limit. */
 void proc_answer(const struct proc_question *question, int log_fd, struct proc_reply *reply);
 
-/* Answers the questions that arrive on the socket fd until the other end is closed. Sets its process
- * limit to 0. Returns 0 or -errno. */
+/* Answers the questions that arrive on the socket fd until the other end is closed. Returns 0 or -errno. */
 int proc_answer_serve(int fd);

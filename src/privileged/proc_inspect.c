@@ -7,7 +7,6 @@
 #include "io/procfile.h"
 #include "privileged/probe.h"
 #include <arpa/inet.h>
-#include <ctype.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
@@ -239,32 +238,6 @@ int proc_program(const struct proc *proc, char *path, size_t size)
                 return errno == ENOENT ? -ESRCH : -errno;
         path[length] = '\0';
         return probe_pidfd(proc_pidfd(proc));
-}
-
-int proc_pidfds_each(const struct proc *proc, int (*each)(pid_t pid, void *userdata), void *userdata)
-{
-        _cleanup_closedir_ DIR *list = NULL;
-
-        int r = open_directory(proc, "fdinfo", &list);
-        if (!list)
-                return r;
-        for (const struct dirent *entry; r == 0 && (entry = readdir(list));) {
-                char text[512];
-                uint64_t pid, flags;
-
-                if (!isdigit((unsigned char)entry->d_name[0]))
-                        continue;
-                /* A descriptor that is closed meanwhile does not count. */
-                ssize_t length = fd_read_file(dirfd(list), entry->d_name, text, sizeof(text));
-                if (is_shortage((int)length))
-                        return (int)length;
-                /* The number is -1 once the process was reaped, and 0 for one that we cannot see. */
-                if (length > 0 && procfile_number(text, "Pid:", 10, &pid) == 0 && pid > 0 &&
-                    pid <= INT32_MAX && procfile_number(text, "flags:", 8, &flags) == 0 &&
-                    !(flags & O_NONBLOCK))
-                        r = each((pid_t)pid, userdata);
-        }
-        return r;
 }
 
 /* Returns 1 if the process is in another namespace of this kind than we are, 0 if not, or -errno. */

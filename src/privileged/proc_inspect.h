@@ -40,11 +40,6 @@ int proc_peers(const struct proc *proc, char text[static PROC_PEERS_MAX]);
  * longer path is truncated. */
 int proc_program(const struct proc *proc, char *path, size_t size);
 
-/* Calls each() for every pidfd by which the process watches another one (proc_watch()), with the pid that the
- * pidfd refers to, until a call returns nonzero, and returns that value. A pid occurs once for each pidfd.
- * -EACCES: only root may see the descriptors. */
-int proc_pidfds_each(const struct proc *proc, int (*each)(pid_t pid, void *userdata), void *userdata);
-
 /* Reads the host name in the UTS namespace of the process. -EPERM: the process has one of its own. */
 #define PROC_HOST_NAME_MAX 65
 int proc_host_name(const struct proc *proc, char name[static PROC_HOST_NAME_MAX]);

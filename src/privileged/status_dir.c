@@ -29,12 +29,6 @@ static int open_beneath(int dir_fd, const char *name, unsigned flags)
         return fd < 0 ? -errno : (int)fd;
 }
 
-/* Writes the path of the fleet's directory below the parent. "." and ".." are names of fleets, too. */
-static void name_of(const char *fleet, char name[static STATUS_NAME_MAX])
-{
-        snprintf(name, STATUS_NAME_MAX, "%s%s", fleet, fleet[strspn(fleet, ".")] == '\0' ? "@" : "");
-}
-
 static int open_ours(int parent_fd, const char *name)
 {
         struct stat status;
@@ -56,22 +50,19 @@ static int open_parent(const char *parent)
 
 int status_dir_open(const char *parent, const char *fleet)
 {
-        char name[STATUS_NAME_MAX];
-
-        name_of(fleet, name);
         _cleanup_close_ int parent_fd = open_parent(parent);
-        return parent_fd < 0 ? parent_fd : open_ours(parent_fd, name);
+
+        return parent_fd < 0 ? parent_fd : open_ours(parent_fd, fleet);
 }
 
-int status_dir_make(const char *parent, const char *fleet, char name[static STATUS_NAME_MAX])
+int status_dir_make(const char *parent, const char *fleet)
 {
-        name_of(fleet, name);
         if (mkdir(parent, 0700) < 0 && errno != EEXIST)
                 return -errno;
         _cleanup_close_ int parent_fd = open_parent(parent);
         if (parent_fd < 0)
                 return parent_fd;
-        return mkdirat(parent_fd, name, 0700) < 0 && errno != EEXIST ? -errno : open_ours(parent_fd, name);
+        return mkdirat(parent_fd, fleet, 0700) < 0 && errno != EEXIST ? -errno : open_ours(parent_fd, fleet);
 }
 
 static bool is_pid(const char *name)
@@ -97,66 +88,19 @@ static bool is_given_up(int dir_fd, const char *name)
                        clock_now(CLOCK_REALTIME);
 }
 
-/* Calls each() for the names in a directory, up to a limit. Returns 0 or -errno. */
-static int each_name(int fd, void (*each)(int fd, const char *name, void *userdata), void *userdata)
-{
-        _cleanup_close_ int own_fd = open_beneath(fd, ".", O_RDONLY | O_DIRECTORY);
-        if (own_fd < 0)
-                return own_fd;
-        _cleanup_closedir_ DIR *dir = fdopendir(own_fd);
-        if (!dir)
-                return -errno;
-        (void)TAKE_FD(own_fd);
-        const struct dirent *entry;
-        for (unsigned n = 0; n < NAMES_MAX && (entry = readdir(dir)); n++)
-                if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-                        each(fd, entry->d_name, userdata);
-        return 0;
-}
-
-static void sweep_name(int fd, const char *name, _unused_ void *userdata)
-{
-        if (is_given_up(fd, name))
-                (void)unlinkat(fd, name, 0);
-}
-
 void status_dir_sweep(int dir_fd)
 {
-        (void)each_name(dir_fd, sweep_name, NULL);
-}
+        _cleanup_close_ int own_fd = open_beneath(dir_fd, ".", O_RDONLY | O_DIRECTORY);
+        _cleanup_closedir_ DIR *dir = own_fd < 0 ? NULL : fdopendir(own_fd);
+        const struct dirent *entry;
 
-static void remove_name(int fd, const char *name, _unused_ void *userdata)
-{
-        if (unlinkat(fd, name, 0) < 0 && (errno == EISDIR || errno == EPERM))
-                (void)unlinkat(fd, name, AT_REMOVEDIR);
-}
-
-struct tidy {
-        bool (*keep)(const char *fleet, void *userdata);
-        void *userdata;
-};
-
-static void tidy_name(int parent_fd, const char *name, void *userdata)
-{
-        const struct tidy *tidy = userdata;
-        char fleet[256];
-
-        snprintf(fleet, sizeof(fleet), "%.*s", (int)strcspn(name, "@"), name);
-        if (tidy->keep(fleet, tidy->userdata))
+        if (!dir)
                 return;
-        _cleanup_close_ int fd = open_ours(parent_fd, name);
-        if (fd < 0)
-                return;
-        (void)each_name(fd, remove_name, NULL);
-        (void)unlinkat(parent_fd, name, AT_REMOVEDIR);
-}
-
-int status_dirs_tidy(const char *parent, bool (*keep)(const char *fleet, void *userdata), void *userdata)
-{
-        struct tidy tidy = {.keep = keep, .userdata = userdata};
-        _cleanup_close_ int fd = open_parent(parent);
-
-        return fd < 0 ? fd : each_name(fd, tidy_name, &tidy);
+        (void)TAKE_FD(own_fd);
+        for (unsigned n = 0; n < NAMES_MAX && (entry = readdir(dir)); n++)
+                if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+                    is_given_up(dir_fd, entry->d_name))
+                        (void)unlinkat(dir_fd, entry->d_name, 0);
 }
 
 /* Opening must not wait for the other end of a pipe, nor for the holder of a lease on the file. */

@@ -10,24 +10,16 @@
 /* A larger file is not a valid heartbeat. */
 #define STATUS_FILE_MAX_BYTES ((size_t)20 * 1024)
 
-/* Size of a directory's name: that of the fleet, with an '@' behind a name of dots only. */
-#define STATUS_NAME_MAX (FLEET_NAME_MAX + sizeof("@"))
-
 /* Opens the status directory of a fleet. Returns a descriptor that the caller closes, or -errno: -ENOENT if
  * there is none, -EPERM if another user owns it. */
 int status_dir_open(const char *parent, const char *fleet);
 
-/* Opens the directory as status_dir_open(), and creates it and the parent if missing. Writes the name of the
- * directory to name. */
-int status_dir_make(const char *parent, const char *fleet, char name[static STATUS_NAME_MAX]);
+/* Opens the directory as status_dir_open(), and creates it and the parent if missing. */
+int status_dir_make(const char *parent, const char *fleet);
 
 /* Removes the files of processes that are gone, and temporary files older than an hour; a limited number per
  * call. */
 void status_dir_sweep(int dir_fd);
-
-/* Removes the directories of fleets that keep() rejects, with their files; a limited number per call. A
- * directory with other content stays. Returns 0, or -errno if the parent could not be read. */
-int status_dirs_tidy(const char *parent, bool (*keep)(const char *fleet, void *userdata), void *userdata);
 
 /* Reads the file of a process. Returns an enum heartbeat_fault: HEARTBEAT_FAULT_NONE with the content in
  * text, or the reason why the file is not valid. */

@@ -98,9 +98,11 @@ struct settings_draft *settings_draft_free(struct settings_draft *draft)
 
 static int fleet_section(struct settings_draft *draft, const char *name, unsigned line)
 {
-        if (*name == '\0' || name[strspn(name, FLEET_NAME_LETTERS)] != '\0') {
+        if (name[strspn(name, ".")] == '\0' || name[strspn(name, FLEET_NAME_LETTERS)] != '\0') {
                 refuse(draft, line,
-                       "[fleet:%s]: a fleet name must consist of letters, digits, '_', '.' and '-'", name);
+                       "[fleet:%s]: a fleet name must consist of letters, digits, '_', '.' and '-', and not "
+                       "of dots alone",
+                       name);
                 return 0;
         }
         if (strlen(name) > FLEET_NAME_MAX) {

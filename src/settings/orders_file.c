@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The path of the orders; see the header. */
 #include "settings/orders_file.h"
-#include "base/hash.h"
 #include "settings/settings.h"
 #include "settings/value.h"
 #include <stdio.h>
 #include <string.h>
-
-#define ROOT_FOLDER "/var/lib/sqmgr/root"
 
 static bool is_absolute(const char *path)
 {
@@ -25,8 +22,6 @@ static int find_folder(const struct settings_surroundings *around, bool own_path
                 n = asprintf(ret, "%.*s", (int)strcspn(around->state_dir, ":"), around->state_dir);
         else if (own_paths)
                 return 0;
-        else if (around->is_root)
-                n = asprintf(ret, ROOT_FOLDER);
         else if (is_absolute(around->state_home))
                 n = asprintf(ret, "%s/sqmgr", around->state_home);
         else if (is_absolute(around->home))
@@ -36,24 +31,6 @@ static int find_folder(const struct settings_surroundings *around, bool own_path
         return n < 0 ? -ENOMEM : 0;
 }
 
-/* The name is `orders` if the socket is control.sock in a directory with the name of this one: both are of
- * one unit. Another socket has another name, so no two sqmgrs share a file: the path of a socket is locked.
- */
-static char *name_in(const char *folder, const char *socket)
-{
-        _cleanup_free_ char *own = NULL;
-        size_t length = strlen(socket);
-        char *path;
-
-        if (asprintf(&own, "%s/control.sock", strrchr(folder, '/')) < 0)
-                return own = NULL;
-        bool is_own = length > strlen(own) && strcmp(socket + length - strlen(own), own) == 0;
-        int n = is_own ? asprintf(&path, "%s/orders", folder)
-                       : asprintf(&path, "%s/orders-%016llx", folder,
-                                  (unsigned long long)hash_bytes(HASH_INIT, socket, length));
-        return n < 0 ? NULL : path;
-}
-
 int orders_file_find(struct settings *settings, const struct settings_surroundings *around, bool own_paths)
 {
         _cleanup_free_ char *folder = NULL;
@@ -61,9 +38,8 @@ int orders_file_find(struct settings *settings, const struct settings_surroundin
         if (find_folder(around, own_paths, &folder) < 0)
                 return -ENOMEM;
         settings->orders_make_folder = folder;
-        if (folder)
-                settings->orders_file = name_in(folder, settings->socket);
-        else if (asprintf(&settings->orders_file, "%s.orders", settings->state_file) < 0)
+        if (asprintf(&settings->orders_file, "%s%sorders", folder ?: settings->state_file,
+                     folder ? "/" : ".") < 0)
                 settings->orders_file = NULL;
         return settings->orders_file ? 0 : -ENOMEM;
 }

@@ -18,16 +18,15 @@ typedef int (*settings_tls_fn)(const struct redis_settings *settings, struct set
 struct settings_surroundings {
         const struct traits *const *frameworks; /* all frameworks; NULL-terminated, at least one */
         uint64_t memory_total_bytes;            /* 0: unknown */
-        bool is_root;
-        const char *user;          /* the name of sqmgr's own; NULL: not known */
-        const char *redis_url;     /* REDIS_URL in the environment; NULL: not set */
-        const char *database_url;  /* DATABASE_URL in the environment; NULL: not set */
-        const char *service_dir;   /* RUNTIME_DIRECTORY, set by systemd; NULL: not set */
-        const char *runtime_dir;   /* XDG_RUNTIME_DIR in the environment; NULL: not set */
-        const char *state_dir;     /* STATE_DIRECTORY, set by systemd; NULL: not set */
-        const char *state_home;    /* XDG_STATE_HOME; NULL: not set */
-        const char *home;          /* HOME; NULL: not set */
-        settings_tls_fn judge_tls; /* NULL: these files are not judged */
+        const char *user;                       /* the name of sqmgr's own; NULL: not known */
+        const char *redis_url;                  /* REDIS_URL in the environment; NULL: not set */
+        const char *database_url;               /* DATABASE_URL in the environment; NULL: not set */
+        const char *service_dir;                /* RUNTIME_DIRECTORY, set by systemd; NULL: not set */
+        const char *runtime_dir;                /* XDG_RUNTIME_DIR in the environment; NULL: not set */
+        const char *state_dir;                  /* STATE_DIRECTORY, set by systemd; NULL: not set */
+        const char *state_home;                 /* XDG_STATE_HOME; NULL: not set */
+        const char *home;                       /* HOME; NULL: not set */
+        settings_tls_fn judge_tls;              /* NULL: these files are not judged */
 };
 
 /* In all functions, base is the struct fleet_settings for a key of scope SETTINGS_FLEET, otherwise the struct

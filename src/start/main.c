@@ -37,7 +37,7 @@ static _Noreturn _printf_(1, 2) void fail(const char *format, ...)
         va_start(ap, format);
         (void)vsnprintf(text, sizeof(text), format, ap);
         va_end(ap);
-        launch_fail(plan.kind == LAUNCH_ALERT ? "alert_command: " : "", text);
+        launch_fail(text);
 }
 
 static _Noreturn void fail_memory(void)
@@ -54,17 +54,17 @@ static void set(const char *name, const char *value)
 /* Makes the directory where heartbeat files are written. */
 static void make_status(void)
 {
-        char name[STATUS_NAME_MAX], path[PATH_MAX];
+        char path[PATH_MAX];
 
         if (!plan.status_parent || plan.kind == LAUNCH_REHEARSAL)
                 return;
-        _cleanup_close_ int fd = status_dir_make(plan.status_parent, plan.fleet.name, name);
+        _cleanup_close_ int fd = status_dir_make(plan.status_parent, plan.fleet.name);
         if (fd < 0)
                 fail("cannot create the status directory '%s/%s': %s", plan.status_parent, plan.fleet.name,
                      fd == -EPERM ? "the existing one belongs to another user; move it away"
                                   : strerrordesc_np(-fd));
         status_dir_sweep(fd);
-        snprintf(path, sizeof(path), "%s/%s", plan.status_parent, name);
+        snprintf(path, sizeof(path), "%s/%s", plan.status_parent, plan.fleet.name);
         set("SQMGR_STATUS_DIR", path);
 }
 
@@ -275,13 +275,6 @@ static _Noreturn void run_after_exit(void)
         exit(0);
 }
 
-static _Noreturn void run_alert(void)
-{
-        prepare();
-        plan.environment = environment.list;
-        launch_run(&plan);
-}
-
 /* The exit status is an errno. */
 static _Noreturn void write_orders(void)
 {
@@ -321,7 +314,6 @@ int main(void)
                 [LAUNCH_RELEASE] = {"sqmgr-release", prepare},
                 [LAUNCH_REHEARSAL] = {LAUNCH_COMM, rehearse},
                 [LAUNCH_ORDERS] = {"sqmgr-orders", write_orders},
-                [LAUNCH_ALERT] = {"sqmgr-alert", run_alert},
         };
         char *block = NULL, **pointers = NULL;
         size_t size = 0;

@@ -86,9 +86,6 @@ static const char *connect_error(int error)
                 return "no such socket: sqmgr is not running";
         case ECONNREFUSED:
                 return "connection refused: sqmgr is not running";
-        case EACCES:
-        case EPERM:
-                return "not permitted to connect";
         case EAGAIN:
                 return "sqmgr accepts no more connections now";
         default:

@@ -57,7 +57,6 @@ static void find_problem(const struct finding_search *search, const json_t *prob
                         .level = level_of(problem),
                         .title = reply_string(problem, "summary"),
                         .text = since_text(problem, since),
-                        .quoted = reply_string(problem, "quoted"),
                         .remedy = reply_string(problem, "remedy"),
                         .command = reply_string(problem, "command"),
                 },

@@ -10,7 +10,6 @@ struct page_finding {
         enum page_level level;
         const char *title;   /* a few words, without a full stop */
         const char *text;    /* details from sqmgr; may be "" */
-        const char *quoted;  /* lines from elsewhere; "" or NULL: none */
         const char *remedy;  /* imperative */
         const char *command; /* for a shell; "": none */
 };

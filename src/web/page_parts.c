@@ -94,9 +94,8 @@ void page_event_time(FILE *out, const json_t *event, const struct page *page, bo
 void page_event_text(FILE *out, const json_t *event)
 {
         const char *level = reply_string(event, "level");
-        char quoting[REPLY_QUOTING_MAX];
 
         if (strcmp(level, "info") != 0 && level[0] != '\0')
                 html_print(out, "<span class=\"%s\">%s:</span> ", level, level);
-        html_print(out, "%s", reply_quoting(event, reply_string(event, "text"), quoting));
+        html_print(out, "%s", reply_string(event, "text"));
 }

@@ -95,8 +95,6 @@ static void put_finding(const struct page_finding *finding, void *userdata)
         }
         if (finding->text[0] != '\0')
                 html_print(listing->out, "<p class=\"text\">%s</p>", finding->text);
-        if (finding->quoted && finding->quoted[0] != '\0')
-                html_print(listing->out, "<pre>%s</pre>", finding->quoted);
         page_remedy(listing->out, finding->remedy, finding->command);
         fputs("</li>", listing->out);
 }

@@ -30,7 +30,6 @@ all_have_ended() {
                 not grep -qs "$folder" "/proc/$pid/environ" || return 1
         done
 }
-orders_file() { find kept -name 'orders-*' ! -name '*.new'; }
 
 # Ends all processes, and deletes what a reboot deletes: everything in the runtime directory.
 reboot() {
@@ -76,12 +75,12 @@ END
         run -1 sqmgrctl restart halted --wait --timeout 300s
         # The directory was made, for sqmgr alone.
         [ "$(stat -c %a kept)" = 700 ]
-        [ "$(stat -c %a "$(orders_file)")" = 600 ]
+        [ "$(stat -c %a kept/orders)" = 600 ]
         rm steer-halted/fail
 
         for _ in 1 2; do
                 reboot
-                log_has "the orders of operators continue as '$folder/kept/orders-"
+                log_has "the orders of operators continue as '$folder/kept/orders'"
                 wait_until 20 ready 2
                 of quieted '.state == "quiet" and (.workers | length) == 0'
                 of stopped '.state == "stopped" and (.workers | length) == 0'
@@ -97,12 +96,12 @@ END
         of halted '.rollout.state == "none" and .generation == 3'
         # Within one boot the state counts, which is never older.
         kill_sqmgr
-        echo rubbish >"$(orders_file)"
+        echo rubbish >kept/orders
         start_sqmgr
         of quieted '.state == "quiet"'
         wait_until 20 are_written
         # Without a state, orders that cannot be read are reported.
-        echo rubbish >"$(orders_file)"
+        echo rubbish >kept/orders
         kill_sqmgr
         rm state
         start_sqmgr
@@ -136,7 +135,7 @@ works() {
         keep_in "$folder/kept"
         start_fleet 2
         wait_until 20 are_written
-        file=$(orders_file)
+        file=kept/orders
         # Who writes waits for this lock, as for a disk.
         exec 7>>"$file.new"
         flock 7
@@ -209,7 +208,7 @@ END
         problem_is 'No space left on device'
         run -0 timeout 30 sqmgrctl scale default 3
         rm "$disk/fill"
-        wait_until 20 log_has "the orders can be written to '$disk/orders-"
+        wait_until 20 log_has "the orders can be written to '$disk/orders'"
         reboot
         wait_until 20 ready 3
         not problem_is 'cannot be written'

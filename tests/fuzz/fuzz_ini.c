@@ -13,14 +13,12 @@ static const struct settings_surroundings surroundings = {
         .runtime_dir = "/run/user/1000",
 };
 
-static struct settings *read_settings(const char *text, size_t length, bool is_root)
+static struct settings *read_settings(const char *text, size_t length)
 {
         _cleanup_settings_errors_ struct settings_errors errors = {0}, warnings = {0};
         _cleanup_settings_draft_ struct settings_draft *draft = NULL;
-        struct settings_surroundings whose = surroundings;
 
-        whose.is_root = is_root;
-        fuzz_check(settings_draft_new(&whose, &errors, &warnings, &draft) == 0);
+        fuzz_check(settings_draft_new(&surroundings, &errors, &warnings, &draft) == 0);
         fuzz_check(read_ini(text, length, 0, draft, &errors) == 0);
         fuzz_check(settings_draft_finish(draft) == 0);
         char *reported = settings_errors_text(&errors, "f");
@@ -38,13 +36,13 @@ static int on_change(const struct settings_change *change, void *userdata _unuse
 }
 
 /* Checks that printed settings are accepted and have the same meaning. */
-static void check_print(const struct settings *settings, bool is_root)
+static void check_print(const struct settings *settings)
 {
         char *text = settings_print(settings);
         struct settings *again, *merged = NULL;
 
         fuzz_check(text);
-        again = read_settings(text, strlen(text), is_root);
+        again = read_settings(text, strlen(text));
         if (again) {
                 char *text_again = settings_print(again);
 
@@ -64,12 +62,11 @@ static void check_print(const struct settings *settings, bool is_root)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         struct input input = {data, size};
-        bool is_root = size % 2 == 1;
         struct field text = input_field(&input, size);
-        struct settings *settings = read_settings(text.text, text.len, is_root);
+        struct settings *settings = read_settings(text.text, text.len);
 
         if (settings)
-                check_print(settings, is_root);
+                check_print(settings);
         settings_free(settings);
         field_free(&text);
         return 0;

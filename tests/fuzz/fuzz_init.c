@@ -11,7 +11,6 @@
 static const struct settings_surroundings surroundings = {
         .frameworks = framework_traits,
         .memory_total_bytes = UINT64_C(8) << 30,
-        .is_root = true,
 };
 
 /* Checks that the value of each entry is a single line, whatever the source had. */

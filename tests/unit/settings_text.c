@@ -6,7 +6,7 @@
 #include "unit.h"
 
 const struct settings_surroundings root_surroundings = {
-        .frameworks = framework_traits, .memory_total_bytes = 8 * GIB, .is_root = true, .user = "own"};
+        .frameworks = framework_traits, .memory_total_bytes = 8 * GIB, .user = "own"};
 
 struct settings *read_settings_warned(const struct settings_surroundings *surroundings, const char *text,
                                       char **ret_errors, char **ret_warnings)

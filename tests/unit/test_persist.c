@@ -63,21 +63,6 @@ TEST(the_state_names_the_worker)
         state_free(state);
 }
 
-TEST(the_state_is_left_to_the_sqmgr_that_holds_its_lock)
-{
-        usec_t now = clock_now(CLOCK_MONOTONIC);
-
-        persist.locked_out = true;
-        ck_assert(!persist_save(&persist, now));
-        ck_assert_int_eq(persist.error, -EBUSY);
-        ck_assert_ptr_null(read_state());
-        persist.locked_out = false;
-        ck_assert(persist_save(&persist, now));
-        struct state *state = read_state();
-        ck_assert_ptr_nonnull(state);
-        state_free(state);
-}
-
 TEST(what_is_still_looked_for_is_left_to_the_next_sqmgr_to_find)
 {
         struct fleet *fleet = runtime_world->fleets[0];
@@ -174,11 +159,6 @@ TEST(orders_are_written_when_they_change_and_once)
         run_until(!writes());
         ck_assert_int_eq(next_boot_orders(), ORDER_STOP);
         ck_assert_ptr_null(order_writer_why(&persist.orders));
-        /* Another sqmgr holds the lock of the state, and has orders of its own. */
-        persist.locked_out = true;
-        runtime_world->fleets[0]->order = ORDER_RUN;
-        ck_assert(!persist_save(&persist, clock_now(CLOCK_MONOTONIC)));
-        ck_assert_int_eq(persist.orders.child.pid, 0);
 }
 
 TEST(of_the_orders_that_a_slow_disk_delays_the_newest_are_written)
@@ -275,7 +255,7 @@ static size_t next_sqmgr_reads(struct ledger_start *ret)
 static void keep_ledger(void)
 {
         attach_record_missing(&runtime);
-        start_record_keep(&runtime, 0);
+        start_record_keep(&runtime);
 }
 
 TEST_FIXTURE(setup_ledger, teardown_ledger)
@@ -357,10 +337,6 @@ TEST(while_a_deleted_ledger_cannot_be_made_again_it_ends_with_sqmgr)
         struct ledger_start found;
 
         ck_assert_int_eq(unlink(ledger_path), 0);
-        /* Another sqmgr may have the lock, and make the ledger its own. */
-        start_record_keep(&runtime, -EBUSY);
-        ck_assert(runtime_world->ledger_volatile);
-        ck_assert_int_lt(access(ledger_path, F_OK), 0);
         ck_assert_int_eq(mkdir(ledger_path, 0700), 0);
         keep_ledger();
         ck_assert(runtime_world->ledger_volatile);

@@ -513,7 +513,7 @@ TEST_LOOP(a_socket_that_was_deleted_is_made_again, 3)
         client_end(&after);
         /* Another sqmgr is refused there, as before. */
         char error[512] = "";
-        ck_assert_int_eq(listen_as_another(error, sizeof(error)), -EBUSY);
+        ck_assert_int_eq(listen_as_another(error, sizeof(error)), _i == 0 ? -EBUSY : -EADDRINUSE);
         server = server_free(server);
         ck_assert_int_lt(access(path, F_OK), 0);
 }
@@ -545,7 +545,7 @@ TEST(a_socket_on_which_another_answers_stays_the_others)
         ck_assert_int_eq(unlink(lock), 0);
         const struct holding second = hold(path, NULL);
         ino_t inode = socket_inode();
-        keep_socket(-EBUSY);
+        keep_socket(-EADDRINUSE);
         ck_assert_uint_eq(socket_inode(), inode);
         server = server_free(server);
         ck_assert_uint_eq(socket_inode(), inode);
@@ -553,16 +553,11 @@ TEST(a_socket_on_which_another_answers_stays_the_others)
         close(second.go);
 }
 
-TEST(a_path_that_does_not_fit_is_refused_with_a_sentence)
+TEST(a_directory_that_cannot_be_made_is_named)
 {
         struct server_options all = options();
-        char error[512], longest[200];
+        char error[512];
 
-        memset(longest, 'x', sizeof(longest) - 1);
-        longest[0] = '/';
-        longest[sizeof(longest) - 1] = '\0';
-        all.path = longest;
-        ck_assert_int_eq(server_new(event, &all, &server, error, sizeof(error)), -ENAMETOOLONG);
         all.path = "/proc/nothing/there/control.sock";
         ck_assert_int_lt(server_new(event, &all, &server, error, sizeof(error)), 0);
         ck_assert_ptr_nonnull(strstr(error, "'/proc/nothing/there'"));
@@ -650,36 +645,67 @@ TEST(a_child_that_shares_the_descriptors_of_a_killed_sqmgr_is_waited_for)
         listener_close(&listener);
 }
 
-TEST(a_lock_that_was_deleted_is_taken_again)
+/* Claims the path as another sqmgr does, until *ret_go is closed. */
+static pid_t claim_as_another(int *ret_go)
 {
-        char state[128], lock[140], aside[140], error[256] = "";
-        struct stat status;
-        int fd = -1;
+        char error[256] = "", byte = 0;
+        int fd = -1, go[2], ready[2];
 
-        snprintf(state, sizeof(state), "%s/state", dir);
-        snprintf(lock, sizeof(lock), "%s.lock", state);
-        snprintf(aside, sizeof(aside), "%s.aside", state);
-        ck_assert_int_eq(listener_lock(state, &fd, error, sizeof(error)), 0);
-        ck_assert_int_eq(listener_lock_again(state, &fd, error, sizeof(error)), 0);
-        ck_assert_int_eq(unlink(lock), 0);
-        ck_assert_int_eq(listener_lock_again(state, &fd, error, sizeof(error)), 1);
-        ck_assert_int_eq(stat(lock, &status), 0);
-        ck_assert_int_eq(listener_lock_again(state, &fd, error, sizeof(error)), 0);
-        /* Moved away and back. */
-        ck_assert_int_eq(rename(lock, aside), 0);
-        ck_assert_int_eq(listener_lock_again(state, &fd, error, sizeof(error)), 1);
-        ck_assert_int_eq(rename(aside, lock), 0);
-        ck_assert_int_eq(listener_lock_again(state, &fd, error, sizeof(error)), 1);
+        ck_assert_int_eq(pipe2(go, O_CLOEXEC), 0);
+        ck_assert_int_eq(pipe2(ready, O_CLOEXEC), 0);
+        pid_t pid = fork();
+        ck_assert_int_ge(pid, 0);
+        if (pid == 0) {
+                close(go[1]);
+                byte = listener_claim(path, &fd, error, sizeof(error)) == 0 && fd >= 0;
+                (void)!write(ready[1], &byte, 1);
+                await_go(go[0]);
+                _exit(EXIT_SUCCESS);
+        }
+        close(go[0]);
+        close(ready[1]);
+        ck_assert_int_eq(read(ready[0], &byte, 1), 1);
+        ck_assert_int_eq(byte, 1);
+        close(ready[0]);
+        *ret_go = go[1];
+        return pid;
+}
 
-        /* Another sqmgr was faster. */
-        ck_assert_int_eq(unlink(lock), 0);
-        const struct holding holding = hold(state, NULL);
-        ck_assert_int_eq(listener_lock_again(state, &fd, error, sizeof(error)), -EBUSY);
-        ck_assert_ptr_nonnull(strstr(error, "another sqmgr (pid "));
-        ck_assert_int_eq(listener_lock_again(state, &fd, error, sizeof(error)), -EBUSY);
-        end_holder(&holding);
-        close(holding.go);
-        ck_assert_int_eq(listener_lock_again(state, &fd, error, sizeof(error)), 1);
+TEST(a_path_is_claimed_without_any_file_until_its_holder_ends)
+{
+        char error[256] = "", expected[64], other[128];
+        int fd = -1, other_fd = -1, go;
+
+        pid_t holder = claim_as_another(&go);
+        ck_assert_int_eq(listener_claim(path, &fd, error, sizeof(error)), -EBUSY);
+        snprintf(expected, sizeof(expected), "another sqmgr (pid %d) manages the workers of", (int)holder);
+        ck_assert_ptr_nonnull(strstr(error, expected));
+        snprintf(other, sizeof(other), "%s.other", path);
+        ck_assert_int_eq(listener_claim(other, &other_fd, error, sizeof(error)), 0);
+        ck_assert_int_ge(other_fd, 0);
+        close_fd(other_fd);
+        close(go);
+        ck_assert_int_eq(waitpid(holder, NULL, 0), holder);
+        ck_assert_int_eq(listener_claim(path, &fd, error, sizeof(error)), 0);
+        ck_assert_int_ge(fd, 0);
+
+        /* A child of this process has a copy: no other sqmgr is running. */
+        int pair[2];
+        ck_assert_int_eq(pipe2(pair, O_CLOEXEC), 0);
+        pid_t child = fork();
+        if (child == 0) {
+                close(pair[1]);
+                await_go(pair[0]);
+                _exit(EXIT_SUCCESS);
+        }
+        close(pair[0]);
+        fd = close_fd(fd);
+        ck_assert_int_eq(listener_claim(path, &fd, error, sizeof(error)), 0);
+        ck_assert_int_eq(fd, -1);
+        close(pair[1]);
+        ck_assert_int_eq(waitpid(child, NULL, 0), child);
+        ck_assert_int_eq(listener_claim(path, &fd, error, sizeof(error)), 0);
+        ck_assert_int_ge(fd, 0);
         close_fd(fd);
 }
 

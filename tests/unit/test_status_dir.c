@@ -21,7 +21,7 @@
 
 static char folder[64], parent[80];
 static int dir = -1;
-static char name[STATUS_NAME_MAX], text[STATUS_FILE_MAX_BYTES + 1];
+static char text[STATUS_FILE_MAX_BYTES + 1];
 static size_t length;
 
 static bool is_root(void)
@@ -41,7 +41,7 @@ static void setup(void)
 static void setup_made(void)
 {
         setup();
-        dir = status_dir_make(parent, "web", name);
+        dir = status_dir_make(parent, "web");
         ck_assert_int_ge(dir, 0);
 }
 
@@ -103,7 +103,7 @@ static enum heartbeat_fault read_it(void)
 static int make_for(const char *fleet)
 {
         close_fd(dir);
-        dir = status_dir_make(parent, fleet, name);
+        dir = status_dir_make(parent, fleet);
         return MIN(dir, 0);
 }
 
@@ -114,12 +114,6 @@ static int open_it(const char *fleet)
         return MIN(dir, 0);
 }
 
-static bool keeps(const char *fleet, void *userdata)
-{
-        ck_assert_ptr_null(strchr(fleet, '@'));
-        return strcmp(fleet, userdata) == 0;
-}
-
 /* Where it is made. */
 
 TEST(is_made_whole_whatever_the_umask)
@@ -128,19 +122,9 @@ TEST(is_made_whole_whatever_the_umask)
 
         ck_assert_int_eq(make_for("web"), 0);
         (void)umask(before);
-        ck_assert_str_eq(name, "web");
         ck_assert_uint_eq(stat_of("status").st_mode & 07777, 0700);
         ck_assert_uint_eq(stat_of("status/web").st_mode & 07777, 0700);
         ck_assert_uint_eq(count("status"), 1);
-}
-
-TEST(a_name_of_dots_is_no_place)
-{
-        ck_assert_int_eq(make_for(".."), 0);
-        ck_assert_str_eq(name, "..@");
-        ck_assert_int_eq(make_for("."), 0);
-        ck_assert_str_eq(name, ".@");
-        ck_assert_int_eq(open_it("."), 0);
 }
 
 TEST(another_users_is_not_used)
@@ -152,8 +136,6 @@ TEST(another_users_is_not_used)
         ck_assert_int_eq(chown(below("status/web"), OTHER, (gid_t)-1), 0);
         ck_assert_int_eq(make_for("web"), -EPERM);
         ck_assert_int_eq(open_it("web"), -EPERM);
-        ck_assert_int_eq(status_dirs_tidy(parent, keeps, (void *)""), 0);
-        ck_assert(exists("status/web"));
 }
 
 TEST(a_parent_that_is_a_link_leads_nowhere)
@@ -178,7 +160,6 @@ TEST(nothing_is_made_above_the_parent)
         snprintf(parent, sizeof(parent), "%s/none/status", folder);
         ck_assert_int_eq(make_for("web"), -ENOENT);
         ck_assert(!exists("none"));
-        ck_assert_int_eq(status_dirs_tidy(parent, NULL, NULL), -ENOENT);
 }
 
 /* What stands in it. */
@@ -438,55 +419,6 @@ TEST(sweeps_links_and_not_what_they_lead_to)
         ck_assert(!exists(file_of(dead)));
         ck_assert(exists("precious"));
         ck_assert(exists("status/web/old"));
-}
-
-static void tidy_but(const char *fleet)
-{
-        ck_assert_int_eq(status_dirs_tidy(parent, keeps, (void *)fleet), 0);
-}
-
-TEST(tidies_what_no_fleet_needs)
-{
-        put("status/web/4711", "x");
-        put("status/web/x", "x");
-        ck_assert_int_eq(mkdir(below("status/web/empty"), 0700), 0);
-        ck_assert_int_eq(make_for("other"), 0);
-        put("status/other/4711", "x");
-        ck_assert_int_eq(mkdir(below("status/other@7"), 0700), 0);
-        ck_assert_int_eq(mkdir(below("status/web@7"), 0700), 0);
-        tidy_but("other");
-        ck_assert(!exists("status/web") && !exists("status/web@7"));
-        ck_assert(exists("status/other/4711") && exists("status/other@7"));
-        tidy_but("");
-        ck_assert_uint_eq(count("status"), 0);
-}
-
-TEST(tidies_nothing_beyond_it)
-{
-        put("elsewhere/precious", "x");
-        put("status/web/deep/precious", "x");
-        ck_assert_int_eq(symlink("../../elsewhere", below("status/web/4711")), 0);
-        ck_assert_int_eq(symlink("../elsewhere", below("status/link")), 0);
-        put("status/file", "x");
-        tidy_but("");
-        ck_assert(exists("elsewhere/precious"));
-        ck_assert(exists("status/web/deep/precious"));
-        ck_assert(exists("status/link") && exists("status/file"));
-        ck_assert(!exists("status/web/4711"));
-}
-
-TEST(tidies_a_large_one_bit_by_bit)
-{
-        put_many();
-        tidy_but("");
-        ck_assert(exists("status/web"));
-        unsigned left = count("status/web");
-        ck_assert(left > 0 && left < 1500);
-        while (exists("status/web")) {
-                tidy_but("");
-                ck_assert_uint_lt(exists("status/web") ? count("status/web") : 0, left);
-                left = exists("status/web") ? count("status/web") : 0;
-        }
 }
 
 TEST_MAIN("status_dir", .each = {setup, teardown})

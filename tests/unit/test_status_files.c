@@ -347,34 +347,16 @@ static void reap(void)
         fleet_reap(runtime_world->fleets[0], process_free);
 }
 
-/* Its parent may be a folder of somebody else's. */
-TEST(what_an_earlier_one_left_is_tidied_only_where_a_fleet_has_such)
-{
-        ck_assert(!runtime.status_untidy);
-        runtime_settings->fleets[0]->heartbeat = HEARTBEAT_REDIS;
-        status_files_begin(&runtime);
-        ck_assert(!runtime.status_untidy);
-        runtime_settings->fleets[0]->heartbeat = HEARTBEAT_FILE;
-        status_files_begin(&runtime);
-        ck_assert(runtime.status_untidy);
-}
-
-TEST(its_file_goes_with_it_and_the_directory_with_the_last)
+TEST(its_file_goes_with_it)
 {
         wait_until_made();
         pid_t pid = worker->process.pid;
         send_heartbeat(pid, 0, false);
         look();
         ck_assert_int_eq(worker->process.heartbeat_pid, pid);
-        runtime.status_untidy = true;
-        status_files_tidy(&runtime);
-        ck_assert(!runtime.status_untidy && is_made());
         end_of(pid);
         reap();
         ck_assert_int_lt(access(full_path_of(pid), F_OK), 0);
-        ck_assert(runtime.status_untidy && is_made());
-        status_files_tidy(&runtime);
-        ck_assert(!is_made());
 }
 
 /* So does what sqmgr leaves behind as it ends: the next one reads on. */
@@ -385,7 +367,6 @@ TEST(the_file_of_one_that_lives_on_stays)
         look();
         process_free(TAKE_PTR(worker->handle));
         ck_assert_int_eq(access(full_path_of(worker->process.pid), F_OK), 0);
-        ck_assert(!runtime.status_untidy);
 }
 
 /* A wrapper, and so many that beat not, once they may. */

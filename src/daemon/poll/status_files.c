@@ -167,30 +167,7 @@ void status_files_drop(const struct worker *worker)
 
         if (!is_read(worker->fleet->settings))
                 return;
-        if (worker->state == WORKER_GONE)
-                worker->handle->runtime->status_untidy = true;
         if (worker->process.heartbeat_pid != 0 && poll_open(&poll, worker) >= 0)
                 status_file_remove(poll.dir_fd, worker->process.heartbeat_pid);
         status_poll_end(&poll);
-}
-
-void status_files_begin(struct runtime *runtime)
-{
-        WORLD_FOREACH_FLEET(runtime->world, fleet)
-                runtime->status_untidy |= is_read(fleet->settings);
-}
-
-static bool has_workers(const char *fleet, void *userdata)
-{
-        const struct fleet *found = world_fleet(userdata, fleet);
-
-        return found && found->n_workers > 0;
-}
-
-void status_files_tidy(struct runtime *runtime)
-{
-        if (!runtime->status_untidy)
-                return;
-        runtime->status_untidy = false;
-        (void)status_dirs_tidy(runtime->status_parent, has_workers, runtime->world);
 }

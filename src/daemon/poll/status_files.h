@@ -36,11 +36,3 @@ void status_poll_end(struct status_poll *poll);
 
 /* Removes the heartbeat file of the worker. Call when its process has exited. */
 void status_files_drop(const struct worker *worker);
-
-/* Schedules a cleanup of what an earlier sqmgr left. Does nothing if no fleet uses heartbeat files:
- * directories at that place are then not ours. */
-void status_files_begin(struct runtime *runtime);
-
-/* Removes the directories of fleets without workers, if a cleanup is due. Do not call during the search for
- * workers of an earlier sqmgr. */
-void status_files_tidy(struct runtime *runtime);

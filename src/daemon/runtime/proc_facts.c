@@ -37,7 +37,6 @@ struct proc_fact {
         pid_t pid;
         uint64_t start;
         enum proc_subject subject;
-        uint32_t id;
         bool queued;         /* in the queue of the reader */
         struct proc_log log; /* PROC_LOG_TAIL: its descriptor is owned until answered; else -1 */
         usec_t asked_at, changed_at;
@@ -63,14 +62,12 @@ struct proc_facts {
         struct proc_reader_process *process;   /* the one that is asked; NULL: none runs */
         struct proc_reader_process *processes; /* all processes, including killed ones that have not ended */
         unsigned n_stuck;
-        unsigned failures; /* failures since the last answer */
-        usec_t start_at;   /* no process is started before this time */
-        bool warned;
+        unsigned failures;              /* failures since the last answer */
+        usec_t start_at;                /* no process is started before this time */
         bool has_answered;              /* has answered since `arrived` was last called */
         struct proc_fact *first, **end; /* the queue, of which n_sent were sent */
         size_t n_sent;
         usec_t progress_at; /* when the first of the queue was sent, or became the first */
-        uint32_t last_id;
         bool news;
         usec_t sweep_at; /* when old facts are dropped next; USEC_INFINITY: there are none */
         struct proc_fact *buckets[BUCKETS];
@@ -117,7 +114,6 @@ static struct proc_fact *take_first(struct proc_facts *facts)
 static void put_last(struct proc_facts *facts, struct proc_fact *fact)
 {
         fact->queued = true;
-        fact->id = ++facts->last_id;
         fact->after = NULL;
         *facts->end = fact;
         facts->end = &fact->after;
@@ -207,7 +203,6 @@ static void reader_start(struct proc_facts *facts, usec_t now)
 static struct proc_question question_of(const struct proc_fact *fact)
 {
         return (struct proc_question){
-                .id = fact->id,
                 .pid = fact->pid,
                 .subject = fact->subject,
                 .start = fact->subject == PROC_LOG_TAIL ? fact->log.start_bytes : fact->start,
@@ -261,19 +256,16 @@ static bool is_own_error(int error)
         return is_shortage(error) || error == -EINPROGRESS || error == -ETIMEDOUT;
 }
 
-/* Takes the answer to the first question of the queue. Returns 0, or -EBADMSG if reply is not such an
- * answer. */
-static int take_reply(struct proc_facts *facts, const struct proc_reply *reply, size_t size, usec_t now)
+/* Takes the answer to the first question of the queue. */
+static void take_reply(struct proc_facts *facts, const struct proc_reply *reply, size_t size, usec_t now)
 {
-        if (facts->n_sent == 0 || !proc_reply_is_valid(reply, size, facts->first->subject, facts->first->id))
-                return -EBADMSG;
         struct proc_fact *fact = take_first(facts);
         facts->failures = 0;
         facts->progress_at = now;
         if (is_own_error(reply->error)) {
                 set_late(facts, fact, true, now);
                 fact->log.fd = close_fd(fact->log.fd);
-                return 0;
+                return;
         }
         free(fact->reply);
         fact->reply = malloc(size);
@@ -284,7 +276,6 @@ static int take_reply(struct proc_facts *facts, const struct proc_reply *reply, 
         fact->failures = 0;
         fact->log.fd = close_fd(fact->log.fd);
         facts->has_answered = true;
-        return 0;
 }
 
 static int receive(struct proc_facts *facts, usec_t now)
@@ -302,10 +293,10 @@ static int receive(struct proc_facts *facts, usec_t now)
         if (r == -EAGAIN || r == -EINTR)
                 return 0;
         for (int i = 0; r == 0 && i < n; i++)
-                r = messages[i].msg_len == 0 ? -EPIPE
-                    : messages[i].msg_hdr.msg_flags & MSG_TRUNC
-                            ? -EBADMSG
-                            : take_reply(facts, &replies[i], messages[i].msg_len, now);
+                if (messages[i].msg_len == 0)
+                        r = -EPIPE;
+                else
+                        take_reply(facts, &replies[i], messages[i].msg_len, now);
         if (n == 0)
                 r = -EPIPE;
         /* Report news only once the queue is empty: each report causes a pass. */
@@ -318,13 +309,7 @@ static int receive(struct proc_facts *facts, usec_t now)
 
 static void reader_receive(struct proc_facts *facts, usec_t now)
 {
-        int r = receive(facts, now);
-
-        if (r == -EBADMSG && !facts->warned) {
-                facts->warned = true;
-                log_warning("the process reader sent an unexpected answer and is restarted");
-        }
-        if (r < 0)
+        if (receive(facts, now) < 0)
                 reader_stop(facts, now);
 }
 

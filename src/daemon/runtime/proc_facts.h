@@ -62,8 +62,7 @@ int proc_facts_ask(struct proc_facts *facts, enum proc_subject subject, const st
                    const struct proc_log *log, const struct proc_reply **ret);
 /* Reads the title, as proc_title() does. */
 int proc_facts_title(struct proc_facts *facts, const struct proc *proc, char *title, size_t size);
-/* Lists the servers that the process is connected to, as proc_peers() does. Returns -EBADMSG for an answer
- * with bytes that no list of addresses has. */
+/* Lists the servers that the process is connected to, as proc_peers() does. */
 int proc_facts_peers(struct proc_facts *facts, const struct proc *proc, char peers[static PROC_PEERS_MAX]);
 /* Writes the variables that begin with PROC_VARIABLE_PREFIX to text, perhaps with others: *ret_length bytes
  * and a NUL. Returns the size of the whole environment, as far as it was read; 0 during execve(); or

@@ -38,7 +38,6 @@ struct runtime {
         struct subsystems subsystems;  /* the optional features */
         struct heartbeats *local;      /* heartbeats of fleets without a link, which need no Redis */
         char *status_parent;           /* parent of the heartbeat file directories; owned */
-        bool status_untidy;            /* directories of fleets without workers may exist */
         struct children children;      /* children other than workers */
         struct proc_facts *proc_facts; /* owned */
         struct reader_starter_daemon reader_starter;

@@ -76,7 +76,7 @@ bool start_record_renew(struct runtime *runtime, const char *boot_id)
         return true;
 }
 
-void start_record_keep(struct runtime *runtime, int lock_error)
+void start_record_keep(struct runtime *runtime)
 {
         bool was_volatile = runtime->world->ledger_volatile;
         bool in_place = ledger_file_is_in_place(&runtime->ledger);
@@ -87,7 +87,7 @@ void start_record_keep(struct runtime *runtime, int lock_error)
         _cleanup_free_ char *path = ledger_path(runtime);
         if (!path)
                 return;
-        int r = in_place ? 0 : lock_error ?: ledger_file_make_durable(&runtime->ledger, path);
+        int r = in_place ? 0 : ledger_file_make_durable(&runtime->ledger, path);
         observe_ledger(runtime->world, r == 0 && ledger_is_complete(&runtime->ledger.ledger));
         if (r < 0 && !was_volatile)
                 report_volatile("create", path, strerrordesc_np(-r));

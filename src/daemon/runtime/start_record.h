@@ -11,9 +11,8 @@ int start_record_open(struct runtime *runtime, const char *boot_id);
  * no worker has a slot any more. */
 bool start_record_renew(struct runtime *runtime, const char *boot_id);
 /* Makes the file of the ledger again if somebody has deleted it, or if it could not be made before. Call at
- * each regular poll. lock_error: why the lock of the state file, which the ledger needs, is not held; 0: it
- * is held. */
-void start_record_keep(struct runtime *runtime, int lock_error);
+ * each regular poll. */
+void start_record_keep(struct runtime *runtime);
 void start_record_close(struct runtime *runtime);
 
 /* Records a start at `index` that is about to be made. Returns the number of its slot; 0 if there is no room:

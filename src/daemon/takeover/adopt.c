@@ -36,7 +36,6 @@ struct search *adopt_free(struct search *search)
         sd_event_source_disable_unref(search->timer);
         adoption_free(search->adoption);
         free(search->pids);
-        watchers_clear(&search->watchers);
         free(search);
         return NULL;
 }
@@ -296,22 +295,6 @@ static int search_new(struct runtime *runtime, struct persist *persist, usec_t n
         return r;
 }
 
-/* Refuses to run beside another sqmgr whose lock file somebody has deleted: the lock is free then. Returns 0,
- * -EBUSY after logging an error, or another -errno. */
-static int refuse_other_sqmgr(struct search *search, const struct settings *settings,
-                              const struct state *state)
-{
-        pid_t other;
-
-        int r = search_other_sqmgr(search, state, &other);
-        if (r < 0 || other == 0)
-                return r;
-        log_error("another sqmgr (pid %d) manages the workers of '%s', although its lock file is gone; stop "
-                  "that sqmgr first or set another state_file",
-                  (int)other, settings->state_file);
-        return -EBUSY;
-}
-
 /* Logs the result. more: the first search has not seen all processes yet. */
 static void report(const struct search *search, bool more, int outcome, const char *why)
 {
@@ -367,10 +350,7 @@ int adopt_begin(struct runtime *runtime, struct persist *persist, struct setting
                 log_error("cannot read the state file '%s': %s", settings->state_file, strerror(-outcome));
                 return outcome;
         }
-        /* Check before opening the ledger, which another sqmgr may be using. */
-        r = refuse_other_sqmgr(search, settings, state);
-        if (r >= 0)
-                r = start_record_open(runtime, persist->boot_id);
+        r = start_record_open(runtime, persist->boot_id);
         if (r >= 0)
                 r = ledger_read(ledger, now, &starts);
         /* A later version, whose state cannot be read, may keep its ledger elsewhere, and have started
@@ -384,8 +364,6 @@ int adopt_begin(struct runtime *runtime, struct persist *persist, struct setting
         state_free(state);
         if (r >= 0)
                 r = adopt_started(search, &starts, now);
-        if (r == -EBUSY)
-                return r;
         if (r >= 0 && adoption_needs_search(search->adoption)) {
                 r = search_run_first(search, FIRST_SLICES, now);
                 more = r == SEARCH_GOES_ON;

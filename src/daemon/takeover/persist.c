@@ -36,12 +36,11 @@ bool persist_save(struct persist *persist, usec_t now)
                 .features_userdata = &persist->runtime->subsystems,
                 .now = now,
         };
-        int r = persist->locked_out ? -EBUSY : state_pack(&source, &bytes, &size);
+        int r = state_pack(&source, &bytes, &size);
         if (r == 0)
                 r = statefile_write(path, bytes, size);
         templates_begin(runtime);
-        if (!persist->locked_out)
-                order_writer_save(&persist->orders, now);
+        order_writer_save(&persist->orders, now);
         if (r == persist->error)
                 return r == 0;
         persist->error = r;

@@ -15,9 +15,7 @@ struct state;
 struct persist {
         struct runtime *runtime; /* not owned */
         char boot_id[BOOT_ID_MAX];
-        int error;       /* result of the last write; 0: written */
-        bool locked_out; /* another sqmgr holds the lock of the state file: only that one may write it, and
-                            the orders */
+        int error; /* result of the last write; 0: written */
         struct order_writer orders;
         /* The search for workers of an earlier sqmgr. NULL: the search is over. */
         struct search *search;

@@ -22,8 +22,6 @@
 #define PATIENCE_USEC (3 * USEC_PER_SEC)
 /* Limit of the time that the start waits for the readers. */
 #define START_WAIT_USEC USEC_PER_SEC
-/* No chain of parents is longer in practice. */
-#define ANCESTORS_MAX 128
 
 int search_service(struct search *search)
 {
@@ -83,108 +81,6 @@ static int see_boot(const struct search *search, const struct proc *proc, struct
         return 0;
 }
 
-/* Returns who watches the process with this pid and start time, in our pid namespace; NULL: no other sqmgr.
- */
-static const struct watched *watched_here(const struct search *search, pid_t pid, uint64_t start)
-{
-        const struct watched *watched = pid > 0 ? watchers_find(&search->watchers, pid) : NULL;
-
-        return watched && !watched->elsewhere && proc_is_alive(pid, start) ? watched : NULL;
-}
-
-/* Returns who watches any process that the state names; NULL: no other sqmgr. */
-static const struct watched *watched_in_state(const struct search *search, const struct state *state)
-{
-        const struct watched *watched = NULL;
-
-        for (size_t i = 0; i < state->n_fleets; i++) {
-                const struct state_fleet *fleet = &state->fleets[i];
-
-                for (size_t j = 0; !watched && j < fleet->n_workers; j++) {
-                        const struct worker *known = &fleet->workers[j].worker;
-
-                        watched = watched_here(search, known->process.pid, known->process.start);
-                        if (!watched)
-                                watched = watched_here(search, known->process.heartbeat_pid,
-                                                       known->process.heartbeat_start);
-                }
-                for (size_t j = 0; !watched && j < TEMPLATES_MAX; j++)
-                        watched =
-                                watched_here(search, fleet->templates[j].pid, fleet->templates[j].pid_start);
-        }
-        return watched;
-}
-
-/* Returns 1 if the process has the marker of our instance, 0 if not, or -errno. Reads nothing of
- * processes of another user. */
-static int has_our_marker(struct search *search, pid_t pid)
-{
-        _cleanup_proc_ struct proc *proc = NULL;
-        struct markers markers;
-        uid_t uid = (uid_t)-1;
-
-        int r = proc_open(pid, &proc);
-        if (r >= 0)
-                r = proc_uid(proc, &uid);
-        if (r < 0 || uid != geteuid())
-                return none_unless_shortage(r);
-        struct proc_facts *facts = search->runtime->proc_facts;
-        usec_t until = usec_add(search->began_at, START_WAIT_USEC);
-        ssize_t length = env_markers_read(facts, proc, search->environment, &markers);
-        while (length == -EINPROGRESS && clock_now(CLOCK_MONOTONIC) < until) {
-                proc_facts_wait(facts, until);
-                length = env_markers_read(facts, proc, search->environment, &markers);
-        }
-        if (length < 0)
-                return none_unless_shortage((int)length);
-        return markers.instance && strcmp(markers.instance, search->runtime->instance) == 0;
-}
-
-int search_other_sqmgr(struct search *search, const struct state *state, pid_t *ret)
-{
-        *ret = 0;
-        search->began_at = clock_now(CLOCK_MONOTONIC);
-        int r = watchers_read(&search->watchers);
-        if (r < 0)
-                return r;
-        const struct watchers *watchers = &search->watchers;
-        const struct watched *known = state ? watched_in_state(search, state) : NULL;
-        if (known) {
-                *ret = known->sqmgr;
-                return 0;
-        }
-        for (size_t i = 0; r == 0 && i < watchers->n; i++) {
-                const struct watched *watched = &watchers->list[i];
-
-                /* Skip duplicates: the list has an entry for each pidfd. */
-                if (watched->elsewhere || (i > 0 && watchers->list[i - 1].pid == watched->pid))
-                        continue;
-                r = has_our_marker(search, watched->pid);
-                if (r > 0)
-                        *ret = watched->sqmgr;
-        }
-        return MIN(r, 0);
-}
-
-/* Returns 1 if another sqmgr watches the process or an ancestor, 0 if not, or -errno. */
-static int is_part_of_watched(const struct search *search, pid_t pid)
-{
-        for (unsigned i = 0; search->watchers.n > 0 && i < ANCESTORS_MAX && pid > 0; i++) {
-                _cleanup_proc_ struct proc *proc = NULL;
-                struct proc_place place;
-
-                if (watchers_find(&search->watchers, pid))
-                        return 1;
-                int r = proc_open(pid, &proc);
-                if (r >= 0)
-                        r = proc_place(proc, &place);
-                if (r < 0)
-                        return none_unless_shortage(r);
-                pid = place.parent;
-        }
-        return 0;
-}
-
 /* Returns -EINPROGRESS if the process must be seen again, else 0. */
 static int see_unknown(struct search *search, const struct proc *proc, int r)
 {
@@ -236,10 +132,6 @@ static int see_process(struct search *search, pid_t pid)
         sighting.started_at = markers.started_at;
         if (!sighting.worker && place.session != pid)
                 return 0;
-        /* Two sqmgrs must not signal the same worker. */
-        r = is_part_of_watched(search, pid);
-        if (r != 0)
-                return MIN(r, 0);
         r = see_service(search, proc, &sighting);
         if (r >= 0 && (sighting.worker || sighting.in_service))
                 r = see_boot(search, proc, &sighting);
@@ -305,9 +197,7 @@ static int step(struct search *search, usec_t now)
                 search->n_pids = search->at = search->n_waiting = 0;
                 search->began_at = clock_now(CLOCK_MONOTONIC);
                 adoption_search_begin(search->adoption);
-                r = watchers_read(&search->watchers);
-                if (r >= 0)
-                        r = proc_all(&search->pids, &search->n_pids);
+                r = proc_all(&search->pids, &search->n_pids);
         }
         if (r >= 0)
                 r = see_some(search);

@@ -5,10 +5,8 @@
 #include "daemon/runtime/env_marker.h"
 #include "daemon/runtime/runtime.h"
 #include "io/proc.h"
-#include "io/watchers.h"
 
 struct adoption;
-struct state;   /* continuity/state.h */
 struct persist; /* persist.h */
 
 struct search {
@@ -25,8 +23,7 @@ struct search {
         size_t n_waiting; /* number of seen processes that await answers of the readers, and are seen again */
         bool waits;       /* only processes that await the readers are left */
         usec_t began_at;
-        struct watchers watchers; /* of other sqmgrs, as this search began */
-        size_t slice_bytes;       /* bytes of environments read in this slice */
+        size_t slice_bytes; /* bytes of environments read in this slice */
         char environment[ENV_MARKERS_MAX_BYTES];
 };
 
@@ -35,11 +32,6 @@ enum search_outcome { SEARCH_WHOLE, SEARCH_GOES_ON };
 /* Detects whether sqmgr is a systemd service, whose control group identifies its workers. Returns 0 or
  * -errno. */
 int search_service(struct search *search);
-/* Finds another running sqmgr of our pid namespace that watches a worker of this instance: one that the state
- * names (NULL: no state), or one with our marker in its environment. Returns 0 with its pid in *ret, 0: there
- * is none; or -errno. */
-int search_other_sqmgr(struct search *search, const struct state *state, pid_t *ret);
-
 /* Checks a slice of the processes, and adopts the workers found once all were seen. Returns an enum
  * search_outcome, or -errno; another search can then find the workers that are not adopted yet. Next, call
  * adoption_search_end(), or after SEARCH_GOES_ON adoption_hold() and search_run() again. */

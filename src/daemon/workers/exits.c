@@ -7,7 +7,6 @@
 #include "daemon/workers/rescue.h"
 #include "daemon/workers/sibling.h"
 #include "io/clock.h"
-#include "io/proc_watch.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
 #include "observe/observe.h"
@@ -41,7 +40,8 @@ static bool succeed(struct process *process, const struct exit_status *exit, str
         _cleanup_proc_ struct proc *other = left;
         sd_event_source *main_exit = NULL;
 
-        if (!other || proc_watch(other, process->runtime->event, on_main_exit, process, &main_exit) < 0)
+        if (!other || sd_event_add_io(process->runtime->event, &main_exit, proc_pidfd(other), EPOLLIN,
+                                      on_main_exit, process) < 0)
                 return false;
         sd_event_source_disable_unref(process->main_exit);
         proc_close(process->main);
@@ -162,7 +162,8 @@ static void adopt_orphan(struct worker *worker, struct proc *orphan)
 
         process->orphan_search = NULL;
         if (!held || !was_ended_alone(worker) ||
-            proc_watch(held, process->runtime->event, on_main_exit, process, &process->main_exit) < 0) {
+            sd_event_add_io(process->runtime->event, &process->main_exit, proc_pidfd(held), EPOLLIN,
+                            on_main_exit, process) < 0) {
                 ended(process, process->main_status);
                 return;
         }
@@ -229,7 +230,8 @@ static int on_heartbeat_exit(sd_event_source *source _unused_, int fd _unused_, 
 
 int exits_watch(struct process *process)
 {
-        return proc_watch(process->main, process->runtime->event, on_main_exit, process, &process->main_exit);
+        return sd_event_add_io(process->runtime->event, &process->main_exit, proc_pidfd(process->main),
+                               EPOLLIN, on_main_exit, process);
 }
 
 int exits_watch_heartbeat(struct process *process, struct proc *heartbeat)
@@ -237,7 +239,8 @@ int exits_watch_heartbeat(struct process *process, struct proc *heartbeat)
         _cleanup_proc_ struct proc *held = heartbeat;
         sd_event_source *heartbeat_exit = NULL;
 
-        int r = proc_watch(heartbeat, process->runtime->event, on_heartbeat_exit, process, &heartbeat_exit);
+        int r = sd_event_add_io(process->runtime->event, &heartbeat_exit, proc_pidfd(heartbeat), EPOLLIN,
+                                on_heartbeat_exit, process);
         if (r < 0)
                 return r;
         process_forget_heartbeat(process);

@@ -10,7 +10,6 @@
 #include "daemon/workers/process.h"
 #include "io/clock.h"
 #include "io/log.h"
-#include "io/proc_watch.h"
 #include "model/names.h"
 #include "model/poll_schedule.h"
 #include "model/worker_facts.h"
@@ -226,7 +225,8 @@ static int attach_serving(struct template_process *process, const struct templat
                 r = proc_has_ancestor(message->pid, template->pid, template->pid_start);
         if (r <= 0)
                 return r < 0 ? r : -EPERM;
-        r = proc_watch(proc, process->runtime->event, on_serving_exit, process, &process->serving_exit);
+        r = sd_event_add_io(process->runtime->event, &process->serving_exit, proc_pidfd(proc), EPOLLIN,
+                            on_serving_exit, process);
         if (r >= 0)
                 process->serving = TAKE_PTR(proc);
         return r;
@@ -385,7 +385,8 @@ static int template_process_new(struct runtime *runtime, struct proc *main, stru
                 .report = LAUNCH_REPORT_INIT,
                 .worker_socket = -1,
         };
-        int r = proc_watch(main, runtime->event, on_main_exit, process, &process->main_exit);
+        int r = sd_event_add_io(runtime->event, &process->main_exit, proc_pidfd(main), EPOLLIN, on_main_exit,
+                                process);
         if (r < 0)
                 template_process_free(process);
         else
@@ -681,7 +682,8 @@ static int adopt(struct runtime *runtime, struct fleet *fleet, const struct temp
         bool promoted = !main;
         r = template_process_new(runtime, promoted ? TAKE_PTR(served) : TAKE_PTR(main), &process);
         if (r >= 0 && served && known->serving_pid != known->pid)
-                r = proc_watch(served, runtime->event, on_serving_exit, process, &process->serving_exit);
+                r = sd_event_add_io(runtime->event, &process->serving_exit, proc_pidfd(served), EPOLLIN,
+                                    on_serving_exit, process);
         if (r >= 0 && process->serving_exit)
                 process->serving = TAKE_PTR(served);
         bool connected = socket >= 0;
