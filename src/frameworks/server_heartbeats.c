@@ -9,12 +9,12 @@
 #include "frameworks/answer_check.h"
 #include "frameworks/server_heartbeat_slots.h"
 #include "io/clock.h"
+#include "io/probe.h"
 #include "model/birth.h"
 #include "model/fleet.h"
 #include "model/freshness.h"
 #include "model/poll_schedule.h"
 #include "model/world.h"
-#include "privileged/probe.h"
 #include <string.h>
 
 /* Queries for one worker in one poll. */

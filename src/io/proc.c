@@ -3,8 +3,8 @@
 #include "io/proc.h"
 
 #include "base/fd.h"
+#include "io/probe.h"
 #include "io/procfile.h"
-#include "privileged/probe.h"
 #include <ctype.h>
 #include <fcntl.h>
 #include <inttypes.h>

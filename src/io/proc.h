@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Processes in /proc, and what any user may read there. A process is identified by a pidfd and its start
- * time, so these functions never read another process that got the same pid. privileged/proc_inspect.h reads
- * the rest, privileged/signal.h sends signals.
+ * time, so these functions never read another process that got the same pid. io/proc_inspect.h reads
+ * the rest, io/signal.h sends signals.
  *
  * All return 0 or -errno unless stated otherwise. -ESRCH means that the process is gone. */
 #pragma once

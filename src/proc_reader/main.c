@@ -2,7 +2,7 @@
 /* sqmgr-proc-reader answers sqmgr's questions about processes. The files that it reads can
  * make it wait without limit, so sqmgr does not read them itself. Started by sqmgr with the
  * socket as its standard input; exits when sqmgr closes the socket. */
-#include "privileged/proc_answer.h"
+#include "io/proc_answer.h"
 #include <unistd.h>
 
 int main(void)

@@ -188,7 +188,7 @@ static inline const char *fleet_settings_server(const struct fleet_settings *fle
 /* Returns the stop signal of the settings or the preset; 0: the framework's. */
 int fleet_settings_stop_signal(const struct fleet_settings *fleet);
 
-/* Describes why a worker starts without its shim (privileged/launch.h). Returns a static string. */
+/* Describes why a worker starts without its shim (io/launch.h). Returns a static string. */
 const char *shim_error_text(int error);
 
 struct settings {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* sqmgr-start takes the steps of a start that need more than system calls: files, and commands that run
- * before. sqmgr executes it in a new process, with the descriptors of privileged/launch_plan.h, and it
+ * before. sqmgr executes it in a new process, with the descriptors of io/launch_plan.h, and it
  * executes the worker's command. */
 #include "base/environment.h"
 #include "base/fd.h"
 #include "base/parse.h"
 #include "io/clock.h"
 #include "io/file_access.h"
-#include "privileged/launch_steps.h"
-#include "privileged/launcher.h"
-#include "privileged/statefile.h"
-#include "privileged/status_dir.h"
+#include "io/launch_steps.h"
+#include "io/launcher.h"
+#include "io/statefile.h"
+#include "io/status_dir.h"
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
@@ -91,7 +91,7 @@ static void read_environment_file(void)
                 fail("environment_file %s:%u: %s", path, line, error);
 }
 
-/* See build_environment() of privileged/launch.c. The identity is set first and last. */
+/* See build_environment() of io/launch.c. The identity is set first and last. */
 static void build_environment(void)
 {
         int r = 0;

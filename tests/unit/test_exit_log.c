@@ -3,8 +3,8 @@
  * nothing of them; tests/e2e/journal.bats has lines. */
 #include "base/fd.h"
 #include "daemon/workers/exit_log.h"
+#include "io/launch.h"
 #include "model/exit_status.h"
-#include "privileged/launch.h"
 #include "runtime.h"
 #include <sys/mman.h>
 #include <unistd.h>

@@ -3,11 +3,11 @@
  * exits.h) with real processes. */
 /* promises: P1 P4 */
 #include "daemon/poll/poll.h"
+#include "io/launcher.h"
+#include "io/probe.h"
+#include "io/program.h"
 #include "model/fleet.h"
 #include "observe/observe.h"
-#include "privileged/launcher.h"
-#include "privileged/probe.h"
-#include "privileged/program.h"
 #include "runtime_folder.h"
 
 /* While the clock stands still, the time for what a test waits for does not pass; 0: it runs. */

@@ -4,8 +4,8 @@
 /* promises: P4 */
 #include "continuity/adoption.h"
 #include "daemon/takeover/search.h"
+#include "io/launch.h"
 #include "model/fleet.h"
-#include "privileged/launch.h"
 #include "runtime_folder.h"
 
 #define MARKS "SQMGR_INSTANCE=0123456789abcdef SQMGR_WORKER="

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of privileged/launch.h: each starts real processes and reads what they say of themselves. */
+/* Tests of io/launch.h: each starts real processes and reads what they say of themselves. */
 #include "base/fd.h"
 #include "golden.h"
+#include "io/launch.h"
 #include "io/log.h"
 #include "io/log_tail.h"
-#include "privileged/launch.h"
-#include "privileged/proc_inspect.h"
+#include "io/proc_inspect.h"
 #include "quoting.h"
 #include "settings/settings.h"
 #include "settings/traits.h"

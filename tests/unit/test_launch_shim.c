@@ -2,7 +2,7 @@
 /* Tests of how a worker is started with its shim (traits.shim): each starts a real process, which writes the
  * value of the variable. */
 #include "base/fd.h"
-#include "privileged/launch.h"
+#include "io/launch.h"
 #include "settings/settings.h"
 #include "unit.h"
 #include <fcntl.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of privileged/launcher.h: many starts at once, starts that hang, and shortages. */
+/* Tests of io/launcher.h: many starts at once, starts that hang, and shortages. */
 /* promises: P8 */
 #include "base/fd.h"
-#include "privileged/launch.h"
-#include "privileged/launcher.h"
+#include "io/launch.h"
+#include "io/launcher.h"
 #include "settings/settings.h"
 #include "settings/traits.h"
 #include "unit.h"

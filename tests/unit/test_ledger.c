@@ -5,9 +5,9 @@
 #include "continuity/ledger.h"
 #include "frameworks/plain/plain.h"
 #include "frameworks/sidekiq/format.h"
+#include "io/ledger_file.h"
+#include "io/ledger_guard.h"
 #include "model/fleet.h"
-#include "privileged/ledger_file.h"
-#include "privileged/ledger_guard.h"
 #include "unit.h"
 #include <fcntl.h>
 #include <sched.h>

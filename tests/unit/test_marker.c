@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of privileged/marker.h: the markers in the name of a descriptor. */
+/* Tests of io/marker.h: the markers in the name of a descriptor. */
 /* promises: P4 */
 #include "base/environment.h"
+#include "io/marker.h"
 #include "io/proc.h"
-#include "privileged/marker.h"
 #include "unit.h"
 #include <fcntl.h>
 #include <sys/resource.h>

@@ -7,12 +7,12 @@
 #include "frameworks/server_heartbeats.h"
 #include "frameworks/table.h"
 #include "io/clock.h"
+#include "io/status_dir.h"
 #include "model/fleet.h"
 #include "model/heartbeat_record.h"
 #include "model/poll_schedule.h"
 #include "model/queues.h"
 #include "model/world.h"
-#include "privileged/status_dir.h"
 
 /* Below the headers of the model: parameters there are named event, too. */
 #include "local_reader.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Which processes are a worker's own (daemon/workers/sibling.h, attach.h), with real processes. */
 /* promises: P1 P4 */
+#include "io/program.h"
 #include "observe/observe.h"
-#include "privileged/program.h"
 #include "runtime_folder.h"
 
 static void setup(void)

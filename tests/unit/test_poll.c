@@ -4,9 +4,9 @@
 /* promises: P5 */
 #include "daemon/poll/poll.h"
 #include "daemon/runtime/proc_evidence.h"
+#include "io/proc_inspect.h"
 #include "model/fleet.h"
 #include "model/world.h"
-#include "privileged/proc_inspect.h"
 #include "redis_runtime.h"
 
 #define TITLE "sidekiq 7.3.1 app [2 of 5 busy]"

@@ -4,10 +4,10 @@
 #include "daemon/runtime/proc_facts.h"
 #include "io/clock.h"
 #include "io/log_tail.h"
+#include "io/proc_answer.h"
+#include "io/proc_inspect.h"
+#include "io/reader_start.h"
 #include "loop.h"
-#include "privileged/proc_answer.h"
-#include "privileged/proc_inspect.h"
-#include "privileged/reader_start.h"
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>

@@ -3,7 +3,7 @@
 /* promises: P5 P8 */
 #include "daemon/runtime/reader_process.h"
 #include "frameworks/sidekiq/format.h"
-#include "privileged/reader_start.h"
+#include "io/reader_start.h"
 #include "queries/configuration.h"
 #include "quoting.h"
 #include "redis_server.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of `release` in privileged/launch.h: whether the code of a release has arrived is looked for in a
+/* Tests of `release` in io/launch.h: whether the code of a release has arrived is looked for in a
  * process. */
 #include "golden.h"
-#include "privileged/launch.h"
+#include "io/launch.h"
 #include "quoting.h"
 #include "settings/settings.h"
 #include "settings/traits.h"

@@ -3,9 +3,9 @@
 /* promises: P4 P8 */
 #include "continuity/adoption.h"
 #include "daemon/takeover/search.h"
-#include "privileged/launch.h"
-#include "privileged/marker.h"
-#include "privileged/proc_inspect.h"
+#include "io/launch.h"
+#include "io/marker.h"
+#include "io/proc_inspect.h"
 #include "runtime_folder.h"
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -2,7 +2,7 @@
 /* The socket server, with real sockets in a folder of its own. */
 /* promises: P8 P10 */
 #include "client.h"
-#include "privileged/listen.h"
+#include "io/listen.h"
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/sched.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of privileged/signal.h and probe.h: which processes can get a signal at all. */
+/* Tests of io/signal.h and probe.h: which processes can get a signal at all. */
 /* promises: P1 P4 */
+#include "io/probe.h"
 #include "io/proc.h"
-#include "privileged/probe.h"
-#include "privileged/signal.h"
+#include "io/signal.h"
 #include "unit.h"
 #include <fcntl.h>
 #include <signal.h>

@@ -4,8 +4,8 @@
 /* promises: P8 */
 #include "daemon/poll/poll.h"
 #include "daemon/workers/sibling.h"
+#include "io/proc_answer.h"
 #include "observe/observe.h"
-#include "privileged/proc_answer.h"
 #include "runtime_folder.h"
 #include <sys/socket.h>
 

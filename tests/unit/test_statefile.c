@@ -4,7 +4,7 @@
 #include "continuity/state.h"
 #include "daemon/takeover/persist.h"
 #include "golden.h"
-#include "privileged/listen.h"
+#include "io/listen.h"
 #include "unit.h"
 #include "world.h"
 #include <fcntl.h>

@@ -3,8 +3,8 @@
  * taken for a record. */
 /* promises: P5 */
 #include "base/fd.h"
+#include "io/status_dir.h"
 #include "model/fleet.h"
-#include "privileged/status_dir.h"
 #include "unit.h"
 
 #include <fcntl.h>

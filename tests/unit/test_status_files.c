@@ -5,10 +5,10 @@
 #include "daemon/poll/poll.h"
 #include "daemon/poll/status_files.h"
 #include "golden.h"
+#include "io/launch.h"
 #include "model/freshness.h"
 #include "model/idle_proof.h"
 #include "observe/observe.h"
-#include "privileged/launch.h"
 #include "runtime_folder.h"
 #include "wire/quoted.h"
 

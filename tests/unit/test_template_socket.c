@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of privileged/template_socket.h: what a template may say, and what sqmgr
+/* Tests of io/template_socket.h: what a template may say, and what sqmgr
  * sends. */
 /* promises: P8 */
 #include "base/fd.h"
-#include "privileged/template_socket.h"
+#include "io/template_socket.h"
 #include "unit.h"
 #include <fcntl.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 /* Checks whether the next start would refuse the config file; see the header. */
 #include "daemon/api/config_check.h"
 #include "io/clock.h"
-#include "privileged/program.h"
-#include "privileged/signal.h"
+#include "io/program.h"
+#include "io/signal.h"
 #include <signal.h>
 #include <sys/wait.h>
 #include <sysexits.h>

@@ -11,10 +11,10 @@
 #include "daemon/workers/release.h"
 #include "io/clock.h"
 #include "io/host.h"
+#include "io/proc_inspect.h"
 #include "model/counts.h"
 #include "model/fleet.h"
 #include "model/world.h"
-#include "privileged/proc_inspect.h"
 #include "wire/varlink.h"
 #include <fcntl.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #include "base/usec.h"
 #include "daemon/api/quota.h"
 #include "daemon/api/shared_reply.h"
-#include "privileged/listen.h"
+#include "io/listen.h"
 #include "wire/varlink.h"
 #include <systemd/sd-event.h>
 

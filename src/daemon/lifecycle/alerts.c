@@ -8,11 +8,11 @@
 #include "base/parse.h"
 #include "daemon/api/events.h"
 #include "io/clock.h"
+#include "io/launcher.h"
 #include "io/log.h"
+#include "io/signal.h"
 #include "model/names.h"
 #include "model/world.h"
-#include "privileged/launcher.h"
-#include "privileged/signal.h"
 #include "settings/settings.h"
 #include <signal.h>
 #include <stdio.h>

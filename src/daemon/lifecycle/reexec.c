@@ -9,9 +9,9 @@
 #include "daemon/workers/templates.h"
 #include "io/clock.h"
 #include "io/log.h"
+#include "io/program.h"
+#include "io/signal.h"
 #include "model/world.h"
-#include "privileged/program.h"
-#include "privileged/signal.h"
 #include "wire/varlink.h"
 #include <signal.h>
 #include <stdio.h>

@@ -7,12 +7,12 @@
 #include "daemon/workers/process.h"
 #include "frameworks/heartbeats.h"
 #include "io/clock.h"
+#include "io/launcher.h"
 #include "model/deadlines.h"
 #include "model/fleet.h"
 #include "model/poll_schedule.h"
 #include "observe/culprits.h"
 #include "observe/observe.h"
-#include "privileged/launcher.h"
 #include <string.h>
 
 struct local_slot {

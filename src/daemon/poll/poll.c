@@ -7,6 +7,7 @@
 #include "daemon/workers/attach.h"
 #include "daemon/workers/sibling.h"
 #include "daemon/workers/templates.h"
+#include "io/proc_inspect.h"
 #include "model/deadlines.h"
 #include "model/poll_schedule.h"
 #include "model/world.h"
@@ -14,7 +15,6 @@
 #include "observe/observe_identity.h"
 #include "observe/observe_memory.h"
 #include "observe/observe_world.h"
-#include "privileged/proc_inspect.h"
 #include <string.h>
 
 /* Poll each worker's job list every third regular poll, staggered by worker index. The list takes two

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "daemon/runtime/runtime.h"
+#include "io/status_dir.h"
 #include "model/heartbeat_record.h"
-#include "privileged/status_dir.h"
 
 /* State of the search for a worker's file, kept between polls. */
 struct status_file {

@@ -4,9 +4,9 @@
 #include "base/environment.h"
 #include "base/fd.h"
 #include "base/parse.h"
+#include "io/marker.h"
 #include "model/fleet.h"
 #include "model/names.h"
-#include "privileged/marker.h"
 #include <string.h>
 
 ssize_t env_markers_read(struct proc_facts *facts, const struct proc *proc,

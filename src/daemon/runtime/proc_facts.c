@@ -4,7 +4,7 @@
 #include "base/fd.h"
 #include "io/clock.h"
 #include "io/log.h"
-#include "privileged/signal.h"
+#include "io/signal.h"
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>

@@ -17,8 +17,8 @@
 #include "base/usec.h"
 #include "daemon/runtime/children.h"
 #include "io/proc.h"
+#include "io/proc_inspect.h"
 #include "io/proc_question.h"
-#include "privileged/proc_inspect.h"
 #include <systemd/sd-event.h>
 
 struct proc_facts;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Questions to the proc reader, by subject. Without a reader, this process reads by itself. */
 #include "daemon/runtime/proc_facts.h"
-#include "privileged/proc_inspect.h"
+#include "io/proc_inspect.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -5,9 +5,9 @@
 #include "io/clock.h"
 #include "io/log.h"
 #include "io/own_program.h"
+#include "io/reader_start.h"
+#include "io/signal.h"
 #include "model/exit_status.h"
-#include "privileged/reader_start.h"
-#include "privileged/signal.h"
 #include "queries/configuration.h"
 #include <fcntl.h>
 #include <limits.h>

@@ -9,7 +9,7 @@
 #include "daemon/runtime/reader_process.h"
 #include "daemon/runtime/subsystem.h"
 #include "daemon/runtime/wakeup.h"
-#include "privileged/ledger_file.h"
+#include "io/ledger_file.h"
 #include <sys/resource.h>
 
 struct proc_host;  /* io/host.h */

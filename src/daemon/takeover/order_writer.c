@@ -5,10 +5,10 @@
 #include "base/hash.h"
 #include "continuity/state.h"
 #include "io/clock.h"
+#include "io/launcher.h"
 #include "io/log.h"
+#include "io/signal.h"
 #include "model/world.h"
-#include "privileged/launcher.h"
-#include "privileged/signal.h"
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "daemon/runtime/runtime.h"
 #include "daemon/takeover/order_writer.h"
 #include "daemon/takeover/unknown.h"
-#include "privileged/statefile.h"
+#include "io/statefile.h"
 
 struct search; /* search.h */
 struct state;

@@ -4,12 +4,12 @@
 #include "daemon/workers/after_exit.h"
 #include "base/parse.h"
 #include "io/clock.h"
+#include "io/launch.h"
 #include "io/log.h"
+#include "io/signal.h"
 #include "model/exit_status.h"
 #include "model/names.h"
 #include "model/worker_facts.h"
-#include "privileged/launch.h"
-#include "privileged/signal.h"
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

@@ -5,11 +5,11 @@
 #include "daemon/runtime/start_record.h"
 #include "daemon/workers/exits.h"
 #include "io/log.h"
+#include "io/probe.h"
+#include "io/proc_inspect.h"
 #include "model/names.h"
 #include "model/world.h"
 #include "observe/observe.h"
-#include "privileged/probe.h"
-#include "privileged/proc_inspect.h"
 #include <string.h>
 #include <unistd.h>
 

@@ -12,8 +12,8 @@
  * list and, from 7.0.9 on at the latest, ignores them: it is no worker of sqmgr. */
 #include "daemon/workers/delivery.h"
 #include "frameworks/heartbeats.h"
+#include "io/signal.h"
 #include "observe/observe.h"
-#include "privileged/signal.h"
 
 int delivery_send(struct worker *worker, int signo, bool only_caught)
 {

@@ -11,7 +11,9 @@
 #include "daemon/workers/templates.h"
 #include "frameworks/heartbeats.h"
 #include "frameworks/table.h"
+#include "io/launch.h"
 #include "io/log.h"
+#include "io/signal.h"
 #include "model/deadlines.h"
 #include "model/idle_proof.h"
 #include "model/names.h"
@@ -19,8 +21,6 @@
 #include "model/world.h"
 #include "observe/observe.h"
 #include "observe/observe_identity.h"
-#include "privileged/launch.h"
-#include "privileged/signal.h"
 #include <errno.h>
 #include <signal.h>
 #include <string.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads the log tail of exited workers from the journal, and observes it when it arrives. */
 #include "daemon/workers/exit_log.h"
+#include "io/journal.h"
+#include "io/launch.h"
 #include "io/log.h"
 #include "io/log_tail.h"
 #include "model/exit_status.h"
@@ -8,8 +10,6 @@
 #include "model/world.h"
 #include "observe/observe.h"
 #include "observe/observe_template.h"
-#include "privileged/journal.h"
-#include "privileged/launch.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "daemon/runtime/runtime.h"
+#include "io/launch.h"
 #include "io/proc.h"
 #include "model/exit_status.h"
-#include "privileged/launch.h"
 
 struct orphan_search; /* orphan.h */
 struct running_jobs;

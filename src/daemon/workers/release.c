@@ -4,9 +4,9 @@
 #include "base/fd.h"
 #include "base/parse.h"
 #include "io/clock.h"
+#include "io/launch.h"
+#include "io/signal.h"
 #include "model/fleet.h"
-#include "privileged/launch.h"
-#include "privileged/signal.h"
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>

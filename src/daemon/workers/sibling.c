@@ -5,9 +5,9 @@
 #include "base/fd.h"
 #include "daemon/runtime/env_marker.h"
 #include "daemon/runtime/proc_evidence.h"
+#include "io/probe.h"
 #include "model/fleet.h"
 #include "model/world.h"
-#include "privileged/probe.h"
 #include <unistd.h>
 
 /* True if the worker has this process by a handle, or, with tree, if it runs below the worker's process. */

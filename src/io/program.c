@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Executes the installed sqmgr; see the header. */
-#include "privileged/program.h"
+#include "io/program.h"
 #include "base/fd.h"
+#include "io/launcher.h"
 #include "io/log.h"
-#include "privileged/launcher.h"
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Answers questions about a process from files that can make the caller wait. */
-#include "privileged/proc_answer.h"
+#include "io/proc_answer.h"
 #include "base/fd.h"
 #include "io/log_tail.h"
 #include "io/proc.h"
-#include "privileged/proc_inspect.h"
+#include "io/proc_inspect.h"
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>

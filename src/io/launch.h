@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/usec.h"
-#include "privileged/ledger_file.h"
+#include "io/ledger_file.h"
 #include "settings/redis_url.h"
 #include <stdbool.h>
 #include <sys/resource.h>
@@ -61,7 +61,7 @@ struct launched {
         int report_fd; /* owned; for launch_report_read() */
 };
 
-/* Starts the child (privileged/launcher.h). Descriptors 0 to 2 must be open. Returns 0, or -errno if nothing
+/* Starts the child (io/launcher.h). Descriptors 0 to 2 must be open. Returns 0, or -errno if nothing
  * was started. */
 int launch_start(const struct launch_request *request, struct launched *ret);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Starts the reader programs and sqmgr-proc-reader; see the header. */
-#include "privileged/reader_start.h"
+#include "io/reader_start.h"
 #include "base/fd.h"
-#include "privileged/launcher.h"
+#include "io/launcher.h"
 #include <sys/socket.h>
 
 int reader_start(int program_fd, const char *name, pid_t *ret_pid, int *ret_fd)

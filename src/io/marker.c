@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The marker of a worker as the name of a descriptor; see the header. */
-#include "privileged/marker.h"
+#include "io/marker.h"
 #include "base/environment.h"
 #include "base/fd.h"
+#include "io/probe.h"
 #include "io/proc.h"
-#include "privileged/probe.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checks whether processes exist. Sends nothing and needs no rights, but uses the system calls that send
- * signals. This file is in privileged/ so that no other layer contains these calls. */
+ * signals. This file is in io/ so that no other layer contains these calls. */
 #pragma once
 
 #include "base/macro.h"

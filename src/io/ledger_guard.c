@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The handler of SIGBUS. */
-#include "privileged/ledger_guard.h"
+#include "io/ledger_guard.h"
 #include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>

@@ -61,7 +61,7 @@ struct launch_plan {
         bool journal_required; /* the fleet's `log` asks for the journal */
         struct rlimit nofile;
         char *identifier; /* in the journal */
-        char *marker;     /* see privileged/marker.h; NULL: none */
+        char *marker;     /* see io/marker.h; NULL: none */
         /* A start whose record is lost ends with the sqmgr that made it: a new sqmgr does not know of it. */
         bool supervised; /* sqmgr has a ledger */
         pid_t parent;    /* sqmgr */

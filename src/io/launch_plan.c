@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The plan of a start; see the header. In a block, each value is the number of its item, and a text that ends
  * with a NUL. */
-#include "privileged/launch_plan.h"
+#include "io/launch_plan.h"
 #include "base/environment.h"
 #include "base/fd.h"
 #include "settings/redis_url.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads the last output of processes from the journal, by sqmgr-journal. */
-#include "privileged/journal.h"
+#include "io/journal.h"
 #include "base/fd.h"
+#include "io/launcher.h"
 #include "io/log_tail.h"
 #include "io/own_program.h"
-#include "privileged/launcher.h"
 #include "wire/quoted.h"
 #include <stdio.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads what only root and the user of a process may read of it; see the header. */
-#include "privileged/proc_inspect.h"
+#include "io/proc_inspect.h"
 #include "base/fd.h"
 #include "io/log_tail.h"
+#include "io/probe.h"
 #include "io/proc.h"
 #include "io/procfile.h"
-#include "privileged/probe.h"
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <sched.h>

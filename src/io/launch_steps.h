@@ -3,7 +3,7 @@
  * all are system calls alone, and allocate nothing. An error is reported, and ends the process. */
 #pragma once
 
-#include "privileged/launch_plan.h"
+#include "io/launch_plan.h"
 
 /* Reports one sentence, the texts put together, and exits with status 127. */
 #define launch_fail(...) launch_fail_parts((const char *const[]){__VA_ARGS__, NULL})

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Sends signals; see the header. */
-#include "privileged/signal.h"
+#include "io/signal.h"
+#include "io/probe.h"
 #include "io/proc.h"
-#include "privileged/probe.h"
 #include <errno.h>
 #include <signal.h>
 #include <sys/pidfd.h>

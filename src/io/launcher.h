@@ -2,8 +2,8 @@
 /* Starts processes that share our memory until they execute a program. We do not wait for that. */
 #pragma once
 
-#include "privileged/launch_plan.h"
-#include "privileged/ledger_file.h"
+#include "io/launch_plan.h"
+#include "io/ledger_file.h"
 #include <sys/types.h>
 
 /* The name (comm) of a child until its command runs, but while it executes sqmgr-start. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The status directories, where workers write their heartbeats; see the header. */
-#include "privileged/status_dir.h"
+#include "io/status_dir.h"
 #include "base/fd.h"
 #include "io/clock.h"
+#include "io/probe.h"
 #include "model/worker.h"
-#include "privileged/probe.h"
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <stdio.h>

@@ -2,10 +2,10 @@
 /* Starts processes in our memory; see the header. A child needs a stack and a thread pointer of its own
  * (errno is behind it): it gets those of a thread that sleeps. Our own thread makes each child: to
  * the kernel the thread that does is the parent, and its end is announced to a child that asks for that. */
-#include "privileged/launcher.h"
+#include "io/launcher.h"
 #include "base/fd.h"
+#include "io/launch_steps.h"
 #include "io/own_program.h"
-#include "privileged/launch_steps.h"
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/close_range.h>

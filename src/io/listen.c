@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Opens a listening socket to which all may connect: lock, directory and mode. */
-#include "privileged/listen.h"
+#include "io/listen.h"
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/socket_path.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The state file, trusted only if nobody else can have written it. */
-#include "privileged/statefile.h"
+#include "io/statefile.h"
 #include "base/fd.h"
 #include "continuity/state.h"
-#include "privileged/ledger_file.h"
-#include "privileged/listen.h"
+#include "io/ledger_file.h"
+#include "io/listen.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The file that holds the ledger, mapped into memory. */
-#include "privileged/ledger_file.h"
+#include "io/ledger_file.h"
 #include "base/fd.h"
-#include "privileged/ledger_guard.h"
+#include "io/ledger_guard.h"
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>

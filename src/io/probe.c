@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checks whether processes exist: the kernel checks signal 0 like any signal, but does not send it. */
-#include "privileged/probe.h"
+#include "io/probe.h"
 #include <errno.h>
 #include <signal.h>
 #include <sys/pidfd.h>

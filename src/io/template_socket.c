@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The sockets to a template and to the workers that it forks. */
-#include "privileged/template_socket.h"
+#include "io/template_socket.h"
 #include "base/fd.h"
 #include "base/parse.h"
 #include "base/printable.h"

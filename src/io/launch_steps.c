@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The steps of a new process; see the header. */
-#include "privileged/launch_steps.h"
+#include "io/launch_steps.h"
 #include "base/fd.h"
 #include "io/file_access.h"
-#include "privileged/marker.h"
+#include "io/marker.h"
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>

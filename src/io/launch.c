@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Starts a worker's process and reports the outcome: the parent's part. */
-#include "privileged/launch.h"
+#include "io/launch.h"
 
 #include "base/environment.h"
 #include "base/fd.h"
 #include "io/clock.h"
+#include "io/launch_plan.h"
+#include "io/launcher.h"
 #include "io/log.h"
+#include "io/marker.h"
 #include "model/names.h"
-#include "privileged/launch_plan.h"
-#include "privileged/launcher.h"
-#include "privileged/marker.h"
 #include "settings/settings.h"
 #include "settings/traits.h"
 #include "wire/quoted.h"
