@@ -20,7 +20,7 @@ usec_t __wrap_clock_now(clockid_t clock)
         return __real_clock_now(clock) + skipped;
 }
 
-static int start_reader(int program_fd _unused_, pid_t *ret_pid, int *ret_fd)
+static int start_reader(int program_fd _unused_, const char *name _unused_, pid_t *ret_pid, int *ret_fd)
 {
         int pair[2];
 

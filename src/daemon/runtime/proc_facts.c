@@ -172,7 +172,7 @@ static void on_exited(struct child *child, const siginfo_t *info _unused_)
 
 static int on_input(sd_event_source *source, int fd, uint32_t events, void *userdata);
 
-static void reader_start(struct proc_facts *facts, usec_t now)
+static void start_process(struct proc_facts *facts, usec_t now)
 {
         if (now < facts->start_at || facts->n_stuck >= STUCK_MAX)
                 return;
@@ -231,7 +231,7 @@ static void reader_flush(struct proc_facts *facts, usec_t now)
         struct proc_fact *fact = facts->first;
 
         if (fact && !facts->process)
-                reader_start(facts, now);
+                start_process(facts, now);
         for (size_t i = 0; fact && i < facts->n_sent; i++)
                 fact = fact->after;
         while (fact && facts->process && facts->n_sent < SENT_MAX) {
