@@ -185,7 +185,7 @@ static int check_type(const char *path)
         return S_ISREG(status.st_mode) ? 0 : S_ISDIR(status.st_mode) ? -EISDIR : -ENOTSUP;
 }
 
-/* Its logs are beside the file that links lead to. */
+/* The logs are beside the file that links lead to. */
 static bool may_write(const char *path)
 {
         _cleanup_free_ char *file = realpath(path, NULL);

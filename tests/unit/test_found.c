@@ -8,11 +8,29 @@
 #include "model/fleet.h"
 #include "runtime_folder.h"
 
-#define MARKS "SQMGR_INSTANCE=0123456789abcdef SQMGR_WORKER="
+/* In the script of begin(). */
+#define INSTANCE "SQMGR_INSTANCE=$i"
+#define MARKS    INSTANCE " SQMGR_WORKER="
 
 static struct search search;
 static pid_t sought[8];
 static unsigned n_sought;
+
+int __real_proc_cgroup(const struct proc *proc, char *text, size_t size);
+int __wrap_proc_cgroup(const struct proc *proc, char *text, size_t size);
+
+/* Tests that run at the same time may have workers in the control group of this one. */
+int __wrap_proc_cgroup(const struct proc *proc, char *text, size_t size)
+{
+        bool own = proc_pid(proc) == getpid();
+
+        for (unsigned i = 0; i < n_sought; i++)
+                own |= getsid(proc_pid(proc)) == sought[i];
+        if (own)
+                return __real_proc_cgroup(proc, text, size);
+        snprintf(text, size, "/elsewhere");
+        return 0;
+}
 
 static void setup(void)
 {
@@ -42,7 +60,8 @@ static pid_t begin(const char *script)
         char text[1024], name[16], up[80];
 
         snprintf(name, sizeof(name), "up%u", n_sought);
-        snprintf(text, sizeof(text), "d=%s\nup() { : >$d/%s; }\n%s\n", dir, name, script);
+        snprintf(text, sizeof(text), "d=%s\ni=%s\nup() { : >$d/%s; }\n%s\n", dir, runtime.instance, name,
+                 script);
         snprintf(up, sizeof(up), "%s/%s", dir, name);
         pid_t pid = fork();
         ck_assert_int_ge(pid, 0);
@@ -108,7 +127,7 @@ TEST(a_process_that_bears_the_mark_is_adopted_and_watched)
 
 static const char *const strangers[] = {
         "SQMGR_INSTANCE=another SQMGR_WORKER=web/1",
-        "SQMGR_INSTANCE=0123456789abcdef",
+        INSTANCE,
         "SQMGR_WORKER=web/1",
         MARKS "mail/1",
         MARKS "web/0",
@@ -141,13 +160,15 @@ TEST(a_process_of_another_user_is_left_alone)
 {
         if (geteuid() != 0)
                 return;
+        char instance[64];
+
+        snprintf(instance, sizeof(instance), "SQMGR_INSTANCE=%s", runtime.instance);
         pid_t pid = fork();
         ck_assert_int_ge(pid, 0);
         if (pid == 0) {
                 ck_assert_int_eq(setuid(65534), 0);
                 ck_assert_int_eq(prctl(PR_SET_PDEATHSIG, SIGKILL), 0);
-                execl("/usr/bin/env", "env", "SQMGR_INSTANCE=0123456789abcdef", "SQMGR_WORKER=web/1", "sleep",
-                      "1000", (char *)NULL);
+                execl("/usr/bin/env", "env", instance, "SQMGR_WORKER=web/1", "sleep", "1000", (char *)NULL);
                 _exit(127);
         }
         sought[n_sought++] = pid;

@@ -84,6 +84,15 @@ static pid_t spawn(uid_t uid, const char *program, char *const environment[])
         return pid;
 }
 
+/* Returns the variable of this test's sqmgr. */
+static char *own_instance(void)
+{
+        static char text[64];
+
+        snprintf(text, sizeof(text), "SQMGR_INSTANCE=%s", runtime.instance);
+        return text;
+}
+
 static void end(void)
 {
         ck_assert_int_eq(kill(parent, SIGKILL), 0);
@@ -102,7 +111,7 @@ static void run(void)
 
 TEST(of_other_users_nothing_is_read)
 {
-        char instance[] = "SQMGR_INSTANCE=0123456789abcdef", worker[] = "SQMGR_WORKER=web/2";
+        char *instance = own_instance(), worker[] = "SQMGR_WORKER=web/2";
         char *const marked[] = {instance, worker, NULL};
         pid_t ours = spawn(geteuid(), "/bin/sleep", marked);
         struct stat status;
@@ -127,7 +136,7 @@ TEST(of_other_users_nothing_is_read)
  * file of such a name, are left alone. */
 TEST(a_worker_without_environment_is_found_by_the_name_of_a_descriptor)
 {
-        static const char *const instances[] = {"0123456789abcdef", "fedcba9876543210", NULL};
+        const char *const instances[] = {runtime.instance, "fedcba9876543210", NULL};
         pid_t pids[3], parents[3];
         char name[160];
 
@@ -160,7 +169,7 @@ TEST(a_worker_without_environment_is_found_by_the_name_of_a_descriptor)
 TEST(large_environments_are_read_a_few_at_a_time_and_the_first_of_each)
 {
         enum { N = 40, LONG = 100 * 1024 };
-        char instance[] = "SQMGR_INSTANCE=0123456789abcdef", worker[] = "SQMGR_WORKER=web/2";
+        char *instance = own_instance(), worker[] = "SQMGR_WORKER=web/2";
         static char large[LONG], larger[LONG];
         char *const late[] = {large, larger, instance, worker, NULL};
         char *const soon[] = {instance, worker, large, larger, NULL};
