@@ -339,7 +339,7 @@ static void take_exec(struct proposal *proposal, const struct entry *entry, cons
                 proposal_note(proposal, "%s: sqmgr starts no worker if this fails, in spite of the '-'",
                               entry->name);
         if (memchr(entry->value, '+', prefixes) || memchr(entry->value, '!', prefixes))
-                proposal_note(proposal, "%s: runs as the fleet's user, without the rights of '+' or '!'",
+                proposal_note(proposal, "%s: runs as sqmgr's user, without the rights of '+' or '!'",
                               entry->name);
 }
 
