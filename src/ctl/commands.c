@@ -39,14 +39,14 @@ const struct command commands[] = {
          "quieted after its boot.",
          NULL, 1, 1, OPTION_JSON, ctl_call, false},
         {"stop", "FLEET|WORKER", "stops workers once their jobs are done",
-         "A fleet is drained, and stays stopped until start or a reboot. A worker exits once it is idle, and "
+         "A fleet is drained, and stays stopped until start. A worker exits once it is idle, and "
          "is replaced. With --force workers are asked to exit at once, and their jobs are cut off. This also "
          "ends a worker whose heartbeat is not found.",
          NULL, 1, 1, OPTION_FORCE | OPTION_JSON, ctl_call, false},
         {"start", "FLEET", "starts a stopped or quieted fleet", "Starts a fleet that was stopped or quieted.",
          NULL, 1, 1, OPTION_JSON, ctl_call, false},
         {"scale", "FLEET N|auto", "sets the number of active workers",
-         "Sets the count, from 1 to max_processes, until the file names another count, or until a reboot. 0 "
+         "Sets the count, from 1 to max_processes, until the file names another count. 0 "
          "is possible only if active_process_count is 0 without active_process_max, and takes the order "
          "back. "
          "With active_process_max the count then no longer follows the queues, and may be outside of the "

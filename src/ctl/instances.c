@@ -89,9 +89,10 @@ static void look_who_runs(struct list *list)
         for (size_t i = 0; i < list->n; i++) {
                 int fd = locate_connect(list->entries[i].socket, true, 0, RUNS_USEC, &reason);
 
-                /* An instance that is too busy to accept runs, and the one that is not trusted is reported.
-                 */
-                list->entries[i].runs = fd >= 0 || fd == -EAGAIN || fd == -EKEYREJECTED;
+                /* An instance that is too busy to accept runs. One that is not trusted, or has crashed and
+                 * left its socket, is reported: an order must not go to another one instead. */
+                list->entries[i].runs =
+                        fd >= 0 || fd == -EAGAIN || fd == -EKEYREJECTED || fd == -ECONNREFUSED;
                 close_fd(MAX(fd, -1));
         }
 }

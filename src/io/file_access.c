@@ -41,8 +41,10 @@ static int judge(const char *path, const struct stat *status, char why[static FI
                 snprintf(place, sizeof(place), "directory '%s' is ", path);
         if (status->st_uid != 0 && status->st_uid != geteuid())
                 snprintf(why, FILE_WHY_MAX,
-                         "%sowned by user %s, who can change what is read; run 'chown %s %s'", place,
-                         user_name(status->st_uid, owner), user_name(geteuid(), own), path);
+                         "%sowned by user %s, who can change what is read; %srun 'chown %s %s'", place,
+                         user_name(status->st_uid, owner),
+                         geteuid() == 0 ? "if sqmgr runs as that user, check as that user, else " : "",
+                         user_name(geteuid(), own), path);
         else if ((status->st_mode & (S_IWGRP | S_IWOTH)) && !is_sticky)
                 snprintf(why, FILE_WHY_MAX, "%swritable by others (mode %04o); run 'chmod go-w %s'", place,
                          (unsigned)(status->st_mode & 07777), path);

@@ -75,7 +75,7 @@ static const usec_t no_timeout = USEC_INFINITY;
 const struct settings_key settings_keys[] = {
         {SQMGR(include), .type = SETTINGS_PATH, .unset = "none", .merged = true},
         {SQMGR_KEPT(socket), .type = SETTINGS_PATH,
-         .unset = "control.sock in $RUNTIME_DIRECTORY, else /run/sqmgr, not root: $XDG_RUNTIME_DIR/sqmgr"},
+         .unset = "control.sock in $RUNTIME_DIRECTORY, else $XDG_RUNTIME_DIR/sqmgr, else /run/sqmgr/USER"},
         {SQMGR_KEPT(socket_group), .type = SETTINGS_TEXT, .unset = "none"},
         {SQMGR_KEPT(state_file), .type = SETTINGS_PATH, .unset = "the file 'state' beside the socket"},
         {SQMGR(check_interval), .type = SETTINGS_DURATION, .fallback = "5s", .min = MSEC(100),

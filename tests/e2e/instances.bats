@@ -72,6 +72,15 @@ begin() {
         remedies() { as root sqmgrctl -i "$1" status --json | jq -r '.problems[].command'; }
         wait_until 20 sh -c "env -u SQMGR_SOCKET sqmgrctl -s '$folder/run/third/control.sock' status --json | jq -e '.problems | length > 0'"
         [[ $(remedies third) == "sqmgrctl -s $folder/run/third/control.sock start default"* ]]
+        # One that has crashed leaves its socket: its orders go to no other instance.
+        for name in app third; do
+                pid=$(as root sqmgrctl -i $name status --json | jq .pid)
+                kill -KILL "$pid"
+                wait_until 20 gone "$pid"
+        done
+        run -2 as root sqmgrctl scale default 1
+        run -3 as root sqmgrctl ping
+        [[ $output == *$'instance shop\nsqmgr answers'* ]]
 }
 
 @test "two users with three instances: what each user, an operator, a viewer, a stranger and root get; sqmgr-web shows all" {
