@@ -118,6 +118,8 @@ static int check_place(const char *socket, bool named, uid_t *ret_owner, const c
         _cleanup_close_ int fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC | (named ? O_NOFOLLOW : 0));
         if (fd < 0 && errno == ENOTDIR && named)
                 return refuse(ret_reason, "its directory is a link, or no directory");
+        if (lstat(directory, &status) == 0 && S_ISLNK(status.st_mode) && !is_trusted(status.st_uid))
+                return refuse(ret_reason, "its directory is a link of another user");
         if (fd < 0 || fstat(fd, &status) < 0)
                 return -errno;
         *ret_owner = status.st_uid;

@@ -29,7 +29,8 @@ int service_start(struct service *service, const struct handover *handover)
                         log_error("socket_group '%s' does not exist", settings->socket_group);
                         return -ENOENT;
                 }
-                groups->operate = group->gr_gid;
+                if (!users_is_of_unmapped(group->gr_gid))
+                        groups->operate = group->gr_gid;
                 snprintf(groups->operate_name, sizeof(groups->operate_name), "%s", settings->socket_group);
         }
         int r = control_new(&service->host, &service->control);

@@ -56,11 +56,17 @@ static int judge(const char *path, const struct stat *status, char why[static FI
 /* path is absolute. */
 static int judge_both(int fd, const char *path, char why[static FILE_WHY_MAX])
 {
-        char directory[PATH_MAX];
+        char link[32], directory[PATH_MAX];
         struct stat status, above;
         struct statvfs mount;
 
-        snprintf(directory, sizeof(directory), "%.*s", MAX((int)(strrchr(path, '/') - path), 1), path);
+        /* The directory of the file itself: path may be a link. */
+        snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+        ssize_t length = readlink(link, directory, sizeof(directory) - 1);
+        if (length <= 0 || directory[0] != '/')
+                length = snprintf(directory, sizeof(directory), "%s", path);
+        directory[MIN(length, (ssize_t)sizeof(directory) - 1)] = '\0';
+        directory[MAX(strrchr(directory, '/') - directory, (ptrdiff_t)1)] = '\0';
         if (fstat(fd, &status) < 0 || stat(directory, &above) < 0) {
                 int r = -errno;
                 snprintf(why, FILE_WHY_MAX, "cannot check the owner: %s", strerrordesc_np(-r));

@@ -113,22 +113,18 @@ static int put_in_place(const char *beside, const char *path)
         return rename(beside, path) < 0 ? -errno : 0;
 }
 
-/* Opens the file to write when no other writer has it: the one of an earlier sqmgr may still wait for the
- * disk. Each writer leaves another file there. */
-static int open_locked(const char *beside, struct stat *ret_status)
+/* Takes the lock of those that write the file: the one of an earlier sqmgr may still wait for the disk. The
+ * lock file stays, so that they go in the order in which they came. Returns a descriptor or -errno. */
+static int lock_writers(const char *path)
 {
-        for (;;) {
-                struct stat there;
-                _cleanup_close_ int fd = open_beside(beside, ret_status);
+        _cleanup_free_ char *lock = NULL;
 
-                if (fd < 0)
-                        return fd;
-                if (flock(fd, LOCK_EX) < 0 || fstat(fd, ret_status) < 0)
-                        return -errno;
-                if (lstat(beside, &there) == 0 && there.st_dev == ret_status->st_dev &&
-                    there.st_ino == ret_status->st_ino)
-                        return TAKE_FD(fd);
+        if (asprintf(&lock, "%s.lock", path) < 0) {
+                lock = NULL;
+                return -ENOMEM;
         }
+        _cleanup_close_ int fd = open(lock, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0600);
+        return fd < 0 || flock(fd, LOCK_EX) < 0 ? -errno : TAKE_FD(fd);
 }
 
 static int sync_folder(const char *path)
@@ -150,7 +146,7 @@ static int write_file(const char *path, const uint8_t *bytes, size_t size, bool 
                 beside = NULL;
                 return -ENOMEM;
         }
-        _cleanup_close_ int fd = synced ? open_locked(beside, &before) : open_beside(beside, &before);
+        _cleanup_close_ int fd = open_beside(beside, &before);
         if (fd < 0)
                 return fd;
         int r = fd_write_all(fd, bytes, size);
@@ -192,12 +188,13 @@ static int make_folders(const char *path)
 
 int statefile_write_synced(const char *path, bool makes_folders, const uint8_t *bytes, size_t size)
 {
-        int r = write_file(path, bytes, size, true);
+        _cleanup_close_ int lock_fd = lock_writers(path);
 
-        if (r != -ENOENT || !makes_folders)
-                return r;
-        r = make_folders(path);
-        return r < 0 ? r : write_file(path, bytes, size, true);
+        if (lock_fd == -ENOENT && makes_folders) {
+                int r = make_folders(path);
+                lock_fd = r < 0 ? r : lock_writers(path);
+        }
+        return lock_fd < 0 ? lock_fd : write_file(path, bytes, size, true);
 }
 
 /* Copies a file that can be trusted; the copy of a missing file is none. */

@@ -43,3 +43,20 @@ bool users_group(const char *name, gid_t *ret)
                 (void)fclose(file);
         return found;
 }
+
+/* The kernel's default of /proc/sys/kernel/overflowuid and overflowgid. */
+#define OVERFLOW_ID 65534U
+/* Of the initial namespace: all numbers, each as itself. */
+#define ALL_IDS 4294967295U
+
+bool users_is_of_unmapped(unsigned id)
+{
+        unsigned inside = 0, outside = 0, n = 0;
+        FILE *file = id == OVERFLOW_ID ? fopen("/proc/self/uid_map", "re") : NULL;
+
+        if (!file)
+                return false;
+        bool is_read = fscanf(file, "%u %u %u", &inside, &outside, &n) == 3;
+        (void)fclose(file);
+        return !is_read || n != ALL_IDS;
+}

@@ -12,3 +12,7 @@ void users_name(uid_t uid, char *name, size_t size);
 /* Looks up a group by name in /etc/group only. Returns false if there is no such group or the file cannot be
  * read. */
 bool users_group(const char *name, gid_t *ret);
+
+/* Returns true if the kernel reports users or groups that have no number here by this number: the overflow
+ * id, in a user namespace. Who has it is not known. */
+bool users_is_of_unmapped(unsigned id);

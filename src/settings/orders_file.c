@@ -24,7 +24,7 @@ static int find_folder(const struct settings_surroundings *around, bool own_path
                 return 0;
         else if (is_absolute(around->state_home))
                 n = asprintf(ret, "%s/sqmgr", around->state_home);
-        else if (is_absolute(around->home))
+        else if (is_absolute(around->home) && around->home[1] != '\0')
                 n = asprintf(ret, "%s/.local/state/sqmgr", around->home);
         if (n < 0)
                 *ret = NULL;

@@ -8,6 +8,7 @@
 #include "wire/quoted.h"
 #include "wire/reply.h"
 #include "wire/varlink.h"
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +18,8 @@
 #define READ_BYTES       ((size_t)64 * 1024)
 #define ACCURACY_USEC    USEC_PER_MSEC
 #define INPUT_KEEP_BYTES ((size_t)1 << 20)
+/* All instances wait for one that takes so long to accept a connection. */
+#define CONNECT_USEC (100 * USEC_PER_MSEC)
 
 const struct instance_client_limits instance_client_default_limits = {
         .reply_bytes = (size_t)8 << 20,
@@ -96,11 +99,14 @@ static const char *connect_error(int error)
 /* Returns 0 or -errno. */
 static int try_connect(struct instance_client *instance_client, sd_event *event, const char **ret_reason)
 {
+        /* The queue of an instance may be full of strangers for some milliseconds. */
         _cleanup_close_ int fd = locate_connect(instance_client->address.path, instance_client->address.name,
-                                                SOCK_NONBLOCK, USEC_INFINITY, ret_reason);
+                                                0, CONNECT_USEC, ret_reason);
 
         if (fd < 0)
                 return fd;
+        if (fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
+                return -errno;
         int r = sd_event_add_io(event, &instance_client->io, fd, EPOLLIN, on_io, instance_client);
         if (r < 0)
                 return r;

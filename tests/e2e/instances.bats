@@ -138,6 +138,9 @@ END
         # By its path, a link leads to the server of another user than the directory's.
         run -3 as root sqmgrctl -s /run/sqmgr/linked/control.sock stop default --force
         [[ $output == *'its server runs as another user than the owner of its directory'* ]]
+        ln -s app run/foreign && chown -h daemon run/foreign
+        run -3 as root sqmgrctl -s /run/sqmgr/foreign/control.sock stop default --force
+        [[ $output == *'its directory is a link of another user'* ]]
         if [ -e run/bound/control.sock ]; then
                 run -3 as root sqmgrctl -i bound stop default --force
                 [[ $output == *'its server runs as another user than the owner of its directory'* ]]

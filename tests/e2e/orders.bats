@@ -137,7 +137,7 @@ works() {
         wait_until 20 are_written
         file=kept/orders
         # Who writes waits for this lock, as for a disk.
-        exec 7>>"$file.new"
+        exec 7>>"$file.lock"
         flock 7
         written=$(cksum <"$file")
         run -0 timeout 30 sqmgrctl quiet default
@@ -153,7 +153,7 @@ works() {
         reboot
         wait_until 20 ready 3
         # The last orders are written by a process that outlives sqmgr.
-        exec 7>>"$file.new"
+        exec 7>>"$file.lock"
         flock 7
         run -0 timeout 30 sqmgrctl scale default 1
         run -0 timeout 30 sqmgrctl quiet default

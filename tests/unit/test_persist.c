@@ -113,7 +113,7 @@ static void lock(void)
 {
         char beside[96];
 
-        snprintf(beside, sizeof(beside), "%s.new", orders_path);
+        snprintf(beside, sizeof(beside), "%s.lock", orders_path);
         lock_fd = open(beside, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
         ck_assert_int_ge(lock_fd, 0);
         ck_assert_int_eq(flock(lock_fd, LOCK_EX), 0);

@@ -2,6 +2,7 @@
 /* Tests of io/users.h. */
 #include "io/users.h"
 #include "unit.h"
+#include <sched.h>
 
 TEST(names_who_is_there_and_nobody_else)
 {
@@ -31,6 +32,17 @@ TEST(groups_are_those_of_the_file)
         ck_assert_uint_eq(group, 7);
         ck_assert(users_group("root", &group));
         ck_assert_uint_eq(group, 0);
+}
+
+TEST(in_a_user_namespace_the_overflow_id_is_nobodys)
+{
+        ck_assert(!users_is_of_unmapped(0));
+        ck_assert(!users_is_of_unmapped(65533));
+        /* No other thread runs here. */
+        if (unshare(CLONE_NEWUSER) < 0)
+                return;
+        ck_assert(users_is_of_unmapped(65534));
+        ck_assert(!users_is_of_unmapped(0));
 }
 
 TEST_MAIN("users")

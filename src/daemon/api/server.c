@@ -4,6 +4,7 @@
 #include "daemon/api/introspect.h"
 #include "daemon/runtime/runtime.h"
 #include "io/log.h"
+#include "io/users.h"
 #include "wire/quoted.h"
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +15,10 @@
 #define ACCEPT_PAUSE_USEC    USEC_PER_SEC
 /* After that many strangers, nobody is accepted for that time: refusing them takes a small part of one CPU,
  * and others wait in the queue of the socket for some milliseconds at most. */
-#define STRANGERS_AT_ONCE    16
+#define STRANGERS_AT_ONCE 16
+/* A peer in more groups counts as in none but its primary one: the kernel takes milliseconds to copy 65,536.
+ */
+#define PEER_GROUPS_MAX      1024
 #define STRANGERS_PAUSE_USEC USEC_PER_MSEC
 #define READ_BYTES           ((size_t)16 * 1024)
 /* Unread bytes: above OUTPUT_PAUSE, the next calls of the peer wait; above OUTPUT_MAX, it is disconnected. */
@@ -508,21 +512,20 @@ static enum control_access access_of(const struct server *server, int fd, uid_t 
 {
         struct ucred credentials;
         socklen_t size = sizeof(credentials);
-        _cleanup_free_ gid_t *groups = NULL;
+        gid_t groups[PEER_GROUPS_MAX];
 
         *ret_uid = (uid_t)-1;
         if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) < 0)
                 return CONTROL_NONE;
         *ret_uid = credentials.uid;
+        if (users_is_of_unmapped(credentials.uid))
+                return CONTROL_NONE;
         struct control_peer peer = {.uid = credentials.uid, .gid = credentials.gid};
 
-        size = 0;
-        if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, NULL, &size) < 0 && errno == ERANGE && size > 0) {
-                groups = malloc(size);
-                if (groups && getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &size) == 0) {
-                        peer.groups = groups;
-                        peer.n_groups = size / sizeof(gid_t);
-                }
+        size = sizeof(groups);
+        if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &size) == 0) {
+                peer.groups = groups;
+                peer.n_groups = size / sizeof(gid_t);
         }
         return control_peer_access(&peer, server->uid, server->groups.view, server->groups.operate);
 }

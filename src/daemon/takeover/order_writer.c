@@ -47,6 +47,11 @@ static void on_exited(struct child *child, const siginfo_t *info)
         struct order_writer *writer =
                 (struct order_writer *)((char *)child - offsetof(struct order_writer, child));
         usec_t now = clock_now(CLOCK_MONOTONIC);
+        /* By order_writer_kill(), as a rule: tried again at the next poll. */
+        if (info->si_code == CLD_KILLED && info->si_status == SIGKILL) {
+                writer->hash = 0;
+                return;
+        }
         int error = info->si_code != CLD_EXITED         ? -EIO
                     : info->si_status == STATUS_NOT_RUN ? -ENOEXEC
                                                         : -info->si_status;
