@@ -221,7 +221,7 @@ int instances_run(struct ctl *ctl)
                 return output_error(CTL_CONNECT,
                                     "no instance of sqmgr found. Start one, or give its socket by -s or "
                                     "SQMGR_SOCKET");
-        if (r == -EMLINK)
+        if (r == -EMLINK && list)
                 return ctl->command->reads && !ctl->watch && !ctl->follow ? run_each(ctl, list)
                                                                           : report_several(list);
         return r < 0 ? output_error(CTL_FAILED, "not enough memory") : ctl->command->run(ctl);
