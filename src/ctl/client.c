@@ -405,7 +405,7 @@ static int decode(const struct ctl *ctl, const char *text, size_t size, struct v
 
 int client_receive(struct ctl *ctl, struct varlink_reply *ret)
 {
-        struct varlink_reply reply;
+        struct varlink_reply reply = {0};
         const char *text;
         size_t size;
         int r;

@@ -342,12 +342,10 @@ static void compose(struct supervisor *supervisor, const struct invocation *invo
         links->boot_id = persist->boot_id;
         links->starter = &runtime->reader_starter.starter;
         /* A reload does not change the path. */
-        persist->orders = (struct order_writer){
-                .runtime = runtime,
-                .boot_id = persist->boot_id,
-                .path = TAKE_PTR(supervisor->reloader.settings->orders_file),
-                .makes_folder = supervisor->reloader.settings->orders_make_folder,
-        };
+        persist->orders.runtime = runtime;
+        persist->orders.boot_id = persist->boot_id;
+        persist->orders.path = TAKE_PTR(supervisor->reloader.settings->orders_file);
+        persist->orders.makes_folder = supervisor->reloader.settings->orders_make_folder;
         persist->runtime = supervisor->termination.runtime = supervisor->reexec.runtime = runtime;
         supervisor->reloader.runtime = runtime;
         supervisor->reloader.reloaded = on_reloaded;

@@ -178,12 +178,14 @@ static int make_folders(const char *path)
         _cleanup_free_ char *folder = strdup(path);
         int r = 0;
 
-        for (char *at = folder; at && (at = strchr(at + 1, '/'));) {
+        if (!folder)
+                return -ENOMEM;
+        for (char *at = strchr(folder + 1, '/'); at; at = strchr(at + 1, '/')) {
                 *at = '\0';
                 r = mkdir(folder, strchr(path + (at - folder) + 1, '/') ? 0755 : 0700) < 0 ? -errno : 0;
                 *at = '/';
         }
-        return !folder ? -ENOMEM : r == -EEXIST ? 0 : r;
+        return r == -EEXIST ? 0 : r;
 }
 
 int statefile_write_synced(const char *path, bool makes_folders, const uint8_t *bytes, size_t size)

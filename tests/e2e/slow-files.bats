@@ -24,7 +24,7 @@ configure_slow() { # MODE, with more lines of the fleet on standard input
 command = $(stub_command)
 active_process_count = 2
 ready_after = 500ms
-boot_timeout = 10s
+boot_timeout = 30s
 
 [fleet:slow]
 command = $folder/slow-files $1 $folder/slow
