@@ -56,6 +56,7 @@ static int reads(const char *const words[4])
         int r = read_line(&ctl, words, &output);
 
         free(ctl.socket);
+        free(ctl.instance);
         return r;
 }
 
