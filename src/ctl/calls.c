@@ -177,8 +177,9 @@ static void print_finding(json_t *finding, const struct view *view)
 
         char quoting[REPLY_QUOTING_MAX];
         _cleanup_free_ char *text = NULL;
-        if (asprintf(&text, "%s: %s%s%s", reply_string(finding, "about"),
-                     reply_quoting(finding, reply_string(finding, "text"), quoting),
+
+        reply_quoting(finding, reply_string(finding, "text"), quoting);
+        if (asprintf(&text, "%s: %s%s%s", reply_string(finding, "about"), quoting,
                      remedy[0] == '\0'                            ? ""
                      : view->columns > 0 || strchr(quoting, '\n') ? "\nremedy: "
                                                                   : ". ",
