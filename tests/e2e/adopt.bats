@@ -251,7 +251,7 @@ second_is_refused() { # FILE...: also deleted
 
         # Adopted workers are not children of the first, whose program file has another name now.
         kill_sqmgr
-        cp "$SQMGR_BUILD"/sqmgr-* "$folder"
+        copy_programs "$folder"
         cp "$SQMGR_BUILD/sqmgr" "$folder/supervisor"
         launch sqmgr "$folder/supervisor" -c "$folder/sqmgr.ini"
         sqmgr_pid=$!

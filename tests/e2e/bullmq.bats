@@ -109,7 +109,7 @@ END
 
 @test "bullmq: workers start without a shim that is not there" {
         mkdir -p "$folder/src/shims/node"
-        cp "$SQMGR_BUILD"/sqmgr "$SQMGR_BUILD"/sqmgr-* "$folder"
+        copy_programs "$folder"
         echo 'setInterval(() => {}, 1000);' >"$folder/app.js"
         start_redis
         configure <<END

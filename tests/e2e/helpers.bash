@@ -62,6 +62,11 @@ wait_until() { # SECONDS COMMAND...
 
 not() { ! "$@"; }
 
+# Not the folder of a release, which `make distcheck` may be making there.
+copy_programs() { # FOLDER
+        find "$SQMGR_BUILD" -maxdepth 1 -type f -name 'sqmgr*' -perm -u+x -exec cp -t "$1" {} +
+}
+
 # `"${unshare[@]}" OPTION... COMMAND...` runs a command in namespaces in which it may mount, as the same user; "${plain[@]}"
 # runs a program there without these rights.
 unshare=(unshare --map-current-user --keep-caps)

@@ -113,7 +113,7 @@ start_as_other() { # COUNT COMMAND [LINE...]
         rm -f workers.log
         # A template also loads the file from where this user can read it.
         mkdir -p bin/src/preload
-        cp "$SQMGR_BUILD"/sqmgr "$SQMGR_BUILD"/sqmgr-* bin/
+        copy_programs bin
         cp "$top/src/preload/sqmgr-preload.rb" bin/src/preload/
         launch sqmgr setpriv --reuid "$user" --clear-groups "$folder/bin/sqmgr" -c "$folder/sqmgr.ini"
         sqmgr_pid=$!

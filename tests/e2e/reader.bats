@@ -182,7 +182,7 @@ END
 # The title of the fleet's worker shows a running job.
 @test "a lying reader gets no busy worker stopped and nothing executed, and all commands are answered" {
         mkdir place
-        cp "$SQMGR_BUILD"/sqmgr "$SQMGR_BUILD"/sqmgr-* place/
+        copy_programs place
         cp "$SQMGR_BUILD/tests/stub/hostile-reader" place/sqmgr-reader
         chmod 755 place place/*
         cat >busy.rb <<'END'

@@ -10,7 +10,7 @@ load helpers
 # The test's own program, which it can replace.
 three_stubs() {
         mkdir "$folder/bin"
-        cp "$SQMGR_BUILD"/sqmgr "$SQMGR_BUILD"/sqmgr-* "$folder/bin"
+        copy_programs "$folder/bin"
         start_redis
         configure <<END
 command = $(stub_command)

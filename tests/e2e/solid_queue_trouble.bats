@@ -188,7 +188,7 @@ cut_off_by_exit() {
         [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes a minute'
         start_database
         mkdir place
-        cp "$SQMGR_BUILD"/sqmgr "$SQMGR_BUILD"/sqmgr-* place/
+        copy_programs place
         cp "$SQMGR_BUILD/tests/stub/hostile-reader" place/sqmgr-reader-postgresql
         chmod 755 place place/*
         database_configure 1 'memory_threshold = 1G'
