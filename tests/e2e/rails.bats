@@ -43,6 +43,8 @@ sql_is() { [ "$(sql "$1")" = "$2" ]; } # QUERY RESULT
 # Steps of an administrator, once.
 prepare_machine() {
         in_machine useradd --create-home --shell /bin/bash --groups sqmgr deploy
+        # Else its workers log to one file, in which a line without a pid may be of another worker.
+        in_machine usermod --append --groups systemd-journal app
         in_machine install -d -o deploy -g deploy /srv/app /srv/app/shared
         in_machine install -d -o app -g app /srv/app/shared/log /srv/app/shared/tmp
         in_machine install -m 640 -g app /dev/stdin /etc/sqmgr/app.env <<END
