@@ -68,14 +68,6 @@ static void print_help(void)
                "See sqmgr(8), sqmgr.ini(5), sqmgrctl(1).\n" REPORT_FAULTS "\n");
 }
 
-/* The unit sqmgr@USER.service has the config USER.ini and the directory USER. */
-static void name_user(char user[static LOGIN_NAME_MAX])
-{
-        users_name(geteuid(), user, LOGIN_NAME_MAX);
-        if (user[0] == '\0')
-                snprintf(user, LOGIN_NAME_MAX, "%u", geteuid());
-}
-
 /* The config of the instance of this user, unless the environment names another one. */
 static const char *default_config(void)
 {
@@ -83,7 +75,7 @@ static const char *default_config(void)
         const char *named = getenv("SQMGR_CONFIG");
         char user[LOGIN_NAME_MAX];
 
-        name_user(user);
+        users_name_or_number(geteuid(), user, sizeof(user));
         snprintf(path, sizeof(path), CONFIG_FOLDER "/%s.ini", user);
         return named && named[0] != '\0' ? named : path;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Opens files that decide what sqmgr does or that hold its secrets; see the header. */
 #include "io/file_access.h"
+#include "io/users.h"
 #include <fcntl.h>
 #include <grp.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,11 +13,7 @@
 
 static const char *user_name(uid_t uid, char name[static NAME_SIZE])
 {
-        const struct passwd *user = getpwuid(uid);
-
-        snprintf(name, NAME_SIZE, "%u", (unsigned)uid);
-        if (user)
-                snprintf(name, NAME_SIZE, "%s", user->pw_name);
+        users_name_or_number(uid, name, NAME_SIZE);
         return name;
 }
 

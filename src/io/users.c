@@ -27,6 +27,13 @@ void users_name(uid_t uid, char *name, size_t size)
         (void)fclose(file);
 }
 
+void users_name_or_number(uid_t uid, char *name, size_t size)
+{
+        users_name(uid, name, size);
+        if (name[0] == '\0')
+                snprintf(name, size, "%u", (unsigned)uid);
+}
+
 bool users_group(const char *name, gid_t *ret)
 {
         FILE *file = fopen("/etc/group", "re");
@@ -46,7 +53,7 @@ bool users_group(const char *name, gid_t *ret)
 
 /* The kernel's default of /proc/sys/kernel/overflowuid and overflowgid. */
 #define OVERFLOW_ID 65534U
-/* Of the initial namespace: all numbers, each as itself. */
+/* The initial namespace maps all numbers, each to itself. */
 #define ALL_IDS 4294967295U
 
 bool users_is_of_unmapped(unsigned id)

@@ -9,6 +9,9 @@
  * such user, the file cannot be read, or size is too small. */
 void users_name(uid_t uid, char *name, size_t size);
 
+/* As users_name(), but name is the number if there is no name. */
+void users_name_or_number(uid_t uid, char *name, size_t size);
+
 /* Looks up a group by name in /etc/group only. Returns false if there is no such group or the file cannot be
  * read. */
 bool users_group(const char *name, gid_t *ret);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Who may do what on the socket, and how much of it each class of clients may have: connections, memory and
+/* The rights of each class of clients on the socket, and its share of the socket: connections, memory and
  * time, which others then lack. With real sockets, as other users. */
 /* promises: P8 */
 #include "client.h"
 #include "daemon/runtime/runtime.h"
 #include "golden.h"
 #include "wire/quoted.h"
+#include <grp.h>
 #include <malloc.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -49,7 +50,7 @@ static void on_call(struct call *call, const struct control_method *method, json
                 bool is_queues = strcmp(method->name, "GetQueues") == 0;
                 struct shared_reply reply;
 
-                /* That of GetQueues was encoded for others than viewers. */
+                /* The reply to GetQueues was encoded for others than viewers. */
                 shared_reply_make(&reply, call_is_view(call) && !is_queues, NULL, reported);
                 server_reply_shared(call, &reply);
                 shared_reply_clear(&reply);
@@ -172,6 +173,24 @@ TEST(a_stranger_is_sent_which_group_helps)
         client_end(&viewer);
 }
 
+/* Copying 65,536 groups takes milliseconds: with more than 1,024, the primary group alone counts. */
+TEST(a_peer_in_too_many_groups_counts_as_in_none)
+{
+        static gid_t many[1025];
+        struct client client;
+
+        for (size_t i = 0; i < ELEMENTSOF(many); i++)
+                many[i] = i == 0 ? VIEWERS : 50000 + (gid_t)i;
+        ck_assert_int_eq(setgroups(ELEMENTSOF(many), many), 0);
+        client = client_open_as(path, USER, USER);
+        golden_expect("refusals", "a stranger", client_answer(event, &client));
+        client_end(&client);
+        ck_assert_int_eq(setgroups(ELEMENTSOF(many) - 1, many), 0);
+        client = client_open_as(path, USER, USER);
+        ck_assert_str_eq(ask(&client), "");
+        client_end(&client);
+}
+
 /* quoted: NULL: there is no such member. */
 static void expect_text(struct client *client, const char *call, const char *quoted)
 {
@@ -212,7 +231,7 @@ static void expect_order(void)
         client_end(&owner);
 }
 
-/* One user has half of the connections of the class, and no class takes any of another's. */
+/* A user has at most half of the connections of a class, and no class takes any of another's. */
 TEST(silent_connections_take_no_place_of_others)
 {
         static struct client silent[2][300];
@@ -249,7 +268,7 @@ TEST(silent_connections_take_no_place_of_others)
                         client_end(&silent[k][i]);
 }
 
-/* What this process holds, in MiB. Sanitizers and valgrind say nothing. */
+/* Returns the memory of this process in MiB. Sanitizers and valgrind do not report it. */
 static long held(void)
 {
         struct mallinfo2 info = mallinfo2();
@@ -294,7 +313,7 @@ static char *long_call(size_t *ret_size)
         return text;
 }
 
-/* What was asked is not kept with the call, and what the client sends behind it is not read. */
+/* The parameters are not kept with the call, and later input of the client is not read. */
 TEST(a_call_that_is_kept_takes_next_to_no_memory)
 {
         struct client clients[32];
@@ -412,7 +431,7 @@ static void flood(struct client *clients, size_t n, gid_t group)
         }
 }
 
-/* Of viewers and operators who ask without end and one who gives an order the one is answered at once. */
+/* An order is answered at once while viewers and operators call without a pause. */
 TEST(a_flood_of_calls_does_not_hold_up_an_order)
 {
         struct client viewers[32], operators[32], owner = client_open(path);
@@ -425,7 +444,7 @@ TEST(a_flood_of_calls_does_not_hold_up_an_order)
         expect_handled_within(3);
         ck_assert_int_eq(client_wait(event, &owner, &reply), 1);
         varlink_reply_free(&reply);
-        /* One who connects only now is accepted before their calls, too. */
+        /* A new connection is accepted before their calls, too. */
         client_end(&owner);
         owner = client_open(path);
         client_send(&owner, CALL("Reload"));
@@ -438,7 +457,7 @@ TEST(a_flood_of_calls_does_not_hold_up_an_order)
         }
 }
 
-/* 16 are refused at once; meanwhile the others wait, and whoever is connected is served. */
+/* After 16 refusals the others wait, and existing connections are served. */
 TEST(strangers_are_accepted_at_a_limited_rate)
 {
         struct client strangers[17], owner = client_open(path), viewer = open_viewer();

@@ -182,6 +182,19 @@ TEST(of_the_orders_that_a_slow_disk_delays_the_newest_are_written)
         ck_assert_ptr_null(order_writer_why(&persist.orders));
 }
 
+TEST(a_writer_that_is_killed_is_no_failure_and_is_replaced)
+{
+        lock();
+        order(ORDER_STOP);
+        order_writer_kill(&persist.orders);
+        run_until(!writes());
+        ck_assert_ptr_null(order_writer_why(&persist.orders));
+        lock_fd = close_fd(lock_fd);
+        order_writer_poll(&persist.orders, clock_now(CLOCK_MONOTONIC));
+        run_until(!writes());
+        ck_assert_int_eq(next_boot_orders(), ORDER_STOP);
+}
+
 TEST(the_last_orders_are_written_after_sqmgr_has_ended_behind_a_slow_disk)
 {
         lock();

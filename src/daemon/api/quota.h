@@ -12,7 +12,7 @@
 #define QUOTA_OWNERS_MAX      128
 #define QUOTA_CONNECTIONS_MAX (QUOTA_VIEWERS_MAX + QUOTA_OPERATORS_MAX + QUOTA_OWNERS_MAX)
 
-/* Of event sources. Fleet events are handled first, then new connections and the owner's calls. */
+/* The priority of new connections: after events of fleets, and with the owner's calls. */
 #define QUOTA_ACCEPT_PRIORITY 10
 
 struct quota {
