@@ -481,7 +481,7 @@ static int find_texts(const struct reader_configuration *configuration, struct d
                 return r;
         backend->view.format = backend->format;
         backend->texts = backend->format->engines[url.engine];
-        return url.engine == database_engine && backend->texts ? 0 : -ENOTSUP;
+        return backend->texts ? 0 : -ENOTSUP;
 }
 
 static int begin(struct database_backend *backend, const struct reader_configuration *configuration)
