@@ -3,8 +3,8 @@
 #include "daemon/runtime/database_helpers.h"
 #include "base/fd.h"
 #include "io/clock.h"
+#include "io/helper_start.h"
 #include "io/own_program.h"
-#include "io/reader_start.h"
 #include "io/signal.h"
 #include "model/exit_status.h"
 #include <fcntl.h>
@@ -13,8 +13,8 @@
 #include <stdio.h>
 #include <sys/wait.h>
 
-/* Helpers that were killed and have not ended. A helper may wait for a file system that does not answer, which
- * SIGKILL does not end. */
+/* Helpers that were killed and have not ended. A helper may wait for a file system that does not answer,
+ * which SIGKILL does not end. */
 #define STUCK_MAX 4
 /* How long database_helpers_clear() waits for the ends of helpers. */
 #define END_USEC USEC_PER_SEC
@@ -78,7 +78,7 @@ static int start(struct database_starter *starter, enum database_engine engine,
         struct database_helper *helper = calloc(1, sizeof(*helper));
         if (!helper)
                 return -ENOMEM;
-        int r = reader_start(*program_fd, database_engine_program(engine), &pid, ret_fd);
+        int r = helper_start(*program_fd, database_engine_program(engine), &pid, ret_fd);
         if (r < 0) {
                 free(helper);
                 return r;
