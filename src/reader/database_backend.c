@@ -5,7 +5,8 @@
 #include "database/database.h"
 #include "frameworks/database_format.h"
 #include "frameworks/database_view.h"
-#include "model/heartbeat_info.h"
+#include "frameworks/heartbeat_check.h"
+#include "frameworks/table.h"
 #include "queries/configuration.h"
 #include "queries/query.h"
 #include "reader/ask.h"
@@ -24,14 +25,18 @@ static bool answer_heartbeat(const struct database_view *view, struct ask *ask)
         if (!process)
                 return true;
         answer->heartbeat = process->heartbeat;
-        if (ask_query(ask)->numbers[0] == 0)
-                return true;
-        answer->info = calloc(1, sizeof(*answer->info) + process->queues_length + 2);
-        if (!answer->info)
-                return false;
-        answer->info->concurrency = process->heartbeat.concurrency;
-        if (process->queues_length > 0)
-                memcpy(answer->info->queues, process->queues, process->queues_length);
+        if (ask_query(ask)->numbers[0] != 0) {
+                answer->info = calloc(1, sizeof(*answer->info) + process->queues_length + 2);
+                if (!answer->info)
+                        return false;
+                answer->info->concurrency = process->heartbeat.concurrency;
+                if (process->queues_length > 0)
+                        memcpy(answer->info->queues, process->queues, process->queues_length);
+        }
+        if (!heartbeat_check(framework_of(view->format->traits), &answer->heartbeat, answer->info)) {
+                answer->found = false;
+                free(TAKE_PTR(answer->info));
+        }
         return true;
 }
 
@@ -87,6 +92,7 @@ static bool answer_jobs(const struct database_view *view, struct ask *ask)
                         continue;
                 answer->lists[i] = work->list;
                 work->list = (struct job_list){0};
+                job_list_end(&answer->lists[i], answer->with_entries);
         }
         return true;
 }

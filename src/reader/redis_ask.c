@@ -2,6 +2,7 @@
 /* The queries that a reader of Redis answers; see the header. reader/heartbeat_asks.c and reader/scan_asks.c
  * have those for heartbeats and scans. */
 #include "reader/redis_ask.h"
+#include "base/printable.h"
 #include "frameworks/decode.h"
 #include "frameworks/queue_reader.h"
 #include "frameworks/redis_running_jobs.h"
@@ -114,6 +115,7 @@ void ask_jobs(struct ask *ask)
                 .namespace = ask_namespace(ask),
                 .identities = identities,
                 .n = query->n_texts,
+                .with_entries = query->numbers[0] != 0,
         };
         int r = identities ? redis_running_jobs_read(format, &request, on_jobs, ask, &running_jobs) : -ENOMEM;
         if (r < 0) {
@@ -294,6 +296,7 @@ static void on_reply(const redisReply *reply, size_t question, void *userdata)
         } else {
                 facts->has_save = setting;
                 SET(facts->save, setting ?: "");
+                printable_replace(facts->save, strlen(facts->save), false);
                 quoted_set(&facts->config_error, setting ? "" : error ?: "no such setting");
         }
 }
