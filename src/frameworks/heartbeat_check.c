@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a heartbeat on a server may say; see the header. */
+/* The rules for a heartbeat on a server; see the header. */
 #include "frameworks/heartbeat_check.h"
 #include "frameworks/decode.h"
 #include "model/queues.h"

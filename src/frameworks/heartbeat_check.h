@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a heartbeat on a server may say. The decoders of the frameworks keep to these rules; every heartbeat
+/* The rules for a heartbeat on a server. The decoders of the frameworks keep to these rules; every heartbeat
  * is checked once more before it is given on, as decisions depend on it. Pure. */
 #pragma once
 

@@ -28,11 +28,11 @@ struct job {
  * is cut. */
 #define JOB_NAME_MAX 255
 
-/* What the lists of one reading may hold together: further entries count as oversized. */
+/* Limits of all lists of one reading together: further entries count as oversized. */
 #define JOBS_MAX       ((size_t)65536)
 #define JOBS_BYTES_MAX ((size_t)16 * 1024 * 1024)
 
-/* What further entries may take. */
+/* The space left for further entries. */
 struct job_space {
         size_t jobs, bytes;
 };
