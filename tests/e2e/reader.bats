@@ -55,24 +55,13 @@ END
         [ "$(jobs_run_twice)" = 0 ]
 }
 
-# A Redis with Sentinels; both use TLS, if this build has it.
+# A Redis with Sentinels; both use TLS.
 start_named_redis() {
-        if has_tls; then
-                start_tls_redis --tls-auth-clients yes --tls-replication yes
-                start_tls_sentinel
-                tls_lines="tls_ca_file = $folder/ca.crt
+        start_tls_redis --tls-auth-clients yes --tls-replication yes
+        start_tls_sentinel
+        tls_lines="tls_ca_file = $folder/ca.crt
 tls_cert_file = $folder/client.crt
 tls_key_file = $folder/client.key"
-        else
-                address=127.$((RANDOM % 254 + 1)).$((RANDOM % 254 + 1)).1
-                launch redis redis-server --bind "$address" --port 6379 --unixsocket "$folder/redis.sock" \
-                        --dir "$folder" --save ''
-                printf '%s\n' "bind $address" 'port 26379' "dir $folder" \
-                        "sentinel monitor mymaster $address 6379 1" >sentinel.conf
-                launch sentinel redis-server "$folder/sentinel.conf" --sentinel
-                wait_until 10 redis_answers
-                redis_url=redis://$address
-        fi
         redis_url=${redis_url%://*}://elsewhere.invalid
         redis_lines="sentinels = $address
 master_name = mymaster
