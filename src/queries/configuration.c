@@ -83,6 +83,7 @@ int reader_configuration_make(const struct redis_settings *settings, const char 
 {
         *ret = (struct reader_configuration){
                 .framework = framework,
+                .tls_unverified = settings->tls_unverified,
                 .timeout = settings->timeout ?: SERVER_TIMEOUT_USEC,
                 .engine = _DATABASE_ENGINE_MAX,
         };
@@ -125,7 +126,7 @@ void reader_configuration_clear(struct reader_configuration *configuration)
 void reader_configuration_write(struct codec_writer *writer, const struct reader_configuration *configuration)
 {
         struct field texts[N_TEXTS];
-        char set[N_MEMBERS + 2];
+        char set[N_MEMBERS + 3];
         struct query query = {
                 .kind = QUERY_CONFIGURE,
                 .numbers = {[NUMBER_VERSION] = QUERY_VERSION,
@@ -142,7 +143,8 @@ void reader_configuration_write(struct codec_writer *writer, const struct reader
                 texts[1 + i] = (struct field){.text = text ?: "", .len = text ? strlen(text) : 0};
         }
         set[N_MEMBERS] = configuration->check ? '1' : '0';
-        set[N_MEMBERS + 1] = '\0';
+        set[N_MEMBERS + 1] = configuration->tls_unverified ? '1' : '0';
+        set[N_MEMBERS + 2] = '\0';
         texts[0] = (struct field)QUERY_TEXT(set);
         query_write(writer, 0, &query);
 }
@@ -158,9 +160,10 @@ int reader_configuration_read(const struct query *query, struct reader_configura
         };
         if (query->numbers[NUMBER_VERSION] != QUERY_VERSION)
                 return -EPROTO;
-        if (query->n_texts != N_TEXTS || strlen(set) != N_MEMBERS + 1)
+        if (query->n_texts != N_TEXTS || strlen(set) != N_MEMBERS + 2)
                 return -EBADMSG;
         ret->check = set[N_MEMBERS] == '1';
+        ret->tls_unverified = set[N_MEMBERS + 1] == '1';
         for (size_t i = 0; i < N_MEMBERS && r == 0; i++)
                 r = text_copy(set[i] == '1' ? query_text(query, 1 + i) : NULL, member(ret, i));
         if (r < 0)

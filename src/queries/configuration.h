@@ -18,6 +18,7 @@ struct reader_configuration {
         char *sentinel_password;
         char *namespace;
         char *tls_files[_SETTINGS_TLS_MAX];
+        bool tls_unverified;
         usec_t timeout; /* see SERVER_TIMEOUT_USEC */
         /* Not sent: */
         char *url_text; /* for people */

@@ -46,6 +46,7 @@ static int configure_redis(sd_event *event, const struct reader_configuration *c
                 .tls_ca_file = configuration->tls_files[SETTINGS_TLS_CA],
                 .tls_cert_file = configuration->tls_files[SETTINGS_TLS_CERT],
                 .tls_key_file = configuration->tls_files[SETTINGS_TLS_KEY],
+                .tls_unverified = configuration->tls_unverified,
                 .timeout = configuration->timeout,
         };
         const struct redis_format *format = redis_format_of(configuration->framework);

@@ -20,10 +20,12 @@ static_assert(TLS_RECORD_MAX == SSL3_RT_MAX_PLAIN_LENGTH, "a buffer takes a whol
 struct tls {
         SSL_CTX *context;
         BIO_METHOD *method;
+        bool unverified;
 };
 
 struct tls_session {
         SSL *ssl;
+        const struct tls *tls;
         int fd;
         size_t left; /* ciphertext that this call may still take */
         int error;   /* of the socket: errno; or ENDED */
@@ -140,11 +142,12 @@ int tls_new(const struct redis_settings *settings, struct tls **ret, struct sett
 
         if (!tls)
                 return r;
+        tls->unverified = settings->tls_unverified;
         tls->method = make_method();
         tls->context = SSL_CTX_new(TLS_client_method());
         if (tls->method && tls->context && SSL_CTX_set_min_proto_version(tls->context, TLS1_2_VERSION) == 1) {
                 SSL_CTX_set_default_passwd_cb(tls->context, on_password);
-                SSL_CTX_set_verify(tls->context, SSL_VERIFY_PEER, NULL);
+                SSL_CTX_set_verify(tls->context, tls->unverified ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
                 (void)SSL_CTX_set_options(tls->context, SSL_OP_NO_RENEGOTIATION);
                 (void)SSL_CTX_set_mode(tls->context, SSL_MODE_ENABLE_PARTIAL_WRITE |
                                                              SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
@@ -186,6 +189,7 @@ int tls_session_new(struct tls *tls, int fd, const char *host, struct tls_sessio
                 return -ENOMEM;
         }
         BIO_set_data(bio, session);
+        session->tls = tls;
         session->fd = fd;
         session->ssl = SSL_new(tls->context);
         if (!session->ssl) {
@@ -270,7 +274,7 @@ const char *tls_error(const struct tls_session *session)
         static char text[256];
         long verdict = SSL_get_verify_result(session->ssl);
 
-        if (verdict != X509_V_OK)
+        if (verdict != X509_V_OK && !session->tls->unverified)
                 snprintf(text, sizeof(text), "server certificate rejected: %s",
                          X509_verify_cert_error_string(verdict));
         else

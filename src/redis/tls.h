@@ -20,8 +20,8 @@ int tls_new(const struct redis_settings *settings, struct tls **ret, struct sett
 struct tls *tls_free(struct tls *tls);
 
 /* Starts TLS over a connected, non-blocking socket. The handshake happens during reads and writes. host is
- * the name or address that the server's certificate must match. Returns 0 with *ret, to be freed by
- * tls_session_free() before the socket is closed; or -errno. */
+ * the name or address that the server's certificate must match, unless the settings say otherwise. Returns 0
+ * with *ret, to be freed by tls_session_free() before the socket is closed; or -errno. */
 int tls_session_new(struct tls *tls, int fd, const char *host, struct tls_session **ret);
 /* Returns NULL. */
 struct tls_session *tls_session_free(struct tls_session *session);

@@ -265,6 +265,7 @@ static const struct line_case tls_cases[] = {
         {"redis", "tls_ca_file=ca"},
         {"redis", "tls_cert_file=/cert"},
         {"redis", "tls_key_file=/key"},
+        {"redis", "tls_verify=0"},
 };
 
 static void add_line_errors(const struct line_case *cases, size_t n)
