@@ -44,6 +44,8 @@ struct connection {
         sd_event_source *timer;
         const struct connection_ops *ops;
         void *userdata;
+        void (*decoding)(bool begins, void *userdata); /* NULL: none */
+        void *decoding_userdata;
         usec_t timeout;
 
         struct endpoint endpoint;
@@ -527,6 +529,12 @@ static bool wants_write(const struct connection *connection)
         return unsent ? !tls_wants_read(connection->session) : tls_wants_write(connection->session);
 }
 
+static void set_decoding(struct connection *connection, bool begins)
+{
+        if (connection->decoding)
+                connection->decoding(begins, connection->decoding_userdata);
+}
+
 static int on_io(_unused_ sd_event_source *source, int fd, uint32_t revents, void *userdata)
 {
         struct connection *connection = userdata;
@@ -536,8 +544,11 @@ static int on_io(_unused_ sd_event_source *source, int fd, uint32_t revents, voi
         if (connection->phase == PHASE_CONNECTING) {
                 socket_connected(connection, fd);
         } else {
-                if (revents & (EPOLLIN | EPOLLHUP | EPOLLERR) || connection->session)
+                if (revents & (EPOLLIN | EPOLLHUP | EPOLLERR) || connection->session) {
+                        set_decoding(connection, true);
                         receive(connection);
+                        set_decoding(connection, false);
+                }
                 if (connection->openings == opening && connection->output.length > 0)
                         flush(connection);
                 if (connection->openings == opening)
@@ -620,6 +631,13 @@ int connection_new(sd_event *event, const struct connection_ops *ops, usec_t tim
         }
         *ret = connection;
         return 0;
+}
+
+void connection_on_decoding(struct connection *connection, void (*decoding)(bool begins, void *userdata),
+                            void *userdata)
+{
+        connection->decoding = decoding;
+        connection->decoding_userdata = userdata;
 }
 
 struct connection *connection_free(struct connection *connection)
