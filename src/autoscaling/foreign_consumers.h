@@ -5,7 +5,7 @@
 #pragma once
 
 #include "frameworks/framework.h"
-#include "io/reader.h"
+#include "servers/server.h"
 
 struct foreign_consumers;
 

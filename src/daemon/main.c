@@ -8,9 +8,9 @@
 #include "daemon/api/handover.h"
 #include "daemon/lifecycle/reexec.h"
 #include "daemon/lifecycle/reload.h"
-#include "daemon/runtime/reader_process.h"
 #include "daemon/supervisor.h"
 #include "daemon/takeover/persist.h"
+#include "frameworks/backends.h"
 #include "frameworks/table.h"
 #include "io/clock.h"
 #include "io/ini.h"
@@ -289,7 +289,7 @@ int main(int argc, char **argv)
         if (r != 0)
                 return r > 0 ? finish_output(EXIT_SUCCESS) : EXIT_FAILURE;
 
-        r = ini_load(options.config, framework_traits, reader_judge_tls, &settings, &errors, &warnings);
+        r = ini_load(options.config, framework_traits, redis_judge_tls, &settings, &errors, &warnings);
         if (r < 0) {
                 _cleanup_free_ char *text = settings_errors_text(&errors, options.config);
 

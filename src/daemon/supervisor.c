@@ -267,7 +267,6 @@ static void end_runtime(struct runtime *runtime)
                         process_free(worker->handle);
         rescues_forget(runtime);
         links_end(&runtime->links);
-        reader_starter_clear(&runtime->reader_starter);
         heartbeats_free(runtime->local);
         free(runtime->status_parent);
         free(runtime->preload_script);
@@ -340,7 +339,6 @@ static void compose(struct supervisor *supervisor, const struct invocation *invo
         links->found = attach_heartbeat;
         links->instance = runtime->instance;
         links->boot_id = persist->boot_id;
-        links->starter = &runtime->reader_starter.starter;
         /* A reload does not change the path. */
         persist->orders.runtime = runtime;
         persist->orders.boot_id = persist->boot_id;
@@ -416,7 +414,6 @@ static int open_runtime(struct runtime *runtime, struct handover *handover)
         runtime->world->shims = runtime->shims;
         if (!runtime->preload_script || !runtime->outcomes_script || !runtime->shims)
                 return -ENOMEM;
-        reader_starter_init(&runtime->reader_starter, &runtime->children, NULL);
         int r = launcher_prepare();
         if (r < 0) {
                 log_error("cannot open '" START_PROGRAM "': %s", strerrordesc_np(-r));

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A connection to one database. A driver (database/postgresql.c, database/sqlite.c) implements it; each
- * reader program links one of them.
+/* A connection to one database, which a helper program of ours holds: sqmgr-postgresql or sqmgr-sqlite.
  *
  * A batch is a list of statements that run in one transaction and, on PostgreSQL, in one round trip. One
  * batch runs at a time. The connection reconnects by itself. Text of the database is untrusted: its bounds
@@ -27,7 +26,25 @@ extern const enum database_engine database_engine;
 
 enum database_state { DATABASE_CONNECTING, DATABASE_CONNECTED, DATABASE_DOWN, _DATABASE_STATE_MAX };
 
+/* The starter's handle of a helper program that runs. */
+struct database_helper;
+
+/* How helper programs are started: by daemon/runtime/, or within a test. */
+struct database_starter {
+        /* Starts the helper for the engine. Returns 0 with *ret and *ret_fd, our end of a socket pair, which
+         * the caller owns; -ENOENT if the program is missing; -EBUSY if too many killed helpers have not
+         * ended; or another -errno. ended() is called once from the loop, unless stop() was called before;
+         * *ret is invalid afterwards. how: the end of a sentence, such as "exited with status 1". */
+        int (*start)(struct database_starter *starter, enum database_engine engine,
+                     void (*ended)(const char *how, void *userdata), void *userdata,
+                     struct database_helper **ret, int *ret_fd);
+        /* Kills the helper. helper is invalid afterwards. */
+        void (*stop)(struct database_helper *helper);
+};
+
 struct database_settings {
+        enum database_engine engine;      /* of url */
+        struct database_starter *starter; /* not owned; outlives the database */
         const char *url;
         usec_t timeout; /* of a connection; and of a batch, both in the server and here */
         /* A statement that must succeed before the connection counts as up: the tables exist and can be

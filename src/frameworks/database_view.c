@@ -4,7 +4,7 @@
 #include "frameworks/database_format.h"
 #include "frameworks/decode.h"
 #include "model/heartbeat_info.h"
-#include "queries/answer.h"
+#include "servers/answer.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -3,6 +3,7 @@
 #include "frameworks/redis_running_jobs.h"
 #include "redis/redis_batch.h"
 #include "redis/redis_command.h"
+#include "servers/backend.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -13,6 +14,7 @@
 
 struct redis_running_jobs {
         const struct running_jobs_format *format;
+        struct reader *reader;
         struct job_list *lists;
         size_t n_lists;
         struct redis_batch *redis_batch; /* tag: index of the list times n_asks, plus index of the command */
@@ -39,17 +41,19 @@ static void too_little_memory(struct redis_running_jobs *running_jobs)
         error_report_set(&running_jobs->error, "out of memory");
 }
 
-static int on_decode(sd_event_source *source, uint64_t due _unused_, void *userdata)
+/* Decodes a slice, or ends the reading and frees it. */
+static void decode(struct redis_running_jobs *running_jobs)
 {
-        struct redis_running_jobs *running_jobs = userdata;
         size_t bytes = SLICE_BYTES;
 
         for (; running_jobs->decoding < running_jobs->n_lists; running_jobs->decoding++) {
                 int r = job_list_decode(&running_jobs->lists[running_jobs->decoding],
                                         running_jobs->format->decode, &bytes);
 
-                if (r > 0)
-                        return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+                if (r > 0) {
+                        (void)sd_event_source_set_enabled(running_jobs->decode, SD_EVENT_ONESHOT);
+                        return;
+                }
                 if (r < 0)
                         too_little_memory(running_jobs);
         }
@@ -57,6 +61,18 @@ static int on_decode(sd_event_source *source, uint64_t due _unused_, void *userd
                            running_jobs->error.text[0] != '\0' ? &running_jobs->error : NULL,
                            running_jobs->userdata);
         redis_running_jobs_free(running_jobs);
+}
+
+static int on_decode(sd_event_source *source _unused_, uint64_t due _unused_, void *userdata)
+{
+        struct redis_running_jobs *running_jobs = userdata;
+        struct reader *reader = running_jobs->reader;
+
+        if (reader)
+                reader_decoding(reader, true);
+        decode(running_jobs);
+        if (reader)
+                reader_decoding(reader, false);
         return 0;
 }
 
@@ -107,6 +123,7 @@ int redis_running_jobs_read(const struct running_jobs_format *format,
                 return -ENOMEM;
         }
         running_jobs->format = format;
+        running_jobs->reader = request->reader;
         running_jobs->n_lists = request->n;
         running_jobs->done = done;
         running_jobs->userdata = userdata;

@@ -8,6 +8,7 @@
 #include <systemd/sd-event.h>
 
 struct redis_command;
+struct reader; /* servers/server.h */
 struct redis;
 struct redisReply; /* from hiredis */
 
@@ -24,6 +25,7 @@ struct running_jobs_format {
 /* A Redis server as its workers see it. */
 struct running_jobs_request {
         sd_event *event;
+        struct reader *reader; /* whose bytes are decoded; NULL: not known */
         struct redis *redis;   /* may be freed during the reading */
         const char *namespace; /* of redis-namespace; NULL or "": none */
         const char *const *identities;

@@ -2,7 +2,7 @@
 /* Decides whether this host may scan now; see the header. */
 #include "frameworks/scan_permit.h"
 #include "io/clock.h"
-#include "io/reader.h"
+#include "servers/server.h"
 #include <sys/random.h>
 
 void scan_permit_connected(struct scan_permit *scan_permit)

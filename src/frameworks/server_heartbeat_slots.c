@@ -2,10 +2,10 @@
 /* Identities of the workers whose heartbeats are on a server, and requests for them. */
 #include "frameworks/server_heartbeat_slots.h"
 #include "io/clock.h"
-#include "io/reader.h"
 #include "model/fleet.h"
 #include "model/poll_schedule.h"
 #include "observe/observe_identity.h"
+#include "servers/server.h"
 #include <string.h>
 
 static void heartbeats_destroy(struct server_heartbeats *heartbeats)

@@ -6,7 +6,6 @@
  * observe/match.h holds for a worker. Then match_decide() assigns identities to workers. */
 #include "frameworks/server_heartbeats.h"
 #include "base/fd.h"
-#include "frameworks/answer_check.h"
 #include "frameworks/server_heartbeat_slots.h"
 #include "io/clock.h"
 #include "io/probe.h"
@@ -139,8 +138,7 @@ static bool poll_ask(struct server_heartbeats *heartbeats, const struct query *q
 }
 
 /* Call first for every answer. Returns the context of the query, which is freed. If heartbeats->freed is set,
- * the answer must be ignored. An answer that fails answer_check() counts as lost, and its reader is replaced.
- */
+ * the answer must be ignored. */
 static struct ask poll_answer(void *userdata, struct answer *answer)
 {
         struct ask *ask = userdata, copy = *ask;
@@ -149,11 +147,6 @@ static struct ask poll_answer(void *userdata, struct answer *answer)
         copy.heartbeats->pending--;
         if (copy.slot)
                 copy.slot->pending--;
-        if (!answer_check(copy.heartbeats->framework, answer,
-                          copy.heartbeats->scan_all ? NULL : copy.heartbeats->scan_host)) {
-                reader_refuse(copy.heartbeats->reader);
-                answer_clear(answer);
-        }
         if (answer->status == ANSWER_LOST)
                 copy.heartbeats->failed = true;
         if (answer->kind == QUERY_HEARTBEAT)

@@ -5,7 +5,7 @@
 
 #include "frameworks/framework.h"
 #include "frameworks/heartbeats.h"
-#include "io/reader.h"
+#include "servers/server.h"
 
 /* reader, framework and ops must outlive the object, except that reader may be freed right after it. Returns
  * 0 with *ret, which the caller frees with heartbeats_free(), or -ENOMEM. */

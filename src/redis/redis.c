@@ -48,6 +48,8 @@ struct redis {
         sd_event_source *timer; /* of the next attempt */
         redis_state_fn on_state;
         void *userdata;
+        void (*decoding)(bool begins, void *userdata); /* NULL: none */
+        void *decoding_userdata;
 
         struct redis_url url;      /* with the user and password of the settings if the URL has no password */
         char *probe_key;           /* NULL: the key with the empty name */
@@ -102,6 +104,12 @@ static void redis_leave(struct redis *redis)
         /* -fanalyzer: each leave follows an enter, so the object stays until the last leave. */
         if (--redis->entered == 0 && redis->freed)
                 redis_destroy(redis);
+}
+
+static void set_decoding(struct redis *redis, bool begins)
+{
+        if (redis->decoding)
+                redis->decoding(begins, redis->decoding_userdata);
 }
 
 static void set_state(struct redis *redis, enum reader_state state, const struct error_report *error)
@@ -482,12 +490,14 @@ static void on_reply(_unused_ struct connection *connection, const redisReply *r
                                             ? NULL
                                             : find_unfit(redis, reply);
         redis_enter(redis);
+        set_decoding(redis, true);
         if (unfit)
                 attempt_refused(redis, reply->str, "the server reports %s: %s", unfit->code, unfit->remedy);
         else if (command->is_left_out)
                 answer_left_out(redis);
         else
                 command_finish(redis, reply);
+        set_decoding(redis, false);
         redis_leave(redis);
 }
 
@@ -568,6 +578,12 @@ int redis_probe(struct redis *redis, const char *key)
         if (asprintf(&redis->write_key, "%s:sqmgr", key) < 0)
                 redis->write_key = NULL;
         return redis->probe_key && redis->write_key ? 0 : -ENOMEM;
+}
+
+void redis_on_decoding(struct redis *redis, void (*fn)(bool begins, void *userdata), void *userdata)
+{
+        redis->decoding = fn;
+        redis->decoding_userdata = userdata;
 }
 
 struct redis *redis_free(struct redis *redis)

@@ -43,6 +43,10 @@ int redis_new(sd_event *event, const struct redis_settings *settings, struct set
  * READER_STATE_CONNECTED, if an ACL forbids that check. Call before the loop runs. Returns 0 or -ENOMEM. */
 int redis_probe(struct redis *redis, const char *key);
 
+/* Has fn called with true before bytes of the server are decoded and with false afterwards, also if redis is
+ * freed in between. Call before the loop runs. */
+void redis_on_decoding(struct redis *redis, void (*fn)(bool begins, void *userdata), void *userdata);
+
 /* Closes the connection. From within this call, calls back all pending commands with NULL. on_state() is not
  * called any more. Returns NULL. */
 struct redis *redis_free(struct redis *redis);

@@ -2,7 +2,7 @@
 /* Fuzzes the messages of a reader. The first byte chooses the kind of query that is answered, or a report. An
  * answer keeps within its bounds: written again, it is read again as the same. */
 #include "fuzz.h"
-#include "queries/answer.h"
+#include "servers/answer.h"
 
 static void check_printable(const char *text)
 {

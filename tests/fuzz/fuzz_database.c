@@ -5,7 +5,7 @@
 #include "frameworks/database_view.h"
 #include "fuzz.h"
 #include "model/heartbeat_info.h"
-#include "queries/answer.h"
+#include "servers/answer.h"
 
 #define COLUMNS_MAX 12
 static const char job_of[] = "h:1:1", job_of_good_job[] = "h:1:0f8fad5b-d9cb-469f-a165-70867728950e";

@@ -2,7 +2,7 @@
 /* Fuzzes the queries that sqmgr sends to a reader. A query is read as a whole: written again, it is the same.
  */
 #include "fuzz.h"
-#include "queries/configuration.h"
+#include "servers/configuration.h"
 
 static void try_configuration(const struct query *query)
 {

@@ -2,11 +2,10 @@
 /* A reader on the loop of peer.h, which decodes what the peer sends. */
 #pragma once
 
-#include "io/reader.h"
 #include "peer.h"
-#include "queries/configuration.h"
-#include "reader/backend.h"
-#include "reader/server.h"
+#include "servers/backend.h"
+#include "servers/configuration.h"
+#include "servers/server.h"
 
 struct reader_process {
         struct reader_server *server;

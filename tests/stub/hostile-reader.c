@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A hostile replacement of sqmgr-reader, which lies or breaks the protocol. Its pid decides how. */
 #include "io/message_socket.h"
-#include "queries/answer.h"
-#include "queries/configuration.h"
+#include "servers/answer.h"
+#include "servers/configuration.h"
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

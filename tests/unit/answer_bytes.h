@@ -2,7 +2,7 @@
 /* Answers of readers, through their bytes. */
 #pragma once
 
-#include "queries/answer.h"
+#include "servers/answer.h"
 #include "unit.h"
 
 /* What stands before the rest that answer_read() reads: the kind of the message, and the id. */

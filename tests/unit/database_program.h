@@ -5,7 +5,7 @@
 #include "daemon/runtime/reader_process.h"
 #include "frameworks/solid_queue/solid_queue.h"
 #include "loop.h"
-#include "queries/configuration.h"
+#include "servers/configuration.h"
 #include "tables.h"
 #include "wire/quoted.h"
 #include <signal.h>

@@ -3,11 +3,10 @@
 #pragma once
 
 #include "base/fd.h"
-#include "io/reader.h"
 #include "loop.h"
-#include "queries/configuration.h"
-#include "reader/backend.h"
-#include "reader/server.h"
+#include "servers/backend.h"
+#include "servers/configuration.h"
+#include "servers/server.h"
 #include <sys/socket.h>
 
 struct reader_process {

@@ -3,7 +3,7 @@
  * nothing that cannot be? */
 /* promises: P10 */
 #include "base/macro.h"
-#include "queries/answer.h"
+#include "servers/answer.h"
 #include "unit.h"
 #include <limits.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /* Tests of the answers about jobs that are put back, as bytes (queries/answer.h): they are read as they were
  * written, and what breaks a bound is refused as a whole. */
 /* promises: P5 */
-#include "queries/answer.h"
+#include "servers/answer.h"
 #include "unit.h"
 #include <limits.h>
 

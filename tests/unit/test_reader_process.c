@@ -4,9 +4,9 @@
 #include "daemon/runtime/reader_process.h"
 #include "frameworks/sidekiq/format.h"
 #include "io/reader_start.h"
-#include "queries/configuration.h"
 #include "quoting.h"
 #include "redis_server.h"
+#include "servers/configuration.h"
 #include <limits.h>
 
 static struct redis_settings settings;

@@ -2,7 +2,7 @@
 /* Reads the config file again and applies the settings that a reload may change. */
 #include "daemon/lifecycle/reload.h"
 #include "base/parse.h"
-#include "daemon/runtime/reader_process.h"
+#include "frameworks/backends.h"
 #include "frameworks/table.h"
 #include "io/clock.h"
 #include "io/ini.h"
@@ -86,7 +86,7 @@ static int reload(struct reloader *reloader, const struct orderer *by, FILE *lin
         struct runtime *runtime = reloader->runtime;
         char who[ORDERER_TEXT_MAX];
 
-        if (ini_load(reloader->config.config_path, framework_traits, reader_judge_tls, &read, &errors,
+        if (ini_load(reloader->config.config_path, framework_traits, redis_judge_tls, &read, &errors,
                      &warnings) < 0) {
                 _cleanup_free_ char *text = settings_errors_text(&errors, reloader->config.config_path);
 

@@ -25,8 +25,7 @@ static void on_jobs(struct answer *answer, void *userdata)
 {
         _cleanup_free_ struct running_jobs *running_jobs = userdata;
         bool is_complete = answer->status == ANSWER_OK && answer->jobs.n == running_jobs->n;
-        static const struct error_report unanswered = {
-                .text = "the reader process did not answer this query"};
+        static const struct error_report unanswered = {.text = "the server did not answer this query"};
         const struct error_report *error = is_complete ? NULL : &unanswered;
 
         running_jobs->done(is_complete ? answer->jobs.lists : NULL,
@@ -45,8 +44,6 @@ int link_read_running_jobs(const struct link *link, const struct running_jobs_re
 
         if (!texts || !running_jobs)
                 return -ENOMEM;
-        if (request->n > QUERY_TEXTS_MAX)
-                return -E2BIG;
         for (size_t i = 0; i < request->n; i++)
                 texts[i] = (struct field)QUERY_TEXT(request->identities[i]);
         *running_jobs = (struct running_jobs){

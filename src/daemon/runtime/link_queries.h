@@ -23,8 +23,7 @@ struct running_jobs_request {
         bool with_entries; /* the jobs keep their entries */
 };
 
-/* Reads the running jobs of identities. Returns 0 with *ret; -E2BIG, or as reader_ask(): done is not
- * called. */
+/* Reads the running jobs of identities. Returns 0 with *ret, or as reader_ask(): done is not called. */
 int link_read_running_jobs(const struct link *link, const struct running_jobs_request *request,
                            running_jobs_fn done, void *userdata, struct running_jobs **ret);
 /* Cancels a reading: done is not called. Takes NULL. Returns NULL. */

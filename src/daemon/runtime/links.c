@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "daemon/runtime/env_marker.h"
 #include "daemon/runtime/proc_evidence.h"
+#include "frameworks/backends.h"
 #include "frameworks/server_heartbeats.h"
 #include "frameworks/table.h"
 #include "io/clock.h"
@@ -17,7 +18,6 @@
 #include "observe/observe.h"
 #include "observe/observe_identity.h"
 #include "observe/observe_world.h"
-#include "queries/configuration.h"
 #include "settings/redis_url.h"
 #include <limits.h>
 #include <stdio.h>
@@ -358,22 +358,32 @@ static struct link *free_link(struct link *link)
 
 DEFINE_CLEANUP(struct link *, free_link)
 
-/* Starts a reader for the server of the link. */
+static enum database_engine engine_of(const char *url)
+{
+        _cleanup_database_url_ struct database_url parsed = {.engine = DATABASE_POSTGRESQL};
+
+        (void)database_url_parse(url, &parsed, NULL);
+        return parsed.engine;
+}
+
 static int make_reader(struct link *link, const struct redis_settings *settings)
 {
-        struct reader_configuration configuration;
-        unsigned framework = link->framework->traits->id;
-        int r = link->framework->traits->heartbeat == HEARTBEAT_DATABASE
-                        ? reader_configuration_make_database(settings, link->url ?: "", framework,
-                                                             &configuration)
-                        : reader_configuration_make(settings, link->url, framework, &configuration);
+        bool is_database = link->framework->traits->heartbeat == HEARTBEAT_DATABASE;
+        const struct links *links = link->links;
+        const struct reader_options options = {
+                .backend = is_database ? &database_backend : &redis_backend,
+                .framework = link->framework->traits->id,
+                .settings = settings,
+                .url = link->url,
+                .starter = links->starter,
+                .on_state = on_reader_state,
+                .userdata = link,
+                .decoding = links->decoding,
+                .decoding_userdata = links->decoding_userdata,
+        };
 
-        link->engine = configuration.engine;
-        if (r >= 0)
-                r = reader_new(link->links->event, link->links->starter, &configuration, on_reader_state,
-                               link, &link->reader);
-        reader_configuration_clear(&configuration);
-        return r;
+        link->engine = is_database ? engine_of(link->url ?: "") : _DATABASE_ENGINE_MAX;
+        return reader_new(links->event, &options, &link->reader);
 }
 
 static int make_link(struct links *links, const struct fleet_settings *fleet)

@@ -5,9 +5,9 @@
 #include "daemon/runtime/proc_facts.h"
 #include "daemon/runtime/wakeup.h"
 #include "frameworks/heartbeats.h"
-#include "io/reader.h"
 #include "model/queues.h"
 #include "model/unique_host.h"
+#include "servers/server.h"
 #include "settings/database_url.h"
 
 struct fleet;
@@ -40,8 +40,10 @@ struct link {
 };
 
 struct links {
-        sd_event *event;                /* with wakeup and world: not owned */
-        struct reader_starter *starter; /* not owned; of the processes that speak to the servers */
+        sd_event *event;                  /* with wakeup and world: not owned */
+        struct database_starter *starter; /* not owned; of the programs that speak to databases */
+        reader_decoding_fn decoding;      /* see struct reader_options */
+        void *decoding_userdata;
         struct wakeup *wakeup;
         struct world *world;
         /* Called when a process of the worker was found that sends heartbeats. */

@@ -6,7 +6,6 @@
 #include "daemon/runtime/children.h"
 #include "daemon/runtime/links.h"
 #include "daemon/runtime/proc_facts.h"
-#include "daemon/runtime/reader_process.h"
 #include "daemon/runtime/subsystem.h"
 #include "daemon/runtime/wakeup.h"
 #include "io/ledger_file.h"
@@ -40,7 +39,6 @@ struct runtime {
         char *status_parent;           /* parent of the heartbeat file directories; owned */
         struct children children;      /* children other than workers */
         struct proc_facts *proc_facts; /* owned */
-        struct reader_starter_daemon reader_starter;
         struct proc_host *host;
         struct rlimit nofile;           /* limit before sqmgr raised its own */
         char instance[17];              /* the same for every sqmgr with this state file */

@@ -10,12 +10,12 @@
 #include "frameworks/table.h"
 #include "io/clock.h"
 #include "io/log.h"
-#include "io/reader.h"
 #include "model/names.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
 #include "observe/culprits.h"
 #include "observe/leftover.h"
+#include "servers/server.h"
 #include <stdio.h>
 #include <string.h>
 

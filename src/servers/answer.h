@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Answers of a reader process, as bytes. Pure.
+/* Answers of a server to queries of sqmgr. Pure.
  *
- * sqmgr treats answers as written by an attacker: each number has a range, each list and each text a bound.
- * An answer that breaks one is refused as a whole. Within the bounds a reader may lie, but any writer to the
- * server could cause the same answer. */
+ * What an answer says was chosen by whoever can write to the server. Decoders keep the bounds. */
 #pragma once
 
 #include "model/database_facts.h"
@@ -14,20 +12,8 @@
 #include "model/redis_facts.h"
 #include "model/worker.h"
 #include "observe/rescue.h"
-#include "queries/query.h"
-#include "settings/settings.h"
+#include "servers/query.h"
 #include "wire/quoted.h"
-
-/* Messages from a reader. */
-enum reader_message {
-        READER_ANSWER,
-        READER_STATE, /* the state of its connection has changed; see struct reader_report */
-        _READER_MESSAGE_MAX,
-};
-
-/* The maximum size of a message. The largest messages list the entries of jobs. */
-#define ANSWER_BYTES_MAX ((size_t)32 * 1024 * 1024)
-#define ANSWER_ERROR_MAX 512
 
 enum answer_status {
         ANSWER_OK,
@@ -39,17 +25,12 @@ enum answer_status {
 };
 
 #define ANSWER_HOST_MAX     255
-#define ANSWER_IDENTITY_MAX CODEC_TEXT_MAX
+#define ANSWER_IDENTITY_MAX 4096
 /* Identities of one page; a framework without pages lists all at once. */
 #define ANSWER_IDENTITIES_MAX ((size_t)256 * 1024)
 #define ANSWER_CURSOR_MAX     24
 /* The limit of times by wall clocks, after the year 9999. */
 #define ANSWER_CLOCK_MAX_USEC (UINT64_C(300000000000) * USEC_PER_SEC)
-
-struct answer_configure {
-        enum settings_tls_file refused; /* the file that a check refused, with the reason in error;
-                                           _SETTINGS_TLS_MAX: none */
-};
 
 struct answer_heartbeat {
         bool found;
@@ -101,7 +82,7 @@ struct answer_jobs {
         bool with_entries; /* the jobs have their entries */
 };
 
-/* The reader of a Redis sets redis, that of a database database. */
+/* A Redis sets redis, a database sets database. */
 struct answer_diagnosis {
         struct redis_facts redis;
         struct database_facts database;
@@ -113,10 +94,8 @@ struct answer {
         enum query_kind kind;
         enum answer_status status;
         struct error_report error; /* empty unless the status or the kind says otherwise; printable */
-        usec_t rtt_usec;           /* duration of the last command; 0: unknown */
         /* The member of the query's kind is set if the status is ANSWER_OK; otherwise all are zeroed. */
         union {
-                struct answer_configure configure;
                 struct answer_heartbeat heartbeat;
                 struct answer_work_list work_list;
                 struct answer_scan scan;
@@ -129,38 +108,5 @@ struct answer {
         };
 };
 
+/* Frees what the answer owns. */
 void answer_clear(struct answer *answer);
-
-/* Writes the message of an answer. */
-void answer_write(struct codec_writer *writer, uint64_t id, const struct answer *answer);
-/* Reads the id of an answer behind the kind of its message. */
-uint64_t answer_read_id(struct codec_reader *reader);
-/* Reads the rest. kind: of the query with that id. Returns 0 with *ret, which the caller clears; -EBADMSG;
- * or -ENOMEM. */
-int answer_read(struct codec_reader *reader, enum query_kind kind, struct answer *ret);
-
-struct reader_report {
-        enum reader_state state;
-        uint64_t connections; /* how many have succeeded */
-        struct error_report error;
-        char server[ANSWER_ERROR_MAX]; /* `host:port` of the master that Sentinels named; "": none */
-};
-
-void reader_report_write(struct codec_writer *writer, const struct reader_report *report);
-/* Returns 0 with *ret, or -EBADMSG. */
-int reader_report_read(struct codec_reader *reader, struct reader_report *ret);
-
-/* How the body of each kind of answer is written, read and cleared. body: the member of the union. */
-struct answer_format {
-        const struct record *record; /* the whole body; NULL: write() and read() */
-        bool (*is_valid)(
-                const void *body); /* judges what record describes, beyond its ranges; NULL: all is */
-        void (*write)(struct codec_writer *writer, const void *body);
-        /* Returns 0 or -ENOMEM; sets reader->wrong if a bound is broken. What was read is cleared in all
-         * cases. */
-        int (*read)(struct codec_reader *reader, void *body);
-        void (*clear)(void *body); /* NULL: it owns nothing */
-};
-
-extern const struct answer_format answer_heartbeat_format, answer_scan_format, answer_queues_format,
-        answer_jobs_format, answer_diagnosis_format;

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The queries that a reader of Redis answers; see the header. reader/heartbeat_asks.c and reader/scan_asks.c
+/* The queries that a Redis answers; see the header. frameworks/heartbeat_asks.c and frameworks/scan_asks.c
  * have those for heartbeats and scans. */
-#include "reader/redis_ask.h"
+#include "frameworks/redis_ask.h"
 #include "frameworks/decode.h"
 #include "frameworks/queue_reader.h"
 #include "frameworks/redis_running_jobs.h"
 #include "frameworks/requeue.h"
 #include "io/clock.h"
-#include "queries/configuration.h"
-#include "reader/server.h"
 #include "redis/redis_batch.h"
 #include "redis/redis_info.h"
+#include "servers/backend.h"
 #include "settings/traits.h"
 #include <hiredis/hiredis.h>
 #include <limits.h>
@@ -18,22 +17,25 @@
 #include <stdio.h>
 #include <string.h>
 
-void ask_quote_refusal(struct error_report *ret, const redisReply *reply)
-{
-        error_report_quote(ret, reply->str, "command refused");
-}
-
 bool ask_failed(struct ask *ask, const redisReply *reply)
 {
         if (reply && reply->type != REDIS_REPLY_ERROR)
                 return false;
         struct error_report error;
         if (reply)
-                ask_quote_refusal(&error, reply);
+                error_report_quote(&error, reply->str, "command refused");
         else
                 error_report_set(&error, "connection lost");
         ask_fail_as(ask, reply ? ANSWER_REFUSED : ANSWER_LOST, &error);
         return true;
+}
+
+void ask_done_unless_failed(struct ask *ask, const redisReply *reply)
+{
+        struct answer answer = {0};
+
+        if (!ask_failed(ask, reply))
+                ask_done(ask, &answer);
 }
 
 bool ask_command(struct ask *ask, redis_reply_fn callback, struct redis_command *command, bool forbiddable)
@@ -49,33 +51,24 @@ bool ask_command(struct ask *ask, redis_reply_fn callback, struct redis_command 
         return r >= 0;
 }
 
-struct queue_reading *ask_queue_reading(const struct ask *ask, bool named)
+static struct redis_link *link_of(const struct ask *ask)
 {
-        struct redis_link *link = ask_backend(ask);
-
-        return &link->queue_readings[named];
+        return ask_backend(ask);
 }
 
 struct redis *ask_redis(const struct ask *ask)
 {
-        const struct redis_link *link = ask_backend(ask);
-
-        return link->redis;
+        return link_of(ask)->redis;
 }
 
 const struct redis_format *ask_format(const struct ask *ask)
 {
-        return redis_format_of(ask_configuration(ask)->framework);
+        return link_of(ask)->format;
 }
 
 const char *ask_namespace(const struct ask *ask)
 {
-        return ask_configuration(ask)->namespace;
-}
-
-sd_event *ask_event(const struct ask *ask)
-{
-        return reader_server_event(ask->server);
+        return link_of(ask)->namespace;
 }
 
 static void on_jobs(struct job_list *lists, const struct error_report *error, void *userdata)
@@ -83,11 +76,12 @@ static void on_jobs(struct job_list *lists, const struct error_report *error, vo
         struct ask *ask = userdata;
         const struct query *query = ask_query(ask);
 
-        ask->answer.jobs = (struct answer_jobs){
-                .lists = lists, .n = query->n_texts, .with_entries = query->numbers[0] != 0};
+        struct answer answer = {
+                .jobs = {.lists = lists, .n = query->n_texts, .with_entries = query->numbers[0] != 0}};
+
         if (error)
-                ask->answer.error = *error;
-        ask_done(ask);
+                answer.error = *error;
+        ask_done(ask, &answer);
 }
 
 static void cancel_jobs(struct ask *ask)
@@ -109,7 +103,8 @@ void ask_jobs(struct ask *ask)
         for (size_t i = 0; identities && i < query->n_texts; i++)
                 identities[i] = query_text(query, i);
         const struct running_jobs_request request = {
-                .event = ask_event(ask),
+                .event = reader_event(ask->reader),
+                .reader = ask->reader,
                 .redis = ask_redis(ask),
                 .namespace = ask_namespace(ask),
                 .identities = identities,
@@ -121,7 +116,7 @@ void ask_jobs(struct ask *ask)
                 return;
         }
         ask->work = running_jobs;
-        ask_keep(ask, cancel_jobs);
+        ask->cancel = cancel_jobs;
 }
 
 static void on_queues(struct queues_reading *queues, const struct error_report *error, void *userdata)
@@ -133,21 +128,22 @@ static void on_queues(struct queues_reading *queues, const struct error_report *
                 ask_fail_as(ask, ANSWER_REFUSED, error);
                 return;
         }
-        ask->answer.queues = *queues;
+        struct answer answer = {.queues = *queues};
         queues->queues = NULL;
-        ask_done(ask);
+        ask_done(ask, &answer);
 }
 
 void ask_queues(struct ask *ask)
 {
         const struct queues_format *format = ask_format(ask)->queues;
         bool named = ask_query(ask)->n_texts > 0;
-        struct queue_reading *reading = ask_queue_reading(ask, named);
+        struct queue_reading *reading = &link_of(ask)->queue_readings[named];
+        struct answer empty = {0};
         int r = 0;
 
         /* Queues that no list names are read by name for autoscaling, and for a client at the same time. */
         if (named && reading->ask && format && !format->take_service)
-                reading = ask_queue_reading(ask, false);
+                reading = &link_of(ask)->queue_readings[false];
 
         /* sqmgr names queues only for workers that report theirs. */
         if (format && named && !ask_format(ask)->traits->reports_queues)
@@ -164,8 +160,8 @@ void ask_queues(struct ask *ask)
         if (r >= 0)
                 r = queue_reader_read(reading->queue_reader, named ? query_text(ask_query(ask), 0) : NULL,
                                       ask_query(ask)->numbers[0] != 0, clock_now(CLOCK_REALTIME));
-        if (r == -ENODATA && (ask->answer.queues.queues = calloc(1, sizeof(struct queues))))
-                ask_done(ask);
+        if (r == -ENODATA && (empty.queues.queues = calloc(1, sizeof(struct queues))))
+                ask_done(ask, &empty);
         else if (r < 0)
                 ask_fail_errno(ask, r);
         else
@@ -175,12 +171,12 @@ void ask_queues(struct ask *ask)
 static void on_requeued(struct redis *redis _unused_, const redisReply *reply, void *userdata)
 {
         struct ask *ask = userdata;
-        struct answer_requeue *answer = &ask->answer.requeue;
+        struct answer answer = {0};
 
         if (ask_failed(ask, reply))
                 return;
-        if (ask_format(ask)->requeue->take(reply, &answer->outcome, &answer->times))
-                ask_done(ask);
+        if (ask_format(ask)->requeue->take(reply, &answer.requeue.outcome, &answer.requeue.times))
+                ask_done(ask, &answer);
         else
                 ask_fail(ask, ANSWER_LOST, "Redis sent an invalid reply");
 }
@@ -229,10 +225,7 @@ static const char script[] = "redis.call('LPUSH', KEYS[1], ARGV[1])\n"
 
 static void on_signal(struct redis *redis _unused_, const redisReply *reply, void *userdata)
 {
-        struct ask *ask = userdata;
-
-        if (!ask_failed(ask, reply))
-                ask_done(ask);
+        ask_done_unless_failed(userdata, reply);
 }
 
 void ask_signal(struct ask *ask)
@@ -277,15 +270,28 @@ static const char *setting_of(const redisReply *reply)
 
 #define SET(array, text) snprintf((array), sizeof(array), "%s", (text))
 
+/* A question of doctor: the answer is kept until all replies are there. */
+struct diagnosis {
+        struct ask *ask;
+        struct redis_batch *batch;
+        struct answer answer;
+};
+
+static void diagnosis_free(struct diagnosis *diagnosis)
+{
+        redis_batch_free(diagnosis->batch);
+        free(diagnosis);
+}
+
 static void on_reply(const redisReply *reply, size_t question, void *userdata)
 {
-        struct ask *ask = userdata;
-        struct redis_facts *facts = &ask->answer.diagnosis.redis;
+        struct diagnosis *diagnosis = userdata;
+        struct redis_facts *facts = &diagnosis->answer.diagnosis.redis;
         const char *error = reply && reply->type == REDIS_REPLY_ERROR ? reply->str : NULL;
         const char *setting = reply ? setting_of(reply) : NULL;
 
         if (!reply) {
-                error_report_set(&ask->answer.error, "connection lost, or no reply in time");
+                diagnosis->answer.status = ANSWER_LOST;
         } else if (question == QUESTION_INFO) {
                 if (reply->type == REDIS_REPLY_STRING)
                         redis_info_take(reply->str, facts);
@@ -300,32 +306,37 @@ static void on_reply(const redisReply *reply, size_t question, void *userdata)
 
 static void on_replies(void *userdata)
 {
-        struct ask *ask = userdata;
+        struct diagnosis *diagnosis = userdata;
+        struct answer answer = diagnosis->answer;
+        struct ask *ask = diagnosis->ask;
 
-        redis_batch_free(ask->work);
-        if (ask->answer.error.text[0] != '\0')
+        diagnosis_free(diagnosis);
+        if (answer.status == ANSWER_LOST) {
                 ask_fail(ask, ANSWER_LOST, "connection lost, or no reply in time");
-        else
-                ask_done(ask);
+                return;
+        }
+        ask_done(ask, &answer);
 }
 
 void ask_diagnosis(struct ask *ask)
 {
         static const struct redis_batch_ops ops = {.reply = on_reply, .done = on_replies};
-        struct redis_batch *batch;
-        int r = redis_batch_new(&ops, ask, &batch);
+        struct diagnosis *diagnosis = calloc(1, sizeof(*diagnosis));
+        int r = diagnosis ? redis_batch_new(&ops, diagnosis, &diagnosis->batch) : -ENOMEM;
 
         if (r < 0) {
+                free(diagnosis);
                 ask_fail_errno(ask, r);
                 return;
         }
-        ask->work = batch;
+        diagnosis->ask = ask;
         for (size_t i = 0; i < QUESTIONS && r == 0; i++)
-                r = redis_batch_add(batch, ask_redis(ask), i, questions[i].argc, questions[i].argv, NULL);
+                r = redis_batch_add(diagnosis->batch, ask_redis(ask), i, questions[i].argc, questions[i].argv,
+                                    NULL);
         if (r < 0)
-                on_reply(NULL, 0, ask);
-        if (redis_batch_pending(batch) == 0) {
-                redis_batch_free(batch);
+                on_reply(NULL, 0, diagnosis);
+        if (redis_batch_pending(diagnosis->batch) == 0) {
+                diagnosis_free(diagnosis);
                 ask_fail_errno(ask, r);
         }
 }

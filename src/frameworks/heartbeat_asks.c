@@ -2,7 +2,7 @@
 /* Reads heartbeats, work lists and identities for sqmgr. */
 #include "frameworks/decode.h"
 #include "frameworks/heartbeat_format.h"
-#include "reader/redis_ask.h"
+#include "frameworks/redis_ask.h"
 #include "redis/redis_command.h"
 #include <errno.h>
 #include <stdio.h>
@@ -53,27 +53,33 @@ static int identity_scan_take(const struct heartbeat_format *format, const redis
         return r < 0 ? r : 0;
 }
 
-/* A command that reads outcomes, sent before that for the heartbeat. */
+/* A command that reads outcomes, sent before that for the heartbeat. The last of the two to end frees it. */
 struct outcomes_ask {
-        struct ask *ask; /* NULL: has ended */
+        const struct heartbeat_format *format;
+        struct worker_outcomes outcomes;
+        bool ended; /* one of the two */
 };
+
+static void outcomes_end(struct outcomes_ask *outcomes)
+{
+        if (outcomes->ended)
+                free(outcomes);
+        else
+                outcomes->ended = true;
+}
 
 static void on_outcomes(struct redis *redis _unused_, const redisReply *reply, void *userdata)
 {
         struct outcomes_ask *outcomes = userdata;
-        struct ask *ask = outcomes->ask;
 
-        free(outcomes);
-        if (!ask)
-                return;
-        ask->work = NULL;
         /* The heartbeat counts without them. */
         if (reply)
-                ask->answer.heartbeat.heartbeat.outcomes = ask_format(ask)->heartbeats->take_outcomes(reply);
+                outcomes->outcomes = outcomes->format->take_outcomes(reply);
+        outcomes_end(outcomes);
 }
 
 /* Returns NULL if the outcomes cannot be read: they are unknown then. */
-static struct outcomes_ask *ask_outcomes(struct ask *ask)
+static struct outcomes_ask *ask_outcomes(const struct ask *ask)
 {
         const struct heartbeat_format *heartbeats = ask_format(ask)->heartbeats;
         struct outcomes_ask *outcomes = NULL;
@@ -83,35 +89,36 @@ static struct outcomes_ask *ask_outcomes(struct ask *ask)
             heartbeats->ask_outcomes(ask_namespace(ask), query_text(ask_query(ask), 0), &command) < 0)
                 return NULL;
         outcomes = calloc(1, sizeof(*outcomes));
-        if (!outcomes || redis_command_forbiddable(ask_redis(ask), on_outcomes, outcomes, command.argc,
-                                                   command.argv, NULL) < 0) {
-                command_clear(&command);
-                free(outcomes);
-                return NULL;
-        }
+        if (outcomes && redis_command_forbiddable(ask_redis(ask), on_outcomes, outcomes, command.argc,
+                                                  command.argv, NULL) < 0)
+                free(TAKE_PTR(outcomes));
         command_clear(&command);
-        outcomes->ask = ask;
-        ask->work = outcomes;
+        if (outcomes)
+                outcomes->format = heartbeats;
         return outcomes;
 }
 
 static void on_heartbeat(struct redis *redis _unused_, const redisReply *reply, void *userdata)
 {
         struct ask *ask = userdata;
-        struct answer_heartbeat *answer = &ask->answer.heartbeat;
-        const struct worker_outcomes read = answer->heartbeat.outcomes;
+        struct outcomes_ask *outcomes = ask->work;
+        struct answer answer = {0};
+        struct worker_outcomes read = {0};
 
-        if (ask->work)
-                ((struct outcomes_ask *)ask->work)->ask = NULL;
-
+        if (outcomes) {
+                read = outcomes->outcomes;
+                outcomes_end(outcomes);
+        }
         /* A key of another type holds no heartbeat. */
         if (!(reply && reply->type == REDIS_REPLY_ERROR && reply_is_wrong_type(reply)) &&
             ask_failed(ask, reply))
                 return;
-        answer->found = ask_format(ask)->heartbeats->take_heartbeat(reply, &answer->heartbeat, &answer->info);
-        if (ask_format(ask)->heartbeats->take_outcomes)
-                answer->heartbeat.outcomes = read;
-        ask_done(ask);
+        const struct heartbeat_format *heartbeats = ask_format(ask)->heartbeats;
+        struct answer_heartbeat *heartbeat = &answer.heartbeat;
+        heartbeat->found = heartbeats->take_heartbeat(reply, &heartbeat->heartbeat, &heartbeat->info);
+        if (heartbeats->take_outcomes)
+                heartbeat->heartbeat.outcomes = read;
+        ask_done(ask, &answer);
 }
 
 void ask_heartbeat(struct ask *ask)
@@ -125,20 +132,21 @@ void ask_heartbeat(struct ask *ask)
                 return;
         }
         struct outcomes_ask *outcomes = ask_outcomes(ask);
+        ask->work = outcomes;
         if (!ask_command(ask, on_heartbeat, &command, query->numbers[1] != 0) && outcomes)
-                outcomes->ask = NULL;
+                outcomes_end(outcomes);
 }
 
 static void on_work_list(struct redis *redis _unused_, const redisReply *reply, void *userdata)
 {
         struct ask *ask = userdata;
-        struct answer_work_list *answer = &ask->answer.work_list;
+        struct answer answer = {0};
 
         if (ask_failed(ask, reply))
                 return;
-        answer->known = reply->type == REDIS_REPLY_INTEGER;
-        answer->empty = answer->known && reply->integer == 0;
-        ask_done(ask);
+        answer.work_list.known = reply->type == REDIS_REPLY_INTEGER;
+        answer.work_list.empty = answer.work_list.known && reply->integer == 0;
+        ask_done(ask, &answer);
 }
 
 void ask_work_list(struct ask *ask)
@@ -163,12 +171,18 @@ static bool is_wanted(const struct query *query, const struct match_found *found
                (query->n_texts < 2 || decode_field_is(&host, query_text(query, 1)));
 }
 
+/* The context of found(). */
+struct page {
+        const struct query *query;
+        struct answer_scan *scan;
+};
+
 static int found(const struct match_found *found, void *userdata)
 {
-        struct ask *ask = userdata;
-        struct answer_scan *scan = &ask->answer.scan;
+        const struct page *page = userdata;
+        struct answer_scan *scan = page->scan;
 
-        if (!is_wanted(ask_query(ask), found))
+        if (!is_wanted(page->query, found))
                 return 0;
         if (scan->n == ANSWER_IDENTITIES_MAX)
                 return -E2BIG;
@@ -187,20 +201,22 @@ static int found(const struct match_found *found, void *userdata)
 static void on_scan(struct redis *redis _unused_, const redisReply *reply, void *userdata)
 {
         struct ask *ask = userdata;
-        struct answer_scan *scan = &ask->answer.scan;
+        struct answer answer = {.kind = QUERY_SCAN};
+        struct page page = {.query = ask_query(ask), .scan = &answer.scan};
         const char *cursor;
 
         if (ask_failed(ask, reply))
                 return;
-        int r = identity_scan_take(ask_format(ask)->heartbeats, reply, found, ask, &cursor);
-        if (r >= 0 && cursor && strlen(cursor) >= sizeof(scan->cursor))
+        int r = identity_scan_take(ask_format(ask)->heartbeats, reply, found, &page, &cursor);
+        if (r >= 0 && cursor && strlen(cursor) >= sizeof(answer.scan.cursor))
                 r = -EBADMSG;
         if (r < 0) {
+                answer_clear(&answer);
                 ask_fail(ask, ANSWER_REFUSED, "the list of processes is invalid");
                 return;
         }
-        snprintf(scan->cursor, sizeof(scan->cursor), "%s", cursor ?: "");
-        ask_done(ask);
+        snprintf(answer.scan.cursor, sizeof(answer.scan.cursor), "%s", cursor ?: "");
+        ask_done(ask, &answer);
 }
 
 void ask_scan(struct ask *ask)

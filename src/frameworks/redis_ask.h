@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* A query that a reader of Redis answers. One function for each kind of query starts the work, and a callback
+/* A query that a Redis answers. One function for each kind of query starts the work, and a callback
  * of redis/redis.h ends it. */
 #pragma once
 
 #include "frameworks/redis_format.h"
-#include "reader/ask.h"
 #include "redis/redis.h"
 #include "redis/redis_command.h"
+#include "servers/ask.h"
 
 struct queue_reader;
 
@@ -19,26 +19,25 @@ struct queue_reading {
 /* The part of the backend that the queries use: its first member. */
 struct redis_link {
         struct redis *redis;
+        const struct redis_format *format;
+        char *namespace;                        /* owned; NULL: none */
         struct queue_reading queue_readings[2]; /* of all queues; of named ones */
 };
 
-/* Writes that the server refused a command, and quotes the error in reply. */
-void ask_quote_refusal(struct error_report *ret, const redisReply *reply);
 /* Returns true, after ending the ask, if reply is NULL (connection lost) or an error of the server. */
 bool ask_failed(struct ask *ask, const redisReply *reply);
+
+/* Ends the ask, whose answer is its status alone. */
+void ask_done_unless_failed(struct ask *ask, const redisReply *reply);
 
 /* Sends a command and clears it. callback gets the ask as its userdata, later. If the command cannot be sent,
  * the ask ends within this call, which returns false. forbiddable: see redis_command_forbiddable(). */
 bool ask_command(struct ask *ask, redis_reply_fn callback, struct redis_command *command, bool forbiddable);
 
-/* Returns the reading of named queues, or that of all queues. Owned by the backend. */
-struct queue_reading *ask_queue_reading(const struct ask *ask, bool named);
-
 /* The server of the ask: */
 struct redis *ask_redis(const struct ask *ask);
 const struct redis_format *ask_format(const struct ask *ask);
 const char *ask_namespace(const struct ask *ask); /* NULL: none */
-sd_event *ask_event(const struct ask *ask);
 
 /* Start the work of a query. Whatever happens, ask_done() or an ask_fail function is called exactly once,
  * within this call or later. */

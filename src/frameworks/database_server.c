@@ -1,30 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* The backend of a reader of a database. The queries of one wakeup of sqmgr share one batch, in which each
+/* A database as a framework uses it. The queries of one wakeup of sqmgr share one batch, in which each
  * statement that they need runs once; queries that arrive while it runs form the next batch. A query that
  * writes is a batch of its own. */
 #include "database/database.h"
+#include "frameworks/backends.h"
 #include "frameworks/database_format.h"
+#include "frameworks/database_questions.h"
 #include "frameworks/database_view.h"
 #include "model/heartbeat_info.h"
-#include "queries/configuration.h"
-#include "queries/query.h"
-#include "reader/ask.h"
-#include "reader/backend.h"
-#include "reader/database_questions.h"
-#include "reader/server.h"
+#include "servers/ask.h"
+#include "settings/settings.h"
 #include <stdio.h>
 #include <string.h>
 
-static bool answer_heartbeat(const struct database_view *view, struct ask *ask)
+static bool answer_heartbeat(const struct database_view *view, const struct query *query, struct answer *ret)
 {
-        const struct database_process *process = database_view_find(view, query_text(ask_query(ask), 0));
-        struct answer_heartbeat *answer = &ask->answer.heartbeat;
+        const struct database_process *process = database_view_find(view, query_text(query, 0));
+        struct answer_heartbeat *answer = &ret->heartbeat;
 
         answer->found = process;
         if (!process)
                 return true;
         answer->heartbeat = process->heartbeat;
-        if (ask_query(ask)->numbers[0] == 0)
+        if (query->numbers[0] == 0)
                 return true;
         answer->info = calloc(1, sizeof(*answer->info) + process->queues_length + 2);
         if (!answer->info)
@@ -35,19 +33,19 @@ static bool answer_heartbeat(const struct database_view *view, struct ask *ask)
         return true;
 }
 
-static bool answer_work_list(const struct database_view *view, struct ask *ask)
+static bool answer_work_list(const struct database_view *view, const struct query *query, struct answer *ret)
 {
-        const struct database_process *process = database_view_find(view, query_text(ask_query(ask), 0));
+        const struct database_process *process = database_view_find(view, query_text(query, 0));
 
-        ask->answer.work_list.known = process;
-        ask->answer.work_list.empty = process && process->heartbeat.busy == 0;
+        ret->work_list.known = process;
+        ret->work_list.empty = process && process->heartbeat.busy == 0;
         return true;
 }
 
-static bool answer_scan(const struct database_view *view, struct ask *ask)
+static bool answer_scan(const struct database_view *view, const struct query *query, struct answer *ret)
 {
-        struct answer_scan *scan = &ask->answer.scan;
-        const char *host = ask_query(ask)->n_texts > 1 ? query_text(ask_query(ask), 1) : NULL;
+        struct answer_scan *scan = &ret->scan;
+        const char *host = query->n_texts > 1 ? query_text(query, 1) : NULL;
 
         scan->list = calloc(view->n_processes + 1, sizeof(*scan->list));
         if (!scan->list)
@@ -70,10 +68,9 @@ static bool answer_scan(const struct database_view *view, struct ask *ask)
         return true;
 }
 
-static bool answer_jobs(const struct database_view *view, struct ask *ask)
+static bool answer_jobs(const struct database_view *view, const struct query *query, struct answer *ret)
 {
-        const struct query *query = ask_query(ask);
-        struct answer_jobs *answer = &ask->answer.jobs;
+        struct answer_jobs *answer = &ret->jobs;
 
         answer->with_entries = query->numbers[0] != 0;
         answer->lists = calloc(query->n_texts + 1, sizeof(*answer->lists));
@@ -120,12 +117,11 @@ static bool answer_named(const struct database_view *view, const char *names, st
         return true;
 }
 
-static bool answer_queues(const struct database_view *view, struct ask *ask)
+static bool answer_queues(const struct database_view *view, const struct query *query, struct answer *ret)
 {
-        const struct query *query = ask_query(ask);
         struct queues *queues = calloc(1, sizeof(*queues));
 
-        ask->answer.queues.queues = queues;
+        ret->queues.queues = queues;
         if (!queues)
                 return false;
         if (query->n_texts > 0)
@@ -139,20 +135,23 @@ static bool answer_queues(const struct database_view *view, struct ask *ask)
         return true;
 }
 
-static bool answer_diagnosis(const struct database_view *view, struct ask *ask)
+static bool answer_diagnosis(const struct database_view *view, const struct query *query _unused_,
+                             struct answer *ret)
 {
-        ask->answer.diagnosis.database = view->facts;
+        ret->diagnosis.database = view->facts;
         return true;
 }
 
-static bool answer_released(const struct database_view *view, struct ask *ask)
+static bool answer_released(const struct database_view *view, const struct query *query _unused_,
+                            struct answer *ret)
 {
-        ask->answer.released.n = view->released;
+        ret->released.n = view->released;
         return true;
 }
 
 /* Each function returns false if memory is short. */
-static bool (*const answers[_QUERY_KIND_MAX])(const struct database_view *view, struct ask *ask) = {
+static bool (*const answers[_QUERY_KIND_MAX])(const struct database_view *view, const struct query *query,
+                                              struct answer *ret) = {
         [QUERY_HEARTBEAT] = answer_heartbeat, [QUERY_WORK_LIST] = answer_work_list,
         [QUERY_SCAN] = answer_scan,           [QUERY_JOBS] = answer_jobs,
         [QUERY_QUEUES] = answer_queues,       [QUERY_DIAGNOSIS] = answer_diagnosis,
@@ -168,13 +167,18 @@ static bool database_answers(enum query_kind kind)
 /* Answers the query, and frees the ask. A list of jobs is handed out once. */
 static void database_answer(const struct database_view *view, struct ask *ask)
 {
-        if (answers[ask->answer.kind](view, ask))
-                ask_done(ask);
-        else
-                ask_fail_errno(ask, -ENOMEM);
+        const struct query *query = ask_query(ask);
+        struct answer answer = {.kind = query->kind};
+
+        if (answers[query->kind](view, query, &answer)) {
+                ask_done(ask, &answer);
+                return;
+        }
+        answer_clear(&answer);
+        ask_fail_errno(ask, -ENOMEM);
 }
 
-/* Lower than the socket of queries: all queries of a poll have arrived before the batch begins. */
+/* Lower than what asks: all queries of a poll have arrived before the batch begins. */
 #define PRIORITY (SD_EVENT_PRIORITY_NORMAL + 5)
 
 struct asks {
@@ -194,7 +198,7 @@ struct rescue {
 };
 
 struct database_backend {
-        struct reader_server *server;
+        struct reader *reader;
         const struct database_format *format;
         const struct database_texts *texts;
         struct database *database;
@@ -202,7 +206,8 @@ struct database_backend {
 
         struct asks waiting;
         bool running;
-        bool ending; /* the backend is being freed */
+        unsigned entered; /* calls on the stack that end asks, and so may free the server */
+        bool ending;      /* the backend is freed once they have returned */
         /* The members below belong to the batch that runs. */
         struct asks asks; /* answered from the view */
         struct database_view view;
@@ -218,17 +223,43 @@ static int asks_add(struct asks *asks, struct ask *ask)
         return 0;
 }
 
-static void asks_fail(struct asks *asks, enum answer_status status, const struct error_report *error)
-{
-        for (size_t i = 0; i < asks->n; i++)
-                ask_fail_as(asks->list[i], status, error);
-        asks->n = 0;
-}
-
 static void asks_clear(struct asks *asks)
 {
         free(asks->list);
         *asks = (struct asks){0};
+}
+
+/* Returns all asks, to be ended. Meanwhile others may be added. */
+static struct asks asks_take(struct asks *asks)
+{
+        struct asks all = *asks;
+
+        *asks = (struct asks){0};
+        return all;
+}
+
+static void asks_fail(struct asks *asks, enum answer_status status, const struct error_report *error)
+{
+        struct asks all = asks_take(asks);
+
+        for (size_t i = 0; i < all.n; i++)
+                ask_fail_as(all.list[i], status, error);
+        asks_clear(&all);
+}
+
+static void backend_enter(struct database_backend *backend)
+{
+        backend->entered++;
+}
+
+static void backend_leave(struct database_backend *backend)
+{
+        if (--backend->entered > 0 || !backend->ending)
+                return;
+        asks_clear(&backend->waiting);
+        asks_clear(&backend->asks);
+        sd_event_source_disable_unref(backend->begin);
+        free(backend);
 }
 
 static void fail_waiting(struct database_backend *backend, const char *why)
@@ -251,16 +282,17 @@ static void schedule(struct database_backend *backend)
 static void rescue_answer(struct rescue *rescue)
 {
         struct ask *ask = TAKE_PTR(rescue->ask);
-        struct answer_requeue *answer = &ask->answer.requeue;
+        struct answer answer = {0};
 
         if (!rescue->found)
-                answer->outcome = RESCUE_LEFT;
+                answer.requeue.outcome = RESCUE_LEFT;
         else if (rescue->writes && rescue->count_matches)
-                *answer = (struct answer_requeue){.outcome = RESCUE_REQUEUED, .times = rescue->job.times + 1};
+                answer.requeue =
+                        (struct answer_requeue){.outcome = RESCUE_REQUEUED, .times = rescue->job.times + 1};
         else
-                answer->outcome =
+                answer.requeue.outcome =
                         ask_query(ask)->numbers[1] != 0 && !rescue->writes ? RESCUE_PARKED : RESCUE_LOST;
-        ask_done(ask);
+        ask_done(ask, &answer);
 }
 
 /* Ends the batch with its queries. error: NULL if the result is DATABASE_DONE. */
@@ -269,12 +301,15 @@ static void end_batch(struct database_backend *backend, enum database_result res
 {
         enum answer_status status = result == DATABASE_REFUSED ? ANSWER_REFUSED : ANSWER_LOST;
 
+        backend_enter(backend);
         backend->running = false;
         if (result == DATABASE_DONE) {
+                struct asks asks = asks_take(&backend->asks);
+
                 database_view_sort(&backend->view);
-                for (size_t i = 0; i < backend->asks.n; i++)
-                        database_answer(&backend->view, backend->asks.list[i]);
-                backend->asks.n = 0;
+                for (size_t i = 0; i < asks.n; i++)
+                        database_answer(&backend->view, asks.list[i]);
+                asks_clear(&asks);
                 if (backend->rescue.ask)
                         rescue_answer(&backend->rescue);
         } else {
@@ -285,6 +320,7 @@ static void end_batch(struct database_backend *backend, enum database_result res
         database_view_clear(&backend->view);
         database_questions_clear(&backend->questions);
         schedule(backend);
+        backend_leave(backend);
 }
 
 /* Ends a batch that could not be sent. */
@@ -301,14 +337,21 @@ static void end_unsent(struct database_backend *backend, int error)
 
 static void on_done(enum database_result result, const struct error_report *error, void *userdata)
 {
+        struct reader *reader = ((struct database_backend *)userdata)->reader;
+
+        reader_decoding(reader, true);
         end_batch(userdata, result, error);
+        reader_decoding(reader, false);
 }
 
 static int on_row(size_t statement, const struct database_row *row, void *userdata)
 {
         struct database_backend *backend = userdata;
 
-        return database_questions_take(&backend->questions, statement, row);
+        reader_decoding(backend->reader, true);
+        int r = database_questions_take(&backend->questions, statement, row);
+        reader_decoding(backend->reader, false);
+        return r;
 }
 
 static int on_rescue_row(size_t statement, const struct database_row *row, void *userdata)
@@ -326,13 +369,12 @@ static int on_rescue_row(size_t statement, const struct database_row *row, void 
 /* Takes the queries that a batch can answer; others keep waiting. Returns 0 or -ENOMEM. */
 static int take_asks(struct database_backend *backend)
 {
-        struct asks all = backend->waiting;
+        struct asks all = asks_take(&backend->waiting);
         int r = 0;
 
-        backend->waiting = (struct asks){0};
         for (size_t i = 0; i < all.n; i++) {
                 struct ask *ask = all.list[i];
-                bool waits = !database_answers(ask->answer.kind) ||
+                bool waits = !database_answers(ask_query(ask)->kind) ||
                              database_questions_conflict(&backend->questions, ask);
                 int error = asks_add(waits ? &backend->waiting : &backend->asks, ask);
 
@@ -354,6 +396,8 @@ static int begin_reading(struct database_backend *backend)
                 r = take_asks(backend);
         else
                 fail_waiting(backend, "out of memory");
+        if (r >= 0 && backend->ending)
+                r = -ENOTCONN;
         return r < 0 ? r
                      : database_questions_run(&backend->questions, backend->database, backend->texts, &ops,
                                               backend);
@@ -429,11 +473,13 @@ static int on_begin(sd_event_source *source _unused_, void *userdata)
 
         if (backend->waiting.n == 0 || backend->running)
                 return 0;
+        backend_enter(backend);
         backend->running = true;
-        int r = database_answers(backend->waiting.list[0]->answer.kind) ? begin_reading(backend)
-                                                                        : begin_rescue(backend);
+        int r = database_answers(backend->waiting.list[0]->query.kind) ? begin_reading(backend)
+                                                                       : begin_rescue(backend);
         if (r < 0)
                 end_unsent(backend, r);
+        backend_leave(backend);
         return 0;
 }
 
@@ -452,49 +498,54 @@ static void on_state(struct database *database, enum database_state state, const
         static_assert(ELEMENTSOF(states) == _DATABASE_STATE_MAX, "a state for each");
         if (error)
                 report.error = *error;
-        reader_server_report(backend->server, &report);
+        reader_report_state(backend->reader, &report);
 }
 
 static void backend_end(void *userdata)
 {
         struct database_backend *backend = userdata;
 
+        backend_enter(backend);
         backend->ending = true;
         backend->database = database_free(backend->database);
         fail_waiting(backend, "connection lost");
-        asks_clear(&backend->waiting);
-        asks_clear(&backend->asks);
-        sd_event_source_disable_unref(backend->begin);
-        free(backend);
+        backend_leave(backend);
 }
 
-/* Judges the configuration, and finds the statements. */
-static int find_texts(const struct reader_configuration *configuration, struct database_backend *backend)
+static char *backend_url_text(const struct reader_options *options)
 {
         _cleanup_database_url_ struct database_url url = {0};
+        int r = database_url_parse(options->url ?: "", &url, NULL);
 
-        backend->format = database_format_of(configuration->framework);
-        if (!backend->format || !configuration->url)
+        if (r >= 0)
+                return TAKE_PTR(url.text);
+        return r == -ENOMEM ? NULL : strdup("(no URL)");
+}
+
+static int begin(struct database_backend *backend, const struct reader_options *options)
+{
+        static const struct database_ops ops = {.state = on_state};
+        _cleanup_database_url_ struct database_url url = {0};
+        sd_event *event = reader_event(backend->reader);
+
+        backend->format = database_format_of(options->framework);
+        if (!backend->format || !options->url)
                 return -EINVAL;
-        int r = database_url_parse(configuration->url, &url, NULL);
+        int r = database_url_parse(options->url, &url, NULL);
         if (r < 0)
                 return r;
         backend->view.format = backend->format;
         backend->texts = backend->format->engines[url.engine];
-        return url.engine == database_engine && backend->texts ? 0 : -ENOTSUP;
-}
-
-static int begin(struct database_backend *backend, const struct reader_configuration *configuration)
-{
-        static const struct database_ops ops = {.state = on_state};
-        sd_event *event = reader_server_event(backend->server);
+        if (!backend->texts)
+                return -ENOTSUP;
         const struct database_settings settings = {
-                .url = configuration->url,
-                .timeout = configuration->timeout,
+                .engine = url.engine,
+                .starter = options->starter,
+                .url = options->url,
+                .timeout = options->settings->timeout ?: SERVER_TIMEOUT_USEC,
                 .probe = backend->texts->probe,
         };
-
-        int r = sd_event_add_defer(event, &backend->begin, on_begin, backend);
+        r = sd_event_add_defer(event, &backend->begin, on_begin, backend);
         if (r >= 0)
                 r = sd_event_source_set_enabled(backend->begin, SD_EVENT_OFF);
         if (r >= 0)
@@ -502,34 +553,38 @@ static int begin(struct database_backend *backend, const struct reader_configura
         return r < 0 ? r : database_new(event, &settings, &ops, backend, &backend->database);
 }
 
-static int backend_begin(struct reader_server *server, const struct reader_configuration *configuration,
-                         struct settings_tls_refusal *refusal _unused_, void **ret)
+static int backend_begin(struct reader *reader, const struct reader_options *options,
+                         struct error_report *error, void **ret)
 {
         struct database_backend *backend = calloc(1, sizeof(*backend));
 
         if (!backend)
                 return -ENOMEM;
-        backend->server = server;
-        int r = find_texts(configuration, backend);
-        if (r >= 0 && !configuration->check)
-                r = begin(backend, configuration);
-        if (r < 0 || configuration->check)
-                backend_end(backend);
-        else
+        backend->reader = reader;
+        int r = begin(backend, options);
+        if (r >= 0) {
                 *ret = backend;
+                return 0;
+        }
+        backend_end(backend);
+        if (r != -ENOMEM)
+                error_report_set(error, "cannot connect: %s", strerror(-r));
         return r;
 }
 
 static void backend_ask(void *userdata, struct ask *ask)
 {
         struct database_backend *backend = userdata;
-        enum query_kind kind = ask->answer.kind;
+        enum query_kind kind = ask_query(ask)->kind;
         bool of_rescue = kind == QUERY_REQUEUE || kind == QUERY_RELEASED;
 
         if (kind == QUERY_SCANNERS || kind == QUERY_SCAN_LEAVE) {
                 /* A scan is a part of the batch, and all hosts may scan at once. */
-                ask->answer.scanners.blind = kind == QUERY_SCANNERS;
-                ask_done(ask);
+                struct answer answer = {0};
+
+                if (kind == QUERY_SCANNERS)
+                        answer.scanners.blind = true;
+                ask_done(ask, &answer);
         } else if (of_rescue ? !backend->format->take_entry : !database_answers(kind)) {
                 ask_fail_unknown(ask);
         } else if (database_state(backend->database) != DATABASE_CONNECTED) {
@@ -549,6 +604,7 @@ static usec_t backend_rtt_usec(const void *userdata)
 }
 
 const struct reader_backend database_backend = {
+        .url_text = backend_url_text,
         .begin = backend_begin,
         .end = backend_end,
         .ask = backend_ask,

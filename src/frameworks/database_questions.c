@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The statements of a batch that reads; see the header. */
-#include "reader/database_questions.h"
+#include "frameworks/database_questions.h"
 #include "frameworks/database_view.h"
-#include "reader/ask.h"
+#include "servers/ask.h"
 #include <string.h>
 
 /* Reading one queue more than is answered shows that queues are left out. */
@@ -126,7 +126,7 @@ int database_questions_add(struct database_questions *questions, const struct as
         const struct query *query = ask_query(ask);
         const char *first = query_text(query, 0);
 
-        switch (ask->answer.kind) {
+        switch (query->kind) {
         case QUERY_HEARTBEAT:
         case QUERY_WORK_LIST:
                 questions->wants[DATABASE_PROCESSES] = true;
@@ -153,9 +153,9 @@ bool database_questions_conflict(const struct database_questions *questions, con
 {
         const struct query *query = ask_query(ask);
 
-        if (ask->answer.kind == QUERY_RELEASED)
+        if (query->kind == QUERY_RELEASED)
                 return questions->wants[DATABASE_RELEASED];
-        for (size_t i = 0; ask->answer.kind == QUERY_JOBS && i < query->n_texts; i++)
+        for (size_t i = 0; query->kind == QUERY_JOBS && i < query->n_texts; i++)
                 if (database_view_find_work(questions->view, query_text(query, i)))
                         return true;
         return false;

@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Queries of sqmgr to a reader process, as bytes. Pure.
- *
- * A reader process speaks to one server for sqmgr. It has no rights, since anyone who may write to the server
- * chooses what it decodes. sqmgr sends queries, and the reader answers each of them once, in any order. */
+/* Queries of sqmgr to a server. Pure. */
 #pragma once
 
 #include "base/field.h"
-#include "continuity/codec.h"
-
-/* Changes with each change of what is sent. A reader of another version refuses to be configured. */
-#define QUERY_VERSION 11
+#include <stdint.h>
 
 enum query_kind {
-        QUERY_PING,      /* answered at once, whatever the server does */
-        QUERY_CONFIGURE, /* the first query; see queries/configuration.h */
         /* Reads the heartbeat of an identity. texts: the identity. numbers[0]: 1: also read what the process
          * reported about itself. numbers[1]: 1: if the server forbids the command, the answer is
          * ANSWER_REFUSED; 0: the connection ends. numbers[2]: 1: also read outcomes of jobs that need a
@@ -52,10 +44,7 @@ enum query_kind {
 };
 
 #define QUERY_NUMBERS      4
-#define QUERY_TEXTS_MAX    16384
 #define QUERY_RELEASED_MAX 1000
-/* The maximum size of a query. The largest queries have the entry of a job, or the certificates for TLS. */
-#define QUERY_BYTES_MAX ((size_t)4 * 1024 * 1024)
 
 struct query {
         enum query_kind kind;
@@ -70,20 +59,9 @@ struct query {
                 .text = (string), .len = strlen(string)                                                      \
         }
 
-/* Writes the message of a query. id identifies the answer. */
-void query_write(struct codec_writer *writer, uint64_t id, const struct query *query);
-
-/* A query that was read. It owns its texts, each of which is followed by a NUL. */
-struct query_read {
-        uint64_t id;
-        struct query query;
-        struct field *texts;
-        char *bytes; /* of the texts */
-};
-
-/* Returns 0 with *ret, to be freed by query_read_clear(); -EBADMSG; or -ENOMEM. */
-int query_read(const uint8_t *bytes, size_t n, struct query_read *ret);
-void query_read_clear(struct query_read *read);
-
-/* Text i of a query that was read; "" if it has fewer texts. */
-const char *query_text(const struct query *query, size_t i);
+/* Text i of the query of an ask (servers/ask.h), whose texts each end with a NUL; "" if it has fewer texts.
+ */
+static inline const char *query_text(const struct query *query, size_t i)
+{
+        return i < query->n_texts ? query->texts[i].text : "";
+}
