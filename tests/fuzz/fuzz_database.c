@@ -5,7 +5,6 @@
 #include "frameworks/database_view.h"
 #include "fuzz.h"
 #include "model/heartbeat_info.h"
-#include "servers/answer.h"
 
 #define COLUMNS_MAX 12
 static const char job_of[] = "h:1:1", job_of_good_job[] = "h:1:0f8fad5b-d9cb-469f-a165-70867728950e";
@@ -41,30 +40,12 @@ static void check_queue_names(const char *names)
         }
 }
 
-/* sqmgr takes each answer that the reader makes of the row. */
-static void check_answer(struct answer *answer)
-{
-        struct codec_writer writer = {0};
-        struct answer read;
-
-        answer_write(&writer, 7, answer);
-        fuzz_check(!writer.failed);
-        struct codec_reader reader = {.at = writer.bytes, .left = writer.size};
-        (void)codec_read_number(&reader, 0, UINT64_MAX);
-        (void)answer_read_id(&reader);
-        fuzz_check(answer_read(&reader, answer->kind, &read) == 0);
-        answer_clear(&read);
-        free(writer.bytes);
-}
-
 static void check_process(const struct database_view *view, const struct database_process *process)
 {
-        struct answer answer = {.kind = QUERY_HEARTBEAT};
-        struct heartbeat_info *info = calloc(1, sizeof(*info) + process->queues_length + 2);
         size_t host_len;
         pid_t pid;
 
-        fuzz_check(info && database_view_find(view, process->identity));
+        fuzz_check(database_view_find(view, process->identity));
         fuzz_check(
                 view->format->identity_parse(process->identity, strlen(process->identity), &host_len, &pid));
         fuzz_check(host_len == process->host_len && pid == process->pid);
@@ -72,18 +53,11 @@ static void check_process(const struct database_view *view, const struct databas
         if (process->queues) {
                 fuzz_check(process->queues_length == queue_names_length(process->queues));
                 check_queue_names(process->queues);
-                memcpy(info->queues, process->queues, process->queues_length);
         }
-        answer.heartbeat =
-                (struct answer_heartbeat){.found = true, .heartbeat = process->heartbeat, .info = info};
-        check_answer(&answer);
-        free(info);
 }
 
 static void check_view(struct database_view *view)
 {
-        struct answer queues = {.kind = QUERY_QUEUES}, jobs = {.kind = QUERY_JOBS};
-
         database_view_sort(view);
         for (size_t i = 0; i < view->n_processes; i++)
                 check_process(view, &view->processes[i]);
@@ -93,18 +67,12 @@ static void check_view(struct database_view *view)
                 database_view_sum(view, view->queues.list[i].name, &sum);
                 fuzz_check(sum.size <= QUEUE_JOBS_MAX);
         }
-        if (view->queues.n <= QUEUES_READ_MAX) {
-                queues.queues.queues = &view->queues;
-                check_answer(&queues);
-        }
-        struct job_list *list = &view->works[0].list;
+        const struct job_list *list = &view->works[0].list;
         for (size_t i = 0; i < list->n_jobs; i++) {
                 const struct field entry = {.text = list->jobs[i].entry, .len = list->jobs[i].entry_len};
 
                 check_entry(view->format, &entry);
         }
-        jobs.jobs = (struct answer_jobs){.lists = list, .n = 1, .with_entries = true};
-        check_answer(&jobs);
 }
 
 static int take_row(struct database_view *view, char kind, const struct database_row *row)

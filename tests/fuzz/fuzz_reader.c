@@ -53,7 +53,7 @@ static void ask(enum query_kind kind)
         struct field texts[ELEMENTSOF(questions[0].texts)];
         struct query query = {.kind = kind, .texts = texts};
 
-        if (asked == QUERIES || kind == QUERY_CONFIGURE || kind >= _QUERY_KIND_MAX)
+        if (asked == QUERIES || kind >= _QUERY_KIND_MAX)
                 return;
         memcpy(query.numbers, questions[kind].numbers, sizeof(query.numbers));
         for (; query.n_texts < ELEMENTSOF(texts) && questions[kind].texts[query.n_texts]; query.n_texts++)
@@ -154,7 +154,7 @@ static void end(void)
         for (size_t i = 0; i < asked; i++)
                 fuzz_check(answered[i]);
         heartbeats = heartbeats_free(heartbeats);
-        reader_end(reader);
+        reader_free(reader);
         reader = NULL;
         peer_end();
 }

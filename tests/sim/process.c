@@ -317,7 +317,6 @@ static void respawn(struct sim *sim, struct process *process)
         for (unsigned i = 0; i < RECORDS_MAX; i++)
                 process->records[i] = (struct heartbeat_record){0};
         process->frozen_record = process->answer = (struct heartbeat_record){0};
-        memset(process->given, 0, sizeof(process->given));
         report(sim, "%s: its wrapper %s", process_name(sim, process),
                process->twins ? "had started another" : "starts another");
         if (!process->twins)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Does a reader answer about queues, jobs and the server itself, and also when it cannot? Run against a real
+/* Does a server answer about heartbeats, queues, jobs and itself, and also when it cannot? Run against a real
  * redis-server. */
 #include "frameworks/resque/resque.h"
 #include "frameworks/rq/rq.h"
@@ -42,7 +42,6 @@ static void setup(void)
 static void teardown(void)
 {
         reader = reader_free(reader);
-        ck_assert_uint_eq(local_readers, 0);
         server_kill();
         loop_end();
 }
@@ -124,6 +123,33 @@ TEST(a_framework_without_lists_is_refused)
         ck_assert_int_eq(answered.status, ANSWER_OK);
 }
 
+static const struct answer_heartbeat *ask_heartbeat_of(const char *identity)
+{
+        const struct field text = QUERY_TEXT(identity);
+
+        ask(QUERY_HEARTBEAT, &text, 1);
+        ck_assert_int_eq(answered.status, ANSWER_OK);
+        return &answered.heartbeat;
+}
+
+TEST(a_heartbeat_is_read)
+{
+        server_do("HSET " IDENTITY " busy 2 beat 1795238801.5 quiet false rss 29604");
+        const struct answer_heartbeat *answer = ask_heartbeat_of(IDENTITY);
+        ck_assert(answer->found);
+        ck_assert_uint_eq(answer->heartbeat.busy, 2);
+        ck_assert_uint_eq(answer->heartbeat.sent_usec, 1795238801500000);
+        ck_assert_uint_eq(answer->heartbeat.rss_bytes, (uint64_t)29604 * 1024);
+        ck_assert_uint_gt(reader_rtt_usec(reader), 0);
+}
+
+TEST(an_identity_without_a_heartbeat_is_not_found)
+{
+        ck_assert(!ask_heartbeat_of(IDENTITY)->found);
+        server_do("SET " IDENTITY " text");
+        ck_assert(!ask_heartbeat_of(IDENTITY)->found);
+}
+
 static const struct worker_outcomes *ask_outcomes(const char *identity, bool outcomes)
 {
         const struct field text = QUERY_TEXT(identity);
@@ -162,7 +188,7 @@ TEST(outcomes_of_resque_are_read_on_demand)
         server_do("ACL SETUSER default -mget");
         ck_assert(!ask_outcomes("host:77:a", true)->known);
         server_do("ACL SETUSER default +mget");
-        /* A query in progress ends with the reader. */
+        /* A query in progress ends with the server. */
         const struct field text = QUERY_TEXT("host:77:a");
         const struct query query = {
                 .kind = QUERY_HEARTBEAT, .numbers = {0, 0, 1}, .texts = &text, .n_texts = 1};
@@ -203,9 +229,9 @@ TEST(others_are_answered_while_jobs_are_decoded)
         put_jobs(200000);
         send_query(QUERY_JOBS, &identity, 1);
         run_until(server_calls("hgetall") > before);
-        send_query(QUERY_PING, NULL, 0);
+        send_query(QUERY_SIGNAL, NULL, 0);
         run_until(answers == 1);
-        ck_assert_int_eq(answered.kind, QUERY_PING);
+        ck_assert_int_eq(answered.kind, QUERY_SIGNAL);
         run_until(answers == 2);
         ck_assert_uint_eq(n_jobs[0], 4);
 }
