@@ -13,6 +13,7 @@
 #include "daemon/poll/poll.h"
 #include "daemon/poll/running_jobs.h"
 #include "daemon/poll/status_files.h"
+#include "daemon/runtime/link_quarantine.h"
 #include "daemon/runtime/start_record.h"
 #include "daemon/service.h"
 #include "daemon/takeover/adopt.h"
@@ -339,6 +340,7 @@ static void compose(struct supervisor *supervisor, const struct invocation *invo
         links->found = attach_heartbeat;
         links->instance = runtime->instance;
         links->boot_id = persist->boot_id;
+        links->ledger = &runtime->ledger.ledger;
         /* A reload does not change the path. */
         persist->orders.runtime = runtime;
         persist->orders.boot_id = persist->boot_id;
@@ -439,7 +441,8 @@ static int begin_runtime(struct supervisor *supervisor)
                 return r;
         links_join(&runtime->links);
         subsystems_join(&supervisor->runtime.subsystems);
-        return adopt_begin(runtime, &supervisor->persist, settings, clock_now(CLOCK_MONOTONIC));
+        r = adopt_begin(runtime, &supervisor->persist, settings, clock_now(CLOCK_MONOTONIC));
+        return r < 0 ? r : links_judge_crash(&runtime->links, clock_now(CLOCK_MONOTONIC));
 }
 
 static int begin(struct supervisor *supervisor, const struct invocation *invocation,
