@@ -81,7 +81,7 @@ END
         # The worker whose job runs is quieted once, and drains; the job is not cut off.
         [ "$(redis hvals probe:told | sort -u)" = 1 ]
         [ "$(redis hget probe:started 1)" = 1 ]
-        alive "$(fleet_of default '.workers[] | select(.busy > 0) | .pid')"
+        [ -n "$(fleet_of default '.workers[] | select(.busy > 0) | .pid')" ]
         [ "$(redis hget probe:done 2)" = 1 ]
         [ "$(wc -l <ends)" = 3 ]
 }
