@@ -53,7 +53,8 @@ struct redis *redis_free(struct redis *redis);
  * the timeout closes the connection; a reply that keeps arriving may take ten times as long. A command
  * whose reply was too large is skipped for some minutes: the reply is then an error.
  *
- * Returns 0; -ENOTCONN or -ENOMEM, and callback is not called. */
+ * Returns 0; -ENOTCONN or -ENOMEM, also beyond the bound of redis/memory_share.h, and callback is not called.
+ */
 int redis_command(struct redis *redis, redis_reply_fn callback, void *userdata, int argc,
                   const char *const argv[], const size_t argvlen[]);
 
