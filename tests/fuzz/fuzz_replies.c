@@ -331,6 +331,7 @@ static const char *const texts[] = {
         "tracking_clients:3",
         "left",
         "parked",
+        "other:77:0123456789ab",
 };
 
 static void send_text(const char *text, size_t len)
