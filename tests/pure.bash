@@ -4,7 +4,7 @@
 # check-layers and check-mutants.
 
 # Folders of src/ in which all files are pure. A file of another folder is pure if its name is NAME_rules.c.
-pure_folders='wire settings model advice observe decide continuity queries'
+pure_folders='wire settings model advice observe decide continuity'
 
 # Prints the pure files of the core with the suffix SUFFIX, c or o, relative to ROOT. Mutants may change them.
 pure_core_files() { # ROOT SUFFIX
@@ -17,6 +17,7 @@ pure_core_files() { # ROOT SUFFIX
                 compgen -G "src/frameworks/decode*.$2"
                 compgen -G "src/frameworks/*/format.$2"
                 compgen -G "src/frameworks/database_view.$2"
+                compgen -G "src/frameworks/heartbeat_check.$2"
                 compgen -G "src/frameworks/*/*_database.$2"
                 compgen -G "src/frameworks/*/*_postgresql.$2"
                 compgen -G "src/frameworks/*/*_sqlite.$2"

@@ -37,6 +37,9 @@ struct worker;
         X(REDIS_REFUSES_WRITES, "redis-refuses-writes", ERROR, \
           "Redis refuses writes, so workers cannot send heartbeats, and no worker is signaled", \
           "Fix what Redis names: its memory, its disk, or its role", "sqmgrctl doctor") \
+        X(TLS_UNVERIFIED, "tls-unverified", WARNING, \
+          "the certificate of Redis is not checked (tls_verify = no), so another server on the network can pass for it", \
+          "Set tls_ca_file to the certificate of the authority that signed it, and remove tls_verify", NULL) \
         X(BROKER_DOWN, "broker-down", WARNING, \
           "the Redis that is the broker of a fleet cannot be read: its queues are unknown, and its count is kept", \
           "Check that Redis runs, and compare its address with [redis] and redis_url", "sqmgrctl doctor") \
@@ -46,6 +49,9 @@ struct worker;
         X(DATABASE_CONNECTING, "database-connecting", WARNING, \
           "sqmgr has not reached the database of a fleet yet", \
           "Check that the database runs, and its address in database_url", "sqmgrctl doctor") \
+        X(SERVER_CRASHES_SQMGR, "server-crashes-sqmgr", ERROR, \
+          "sqmgr ended twice within 10 minutes while it read the data of this server; it now reads the server once a minute at most, and no worker with heartbeats there is signaled", \
+          "Report the crash, remove the data that causes it or install a fixed sqmgr, then reload", "sqmgrctl reload") \
         X(OPEN_FILES, "open-files", WARNING, \
           "the limit of open files is too low for max_processes of all fleets: starts of workers would fail", \
           "Raise LimitNOFILE= of the service to the number that is needed, then restart sqmgr; its workers survive", NULL) \

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A socket to a server that speaks the Redis protocol, from the lookup of the host name to the loss of the
- * connection. Never blocks the loop, and enforces the timeouts. The commands are up to the owner.
- *
- * The process must ignore SIGPIPE: hiredis writes without MSG_NOSIGNAL. */
+ * connection. Never blocks the loop, and enforces the timeouts. The commands are up to the owner. */
 #pragma once
 
 #include "base/usec.h"
@@ -49,6 +47,10 @@ int connection_new(sd_event *event, const struct connection_ops *ops, usec_t tim
                    struct connection **ret);
 /* Returns NULL. */
 struct connection *connection_free(struct connection *connection);
+
+/* Has decoding called around the handling of what has arrived; see redis_on_decoding(). */
+void connection_on_decoding(struct connection *connection, void (*decoding)(bool begins, void *userdata),
+                            void *userdata);
 
 /* Closes the connection if open, then starts connecting. on_up() or on_lost() follows. */
 void connection_open(struct connection *connection, const struct endpoint *endpoint);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A connection to a Redis, reconnected as long as the object exists. Never blocks the loop.
- *
- * The process must ignore SIGPIPE: hiredis writes without MSG_NOSIGNAL. */
+/* A connection to a Redis, reconnected as long as the object exists. Never blocks the loop. */
 #pragma once
 
 #include "base/field.h"
@@ -31,10 +29,8 @@ typedef void (*redis_reply_fn)(struct redis *redis, const struct redisReply *rep
  * has no password, from the settings. Copies all arguments. Connects as soon as the loop runs. on_state and
  * refusal may be NULL.
  *
- * Returns 0 with *ret to be freed by redis_free(), or -errno:
- *
- * - -EINVAL: the URL or a TLS file is invalid; the file is in *refusal
- * - -EPROTONOSUPPORT: the URL requires TLS, and this build has none */
+ * Returns 0 with *ret to be freed by redis_free(); -EINVAL if the URL or a TLS file is invalid, with the file
+ * in *refusal; or another -errno. */
 int redis_new(sd_event *event, const struct redis_settings *settings, struct settings_tls_refusal *refusal,
               redis_state_fn on_state, void *userdata, struct redis **ret);
 
@@ -43,9 +39,10 @@ int redis_new(sd_event *event, const struct redis_settings *settings, struct set
  * READER_STATE_CONNECTED, if an ACL forbids that check. Call before the loop runs. Returns 0 or -ENOMEM. */
 int redis_probe(struct redis *redis, const char *key);
 
-/* Has fn called with true before bytes of the server are decoded and with false afterwards, also if redis is
- * freed in between. Call before the loop runs. */
-void redis_on_decoding(struct redis *redis, void (*fn)(bool begins, void *userdata), void *userdata);
+/* Has decoding called with true before bytes of the server, or of a Sentinel, are decoded and with false
+ * afterwards, also if redis is freed in between: userdata must outlive each pair of calls. Call before the
+ * loop runs. */
+void redis_on_decoding(struct redis *redis, void (*decoding)(bool begins, void *userdata), void *userdata);
 
 /* Closes the connection. From within this call, calls back all pending commands with NULL. on_state() is not
  * called any more. Returns NULL. */
@@ -56,7 +53,8 @@ struct redis *redis_free(struct redis *redis);
  * the timeout closes the connection; a reply that keeps arriving may take ten times as long. A command
  * whose reply was too large is skipped for some minutes: the reply is then an error.
  *
- * Returns 0; -ENOTCONN or -ENOMEM, and callback is not called. */
+ * Returns 0; -ENOTCONN or -ENOMEM, also beyond the bound of redis/memory_share.h, and callback is not called.
+ */
 int redis_command(struct redis *redis, redis_reply_fn callback, void *userdata, int argc,
                   const char *const argv[], const size_t argvlen[]);
 

@@ -50,6 +50,14 @@ int reader_new(sd_event *event, const struct reader_options *options, struct rea
  * Accepts NULL. Returns NULL. */
 struct reader *reader_free(struct reader *reader);
 
+/* Ends the connection until reader_resume(). From within this call, calls back all pending queries with
+ * ANSWER_LOST, and reports the server as down, for this reason. Only from the loop, and not from within a
+ * callback of the server. */
+void reader_pause(struct reader *reader, const char *why);
+/* Connects again as soon as the loop runs. options are those of reader_new(); callbacks stay. Returns 0 or
+ * -errno. */
+int reader_resume(struct reader *reader, const struct reader_options *options);
+
 /* Sends a query, which is copied. All queries of one iteration of the loop are sent together. callback may be
  * NULL. Returns 0, or an error without calling callback:
  *

@@ -16,8 +16,8 @@ static const char *const act_names[] = {
         [ACT_REDIS_SILENT] = "Redis answers no more",
         [ACT_REDIS_SLOW] = "Redis is slow",
         [ACT_REDIS_FAILOVER] = "Redis fails over and forgets the last beats",
-        [ACT_REDIS_FROZEN] = "readers get a frozen replica",
-        [ACT_REDIS_LAGS] = "readers get a replica that lags",
+        [ACT_REDIS_FROZEN] = "sqmgr reads a frozen replica",
+        [ACT_REDIS_LAGS] = "sqmgr reads a replica that lags",
         [ACT_REDIS_GARBAGE] = "Redis gives garbage",
         [ACT_REDIS_EMPTIED] = "Redis is emptied",
         [ACT_CLOCK_STEP] = "the wall clock is stepped",
@@ -50,10 +50,9 @@ static const char *const act_names[] = {
         [ACT_TEMPLATE_FREEZE] = "a template is frozen by somebody",
         [ACT_FORK_LACKS] = "no template can be forked",
         [ACT_FORK_KILLS_SQMGR] = "sqmgr is to be killed as it has a template forked",
-        [ACT_READER_DIES] = "a reader dies, again and again",
-        [ACT_READER_DELAYS] = "a reader delays its answers",
-        [ACT_READER_REPEATS] = "a reader repeats old answers",
-        [ACT_READER_LIES] = "a reader lies",
+        [ACT_READER_LOST] = "a connection is lost, again and again",
+        [ACT_READER_DELAYS] = "answers are late",
+        [ACT_READER_LIES] = "answers lie",
 };
 static_assert(ELEMENTSOF(act_names) == _ACT_MAX, "every act has a name");
 
@@ -365,7 +364,7 @@ void act_apply(struct sim *sim, const struct act *act)
                 act_on_worker(sim, act);
         } else if (act->kind <= ACT_RELEASE_GOOD) {
                 act_release(sim, act);
-        } else if (act->kind >= ACT_READER_DIES) {
+        } else if (act->kind >= ACT_READER_LOST) {
                 reader_befalls(sim, act);
         } else if (act->kind > ACT_SHUTDOWN) {
                 template_befalls(sim, act);
@@ -438,7 +437,7 @@ void act_calm(struct sim *sim)
                     process->term_from == USEC_INFINITY)
                         (void)process_signal(sim, process, process_behavior(sim, process)->stop_signal,
                                              false);
-                /* An operator ends an RQ worker that a lying reader has reported as asked to exit:
+                /* An operator ends an RQ worker that a lie has reported as asked to exit:
                  * SECURITY.md. */
                 if (process->lied_at != 0 && process->worker && process->worker->state == WORKER_QUIET &&
                     process_traits(sim, process)->quiet_is_stop && !process->stopping &&

@@ -479,7 +479,7 @@ static void check_kill(struct sim *sim, const struct action *action, const struc
 
         /* A worker whose stop signal is unconfirmed gets no second one, but its deadline counts. */
         bool was_asked = process->term_at != 0 || process->knows_end || action->worker->orders.unconfirmed ||
-                         /* A lying reader can report it as asked to exit: SECURITY.md. */
+                         /* A writer to the server can report it as asked to exit: SECURITY.md. */
                          (process->lied_at != 0 && process_traits(sim, process)->quiet_is_stop);
         if (action->worker->state != WORKER_STOPPING || !was_asked)
                 violate(sim, "P1", "%s is killed before it was told to exit", process_name(sim, process));
@@ -518,7 +518,7 @@ void check_signalled(struct sim *sim, const struct action *action, struct proces
         /* The title shows the signal some polls later; until then the worker is signaled again. */
         bool again = action->kind == ACTION_QUIET && process_traits(sim, process)->title_completes;
 
-        /* A lying reader can report again and again that a worker is not quiet. */
+        /* A writer to the server can report again and again that a worker is not quiet. */
         again |= action->kind == ACTION_QUIET && process->lied_at != 0;
         /* A signal through the server may be lost. */
         again |= action->worker->process.remote;
@@ -672,7 +672,7 @@ void check_hung(struct sim *sim)
                 struct process *process = sim->processes[i];
 
                 process->hung = seems_hung(sim, process) ||
-                                /* A lying reader can make a worker seem hung: SECURITY.md. */
+                                /* A writer to the server can make a worker seem hung: SECURITY.md. */
                                 (process->lied_at != 0 && process->worker && process->worker->heartbeat.hung);
                 if (!process->worker || process->worker->state > WORKER_QUIET)
                         continue;

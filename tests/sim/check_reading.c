@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks readings against the simulated world: a repeated answer is not new, and a lie excuses only what
+/* Checks readings against the simulated world: an old answer is not new, and a lie excuses only what
  * SECURITY.md allows. */
 #include "model/world.h"
 #include "sim.h"
@@ -13,7 +13,7 @@ bool check_is_unsure(const struct sim *sim)
         return sim->stepped_back_at != 0 && sim->now <= sim->stepped_back_at + STEPPED_USEC;
 }
 
-/* Returns true while a lying reader may keep workers from being replaced: until heartbeats count again. */
+/* Returns true while lies may keep workers from being replaced: until heartbeats count again. */
 bool check_has_lied(const struct sim *sim, unsigned fleet)
 {
         const struct reader_sim *reader = &sim->fleets[fleet].reader;
@@ -24,7 +24,7 @@ bool check_has_lied(const struct sim *sim, unsigned fleet)
                sim->now <= MAX(reader->lied_at, reader->delays_until) + 2 * stale + 2 * USEC_PER_MIN;
 }
 
-/* Returns true if a reader has reported the worker as idle within the bound of SECURITY.md, and nothing read
+/* Returns true if an answer has reported the worker as idle within the bound of SECURITY.md, and nothing read
  * from /proc contradicts it. */
 bool check_is_lied_of(const struct sim *sim, const struct process *process)
 {
@@ -43,7 +43,7 @@ void check_reading(struct sim *sim, struct process *process, const struct heartb
         bool first = !process->worker->heartbeat.seen;
         usec_t asked_at = heartbeat->asked_at ?: sim->now;
         bool same = !first && heartbeat->sent_usec == process->read_heartbeat;
-        /* For a new sqmgr, too, a repeated answer cannot be told from a new one. */
+        /* For a new sqmgr, too, an old heartbeat cannot be told from a new one. */
         bool unsure = process->rebased || check_is_unsure(sim);
         bool newer = (written_at > process->read_written_at || unsure) &&
                      heartbeat->sent_usec > process->read_heartbeat;

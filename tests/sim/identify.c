@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The identity that a lying reader invents: that of init, which is no worker. */
+/* The identity that a writer to the server invents: that of init, which is no worker. */
 #define FOREIGN_PID    1
 #define FOREIGN_SERIAL 0xfffffffU
 
@@ -217,8 +217,8 @@ static int is_born(const struct sim *sim, const struct process *process, const s
         return birth_is_foreign(&birth, world) ? -EREMOTE : birth_is_own(&birth, world, lasts_usec);
 }
 
-/* Returns true if a dead process of the same name and pid is still listed. A reader that delays or repeats
- * its answers may show late that it sent heartbeats. */
+/* Returns true if a dead process of the same name and pid is still listed. A late answer may show
+ * late that it sent heartbeats. */
 static bool succeeds_listed(const struct sim *sim, const struct process *process)
 {
         for (size_t i = 0; i < sim->n_processes; i++) {

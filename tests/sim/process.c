@@ -38,7 +38,7 @@ unsigned process_threads(const struct sim *sim, const struct process *process)
 {
         if (!process->runner_alive || process->job_at == USEC_INFINITY)
                 return 0;
-        unsigned idle = JOBS_MAX - process->n_jobs;
+        unsigned idle = SIM_JOBS_MAX - process->n_jobs;
         bool gone = process->quiet && sim->now >= process->threads_gone_at;
         return process->n_jobs + (gone ? 0 : idle) + process->native_thread;
 }
@@ -317,7 +317,6 @@ static void respawn(struct sim *sim, struct process *process)
         for (unsigned i = 0; i < RECORDS_MAX; i++)
                 process->records[i] = (struct heartbeat_record){0};
         process->frozen_record = process->answer = (struct heartbeat_record){0};
-        memset(process->given, 0, sizeof(process->given));
         report(sim, "%s: its wrapper %s", process_name(sim, process),
                process->twins ? "had started another" : "starts another");
         if (!process->twins)

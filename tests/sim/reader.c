@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Models the readers between sqmgr and Redis, which may die, delay, repeat and lie (src/io/reader.c). */
+/* Models what reading a server may lead to: a connection is lost, answers are late, and lie as a writer to
+ * the server can. */
 #include "sim.h"
-#include <string.h>
 
 #define MSEC USEC_PER_MSEC
 #define SEC  USEC_PER_SEC
 
-/* sqmgr ends a reader that answers later. */
+/* A query takes a few commands, and each reply may keep arriving for ten times the timeout. */
 #define DELAY_MAX_USEC (50 * SEC)
-/* A reader repeats no answer that is older. */
-#define REPEAT_USEC (20 * SEC)
-/* As in src/io/reader.c. */
-#define PAUSE_MIN_USEC (50 * MSEC)
-#define PAUSE_MAX_USEC SEC
-#define SETTLED_USEC   (10 * SEC)
+/* As in src/redis/redis.c. */
+#define BACKOFF_MIN_USEC   (250 * MSEC)
+#define BACKOFF_MAX_USEC   (5 * SEC)
+#define BACKOFF_RESET_USEC (10 * SEC)
 
 static usec_t pick_span(struct rng *rng)
 {
@@ -29,18 +27,18 @@ void readers_open(struct sim *sim)
 
         for (unsigned i = 0; i < sim->n_fleets; i++) {
                 sim->fleets[i].reader.rng = rng_fork(sim->seed, 510 + i);
-                sim->fleets[i].reader.dies_at = USEC_INFINITY;
+                sim->fleets[i].reader.lost_at = USEC_INFINITY;
         }
         if (!rng_chance(&rng, 300))
                 return;
         for (size_t i = 0; i < sim->n_acts; i++) {
                 struct act *act = &sim->acts[i];
 
-                /* Most orders and failures of workers stay: a reader's fault matters while these happen. */
+                /* Most orders and failures of workers stay: these matter while answers are late or lie. */
                 if (!rng_chance(&rng, act->kind <= ACT_REDIS_EMPTIED ? 700 : 200))
                         continue;
-                act->kind = (enum act_kind)rng_range(&rng, ACT_READER_DIES,
-                                                     lies ? ACT_READER_LIES : ACT_READER_REPEATS);
+                act->kind = (enum act_kind)rng_range(&rng, ACT_READER_LOST,
+                                                     lies ? ACT_READER_LIES : ACT_READER_DELAYS);
                 act->a = rng_range(&rng, 0, sim->n_fleets - 1);
                 act->b = pick_span(&rng);
                 act->c = rng_range(&rng, 0, DELAY_MAX_USEC);
@@ -56,16 +54,13 @@ void reader_befalls(struct sim *sim, const struct act *act)
         if (fleet_is_local(sim, fleet))
                 return;
         switch (act->kind) {
-        case ACT_READER_DIES:
-                reader->dies_at = sim->now + 1;
-                reader->deaths = (unsigned)(act->c % 20);
+        case ACT_READER_LOST:
+                reader->lost_at = sim->now + 1;
+                reader->losses = (unsigned)(act->c % 20);
                 break;
         case ACT_READER_DELAYS:
                 reader->delays_until = until;
                 reader->delay_max = act->c;
-                break;
-        case ACT_READER_REPEATS:
-                reader->repeats_until = until;
                 break;
         default:
                 reader->lies_until = until;
@@ -79,9 +74,9 @@ void readers_calm(struct sim *sim)
         for (unsigned i = 0; i < sim->n_fleets; i++) {
                 struct reader_sim *reader = &sim->fleets[i].reader;
 
-                reader->delays_until = reader->repeats_until = reader->lies_until = 0;
-                reader->deaths = 0;
-                reader->dies_at = USEC_INFINITY;
+                reader->delays_until = reader->lies_until = 0;
+                reader->losses = 0;
+                reader->lost_at = USEC_INFINITY;
         }
         /* A lie on its way would undo the repair of the worker. */
         for (size_t i = 0; i < sim->n_processes; i++)
@@ -99,7 +94,7 @@ bool reader_is_prompt(const struct sim *sim, unsigned fleet)
 {
         const struct reader_sim *reader = &sim->fleets[fleet].reader;
 
-        return sim->now >= reader->delays_until && reader->deaths == 0 && reader->dies_at == USEC_INFINITY;
+        return sim->now >= reader->delays_until && reader->losses == 0 && reader->lost_at == USEC_INFINITY;
 }
 
 void reader_connected(struct sim *sim, unsigned fleet)
@@ -107,56 +102,30 @@ void reader_connected(struct sim *sim, unsigned fleet)
         struct reader_sim *reader = &sim->fleets[fleet].reader;
 
         reader->connected_at = sim->now;
-        if (reader->deaths == 0)
+        if (reader->losses == 0)
                 return;
-        reader->deaths--;
-        reader->dies_at = sim->now + rng_range(&reader->rng, 1, 6 * SEC);
+        reader->losses--;
+        reader->lost_at = sim->now + rng_range(&reader->rng, 1, 6 * SEC);
 }
 
 void reader_started(struct sim *sim, unsigned fleet)
 {
-        for (size_t i = 0; i < sim->n_processes; i++)
-                if (sim->processes[i]->fleet == fleet)
-                        memset(sim->processes[i]->given, 0, sizeof(sim->processes[i]->given));
-        sim->fleets[fleet].reader.dies_at = USEC_INFINITY;
+        sim->fleets[fleet].reader.lost_at = USEC_INFINITY;
 }
 
-usec_t reader_died(struct sim *sim, unsigned fleet)
+usec_t reader_lost(struct sim *sim, unsigned fleet)
 {
         struct reader_sim *reader = &sim->fleets[fleet].reader;
 
-        reader_started(sim, fleet);
-        if (reader->connected_at != 0 && sim->now >= reader->connected_at + SETTLED_USEC)
+        reader->lost_at = USEC_INFINITY;
+        if (reader->connected_at != 0 && sim->now >= reader->connected_at + BACKOFF_RESET_USEC)
                 reader->failures = 0;
-        usec_t pause = MIN(PAUSE_MIN_USEC << MIN(reader->failures, 5U), PAUSE_MAX_USEC);
+        usec_t pause = MIN(BACKOFF_MIN_USEC << MIN(reader->failures, 5U), BACKOFF_MAX_USEC);
         reader->failures++;
         return pause + rng_range(&reader->rng, 5 * MSEC, 100 * MSEC);
 }
 
-static void remember(const struct sim *sim, struct process *process, const struct heartbeat_record *record)
-{
-        for (unsigned i = GIVEN_MAX - 1; i > 0; i--) {
-                process->given[i] = process->given[i - 1];
-                process->given_at[i] = process->given_at[i - 1];
-        }
-        process->given[0] = *record;
-        process->given_at[0] = sim->now;
-}
-
-/* Returns an old answer or the record. Old answers about a dead process are not repeated, nor those of a
- * framework whose answer is the heartbeat: both would be signs of life. */
-static struct heartbeat_record repeat(const struct sim *sim, const struct process *process, struct rng *rng,
-                                      struct heartbeat_record record)
-{
-        unsigned i = (unsigned)rng_range(rng, 0, GIVEN_MAX - 1);
-        bool may = process->runner_alive && redis_shows_age(sim, process) && !check_is_unsure(sim);
-
-        return may && process->given[i].written_at != 0 && sim->now <= process->given_at[i] + REPEAT_USEC
-                       ? process->given[i]
-                       : record;
-}
-
-/* A lie within the bounds of answer_check(). */
+/* A lie within the bounds of heartbeat_check(). */
 static struct heartbeat_record lie(const struct sim *sim, const struct process *process,
                                    struct reader_sim *reader, struct heartbeat_record record)
 {
@@ -175,7 +144,7 @@ static struct heartbeat_record lie(const struct sim *sim, const struct process *
                 heartbeat->work_list_known = heartbeat->work_list_empty = true;
                 break;
         case LIE_BUSY:
-                heartbeat->busy = process_traits(sim, process)->title_completes ? 0 : JOBS_MAX;
+                heartbeat->busy = process_traits(sim, process)->title_completes ? 0 : SIM_JOBS_MAX;
                 heartbeat->quiet = false;
                 break;
         case LIE_PAST:
@@ -193,9 +162,6 @@ struct heartbeat_record reader_answers(struct sim *sim, struct process *process,
 {
         struct reader_sim *reader = &sim->fleets[process->fleet].reader;
 
-        remember(sim, process, &record);
-        if (sim->now < reader->repeats_until)
-                record = repeat(sim, process, &reader->rng, record);
         if (sim->now < reader->lies_until) {
                 reader->lied_at = sim->now;
                 record = lie(sim, process, reader, record);

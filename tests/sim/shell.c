@@ -35,7 +35,7 @@ usec_t shell_next_at(const struct sim *sim)
         for (unsigned i = 0; i < sim->n_fleets; i++) {
                 const struct link *link = &sim->fleets[i].link;
 
-                at = MIN(at, MIN(link->next_at, sim->fleets[i].reader.dies_at));
+                at = MIN(at, MIN(link->next_at, sim->fleets[i].reader.lost_at));
                 if (link->asked && !link->served)
                         served = MIN(served, link->served_at);
                 else if (link->asked)
@@ -84,7 +84,7 @@ static void link_ask(struct sim *sim, unsigned fleet)
         usec_t trip = redis_trip(sim, &sim->rng), delay = reader_delay(sim, fleet);
         link->served_at = sim->now + trip / 2;
         link->answer_at = sim->now + trip + delay;
-        /* The reader answers pings meanwhile. */
+        /* A reply that keeps arriving is waited for. */
         link->next_at += delay;
 }
 
@@ -178,9 +178,9 @@ static void link_step(struct sim *sim, unsigned fleet)
 {
         struct link *link = &sim->fleets[fleet].link;
 
-        if (sim->now >= sim->fleets[fleet].reader.dies_at) {
+        if (sim->now >= sim->fleets[fleet].reader.lost_at) {
                 link_set(sim, fleet, false);
-                link->next_at = sim->now + reader_died(sim, fleet);
+                link->next_at = sim->now + reader_lost(sim, fleet);
                 return;
         }
         if (link->asked && link->served && sim->now >= link->answer_at)
@@ -325,7 +325,7 @@ static void look_proc(struct sim *sim, struct worker *worker, unsigned poll_item
 
                 observe_threads(worker, process_threads(sim, process));
                 sim->shell.pass.unsaved |= worker->evidence.threads_witness != witness;
-                process->threads_counted |= process_threads(sim, process) == JOBS_MAX;
+                process->threads_counted |= process_threads(sim, process) == SIM_JOBS_MAX;
         }
         if ((poll_items & POLL_TITLE) && worker->process.heartbeat_pid != 0)
                 look_title(sim, worker);
@@ -723,7 +723,7 @@ static bool input_step(struct sim *sim)
                 const struct link *link = &sim->fleets[i].link;
 
                 if ((link->asked && link->served && sim->now >= link->answer_at) ||
-                    sim->now >= MIN(link->next_at, sim->fleets[i].reader.dies_at)) {
+                    sim->now >= MIN(link->next_at, sim->fleets[i].reader.lost_at)) {
                         link_step(sim, i);
                         any = true;
                 }

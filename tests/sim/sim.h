@@ -16,9 +16,8 @@ struct claimant;
 struct state_fleet;
 
 #define FLEETS_MAX    2
-#define JOBS_MAX      5
+#define SIM_JOBS_MAX  5
 #define RECORDS_MAX   4
-#define GIVEN_MAX     8
 #define SCHEDULE_MAX  40
 #define DRAINS        2 /* in a row */
 #define MEGABYTE      ((uint64_t)1 << 20)
@@ -82,7 +81,7 @@ struct release {
 /* A heartbeat in Redis. */
 struct heartbeat_record {
         usec_t written_at; /* 0: none */
-        bool lie;          /* invented by a reader, and not in Redis */
+        bool lie;          /* invented, and not in Redis */
         struct heartbeat heartbeat;
 };
 
@@ -159,7 +158,7 @@ struct process {
 
         usec_t job_at, fetched_until; /* a fetched job is running, but not registered before fetched_until */
         usec_t fetched_job_end;
-        usec_t job_end[JOBS_MAX];
+        usec_t job_end[SIM_JOBS_MAX];
         unsigned n_jobs;
         uint64_t wakes; /* number of wakeups so far: to take a job, end a job, or send a heartbeat */
         usec_t woken_at;
@@ -185,9 +184,6 @@ struct process {
         unsigned identity; /* serial + 1 of the process whose heartbeat is read for this one; 0: not known */
         unsigned poll_items;
         struct heartbeat_record answer;
-        /* The last answers, newest first, and when they were given: the reader may repeat one of them. */
-        struct heartbeat_record given[GIVEN_MAX];
-        usec_t given_at[GIVEN_MAX];
         bool answered, main_reported, runner_reported;
         usec_t exit_report_at;
         uint64_t slept_wakes; /* wakes at slept_at: as far as polls show, the process has slept since */
@@ -273,9 +269,8 @@ enum act_kind {
         ACT_FORK_LACKS,
         ACT_FORK_KILLS_SQMGR,
         /* In some worlds these replace some of the other acts. */
-        ACT_READER_DIES,
+        ACT_READER_LOST,
         ACT_READER_DELAYS,
-        ACT_READER_REPEATS,
         ACT_READER_LIES,
         _ACT_MAX,
 };
@@ -287,18 +282,18 @@ struct act {
         bool left_out; /* by shrinking */
 };
 
-/* How a reader lies. */
+/* How answers lie. */
 enum lie { LIE_IDLE, LIE_BUSY, LIE_PAST, LIE_FUTURE, LIE_FOREIGN, _LIE_MAX };
 
-/* The reader of a fleet's server. */
+/* What a fleet's server does. */
 struct reader_sim {
         struct rng rng;
-        usec_t delays_until, repeats_until, lies_until;
+        usec_t delays_until, lies_until;
         usec_t delay_max;
         enum lie lie;
         usec_t lied_at;  /* last */
-        usec_t dies_at;  /* USEC_INFINITY: never */
-        unsigned deaths; /* deaths that are to follow, each soon after the previous one */
+        usec_t lost_at;  /* when the connection is lost; USEC_INFINITY: never */
+        unsigned losses; /* losses that are to follow, each soon after the previous one */
         unsigned failures;
         usec_t connected_at;
 };
@@ -608,31 +603,31 @@ usec_t redis_trip(struct sim *sim, struct rng *rng);
 void redis_write(struct sim *sim, struct process *process, const struct heartbeat *heartbeat);
 /* Returns false if a record proves life however old it is, or is made as it is read. */
 bool redis_shows_age(const struct sim *sim, const struct process *process);
-/* Returns the record that a reader gets now; written_at 0: none. */
+/* Returns the record that is read now; written_at 0: none. */
 struct heartbeat_record redis_read(struct sim *sim, struct process *process);
 void redis_fail_over(struct sim *sim, unsigned lag);
 void redis_freeze(struct sim *sim);
 void redis_empty(struct sim *sim);
 
-/* reader.c: the processes that query Redis for sqmgr. */
+/* reader.c: what reading a server may lead to. */
 void readers_open(struct sim *sim);
 void reader_befalls(struct sim *sim, const struct act *act);
 void readers_calm(struct sim *sim);
 /* Returns the answer to a query about this worker. record: what Redis holds. */
 struct heartbeat_record reader_answers(struct sim *sim, struct process *process,
                                        struct heartbeat_record record);
-/* Returns the heartbeat of the identity that the reader has invented, or NULL. */
+/* Returns the heartbeat of the identity that a writer has invented, or NULL. */
 const struct heartbeat_record *reader_foreign(const struct sim *sim, unsigned fleet);
-/* Returns how much later than Redis the reader answers. */
+/* Returns how much later than usual an answer is. */
 usec_t reader_delay(struct sim *sim, unsigned fleet);
-/* Returns true if the reader does not delay its answers, and does not die. */
+/* Returns true if no answer is late, and the connection is not lost. */
 bool reader_is_prompt(const struct sim *sim, unsigned fleet);
-/* The process of the reader has connected. */
+/* The connection is up. */
 void reader_connected(struct sim *sim, unsigned fleet);
-/* A process of the reader begins, which has no old answers. */
+/* A sqmgr begins. */
 void reader_started(struct sim *sim, unsigned fleet);
-/* The process of the reader has ended. Returns the time until the next one is connected. */
-usec_t reader_died(struct sim *sim, unsigned fleet);
+/* The connection is lost. Returns the time until the next attempt. */
+usec_t reader_lost(struct sim *sim, unsigned fleet);
 
 /* shell.c: models src/daemon around the core; adopt.c: its start and its end. */
 usec_t shell_next_at(const struct sim *sim);
@@ -710,7 +705,7 @@ void check_distrust(struct sim *sim, unsigned fleet);
 void check_began(struct sim *sim);
 void check_death(struct sim *sim, struct process *process);
 bool check_has_lied(const struct sim *sim, unsigned fleet);
-/* True for a while after a backward step of the wall clock: repeated answers cannot be told from new ones. */
+/* True for a while after a backward step of the wall clock: old heartbeats cannot be told from new ones. */
 bool check_is_unsure(const struct sim *sim);
 bool check_is_lied_of(const struct sim *sim, const struct process *process);
 /* Returns true if everything has settled in the calm phase. must: reports a violation if not. */

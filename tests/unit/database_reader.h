@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A reader of a database on the loop of the test, and its answers. */
+/* A database on the loop of the test, and its answers. */
 #pragma once
 
 #include "local_reader.h"
@@ -17,13 +17,12 @@ static size_t asked;
 static inline void database_reader_begin(const char *url, unsigned framework)
 {
         struct redis_settings settings = {.timeout = 5 * USEC_PER_SEC};
-        struct reader_configuration configuration;
+        const struct reader_options options = {
+                .backend = &database_backend, .framework = framework, .settings = &settings, .url = url};
 
-        local_backend = &database_backend;
         if (!event)
                 ck_assert_int_eq(sd_event_new(&event), 0);
-        ck_assert_int_eq(reader_configuration_make_database(&settings, url, framework, &configuration), 0);
-        ck_assert_int_eq(reader_new(event, &local_starter, &configuration, NULL, NULL, &reader), 0);
+        ck_assert_int_eq(reader_new(event, &options, &reader), 0);
         for (size_t i = 0; i < ANSWERS_MAX; i++)
                 answers[i] = (struct answer){.kind = _QUERY_KIND_MAX};
         asked = 0;

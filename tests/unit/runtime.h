@@ -55,7 +55,6 @@ static inline void runtime_start(const char *text)
                 .wakeup = &runtime_wakeup,
                 .world = runtime_world,
                 .links = {.event = event,
-                          .starter = &local_starter,
                           .wakeup = &runtime_wakeup,
                           .world = runtime_world,
                           .found = attach_heartbeat},

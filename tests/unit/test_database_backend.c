@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How a reader of a database makes batches of queries, and answers them, with a driver that is the test. */
+/* How a database is read in batches of queries, and answers them, with a driver that is the test. */
 /* promises: P5 P8 */
 #include "database_reader.h"
 #include "fake_database.h"
@@ -20,7 +20,6 @@ static void end(void)
 {
         database_reader_end();
         fake = (struct fake_database){.engine = DATABASE_POSTGRESQL};
-        ck_assert_uint_eq(local_readers, 0);
 }
 
 /* Waits for the batch, whose number is n. */
@@ -100,7 +99,7 @@ TEST(queries_of_a_poll_are_one_batch)
         ck_assert_uint_eq(heartbeat->heartbeat.heartbeat.busy, 2);
         ck_assert_uint_eq(heartbeat->heartbeat.info->concurrency, 3);
         ck_assert(queue_names_have(heartbeat->heartbeat.info->queues, "rep*"));
-        ck_assert_uint_eq(heartbeat->rtt_usec, 1234);
+        ck_assert_uint_eq(reader_rtt_usec(reader), 1234);
         ck_assert(other->heartbeat.found && !other->heartbeat.info);
         ck_assert(gone->status == ANSWER_OK && !gone->heartbeat.found);
         ck_assert(work_list->work_list.known && !work_list->work_list.empty);
@@ -123,8 +122,8 @@ TEST(a_query_during_a_batch_waits_for_the_next)
 
         run_batch(1);
         struct answer *second = ask_text(QUERY_HEARTBEAT, "web-1:4711:7", 0);
-        struct answer *pong = ask_for(&(struct query){.kind = QUERY_PING});
-        wait_for(pong);
+        struct answer *other = ask_for(&(struct query){.kind = QUERY_SCANNERS});
+        wait_for(other);
         ck_assert_uint_eq(fake.batches, 1);
         give_worker("7", "4711", "1795759200");
         fake_done(DATABASE_DONE, NULL);
@@ -322,7 +321,7 @@ TEST(a_query_without_a_connection_is_lost)
         ck_assert_uint_eq(fake.batches, 0);
 }
 
-TEST(the_end_of_the_reader_loses_its_queries)
+TEST(the_end_of_the_server_loses_its_queries)
 {
         struct answer *running = ask_text(QUERY_HEARTBEAT, "web-1:4711:7", 0);
 
@@ -331,6 +330,29 @@ TEST(the_end_of_the_reader_loses_its_queries)
         reader = reader_free(reader);
         ck_assert_int_eq(running->status, ANSWER_LOST);
         ck_assert_int_eq(waiting->status, ANSWER_LOST);
+        ck_assert_ptr_null(fake.database);
+}
+
+static void free_at_answer(struct answer *answer _unused_, void *userdata)
+{
+        ++*(unsigned *)userdata;
+        reader = reader_free(reader);
+}
+
+/* Those of the same batch, and those that wait for the next one, are lost. */
+TEST_LOOP(an_answer_may_free_the_server, 2)
+{
+        const struct field identity = QUERY_TEXT("web-1:4711:7");
+        const struct query query = {.kind = QUERY_HEARTBEAT, .texts = &identity, .n_texts = 1};
+        unsigned n = 0;
+
+        for (unsigned i = 0; i < 2; i++)
+                ck_assert_int_eq(reader_ask(reader, &query, free_at_answer, &n), 0);
+        run_batch(1);
+        ck_assert_int_eq(reader_ask(reader, &query, free_at_answer, &n), 0);
+        give_worker("7", "4711", "1795759200");
+        fake_done(_i == 0 ? DATABASE_DONE : DATABASE_LOST, _i == 0 ? NULL : "gone");
+        ck_assert_uint_eq(n, 3);
         ck_assert_ptr_null(fake.database);
 }
 
@@ -418,7 +440,7 @@ TEST_LOOP(what_is_no_job_is_not_put_back, ELEMENTSOF(impossible))
         ck_assert_uint_eq(fake.batches, 0);
 }
 
-/* Rows beyond what an answer may have are dropped, and do not end the reader. */
+/* Rows beyond what an answer may have are dropped. */
 TEST(a_lost_rescue_may_have_been_carried_out)
 {
         struct answer *requeue = ask_requeue_of("web-1:4711:7", "17", "31:41:{\"a\"", true, 3);
@@ -438,8 +460,7 @@ TEST_FIXTURE(nothing, end)
 static const struct {
         const char *url;
         unsigned framework;
-} unusable[] = {{"sqlite3:/srv/queue.sqlite3", SOLID_QUEUE},
-                {"sqlite3:/srv/queue.sqlite3", GOOD_JOB},
+} unusable[] = {{"sqlite3:/srv/queue.sqlite3", GOOD_JOB},
                 {"mysql2://db/queue", SOLID_QUEUE},
                 {"postgresql://db/queue", 1}};
 

@@ -537,24 +537,5 @@ TEST_LOOP(takes_nothing_that_another_may_have_registered, 2)
         ck_assert_uint_eq(reported[0].identities, 0);
 }
 
-/* The reader decodes as one framework does, and is asked as another. */
-TEST(a_reader_that_names_what_is_no_identity_is_replaced)
-{
-        end_heartbeats();
-        reader = local_reader_up(&settings, native_traits.id);
-        ck_assert_int_eq(server_heartbeats_new(reader, &sidekiq_framework, &ops, reported, &heartbeats), 0);
-        spawn(0);
-        server_do("SADD sqmgr:workers " HOST ":5000000");
-        while (reader_refusals(reader) == 0)
-                (void)look(1, POLL_HEARTBEAT);
-        ck_assert_int_eq(look(1, POLL_HEARTBEAT), -ENOTCONN);
-        ck_assert_uint_eq(heartbeats_scanned_at(slots[0]), 0);
-        server_do("DEL sqmgr:workers");
-        run_until(is_up());
-        while (heartbeats_scanned_at(slots[0]) == 0)
-                (void)look(1, POLL_HEARTBEAT);
-        ck_assert_uint_eq(reader_refusals(reader), 1);
-}
-
 TEST_MAIN("beats", .each = {setup, teardown}, .once = {server_directory_make, server_directory_remove},
           .is_missing = server_is_missing)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Does a reader answer about queues, jobs and the server itself, and also when it cannot? Run against a real
+/* Does a server answer about heartbeats, queues, jobs and itself, and also when it cannot? Run against a real
  * redis-server. */
 #include "frameworks/resque/resque.h"
 #include "frameworks/rq/rq.h"
@@ -12,7 +12,7 @@
 static struct redis_settings settings;
 static struct reader *reader;
 static struct answer answered; /* the last one: what it owned is gone */
-static size_t n_queues, n_jobs[2];
+static size_t n_queues, n_jobs[2], n_identities;
 static unsigned answers;
 
 static void take(struct answer *answer, void *userdata _unused_)
@@ -22,6 +22,7 @@ static void take(struct answer *answer, void *userdata _unused_)
                 n_jobs[i] = answer->kind == QUERY_JOBS && answer->status == ANSWER_OK && i < answer->jobs.n
                                     ? answer->jobs.lists[i].n_jobs
                                     : 0;
+        n_identities = answer->kind == QUERY_SCAN && answer->status == ANSWER_OK ? answer->scan.n : 0;
         answered = *answer;
         answers++;
 }
@@ -42,7 +43,6 @@ static void setup(void)
 static void teardown(void)
 {
         reader = reader_free(reader);
-        ck_assert_uint_eq(local_readers, 0);
         server_kill();
         loop_end();
 }
@@ -112,6 +112,54 @@ TEST(named_queues_are_read_besides)
         ck_assert_uint_eq(n_queues + answered.queues.done_known, 3 + 1);
 }
 
+TEST(named_queues_have_a_bound)
+{
+        enum { NAMES = QUEUES_READ_MAX + 10 };
+        static char names[3 * NAMES + QUEUE_NAME_MAX + 4];
+        char *at = names;
+
+        at += sprintf(at, "%0*d", QUEUE_NAME_MAX + 1, 0) + 1;
+        for (unsigned i = 0; i < NAMES; i++)
+                at += sprintf(at, "%c%c", 'a' + i % 26, 'a' + i / 26 % 26) + 1;
+        const struct field text = {.text = names, .len = (size_t)(at - names) + 1};
+        ask(QUERY_QUEUES, &text, 1);
+        ck_assert_int_eq(answered.status, ANSWER_OK);
+        ck_assert_uint_eq(n_queues, QUEUES_READ_MAX);
+}
+
+/* Returns how many identities all pages have. */
+static size_t scan(struct field *texts, size_t n_texts)
+{
+        static char cursor[ANSWER_CURSOR_MAX];
+        size_t n = 0;
+
+        cursor[0] = '\0';
+        do {
+                texts[0] = (struct field)QUERY_TEXT(cursor);
+                ask(QUERY_SCAN, texts, n_texts);
+                ck_assert_int_eq(answered.status, ANSWER_OK);
+                n += n_identities;
+                memcpy(cursor, answered.scan.cursor, sizeof(cursor));
+        } while (cursor[0] != '\0');
+        return n;
+}
+
+/* The last identities that workers can have, and the first ones that none has. */
+TEST(identities_of_other_hosts_and_beyond_the_bounds_are_left_out)
+{
+        static char host[ANSWER_HOST_MAX + 2];
+        struct field texts[] = {QUERY_TEXT(""), QUERY_TEXT("host")};
+
+        memset(host, 'h', sizeof(host) - 1);
+        for (unsigned i = 0; i < 100; i++)
+                server_do("SADD processes host:%u:0123456789ab other:%u:0123456789ab host:1:%u:0123456789ab",
+                          i + 1, i + 1, i + 1);
+        server_do("SADD processes %s:1:0123456789ab %s:1:0123456789ab host:0:0123456789ab host:1:x", host,
+                  host + 1);
+        ck_assert_uint_eq(scan(texts, 2), 100);
+        ck_assert_uint_eq(scan(texts, 1), 301);
+}
+
 TEST(a_framework_without_lists_is_refused)
 {
         const struct field identity = QUERY_TEXT(IDENTITY);
@@ -122,6 +170,33 @@ TEST(a_framework_without_lists_is_refused)
         ck_assert_int_eq(answered.status, ANSWER_REFUSED);
         ask(QUERY_QUEUES, NULL, 0);
         ck_assert_int_eq(answered.status, ANSWER_OK);
+}
+
+static const struct answer_heartbeat *ask_heartbeat_of(const char *identity)
+{
+        const struct field text = QUERY_TEXT(identity);
+
+        ask(QUERY_HEARTBEAT, &text, 1);
+        ck_assert_int_eq(answered.status, ANSWER_OK);
+        return &answered.heartbeat;
+}
+
+TEST(a_heartbeat_is_read)
+{
+        server_do("HSET " IDENTITY " busy 2 beat 1795238801.5 quiet false rss 29604");
+        const struct answer_heartbeat *answer = ask_heartbeat_of(IDENTITY);
+        ck_assert(answer->found);
+        ck_assert_uint_eq(answer->heartbeat.busy, 2);
+        ck_assert_uint_eq(answer->heartbeat.sent_usec, 1795238801500000);
+        ck_assert_uint_eq(answer->heartbeat.rss_bytes, (uint64_t)29604 * 1024);
+        ck_assert_uint_gt(reader_rtt_usec(reader), 0);
+}
+
+TEST(an_identity_without_a_heartbeat_is_not_found)
+{
+        ck_assert(!ask_heartbeat_of(IDENTITY)->found);
+        server_do("SET " IDENTITY " text");
+        ck_assert(!ask_heartbeat_of(IDENTITY)->found);
 }
 
 static const struct worker_outcomes *ask_outcomes(const char *identity, bool outcomes)
@@ -162,7 +237,7 @@ TEST(outcomes_of_resque_are_read_on_demand)
         server_do("ACL SETUSER default -mget");
         ck_assert(!ask_outcomes("host:77:a", true)->known);
         server_do("ACL SETUSER default +mget");
-        /* A query in progress ends with the reader. */
+        /* A query in progress ends with the server. */
         const struct field text = QUERY_TEXT("host:77:a");
         const struct query query = {
                 .kind = QUERY_HEARTBEAT, .numbers = {0, 0, 1}, .texts = &text, .n_texts = 1};
@@ -203,9 +278,9 @@ TEST(others_are_answered_while_jobs_are_decoded)
         put_jobs(200000);
         send_query(QUERY_JOBS, &identity, 1);
         run_until(server_calls("hgetall") > before);
-        send_query(QUERY_PING, NULL, 0);
+        send_query(QUERY_SIGNAL, NULL, 0);
         run_until(answers == 1);
-        ck_assert_int_eq(answered.kind, QUERY_PING);
+        ck_assert_int_eq(answered.kind, QUERY_SIGNAL);
         run_until(answers == 2);
         ck_assert_uint_eq(n_jobs[0], 4);
 }

@@ -61,6 +61,7 @@ static size_t collect_redis(const struct links *links, struct problem_redis list
                                                  .state = reader_state(reader),
                                                  .link = link,
                                                  .for_queues = !link->heartbeats,
+                                                 .quarantined = link->quarantine.lasts,
                                                  .error = reader_error(reader)};
         }
         return n;
