@@ -37,6 +37,9 @@ struct worker;
         X(REDIS_REFUSES_WRITES, "redis-refuses-writes", ERROR, \
           "Redis refuses writes, so workers cannot send heartbeats, and no worker is signaled", \
           "Fix what Redis names: its memory, its disk, or its role", "sqmgrctl doctor") \
+        X(TLS_UNVERIFIED, "tls-unverified", WARNING, \
+          "the certificate of Redis is not checked (tls_verify = no), so another server on the network can pass for it", \
+          "Set tls_ca_file to the certificate of the authority that signed it, and remove tls_verify", NULL) \
         X(BROKER_DOWN, "broker-down", WARNING, \
           "the Redis that is the broker of a fleet cannot be read: its queues are unknown, and its count is kept", \
           "Check that Redis runs, and compare its address with [redis] and redis_url", "sqmgrctl doctor") \

@@ -177,6 +177,9 @@ static void find_of_machine(const struct search *search)
                 ADD_ABOUT(search, PROBLEM_CONFIG_REFUSED, "config file", facts->refused_since,
                           "the next start of sqmgr would refuse '%s'", facts->refused);
         find_redis(search);
+        if (world->settings->redis.tls_unverified)
+                ADD_ABOUT(search, PROBLEM_TLS_UNVERIFIED, "tls_verify", 0,
+                          "the certificate of Redis is not checked");
         if (facts->files_limit != 0 && facts->files_limit < facts->files_needed)
                 ADD_ABOUT(search, PROBLEM_OPEN_FILES, "open files", 0,
                           "the limit is %llu, but max_processes of all fleets needs up to %llu",

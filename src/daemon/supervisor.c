@@ -26,13 +26,13 @@
 #include "daemon/workers/rescue.h"
 #include "daemon/workers/templates.h"
 #include "io/clock.h"
+#include "io/helper_start.h"
 #include "io/host.h"
 #include "io/launcher.h"
 #include "io/ledger_guard.h"
 #include "io/log.h"
 #include "io/own_program.h"
 #include "io/program.h"
-#include "io/reader_start.h"
 #include "model/counts.h"
 #include "model/fleets.h"
 #include "model/preload.h"
@@ -268,6 +268,7 @@ static void end_runtime(struct runtime *runtime)
                         process_free(worker->handle);
         rescues_forget(runtime);
         links_end(&runtime->links);
+        database_helpers_clear(&runtime->database_helpers);
         heartbeats_free(runtime->local);
         free(runtime->status_parent);
         free(runtime->preload_script);
@@ -341,6 +342,7 @@ static void compose(struct supervisor *supervisor, const struct invocation *invo
         links->instance = runtime->instance;
         links->boot_id = persist->boot_id;
         links->ledger = &runtime->ledger.ledger;
+        links->starter = &runtime->database_helpers.starter;
         /* A reload does not change the path. */
         persist->orders.runtime = runtime;
         persist->orders.boot_id = persist->boot_id;
@@ -389,7 +391,7 @@ static void on_facts(void *userdata)
 static int open_proc_facts(struct supervisor *supervisor)
 {
         const struct proc_facts_ops ops = {
-                .start = reader_start, .arrived = on_facts, .userdata = supervisor};
+                .start = helper_start, .arrived = on_facts, .userdata = supervisor};
         struct runtime *runtime = &supervisor->runtime;
 
         int program_fd = own_program_open(PROC_READER_NAME, PROC_READER);
@@ -416,6 +418,7 @@ static int open_runtime(struct runtime *runtime, struct handover *handover)
         runtime->world->shims = runtime->shims;
         if (!runtime->preload_script || !runtime->outcomes_script || !runtime->shims)
                 return -ENOMEM;
+        database_helpers_init(&runtime->database_helpers, &runtime->children, NULL);
         int r = launcher_prepare();
         if (r < 0) {
                 log_error("cannot open '" START_PROGRAM "': %s", strerrordesc_np(-r));

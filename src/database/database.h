@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A connection to one database, which a helper program of ours holds: sqmgr-postgresql or sqmgr-sqlite.
+/* A connection to one database. sqmgr links database/client.c, which has a helper program hold the connection:
+ * sqmgr-postgresql or sqmgr-sqlite. Each helper links a driver, which implements the same functions
+ * (database/postgresql.c, database/sqlite.c) and ignores the engine and the starter.
  *
  * A batch is a list of statements that run in one transaction and, on PostgreSQL, in one round trip. One
  * batch runs at a time. The connection reconnects by itself. Text of the database is untrusted: its bounds
@@ -17,9 +19,10 @@ struct database;
 /* Bounds of all rows of a batch. A batch that breaks one fails. */
 #define DATABASE_ROWS_MAX  ((size_t)256 * 1024)
 #define DATABASE_BYTES_MAX ((size_t)32 * 1024 * 1024)
-
-/* The database that the linked driver is for. */
-extern const enum database_engine database_engine;
+/* Bounds of a batch. */
+#define DATABASE_COLUMNS_MAX    64
+#define DATABASE_STATEMENTS_MAX 16
+#define DATABASE_PARAMETERS_MAX 16 /* of a statement */
 
 /* The error if the probe is refused. */
 #define DATABASE_NO_TABLES "the tables of the queue are not in this database, or its user may not read them"
@@ -70,6 +73,7 @@ enum database_result {
         DATABASE_REFUSED, /* the database refused a statement; nothing was changed */
         DATABASE_LOST, /* the connection or the time ran out, or a bound was broken; a batch that writes may
                         * or may not have been carried out */
+        _DATABASE_RESULT_MAX,
 };
 
 struct database_ops {
@@ -96,7 +100,7 @@ struct database *database_free(struct database *database);
 
 /* Runs a batch. writes: the transaction may write; otherwise it is read-only. The statements must stay valid
  * during the call only, ops until done(). Returns 0; or without calling back: -ENOTCONN; -EBUSY while a batch
- * runs; or -ENOMEM. */
+ * runs; -ENOBUFS if the statements are too large; or -ENOMEM. */
 int database_run(struct database *database, const struct database_statement *statements, size_t n,
                  bool writes, const struct database_batch_ops *ops, void *userdata);
 

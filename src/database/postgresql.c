@@ -22,7 +22,6 @@
 #define BACKOFF_RESET_USEC (10 * USEC_PER_SEC)
 /* How often the server may send something between two batches, as notices and changed parameters. */
 #define UNASKED_MAX 64
-#define COLUMNS_MAX 64
 
 struct batch {
         const struct database_batch_ops *ops;
@@ -91,10 +90,10 @@ static int fail_by_violation(struct batch *batch)
 static int take_row(struct batch *batch, const PGresult *result, int row)
 {
         static const char too_much[] = "the database sent more rows or bytes than a batch may have";
-        struct field values[COLUMNS_MAX];
+        struct field values[DATABASE_COLUMNS_MAX];
         int n = PQnfields(result);
 
-        if (n > COLUMNS_MAX)
+        if (n > DATABASE_COLUMNS_MAX)
                 return fail(batch, -E2BIG, NULL, too_much);
         for (int i = 0; i < n; i++) {
                 bool is_null = PQgetisnull(result, row, i) == 1;
@@ -218,8 +217,6 @@ static int batch_take(struct batch *batch, PGconn *connection)
         }
         return r;
 }
-
-const enum database_engine database_engine = DATABASE_POSTGRESQL;
 
 enum phase {
         PHASE_WAITING, /* for the next attempt */

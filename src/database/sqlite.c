@@ -14,8 +14,6 @@
 /* Pause before the file is tried again. */
 #define RETRY_USEC USEC_PER_SEC
 
-const enum database_engine database_engine = DATABASE_SQLITE;
-
 /* A copy of a statement. */
 struct statement {
         char *sql;

@@ -7,7 +7,8 @@
 #include "frameworks/database_format.h"
 #include "frameworks/database_questions.h"
 #include "frameworks/database_view.h"
-#include "model/heartbeat_info.h"
+#include "frameworks/heartbeat_check.h"
+#include "frameworks/table.h"
 #include "servers/ask.h"
 #include "settings/settings.h"
 #include <stdio.h>
@@ -22,14 +23,18 @@ static bool answer_heartbeat(const struct database_view *view, const struct quer
         if (!process)
                 return true;
         answer->heartbeat = process->heartbeat;
-        if (query->numbers[0] == 0)
-                return true;
-        answer->info = calloc(1, sizeof(*answer->info) + process->queues_length + 2);
-        if (!answer->info)
-                return false;
-        answer->info->concurrency = process->heartbeat.concurrency;
-        if (process->queues_length > 0)
-                memcpy(answer->info->queues, process->queues, process->queues_length);
+        if (query->numbers[0] != 0) {
+                answer->info = calloc(1, sizeof(*answer->info) + process->queues_length + 2);
+                if (!answer->info)
+                        return false;
+                answer->info->concurrency = process->heartbeat.concurrency;
+                if (process->queues_length > 0)
+                        memcpy(answer->info->queues, process->queues, process->queues_length);
+        }
+        if (!heartbeat_check(framework_of(view->format->traits), &answer->heartbeat, answer->info)) {
+                answer->found = false;
+                free(TAKE_PTR(answer->info));
+        }
         return true;
 }
 
@@ -84,6 +89,7 @@ static bool answer_jobs(const struct database_view *view, const struct query *qu
                         continue;
                 answer->lists[i] = work->list;
                 work->list = (struct job_list){0};
+                job_list_end(&answer->lists[i], answer->with_entries);
         }
         return true;
 }

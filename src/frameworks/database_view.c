@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The content of the rows of one batch; see the header. */
 #include "frameworks/database_view.h"
+#include "base/printable.h"
 #include "frameworks/database_format.h"
 #include "frameworks/decode.h"
 #include "model/heartbeat_info.h"
@@ -50,12 +51,12 @@ bool database_row_time(const struct database_row *row, size_t column, uint64_t *
         if (!text.text || text.len >= sizeof(iso))
                 return false;
         if (decode_seconds(text.text, text.len, ret_usec))
-                return *ret_usec <= ANSWER_CLOCK_MAX_USEC;
+                return *ret_usec <= DECODE_CLOCK_MAX_USEC;
         memcpy(iso, text.text, text.len);
         if (text.len > 10 && iso[10] == ' ')
                 iso[10] = 'T';
         const struct field field = {.text = iso, .len = text.len};
-        return decode_iso8601(&field, ret_usec) && *ret_usec <= ANSWER_CLOCK_MAX_USEC;
+        return decode_iso8601(&field, ret_usec) && *ret_usec <= DECODE_CLOCK_MAX_USEC;
 }
 
 /* Builds `host:pid:rest`. Returns 1 with *ret, 0 if that is no identity, or -ENOMEM. */
@@ -353,6 +354,7 @@ int database_view_take_facts(struct database_view *view, const struct database_r
         if (version.text)
                 snprintf(facts->version, sizeof(facts->version), "%.*s",
                          (int)MIN(version.len, sizeof(facts->version)), version.text);
+        printable_replace(facts->version, strlen(facts->version), false);
         facts->read_only = database_row_number(row, DATABASE_FACT_READ_ONLY, 1, &read_only) && read_only == 1;
         for (size_t i = 0; i < ELEMENTSOF(counts); i++)
                 (void)database_row_number(row, counts[i].column, QUEUE_JOBS_MAX, counts[i].count);

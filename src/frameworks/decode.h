@@ -3,11 +3,17 @@
 #pragma once
 
 #include "base/field.h"
+#include "base/usec.h"
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/types.h>
+
+/* No process has more jobs or threads: a larger number is garbage. */
+#define DECODE_COUNT_MAX 1000000
+/* The limit of times by wall clocks, after the year 9999. */
+#define DECODE_CLOCK_MAX_USEC (UINT64_C(300000000000) * USEC_PER_SEC)
 
 /* Returns `NAMESPACE:NAME`, with `:SUFFIX` appended unless suffix is NULL. A namespace of NULL or "" adds
  * no prefix. The caller frees the result; NULL: out of memory. */

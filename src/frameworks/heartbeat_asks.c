@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads heartbeats, work lists and identities for sqmgr. */
 #include "frameworks/decode.h"
+#include "frameworks/heartbeat_check.h"
 #include "frameworks/heartbeat_format.h"
 #include "frameworks/redis_ask.h"
+#include "frameworks/table.h"
 #include "redis/redis_command.h"
 #include <errno.h>
 #include <stdio.h>
@@ -118,6 +120,10 @@ static void on_heartbeat(struct redis *redis _unused_, const redisReply *reply, 
         heartbeat->found = heartbeats->take_heartbeat(reply, &heartbeat->heartbeat, &heartbeat->info);
         if (heartbeats->take_outcomes)
                 heartbeat->heartbeat.outcomes = read;
+        if (!heartbeat_check(framework_of(ask_format(ask)->traits), &heartbeat->heartbeat, heartbeat->info)) {
+                heartbeat->found = false;
+                free(TAKE_PTR(heartbeat->info));
+        }
         ask_done(ask, &answer);
 }
 
@@ -186,7 +192,10 @@ static int found(const struct match_found *found, void *userdata)
                 return 0;
         if (scan->n == ANSWER_IDENTITIES_MAX)
                 return -E2BIG;
-        struct answer_identity *list = reallocarray(scan->list, scan->n + 1, sizeof(*list));
+        struct answer_identity *list = scan->list;
+        /* The list is full at each power of two. */
+        if ((scan->n & (scan->n - 1)) == 0)
+                list = reallocarray(list, MAX(2 * scan->n, (size_t)1), sizeof(*list));
         if (!list)
                 return -ENOMEM;
         scan->list = list;

@@ -283,7 +283,8 @@ static int begin(struct queue_reader *reader, const char *names, usec_t realtime
         if (!found->queues)
                 return -ENOMEM;
         for (; names && *names != '\0'; names += strlen(names) + 1)
-                if (strlen(names) <= QUEUE_NAME_MAX && !queues_add(found->queues, names, strlen(names)))
+                if (strlen(names) <= QUEUE_NAME_MAX && found->queues->n < QUEUES_READ_MAX &&
+                    !queues_add(found->queues, names, strlen(names)))
                         return -ENOMEM;
         return 0;
 }

@@ -2,6 +2,7 @@
 /* The queries that a Redis answers; see the header. frameworks/heartbeat_asks.c and frameworks/scan_asks.c
  * have those for heartbeats and scans. */
 #include "frameworks/redis_ask.h"
+#include "base/printable.h"
 #include "frameworks/decode.h"
 #include "frameworks/queue_reader.h"
 #include "frameworks/redis_running_jobs.h"
@@ -109,6 +110,7 @@ void ask_jobs(struct ask *ask)
                 .namespace = ask_namespace(ask),
                 .identities = identities,
                 .n = query->n_texts,
+                .with_entries = query->numbers[0] != 0,
         };
         int r = identities ? redis_running_jobs_read(format, &request, on_jobs, ask, &running_jobs) : -ENOMEM;
         if (r < 0) {
@@ -300,6 +302,7 @@ static void on_reply(const redisReply *reply, size_t question, void *userdata)
         } else {
                 facts->has_save = setting;
                 SET(facts->save, setting ?: "");
+                printable_replace(facts->save, strlen(facts->save), false);
                 quoted_set(&facts->config_error, setting ? "" : error ?: "no such setting");
         }
 }

@@ -17,6 +17,8 @@ struct redis_running_jobs {
         struct reader *reader;
         struct job_list *lists;
         size_t n_lists;
+        struct job_space space; /* of all lists */
+        bool with_entries;
         struct redis_batch *redis_batch; /* tag: index of the list times n_asks, plus index of the command */
         sd_event_source *decode;         /* timer, armed anew for each slice once all replies are in */
         size_t decoding;                 /* index of the list being decoded */
@@ -56,6 +58,7 @@ static void decode(struct redis_running_jobs *running_jobs)
                 }
                 if (r < 0)
                         too_little_memory(running_jobs);
+                job_list_end(&running_jobs->lists[running_jobs->decoding], running_jobs->with_entries);
         }
         running_jobs->done(TAKE_PTR(running_jobs->lists),
                            running_jobs->error.text[0] != '\0' ? &running_jobs->error : NULL,
@@ -125,6 +128,10 @@ int redis_running_jobs_read(const struct running_jobs_format *format,
         running_jobs->format = format;
         running_jobs->reader = request->reader;
         running_jobs->n_lists = request->n;
+        running_jobs->space = (struct job_space){JOBS_MAX, JOBS_BYTES_MAX};
+        running_jobs->with_entries = request->with_entries;
+        for (size_t i = 0; i < request->n; i++)
+                running_jobs->lists[i].space = &running_jobs->space;
         running_jobs->done = done;
         running_jobs->userdata = userdata;
         int r = redis_batch_new(&ops, running_jobs, &running_jobs->redis_batch);

@@ -29,12 +29,14 @@ struct running_jobs_request {
         struct redis *redis;   /* may be freed during the reading */
         const char *namespace; /* of redis-namespace; NULL or "": none */
         const char *const *identities;
-        size_t n; /* number of identities, at least one */
+        size_t n;          /* number of identities, at least one */
+        bool with_entries; /* the jobs keep their entries */
 };
 
 struct redis_running_jobs; /* a reading in progress */
 
-/* lists: one per identity, in the same order, which the callback frees by job_lists_free(). error: NULL, or a
+/* lists: one per identity, in the same order, together within JOBS_MAX and JOBS_BYTES_MAX, which the callback
+ * frees by job_lists_free(). error: NULL, or a
  * sentence: some lists could not be read. Called once from the loop, never from within
  * redis_running_jobs_read(). The reading frees itself after the callback, which must not call
  * redis_running_jobs_free(). */

@@ -7,10 +7,8 @@
 #include "frameworks/heartbeat_format.h"
 #include "frameworks/redis_ask.h"
 #include "redis/redis_command.h"
-#include <limits.h>
+#include "redis/redis_info.h"
 #include <string.h>
-
-#define COUNT_FIELD "\ntracking_clients:"
 
 /* NOPERM and ERR are permanent; other errors, such as BUSY, may pass. */
 static bool is_refused(const redisReply *reply)
@@ -22,13 +20,10 @@ static bool is_refused(const redisReply *reply)
 /* Returns 0 if Redis does not report the count. */
 static uint64_t count_scanners(const redisReply *reply)
 {
-        unsigned long long n;
-        const char *at = reply->type == REDIS_REPLY_STRING ? strstr(reply->str, COUNT_FIELD) : NULL;
+        uint64_t n =
+                reply->type == REDIS_REPLY_STRING ? redis_info_number(reply->str, "tracking_clients") : 0;
 
-        if (!at)
-                return 0;
-        at += strlen(COUNT_FIELD);
-        return decode_count(at, strspn(at, "0123456789"), UINT_MAX, &n) ? n : 0;
+        return n <= UINT32_MAX ? n : 0;
 }
 
 /* The answer, gathered from several replies. */

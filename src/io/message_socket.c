@@ -194,6 +194,9 @@ int message_socket_send(struct message_socket *message_socket, const uint8_t *by
 
         if (n > UINT32_MAX || buffer_used(out) + n > message_socket->limits.send)
                 return -ENOBUFS;
+        /* A helper may not return to its loop while the rows of a batch arrive. The loop sees an error. */
+        if (buffer_used(out) >= DATAGRAM_MAX)
+                (void)send_queued(message_socket);
         uint8_t *space = buffer_reserve(out, LENGTH_BYTES + n);
         if (!space)
                 return -ENOMEM;

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/socket.h>
 
 struct resolve {
         sd_event_source *source;
@@ -23,17 +22,27 @@ struct resolve_request {
         char host[];
 };
 
-static const struct addrinfo numeric_hints = {.ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM};
+static const struct addrinfo numeric_hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV,
+                                              .ai_socktype = SOCK_STREAM};
 static const struct addrinfo name_hints = {.ai_socktype = SOCK_STREAM};
+
+socklen_t resolve_numeric(const char *host, unsigned port, struct sockaddr_storage *ret)
+{
+        struct addrinfo *list;
+        char service[16];
+
+        snprintf(service, sizeof(service), "%u", port);
+        if (getaddrinfo(host, service, &numeric_hints, &list) != 0)
+                return 0;
+        socklen_t length = list->ai_addrlen;
+        memcpy(ret, list->ai_addr, length);
+        freeaddrinfo(list);
+        return length;
+}
 
 bool resolve_is_numeric(const char *host)
 {
-        struct addrinfo *list;
-
-        if (getaddrinfo(host, NULL, &numeric_hints, &list) != 0)
-                return false;
-        freeaddrinfo(list);
-        return true;
+        return resolve_numeric(host, 0, &(struct sockaddr_storage){0}) > 0;
 }
 
 static void look_up(const char *host, struct resolve_answer *answer)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/macro.h"
+#include <sys/socket.h>
 #include <systemd/sd-event.h>
 
 #define RESOLVE_ADDRESSES_MAX 8
@@ -21,6 +22,9 @@ typedef void (*resolve_fn)(const struct resolve_answer *answer, void *userdata);
 
 /* Returns true if host is a numeric address, which needs no lookup. */
 bool resolve_is_numeric(const char *host);
+
+/* Sets the address that a numeric host and a port mean. Returns its length; 0: host is not numeric. */
+socklen_t resolve_numeric(const char *host, unsigned port, struct sockaddr_storage *ret);
 
 /* Starts a query, to be freed by resolve_free() even after the callback. Returns 0 or -errno. */
 int resolve_start(sd_event *event, const char *host, resolve_fn callback, void *userdata,

@@ -23,6 +23,19 @@ static void job_clear(struct job *job)
         *job = (struct job){0};
 }
 
+/* Returns true, and takes the space, if an entry with this many bytes of texts fits. */
+static bool takes_space(struct job_space *space, size_t bytes)
+{
+        if (!space)
+                return true;
+        bytes += sizeof(struct job);
+        if (space->jobs == 0 || bytes > space->bytes)
+                return false;
+        space->jobs--;
+        space->bytes -= bytes;
+        return true;
+}
+
 int job_list_add(struct job_list *list, bool old_key, const struct field *thread, const struct field *entry)
 {
         if (entry->len > JOB_ENTRY_MAX) {
@@ -31,6 +44,10 @@ int job_list_add(struct job_list *list, bool old_key, const struct field *thread
         }
         if (thread->len > JOB_NAME_MAX || memchr(thread->text, '\0', thread->len)) {
                 list->n_unreadable++;
+                return 0;
+        }
+        if (!takes_space(list->space, thread->len + entry->len)) {
+                list->n_oversized++;
                 return 0;
         }
         if (!ARRAY_RESERVE(list->jobs, list->n_entries, list->allocated))
@@ -79,10 +96,26 @@ int job_list_decode(struct job_list *list, job_decode_fn decode, size_t *bytes)
                         struct job decoded = *job;
 
                         *job = (struct job){0};
+                        if (decoded.class)
+                                decoded.class[strnlen(decoded.class, JOB_NAME_MAX)] = '\0';
                         list->jobs[list->n_jobs++] = decoded;
                 }
         }
         return 0;
+}
+
+void job_list_end(struct job_list *list, bool with_entries)
+{
+        list->space = NULL;
+        for (size_t i = 0; i < list->n_jobs; i++) {
+                struct job *job = &list->jobs[i];
+
+                free(TAKE_PTR(job->payload));
+                if (!with_entries) {
+                        free(TAKE_PTR(job->entry));
+                        job->entry_len = 0;
+                }
+        }
 }
 
 void job_list_clear(struct job_list *list)

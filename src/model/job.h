@@ -24,17 +24,29 @@ struct job {
  * job is unknown: it runs, but its class and age are not known, and it is never put back into its queue. */
 #define JOB_ENTRY_MAX ((size_t)256 * 1024)
 
-/* The longest thread, queue or id of a job, in bytes. A job with a longer one is unreadable. */
+/* The longest thread, queue or id of a job, in bytes. A job with a longer one is unreadable. A longer class
+ * is cut. */
 #define JOB_NAME_MAX 255
+
+/* Limits of all lists of one reading together: further entries count as oversized. */
+#define JOBS_MAX       ((size_t)65536)
+#define JOBS_BYTES_MAX ((size_t)16 * 1024 * 1024)
+
+/* The space left for further entries. */
+struct job_space {
+        size_t jobs, bytes;
+};
 
 /* A list of jobs, filled in two steps: job arguments may be large, and decoding them takes long. */
 struct job_list {
-        struct job *jobs;       /* owned */
-        size_t n_jobs;          /* number of decoded jobs, at the start of jobs */
-        size_t n_unreadable;    /* entries that are no job */
-        size_t n_oversized;     /* entries over JOB_ENTRY_MAX, or with more values than decoders accept */
+        struct job *jobs;    /* owned */
+        size_t n_jobs;       /* number of decoded jobs, at the start of jobs */
+        size_t n_unreadable; /* entries that are no job */
+        size_t n_oversized;  /* entries over JOB_ENTRY_MAX, with more values than decoders accept, or beyond
+                                the space of the list */
         size_t next, n_entries; /* entries from next on are not decoded yet */
         size_t allocated;
+        struct job_space *space; /* not owned; shared by the lists of a reading; NULL: not limited */
 };
 
 /* Appends an entry of a work list; copies thread and entry. An entry longer than JOB_ENTRY_MAX, or with a
@@ -48,6 +60,9 @@ typedef int (*job_decode_fn)(struct job *job);
 /* Decodes entries until *bytes bytes are done, and reduces *bytes accordingly. Entries that are no job, or
  * too large, are only counted. Returns 0 if all are done; 1 if some are left; or -ENOMEM: try again. */
 int job_list_decode(struct job_list *list, job_decode_fn decode, size_t *bytes);
+/* Frees what only the decoding needs, and the space: the payloads; and without with_entries the entries. Call
+ * when the list is decoded. */
+void job_list_end(struct job_list *list, bool with_entries);
 void job_list_clear(struct job_list *list);
 /* Frees n lists and their array. */
 void job_lists_free(struct job_list *lists, size_t n);

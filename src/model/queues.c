@@ -21,8 +21,11 @@ struct queues *queues_free(struct queues *queues)
 
 struct queue *queues_add(struct queues *queues, const char *name, size_t length)
 {
-        struct queue *list = reallocarray(queues->list, queues->n + 1, sizeof(*list));
+        struct queue *list = queues->list;
 
+        /* The list is full at each power of two. */
+        if ((queues->n & (queues->n - 1)) == 0)
+                list = reallocarray(list, MAX(2 * queues->n, (size_t)1), sizeof(*list));
         if (!list)
                 return NULL;
         queues->list = list;

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* A socket to a server that speaks the Redis protocol; see the header.
  *
- * Uses the non-blocking contexts of hiredis, not the asynchronous ones. The latter abort the process by an
- * assertion on unexpected input, and have no timeouts before 1.0. */
+ * Of hiredis, only what formats commands and parses replies is used: its connections write without
+ * MSG_NOSIGNAL, buffer replies of any size, and have no TLS before 1.0. */
 #include "redis/connection.h"
-#include "base/macro.h"
+#include "base/fd.h"
 #include "io/clock.h"
 #include "io/resolve.h"
 #include "redis/reply_limit.h"
 #include "redis/tls.h"
-#include <fcntl.h>
 #include <hiredis/hiredis.h>
 #include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -25,6 +26,10 @@
 #define TIMER_PRIORITY (SD_EVENT_PRIORITY_NORMAL + 10)
 
 #define WHY_SIZE 256
+
+/* The most that one wakeup reads, so that no server keeps the loop busy. */
+#define RECEIVE_BYTES    TLS_RECORD_MAX
+#define OUTPUT_BYTES_MIN 512
 
 enum connection_phase {
         PHASE_CLOSED,
@@ -53,11 +58,15 @@ struct connection {
         struct resolve_answer answer;
         unsigned next_address;
 
-        redisContext *context;
-        struct reply_limit reply_limit; /* of the bytes that the context has received */
+        int fd; /* -1: none */
         sd_event_source *io;
-        struct tls_session *session; /* of the context; NULL: no TLS */
-        bool unsent;                 /* some commands are not written yet */
+        struct tls_session *session; /* NULL: no TLS */
+        redisReader *reader;
+        struct reply_limit reply_limit; /* of the bytes that the reader got */
+        struct {
+                char *bytes;
+                size_t size, length, sent;
+        } output;
         bool wants_write;
         bool late;            /* no reply came in time */
         unsigned waiting;     /* commands without a reply */
@@ -108,13 +117,21 @@ static void arm_timer(struct connection *connection)
         (void)sd_event_source_set_enabled(connection->timer, SD_EVENT_ONESHOT);
 }
 
-static void context_close(struct connection *connection)
+static void output_clear(struct connection *connection)
+{
+        free(connection->output.bytes);
+        connection->output = (typeof(connection->output)){0};
+}
+
+static void socket_close(struct connection *connection)
 {
         connection->io = sd_event_source_disable_unref(connection->io);
-        connection->session = NULL;
-        connection->unsent = false;
-        if (connection->context)
-                redisFree(TAKE_PTR(connection->context));
+        connection->session = tls_session_free(connection->session);
+        connection->fd = close_fd(connection->fd);
+        if (connection->reader)
+                redisReaderFree(TAKE_PTR(connection->reader));
+        connection->reply_limit = (struct reply_limit){0};
+        output_clear(connection);
 }
 
 static _printf_(2, 3) void connection_lost(struct connection *connection, const char *format, ...)
@@ -149,28 +166,42 @@ static void set_wants_write(struct connection *connection, bool wants)
 
 static int on_io(sd_event_source *source, int fd, uint32_t revents, void *userdata);
 
+static int connect_address(const char *address, unsigned port)
+{
+        struct sockaddr_storage storage = {0};
+        socklen_t length = resolve_numeric(address, port, &storage);
+
+        if (length == 0)
+                return -EINVAL;
+        _cleanup_close_ int fd = socket(storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        if (fd < 0)
+                return -errno;
+        /* Without it, commands only wait for more of them. */
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
+        if (connect(fd, (const struct sockaddr *)&storage, length) < 0 && errno != EINPROGRESS)
+                return -errno;
+        return TAKE_FD(fd);
+}
+
 /* Starts connecting. Returns false with connection->failure if that fails at once. */
-static bool context_open(struct connection *connection, const char *address)
+static bool socket_open(struct connection *connection, const char *address)
 {
         const struct endpoint *endpoint = &connection->endpoint;
-        redisContext *context = endpoint->path ? redisConnectUnixNonBlock(endpoint->path)
-                                               : redisConnectNonBlock(address, (int)endpoint->port);
-        const char *why = context ? context->errstr : "out of memory";
+        int r = endpoint->path ? fd_connect(endpoint->path, SOCK_NONBLOCK, USEC_INFINITY)
+                               : connect_address(address, endpoint->port);
 
-        connection->context = context;
-        connection->reply_limit = (struct reply_limit){0};
-        connection->wants_write = true;
-        if (context && !context->err) {
-                int r = fcntl(context->fd, F_SETFD, FD_CLOEXEC) < 0 ? -errno : 0;
-                if (r >= 0)
-                        r = sd_event_add_io(connection->event, &connection->io, context->fd, EPOLLOUT, on_io,
-                                            connection);
-                if (r >= 0)
-                        return true;
-                why = strerror(-r);
+        if (r >= 0) {
+                connection->fd = r;
+                connection->reader = redisReaderCreate();
+                connection->wants_write = true;
+                r = connection->reader ? sd_event_add_io(connection->event, &connection->io, connection->fd,
+                                                         EPOLLOUT, on_io, connection)
+                                       : -ENOMEM;
         }
-        snprintf(connection->failure, sizeof(connection->failure), "%s", why);
-        context_close(connection);
+        if (r >= 0)
+                return true;
+        snprintf(connection->failure, sizeof(connection->failure), "%s", strerror(-r));
+        socket_close(connection);
         return false;
 }
 
@@ -178,9 +209,9 @@ static bool context_open(struct connection *connection, const char *address)
  * dead address does not use up the time of the next. Returns false if no address is left. */
 static bool connect_next(struct connection *connection)
 {
-        context_close(connection);
+        socket_close(connection);
         while (connection->next_address < connection->answer.n_addresses) {
-                if (context_open(connection, connection->answer.addresses[connection->next_address++])) {
+                if (socket_open(connection, connection->answer.addresses[connection->next_address++])) {
                         begin_phase(connection, PHASE_CONNECTING);
                         return true;
                 }
@@ -273,7 +304,7 @@ void connection_close(struct connection *connection)
         connection->phase = PHASE_CLOSED;
         connection->waiting = 0;
         (void)sd_event_source_set_enabled(connection->timer, SD_EVENT_OFF);
-        context_close(connection);
+        socket_close(connection);
 }
 
 bool connection_was_late(const struct connection *connection)
@@ -281,13 +312,40 @@ bool connection_was_late(const struct connection *connection)
         return connection->late;
 }
 
+static int output_add(struct connection *connection, const char *bytes, size_t n)
+{
+        typeof(connection->output) *output = &connection->output;
+
+        if (n > output->size - output->length) {
+                size_t unsent = output->length - output->sent;
+                size_t size = MAX(MAX(2 * output->size, unsent + n), (size_t)OUTPUT_BYTES_MIN);
+                char *larger = malloc(size);
+
+                if (!larger)
+                        return -ENOMEM;
+                if (unsent > 0)
+                        memcpy(larger, output->bytes + output->sent, unsent);
+                output_clear(connection);
+                *output = (typeof(*output)){.bytes = larger, .size = size, .length = unsent};
+        }
+        memcpy(output->bytes + output->length, bytes, n);
+        output->length += n;
+        return 0;
+}
+
 int connection_send(struct connection *connection, int argc, const char *const argv[], const size_t argvlen[])
 {
+        char *command = NULL;
+
         if (connection->phase != PHASE_UP)
                 return -ENOTCONN;
-        if (redisAppendCommandArgv(connection->context, argc, (const char **)argv, argvlen) != REDIS_OK)
+        long long n = redisFormatCommandArgv(&command, argc, (const char **)argv, argvlen);
+        if (n < 0)
                 return -ENOMEM;
-        connection->unsent = true;
+        int r = output_add(connection, command, (size_t)n);
+        redisFreeCommand(command);
+        if (r < 0)
+                return r;
         set_wants_write(connection, true);
         if (connection->waiting++ == 0) {
                 connection->waiting_since = clock_now(CLOCK_MONOTONIC);
@@ -309,12 +367,10 @@ static void socket_connected(struct connection *connection, int fd)
                 return;
         }
         if (connection->endpoint.tls) {
-                int r = tls_start(connection->endpoint.tls, connection->context, connection->endpoint.host,
-                                  &connection->session);
+                int r = tls_session_new(connection->endpoint.tls, fd, connection->endpoint.host,
+                                        &connection->session);
                 if (r < 0) {
-                        connection_lost(connection, "cannot start TLS: %s",
-                                        connection->context->err ? connection->context->errstr
-                                                                 : strerror(-r));
+                        connection_lost(connection, "cannot start TLS: %s", strerror(-r));
                         return;
                 }
         }
@@ -336,10 +392,10 @@ static bool is_message(const redisReply *reply)
         return strcmp(reply->element[0]->str, "message") == 0;
 }
 
-static void take_reply(struct connection *connection, const redisReply *reply)
+/* more: further bytes followed this reply. */
+static void take_reply(struct connection *connection, const redisReply *reply, bool more)
 {
         const struct connection_ops *ops = connection->ops;
-        const redisReader *reader = connection->context->reader;
 
         connection->last_reply_at = clock_now(CLOCK_MONOTONIC);
         if (ops->on_message && is_message(reply)) {
@@ -350,7 +406,7 @@ static void take_reply(struct connection *connection, const redisReply *reply)
                 connection_lost(connection, "the server sent an unexpected reply. Check url");
                 return;
         }
-        if (connection->waiting == 1 && reader->pos < reader->len && !ops->on_message) {
+        if (connection->waiting == 1 && more && !ops->on_message) {
                 connection_lost(connection, "the server sent more replies than expected. Check url");
                 return;
         }
@@ -359,30 +415,14 @@ static void take_reply(struct connection *connection, const redisReply *reply)
         ops->on_reply(connection, reply, connection->userdata);
 }
 
-/* Handles a failed read or write. */
-static void io_failed(struct connection *connection)
+/* Handles a read or write that returned r. */
+static void io_failed(struct connection *connection, ssize_t r)
 {
-        const char *why = connection->session ? tls_error(connection->session) : NULL;
+        const char *why = r == 0                                ? "Server closed the connection"
+                          : r == -EPROTO && connection->session ? tls_error(connection->session)
+                                                                : strerror((int)-r);
 
-        connection_lost(connection, "connection lost: %s", why ? why : connection->context->errstr);
-}
-
-/* Reads at most one buffer of hiredis. Returns the outcome of reply_limit_feed(), or a negative number if the
- * connection is lost. */
-static int receive_bytes(struct connection *connection)
-{
-        redisContext *context = connection->context;
-        size_t before = context->reader->len;
-
-        if (redisBufferRead(context) != REDIS_OK) {
-                io_failed(connection);
-                return -EIO;
-        }
-        /* New bytes follow the old ones, which only leave the buffer with a whole reply. */
-        size_t n = context->reader->len - before;
-        if (n > 0)
-                connection->received_at = clock_now(CLOCK_MONOTONIC);
-        return reply_limit_feed(&connection->reply_limit, context->reader->buf + before, n);
+        connection_lost(connection, "connection lost: %s", why);
 }
 
 /* Called as soon as the excess is known, before hiredis allocates memory for the reply. */
@@ -398,54 +438,93 @@ static void refuse_reply(struct connection *connection, enum reply_limit_outcome
         connection->ops->on_oversized(connection, what, connection->userdata);
 }
 
-static void receive(struct connection *connection)
+/* Parses further bytes, of n whole replies or of a part of one. Returns false if the connection is lost or
+ * the owner has closed it. more: further bytes follow these. */
+static bool parse(struct connection *connection, const char *bytes, size_t length, size_t n, bool more)
 {
         uint64_t opening = connection->openings;
-        redisContext *context = connection->context;
 
-        int outcome = receive_bytes(connection);
-        if (outcome < 0)
-                return;
-        /* Deliver the replies that were complete before the refused one. The refused reply then belongs to
-         * the oldest pending command. */
-        size_t left = outcome == REPLY_LIMIT_FITS ? SIZE_MAX : connection->reply_limit.ended;
+        if (redisReaderFeed(connection->reader, bytes, length) != REDIS_OK) {
+                connection_lost(connection, "connection lost: out of memory");
+                return false;
+        }
         /* -fanalyzer: on_io() has entered, so the object survives all callbacks until on_io() leaves. */
-        while (connection->openings == opening && left-- > 0) {
+        do {
                 void *reply = NULL;
 
-                if (redisGetReplyFromReader(context, &reply) != REDIS_OK) {
-                        /* The error of hiredis may contain bytes of the server. */
+                /* The error of hiredis may contain bytes of the server. */
+                if (redisReaderGetReply(connection->reader, &reply) != REDIS_OK || !reply != (n == 0)) {
+                        if (reply)
+                                freeReplyObject(reply);
                         connection_lost(connection,
                                         "connection lost: the server violates the Redis protocol");
-                        return;
+                        return false;
                 }
                 if (!reply)
-                        break;
-                take_reply(connection, reply);
+                        return true;
+                take_reply(connection, reply, more || n > 1);
                 freeReplyObject(reply);
+        } while (connection->openings == opening && --n > 0);
+        return connection->openings == opening;
+}
+
+static void receive(struct connection *connection)
+{
+        struct reply_limit *limit = &connection->reply_limit;
+        char bytes[RECEIVE_BYTES];
+        ssize_t n = connection->session ? tls_read(connection->session, bytes, sizeof(bytes))
+                                        : recv(connection->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+
+        if (n < 0 && !connection->session)
+                n = -errno;
+        if (n == -EAGAIN || n == -EINTR)
+                return;
+        if (n <= 0) {
+                io_failed(connection, n);
+                return;
         }
-        if (connection->openings != opening)
+        connection->received_at = clock_now(CLOCK_MONOTONIC);
+        enum reply_limit_outcome outcome = reply_limit_feed(limit, bytes, (size_t)n);
+        /* Deliver the replies that were complete before the refused one. The refused reply then belongs to
+         * the oldest pending command. */
+        size_t tail = limit->tail, whole = (size_t)n - tail;
+        if (limit->ended > 0 && !parse(connection, bytes, whole, limit->ended, tail > 0))
                 return;
         if (outcome != REPLY_LIMIT_FITS)
-                refuse_reply(connection, (enum reply_limit_outcome)outcome);
-        else if (connection->waiting == 0 && !connection->ops->on_message &&
-                 context->reader->pos < context->reader->len)
+                refuse_reply(connection, outcome);
+        else if (tail > 0 && connection->waiting == 0 && !connection->ops->on_message)
                 connection_lost(connection, "the server sent an unexpected reply. Check url");
-        else
+        else if (tail == 0 || parse(connection, bytes + whole, tail, 0, false))
                 arm_timer(connection);
 }
 
 static void flush(struct connection *connection)
 {
-        int done = 0;
+        typeof(connection->output) *output = &connection->output;
+        const char *bytes = output->bytes + output->sent;
+        size_t length = output->length - output->sent;
+        ssize_t n = connection->session ? tls_write(connection->session, bytes, length)
+                                        : send(connection->fd, bytes, length, MSG_DONTWAIT | MSG_NOSIGNAL);
 
-        if (redisBufferWrite(connection->context, &done) != REDIS_OK) {
-                io_failed(connection);
-                return;
-        }
-        connection->unsent = !done;
-        set_wants_write(connection,
-                        !done && !(connection->session && tls_waits_for_input(connection->session)));
+        if (n < 0 && !connection->session)
+                n = -errno;
+        if (n > 0)
+                output->sent += (size_t)n;
+        else if (n != -EAGAIN && n != -EINTR)
+                io_failed(connection, n);
+        if (output->sent == output->length)
+                output_clear(connection);
+}
+
+/* Whether to wait until the socket accepts bytes: TLS may have to read before it can write, and the other way
+ * around. */
+static bool wants_write(const struct connection *connection)
+{
+        bool unsent = connection->output.length > 0;
+
+        if (!connection->session)
+                return unsent;
+        return unsent ? !tls_wants_read(connection->session) : tls_wants_write(connection->session);
 }
 
 static int on_io(_unused_ sd_event_source *source, int fd, uint32_t revents, void *userdata)
@@ -457,13 +536,12 @@ static int on_io(_unused_ sd_event_source *source, int fd, uint32_t revents, voi
         if (connection->phase == PHASE_CONNECTING) {
                 socket_connected(connection, fd);
         } else {
-                if (revents & (EPOLLIN | EPOLLHUP | EPOLLERR))
+                if (revents & (EPOLLIN | EPOLLHUP | EPOLLERR) || connection->session)
                         receive(connection);
-                while (connection->openings == opening && connection->session &&
-                       tls_has_input(connection->session))
-                        receive(connection);
-                if (connection->openings == opening && (connection->unsent || revents & EPOLLOUT))
+                if (connection->openings == opening && connection->output.length > 0)
                         flush(connection);
+                if (connection->openings == opening)
+                        set_wants_write(connection, wants_write(connection));
         }
         connection_leave(connection);
         return 0;
@@ -530,6 +608,7 @@ int connection_new(sd_event *event, const struct connection_ops *ops, usec_t tim
         connection->ops = ops;
         connection->userdata = userdata;
         connection->timeout = timeout;
+        connection->fd = -1;
         int r = sd_event_add_time(event, &connection->timer, CLOCK_MONOTONIC, 0, 1, on_timer, connection);
         if (r >= 0)
                 r = sd_event_source_set_priority(connection->timer, TIMER_PRIORITY);

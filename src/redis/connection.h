@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A socket to a server that speaks the Redis protocol, from the lookup of the host name to the loss of the
- * connection. Never blocks the loop, and enforces the timeouts. The commands are up to the owner.
- *
- * The process must ignore SIGPIPE: hiredis writes without MSG_NOSIGNAL. */
+ * connection. Never blocks the loop, and enforces the timeouts. The commands are up to the owner. */
 #pragma once
 
 #include "base/usec.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A connection to a Redis, reconnected as long as the object exists. Never blocks the loop.
- *
- * The process must ignore SIGPIPE: hiredis writes without MSG_NOSIGNAL. */
+/* A connection to a Redis, reconnected as long as the object exists. Never blocks the loop. */
 #pragma once
 
 #include "base/field.h"
@@ -31,10 +29,8 @@ typedef void (*redis_reply_fn)(struct redis *redis, const struct redisReply *rep
  * has no password, from the settings. Copies all arguments. Connects as soon as the loop runs. on_state and
  * refusal may be NULL.
  *
- * Returns 0 with *ret to be freed by redis_free(), or -errno:
- *
- * - -EINVAL: the URL or a TLS file is invalid; the file is in *refusal
- * - -EPROTONOSUPPORT: the URL requires TLS, and this build has none */
+ * Returns 0 with *ret to be freed by redis_free(); -EINVAL if the URL or a TLS file is invalid, with the file
+ * in *refusal; or another -errno. */
 int redis_new(sd_event *event, const struct redis_settings *settings, struct settings_tls_refusal *refusal,
               redis_state_fn on_state, void *userdata, struct redis **ret);
 

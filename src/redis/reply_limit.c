@@ -121,8 +121,10 @@ enum reply_limit_outcome reply_limit_feed(struct reply_limit *reply_limit, const
         enum reply_limit_outcome outcome = REPLY_LIMIT_FITS;
 
         reply_limit->ended = 0;
+        reply_limit->tail = n;
         while (n > 0 && outcome == REPLY_LIMIT_FITS) {
                 size_t step = reply_limit->skip > 0 ? MIN(reply_limit->skip, n) : 1;
+                size_t ended = reply_limit->ended, tail = reply_limit->tail;
 
                 if (reply_limit->skip == 0) {
                         outcome = take_byte(reply_limit, *bytes);
@@ -133,6 +135,7 @@ enum reply_limit_outcome reply_limit_feed(struct reply_limit *reply_limit, const
                 }
                 bytes += step;
                 n -= step;
+                reply_limit->tail = reply_limit->ended > ended ? n : tail;
         }
         return outcome;
 }

@@ -26,6 +26,7 @@ struct reply_limit {
         char last;     /* the previous byte */
 
         size_t ended; /* replies completed by the last feed */
+        size_t tail;  /* bytes of the last feed behind those; all of them if it completed none */
 };
 
 enum reply_limit_outcome {

@@ -117,12 +117,21 @@ static void on_lost(_unused_ struct connection *connection, const char *why, voi
         try_next(sentinel, why, NULL);
 }
 
+/* A host name or an address, as it is shown. */
+static bool is_host(const char *text, size_t len)
+{
+        for (size_t i = 0; i < len; i++)
+                if (text[i] <= ' ' || text[i] > '~')
+                        return false;
+        return len > 0;
+}
+
 /* Stores host and port. Returns false if they are invalid. */
 static bool take_address(struct sentinel *sentinel, const char *host, size_t host_len, const char *port)
 {
         uint64_t number = 0;
 
-        if (host_len == 0 || host_len >= sizeof(sentinel->host) ||
+        if (!is_host(host, host_len) || host_len >= sizeof(sentinel->host) ||
             parse_unsigned(port, 1, UINT16_MAX, &number) < 0)
                 return false;
         memcpy(sentinel->host, host, host_len);

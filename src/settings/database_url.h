@@ -16,6 +16,8 @@ struct database_url {
 
 /* Returns "PostgreSQL" or "SQLite". */
 const char *database_engine_title(enum database_engine value);
+/* Returns the name of the helper program, which is that of its package too. */
+const char *database_engine_program(enum database_engine value);
 
 /* Parses a URL. why: set if the result is -EINVAL; never quotes a password; NULL: not wanted. Returns 0 with
  * *ret, to be cleared by database_url_clear(); -EINVAL; or -ENOMEM. */

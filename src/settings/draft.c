@@ -281,10 +281,6 @@ int settings_draft_set(struct settings_draft *draft, const char *name, const cha
                 return 0;
         }
         *first = line;
-        if (key->refusal) {
-                refuse(draft, line, "'%s': %s", key->name, key->refusal);
-                return 0;
-        }
 
         int r = -EINVAL;
         if (*value == '\0')

@@ -2,7 +2,6 @@
 /* The table of all keys of the config file. */
 #include "settings/keys.h"
 #include "base/argv.h"
-#include "config.h"
 #include "settings/presets.h"
 #include "settings/settings.h"
 #include <string.h>
@@ -28,12 +27,6 @@
 #define BYTES_MIN (INT64_C(1) << 20) /* a smaller value probably lacks its unit */
 #define BYTES_MAX (INT64_C(1) << 50)
 #define COUNT_MAX 10000
-
-#if HAVE_TLS
-#define NO_TLS NULL
-#else
-#define NO_TLS "this build does not support TLS (hiredis without TLS); remove the line"
-#endif
 
 static const struct settings_choice log_levels[] = {
         {"debug", LOG_DEBUG},     {"info", LOG_INFO}, {"notice", LOG_NOTICE},
@@ -68,6 +61,8 @@ static const struct settings_choice preset_names[] = {
 static_assert(ELEMENTSOF(preset_names) == _PRESET_MAX + 1, "a name for each");
 
 static const struct settings_choice yes_no[] = {{"no", 0}, {"yes", 1}, {0}};
+/* Of a field that is set where the check is off: what sets no field has it on. */
+static const struct settings_choice verified[] = {{"no", 1}, {"yes", 0}, {0}};
 
 static const int heartbeat_unset = HEARTBEAT_UNSET, preset_unset = PRESET_NONE;
 static const usec_t no_timeout = USEC_INFINITY;
@@ -93,10 +88,15 @@ const struct settings_key settings_keys[] = {
         {REDIS_KEPT(sentinels), .type = SETTINGS_SENTINELS, .unset = "none"},
         {REDIS_KEPT(master_name), .type = SETTINGS_TEXT, .unset = "none"},
         {REDIS_KEPT(sentinel_password), .type = SETTINGS_TEXT, .unset = "none", .secret = true},
-        {REDIS_KEPT(tls_ca_file), .type = SETTINGS_PATH, .unset = "the machine's certificates",
-         .refusal = NO_TLS},
-        {REDIS_KEPT(tls_cert_file), .type = SETTINGS_PATH, .unset = "none", .refusal = NO_TLS},
-        {REDIS_KEPT(tls_key_file), .type = SETTINGS_PATH, .unset = "none", .refusal = NO_TLS},
+        {REDIS_KEPT(tls_ca_file), .type = SETTINGS_PATH, .unset = "the machine's certificates"},
+        {REDIS_KEPT(tls_cert_file), .type = SETTINGS_PATH, .unset = "none"},
+        {REDIS_KEPT(tls_key_file), .type = SETTINGS_PATH, .unset = "none"},
+        {.scope = SETTINGS_REDIS,
+         .name = "tls_verify",
+         .offset = offsetof(struct settings, redis.tls_unverified),
+         .type = SETTINGS_CHOICE,
+         .fallback = "yes",
+         .choices = verified},
         {REDIS_KEPT(namespace), .type = SETTINGS_TEXT, .unset = "none"},
         {REDIS(queue_warn_size), .type = SETTINGS_COUNTS, .fallback = "none"},
         {REDIS(queue_warn_latency), .type = SETTINGS_DURATIONS, .fallback = "none"},

@@ -49,7 +49,6 @@ struct settings_key {
         const char *fallback;    /* the default as written in the file; "none" makes `none` a valid value */
         const char *unset;       /* with fallback NULL: description of the unset state */
         const void *unset_value; /* field value if unset, or for `none`; NULL: all bytes 0 */
-        const char *refusal;     /* why this version rejects the key; NULL: accepted */
         const struct settings_choice *choices;
         int64_t min, max; /* bounds for SETTINGS_COUNT, _MODE, _SHARE (the number), _DURATION (microseconds)
                            * and _SIZE */

@@ -52,6 +52,7 @@ struct redis_settings {
         char *tls_ca_file;
         char *tls_cert_file;
         char *tls_key_file;
+        int tls_unverified; /* tls_verify = no: the server's certificate is not checked */
         char *namespace;
         usec_t timeout;        /* only tests set it; 0: SERVER_TIMEOUT_USEC */
         char *queue_warn_size; /* see settings/limits.h; neither is NULL after settings_draft_finish() */

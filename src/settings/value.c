@@ -4,7 +4,6 @@
 #include "base/argv.h"
 #include "base/parse.h"
 #include "base/text.h"
-#include "config.h"
 #include "settings/database_url.h"
 #include "settings/limits.h"
 #include "settings/redis_url.h"
@@ -111,12 +110,7 @@ static int check_url(const char *text, char *why)
         int r = redis_url_parse(text, &url, &error);
         if (r == -EINVAL)
                 return refuse(why, "not a Redis URL: %s", error);
-        if (r < 0)
-                return r;
-        if (url.tls && !HAVE_TLS)
-                return refuse(why, "this build does not support rediss:// (hiredis without TLS); write "
-                                   "redis:// or unix://");
-        return 0;
+        return r;
 }
 
 static int check_database(const char *text, char *why)

@@ -72,12 +72,18 @@ void quoted_drop(json_t *message)
         json_array_foreach(message, i, value) quoted_drop(value);
 }
 
+static void set_sentence(struct error_report *report, const char *format, va_list arguments)
+{
+        vsnprintf(report->text, sizeof(report->text), format, arguments);
+        printable_replace(report->text, strlen(report->text), false);
+}
+
 void error_report_set(struct error_report *report, const char *format, ...)
 {
         va_list arguments;
 
         va_start(arguments, format);
-        vsnprintf(report->text, sizeof(report->text), format, arguments);
+        set_sentence(report, format, arguments);
         va_end(arguments);
         quoted_set(&report->quoted, NULL);
 }
@@ -87,7 +93,7 @@ void error_report_quote(struct error_report *report, const char *said, const cha
         va_list arguments;
 
         va_start(arguments, format);
-        vsnprintf(report->text, sizeof(report->text), format, arguments);
+        set_sentence(report, format, arguments);
         va_end(arguments);
         quoted_set(&report->quoted, said);
         /* libpq ends its messages with a line break. */

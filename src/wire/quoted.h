@@ -37,7 +37,7 @@ void quoted_drop(json_t *message);
 
 /* Why something failed: a sentence of our own, and what the other side said. */
 struct error_report {
-        char text[512]; /* "": no error */
+        char text[512]; /* printable; "": no error */
         struct quoted quoted;
 };
 

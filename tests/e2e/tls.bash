@@ -2,11 +2,6 @@
 # Shared by the tests of Redis over TLS.
 # shellcheck shell=bash disable=SC2034,SC2154
 
-has_tls() { grep -q '^#define HAVE_TLS 1' "$SQMGR_BUILD/config.h"; }
-needs_tls() {
-        has_tls || skip 'this build has no TLS: its hiredis has none'
-        command -v openssl >/dev/null || skip 'openssl is not installed'
-}
 
 # Creates NAME.key and NAME.crt, signed by CA; self-signed if CA is NAME.
 make_cert() { # NAME CA SUBJECT-ALTERNATIVE-NAMES

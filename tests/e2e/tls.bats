@@ -24,7 +24,6 @@ is_refused_for() { # TEXT
 }
 
 @test "rediss:// with a client certificate: workers are seen and restarted, through outages of Redis" {
-        needs_tls
         start_tls_redis --tls-auth-clients yes
         configure_tls "tls_ca_file = $folder/ca.crt" "tls_cert_file = $folder/client.crt" \
                 "tls_key_file = $folder/client.key"
@@ -45,7 +44,6 @@ is_refused_for() { # TEXT
 }
 
 @test "with rediss:// the Sentinels are queried over TLS" {
-        needs_tls
         start_tls_redis --tls-auth-clients yes --tls-replication yes
         start_tls_sentinel
         redis_url=rediss://elsewhere.invalid
@@ -57,7 +55,6 @@ is_refused_for() { # TEXT
 }
 
 @test "a server or a client that does not prove its identity is refused, with the reason" {
-        needs_tls
         start_tls_redis --tls-auth-clients yes
         configure_tls "tls_ca_file = $folder/ca.crt"
         is_refused_for 'certificate required'
@@ -77,7 +74,6 @@ is_refused_for() { # TEXT
 }
 
 @test "a server without TLS is refused, with the reason" {
-        needs_tls
         address=127.$((RANDOM % 254 + 1)).$((RANDOM % 254 + 1)).1
         launch redis redis-server --bind "$address" --port 6379 --unixsocket "$folder/redis.sock" --save ''
         wait_until 10 redis_answers
@@ -87,7 +83,6 @@ is_refused_for() { # TEXT
 }
 
 @test "the host name is sent to the server, which may have several (SNI)" {
-        needs_tls
         make_cert ca ca
         make_cert right ca DNS:localhost
         make_cert wrong ca DNS:elsewhere
@@ -103,7 +98,6 @@ is_refused_for() { # TEXT
 }
 
 @test "TLS files: errors are reported by file and line" {
-        needs_tls
         make_cert ca ca
         make_cert client ca DNS:client
         make_cert other ca DNS:other

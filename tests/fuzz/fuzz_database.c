@@ -3,8 +3,12 @@
  * their metadata or state, jobs, queues, and the entries of jobs that are to be put back. */
 #include "frameworks/database_format.h"
 #include "frameworks/database_view.h"
+#include "frameworks/decode.h"
+#include "frameworks/heartbeat_check.h"
+#include "frameworks/table.h"
 #include "fuzz.h"
 #include "model/heartbeat_info.h"
+#include "servers/answer.h"
 
 #define COLUMNS_MAX 12
 static const char job_of[] = "h:1:1", job_of_good_job[] = "h:1:0f8fad5b-d9cb-469f-a165-70867728950e";
@@ -42,10 +46,11 @@ static void check_queue_names(const char *names)
 
 static void check_process(const struct database_view *view, const struct database_process *process)
 {
+        struct heartbeat_info *info = calloc(1, sizeof(*info) + process->queues_length + 2);
         size_t host_len;
         pid_t pid;
 
-        fuzz_check(database_view_find(view, process->identity));
+        fuzz_check(info && database_view_find(view, process->identity));
         fuzz_check(
                 view->format->identity_parse(process->identity, strlen(process->identity), &host_len, &pid));
         fuzz_check(host_len == process->host_len && pid == process->pid);
@@ -53,24 +58,55 @@ static void check_process(const struct database_view *view, const struct databas
         if (process->queues) {
                 fuzz_check(process->queues_length == queue_names_length(process->queues));
                 check_queue_names(process->queues);
+                memcpy(info->queues, process->queues, process->queues_length);
         }
+        fuzz_check(strlen(process->identity) <= CODEC_TEXT_MAX && host_len <= ANSWER_HOST_MAX);
+        fuzz_check(heartbeat_check(framework_of(view->format->traits), &process->heartbeat, info));
+        free(info);
+}
+
+static void check_queue(const struct queue *queue)
+{
+        fuzz_check(strlen(queue->name) <= QUEUE_NAME_MAX && queue->size <= QUEUE_JOBS_MAX);
+        fuzz_check(queue->latency <= DECODE_CLOCK_MAX_USEC && !queue->due_known && queue->n_classes == 0);
+}
+
+static void check_job(const struct job *job)
+{
+        const char *const names[] = {job->thread, job->queue, job->class, job->jid};
+
+        FOREACH_ELEMENT(name, names)
+                fuzz_check(*name && strlen(*name) <= JOB_NAME_MAX);
+        fuzz_check(job->started_usec <= DECODE_CLOCK_MAX_USEC && job->entry_len <= JOB_ENTRY_MAX);
+}
+
+static void check_facts(const struct database_facts *facts)
+{
+        for (const char *text = facts->version; *text; text++)
+                fuzz_check((unsigned char)*text >= ' ' && *text != 0x7f);
+        fuzz_check(facts->failed <= QUEUE_JOBS_MAX);
 }
 
 static void check_view(struct database_view *view)
 {
         database_view_sort(view);
+        check_facts(&view->facts);
+        fuzz_check(view->released <= QUERY_RELEASED_MAX);
         for (size_t i = 0; i < view->n_processes; i++)
                 check_process(view, &view->processes[i]);
         for (size_t i = 0; i < view->queues.n; i++) {
                 fuzz_check(database_view_find_queue(view, view->queues.list[i].name));
+                check_queue(&view->queues.list[i]);
                 struct queue sum = {0};
                 database_view_sum(view, view->queues.list[i].name, &sum);
                 fuzz_check(sum.size <= QUEUE_JOBS_MAX);
         }
-        const struct job_list *list = &view->works[0].list;
+        fuzz_check(MAX(view->queues.schedule, view->queues.dead) <= QUEUE_JOBS_MAX);
+        struct job_list *list = &view->works[0].list;
         for (size_t i = 0; i < list->n_jobs; i++) {
                 const struct field entry = {.text = list->jobs[i].entry, .len = list->jobs[i].entry_len};
 
+                check_job(&list->jobs[i]);
                 check_entry(view->format, &entry);
         }
 }
@@ -86,6 +122,8 @@ static int take_row(struct database_view *view, char kind, const struct database
                 return database_view_take_counts(view, row);
         case 'd':
                 return database_view_take_facts(view, row);
+        case 'r':
+                return database_view_take_released(view, row);
         case 'e':
                 if (row->n > 0 && row->values[0].text)
                         check_entry(view->format, &row->values[0]);

@@ -34,6 +34,8 @@ static unsigned n_answers;
 static void on_master(const char *host, unsigned port, void *userdata _unused_)
 {
         fuzz_check(*host && port > 0 && port <= 65535);
+        for (; *host; host++)
+                fuzz_check(*host > ' ' && *host <= '~');
         n_answers++;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A driver of database/database.h on the loop of the test, and what its batches give. */
+/* A database on the loop of the test, by a driver or by the client, and what its batches give. */
 #pragma once
 
 #include "database/database.h"
@@ -9,6 +9,7 @@
 #define SHORT    (500 * USEC_PER_MSEC)
 
 static struct database *database;
+static struct database_starter *driver_starter; /* of the client */
 static unsigned states[_DATABASE_STATE_MAX];
 static struct error_report why; /* of the state */
 
@@ -88,7 +89,11 @@ static inline void teardown_alone(void)
 static inline void open_url(const char *url, usec_t timeout)
 {
         const struct database_settings settings = {
-                .url = url, .timeout = timeout, .probe = "SELECT id, name FROM t LIMIT 1"};
+                .engine = strncmp(url, "sqlite3:", 8) == 0 ? DATABASE_SQLITE : DATABASE_POSTGRESQL,
+                .starter = driver_starter,
+                .url = url,
+                .timeout = timeout,
+                .probe = "SELECT id, name FROM t LIMIT 1"};
         static const struct database_ops ops = {.state = on_state};
 
         ck_assert_int_eq(database_new(event, &settings, &ops, NULL, &database), 0);

@@ -3,7 +3,6 @@
 #include "fake_database.h"
 #include "unit.h"
 
-const enum database_engine database_engine = DATABASE_POSTGRESQL;
 struct fake_database fake;
 
 struct database {

@@ -327,6 +327,9 @@ TEST(facts_for_doctor)
         ck_assert_int_eq(database_view_take_counts(&view, row_of("12", "13")), 0);
         ck_assert_uint_eq(view.queues.schedule, 12);
         ck_assert_uint_eq(view.queues.dead, 13);
+        ck_assert_int_eq(database_view_take_facts(&view, row_of("15\0334", "2", "-1", "nan")), 0);
+        ck_assert_str_eq(view.facts.version, "15?4");
+        ck_assert(!view.facts.read_only && view.facts.forking == 0 && view.facts.dispatchers == 0);
 }
 
 TEST_FIXTURE(begin_good_job, end)

@@ -297,6 +297,15 @@ TEST(root_is_a_warning_unless_in_a_container)
         expect("root in a container");
 }
 
+TEST(a_certificate_that_is_not_checked_is_a_problem)
+{
+        settings.redis.tls_unverified = true;
+        diagnose_machine(&machine, &world);
+        expect_remedy("certificate, remedy", &findings.list[0]);
+        expect("certificate");
+        settings.redis.tls_unverified = false;
+}
+
 TEST(a_config_file_that_the_next_start_refuses_is_a_problem)
 {
         facts = (struct problem_facts){.refused = "/etc/sqmgr/sqmgr.ini", .refused_since = T0};

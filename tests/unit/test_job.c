@@ -330,6 +330,55 @@ TEST(a_list_is_decoded_in_slices)
         ck_assert_str_eq(list.jobs[1].class, "B");
 }
 
+TEST(a_long_class_is_cut)
+{
+        char entry[1024], class[601] = "";
+
+        memset(class, 'C', sizeof(class) - 1);
+        snprintf(entry, sizeof(entry), "{\"queue\":\"q\",\"payload\":{\"class\":\"%s\",\"jid\":\"1\"}}",
+                 class);
+        ck_assert_int_eq(add(entry), 0);
+        ck_assert_uint_eq(strlen(list.jobs[0].class), JOB_NAME_MAX);
+}
+
+/* Entries beyond the space, which several lists may share, are counted. */
+TEST(lists_have_a_bound_together)
+{
+        static const char text[] = "{\"queue\":\"q\",\"payload\":{\"class\":\"A\",\"jid\":\"1\"}}";
+        const struct field thread = {.text = "ouz", .len = 3}, entry = {.text = text, .len = strlen(text)};
+        struct job_space space = {.jobs = 2, .bytes = SIZE_MAX};
+        struct job_list other = {.space = &space};
+
+        list.space = &space;
+        add_undecoded(text);
+        for (unsigned i = 0; i < 3; i++)
+                ck_assert_int_eq(job_list_add(&other, false, &thread, &entry), 0);
+        ck_assert_uint_eq(other.n_entries, 1);
+        ck_assert_uint_eq(other.n_oversized, 2);
+        space = (struct job_space){.jobs = SIZE_MAX, .bytes = sizeof(struct job) + thread.len + entry.len};
+        add_undecoded(text);
+        ck_assert_uint_eq(list.n_entries, 2);
+        add_undecoded("");
+        ck_assert_uint_eq(list.n_oversized, 1);
+        job_list_clear(&other);
+}
+
+TEST(of_a_decoded_list_stays_what_is_wanted)
+{
+        struct job_space space = {.jobs = 2, .bytes = SIZE_MAX};
+
+        list.space = &space;
+        ck_assert_int_eq(add("{\"queue\":\"q\",\"payload\":{\"class\":\"A\",\"jid\":\"1\"}}"), 0);
+        job_list_end(&list, true);
+        ck_assert_ptr_null(list.space);
+        ck_assert_ptr_null(list.jobs[0].payload);
+        ck_assert_ptr_nonnull(list.jobs[0].entry);
+        job_list_end(&list, false);
+        ck_assert_ptr_null(list.jobs[0].entry);
+        ck_assert_uint_eq(list.jobs[0].entry_len, 0);
+        ck_assert_str_eq(list.jobs[0].class, "A");
+}
+
 TEST(a_list_half_decoded_is_cleared)
 {
         size_t bytes = 1;

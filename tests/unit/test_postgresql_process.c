@@ -1,27 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The program sqmgr-reader-postgresql, with the tables of Solid Queue in a real server. */
+/* The program sqmgr-postgresql and its client, with a real server. */
 /* promises: P5 P8 */
 #include "database_program.h"
 #include "postgresql.h"
 
-#define SHORT (500 * USEC_PER_MSEC)
-
-static void execute(const char *sql)
-{
-        free(postgresql_execute(sql));
-}
-
-static void make_tables(void)
-{
-        execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public; GRANT ALL ON SCHEMA public TO public");
-        make_worker("solid_queue/postgresql.sql", execute);
-        execute("GRANT ALL ON ALL TABLES IN SCHEMA public TO secret");
-}
-
 static void setup(void)
 {
+        setup_alone();
         postgresql_start();
-        make_tables();
+        free(postgresql_execute("DROP TABLE IF EXISTS t; CREATE TABLE t (id int PRIMARY KEY, name text);"
+                                "INSERT INTO t VALUES (1, 'one'), (2, NULL); GRANT SELECT ON t TO secret"));
         begin_programs();
 }
 
@@ -43,54 +31,53 @@ static const struct {
         {"postgresql://secret:pass%20word@localhost/postgres?hostaddr=", "", true},
 };
 
-TEST_LOOP(heartbeats_are_read_from_the_database, (int)ELEMENTSOF(urls))
+TEST_LOOP(a_batch_reads_the_database, (int)ELEMENTSOF(urls))
 {
+        const char *const parameters[] = {"2", NULL};
+        const struct database_statement statement = {
+                .sql = "SELECT id, name, $2 FROM t WHERE id <= $1::int ORDER BY id",
+                .parameters = parameters,
+                .n = ELEMENTSOF(parameters)};
         char url[256];
 
         snprintf(url, sizeof(url), "%s%s%s", urls[_i].before,
                  urls[_i].has_address ? postgresql_address : postgresql_folder, urls[_i].after);
-        start_reader(url, PATIENCE);
-        run_until(is_up() || downs > 0);
-        ck_assert_msg(downs == 0, "%s: %s: %s", url, why.text, quoted_reveal(&why.quoted));
-        ask();
-        ck_assert_int_eq(answered.status, ANSWER_OK);
-        ck_assert(answered.found);
-        uint64_t first = answered.sent_usec;
-        execute("UPDATE solid_queue_processes SET last_heartbeat_at = '2026-11-27 06:01:00.5' WHERE id = 2");
-        ask();
-        ck_assert_uint_gt(answered.sent_usec, first);
-        execute("DELETE FROM solid_queue_processes");
-        ask();
-        ck_assert_int_eq(answered.status, ANSWER_OK);
-        ck_assert(!answered.found);
-        ck_assert_uint_eq(reader_connection_count(reader), 1);
+        open_url(url, PATIENCE);
+        run_until(is_up() || states[DATABASE_DOWN] > 0);
+        ck_assert_msg(is_up(), "%s: %s: %s", url, why.text, quoted_reveal(&why.quoted));
+        run_list(&statement, 1, false);
+        ck_assert_int_eq(got.result, DATABASE_DONE);
+        ck_assert_str_eq(got.text, "0:1,one,NULL;0:2,NULL,NULL;");
+        run("UPDATE t SET name = 'two'", false);
+        ck_assert_int_eq(got.result, DATABASE_REFUSED);
+        ck_assert(quoted_contains(&got.error.quoted, "25006"));
+        ck_assert_uint_eq(database_connection_count(database), 1);
 }
 
-/* In the same process. */
+/* By the same helper. */
 TEST_LOOP(a_server_that_comes_back_is_connected_to, 2)
 {
-        start_reader(_i == 0 ? postgresql_url : postgresql_tcp_url, PATIENCE);
+        open_url(_i == 0 ? postgresql_url : postgresql_tcp_url, PATIENCE);
         run_until(is_up());
-        pid_t pid = reader_pid();
+        pid_t pid = helper_pid();
         postgresql_kill();
-        run_until(downs > 0);
+        run_until(states[DATABASE_DOWN] > 0);
         postgresql_start();
         run_until(is_up());
-        ask();
-        ck_assert_int_eq(answered.status, ANSWER_OK);
-        ck_assert(answered.found);
-        ck_assert_int_eq(reader_pid(), pid);
+        run("SELECT id FROM t ORDER BY id", false);
+        ck_assert_str_eq(got.text, "0:1;0:2;");
+        ck_assert_int_eq(helper_pid(), pid);
 }
 
 TEST(a_frozen_server_is_down)
 {
-        start_reader(postgresql_tcp_url, SHORT);
+        open_url(postgresql_tcp_url, SHORT);
         run_until(is_up());
         ck_assert_int_eq(kill(postgresql_pid, SIGSTOP), 0);
         postgresql_signal_children(SIGSTOP);
-        ask();
-        ck_assert_int_eq(answered.status, ANSWER_LOST);
-        run_until(downs > 0);
+        run("SELECT id FROM t", false);
+        ck_assert_int_eq(got.result, DATABASE_LOST);
+        run_until(states[DATABASE_DOWN] > 0);
         postgresql_signal_children(SIGCONT);
         ck_assert_int_eq(kill(postgresql_pid, SIGCONT), 0);
 }
@@ -100,8 +87,8 @@ TEST(errors_show_no_password)
         char url[256];
 
         snprintf(url, sizeof(url), "postgresql://secret:wr0ng@%s/postgres", postgresql_address);
-        start_reader(url, PATIENCE);
-        run_until(downs > 0);
+        open_url(url, PATIENCE);
+        run_until(states[DATABASE_DOWN] > 0);
         ck_assert(quoted_contains(&why.quoted, "password authentication failed"));
         ck_assert(!strstr(why.text, "wr0ng") && !quoted_contains(&why.quoted, "wr0ng"));
 }

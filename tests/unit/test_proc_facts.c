@@ -6,7 +6,7 @@
 #include "io/log_tail.h"
 #include "io/proc_answer.h"
 #include "io/proc_inspect.h"
-#include "io/reader_start.h"
+#include "io/helper_start.h"
 #include "loop.h"
 #include <fcntl.h>
 #include <sched.h>
@@ -295,7 +295,7 @@ TEST(the_program_hands_out_no_more_than_asked)
 
         int program_fd = open("sqmgr-proc-reader", O_PATH | O_CLOEXEC);
         ck_assert_int_ge(program_fd, 0);
-        make_facts(reader_start, program_fd);
+        make_facts(helper_start, program_fd);
         start_target();
         _cleanup_proc_ struct proc *proc = NULL;
         ck_assert_int_eq(proc_open(target, &proc), 0);

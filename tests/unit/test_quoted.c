@@ -74,7 +74,8 @@ TEST(an_error_is_a_sentence_and_what_it_quotes)
         ck_assert(!error_report_equal(&a, &b));
         b.quoted = a.quoted;
         ck_assert(error_report_equal(&a, &b));
-        error_report_set(&a, "it is down");
+        error_report_set(&a, "it is %s", "do\033wn\n");
+        ck_assert_str_eq(a.text, "it is do?wn?");
         ck_assert(quoted_is_empty(&a.quoted));
         ck_assert(!error_report_equal(&a, &b));
 }

@@ -12,7 +12,7 @@
 static struct redis_settings settings;
 static struct reader *reader;
 static struct answer answered; /* the last one: what it owned is gone */
-static size_t n_queues, n_jobs[2];
+static size_t n_queues, n_jobs[2], n_identities;
 static unsigned answers;
 
 static void take(struct answer *answer, void *userdata _unused_)
@@ -22,6 +22,7 @@ static void take(struct answer *answer, void *userdata _unused_)
                 n_jobs[i] = answer->kind == QUERY_JOBS && answer->status == ANSWER_OK && i < answer->jobs.n
                                     ? answer->jobs.lists[i].n_jobs
                                     : 0;
+        n_identities = answer->kind == QUERY_SCAN && answer->status == ANSWER_OK ? answer->scan.n : 0;
         answered = *answer;
         answers++;
 }
@@ -109,6 +110,54 @@ TEST(named_queues_are_read_besides)
         run_until(answers == 2);
         ck_assert_int_eq(answered.status, ANSWER_OK);
         ck_assert_uint_eq(n_queues + answered.queues.done_known, 3 + 1);
+}
+
+TEST(named_queues_have_a_bound)
+{
+        enum { NAMES = QUEUES_READ_MAX + 10 };
+        static char names[3 * NAMES + QUEUE_NAME_MAX + 4];
+        char *at = names;
+
+        at += sprintf(at, "%0*d", QUEUE_NAME_MAX + 1, 0) + 1;
+        for (unsigned i = 0; i < NAMES; i++)
+                at += sprintf(at, "%c%c", 'a' + i % 26, 'a' + i / 26 % 26) + 1;
+        const struct field text = {.text = names, .len = (size_t)(at - names) + 1};
+        ask(QUERY_QUEUES, &text, 1);
+        ck_assert_int_eq(answered.status, ANSWER_OK);
+        ck_assert_uint_eq(n_queues, QUEUES_READ_MAX);
+}
+
+/* Returns how many identities all pages have. */
+static size_t scan(struct field *texts, size_t n_texts)
+{
+        static char cursor[ANSWER_CURSOR_MAX];
+        size_t n = 0;
+
+        cursor[0] = '\0';
+        do {
+                texts[0] = (struct field)QUERY_TEXT(cursor);
+                ask(QUERY_SCAN, texts, n_texts);
+                ck_assert_int_eq(answered.status, ANSWER_OK);
+                n += n_identities;
+                memcpy(cursor, answered.scan.cursor, sizeof(cursor));
+        } while (cursor[0] != '\0');
+        return n;
+}
+
+/* The last identities that workers can have, and the first ones that none has. */
+TEST(identities_of_other_hosts_and_beyond_the_bounds_are_left_out)
+{
+        static char host[ANSWER_HOST_MAX + 2];
+        struct field texts[] = {QUERY_TEXT(""), QUERY_TEXT("host")};
+
+        memset(host, 'h', sizeof(host) - 1);
+        for (unsigned i = 0; i < 100; i++)
+                server_do("SADD processes host:%u:0123456789ab other:%u:0123456789ab host:1:%u:0123456789ab",
+                          i + 1, i + 1, i + 1);
+        server_do("SADD processes %s:1:0123456789ab %s:1:0123456789ab host:0:0123456789ab host:1:x", host,
+                  host + 1);
+        ck_assert_uint_eq(scan(texts, 2), 100);
+        ck_assert_uint_eq(scan(texts, 1), 301);
 }
 
 TEST(a_framework_without_lists_is_refused)

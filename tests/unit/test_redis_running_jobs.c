@@ -9,7 +9,9 @@
 
 static struct redis *redis;
 static unsigned n_done;
-static size_t n_jobs[2], n_unreadable[2];
+static size_t n_jobs[2], n_unreadable[2], n_oversized[2];
+static bool has_entry, has_payload; /* the first job of the last list */
+static bool with_entries;
 static char last_error[256], last_class[32];
 static const char *const identities[] = {"host:1:000000000001", "host:2:000000000002"};
 
@@ -21,8 +23,13 @@ static void on_done(struct job_list *lists, const struct error_report *error, vo
         for (size_t i = 0; i < 2; i++) {
                 n_jobs[i] = lists[i].n_jobs;
                 n_unreadable[i] = lists[i].n_unreadable;
-                if (lists[i].n_jobs > 0)
-                        snprintf(last_class, sizeof(last_class), "%s", lists[i].jobs[0].class);
+                n_oversized[i] = lists[i].n_oversized;
+                ck_assert_ptr_null(lists[i].space);
+                if (lists[i].n_jobs == 0)
+                        continue;
+                snprintf(last_class, sizeof(last_class), "%s", lists[i].jobs[0].class);
+                has_entry = lists[i].jobs[0].entry;
+                has_payload = lists[i].jobs[0].payload;
         }
         job_lists_free(lists, 2);
 }
@@ -32,6 +39,7 @@ static void setup(void)
         loop_start();
         server_start(0, NULL, NULL);
         n_done = 0;
+        with_entries = false;
         redis = server_connect(SERVER_PATIENCE);
 }
 
@@ -51,7 +59,13 @@ static void put(const char *prefix, unsigned i, const char *suffix, const char *
 static int read_all(const char *namespace, struct redis_running_jobs **ret)
 {
         const struct running_jobs_request request = {
-                .event = event, .redis = redis, .namespace = namespace, .identities = identities, .n = 2};
+                .event = event,
+                .redis = redis,
+                .namespace = namespace,
+                .identities = identities,
+                .n = 2,
+                .with_entries = with_entries,
+        };
 
         return redis_running_jobs_read(sidekiq_redis_format.running_jobs, &request, on_done, n_jobs, ret);
 }
@@ -70,6 +84,11 @@ TEST(lists_of_both_names_are_read)
         ck_assert_uint_eq(n_unreadable[0], 1);
         ck_assert_uint_eq(n_unreadable[1], 1);
         ck_assert_str_eq(last_class, "Old");
+        ck_assert(!has_entry && !has_payload);
+        with_entries = true;
+        ck_assert_int_eq(read_all(NULL, &running_jobs), 0);
+        run_until(n_done == 2);
+        ck_assert(has_entry && !has_payload);
 }
 
 TEST(a_namespace_is_before_the_keys)
@@ -187,6 +206,27 @@ TEST(what_is_given_up_half_decoded_is_not_reported)
         read_large_lists();
         run_until(n_done);
         ck_assert_uint_eq(n_done, 1);
+}
+
+/* However many jobs the lists have, together they take a bounded part of memory. */
+TEST(all_lists_have_a_bound_together)
+{
+        enum { LARGE = 200000, JOBS = 90 };
+        static char large[LARGE + 1];
+        struct redis_running_jobs *running_jobs;
+
+        static_assert((size_t)LARGE * JOBS > JOBS_BYTES_MAX && LARGE < JOB_ENTRY_MAX,
+                      "the bound is that of all");
+        memset(large, 'x', LARGE);
+        for (unsigned i = 0; i < JOBS; i++)
+                server_do("HSET %s:work t%u "
+                          "{\"queue\":\"q\",\"payload\":{\"class\":\"A\",\"jid\":\"1\",\"x\":\"%s\"}}",
+                          identities[i % 2], i, large);
+        ck_assert_int_eq(read_all(NULL, &running_jobs), 0);
+        run_until(n_done);
+        ck_assert_uint_eq(n_jobs[0], JOBS / 2);
+        ck_assert_uint_eq(n_jobs[0] + n_jobs[1], JOBS_BYTES_MAX / LARGE);
+        ck_assert_uint_eq(n_jobs[1] + n_oversized[1], JOBS / 2);
 }
 
 TEST(redis_may_be_freed_meanwhile)

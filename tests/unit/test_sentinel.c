@@ -153,6 +153,7 @@ static const struct {
         {.answer = "*2\r\n$-1\r\n$-1\r\n" LISTENING},
         {.answer = "*2\r\n$0\r\n\r\n$4\r\n6379\r\n" LISTENING},
         {.answer = "*2\r\n$1\r\nh\r\n$0\r\n\r\n" LISTENING},
+        {.answer = "*2\r\n$3\r\nh\x1b[\r\n$4\r\n6379\r\n" LISTENING},
         {.answer = "*2\r\n$1\r\nh\r\n$5\r\n65536\r\n" LISTENING},
         {.answer = "*2\r\n$1\r\nh\r\n$2\r\n-1\r\n" LISTENING},
         {.answer = "*3\r\n$7\r\nmessage\r\n$14\r\n+switch-master\r\n$12\r\nmymaster a b\r\n",

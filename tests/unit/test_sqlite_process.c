@@ -1,127 +1,179 @@
 /* SPDX-License-Identifier: MIT */
-/* The program sqmgr-reader-sqlite, with the tables of Solid Queue. */
+/* The program sqmgr-sqlite and its client: helpers that are killed, stopped, missing or stuck. */
 /* promises: P5 P8 */
 #include "database_program.h"
-#include <pwd.h>
-#include <sqlite3.h>
-#include <sys/wait.h>
+#include "sqlite_folder.h"
+#include <limits.h>
 
-static char folder[64], path[96], url[128];
-
-static void execute(const char *sql)
+static void setup_programs(void)
 {
-        sqlite3 *handle;
-        char *message = NULL;
-
-        ck_assert_int_eq(sqlite3_open(path, &handle), SQLITE_OK);
-        ck_assert_int_eq(sqlite3_busy_timeout(handle, 10000), SQLITE_OK);
-        ck_assert_msg(sqlite3_exec(handle, sql, NULL, NULL, &message) == SQLITE_OK, "%s: %s", sql, message);
-        ck_assert_int_eq(sqlite3_close(handle), SQLITE_OK);
-}
-
-static void make_tables(void)
-{
-        make_worker("solid_queue/sqlite.sql", execute);
-}
-
-static void start(void)
-{
-        start_reader(url, PATIENCE);
-}
-
-static void setup(void)
-{
-        snprintf(folder, sizeof(folder), "/tmp/test_sqlite.XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(folder));
-        snprintf(path, sizeof(path), "%s/queue.sqlite3", folder);
-        snprintf(url, sizeof(url), "sqlite3:%s", path);
+        setup();
         begin_programs();
 }
 
-static void teardown(void)
+static void open_database(usec_t timeout)
 {
-        end_programs();
-}
-
-static const char *const modes[] = {"DELETE", "WAL"};
-
-static void set_mode(int i)
-{
-        char sql[64];
-
-        snprintf(sql, sizeof(sql), "PRAGMA journal_mode = %s", modes[i]);
-        execute(sql);
-}
-
-TEST_LOOP(heartbeats_are_read_from_the_file, (int)ELEMENTSOF(modes))
-{
-        make_tables();
-        set_mode(_i);
-        start();
+        open_within(timeout);
         run_until(is_up());
-        ask();
-        ck_assert_int_eq(answered.status, ANSWER_OK);
-        ck_assert(answered.found);
-        ck_assert_uint_eq(answered.concurrency, 3);
-        uint64_t first = answered.sent_usec;
-        execute("UPDATE solid_queue_processes SET last_heartbeat_at = '2026-11-27 06:01:00.5' WHERE id = 2");
-        ask();
-        ck_assert_uint_gt(answered.sent_usec, first);
-        ck_assert_uint_eq(reader_connection_count(reader), 1);
-        execute("DELETE FROM solid_queue_processes");
-        ask();
-        ck_assert_int_eq(answered.status, ANSWER_OK);
-        ck_assert(!answered.found);
 }
 
-TEST(a_file_that_is_replaced_is_down_and_read_again)
+TEST_LOOP(batches_read_and_write_the_file, (int)ELEMENTSOF(modes))
+{
+        const char *const parameters[] = {"2", NULL};
+        const struct database_statement statements[] = {
+                {.sql = "SELECT id, name, at, $2 FROM t WHERE id <= $1",
+                 .parameters = parameters,
+                 .n = ELEMENTSOF(parameters)},
+                {.sql = "SELECT '' WHERE $1 IS NULL AND $2 = '2'",
+                 .parameters = (const char *const[]){NULL, "2"},
+                 .n = 2},
+        };
+
+        execute(modes[_i]);
+        open_database(PATIENCE);
+        run_list(statements, ELEMENTSOF(statements), false);
+        ck_assert_int_eq(got.result, DATABASE_DONE);
+        ck_assert_str_eq(got.text, "0:1,one,NULL,NULL;0:2,two,2026-11-27 06:00:00.123456,NULL;1:;");
+        ck_assert_uint_gt(database_rtt_usec(database), 0);
+        got.repeats = true;
+        run("UPDATE t SET name = 'three' WHERE id = 1", true);
+        run_until(got.done == 3);
+        run("SELECT name FROM t WHERE id = 1", false);
+        ck_assert_str_eq(got.text, "0:three;");
+        run("INSERT INTO t VALUES (2, 'again', NULL)", true);
+        ck_assert_int_eq(got.result, DATABASE_REFUSED);
+        ck_assert(quoted_contains(&got.error.quoted, "UNIQUE"));
+        ck_assert_uint_eq(database_connection_count(database), 1);
+        ck_assert_uint_eq(states[DATABASE_DOWN], 0);
+}
+
+TEST(a_large_result_arrives_whole_and_a_larger_one_is_refused)
+{
+        open_database(PATIENCE);
+        run("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200000)"
+            "SELECT i, 'text', NULL, zeroblob(64) FROM n",
+            false);
+        ck_assert_int_eq(got.result, DATABASE_DONE);
+        ck_assert_uint_eq(got.rows, 200000);
+        run("SELECT hex(zeroblob(16000000))", false);
+        ck_assert_int_eq(got.result, DATABASE_DONE);
+        ck_assert_uint_eq(got.bytes, 32000000);
+        run("SELECT hex(zeroblob(16000000)) UNION ALL SELECT hex(zeroblob(8000000))", false);
+        ck_assert_int_eq(got.result, DATABASE_LOST);
+        run_until(states[DATABASE_DOWN] == 1);
+        run_until(is_up());
+}
+
+TEST(one_batch_runs_at_a_time_and_its_size_is_bounded)
+{
+        const struct database_statement statement = {.sql = "SELECT 1"};
+        _cleanup_free_ char *text = malloc((size_t)17 << 20);
+        const char *const parameters[] = {text};
+        const struct database_statement large = {.sql = "SELECT $1", .parameters = parameters, .n = 1};
+
+        ck_assert_ptr_nonnull(text);
+        memset(text, 'x', (size_t)17 << 20);
+        text[((size_t)17 << 20) - 1] = '\0';
+        open_within(PATIENCE);
+        ck_assert_int_eq(database_run(database, &statement, 1, false, &batch_ops, NULL), -ENOTCONN);
+        run_until(is_up());
+        ck_assert_int_eq(database_run(database, &large, 1, false, &batch_ops, NULL), -ENOBUFS);
+        begin(&statement, 1, false);
+        ck_assert_int_eq(database_run(database, &statement, 1, false, &batch_ops, NULL), -EBUSY);
+        run_until(got.done > 0);
+        ck_assert_str_eq(got.text, "0:1;");
+}
+
+TEST(the_object_may_be_freed_by_a_row_and_while_a_batch_runs)
+{
+        const struct database_statement statement = {.sql = "SELECT id FROM t"};
+
+        open_database(PATIENCE);
+        got.frees = true;
+        run("SELECT id FROM t", false);
+        ck_assert_int_eq(got.result, DATABASE_LOST);
+        ck_assert_uint_eq(got.rows, 1);
+        got.frees = false;
+        open_database(PATIENCE);
+        begin(&statement, 1, false);
+        database = database_free(database);
+        ck_assert_uint_eq(got.done, 2);
+}
+
+TEST(a_file_that_is_replaced_is_down_and_read_again_by_the_same_helper)
 {
         char other[128];
 
-        make_tables();
-        start();
-        run_until(is_up());
+        open_database(PATIENCE);
+        pid_t pid = helper_pid();
         snprintf(other, sizeof(other), "%s.old", path);
         ck_assert_int_eq(rename(path, other), 0);
-        make_tables();
-        ask();
-        ck_assert_int_eq(answered.status, ANSWER_LOST);
-        run_until(downs > 0);
+        execute("CREATE TABLE t (id, name); INSERT INTO t VALUES (7, 'seven')");
+        run("SELECT id FROM t", false);
+        ck_assert_int_eq(got.result, DATABASE_LOST);
+        run_until(states[DATABASE_DOWN] > 0);
         run_until(is_up());
-        ck_assert_uint_eq(reader_connection_count(reader), 2);
-        ask();
-        ck_assert(answered.found);
+        ck_assert_uint_eq(database_connection_count(database), 2);
+        run("SELECT id FROM t", false);
+        ck_assert_str_eq(got.text, "0:7;");
+        ck_assert_int_eq(helper_pid(), pid);
 }
 
 TEST(a_folder_that_appears_later_is_found)
 {
         char other[96];
 
-        make_tables();
         snprintf(other, sizeof(other), "%s.old", folder);
         ck_assert_int_eq(rename(folder, other), 0);
-        start();
-        run_until(downs > 0);
+        open_within(PATIENCE);
+        run_until(states[DATABASE_DOWN] > 0);
         ck_assert(strstr(why.text, "No such file"));
         ck_assert_int_eq(rename(other, folder), 0);
         run_until(is_up());
-        ask();
-        ck_assert(answered.found);
 }
 
-TEST(a_reader_that_its_user_kills_is_replaced)
+TEST(a_helper_that_is_killed_is_replaced_and_no_count_repeats)
 {
-        make_tables();
-        start();
-        for (unsigned i = 0; i < 3; i++) {
+        uint64_t connections = 0;
+
+        open_within(PATIENCE);
+        for (unsigned i = 1; i <= 2; i++) {
                 run_until(is_up());
-                unsigned before = downs;
-                ck_assert_int_eq(kill(reader_pid(), SIGKILL), 0);
-                run_until(downs > before);
+                ck_assert_uint_gt(database_connection_count(database), connections);
+                connections = database_connection_count(database);
+                ck_assert_int_eq(kill(helper_pid(), SIGKILL), 0);
+                run_until(strstr(why.text, "sqmgr-sqlite was killed by signal 9 (SIGKILL)"));
+                why = (struct error_report){0};
         }
         run_until(is_up());
-        ask();
-        ck_assert(answered.found);
+        run("SELECT id FROM t", false);
+        ck_assert_str_eq(got.text, "0:1;0:2;");
+}
+
+TEST(a_batch_of_a_helper_that_is_killed_is_lost_at_once)
+{
+        const struct database_statement statement = {.sql = "SELECT id FROM t"};
+
+        open_database(PATIENCE);
+        ck_assert_int_eq(kill(helper_pid(), SIGSTOP), 0);
+        begin(&statement, 1, false);
+        ck_assert_int_eq(kill(helper_pid(), SIGKILL), 0);
+        run_until(got.done > 0);
+        ck_assert_int_eq(got.result, DATABASE_LOST);
+        run_until(is_up());
+        ck_assert_uint_eq(got.done, 1);
+}
+
+TEST(a_helper_that_is_stopped_is_replaced_after_the_time_limit)
+{
+        open_database(SHORT);
+        ck_assert_int_eq(kill(helper_pid(), SIGSTOP), 0);
+        run("SELECT id FROM t", false);
+        ck_assert_int_eq(got.result, DATABASE_LOST);
+        ck_assert_str_eq(got.error.text, "sqmgr-sqlite did not answer and was ended");
+        run_until(is_up());
+        run("SELECT id FROM t", false);
+        ck_assert_int_eq(got.result, DATABASE_DONE);
 }
 
 /* SIGBUS, at a shared memory that is no longer there. */
@@ -129,10 +181,8 @@ TEST(a_log_that_is_truncated_costs_a_process_at_most)
 {
         char name[128];
 
-        make_tables();
-        set_mode(1);
-        start();
-        run_until(is_up());
+        execute(modes[1]);
+        open_database(PATIENCE);
         snprintf(name, sizeof(name), "%s-shm", path);
         for (unsigned i = 0; i < 20; i++) {
                 FILE *file = fopen(name, "we");
@@ -140,13 +190,54 @@ TEST(a_log_that_is_truncated_costs_a_process_at_most)
                 ck_assert_ptr_nonnull(file);
                 ck_assert_int_eq(fclose(file), 0);
                 if (is_up())
-                        ask();
+                        run("SELECT id FROM t", false);
                 else
                         run_until(is_up());
                 (void)unlink(name);
         }
         run_until(is_up());
-        ask();
+        run("SELECT id FROM t", false);
 }
 
-TEST_MAIN("sqlite_process", .each = {setup, teardown}, .timeout_seconds = 120)
+TEST(a_program_that_is_missing_is_named_with_its_package_and_found_later)
+{
+        char link[96], program[PATH_MAX];
+
+        database_helpers_clear(&helpers);
+        database_helpers_init(&helpers, &children, folder);
+        open_within(PATIENCE);
+        run_until(states[DATABASE_DOWN] > 0);
+        ck_assert_str_eq(why.text, "the program sqmgr-sqlite is missing; install the package sqmgr-sqlite");
+        snprintf(link, sizeof(link), "%s/sqmgr-sqlite", folder);
+        ck_assert_ptr_nonnull(realpath("./sqmgr-sqlite", program));
+        ck_assert_int_eq(symlink(program, link), 0);
+        run_until(is_up());
+}
+
+/* The ends of helpers are seen only once the loop runs. */
+TEST(killed_helpers_that_do_not_end_are_bounded)
+{
+        struct database_starter *starter = &helpers.starter;
+        struct database_helper *helper;
+        int fd;
+
+        for (unsigned i = 0; i < 4; i++) {
+                ck_assert_int_eq(starter->start(starter, DATABASE_SQLITE, NULL, NULL, &helper, &fd), 0);
+                close_fd(fd);
+                starter->stop(helper);
+        }
+        ck_assert_int_eq(starter->start(starter, DATABASE_SQLITE, NULL, NULL, &helper, &fd), -EBUSY);
+        open_within(PATIENCE);
+        run_until(is_up());
+        ck_assert_uint_le(states[DATABASE_DOWN], 1);
+}
+
+TEST(a_program_that_sqmgr_does_not_start_says_so)
+{
+        ck_assert_int_eq(
+                WEXITSTATUS(
+                        system("./sqmgr-sqlite </dev/null 2>&1 | grep -q 'only sqmgr starts this program'")),
+                0);
+}
+
+TEST_MAIN("sqlite_process", .each = {setup_programs, end_programs}, .timeout_seconds = 120)

@@ -24,7 +24,7 @@
 struct proc_facts;
 
 struct proc_facts_ops {
-        /* As reader_start(). */
+        /* As helper_start(). */
         int (*start)(int program_fd, const char *name, pid_t *ret_pid, int *ret_fd);
         /* Called from the loop when all pending questions are answered, or some are late. Never
          * called from within the functions below. */

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "daemon/runtime/children.h"
+#include "daemon/runtime/database_helpers.h"
 #include "daemon/runtime/links.h"
 #include "daemon/runtime/proc_facts.h"
 #include "daemon/runtime/subsystem.h"
@@ -39,6 +40,7 @@ struct runtime {
         char *status_parent;           /* parent of the heartbeat file directories; owned */
         struct children children;      /* children other than workers */
         struct proc_facts *proc_facts; /* owned */
+        struct database_helpers database_helpers;
         struct proc_host *host;
         struct rlimit nofile;           /* limit before sqmgr raised its own */
         char instance[17];              /* the same for every sqmgr with this state file */

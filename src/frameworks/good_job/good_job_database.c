@@ -2,6 +2,7 @@
 /* Decodes the rows of GoodJob's tables. */
 #include "frameworks/database_format.h"
 #include "frameworks/database_view.h"
+#include "frameworks/decode.h"
 #include "frameworks/good_job/good_job.h"
 #include "wire/json.h"
 #include <string.h>
@@ -17,8 +18,6 @@ enum column {
         COLUMN_THREADS,
         COLUMN_JOBS,
 };
-
-#define THREADS_MAX 1000000
 
 /* Loads an array. Returns 0; -EINVAL if it is damaged; or -ENOMEM. */
 static int load(const struct database_row *row, size_t column, json_t **ret)
@@ -60,9 +59,9 @@ static int take_state(struct database_view *view, const struct database_row *row
         json_foreach(entry, threads) {
                 json_int_t n = json_integer_value(entry);
 
-                if (n > 0 && n <= THREADS_MAX)
+                if (n > 0 && n <= DECODE_COUNT_MAX)
                         process->heartbeat.concurrency =
-                                MIN(process->heartbeat.concurrency + (unsigned)n, (unsigned)THREADS_MAX);
+                                MIN(process->heartbeat.concurrency + (unsigned)n, (unsigned)DECODE_COUNT_MAX);
         }
         if (r != -ENOMEM)
                 r = load(row, COLUMN_QUEUES, &queues);
@@ -87,7 +86,7 @@ static int take_process(struct database_view *view, const struct database_row *r
                 return r;
         process->heartbeat.sent_usec = sent_usec;
         (void)database_row_time(row, COLUMN_CREATED, &process->heartbeat.born_usec);
-        if (database_row_number(row, COLUMN_JOBS, THREADS_MAX, &n_jobs))
+        if (database_row_number(row, COLUMN_JOBS, DECODE_COUNT_MAX, &n_jobs))
                 process->heartbeat.busy = (unsigned)n_jobs;
         return take_state(view, row, process);
 }

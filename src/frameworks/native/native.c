@@ -41,9 +41,6 @@ const char *const native_field_names[_NATIVE_FIELD_MAX] = {
         [NATIVE_POLLING] = "polling",
 };
 
-/* No process has more jobs or threads: a larger number is garbage. */
-#define COUNT_MAX 1000000
-
 /* The longest job id, job class and queue name in a file. */
 #define ID_BYTES_MAX    64
 #define CLASS_BYTES_MAX 128
@@ -130,9 +127,9 @@ bool native_decode(const struct field fields[static _NATIVE_FIELD_MAX], struct h
                 return false;
         if (!heartbeat->text || !decode_seconds(heartbeat->text, heartbeat->len, &decoded.sent_usec))
                 return false;
-        if (!decode_number(&fields[NATIVE_BUSY], COUNT_MAX, true, &busy) ||
+        if (!decode_number(&fields[NATIVE_BUSY], DECODE_COUNT_MAX, true, &busy) ||
             !decode_number(&fields[NATIVE_QUIET], 1, true, &quiet) ||
-            !decode_number(&fields[NATIVE_CONCURRENCY], COUNT_MAX, false, &concurrency))
+            !decode_number(&fields[NATIVE_CONCURRENCY], DECODE_COUNT_MAX, false, &concurrency))
                 return false;
         /* The kernel never reports 0. */
         if (!decode_number(&fields[NATIVE_START], UINT64_MAX, false, &start) ||

@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* No process has more jobs or threads: a larger number is garbage. */
-#define COUNT_MAX 1000000
 /* More than any machine has. */
 #define RSS_KIB_MAX (1ULL << 40)
 
@@ -36,10 +34,10 @@ bool sidekiq_heartbeat_decode(const struct field fields[static _SIDEKIQ_FIELD_MA
 
         if (!busy->text || !heartbeat->text ||
             (!is_quiet && !decode_field_is(&fields[SIDEKIQ_QUIET], "false")) ||
-            !decode_count(busy->text, busy->len, COUNT_MAX, &n_busy) ||
+            !decode_count(busy->text, busy->len, DECODE_COUNT_MAX, &n_busy) ||
             !decode_seconds(heartbeat->text, heartbeat->len, &sent_usec) ||
             (concurrency->text &&
-             !decode_count(concurrency->text, concurrency->len, COUNT_MAX, &n_concurrency)))
+             !decode_count(concurrency->text, concurrency->len, DECODE_COUNT_MAX, &n_concurrency)))
                 return false;
         /* No decision depends on rss. */
         if (rss->text && !decode_count(rss->text, rss->len, RSS_KIB_MAX, &rss_kib))
@@ -135,7 +133,7 @@ int sidekiq_info_decode(const struct field *field, struct heartbeat_info **ret)
                 return -ENOMEM;
         memcpy(info->queues, queues, length);
         json_int_t concurrency = json_integer_value(json_object_get(root, "concurrency"));
-        if (concurrency > 0 && concurrency <= COUNT_MAX)
+        if (concurrency > 0 && concurrency <= DECODE_COUNT_MAX)
                 info->concurrency = (unsigned)concurrency;
         (void)sidekiq_stamp_decode(json_object_get(root, "started_at"), &info->born_usec);
         json_object_foreach(json_object_get(root, "capsules"), name, capsule)

@@ -90,9 +90,6 @@ const struct traits sidekiq_traits = {
 
 #define NONCE_DIGITS 12
 
-/* No process has more jobs or threads: a larger number is garbage. */
-#define COUNT_MAX 1000000
-
 static bool is_digit(char c)
 {
         return c >= '0' && c <= '9';
@@ -153,7 +150,8 @@ static bool take_count(const char **text, const char *follow, unsigned *ret)
         unsigned long long value;
         size_t len = strspn(*text, "0123456789");
 
-        if (!decode_count(*text, len, COUNT_MAX, &value) || strncmp(*text + len, follow, strlen(follow)) != 0)
+        if (!decode_count(*text, len, DECODE_COUNT_MAX, &value) ||
+            strncmp(*text + len, follow, strlen(follow)) != 0)
                 return false;
         *text += len + strlen(follow);
         *ret = (unsigned)value;

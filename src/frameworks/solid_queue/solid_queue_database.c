@@ -22,8 +22,6 @@ enum column {
         COLUMN_CLAIMS,
 };
 
-#define THREADS_MAX 1000000
-
 /* Decodes the metadata of a worker, `{"polling_interval":0.1,"queues":"a,b","thread_pool_size":3}`. A worker
  * whose metadata is damaged serves no queue. lib/solid_queue/worker.rb:25. */
 static int take_metadata(struct database_view *view, const struct field *text,
@@ -37,9 +35,9 @@ static int take_metadata(struct database_view *view, const struct field *text,
                 return r == -ENOMEM ? r : 0;
         const json_t *queues = json_object_get(root, "queues");
         json_int_t threads = json_integer_value(json_object_get(root, "thread_pool_size"));
-        if (threads > 0 && threads <= THREADS_MAX)
+        if (threads > 0 && threads <= DECODE_COUNT_MAX)
                 process->heartbeat.concurrency =
-                        MIN(process->heartbeat.concurrency + (unsigned)threads, (unsigned)THREADS_MAX);
+                        MIN(process->heartbeat.concurrency + (unsigned)threads, (unsigned)DECODE_COUNT_MAX);
         return queues ? database_view_add_queues(view, process, json_string_value(queues) ?: "",
                                                  json_string_length(queues))
                       : 0;
@@ -87,8 +85,8 @@ static int take_worker(struct database_view *view, const struct database_row *ro
                 return 0;
         struct heartbeat *heartbeat = &process->heartbeat;
         heartbeat->sent_usec = MAX(heartbeat->sent_usec, sent_usec);
-        if (database_row_number(row, COLUMN_CLAIMS, THREADS_MAX, &claims))
-                heartbeat->busy = MIN(heartbeat->busy + (unsigned)claims, (unsigned)THREADS_MAX);
+        if (database_row_number(row, COLUMN_CLAIMS, DECODE_COUNT_MAX, &claims))
+                heartbeat->busy = MIN(heartbeat->busy + (unsigned)claims, (unsigned)DECODE_COUNT_MAX);
         return take_metadata(view, &metadata, process);
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Starts the reader programs and sqmgr-proc-reader; see the header. */
-#include "io/reader_start.h"
+/* Starts the helper programs; see the header. */
+#include "io/helper_start.h"
 #include "base/fd.h"
 #include "io/launcher.h"
 #include <sys/socket.h>
 
-int reader_start(int program_fd, const char *name, pid_t *ret_pid, int *ret_fd)
+int helper_start(int program_fd, const char *name, pid_t *ret_pid, int *ret_fd)
 {
         _cleanup_launch_job_ struct launch_job *job = NULL;
         char *argv[] = {(char *)name, NULL};
