@@ -341,8 +341,8 @@ static void compose(struct supervisor *supervisor, const struct invocation *invo
         links->found = attach_heartbeat;
         links->instance = runtime->instance;
         links->boot_id = persist->boot_id;
-        links->ledger = &runtime->ledger.ledger;
         links->starter = &runtime->database_helpers.starter;
+        links->ledger = &runtime->ledger.ledger;
         /* A reload does not change the path. */
         persist->orders.runtime = runtime;
         persist->orders.boot_id = persist->boot_id;

@@ -49,7 +49,8 @@ static bool read_last(struct codec_reader *reader, const struct record *record, 
 bool database_report_read(struct codec_reader *reader, struct database_report *ret)
 {
         *ret = (struct database_report){0};
-        return read_last(reader, &report_record, ret, &ret->error);
+        return read_last(reader, &report_record, ret, &ret->error) &&
+               (ret->state != DATABASE_CONNECTED || ret->error.text[0] == '\0');
 }
 
 bool database_end_read(struct codec_reader *reader, struct database_end *ret)

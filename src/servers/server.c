@@ -2,8 +2,6 @@
 /* A server that sqmgr reads; see the header. */
 #include "servers/server.h"
 #include "base/printable.h"
-#include "servers/ask.h"
-#include "servers/backend.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
