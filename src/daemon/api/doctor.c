@@ -3,7 +3,7 @@
 #include "daemon/api/doctor.h"
 #include "advice/doctor_rules.h"
 #include "base/fd.h"
-#include "daemon/api/server.h"
+#include "daemon/api/api_server.h"
 #include "daemon/runtime/links.h"
 #include "daemon/runtime/proc_evidence.h"
 #include "daemon/workers/execute.h"
