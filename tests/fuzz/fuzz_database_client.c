@@ -128,16 +128,20 @@ static void put_text(struct input *input)
         codec_fill_number(&unsent, place, unsent.size - before);
 }
 
+/* The byte that ends a value comes from the top bit of the length, 0xff: SQL NULL. */
 static void put_value(struct input *input)
 {
-        uint8_t length[sizeof(uint32_t)] = {input_byte(input)};
-        struct field field = input_field(input, length[0]);
+        uint8_t byte = input_byte(input);
+        struct field field = input_field(input, byte == 0xff ? 0 : byte & 0x7f);
+        uint8_t length[sizeof(uint32_t)] = {(uint8_t)field.len};
 
-        if (length[0] == 0xff)
+        if (byte == 0xff)
                 memset(length, 0xff, sizeof(length));
         put(length, sizeof(length));
-        if (length[0] != 0xff)
-                put(field.text, field.len + 1);
+        if (byte != 0xff) {
+                put(field.text, field.len);
+                put(byte & 0x80 ? "x" : "", 1);
+        }
         field_free(&field);
 }
 
