@@ -84,8 +84,7 @@ struct field database_value_read(struct codec_reader *reader)
 {
         const uint8_t *at = codec_read_space(reader, LENGTH_BYTES);
         size_t length = at ? codec_get_bytes(at, LENGTH_BYTES) : LENGTH_NULL;
-        const char *text =
-                length == LENGTH_NULL ? NULL : (const char *)codec_read_space(reader, length + 1);
+        const char *text = length == LENGTH_NULL ? NULL : (const char *)codec_read_space(reader, length + 1);
 
         reader->wrong |= text && text[length] != '\0';
         return (struct field){.text = text, .len = text ? length : 0};

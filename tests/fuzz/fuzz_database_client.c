@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Fuzzes what a helper program of a database sends to sqmgr: messages that are whole or not, and bytes that
- * are none. Each step is a byte, with its number in the low bits; HOLD: the next step belongs to the same
- * piece. */
+ * are none. If the first byte is odd, the helper is connected, and a batch runs. Each step is a byte, with
+ * its number in the low bits; HOLD: the next step belongs to the same piece. */
 #include "base/fd.h"
 #include "base/printable.h"
 #include "database/messages.h"
@@ -103,9 +103,9 @@ static void send_unsent(void)
 
 static void put(const void *bytes, size_t n)
 {
-        uint8_t *at = codec_write_space(&unsent, n);
+        uint8_t *at = n > 0 ? codec_write_space(&unsent, n) : NULL;
 
-        fuzz_check(at);
+        fuzz_check(n == 0 || at);
         if (n > 0)
                 memcpy(at, bytes, n);
 }
@@ -128,17 +128,31 @@ static void put_text(struct input *input)
         codec_fill_number(&unsent, place, unsent.size - before);
 }
 
+/* The byte that ends a value comes from the top bit of the length, 0xff: SQL NULL. */
 static void put_value(struct input *input)
 {
-        uint8_t length[sizeof(uint32_t)] = {input_byte(input)};
-        struct field field = input_field(input, length[0]);
+        uint8_t byte = input_byte(input);
+        struct field field = input_field(input, byte == 0xff ? 0 : byte & 0x7f);
+        uint8_t length[sizeof(uint32_t)] = {(uint8_t)field.len};
 
-        if (length[0] == 0xff)
+        if (byte == 0xff)
                 memset(length, 0xff, sizeof(length));
         put(length, sizeof(length));
-        if (length[0] != 0xff)
-                put(field.text, field.len + 1);
+        if (byte != 0xff) {
+                put(field.text, field.len);
+                put(byte & 0x80 ? "x" : "", 1);
+        }
         field_free(&field);
+}
+
+static void connect_helper(void)
+{
+        const struct database_report report = {.state = DATABASE_CONNECTED, .connections = 1};
+
+        (void)codec_write_space(&unsent, sizeof(uint32_t));
+        database_report_write(&unsent, &report);
+        codec_put_bytes(unsent.bytes, sizeof(uint32_t), unsent.size - sizeof(uint32_t));
+        send_unsent();
 }
 
 enum { PUT_BYTES, PUT_MESSAGE, PUT_STATE, PUT_ROW, PUT_END, RUN_BATCH, HANG_UP, _ACTION_MAX };
@@ -201,6 +215,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fuzz_check(database_new(event, &settings, &ops, NULL, &database) == 0);
         run_loop();
         fuzz_check(starts == 1);
+        if (input_byte(&input) % 2 == 1) {
+                connect_helper();
+                run_batch();
+                fuzz_check(run == 1);
+        }
         while (input.left > 0)
                 step(&input);
         send_unsent();
