@@ -84,7 +84,7 @@ package_hardening() {
         for name in $package_names; do
                 dpkg-deb -x "$(made "${name}_*.deb")" "$out/package/tree"
         done
-        for program in "$out"/package/tree/usr/{sbin/sqmgr,sbin/sqmgr-web,bin/sqmgrctl,libexec/sqmgr/sqmgr-reader,libexec/sqmgr/sqmgr-reader-postgresql,libexec/sqmgr/sqmgr-reader-sqlite,libexec/sqmgr/sqmgr-proc-reader,libexec/sqmgr/sqmgr-start,libexec/sqmgr/sqmgr-journal,libexec/sqmgr/sqmgr-init}; do
+        for program in "$out"/package/tree/usr/{sbin/sqmgr,sbin/sqmgr-web,bin/sqmgrctl,libexec/sqmgr/sqmgr-postgresql,libexec/sqmgr/sqmgr-sqlite,libexec/sqmgr/sqmgr-proc-reader,libexec/sqmgr/sqmgr-start,libexec/sqmgr/sqmgr-journal,libexec/sqmgr/sqmgr-init}; do
                 spots=$(soft_spots "$program")
                 [ -z "$spots" ] || { echo "$program: $spots" && status=1; }
         done

@@ -4,7 +4,7 @@
 # check-layers and check-mutants.
 
 # Folders of src/ in which all files are pure. A file of another folder is pure if its name is NAME_rules.c.
-pure_folders='wire settings model advice observe decide continuity queries'
+pure_folders='wire settings model advice observe decide continuity'
 
 # Prints the pure files of the core with the suffix SUFFIX, c or o, relative to ROOT. Mutants may change them.
 pure_core_files() { # ROOT SUFFIX

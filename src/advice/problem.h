@@ -49,6 +49,9 @@ struct worker;
         X(DATABASE_CONNECTING, "database-connecting", WARNING, \
           "sqmgr has not reached the database of a fleet yet", \
           "Check that the database runs, and its address in database_url", "sqmgrctl doctor") \
+        X(SERVER_CRASHES_SQMGR, "server-crashes-sqmgr", ERROR, \
+          "sqmgr ended twice within 10 minutes while it read the data of this server; it now reads the server once a minute at most, and no worker with heartbeats there is signaled", \
+          "Report the crash, remove the data that causes it or install a fixed sqmgr, then reload", "sqmgrctl reload") \
         X(OPEN_FILES, "open-files", WARNING, \
           "the limit of open files is too low for max_processes of all fleets: starts of workers would fail", \
           "Raise LimitNOFILE= of the service to the number that is needed, then restart sqmgr; its workers survive", NULL) \

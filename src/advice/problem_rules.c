@@ -11,6 +11,7 @@
 #include "model/rollout.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
+#include "settings/redis_url.h"
 #include "wire/quoted.h"
 #include <stdio.h>
 #include <string.h>
@@ -61,16 +62,18 @@ static void add_fleets(const struct search *search, const struct link *link, str
         }
 }
 
+/* A connection to a server in quarantine is opened for moments only. */
+static bool is_up(const struct problem_redis *redis)
+{
+        return redis->state == READER_STATE_CONNECTED && !redis->quarantined;
+}
+
 /* Returns true if the URLs of two connections that are not up differ at most in the database. */
 static bool same_server(const struct problem_redis *a, const struct problem_redis *b)
 {
-        const char *host = strstr(a->url, "://");
-        /* Without a host, the path is the server. */
-        size_t length = host && host[3] != '/' ? (size_t)(host - a->url) + 3 + strcspn(host + 3, "/?")
-                                               : strcspn(a->url, "?");
+        size_t length = url_server_length(a->url);
 
-        return a->state != READER_STATE_CONNECTED && b->state != READER_STATE_CONNECTED &&
-               strncmp(a->url, b->url, length) == 0 &&
+        return !is_up(a) && !is_up(b) && strncmp(a->url, b->url, length) == 0 &&
                (b->url[length] == '\0' || strchr("/?", b->url[length]));
 }
 
@@ -97,7 +100,7 @@ static void find_redis(const struct search *search)
 
                 while (first < i && !same_server(&list[first], redis))
                         first++;
-                if (redis->state == READER_STATE_CONNECTED || first < i)
+                if (is_up(redis) || first < i)
                         continue;
                 for (size_t j = i; j < search->facts->n_redis; j++) {
                         if (!same_server(redis, &list[j]))
@@ -105,13 +108,18 @@ static void find_redis(const struct search *search)
                         add_fleets(search, list[j].link, &problem);
                         for_queues &= list[j].for_queues;
                 }
-                if (for_queues && reader_state_answers(redis->state))
+                if (for_queues && reader_state_answers(redis->state) && !redis->quarantined)
                         continue;
                 if (for_queues)
                         problem.code = PROBLEM_BROKER_DOWN;
+                if (redis->quarantined)
+                        problem.code = PROBLEM_SERVER_CRASHES_SQMGR;
+                const char *why = redis->error && !redis->quarantined ? redis->error->text : NULL;
                 snprintf(about, sizeof(about), "%s %s", redis->database ?: "Redis", redis->url);
-                problems_add(search->problems, &problem, about, "%s%s%s; %s", reader_state_text(redis->state),
-                             redis->error ? ": " : "", redis->error ? redis->error->text : "",
+                problems_add(search->problems, &problem, about, "%s%s%s; %s",
+                             redis->quarantined ? "its data has ended sqmgr twice; read once a minute at most"
+                                                : reader_state_text(redis->state),
+                             why ? ": " : "", why ?: "",
                              for_queues ? "its queues are unknown" : "workers are left as they are");
         }
 }

@@ -19,6 +19,7 @@ struct problem_redis {
         enum reader_state state;
         const struct link *link;          /* as that of its fleets */
         bool for_queues;                  /* only queues are read from it */
+        bool quarantined;                 /* see continuity/quarantine.h */
         const struct error_report *error; /* why it is not up; NULL: not known */
 };
 

@@ -16,6 +16,7 @@
 #include "decide/plan.h"
 #include "settings/settings.h"
 #include <stdatomic.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 struct worker;
@@ -73,6 +74,9 @@ enum ledger_gap {
         LEDGER_GAP_SEARCH = 1 << 1, /* the search for workers of an earlier sqmgr has not ended */
 };
 
+/* How many servers whose bytes have ended sqmgr are known at a time. */
+#define LEDGER_CRASHES 4
+
 /* The first 128 bytes of the memory. */
 struct ledger_header {
         char magic[8];
@@ -80,10 +84,14 @@ struct ledger_header {
         uint32_t slot_bytes;
         _Atomic uint64_t epoch;
         char boot_id[64];
-        _Atomic uint32_t gaps; /* bits of enum ledger_gap */
-        char unused[36];
+        _Atomic uint32_t gaps;     /* bits of enum ledger_gap */
+        _Atomic uint32_t decoding; /* the server whose bytes sqmgr decodes; 0: none. See quarantine.h */
+        /* Servers whose bytes have ended sqmgr. Bits 0 to 30: when the next sqmgr has found that, in seconds,
+         * monotonic; 31: the server is quarantined; 32 to 63: the server. 0: unused. */
+        _Atomic uint64_t crashes[LEDGER_CRASHES];
 };
 static_assert(sizeof(struct ledger_header) == sizeof(struct ledger_slot), "slots are aligned");
+static_assert(offsetof(struct ledger_header, crashes) == 96, "at the place of zeros in older ledgers");
 
 struct ledger {
         struct ledger_header *header; /* mapped by the caller; NULL: no ledger */

@@ -13,6 +13,7 @@
 #include "daemon/poll/poll.h"
 #include "daemon/poll/running_jobs.h"
 #include "daemon/poll/status_files.h"
+#include "daemon/runtime/link_quarantine.h"
 #include "daemon/runtime/start_record.h"
 #include "daemon/service.h"
 #include "daemon/takeover/adopt.h"
@@ -341,6 +342,7 @@ static void compose(struct supervisor *supervisor, const struct invocation *invo
         links->instance = runtime->instance;
         links->boot_id = persist->boot_id;
         links->starter = &runtime->database_helpers.starter;
+        links->ledger = &runtime->ledger.ledger;
         /* A reload does not change the path. */
         persist->orders.runtime = runtime;
         persist->orders.boot_id = persist->boot_id;
@@ -442,7 +444,8 @@ static int begin_runtime(struct supervisor *supervisor)
                 return r;
         links_join(&runtime->links);
         subsystems_join(&supervisor->runtime.subsystems);
-        return adopt_begin(runtime, &supervisor->persist, settings, clock_now(CLOCK_MONOTONIC));
+        r = adopt_begin(runtime, &supervisor->persist, settings, clock_now(CLOCK_MONOTONIC));
+        return r < 0 ? r : links_judge_crash(&runtime->links, clock_now(CLOCK_MONOTONIC));
 }
 
 static int begin(struct supervisor *supervisor, const struct invocation *invocation,

@@ -12,7 +12,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Limit of replies that sqmgr has not read yet: the values of a batch, and as much again for their lengths. */
+/* Limit of replies that sqmgr has not read yet: the values of a batch, and as much again for their lengths.
+ */
 #define SEND_MAX (2 * DATABASE_BYTES_MAX)
 /* The replies may take three times SEND_MAX / 2 while their buffer grows. The rest is for libraries, and for
  * threads that still wait for a name server, with 8 MiB of stack each. */
@@ -201,7 +202,8 @@ static int limit_memory(void)
 static int run_loop(struct helper *helper)
 {
         static const struct message_socket_ops ops = {.on_message = on_message, .on_end = on_end};
-        static const struct message_socket_limits limits = {.receive = DATABASE_REQUEST_MAX, .send = SEND_MAX};
+        static const struct message_socket_limits limits = {.receive = DATABASE_REQUEST_MAX,
+                                                            .send = SEND_MAX};
 
         int r = sd_event_new(&helper->event);
         if (r >= 0)

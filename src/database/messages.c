@@ -49,7 +49,8 @@ static bool read_last(struct codec_reader *reader, const struct record *record, 
 bool database_report_read(struct codec_reader *reader, struct database_report *ret)
 {
         *ret = (struct database_report){0};
-        return read_last(reader, &report_record, ret, &ret->error);
+        return read_last(reader, &report_record, ret, &ret->error) &&
+               (ret->state != DATABASE_CONNECTED || ret->error.text[0] == '\0');
 }
 
 bool database_end_read(struct codec_reader *reader, struct database_end *ret)
@@ -83,8 +84,7 @@ struct field database_value_read(struct codec_reader *reader)
 {
         const uint8_t *at = codec_read_space(reader, LENGTH_BYTES);
         size_t length = at ? codec_get_bytes(at, LENGTH_BYTES) : LENGTH_NULL;
-        const char *text =
-                length == LENGTH_NULL ? NULL : (const char *)codec_read_space(reader, length + 1);
+        const char *text = length == LENGTH_NULL ? NULL : (const char *)codec_read_space(reader, length + 1);
 
         reader->wrong |= text && text[length] != '\0';
         return (struct field){.text = text, .len = text ? length : 0};

@@ -28,7 +28,7 @@ enum database_message {
 struct database_report {
         enum database_state state;
         uint64_t connections;
-        struct error_report error;
+        struct error_report error; /* text "": none, as if the state is DATABASE_CONNECTED */
 };
 
 struct database_end {

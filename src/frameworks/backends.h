@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What speaks to servers as frameworks use them. */
+/* Backends of servers, as frameworks use them. */
 #pragma once
 
-#include "servers/backend.h"
+#include "servers/server.h"
 
 struct redis_settings;
 struct settings_tls_refusal;

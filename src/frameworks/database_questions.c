@@ -2,7 +2,7 @@
 /* The statements of a batch that reads; see the header. */
 #include "frameworks/database_questions.h"
 #include "frameworks/database_view.h"
-#include "servers/ask.h"
+#include "servers/server.h"
 #include <string.h>
 
 /* Reading one queue more than is answered shows that queues are left out. */

@@ -9,7 +9,7 @@
 #include "frameworks/database_view.h"
 #include "frameworks/heartbeat_check.h"
 #include "frameworks/table.h"
-#include "servers/ask.h"
+#include "servers/server.h"
 #include "settings/settings.h"
 #include <stdio.h>
 #include <string.h>

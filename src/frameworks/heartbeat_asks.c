@@ -59,7 +59,7 @@ static int identity_scan_take(const struct heartbeat_format *format, const redis
 struct outcomes_ask {
         const struct heartbeat_format *format;
         struct worker_outcomes outcomes;
-        bool ended; /* one of the two */
+        bool ended; /* the other one */
 };
 
 static void outcomes_end(struct outcomes_ask *outcomes)

@@ -10,7 +10,7 @@
 #include "io/clock.h"
 #include "redis/redis_batch.h"
 #include "redis/redis_info.h"
-#include "servers/backend.h"
+#include "servers/server.h"
 #include "settings/traits.h"
 #include <hiredis/hiredis.h>
 #include <limits.h>

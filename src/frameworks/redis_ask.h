@@ -6,7 +6,7 @@
 #include "frameworks/redis_format.h"
 #include "redis/redis.h"
 #include "redis/redis_command.h"
-#include "servers/ask.h"
+#include "servers/server.h"
 
 struct queue_reader;
 

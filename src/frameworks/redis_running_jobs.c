@@ -3,7 +3,7 @@
 #include "frameworks/redis_running_jobs.h"
 #include "redis/redis_batch.h"
 #include "redis/redis_command.h"
-#include "servers/backend.h"
+#include "servers/server.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -25,7 +25,7 @@ struct running_jobs_format {
 /* A Redis server as its workers see it. */
 struct running_jobs_request {
         sd_event *event;
-        struct reader *reader; /* whose bytes are decoded; NULL: not known */
+        struct reader *reader; /* of the bytes that are decoded; NULL: not known */
         struct redis *redis;   /* may be freed during the reading */
         const char *namespace; /* of redis-namespace; NULL or "": none */
         const char *const *identities;

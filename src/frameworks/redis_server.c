@@ -157,9 +157,12 @@ static void backend_ask(_unused_ void *userdata, struct ask *ask)
                 [QUERY_JOBS] = ask_jobs,
                 [QUERY_DIAGNOSIS] = ask_diagnosis,
         };
-        void (*ask_kind)(struct ask * ask) = asks[ask_query(ask)->kind];
+        enum query_kind kind = ask_query(ask)->kind;
+        bool of_heartbeats = kind == QUERY_HEARTBEAT || kind == QUERY_WORK_LIST || kind == QUERY_SCAN ||
+                             kind == QUERY_SCANNERS;
+        void (*ask_kind)(struct ask * ask) = asks[kind];
 
-        if (ask_kind)
+        if (ask_kind && (!of_heartbeats || ask_format(ask)->heartbeats))
                 ask_kind(ask);
         else
                 ask_fail_unknown(ask);

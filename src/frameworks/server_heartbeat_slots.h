@@ -65,7 +65,7 @@ struct server_heartbeats {
 };
 
 /* A pending query. */
-struct ask {
+struct poll_query {
         struct server_heartbeats *heartbeats;
         struct server_slot *slot;    /* NULL: a scan step */
         struct candidate *candidate; /* NULL: the slot's own heartbeat */

@@ -117,9 +117,9 @@ static void poll_advance(struct server_heartbeats *heartbeats);
 
 /* Sends a query of the current poll. The poll fails if the query cannot be sent. */
 static bool poll_ask(struct server_heartbeats *heartbeats, const struct query *query,
-                     reader_answer_fn callback, struct ask ask)
+                     reader_answer_fn callback, struct poll_query ask)
 {
-        struct ask *copy = malloc(sizeof(*copy));
+        struct poll_query *copy = malloc(sizeof(*copy));
 
         if (copy)
                 *copy = ask;
@@ -139,9 +139,9 @@ static bool poll_ask(struct server_heartbeats *heartbeats, const struct query *q
 
 /* Call first for every answer. Returns the context of the query, which is freed. If heartbeats->freed is set,
  * the answer must be ignored. */
-static struct ask poll_answer(void *userdata, struct answer *answer)
+static struct poll_query poll_answer(void *userdata, struct answer *answer)
 {
-        struct ask *ask = userdata, copy = *ask;
+        struct poll_query *ask = userdata, copy = *ask;
 
         free(ask);
         copy.heartbeats->pending--;
@@ -192,7 +192,7 @@ static const struct heartbeat *take_heartbeat(struct answer_heartbeat *answer, s
 
 static void on_own_heartbeat(struct answer *answer, void *userdata)
 {
-        struct ask ask = poll_answer(userdata, answer);
+        struct poll_query ask = poll_answer(userdata, answer);
         struct server_slot *slot = ask.slot;
 
         /* The identity may have been forgotten meanwhile. Without an answer nothing is known. */
@@ -213,7 +213,7 @@ static void on_own_heartbeat(struct answer *answer, void *userdata)
 
 static void on_work_list(struct answer *answer, void *userdata)
 {
-        struct ask ask = poll_answer(userdata, answer);
+        struct poll_query ask = poll_answer(userdata, answer);
         struct server_slot *slot = ask.slot;
 
         if (answer->status != ANSWER_LOST && slot->heartbeat_waits) {
@@ -236,7 +236,7 @@ static bool ask_heartbeat(struct server_slot *slot, struct candidate *candidate,
         bool outcomes = slot->base.worker && slot->base.worker->fleet->settings->rollout_trial > 0;
         const struct query query = {
                 .kind = QUERY_HEARTBEAT, .numbers = {with_info, 0, outcomes}, .texts = texts, .n_texts = 1};
-        struct ask ask = {.heartbeats = heartbeats, .slot = slot, .candidate = candidate};
+        struct poll_query ask = {.heartbeats = heartbeats, .slot = slot, .candidate = candidate};
 
         return poll_ask(heartbeats, &query, callback, ask);
 }
@@ -253,7 +253,7 @@ static void ask_own(struct server_slot *slot, usec_t now)
                 return;
         const struct field texts[] = {QUERY_TEXT(slot->base.identity)};
         const struct query query = {.kind = QUERY_WORK_LIST, .texts = texts, .n_texts = 1};
-        struct ask ask = {.heartbeats = heartbeats, .slot = slot};
+        struct poll_query ask = {.heartbeats = heartbeats, .slot = slot};
 
         (void)poll_ask(heartbeats, &query, on_work_list, ask);
 }
@@ -276,7 +276,7 @@ static bool is_born(struct server_heartbeats *heartbeats, struct candidate *cand
 
 static void on_candidate(struct answer *answer, void *userdata)
 {
-        struct ask ask = poll_answer(userdata, answer);
+        struct poll_query ask = poll_answer(userdata, answer);
         struct candidate *candidate = ask.candidate;
 
         if (answer->status != ANSWER_LOST && !ask.heartbeats->freed) {
@@ -389,7 +389,7 @@ static int take_page(struct server_heartbeats *heartbeats, const struct answer_s
 
 static void on_scan(struct answer *answer, void *userdata)
 {
-        struct ask ask = poll_answer(userdata, answer);
+        struct poll_query ask = poll_answer(userdata, answer);
         struct server_heartbeats *heartbeats = ask.heartbeats;
 
         if (answer->status != ANSWER_LOST && !heartbeats->freed) {
@@ -445,7 +445,7 @@ static void scan_step(struct server_heartbeats *heartbeats, const char *cursor)
         bool all = heartbeats->scan_all;
         const struct field texts[] = {QUERY_TEXT(cursor), QUERY_TEXT(all ? "" : heartbeats->scan_host)};
         const struct query query = {.kind = QUERY_SCAN, .texts = texts, .n_texts = all ? 1 : 2};
-        struct ask ask = {.heartbeats = heartbeats};
+        struct poll_query ask = {.heartbeats = heartbeats};
 
         (void)poll_ask(heartbeats, &query, on_scan, ask);
 }

@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "io/clock.h"
 #include "io/resolve.h"
+#include "redis/memory_share.h"
 #include "redis/reply_limit.h"
 #include "redis/tls.h"
 #include <hiredis/hiredis.h>
@@ -44,6 +45,8 @@ struct connection {
         sd_event_source *timer;
         const struct connection_ops *ops;
         void *userdata;
+        void (*decoding)(bool begins, void *userdata); /* NULL: none */
+        void *decoding_userdata;
         usec_t timeout;
 
         struct endpoint endpoint;
@@ -63,9 +66,11 @@ struct connection {
         struct tls_session *session; /* NULL: no TLS */
         redisReader *reader;
         struct reply_limit reply_limit; /* of the bytes that the reader got */
+        struct memory_share input_share;
         struct {
                 char *bytes;
-                size_t size, length, sent;
+                size_t length, sent;
+                struct memory_share share; /* the size of bytes */
         } output;
         bool wants_write;
         bool late;            /* no reply came in time */
@@ -120,6 +125,7 @@ static void arm_timer(struct connection *connection)
 static void output_clear(struct connection *connection)
 {
         free(connection->output.bytes);
+        (void)memory_share_set(&connection->output.share, 0);
         connection->output = (typeof(connection->output)){0};
 }
 
@@ -131,6 +137,7 @@ static void socket_close(struct connection *connection)
         if (connection->reader)
                 redisReaderFree(TAKE_PTR(connection->reader));
         connection->reply_limit = (struct reply_limit){0};
+        (void)memory_share_set(&connection->input_share, 0);
         output_clear(connection);
 }
 
@@ -315,18 +322,24 @@ bool connection_was_late(const struct connection *connection)
 static int output_add(struct connection *connection, const char *bytes, size_t n)
 {
         typeof(connection->output) *output = &connection->output;
+        size_t size = output->share.bytes, unsent = output->length - output->sent;
 
-        if (n > output->size - output->length) {
-                size_t unsent = output->length - output->sent;
-                size_t size = MAX(MAX(2 * output->size, unsent + n), (size_t)OUTPUT_BYTES_MIN);
-                char *larger = malloc(size);
+        if (n > size - output->length) {
+                size_t larger = MAX(MAX(2 * size, unsent + n), (size_t)OUTPUT_BYTES_MIN);
 
-                if (!larger)
+                if (!memory_share_set(&output->share, larger))
                         return -ENOMEM;
+                char *moved = malloc(larger);
+                if (!moved) {
+                        (void)memory_share_set(&output->share, size);
+                        return -ENOMEM;
+                }
                 if (unsent > 0)
-                        memcpy(larger, output->bytes + output->sent, unsent);
-                output_clear(connection);
-                *output = (typeof(*output)){.bytes = larger, .size = size, .length = unsent};
+                        memcpy(moved, output->bytes + output->sent, unsent);
+                free(output->bytes);
+                output->bytes = moved;
+                output->length = unsent;
+                output->sent = 0;
         }
         memcpy(output->bytes + output->length, bytes, n);
         output->length += n;
@@ -468,6 +481,23 @@ static bool parse(struct connection *connection, const char *bytes, size_t lengt
         return connection->openings == opening;
 }
 
+/* Gives back the memory of the replies that were delivered: of those before, `held` bytes; `memory` bytes are
+ * in use. The reader keeps a large buffer until it gets more bytes. Returns false if the connection is lost.
+ */
+static bool release_reply(struct connection *connection, size_t held, size_t memory)
+{
+        if (held > MEMORY_SHARE_FREE_BYTES) {
+                redisReaderFree(connection->reader);
+                connection->reader = redisReaderCreate();
+                if (!connection->reader) {
+                        connection_lost(connection, "connection lost: out of memory");
+                        return false;
+                }
+        }
+        (void)memory_share_set(&connection->input_share, memory);
+        return true;
+}
+
 static void receive(struct connection *connection)
 {
         struct reply_limit *limit = &connection->reply_limit;
@@ -485,13 +515,20 @@ static void receive(struct connection *connection)
         }
         connection->received_at = clock_now(CLOCK_MONOTONIC);
         enum reply_limit_outcome outcome = reply_limit_feed(limit, bytes, (size_t)n);
+        size_t held = connection->input_share.bytes;
+        size_t memory = outcome == REPLY_LIMIT_FITS ? reply_limit_memory(limit) : 0;
+        bool has_room = memory_share_set(&connection->input_share, MAX(held, memory));
         /* Deliver the replies that were complete before the refused one. The refused reply then belongs to
          * the oldest pending command. */
         size_t tail = limit->tail, whole = (size_t)n - tail;
-        if (limit->ended > 0 && !parse(connection, bytes, whole, limit->ended, tail > 0))
+        if (limit->ended > 0 && (!parse(connection, bytes, whole, limit->ended, tail > 0) ||
+                                 !release_reply(connection, held, memory)))
                 return;
         if (outcome != REPLY_LIMIT_FITS)
                 refuse_reply(connection, outcome);
+        else if (!has_room)
+                connection_lost(connection, "connection lost: the reply does not fit into the 128 MiB that "
+                                            "all connections share");
         else if (tail > 0 && connection->waiting == 0 && !connection->ops->on_message)
                 connection_lost(connection, "the server sent an unexpected reply. Check url");
         else if (tail == 0 || parse(connection, bytes + whole, tail, 0, false))
@@ -527,6 +564,12 @@ static bool wants_write(const struct connection *connection)
         return unsent ? !tls_wants_read(connection->session) : tls_wants_write(connection->session);
 }
 
+static void set_decoding(struct connection *connection, bool begins)
+{
+        if (connection->decoding)
+                connection->decoding(begins, connection->decoding_userdata);
+}
+
 static int on_io(_unused_ sd_event_source *source, int fd, uint32_t revents, void *userdata)
 {
         struct connection *connection = userdata;
@@ -536,8 +579,11 @@ static int on_io(_unused_ sd_event_source *source, int fd, uint32_t revents, voi
         if (connection->phase == PHASE_CONNECTING) {
                 socket_connected(connection, fd);
         } else {
-                if (revents & (EPOLLIN | EPOLLHUP | EPOLLERR) || connection->session)
+                if (revents & (EPOLLIN | EPOLLHUP | EPOLLERR) || connection->session) {
+                        set_decoding(connection, true);
                         receive(connection);
+                        set_decoding(connection, false);
+                }
                 if (connection->openings == opening && connection->output.length > 0)
                         flush(connection);
                 if (connection->openings == opening)
@@ -620,6 +666,13 @@ int connection_new(sd_event *event, const struct connection_ops *ops, usec_t tim
         }
         *ret = connection;
         return 0;
+}
+
+void connection_on_decoding(struct connection *connection, void (*decoding)(bool begins, void *userdata),
+                            void *userdata)
+{
+        connection->decoding = decoding;
+        connection->decoding_userdata = userdata;
 }
 
 struct connection *connection_free(struct connection *connection)

@@ -48,6 +48,10 @@ int connection_new(sd_event *event, const struct connection_ops *ops, usec_t tim
 /* Returns NULL. */
 struct connection *connection_free(struct connection *connection);
 
+/* Has decoding called around the handling of what has arrived; see redis_on_decoding(). */
+void connection_on_decoding(struct connection *connection, void (*decoding)(bool begins, void *userdata),
+                            void *userdata);
+
 /* Closes the connection if open, then starts connecting. on_up() or on_lost() follows. */
 void connection_open(struct connection *connection, const struct endpoint *endpoint);
 /* Closes the connection. No callback follows. */

@@ -48,8 +48,6 @@ struct redis {
         sd_event_source *timer; /* of the next attempt */
         redis_state_fn on_state;
         void *userdata;
-        void (*decoding)(bool begins, void *userdata); /* NULL: none */
-        void *decoding_userdata;
 
         struct redis_url url;      /* with the user and password of the settings if the URL has no password */
         char *probe_key;           /* NULL: the key with the empty name */
@@ -104,12 +102,6 @@ static void redis_leave(struct redis *redis)
         /* -fanalyzer: each leave follows an enter, so the object stays until the last leave. */
         if (--redis->entered == 0 && redis->freed)
                 redis_destroy(redis);
-}
-
-static void set_decoding(struct redis *redis, bool begins)
-{
-        if (redis->decoding)
-                redis->decoding(begins, redis->decoding_userdata);
 }
 
 static void set_state(struct redis *redis, enum reader_state state, const struct error_report *error)
@@ -490,14 +482,12 @@ static void on_reply(_unused_ struct connection *connection, const redisReply *r
                                             ? NULL
                                             : find_unfit(redis, reply);
         redis_enter(redis);
-        set_decoding(redis, true);
         if (unfit)
                 attempt_refused(redis, reply->str, "the server reports %s: %s", unfit->code, unfit->remedy);
         else if (command->is_left_out)
                 answer_left_out(redis);
         else
                 command_finish(redis, reply);
-        set_decoding(redis, false);
         redis_leave(redis);
 }
 
@@ -580,10 +570,11 @@ int redis_probe(struct redis *redis, const char *key)
         return redis->probe_key && redis->write_key ? 0 : -ENOMEM;
 }
 
-void redis_on_decoding(struct redis *redis, void (*fn)(bool begins, void *userdata), void *userdata)
+void redis_on_decoding(struct redis *redis, void (*decoding)(bool begins, void *userdata), void *userdata)
 {
-        redis->decoding = fn;
-        redis->decoding_userdata = userdata;
+        connection_on_decoding(redis->connection, decoding, userdata);
+        if (redis->sentinel)
+                sentinel_on_decoding(redis->sentinel, decoding, userdata);
 }
 
 struct redis *redis_free(struct redis *redis)

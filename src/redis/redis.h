@@ -39,9 +39,10 @@ int redis_new(sd_event *event, const struct redis_settings *settings, struct set
  * READER_STATE_CONNECTED, if an ACL forbids that check. Call before the loop runs. Returns 0 or -ENOMEM. */
 int redis_probe(struct redis *redis, const char *key);
 
-/* Has fn called with true before bytes of the server are decoded and with false afterwards, also if redis is
- * freed in between. Call before the loop runs. */
-void redis_on_decoding(struct redis *redis, void (*fn)(bool begins, void *userdata), void *userdata);
+/* Has decoding called with true before bytes of the server, or of a Sentinel, are decoded and with false
+ * afterwards, also if redis is freed in between: userdata must outlive each pair of calls. Call before the
+ * loop runs. */
+void redis_on_decoding(struct redis *redis, void (*decoding)(bool begins, void *userdata), void *userdata);
 
 /* Closes the connection. From within this call, calls back all pending commands with NULL. on_state() is not
  * called any more. Returns NULL. */
@@ -52,7 +53,8 @@ struct redis *redis_free(struct redis *redis);
  * the timeout closes the connection; a reply that keeps arriving may take ten times as long. A command
  * whose reply was too large is skipped for some minutes: the reply is then an error.
  *
- * Returns 0; -ENOTCONN or -ENOMEM, and callback is not called. */
+ * Returns 0; -ENOTCONN or -ENOMEM, also beyond the bound of redis/memory_share.h, and callback is not called.
+ */
 int redis_command(struct redis *redis, redis_reply_fn callback, void *userdata, int argc,
                   const char *const argv[], const size_t argvlen[]);
 

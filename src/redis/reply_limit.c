@@ -76,6 +76,7 @@ static enum reply_limit_outcome take_line(struct reply_limit *reply_limit)
 {
         enum reply_limit_outcome outcome = REPLY_LIMIT_FITS;
 
+        reply_limit->items++;
         switch (reply_limit->line[0]) {
         case '$':
         case '=':
@@ -138,6 +139,15 @@ enum reply_limit_outcome reply_limit_feed(struct reply_limit *reply_limit, const
                 reply_limit->tail = reply_limit->ended > ended ? n : tail;
         }
         return outcome;
+}
+
+/* An element is a redisReply, its text and a pointer, with what malloc() adds: 120 bytes at most. The
+ * pointers of a list are there from its start. */
+size_t reply_limit_memory(const struct reply_limit *reply_limit)
+{
+        size_t arrived = reply_limit->bytes - reply_limit->skip;
+
+        return arrived + reply_limit->elements * sizeof(void *) + reply_limit->items * 112;
 }
 
 bool reply_limit_is_oversized(enum reply_limit_outcome outcome)

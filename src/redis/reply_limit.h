@@ -18,8 +18,9 @@
 struct reply_limit {
         size_t bytes;    /* of the reply, including announced bytes of its strings */
         size_t elements; /* of all lists, including announced elements */
-        size_t left; /* elements not yet complete, plus the reply itself; 0: the next byte starts a reply */
-        size_t skip; /* bytes left of the current string */
+        size_t left;  /* elements not yet complete, plus the reply itself; 0: the next byte starts a reply */
+        size_t skip;  /* bytes left of the current string */
+        size_t items; /* lines received: an object of hiredis each */
 
         char line[24]; /* start of the current line, with its type */
         size_t length; /* of the whole line */
@@ -41,6 +42,10 @@ enum reply_limit_outcome {
 /* Feeds the next received bytes, in pieces of any size. After any outcome but REPLY_LIMIT_FITS, do not feed
  * again: close the connection. */
 enum reply_limit_outcome reply_limit_feed(struct reply_limit *reply_limit, const char *bytes, size_t n);
+
+/* After REPLY_LIMIT_FITS: returns the memory of what has arrived of the reply, its bytes and the objects of
+ * hiredis. */
+size_t reply_limit_memory(const struct reply_limit *reply_limit);
 
 /* Returns true if the reply is valid except for its size. */
 bool reply_limit_is_oversized(enum reply_limit_outcome outcome);

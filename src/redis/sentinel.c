@@ -265,6 +265,12 @@ int sentinel_new(sd_event *event, const struct redis_settings *settings, struct 
         return 0;
 }
 
+void sentinel_on_decoding(struct sentinel *sentinel, void (*decoding)(bool begins, void *userdata),
+                          void *userdata)
+{
+        connection_on_decoding(sentinel->connection, decoding, userdata);
+}
+
 struct sentinel *sentinel_free(struct sentinel *sentinel)
 {
         if (!sentinel)

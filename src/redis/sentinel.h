@@ -25,6 +25,9 @@ struct sentinel_ops {
  * sentinel_free(); or -errno. */
 int sentinel_new(sd_event *event, const struct redis_settings *settings, struct tls *tls,
                  const struct sentinel_ops *ops, void *userdata, struct sentinel **ret);
+/* See redis_on_decoding(). */
+void sentinel_on_decoding(struct sentinel *sentinel, void (*decoding)(bool begins, void *userdata),
+                          void *userdata);
 /* Returns NULL. */
 struct sentinel *sentinel_free(struct sentinel *sentinel);
 

@@ -29,8 +29,6 @@ enum answer_status {
 /* Identities of one page; a framework without pages lists all at once. */
 #define ANSWER_IDENTITIES_MAX ((size_t)256 * 1024)
 #define ANSWER_CURSOR_MAX     24
-/* The limit of times by wall clocks, after the year 9999. */
-#define ANSWER_CLOCK_MAX_USEC (UINT64_C(300000000000) * USEC_PER_SEC)
 
 struct answer_heartbeat {
         bool found;
@@ -70,11 +68,6 @@ struct answer_scanners {
         bool members_known;
         bool blind; /* the server gives no count */
 };
-
-/* The maximum number and bytes of the jobs in all lists of one answer. Further jobs are counted as too large.
- */
-#define ANSWER_JOBS_MAX       ((size_t)65536)
-#define ANSWER_JOBS_BYTES_MAX ((size_t)16 * 1024 * 1024)
 
 struct answer_jobs {
         struct job_list *lists; /* owned; one for each identity, in the same order */

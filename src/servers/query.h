@@ -59,7 +59,8 @@ struct query {
                 .text = (string), .len = strlen(string)                                                      \
         }
 
-/* Text i of the query of an ask (servers/ask.h), whose texts each end with a NUL; "" if it has fewer texts.
+/* Text i of the query of an ask (servers/server.h), whose texts each end with a NUL; "" if it has fewer
+ * texts.
  */
 static inline const char *query_text(const struct query *query, size_t i)
 {

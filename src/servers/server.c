@@ -2,8 +2,6 @@
 /* A server that sqmgr reads; see the header. */
 #include "servers/server.h"
 #include "base/printable.h"
-#include "servers/ask.h"
-#include "servers/backend.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,6 +18,7 @@ struct reader {
         char *url_text;
 
         struct reader_report report;
+        uint64_t connections;         /* of backends before this one */
         struct error_report unusable; /* why there is no backend; to be reported */
 
         struct ask *asks; /* without a delivered answer, oldest first */
@@ -87,6 +86,7 @@ void reader_report_state(struct reader *reader, const struct reader_report *repo
         if (reader->freed)
                 return;
         reader->report = *report;
+        reader->report.connections += reader->connections;
         clean_error(&reader->report.error);
         printable_replace(reader->report.server, strlen(reader->report.server), false);
         bool same = before.state == report->state && error_report_equal(&before.error, &reader->report.error);
@@ -296,6 +296,25 @@ static void end_asks(struct reader *reader)
         }
 }
 
+/* Calls back what is pending, and ends the backend. No ask is added meanwhile, but a callback may free the
+ * server. */
+static void disconnect(struct reader *reader)
+{
+        struct ask *ask = reader->asks;
+
+        while (ask) {
+                bool awaited = ask->callback;
+
+                if (awaited)
+                        call_back_lost(ask, "connection lost");
+                ask = awaited ? reader->asks : ask->next;
+        }
+        end_asks(reader);
+        if (reader->backend)
+                reader->ops->end(reader->backend);
+        reader->backend = NULL;
+}
+
 struct reader *reader_free(struct reader *reader)
 {
         if (!reader || reader->freed)
@@ -303,15 +322,30 @@ struct reader *reader_free(struct reader *reader)
         reader->freed = true;
         (void)sd_event_source_set_enabled(reader->soon, SD_EVENT_OFF);
         reader_enter(reader);
-        /* No ask is added or removed meanwhile. */
-        for (struct ask *ask = reader->asks; ask; ask = ask->next)
-                call_back_lost(ask, "connection lost");
-        end_asks(reader);
-        if (reader->backend)
-                reader->ops->end(reader->backend);
-        reader->backend = NULL;
+        disconnect(reader);
         reader_leave(reader);
         return NULL;
+}
+
+void reader_pause(struct reader *reader, const char *why)
+{
+        struct reader_report report = {.state = READER_STATE_DOWN};
+
+        error_report_set(&report.error, "%s", why);
+        reader->connections = reader->report.connections;
+        /* Refuses queries from now on. */
+        reader->report.state = READER_STATE_DOWN;
+        reader_enter(reader);
+        disconnect(reader);
+        reader_report_state(reader, &report);
+        reader_leave(reader);
+}
+
+int reader_resume(struct reader *reader, const struct reader_options *options)
+{
+        struct error_report why = {0};
+
+        return reader->ops->begin(reader, options, &why, &reader->backend);
 }
 
 /* Returns an ask with a copy of the query, in one piece of memory; NULL if memory is short. */

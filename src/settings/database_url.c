@@ -15,8 +15,8 @@
 static const char *const titles[] = {[DATABASE_POSTGRESQL] = "PostgreSQL", [DATABASE_SQLITE] = "SQLite"};
 DEFINE_ENUM_NAMES(database_engine_title, enum database_engine, _DATABASE_ENGINE_MAX, titles)
 
-static const char *const programs[] = {[DATABASE_POSTGRESQL] = "sqmgr-postgresql",
-                                       [DATABASE_SQLITE] = "sqmgr-sqlite"};
+static const char *const programs[] = {
+        [DATABASE_POSTGRESQL] = "sqmgr-postgresql", [DATABASE_SQLITE] = "sqmgr-sqlite"};
 DEFINE_ENUM_NAMES(database_engine_program, enum database_engine, _DATABASE_ENGINE_MAX, programs)
 
 /* error is a constant sentence. Returns -EINVAL. */

@@ -239,6 +239,15 @@ void redis_sentinels_free(struct redis_url *list, size_t n)
         free(list);
 }
 
+size_t url_server_length(const char *url)
+{
+        const char *host = strstr(url, "://");
+
+        /* Without a host, the path is the server. */
+        return host && host[3] != '/' ? (size_t)(host - url) + 3 + strcspn(host + 3, "/?")
+                                      : strcspn(url, "?");
+}
+
 char *redis_url_redact(const char *url)
 {
         _cleanup_redis_url_ struct redis_url parsed = {0};

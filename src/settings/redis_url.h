@@ -30,6 +30,10 @@ void redis_sentinels_free(struct redis_url *list, size_t n);
  * result; NULL if memory is short. */
 char *redis_url_redact(const char *url);
 
+/* Returns the length of the part of a URL without credentials that names the server, not the database. The
+ * URL may be that of a PostgreSQL or SQLite, too. */
+size_t url_server_length(const char *url);
+
 enum redis_difference { REDIS_SAME, REDIS_OTHER_DATABASE, REDIS_OTHER_SERVER, _REDIS_DIFFERENCE_MAX };
 struct redis_comparison {
         enum redis_difference difference;

@@ -6,7 +6,7 @@ module Faults
     kill_worker: 4, stop_worker: 4, kill_template: 2, stop_template: 2, kill_redis: 2, stop_redis: 3, kill_sqmgr: 5, stop_sqmgr: 2,
     restart: 5, abort: 1, scale: 2, quiet_worker: 2, quiet_fleet: 1, reload: 3, reexec: 2, kill_in_restart: 5,
     slow_redis: 2, drop_connections: 2, damage_state: 2, damage_starts: 2, fill_disk: 2, limit_descriptors: 2,
-    break_release: 2, change_environment: 1, storm: 1, kill_reader: 3, stop_reader: 2
+    break_release: 2, change_environment: 1, storm: 1
   }.freeze
   REPLY_SECONDS = 2 # a fault may cost jobs for this long after its end
 
@@ -108,37 +108,6 @@ module Faults
   def kill_in_restart(which, delay, pause)
     order("restart", pick([*fleets.keys, *(fleets.keys & ["plain"]) * 4], which))
     later(1 + 3 * delay) { kill_sqmgr(pause, pause) }
-  end
-
-  # A job whose requeue is interrupted is requeued by the next try.
-  def kill_reader(which, *)
-    pid = pick(readers, which) or return say("no reader to kill")
-    say("kill -9 of reader #{pid}")
-    Process.kill(:KILL, pid)
-  rescue Errno::ESRCH
-    say("it is gone")
-  end
-
-  # sqmgr may end the reader before.
-  def stop_reader(which, how_long, *)
-    pid = pick(readers, which) or return say("no reader to stop")
-    seconds = 1 + 25 * how_long
-    say(format("SIGSTOP of reader %d for %.1f s", pid, seconds))
-    Process.kill(:STOP, pid)
-    later(seconds) { Process.kill(:CONT, pid) if readers.include?(pid) }
-  rescue Errno::ESRCH
-    say("it is gone")
-  end
-
-  def readers
-    return [] unless sqmgr.life
-    File.read("/proc/#{sqmgr.life.pid}/task/#{sqmgr.life.pid}/children").split.map(&:to_i).select do |pid|
-      File.read("/proc/#{pid}/comm") == "sqmgr-reader\n"
-    rescue SystemCallError
-      false
-    end
-  rescue SystemCallError
-    []
   end
 
   def slow_redis(how_long, *)

@@ -22,7 +22,7 @@ repack() { # VERSION [SQMGR [SQMGRCTL]]: its file
         sed -i "s/^Version: .*/Version: $1/" "$tree/DEBIAN/control"
         [ -z "${2-}" ] || install -m 755 "$2" "$tree/usr/sbin/sqmgr"
         # sqmgr of a build finds its programs beside it.
-        [ ! -e "${2-}-reader" ] || install -m 755 "$2"-{reader,proc-reader,start,journal} "$tree/usr/sbin"
+        [ ! -e "${2-}-start" ] || install -m 755 "$2"-{proc-reader,start,journal} "$tree/usr/sbin"
         [ -z "${3-}" ] || install -m 755 "$3" "$tree/usr/bin/sqmgrctl"
         [ "${2-}" != "$folder/unrunnable" ] || chmod 644 "$tree/usr/sbin/sqmgr"
         dpkg-deb --root-owner-group -Zgzip -z1 -b "$tree" "$folder/$1.deb" >/dev/null

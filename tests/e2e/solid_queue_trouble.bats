@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# Framework solid_queue with PostgreSQL and what fails: the database, the reader, the settings, a
-# drain that is cut off. With SQMGR_LONG=1: a reader that is killed, frozen or lying, and a hostile server.
+# Framework solid_queue with PostgreSQL and what fails: the database, its helper, the settings, a
+# drain that is cut off. With SQMGR_LONG=1: a helper that is killed or frozen, and a hostile server.
 # seconds: 55
 # promises: P1 P5
 # shellcheck disable=SC1091,SC2030,SC2031,SC2034,SC2046,SC2086
@@ -58,7 +58,7 @@ load helpers
         shows_error() { sqmgrctl status | grep -F "$1"; } # TEXT
         wait_until 20 shows_error 'password authentication failed'
         sqmgrctl status | not grep -F wrong@
-        # The next reader reads the file again.
+        # The next helper reads the file again.
         (umask 077 && echo "postgresql://postgres@$postgresql_address/queue" >"$folder/url")
         kill_sqmgr
         start_sqmgr
@@ -116,22 +116,22 @@ cut_off_by_exit() {
         [ "$(begun_twice | wc -l)" = $((n - 1)) ]
 }
 
-@test "solid_queue: the reader is killed, frozen, and fed by a server without end: nothing is signaled" {
+@test "solid_queue: the helper is killed, frozen, and fed by a server without end: nothing is signaled" {
         [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes half a minute'
         queue_fleet 2
         workers=$(worker_pids)
         send 4 Hold "$folder/release"
         wait_until 20 fleet_is '[.workers[].busy] | add == 4'
         for ((i = 0; i < 3; i++)); do
-                victim=$(database_reader)
+                victim=$(database_helper)
                 kill -KILL "$victim"
                 answers_at_once
-                wait_until 10 another_reader_than "$victim"
+                wait_until 10 another_helper_than "$victim"
                 wait_until 10 redis_state_is connected
         done
-        victim=$(database_reader)
+        victim=$(database_helper)
         kill -STOP "$victim"
-        wait_until 40 another_reader_than "$victim"
+        wait_until 40 another_helper_than "$victim"
         wait_until 10 redis_state_is connected
         answers_at_once
         [ "$(worker_pids)" = "$workers" ]
@@ -181,34 +181,4 @@ cut_off_by_exit() {
         wait_until 60 ready 1
         [ "$(worker_pids)" = "$worker" ]
         answers_at_once
-}
-
-# The reader of each start lies in another manner, chosen by its pid.
-@test "solid_queue: a lying reader gets no busy worker stopped, and all commands are answered" {
-        [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes a minute'
-        start_database
-        mkdir place
-        copy_programs place
-        cp "$SQMGR_BUILD/tests/stub/hostile-reader" place/sqmgr-reader-postgresql
-        chmod 755 place place/*
-        database_configure 1 'memory_threshold = 1G'
-        launch sqmgr "$folder/place/sqmgr" -c "$folder/sqmgr.ini"
-        sqmgr_pid=$!
-        wait_until 10 sqmgrctl ping
-        has_worker() { [ -n "$(worker_pids)" ] && alive "$(worker_pids)"; }
-        wait_until 20 has_worker
-        send 1 Hold "$folder/release"
-        wait_until 20 recorded started 1
-        worker=$(worker_pids)
-        for ((i = 0; i < 20; i++)); do
-                before=$(database_reader)
-                answers_at_once
-                [ -z "$before" ] || kill -KILL "$before" 2>/dev/null || true
-                wait_until 5 another_reader_than "${before:-0}"
-                wait_ticks 2
-        done
-        touch "$folder/release"
-        wait_until 20 recorded "done" 1
-        nothing_lost 1
-        [ "$(sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB$/\1/p' "/proc/$sqmgr_pid/status")" -lt 60000 ]
 }

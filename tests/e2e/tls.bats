@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # Redis over TLS: the server proves its identity, and so does sqmgr if requested.
-# seconds: 40
+# seconds: 50
 # promises: P10
 # shellcheck disable=SC1091,SC2034
 load helpers
@@ -71,6 +71,24 @@ is_refused_for() { # TEXT
         redis_url=rediss://$address
         configure_tls "tls_ca_file = $folder/ca.crt"
         is_refused_for "server certificate rejected: IP address mismatch"
+}
+
+@test "tls_verify = no: a server whose certificate cannot be checked is used, and a problem warns" {
+        start_tls_redis
+        make_cert other other
+        kill -KILL "$redis_pid"
+        wait "$redis_pid" || true
+        launch unknown redis-server --bind "$address" --port 0 --tls-port 6379 --tls-cert-file "$folder/other.crt" \
+                --tls-key-file "$folder/other.key" --tls-ca-cert-file "$folder/other.crt" --tls-auth-clients no \
+                --unixsocket "$folder/redis.sock" --dir "$folder" --save ''
+        wait_until 10 redis_answers
+        configure_tls 'tls_verify = no'
+        start_sqmgr
+        wait_until 20 ready 1
+        sqmgrctl status --json | jq -e '.problems[] | select(.code == "tls-unverified")'
+        configure_tls
+        run -0 sqmgrctl reload
+        [[ $output == *tls_verify* ]]
 }
 
 @test "a server without TLS is refused, with the reason" {

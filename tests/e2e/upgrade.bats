@@ -17,7 +17,7 @@ setup_file() {
 install_program() { # SQMGR: its files replace the existing ones, as those of a package do
         local file
         mkdir -p "$folder/bin"
-        for file in "$1"-{reader,proc-reader,start,journal} "$1"; do
+        for file in "$1"-{proc-reader,start,journal} "$1"; do
                 cp "$file" "$folder/bin/new"
                 mv "$folder/bin/new" "$folder/bin/$(basename "$file")"
         done

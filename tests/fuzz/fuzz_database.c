@@ -60,7 +60,7 @@ static void check_process(const struct database_view *view, const struct databas
                 check_queue_names(process->queues);
                 memcpy(info->queues, process->queues, process->queues_length);
         }
-        fuzz_check(strlen(process->identity) <= CODEC_TEXT_MAX && host_len <= ANSWER_HOST_MAX);
+        fuzz_check(strlen(process->identity) <= ANSWER_IDENTITY_MAX && host_len <= ANSWER_HOST_MAX);
         fuzz_check(heartbeat_check(framework_of(view->format->traits), &process->heartbeat, info));
         free(info);
 }

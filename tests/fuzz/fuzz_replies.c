@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Fuzzes the replies of a Redis to everything that sqmgr asks. Each query has one answer, within its bounds,
  * and the heartbeats of a worker are of its processes. The first byte chooses the framework. */
+#include "frameworks/backends.h"
 #include "frameworks/decode.h"
 #include "frameworks/heartbeat_check.h"
 #include "frameworks/redis_format.h"
@@ -10,8 +11,9 @@
 #include "model/fleet.h"
 #include "model/poll_schedule.h"
 #include "model/world.h"
-#include "reader.h"
+#include "peer.h"
 #include "redis_phrases.h"
+#include "servers/server.h"
 
 #define PID        77
 #define QUERIES    64
@@ -46,7 +48,7 @@ static struct worker worker;
 static struct reader *reader;
 static struct heartbeats *heartbeats;
 static struct heartbeat_slot *slot;
-static bool answered[QUERIES];
+static bool answered[QUERIES], decoded;
 static size_t asked;
 
 static void check_printable(const char *text)
@@ -173,6 +175,13 @@ static void ask(enum query_kind kind)
                 asked++;
 }
 
+/* The server whose bytes are decoded. */
+static void on_decoding(const struct reader *of, void *userdata _unused_)
+{
+        fuzz_check(!of != !decoded);
+        decoded = of;
+}
+
 static const char *host_name(void *userdata _unused_)
 {
         return HOST;
@@ -245,7 +254,13 @@ static void begin(uint8_t framework)
         fleet_settings = (struct fleet_settings){.traits = format->traits};
         worker = (struct worker){.fleet = &fleet, .process.pid = PID, .spawned_at = 1};
         asked = 0;
-        reader = reader_make(&settings, format->traits->id);
+        const struct reader_options options = {
+                .backend = &redis_backend,
+                .framework = format->traits->id,
+                .settings = &settings,
+                .decoding = on_decoding,
+        };
+        fuzz_check(reader_new(event, &options, &reader) == 0);
         fuzz_check(server_heartbeats_new(reader, framework_of(format->traits), &ops, NULL, &heartbeats) == 0);
         fuzz_check(heartbeats_add(heartbeats, &worker, &slot) == 0);
         peer_run();
@@ -263,8 +278,9 @@ static void end(void)
         for (size_t i = 0; i < asked; i++)
                 fuzz_check(answered[i]);
         heartbeats = heartbeats_free(heartbeats);
-        reader_free(reader);
-        reader = NULL;
+        fuzz_check(!decoded);
+        reader = reader_free(reader);
+        fuzz_check(!decoded);
         peer_end();
 }
 
@@ -315,6 +331,7 @@ static const char *const texts[] = {
         "tracking_clients:3",
         "left",
         "parked",
+        "other:77:0123456789ab",
 };
 
 static void send_text(const char *text, size_t len)

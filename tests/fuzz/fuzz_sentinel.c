@@ -23,7 +23,7 @@ static const char *const phrases[] = {
         "*-1\r\n",
         "*0\r\n",
         "-NOAUTH Authentication required.\r\n",
-        "-WRONGPASS invalid username-password pair\r\n",
+        "*2\r\n$3\r\nh\x1b[\r\n$4\r\n6379\r\n",
         "-LOADING Redis is loading the dataset in memory\r\n",
         "-ERR unknown command\r\n",
         ">3\r\n+message\r\n+switch-master\r\n+x\r\n",

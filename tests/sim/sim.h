@@ -16,7 +16,7 @@ struct claimant;
 struct state_fleet;
 
 #define FLEETS_MAX    2
-#define JOBS_MAX      5
+#define SIM_JOBS_MAX  5
 #define RECORDS_MAX   4
 #define SCHEDULE_MAX  40
 #define DRAINS        2 /* in a row */
@@ -158,7 +158,7 @@ struct process {
 
         usec_t job_at, fetched_until; /* a fetched job is running, but not registered before fetched_until */
         usec_t fetched_job_end;
-        usec_t job_end[JOBS_MAX];
+        usec_t job_end[SIM_JOBS_MAX];
         unsigned n_jobs;
         uint64_t wakes; /* number of wakeups so far: to take a job, end a job, or send a heartbeat */
         usec_t woken_at;

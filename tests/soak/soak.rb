@@ -2,11 +2,10 @@
 # The soak: everything at once, for hours, at low load. Two hosts (host.rb), each an sqmgr with its own host name, socket
 # and state, share one Redis. They run Sidekiq with preload and autoscaling, Celery with
 # autoscaling, RQ, and stub or plain workers. The seed chooses the faults of the chaos test and restarts with --wait.
-# Once a minute the memory, descriptors, processor time and files of each sqmgr and of its readers are recorded.
+# Once a minute the memory, descriptors, processor time and files of each sqmgr and of its helper are recorded.
 #
 # Time has eras of two hours. In the first part of an era every fault happens, also kill -9 of sqmgr and damaged state;
-# then the processes of sqmgr stay, so that their series are long enough for a slope. Only the readers of host a are
-# killed throughout. FOLDER is removed by its guard; OUT keeps samples.json, verdict.txt and the logs.
+# then the processes of sqmgr stay, so that their series are long enough for a slope. FOLDER is removed by its guard; OUT keeps samples.json, verdict.txt and the logs.
 # Usage: soak.rb FOLDER TOP STUB OUT HOURS SEED
 require "fileutils"
 require "json"
@@ -23,9 +22,8 @@ class Soak
   SAMPLE_SECONDS = 60
   WAVE_SECONDS = 600    # the load rises and falls: autoscaling has something to do
 
-  # Faults that end a process of sqmgr, and those that end a reader.
+  # Faults that end a process of sqmgr.
   ENDING = %i[kill_sqmgr kill_in_restart reexec damage_state damage_starts].freeze
-  READERS = %i[kill_reader stop_reader].freeze
   OWN = { restart_waiting: 10, storm: 3 }.freeze
 
   Step = Struct.new(:at, :host, :name, :numbers)
@@ -42,8 +40,7 @@ class Soak
       return steps if at >= seconds
       heavy_now = heavy?(at, seconds)
       host = random.rand < 0.5 ? "a" : "b"
-      weights = heavy_now ? heavy : host == "b" ? light.except(*READERS) : light
-      names = weights.flat_map { |name, weight| [name] * weight }
+      names = (heavy_now ? heavy : light).flat_map { |name, weight| [name] * weight }
       steps << Step.new(at, host, names.sample(random: random), Array.new(3) { random.rand })
     end
   end
@@ -170,7 +167,7 @@ class Soak
       @samples << figures.merge("state" => files_of(host)) if figures
       children_of(sqmgr.pid).each do |pid|
         name = File.read("/proc/#{pid}/comm").chomp
-        life = Life.of(pid) if name.start_with?("sqmgr-reader", "sqmgr-proc-read")
+        life = Life.of(pid) if name.start_with?("sqmgr-proc-read")
         @samples << figures_of(hours, "#{host.name} #{name}", life) if life
       rescue SystemCallError
         next

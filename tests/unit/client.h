@@ -2,7 +2,7 @@
 /* A client of the control socket that shares the loop with the server it talks to. */
 #pragma once
 
-#include "daemon/api/server.h"
+#include "daemon/api/api_server.h"
 #include "unit.h"
 #include "wire/varlink.h"
 #include <poll.h>

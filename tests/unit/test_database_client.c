@@ -76,7 +76,8 @@ static void peer_send(struct codec_writer *writer, size_t piece)
 
         ck_assert(bytes && !writer->failed);
         codec_put_bytes(bytes, sizeof(uint32_t), writer->size);
-        memcpy(bytes + sizeof(uint32_t), writer->bytes, writer->size);
+        if (writer->size > 0)
+                memcpy(bytes + sizeof(uint32_t), writer->bytes, writer->size);
         free(writer->bytes);
         piece = piece > 0 ? piece : 65536;
         for (size_t at = 0; at < n; at += piece)

@@ -2,7 +2,8 @@
 /* Tests of the runtime's connections and of what follows a death (daemon/runtime/links.h,
  * daemon/workers/rescue.h) with a real redis-server. */
 /* promises: P5 */
-#include "daemon/runtime/links.h"
+#include "continuity/quarantine.h"
+#include "daemon/runtime/link_quarantine.h"
 #include "model/fleet.h"
 #include "model/world.h"
 #include "redis_runtime.h"
@@ -108,6 +109,58 @@ TEST(a_fleet_that_comes_later_is_reported_that_its_server_is_there)
         runtime_settings = settings;
         links_join(&runtime.links);
         ck_assert(world_fleet(runtime_world, "mail")->redis_up);
+}
+
+static bool web_state_is(enum reader_state state)
+{
+        return reader_state(web()->link->reader) == state;
+}
+
+TEST(a_server_in_quarantine_is_open_for_a_moment_of_each_period)
+{
+        static union {
+                struct ledger_header header;
+                char bytes[sizeof(struct ledger_header)];
+        } memory;
+        struct ledger ledger = {0};
+        usec_t now = clock_now(CLOCK_MONOTONIC);
+
+        memory.header = (struct ledger_header){0};
+        ledger_attach(&ledger, memory.bytes, sizeof(memory));
+        web_start("[fleet:far]\ncommand=/bin/true\nredis_url=unix:///nonexistent/s\n");
+        struct link *link = web()->link, *far = world_fleet(runtime_world, "far")->link;
+        uint32_t key = quarantine_key(reader_url_text(link->reader));
+        runtime.links.ledger = &ledger;
+        quarantine_decoding(&ledger, key);
+        ck_assert_int_eq(links_judge_crash(&runtime.links, now), 0);
+        ck_assert(!link->quarantine.lasts);
+        quarantine_decoding(&ledger, key);
+        ck_assert_int_eq(links_judge_crash(&runtime.links, now), 0);
+        ck_assert(link->quarantine.lasts && !far->quarantine.lasts);
+        ck_assert(web_state_is(READER_STATE_DOWN));
+        ck_assert_ptr_nonnull(strstr(reader_error(link->reader)->text, "once a minute"));
+        uint64_t due, count = 0;
+        ck_assert_int_ge(sd_event_source_get_time(link->quarantine.timer, &due), 0);
+        ck_assert_uint_ge(due, now + QUARANTINE_PERIOD_USEC);
+        for (unsigned i = 0; i < 2; i++) {
+                /* The minute has passed. */
+                (void)sd_event_source_set_time(link->quarantine.timer, 0);
+                run_until(web_state_is(READER_STATE_CONNECTED));
+                /* It is another connection than before, and its fleets do not count on it. */
+                ck_assert_uint_gt(reader_connection_count(link->reader), count);
+                count = reader_connection_count(link->reader);
+                ck_assert(!web_is_up());
+                /* A poll ends. */
+                usec_t opened_at = link->quarantine.opened_at;
+                link->heartbeats->ops->on_done(link->heartbeats, link);
+                run_until(web_state_is(READER_STATE_DOWN));
+                ck_assert_int_ge(sd_event_source_get_time(link->quarantine.timer, &due), 0);
+                ck_assert_uint_eq(due, opened_at + QUARANTINE_PERIOD_USEC);
+        }
+        ck_assert_uint_eq(memory.header.decoding, 0);
+        links_end_quarantine(&runtime.links);
+        run_until(web_is_up());
+        ck_assert(!link->quarantine.lasts && !quarantine_holds(&ledger, key));
 }
 
 /* A worker that was killed while it ran a job, which stands in its work list. */

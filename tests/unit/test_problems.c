@@ -247,6 +247,30 @@ TEST(a_server_from_which_only_queues_are_read_is_a_warning)
         expect("of servers with queues");
 }
 
+/* All connections to the server are in quarantine, whether they are open at the moment or not. */
+TEST(a_server_whose_data_ends_sqmgr_is_one_problem)
+{
+        struct problem_redis redis[] = {
+                {.url = "redis://a/0", .state = READER_STATE_CONNECTED, .quarantined = true},
+                {.url = "redis://a/1",
+                 .state = READER_STATE_DOWN,
+                 .quarantined = true,
+                 .error = ERROR_REPORT("in quarantine")},
+                {.url = "redis://b/0", .state = READER_STATE_CONNECTED},
+                {.url = "redis://c/0",
+                 .state = READER_STATE_CONNECTED,
+                 .quarantined = true,
+                 .for_queues = true}};
+
+        facts.redis = redis;
+        facts.n_redis = ELEMENTSOF(redis);
+        redis[1].link = t.fleet->link = (struct link *)&redis[1];
+        t.redis_up = false;
+        observe_server(t.fleet, READER_STATE_DOWN, t.now);
+        expect("of a server in quarantine");
+        t.fleet->link = NULL;
+}
+
 TEST(commands_are_for_a_shell)
 {
         const struct problem problem = {.code = PROBLEM_FLEET_STOPPED, .fleet = t.fleet};

@@ -112,6 +112,39 @@ TEST(a_line_has_an_end)
         ck_assert_uint_eq(n, REPLY_LIMIT_LINE_MAX);
 }
 
+TEST(memory_is_what_has_arrived)
+{
+        struct reply_limit reply_limit = {0};
+
+        ck_assert_uint_eq(reply_limit_memory(&reply_limit), 0);
+        /* An announced text takes no memory yet, but a list has its pointers at once. */
+        ck_assert_int_eq(feed(&reply_limit, "*3\r\n$1000000\r\n"), REPLY_LIMIT_FITS);
+        ck_assert_uint_ge(reply_limit_memory(&reply_limit), 2 * sizeof(redisReply) + 3 * sizeof(void *));
+        ck_assert_uint_lt(reply_limit_memory(&reply_limit), 1000);
+        for (unsigned i = 0; i < 10; i++)
+                ck_assert_int_eq(feed(&reply_limit, "0123456789"), REPLY_LIMIT_FITS);
+        ck_assert_uint_ge(reply_limit_memory(&reply_limit), 100);
+        ck_assert_uint_lt(reply_limit_memory(&reply_limit), 1000);
+        reply_limit = (struct reply_limit){0};
+        ck_assert_int_eq(feed(&reply_limit, "*262144\r\n"), REPLY_LIMIT_FITS);
+        for (unsigned i = 0; i < 200000; i++)
+                ck_assert_int_eq(feed(&reply_limit, "$0\r\n\r\n"), REPLY_LIMIT_FITS);
+        ck_assert_uint_ge(reply_limit_memory(&reply_limit), 200000 * (sizeof(redisReply) + 48));
+        for (unsigned i = 200000; i < 262144; i++)
+                ck_assert_int_eq(feed(&reply_limit, ":1\r\n"), REPLY_LIMIT_FITS);
+        ck_assert_uint_eq(reply_limit_memory(&reply_limit), 0);
+        /* The replies that have ended end there. */
+        ck_assert_int_eq(feed(&reply_limit, "+OK\r\n:1\r\n$3\r\n"), REPLY_LIMIT_FITS);
+        ck_assert_uint_eq(reply_limit.ended, 2);
+        ck_assert_uint_eq(reply_limit.tail, 4);
+        ck_assert_int_eq(feed(&reply_limit, "abc"), REPLY_LIMIT_FITS);
+        ck_assert_uint_eq(reply_limit.ended, 0);
+        ck_assert_uint_eq(reply_limit.tail, 3);
+        ck_assert_int_eq(feed(&reply_limit, "\r\n"), REPLY_LIMIT_FITS);
+        ck_assert_uint_eq(reply_limit.ended, 1);
+        ck_assert_uint_eq(reply_limit.tail, 0);
+}
+
 static unsigned random_below(unsigned limit)
 {
         static uint64_t state = 1;

@@ -3,8 +3,7 @@
  * the server may be freed within each. */
 /* promises: P5 P8 */
 #include "loop.h"
-#include "servers/ask.h"
-#include "servers/backend.h"
+#include "servers/server.h"
 #include <string.h>
 
 #define ASKS_MAX 8
@@ -324,7 +323,7 @@ TEST(forgotten_queries_are_not_called_back)
         ck_assert_uint_eq(n_answered, 1);
 }
 
-/* What ends within it is still told of, also if that has freed the server. */
+/* The end is reported, too, if the server was freed in between. */
 TEST(decoding_is_reported_once_around)
 {
         reader_decoding(reader, true);

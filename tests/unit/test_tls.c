@@ -275,6 +275,17 @@ TEST_LOOP(a_certificate_of_another_authority_is_refused, 2)
         free_pair(&other);
 }
 
+TEST(a_self_signed_certificate_can_be_its_own_authority)
+{
+        free_pair(&server);
+        server = make_pair("server", NULL, "IP:127.0.0.1", -DAY, DAY);
+        write_pair(&server, "server", NULL);
+        settings.tls_ca_file = path_of("server.crt");
+        start_tls_redis("no");
+        start("127.0.0.1");
+        run_until(is_up());
+}
+
 TEST_LOOP(proves_its_own_identity, 2)
 {
         struct pair client = make_pair("client", &ca, NULL, -DAY, DAY);

@@ -3,7 +3,7 @@
 #include "daemon/api/doctor.h"
 #include "advice/doctor_rules.h"
 #include "base/fd.h"
-#include "daemon/api/server.h"
+#include "daemon/api/api_server.h"
 #include "daemon/runtime/links.h"
 #include "daemon/runtime/proc_evidence.h"
 #include "daemon/workers/execute.h"
@@ -61,6 +61,7 @@ static size_t collect_redis(const struct links *links, struct problem_redis list
                                                  .state = reader_state(reader),
                                                  .link = link,
                                                  .for_queues = !link->heartbeats,
+                                                 .quarantined = link->quarantine.lasts,
                                                  .error = reader_error(reader)};
         }
         return n;

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "advice/problem_rules.h"
+#include "daemon/api/api_server.h"
 #include "daemon/api/config_check.h"
-#include "daemon/api/server.h"
 #include "daemon/takeover/persist.h"
 
 /* Parts of the daemon whose facts are judged. All must outlive the calls. */

@@ -2,7 +2,7 @@
 /* Keeps the latest events and sends new ones to followers. */
 #pragma once
 
-#include "daemon/api/server.h"
+#include "daemon/api/api_server.h"
 
 struct event;
 struct fleet;

@@ -3,7 +3,7 @@
  * the environment. */
 #pragma once
 
-#include "daemon/api/server.h"
+#include "daemon/api/api_server.h"
 #include "daemon/runtime/runtime.h"
 
 /* The listening socket, each connection once, and template sockets. Templates beyond this limit are loaded

@@ -2,7 +2,7 @@
 /* Answers GetJobs: the running jobs of the workers, as of their last heartbeats. */
 #pragma once
 
-#include "daemon/api/server.h"
+#include "daemon/api/api_server.h"
 
 struct fleet;
 

@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "daemon/api/server.h"
+#include "daemon/api/api_server.h"
 #include "daemon/poll/queue_reading.h"
 
 enum queue_question {

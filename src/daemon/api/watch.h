@@ -2,8 +2,8 @@
 /* Follows restarts for waiting clients: reports progress and the end. */
 #pragma once
 
+#include "daemon/api/api_server.h"
 #include "daemon/api/events.h"
-#include "daemon/api/server.h"
 #include "model/fleet.h"
 #include <systemd/sd-event.h>
 

@@ -2,7 +2,7 @@
 /* Replaces the running sqmgr with the installed version: same process, same children, same sockets. */
 #pragma once
 
-#include "daemon/api/server.h"
+#include "daemon/api/api_server.h"
 #include "daemon/lifecycle/termination.h"
 #include "daemon/takeover/persist.h"
 

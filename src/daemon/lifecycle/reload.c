@@ -2,6 +2,7 @@
 /* Reads the config file again and applies the settings that a reload may change. */
 #include "daemon/lifecycle/reload.h"
 #include "base/parse.h"
+#include "daemon/runtime/link_quarantine.h"
 #include "frameworks/backends.h"
 #include "frameworks/table.h"
 #include "io/clock.h"
@@ -116,6 +117,7 @@ static int reload(struct reloader *reloader, const struct orderer *by, FILE *lin
         report_ended(runtime->world, n_events, lines);
         report_scales(runtime->world, lines);
         links_join(&runtime->links);
+        links_end_quarantine(&runtime->links);
         subsystems_join(&runtime->subsystems);
         wakeup_changed(runtime->wakeup);
         log_set_level(reloader->settings->log_level);

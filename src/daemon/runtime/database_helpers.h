@@ -18,6 +18,6 @@ struct database_helpers {
  * program is missing tries again. children and folder must outlive *ret, which the caller clears by
  * database_helpers_clear(). */
 void database_helpers_init(struct database_helpers *ret, struct children *children, const char *folder);
-/* Kills the helpers that are left, and waits for their ends, for a second at most. Call when no struct database
- * uses the starter any more. */
+/* Kills the helpers that are left, and waits for their ends, for a second at most. Call when no struct
+ * database uses the starter any more. */
 void database_helpers_clear(struct database_helpers *helpers);

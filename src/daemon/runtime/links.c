@@ -3,6 +3,7 @@
 #include "daemon/runtime/links.h"
 #include "base/environment.h"
 #include "base/text.h"
+#include "continuity/quarantine.h"
 #include "daemon/runtime/env_marker.h"
 #include "daemon/runtime/proc_evidence.h"
 #include "frameworks/backends.h"
@@ -71,6 +72,11 @@ static void on_reader_state(struct reader *reader, enum reader_state state, cons
         const struct world *world = link->links->world;
         usec_t now = clock_now(CLOCK_MONOTONIC);
 
+        if (link->quarantine.lasts) {
+                if (state == READER_STATE_CONNECTED)
+                        wakeup_poll_now(link->links->wakeup, now);
+                return;
+        }
         if (state == READER_STATE_CONNECTED) {
                 connected(link, reader_server_text(reader));
                 /* Poll now: heartbeats that exist before a new worker could send one are not its own. */
@@ -317,6 +323,9 @@ static void on_done(struct heartbeats *heartbeats _unused_, void *userdata)
 {
         const struct link *link = userdata;
 
+        /* See link_quarantine.h: the connection is closed again. */
+        if (link->quarantine.lasts && link->quarantine.open)
+                (void)sd_event_source_set_time(link->quarantine.timer, 0);
         wakeup_arm(link->links->wakeup);
 }
 
@@ -350,6 +359,7 @@ static struct link *free_link(struct link *link)
         queue_watch_clear(&link->queue_watch);
         heartbeats_free(link->heartbeats);
         reader_free(link->reader);
+        sd_event_source_disable_unref(link->quarantine.timer);
         free(link->url);
         free(link->server_text);
         free(link);
@@ -366,24 +376,44 @@ static enum database_engine engine_of(const char *url)
         return parsed.engine;
 }
 
-static int make_reader(struct link *link, const struct redis_settings *settings)
+static void on_decoding(const struct reader *reader, void *userdata)
 {
-        bool is_database = link->framework->traits->heartbeat == HEARTBEAT_DATABASE;
-        const struct links *links = link->links;
-        const struct reader_options options = {
-                .backend = is_database ? &database_backend : &redis_backend,
+        const struct links *links = userdata;
+
+        quarantine_decoding(links->ledger, reader ? quarantine_key(reader_url_text(reader)) : 0);
+}
+
+static struct reader_options options_of(struct link *link)
+{
+        struct links *links = link->links;
+
+        return (struct reader_options){
+                .backend = link_is_database(link) ? &database_backend : &redis_backend,
                 .framework = link->framework->traits->id,
-                .settings = settings,
+                .settings = &links->world->settings->redis,
                 .url = link->url,
                 .starter = links->starter,
                 .on_state = on_reader_state,
                 .userdata = link,
-                .decoding = links->decoding,
-                .decoding_userdata = links->decoding_userdata,
+                .decoding = links->ledger ? on_decoding : NULL,
+                .decoding_userdata = links,
         };
+}
+
+static int make_reader(struct link *link)
+{
+        bool is_database = link->framework->traits->heartbeat == HEARTBEAT_DATABASE;
 
         link->engine = is_database ? engine_of(link->url ?: "") : _DATABASE_ENGINE_MAX;
-        return reader_new(links->event, &options, &link->reader);
+        const struct reader_options options = options_of(link);
+        return reader_new(link->links->event, &options, &link->reader);
+}
+
+int link_open(struct link *link)
+{
+        const struct reader_options options = options_of(link);
+
+        return reader_resume(link->reader, &options);
 }
 
 static int make_link(struct links *links, const struct fleet_settings *fleet)
@@ -401,7 +431,6 @@ static int make_link(struct links *links, const struct fleet_settings *fleet)
                 .on_sibling = on_sibling,
                 .on_done = on_done,
         };
-        const struct redis_settings *settings = &links->world->settings->redis;
         struct link **list = reallocarray(links->list, links->n + 1, sizeof(*list));
         _cleanup_(free_link_pointer) struct link *link = calloc(1, sizeof(*link));
 
@@ -413,7 +442,7 @@ static int make_link(struct links *links, const struct fleet_settings *fleet)
         link->framework = framework_of(fleet->traits);
         int r = text_copy(settings_fleet_url(links->world->settings, fleet), &link->url);
         if (r >= 0)
-                r = make_reader(link, settings);
+                r = make_reader(link);
         if (r >= 0 && fleet_settings_need_server(fleet))
                 r = server_heartbeats_new(link->reader, link->framework, &ops, link, &link->heartbeats);
         if (r < 0)
@@ -460,7 +489,7 @@ void links_join(struct links *links)
                 /* links_make() has created a link for each fleet. */
                 assert(link);
                 fleet->link = link;
-                if (reader_state(link->reader) == READER_STATE_CONNECTED)
+                if (reader_state(link->reader) == READER_STATE_CONNECTED && !link->quarantine.lasts)
                         observe_redis(fleet, true, now);
         }
         for (size_t i = 0; i < links->n; i++) {

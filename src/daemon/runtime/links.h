@@ -11,6 +11,7 @@
 #include "settings/database_url.h"
 
 struct fleet;
+struct ledger;
 struct worker;
 struct world;
 
@@ -37,13 +38,20 @@ struct link {
         struct queue_watch queue_watch;
 
         struct link_user *user; /* owned; NULL: none */
+
+        /* Of a server in quarantine; see link_quarantine.h. */
+        struct link_quarantine {
+                sd_event_source *timer; /* NULL: the server was never in quarantine */
+                bool lasts;
+                bool open; /* the connection */
+                usec_t opened_at;
+        } quarantine;
 };
 
 struct links {
         sd_event *event;                  /* with wakeup and world: not owned */
         struct database_starter *starter; /* not owned; of the programs that speak to databases */
-        reader_decoding_fn decoding;      /* see struct reader_options */
-        void *decoding_userdata;
+        struct ledger *ledger;            /* not owned; NULL: ends of sqmgr are not judged */
         struct wakeup *wakeup;
         struct world *world;
         /* Called when a process of the worker was found that sends heartbeats. */
@@ -64,6 +72,9 @@ static inline bool link_is_database(const struct link *link)
  * letters. */
 const char *link_noun(const struct link *link);
 const char *link_kind(const struct link *link);
+
+/* Connects to the server of the link again, after reader_pause(). Returns 0 or -errno. */
+int link_open(struct link *link);
 
 /* Creates the missing links that the fleets of these settings need. Returns 0 or -errno. After an error, some
  * links may have been created. */

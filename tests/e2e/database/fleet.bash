@@ -54,8 +54,8 @@ why_says() { sqmgrctl why default | grep -qE "$1"; }                            
 # A worker that sqmgr has signaled shows that.
 nothing_was_signaled() { fleet_is '.quiet == 0 and .stopping == 0' && ! any_event '.event == "quiet" or .event == "stop" or .event == "killed" or .event == "hung"'; }
 
-database_reader() { pgrep -P "$sqmgr_pid" -f '^sqmgr-reader-' | tail -n 1; }
-another_reader_than() { [ -n "$(database_reader)" ] && [ "$(database_reader)" != "$1" ]; } # PID
+database_helper() { pgrep -P "$sqmgr_pid" -f '^sqmgr-(postgresql|sqlite)$' | tail -n 1; }
+another_helper_than() { [ -n "$(database_helper)" ] && [ "$(database_helper)" != "$1" ]; } # PID
 milliseconds() { echo $((${EPOCHREALTIME/./} / 1000)); }
 # sqmgr's answers come within a second, whatever its database does; on a busy machine within five.
 answers_at_once() {

@@ -6,6 +6,7 @@
 #include "probe.h"
 #include "redis/redis_command.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static char *make_key(const char *namespace, const char *name, _unused_ const char *suffix)
@@ -36,6 +37,9 @@ static bool take_heartbeat(const redisReply *reply, struct heartbeat *ret,
 
         if (reply->type != REDIS_REPLY_STRING || sscanf(reply->str, "%u %u %llu", &busy, &quiet, &stamp) != 3)
                 return false;
+        /* A planted defect: tests/e2e/quarantine.bats. */
+        if (strstr(reply->str, "crash"))
+                abort();
         *ret = (struct heartbeat){.sent_usec = stamp * USEC_PER_MSEC, .busy = busy, .quiet = quiet};
         return true;
 }

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # A worker of the framework `probe`: takes `ID SECONDS` from the list probe:jobs, one at a time, and counts in
 # probe:started and probe:done. After the first stop signal it finishes its job, after the second it exits at once. The
-# number of stop signals is in probe:told. A child process holds 64 MiB.
+# number of stop signals is in probe:told. A child process holds 64 MiB. While a file PATH.crash exists beside the
+# socket, its heartbeats are such that the decoder of the probe ends the process (probe_redis.c).
 require 'socket'
 
 class Redis
@@ -52,7 +53,8 @@ Thread.new do
   beats = Redis.new(path)
   loop do
     beats.call('SADD', 'probe:workers', identity)
-    beats.call('SET', "probe:#{identity}", "#{busy} #{quiet ? 1 : 0} #{(Time.now.to_f * 1000).to_i}", 'EX', 60)
+    marker = ' crash' if File.exist?("#{path}.crash")
+    beats.call('SET', "probe:#{identity}", "#{busy} #{quiet ? 1 : 0} #{(Time.now.to_f * 1000).to_i}#{marker}", 'EX', 60)
     sleep 0.2
   end
 end

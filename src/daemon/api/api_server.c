@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Serves the control socket: connections, limits and permissions. */
-#include "daemon/api/server.h"
+#include "daemon/api/api_server.h"
 #include "daemon/api/introspect.h"
 #include "daemon/runtime/runtime.h"
 #include "io/log.h"
