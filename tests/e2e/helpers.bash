@@ -45,18 +45,20 @@ teardown() {
 }
 
 # SECONDS is the maximum on an idle machine; a busy machine may take longer.
-# Polls with jq took half of the processor time of all end-to-end tests: pauses grow to half a second.
+# Polls with jq took half of the processor time of all end-to-end tests: pauses grow to half a second, and are at least
+# three times as long as the command took, which on a busy machine is long.
 wait_until() { # SECONDS COMMAND...
-        local limit=$((3 * $1 + 30)) pause=80
+        local limit=$((3 * $1 + 30)) pause=80 poll_began poll_took
         local deadline=$((SECONDS + limit))
         shift
-        until "$@" >/dev/null 2>&1; do
+        while poll_began=${EPOCHREALTIME/[.,]/} && ! "$@" >/dev/null 2>&1; do
                 if [ $SECONDS -ge $deadline ]; then
                         echo "waited $limit s in vain for: $*"
                         return 1
                 fi
-                pause=$((pause < 400 ? pause * 5 / 4 : 500))
-                sleep "${pause}e-3"
+                poll_took=$(((${EPOCHREALTIME/[.,]/} - poll_began) / 1000))
+                sleep "$((3 * poll_took < pause ? pause : 3 * poll_took < 1000 ? 3 * poll_took : 1000))e-3"
+                pause=$((pause < 333 ? pause * 3 / 2 : 500))
         done
 }
 

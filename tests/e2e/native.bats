@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # Framework native with real workers, each using a library of contrib/heartbeat: Bull, BullMQ and scripts of our own.
-# seconds: 100
+# seconds: 60
 # promises: P1 P4 P5
 # shellcheck disable=SC1091,SC2030,SC2031
 load helpers
@@ -63,7 +63,7 @@ END
         start_sqmgr
         wait_until 30 all_ready
         fleets_are '.framework == "native" and all(.workers[]; .concurrency == 5)'
-        rounds=5
+        rounds=2
         [ -z "${SQMGR_LONG-}" ] || rounds=50
         for ((round = 1; round <= rounds; round++)); do
                 old=$(pids_of_all)
