@@ -4,7 +4,7 @@
 #include "model/fleet.h"
 #include "model/poll_schedule.h"
 #include "model/world.h"
-#include "observe/observe_time.h"
+#include "observe/observe.h"
 #include "observe/observe_world.h"
 #include <errno.h>
 

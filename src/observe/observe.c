@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Records observations in the model; see the header. */
 #include "observe/observe.h"
+#include "advice/leak.h"
+#include "base/macro.h"
 #include "base/parse.h"
 #include "model/backoff.h"
+#include "model/crash.h"
 #include "model/deadlines.h"
 #include "model/describe.h"
 #include "model/exit_status.h"
@@ -16,10 +19,195 @@
 #include "observe/observe_deaf.h"
 #include "observe/observe_jobs.h"
 #include "observe/observe_memory.h"
-#include "observe/observe_shim.h"
-#include "observe/own_exit.h"
+#include "observe/observe_template.h"
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+
+static void crash_observe_time(struct fleet *fleet, usec_t now)
+{
+        /* Without failed starts, the delay of observe_own_exit() stays. */
+        if (fleet->crash.count > 0 && now >= fleet_recovered_at(fleet))
+                backoff_reset(&fleet->crash);
+        FLEET_FOREACH_WORKER(fleet, worker)
+                if (worker->state == WORKER_ACTIVE && worker->active_at >= fleet->churn.failed_at &&
+                    now >= usec_add(worker->active_at, CHURN_USEC))
+                        backoff_reset(&fleet->churn);
+}
+
+static void stale_observe_time(struct worker *worker, usec_t now)
+{
+        char span[32];
+
+        if (worker->heartbeat.stale_reported || worker->state > WORKER_QUIET ||
+            worker_silent_usec(worker, now) <= worker_stale_usec(worker))
+                return;
+        worker->heartbeat.stale_reported = true;
+        format_duration(usec_sub(now, worker->heartbeat.changed_at), span, sizeof(span));
+        worker_event(worker, EVENT_STALE, ": no heartbeat for %s; kept, no signal sent", span);
+}
+
+/* Records since when at least one worker is fresh, as proof that Redis accepts heartbeats. */
+static void fresh_observe_time(struct fleet *fleet, usec_t now)
+{
+        FLEET_FOREACH_WORKER(fleet, worker) {
+                if (worker->state <= WORKER_QUIET && worker_fresh(worker, now)) {
+                        fleet->fresh_since = fleet->fresh_since == 0 ? now : fleet->fresh_since;
+                        return;
+                }
+        }
+        fleet->fresh_since = 0;
+}
+
+/* Hanging is the stage after stale. */
+static void hang_observe_time(struct worker *worker, usec_t now)
+{
+        char span[32];
+
+        if (worker->heartbeat.hung || worker->state > WORKER_QUIET || !worker_silent_too_long(worker, now))
+                return;
+        worker->heartbeat.hung = true;
+        format_duration(usec_sub(now, worker->heartbeat.changed_at), span, sizeof(span));
+        worker_event(worker, EVENT_HUNG, " hung: no heartbeat for %s (hang_after); %s", span,
+                     worker->state == WORKER_ACTIVE ? "no longer counts as active"
+                                                    : "its jobs have not finished");
+}
+
+/* Reports a crash loop once, if it keeps the fleet below its count, and Redis is up. */
+static void loop_observe_time(struct fleet *fleet, usec_t now)
+{
+        struct backoff *crash = &fleet->crash;
+        char span[32];
+
+        if (crash->loop_reported || crash->count < FLEET_CRASH_LOOP || now >= crash->next_at ||
+            fleet->waits_for != WAIT_BACKOFF || !fleet->redis_up)
+                return;
+        crash->loop_reported = true;
+        format_duration(usec_sub(crash->next_at, now), span, sizeof(span));
+        event_quote(
+                fleet_event(
+                        fleet, EVENT_CRASH_LOOP,
+                        " is in a crash loop: %u failed starts in a row; retrying in %s; last failure: %s",
+                        crash->count, span, fleet->crash_last),
+                &fleet->crash_quoted);
+}
+
+/* A place held by a boot, or by a drain without jobs, is soon free again. */
+static bool wait_may_last(const struct fleet *fleet)
+{
+        if (fleet->waits_for == WAIT_MEMORY || fleet->waits_for == WAIT_FORK || fleet->waits_for == WAIT_HUNG)
+                return true;
+        if (fleet->waits_for != WAIT_PLACES)
+                return false;
+        FLEET_FOREACH_WORKER(fleet, worker)
+                if (worker_hangs(worker) || (worker->heartbeat.busy > 0 && worker_is_retiring(worker)))
+                        return true;
+        return false;
+}
+
+static void wait_observe_time(struct fleet *fleet, usec_t now)
+{
+        enum wait wait = wait_may_last(fleet) ? fleet->waits_for : WAIT_NONE;
+        char text[512];
+
+        if (wait != WAIT_NONE && wait != fleet->wait_reported)
+                fleet_event(fleet, EVENT_PLACES_HELD, " %s", fleet_waits_for(fleet, now, text, sizeof(text)));
+        if (wait != fleet->wait_reported)
+                fleet->wait_at = now;
+        fleet->wait_reported = wait;
+}
+
+void observe_time(struct world *world, usec_t now)
+{
+        WORLD_FOREACH_FLEET(world, fleet) {
+                FLEET_FOREACH_WORKER(fleet, worker) {
+                        stale_observe_time(worker, now);
+                        hang_observe_time(worker, now);
+                }
+                fresh_observe_time(fleet, now);
+                crash_observe_time(fleet, now);
+                loop_observe_time(fleet, now);
+                rollout_observe_time(fleet, now);
+                wait_observe_time(fleet, now);
+                template_observe_time(fleet, now);
+                leak_observe_time(fleet, now);
+        }
+}
+
+/* A heartbeat of the worker: its own, or without a shim one that sqmgr made. */
+static void shim_observe_heartbeat(struct worker *worker, bool shimless)
+{
+        struct fleet *fleet = worker->fleet;
+        char why[WORKER_SHIMLESS_MAX];
+
+        if (worker->process.shimless == shimless)
+                return;
+        worker->process.shimless = shimless;
+        if (!shimless || fleet->shimless_reported)
+                return;
+        fleet->shimless_reported = true;
+        worker_event(worker, EVENT_SHIM_NOT_LOADED, " has written no record within boot_timeout: %s",
+                     worker_shimless_text(worker, why));
+}
+
+/* A worker has crashed. Call before shim_observe_log_tail(). had_heartbeat: it has sent one. */
+static void shim_observe_crash(const struct worker *worker, bool had_heartbeat)
+{
+        worker->fleet->shim_tried =
+                (had_heartbeat && !worker->process.shimless) || worker->process.shim_error != 0
+                        ? 0
+                        : worker->generation;
+}
+
+/* The log tail of the worker that crashed last; NULL: not known. Node.js ends at once if it cannot read a
+ * file that it is to load: the next start omits the file, and the release has not failed. Returns true if the
+ * log tail shows that. */
+static bool shim_observe_log_tail(struct fleet *fleet, const struct quoted *log_tail)
+{
+        const struct shim *shim = fleet->settings->traits->shim;
+
+        if (!shim || !shim->refused || !log_tail || fleet->shim_tried != fleet->generation ||
+            !quoted_contains(log_tail, shim->refused) ||
+            !quoted_contains(log_tail, strrchr(shim->file, '/') + 1))
+                return false;
+        if (fleet->shim_refused != fleet->generation)
+                fleet_event(fleet, EVENT_SHIM_NOT_LOADED,
+                            ": a worker did not start with sqmgr's '%s' (%s): the next one starts without it",
+                            shim->file, shim->refused);
+        fleet->shim_refused = fleet->generation;
+        return true;
+}
+
+/* Returns true if a worker that was not asked to exit ended so. Without heartbeats, only the time shows that
+ * it was more than a failed start. */
+static bool worker_is_own_exit(const struct worker *worker, const struct exit_status *exit, usec_t now)
+{
+        return exit_status_is_success(exit) && worker->active_at != 0 &&
+               (fleet_settings_write_heartbeats(worker->fleet->settings) ||
+                !worker_is_failed_start(worker, usec_sub(now, worker->active_at)));
+}
+
+/* Records an exit in good order, as at a limit of its own (--max-jobs). The next worker starts at once; but soon after the first heartbeat, only after
+ * BACKOFF_MIN_USEC: a command that finds nothing to do (--burst) must not run in a busy loop. */
+static void observe_own_exit(struct worker *worker, usec_t now)
+{
+        struct fleet *fleet = worker->fleet;
+        usec_t uptime = usec_sub(now, worker->active_at);
+        char span[FORMAT_MAX];
+
+        worker->reason = worker->state == WORKER_QUIET ? worker->reason : REASON_EXTERNAL;
+        worker_event(worker, EVENT_GONE, " exited cleanly (status 0) without being asked, %s after %s",
+                     format_duration(uptime, span, sizeof(span)),
+                     fleet_settings_write_heartbeats(fleet->settings) ? "its first heartbeat" : "its start");
+        if (worker_outdated(worker))
+                rollout_observe_progress(fleet, now);
+        if (worker->state == WORKER_QUIET)
+                return;
+        if (now < fleet->crash.next_at)
+                fleet->crash.freed += !worker_is_failed_start(worker, uptime);
+        else if (worker_is_failed_start(worker, uptime))
+                fleet->crash.next_at = usec_add(now, BACKOFF_MIN_USEC);
+}
 
 /* sqmgr ends a reader that answers later than this (io/reader.c). */
 #define LATE_USEC (60 * USEC_PER_SEC)

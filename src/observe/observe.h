@@ -3,9 +3,12 @@
  * worker's state. Each adds its events to the world. All times are monotonic microseconds. */
 #pragma once
 
+#include "base/usec.h"
 #include "model/fleet.h"
+#include "model/worker.h"
 
 struct exit_status;
+struct world;
 
 /* A process was started at `index`. Returns the new worker, or NULL if out of memory: the caller then ends
  * the process. */
@@ -77,3 +80,6 @@ void observe_left_behind(struct worker *worker, const struct exit_status *exit, 
 /* The log tail of a dead worker has arrived; "" if there is none. Call once for each token. Errors that were
  * recorded for other workers since then remain unchanged. */
 void observe_log_tail(struct fleet *fleet, uint64_t token, const struct quoted *lines);
+
+/* Call before each plan: resets what has lasted long enough, and ends rollouts that are done or halt. */
+void observe_time(struct world *world, usec_t now);

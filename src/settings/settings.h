@@ -197,7 +197,7 @@ struct settings {
         char *socket;
         char *socket_group;
         char *state_file;
-        char *orders_file;       /* see settings/orders_file.h */
+        char *orders_file;       /* see settings/draft.c */
         bool orders_make_folder; /* the directory of that file is made if missing */
         usec_t check_interval;
         int log_level; /* syslog level: LOG_DEBUG, LOG_INFO, ... */

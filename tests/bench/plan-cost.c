@@ -11,7 +11,6 @@
 #include "model/world.h"
 #include "observe/observe.h"
 #include "observe/observe_memory.h"
-#include "observe/observe_time.h"
 #include "observe/observe_world.h"
 #include <stdio.h>
 #include <string.h>

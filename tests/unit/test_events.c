@@ -16,7 +16,6 @@
 #include "observe/observe_jobs.h"
 #include "observe/observe_memory.h"
 #include "observe/observe_template.h"
-#include "observe/observe_time.h"
 #include "observe/observe_world.h"
 #include "observe/rescue.h"
 #include "quoting.h"

@@ -6,7 +6,6 @@
 #include "observe/observe.h"
 #include "observe/observe_identity.h"
 #include "observe/observe_memory.h"
-#include "observe/observe_time.h"
 #include "observe/observe_world.h"
 #include "quoting.h"
 #include "world.h"

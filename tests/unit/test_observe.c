@@ -13,7 +13,6 @@
 #include "observe/observe.h"
 #include "observe/observe_identity.h"
 #include "observe/observe_jobs.h"
-#include "observe/observe_time.h"
 #include "observe/observe_world.h"
 #include "world.h"
 
