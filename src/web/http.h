@@ -5,7 +5,6 @@
 #include "base/usec.h"
 #include "web/address.h"
 #include "web/http_counts.h"
-#include "web/http_limits.h"
 #include "web/stream.h"
 #include <systemd/sd-event.h>
 

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "web/http_counts.h"
-#include "web/http_limits.h"
 #include "web/stream.h"
 #include <sys/queue.h>
 #include <sys/socket.h>
