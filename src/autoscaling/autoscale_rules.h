@@ -16,15 +16,10 @@
 
 #include "advice/doctor_rules.h"
 #include "base/macro.h"
-#include "base/usec.h"
 
 struct codec_reader;
 struct codec_writer;
-struct fleet;
 struct link;
-struct problems;
-struct queues;
-struct world;
 
 /* Rates are averaged over this time. A service time derived from them needs half of it. */
 #define SCALING_AVERAGE_USEC (40 * USEC_PER_SEC)

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* A connection to one database. sqmgr links database/client.c, which has a helper program hold the connection:
- * sqmgr-postgresql or sqmgr-sqlite. Each helper links a driver, which implements the same functions
- * (database/postgresql.c, database/sqlite.c) and ignores the engine and the starter.
+/* A connection to one database. sqmgr links database/client.c, which has a helper program hold the
+ * connection: sqmgr-postgresql or sqmgr-sqlite. Each helper links a driver, which implements the same
+ * functions (database/postgresql.c, database/sqlite.c) and ignores the engine and the starter.
  *
  * A batch is a list of statements that run in one transaction and, on PostgreSQL, in one round trip. One
  * batch runs at a time. The connection reconnects by itself. Text of the database is untrusted: its bounds
  * are DATABASE_ROWS_MAX and DATABASE_BYTES_MAX for a batch. */
 #pragma once
 
-#include "base/field.h"
-#include "base/usec.h"
+#include "base/macro.h"
 #include "settings/database_url.h"
 #include "wire/quoted.h"
 #include <systemd/sd-event.h>

@@ -19,7 +19,7 @@
  * simulated worlds, and after how many jobs. */
 #pragma once
 
-#include "base/usec.h"
+#include "base/macro.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

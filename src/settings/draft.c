@@ -9,7 +9,6 @@
 #include "settings/errors.h"
 #include "settings/limits.h"
 #include "settings/operations.h"
-#include "settings/presets.h"
 #include "settings/settings.h"
 #include "settings/value.h"
 #include <stdbool.h>

@@ -12,7 +12,6 @@
 #pragma once
 
 #include "base/macro.h"
-#include "base/usec.h"
 #include "web/instances.h"
 #include <jansson.h>
 

@@ -9,7 +9,6 @@
 #include <sys/socket.h>
 
 struct http;
-struct http_clients;
 struct MHD_Connection;
 
 /* A connection and its current request. */

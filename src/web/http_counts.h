@@ -2,7 +2,7 @@
 /* Limits on the clients of the HTTP server, and its counters for the metrics. */
 #pragma once
 
-#include "base/usec.h"
+#include "base/macro.h"
 #include <stddef.h>
 #include <stdint.h>
 

@@ -3,7 +3,7 @@
  * on demand. The load on sqmgr does not depend on the number of viewers. */
 #pragma once
 
-#include "base/usec.h"
+#include "base/macro.h"
 #include "web/instances.h"
 #include <systemd/sd-event.h>
 

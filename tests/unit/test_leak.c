@@ -7,7 +7,6 @@
 #include "model/worker_facts.h"
 #include "model/world.h"
 #include "observe/observe.h"
-#include "observe/observe_memory.h"
 #include "world.h"
 
 #define MEGABYTE ((uint64_t)1 << 20)

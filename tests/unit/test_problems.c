@@ -8,7 +8,7 @@
 #include "model/queues.h"
 #include "model/rollout.h"
 #include "model/world.h"
-#include "observe/observe_world.h"
+#include "observe/observe.h"
 #include "quoting.h"
 #include "world.h"
 
