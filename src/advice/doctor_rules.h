@@ -3,14 +3,12 @@
 #pragma once
 
 #include "base/macro.h"
-#include "base/usec.h"
 #include "wire/quoted.h"
 
 struct database_facts;
 struct fleet;
 struct problem_facts;
 struct problems;
-struct queues;
 struct redis_facts;
 struct traits;
 struct worker;

@@ -4,13 +4,8 @@
 #pragma once
 
 #include "advice/problem.h"
-#include "model/reader_state.h"
+#include "model/fleet.h"
 #include <sys/types.h>
-
-struct error_report; /* wire/quoted.h */
-struct link;
-struct traits;
-struct world;
 
 /* A connection to Redis. */
 struct problem_redis {

@@ -1,16 +1,165 @@
 /* SPDX-License-Identifier: MIT */
-/* Applies the worker count that a fleet's queues need. Collects the input of autoscaling/scaling_rules.h
- * from readings and the model, and limits the result by memory and by the operator's count. */
+/* How many workers a fleet needs for its queues, and why it misses its targets. The rule (scaling_*) knows
+ * nothing of fleets: autoscale_*() collect its input from readings and the model, and limit the count that it
+ * returns by memory and by the operator's count.
+ *
+ * The need in threads is the greatest of three:
+ *
+ * 1. Load: the threads that run jobs, plus the threads that the growth of the queues requires.
+ * 2. Backlog: a thread that is free now starts 1 + left / service jobs in the time that is left for them.
+ *    Then (waiting + running) / (1 + left / service) threads start all of them in time, whether jobs are
+ *    short or take hours.
+ * 3. Lateness: all threads run jobs, and the oldest job has waited for more than a third of its target. At
+ *    the current pace, the other jobs will start too late. An unknown or wrong service time therefore
+ *    misleads only for a while. */
 #pragma once
 
-#include "autoscaling/scaling_rules.h"
+#include "advice/doctor_rules.h"
+#include "base/macro.h"
 
 struct codec_reader;
 struct codec_writer;
-struct fleet;
 struct link;
-struct queues;
-struct world;
+
+/* Rates are averaged over this time. A service time derived from them needs half of it. */
+#define SCALING_AVERAGE_USEC (40 * USEC_PER_SEC)
+/* The history of the need is kept in this many parts. */
+#define SCALING_SLOTS 16
+
+/* A queue that the fleet's workers serve. */
+struct scaling_queue {
+        uint64_t size;
+        usec_t age;       /* how long its oldest job has waited; 0 if the queue is empty */
+        bool age_unknown; /* jobs wait, and the oldest could not be read: the count is not lowered */
+        usec_t target;    /* no job shall wait longer; 0: the queue is ignored */
+        bool paused;      /* no worker may fetch from the queue: ignored, too */
+        bool due_known;   /* a scheduled job is known */
+        usec_t due_in;    /* time until it falls due */
+};
+
+/* Why the count is kept, however many jobs wait. */
+enum scaling_hold {
+        SCALING_FREE,
+        SCALING_HELD_REDIS,      /* the queues could not be read */
+        SCALING_HELD_HOSTS,      /* the workers of other hosts were not counted yet */
+        SCALING_HELD_PAUSED,     /* no served queue has a target and is not paused */
+        SCALING_HELD_ROLLOUT,    /* a restart is in progress */
+        SCALING_HELD_HALTED,     /* a restart has halted */
+        SCALING_HELD_HEARTBEATS, /* no worker has reported its number of threads yet */
+        _SCALING_HOLD_MAX,
+};
+
+/* The situation at one moment. "All" below means this fleet plus the fleets of this host that scale by the
+ * same queues. */
+struct scaling_reading {
+        const struct scaling_queue *queues;
+        size_t n_queues;
+        enum scaling_hold hold; /* SCALING_HELD_PAUSED and _HEARTBEATS follow from the other members; callers
+                                 * need not set them */
+
+        double busy;         /* threads of all that run jobs */
+        double threads;      /* threads of all that accept jobs */
+        double share;        /* waiting jobs for this host, as a part of all; other hosts take the rest */
+        double foreign_idle; /* idle threads of other consumers of these queues, whose count we cannot change
+                              */
+        double part;         /* the fleet's part of the need; 1 if no other fleet shares it */
+
+        /* done: the total of jobs ever done in one Redis, including failed ones. done_busy: the threads
+         * that ran these jobs, as far as known. */
+        bool done_known;
+        uint64_t done;
+        double done_busy;
+        usec_t service; /* how long a job takes by the framework's metrics; 0: unknown, `done` is used */
+        usec_t boot;    /* how long a worker takes until it is active; 0: unknown */
+        usec_t every;   /* interval of the readings; 0: too short to affect averages */
+
+        unsigned count;       /* current number of workers */
+        unsigned active;      /* active workers of the fleet */
+        unsigned draining;    /* workers being stopped because there are too many */
+        unsigned concurrency; /* threads of one worker; 0: unknown */
+        bool unserved;        /* the queues that the next worker will serve are not known */
+};
+
+struct scaling_limits {
+        unsigned min, max; /* workers: min <= max, max >= 1 */
+        usec_t down_after; /* fewer workers must have sufficed for this long */
+};
+
+/* State kept between readings; starts zeroed. */
+struct scaling {
+        usec_t read_at; /* the last reading that was not held; 0: none, or held since */
+        usec_t since;   /* start of the current series of readings */
+        usec_t used_at; /* the last reading with a job that waits, runs, has run or is about to fall due */
+        uint64_t waiting, done;
+        double busy;                    /* averages */
+        double growth;                  /* growth of the queues, in jobs per second */
+        double recent_growth;           /* the same, over the last few readings */
+        double busy_seconds, jobs_done; /* decayed sums; their ratio is the service time */
+        double service;                 /* busy_seconds / jobs_done, in seconds; 0: not known yet */
+        struct {
+                usec_t begun_at; /* 0: unused */
+                usec_t read_at;  /* the last reading in this slot */
+                double need;
+        } slots[SCALING_SLOTS];
+        unsigned slot;
+};
+
+enum scaling_cause {
+        SCALING_KEPT,    /* the count is right, or fewer workers have not sufficed for long enough */
+        SCALING_HELD,    /* see scaling_hold */
+        SCALING_LOAD,    /* more, for the load */
+        SCALING_WAITING, /* more, for the backlog */
+        SCALING_LATE,    /* more, because jobs are late */
+        SCALING_ASLEEP,  /* no worker, since no job waits */
+        SCALING_LEARN,   /* a worker is to show which queues the fleet serves */
+        SCALING_WAKE,    /* the first worker, for jobs that wait */
+        SCALING_DUE,     /* the first worker, for a job that falls due */
+        SCALING_FEWER,   /* the count less one has sufficed for down_after */
+        SCALING_LIMITS,  /* the count was outside of min and max */
+        _SCALING_CAUSE_MAX,
+};
+
+/* The count and the figures behind it, in threads unless stated otherwise. */
+struct scaling_verdict {
+        unsigned wanted; /* workers */
+        enum scaling_cause cause;
+        enum scaling_hold hold;
+        uint64_t waiting; /* jobs in all queues with a target */
+        usec_t age; /* age of the oldest job in the queue that has used up the greatest part of its target */
+        usec_t target;    /* the target of that queue; 0: no queue has a target */
+        bool age_unknown; /* for at least one queue with a target */
+        usec_t due_in;    /* until a scheduled job falls due; USEC_INFINITY: none known */
+        usec_t left;      /* the time in which the waiting jobs of that queue are to start */
+        usec_t service;   /* of a job; 0: unknown */
+        double share;     /* see struct scaling_reading */
+        unsigned threads; /* of the current workers */
+        double busy, growing, backlog, late; /* the parts of the need of all */
+        double need;                         /* of this fleet alone */
+        double peak; /* greatest need within down_after; within a shorter time unless peak_is_complete */
+        bool peak_is_complete;
+        bool need_unknown;                    /* jobs wait whose service time is not known yet */
+        bool bounded_by_boot, bounded_by_max; /* more workers were needed than `wanted` says */
+};
+
+/* With a minimum of 0, the last worker ends once no job has waited, run or been about to fall due for
+ * down_after. From none, the first job that waits starts one, and so does a scheduled job that falls due
+ * within the time of a boot. Of the holds that callers set, only SCALING_HELD_REDIS holds that. */
+
+/* Returns the share of the waiting jobs that a host with `own` threads takes beside `foreign` threads of
+ * other processes that serve the same queues. A host without threads counts with one worker. */
+double scaling_share(double own, double foreign, unsigned concurrency);
+
+/* Evaluates one reading and sets the wanted number of workers in *ret. now must not be earlier than at the
+ * last call; about 10 s between readings suffice. A new series of readings starts after a gap and after
+ * each held reading. A gap is longer than SCALING_AVERAGE_USEC and longer than two reading intervals. The
+ * first reading of a series only sets the starting point, and down_after starts again. */
+void scaling_observe(struct scaling *scaling, const struct scaling_limits *limits,
+                     const struct scaling_reading *reading, usec_t now, struct scaling_verdict *ret);
+
+/* Writes the reason for the wanted number as one sentence. Returns text. */
+#define SCALING_TEXT_MAX 320
+const char *scaling_text(const struct scaling_verdict *verdict, const struct scaling_limits *limits,
+                         char text[static SCALING_TEXT_MAX]);
 
 /* The source of a service time. */
 enum autoscale_source {
@@ -48,8 +197,6 @@ struct autoscale {
 bool autoscale_reads(const struct world *world, const struct link *link);
 /* Returns the autoscaling state of the fleet; all zero if nothing is known. Never NULL. */
 const struct autoscale *autoscale_of(const struct fleet *fleet);
-/* Allocates the state of an autoscaled fleet unless it exists. Returns 0 or -ENOMEM. */
-int autoscale_attach(struct fleet *fleet);
 
 /* The readings for one fleet. */
 struct autoscale_reading {
@@ -96,3 +243,18 @@ const char *autoscale_text(const struct fleet *fleet, char text[static AUTOSCALE
 /* Writes line i, from 0, of the calculation. Returns false if there are no more lines. Queue names are as
  * read from Redis, with control characters replaced. */
 bool autoscale_line(const struct fleet *fleet, size_t i, char text[static AUTOSCALE_TEXT_MAX]);
+
+/* Adds what keeps a fleet from its targets. A function of struct subsystem. */
+void autoscale_problems(const void *self, const struct fleet *fleet, usec_t now, struct problems *problems);
+
+/* The queues of one Redis with autoscaled fleets, as read. */
+struct doctor_queues {
+        const struct world *world;
+        const struct link *link; /* the link of these queues */
+        const struct queues *queues;
+        /* True if a process outside our fleets serves the queue, or if that is unknown. */
+        bool (*foreign_serve)(const char *queue, void *userdata);
+        void *userdata;
+};
+/* Adds findings about jobs that wait in queues that no worker serves. */
+void doctor_queues(struct problems *findings, const struct doctor_queues *facts);

@@ -4,16 +4,446 @@
 #include "advice/problem.h"
 #include "autoscaling/autoscale_rules.h"
 #include "autoscaling/foreign_consumers.h"
-#include "autoscaling/scaler.h"
-#include "autoscaling/trouble_rules.h"
+#include "daemon/poll/served_queues.h"
+#include "daemon/runtime/link_queries.h"
 #include "daemon/runtime/links.h"
 #include "daemon/runtime/subsystem.h"
+#include "daemon/takeover/persist.h"
+#include "daemon/workers/process.h"
+#include "io/clock.h"
+#include "io/log.h"
+#include "model/counts.h"
 #include "model/fleet.h"
 #include "model/world.h"
+#include "observe/observe_deaf.h"
 #include "wire/metrics.h"
 #include "wire/varlink.h"
 #include <stdio.h>
 #include <string.h>
+
+/* How often the queues of a sleeping fleet are read: its first job is to begin within a second. */
+#define WAKE_POLL_USEC (250 * USEC_PER_MSEC)
+
+struct scaler {
+        struct links *links;
+        sd_event_source *timer; /* for sleeping fleets; NULL: there were none */
+};
+
+/* Adds the queues of a list that have a target for this fleet. Returns false if not all fit. */
+static bool add_targets(struct served_queues *names, const char *list, const struct fleet *fleet)
+{
+        bool all = true;
+
+        for (; list && *list != '\0'; list += strlen(list) + 1)
+                if (autoscale_target(fleet, list) > 0)
+                        all &= served_add_name(names, list);
+        return all;
+}
+
+/* The queues of a fleet with a fixed count are read only while one of its workers may be deaf. */
+static bool is_read(const struct fleet *fleet, usec_t now)
+{
+        return fleet_scales(fleet) || (!fleet->settings->removed && deaf_is_suspected(fleet, now));
+}
+
+static bool link_is_read(const struct link *link, usec_t now)
+{
+        WORLD_FOREACH_FLEET(link->links->world, fleet)
+                if (fleet->queue_link == link && is_read(fleet, now))
+                        return true;
+        return false;
+}
+
+/* Determines the queues that the workers of a fleet serve, from what active workers reported. Returns
+ * false if there are too many. */
+static bool poll_served(struct fleet *fleet)
+{
+        struct served_queues names = {0};
+        bool all = served_add_fleet(&names, fleet);
+
+        if (names.n == 0)
+                return true;
+        char *copy = malloc(names.used + 1);
+        if (copy) {
+                memcpy(copy, names.text, names.used + 1);
+                autoscale_serves(fleet, copy);
+        }
+        return all;
+}
+
+static bool is_ours(const char *identity, size_t len, void *userdata)
+{
+        const struct link *link = userdata;
+        const struct world *world = link->links->world;
+        size_t host_len;
+        pid_t pid;
+
+        if (!link->framework->identity_parse(identity, len, &host_len, &pid))
+                return false;
+        /* The identity of a worker that has just booted may be unknown: its pid identifies it, unless the
+         * worker is in a PID namespace of its own. */
+        if (link->heartbeats->match && match_has_owner(link->heartbeats->match, identity, len))
+                return true;
+        WORLD_FOREACH_FLEET(world, fleet)
+                FLEET_FOREACH_WORKER(fleet, worker) {
+                        const char *own = process_identity(worker->handle);
+
+                        if (own ? strlen(own) == len && memcmp(own, identity, len) == 0
+                                : worker->process.pid == pid || worker->process.heartbeat_pid == pid)
+                                return true;
+                }
+        return false;
+}
+
+static void end_scaled_link(struct link_user *user)
+{
+        struct scaled_link *scaled = (struct scaled_link *)user;
+
+        reader_forget(scaled->link->reader, scaled);
+        foreign_consumers_free(scaled->foreign);
+        queues_free(scaled->demanded.queues);
+        free(scaled);
+}
+
+struct scaled_link *scaled_link_of(const struct link *link)
+{
+        return (struct scaled_link *)link->user;
+}
+
+/* True if the reading may wake a sleeping fleet. */
+static bool has_jobs(const struct queues *queues)
+{
+        for (size_t i = 0; queues && i < queues->n; i++)
+                if (queues->list[i].size > 0 || queues->list[i].due_known)
+                        return true;
+        return false;
+}
+
+static void on_demand(struct answer *answer, void *userdata)
+{
+        struct scaled_link *scaled = userdata;
+        const struct link *link = scaled->link;
+        bool failed = answer->status != ANSWER_OK && autoscale_reads(link->links->world, link);
+
+        queues_free(scaled->demanded.queues);
+        scaled->demanded = answer->queues;
+        answer->queues.queues = NULL;
+        served_estimate(link, scaled->demanded.queues, clock_now(CLOCK_MONOTONIC));
+        scaled->asked = false;
+        scaled->answered = true;
+        scaled->of_sleepers = scaled->for_sleepers;
+        if (failed && !scaled->error_reported)
+                log_quoted(LOG_WARNING, &answer->error.quoted,
+                           "%s %s: autoscaling cannot read the queues: %s", link_noun(link),
+                           reader_url_text(link->reader), answer->error.text);
+        scaled->error_reported = failed;
+        /* Nothing to decide, four times a second: the next pass takes note of it. */
+        if (!scaled->of_sleepers || failed || has_jobs(scaled->demanded.queues))
+                wakeup_arm(link->links->wakeup);
+}
+
+/* Returns NULL if memory is short. */
+static struct scaled_link *join_link(struct link *link)
+{
+        struct scaled_link *scaled = scaled_link_of(link);
+
+        if (scaled)
+                return scaled;
+        scaled = calloc(1, sizeof(*scaled));
+        if (!scaled)
+                return NULL;
+        scaled->user.end = end_scaled_link;
+        scaled->link = link;
+        link->user = &scaled->user;
+        return scaled;
+}
+
+static bool link_sleeps(const struct link *link)
+{
+        WORLD_FOREACH_FLEET(link->links->world, fleet)
+                if (fleet->queue_link == link && fleet_sleeps(fleet))
+                        return true;
+        return false;
+}
+
+/* Whether jobs are about to fall due decides when such a fleet ends its last worker, too. */
+static bool link_may_sleep(const struct link *link)
+{
+        WORLD_FOREACH_FLEET(link->links->world, fleet)
+                if (fleet->queue_link == link && fleet_scales(fleet) &&
+                    fleet->settings->active_process_count == 0)
+                        return true;
+        return false;
+}
+
+/* Asks for these queues. A reading of sleeping fleets alone says nothing about other fleets. */
+static int ask_queues(struct scaled_link *scaled, const struct served_queues *names, bool for_sleepers)
+{
+        if (scaled->asked) {
+                scaled->missed |= !for_sleepers && scaled->for_sleepers;
+                return 0;
+        }
+        int r = link_read_queues(scaled->link, names->text, link_may_sleep(scaled->link), on_demand, scaled);
+
+        scaled->asked = r >= 0;
+        scaled->for_sleepers = for_sleepers;
+        scaled->missed &= for_sleepers;
+        return r;
+}
+
+static int open_foreign(struct scaled_link *scaled)
+{
+        struct link *link = scaled->link;
+
+        return scaled->foreign || !link->framework->traits->records_workers
+                       ? 0
+                       : foreign_consumers_new(link->framework, link->reader, is_ours, link,
+                                               &scaled->foreign);
+}
+
+/* Adds the queues of all fleets. */
+static void add_all(const struct link *link, struct served_queues *names, usec_t now)
+{
+        const struct world *world = link->links->world;
+
+        WORLD_FOREACH_FLEET(world, fleet) {
+                if (fleet->queue_link != link || fleet->settings->removed)
+                        continue;
+                bool all = poll_served(fleet);
+                if (fleet_scales(fleet) && fleet->autoscale)
+                        fleet->autoscale->queues_left_out =
+                                !add_targets(names, fleet->autoscale->served, fleet) || !all;
+        }
+        /* Queues without a target are only shown, so they are added last. */
+        WORLD_FOREACH_FLEET(world, fleet)
+                if (fleet->queue_link == link && is_read(fleet, now))
+                        (void)served_add(names, autoscale_of(fleet)->served);
+}
+
+static void poll_link(struct scaled_link *scaled, usec_t now)
+{
+        struct link *link = scaled->link;
+        bool scales = autoscale_reads(link->links->world, link);
+        struct served_queues names = {0};
+        int r = scales ? open_foreign(scaled) : 0;
+
+        add_all(link, &names, now);
+        if (r >= 0) {
+                if (scales && scaled->foreign)
+                        foreign_consumers_poll(scaled->foreign, now);
+                r = ask_queues(scaled, &names, false);
+        }
+        if (r < 0) {
+                scaled->demanded.queues = queues_free(scaled->demanded.queues);
+                scaled->answered = true;
+                scaled->of_sleepers = false;
+                wakeup_arm(link->links->wakeup);
+        }
+}
+
+static void poll_sleepers(struct scaled_link *scaled)
+{
+        const struct link *link = scaled->link;
+        struct served_queues names = {0};
+
+        /* With slow answers, each regular poll might find such a question in progress. */
+        if (scaled->missed)
+                add_all(link, &names, clock_now(CLOCK_MONOTONIC));
+        else
+                WORLD_FOREACH_FLEET(link->links->world, fleet)
+                        if (fleet->queue_link == link && fleet_sleeps(fleet))
+                                (void)add_targets(&names, autoscale_of(fleet)->served, fleet);
+        /* An error shows at the next regular poll. */
+        (void)ask_queues(scaled, &names, !scaled->missed);
+}
+
+static bool any_sleeps(const struct links *links)
+{
+        for (size_t i = 0; i < links->n; i++)
+                if (scaled_link_of(links->list[i]) && link_sleeps(links->list[i]))
+                        return true;
+        return false;
+}
+
+/* Repeats itself while a fleet sleeps. */
+static int on_wake_poll(sd_event_source *source, uint64_t usec _unused_, void *userdata)
+{
+        const struct scaler *scaler = userdata;
+
+        if (!any_sleeps(scaler->links))
+                return sd_event_source_set_enabled(source, SD_EVENT_OFF);
+        for (size_t i = 0; i < scaler->links->n; i++) {
+                struct scaled_link *scaled = scaled_link_of(scaler->links->list[i]);
+
+                if (scaled && link_sleeps(scaled->link))
+                        poll_sleepers(scaled);
+        }
+        (void)sd_event_source_set_time(source, clock_now(CLOCK_MONOTONIC) + WAKE_POLL_USEC);
+        return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+/* Has the queues of sleeping fleets polled, if there are any. */
+static void arm_wake_poll(struct scaler *scaler)
+{
+        int enabled = SD_EVENT_OFF;
+
+        if (!any_sleeps(scaler->links))
+                return;
+        if (!scaler->timer)
+                (void)sd_event_add_time(scaler->links->event, &scaler->timer, CLOCK_MONOTONIC, 0, 0,
+                                        on_wake_poll, scaler);
+        else if (sd_event_source_get_enabled(scaler->timer, &enabled) >= 0 && enabled == SD_EVENT_OFF)
+                (void)sd_event_source_set_enabled(scaler->timer, SD_EVENT_ONESHOT);
+}
+
+void scaler_poll(void *self, usec_t now)
+{
+        const struct scaler *scaler = self;
+        const struct links *links = scaler->links;
+
+        for (size_t i = 0; i < links->n; i++) {
+                struct link *link = links->list[i];
+
+                if (!link->framework->queue_names || !link_is_read(link, now))
+                        continue;
+                struct scaled_link *scaled = join_link(link);
+
+                if (scaled)
+                        poll_link(scaled, now);
+        }
+}
+
+/* Copies the queues that the fleet serves. NULL: the reading failed, or memory is short. */
+static struct queues *pick(const struct queues *read, const char *served)
+{
+        struct queues *picked = read ? calloc(1, sizeof(*picked)) : NULL;
+
+        if (picked)
+                picked->service = read->service;
+        for (size_t i = 0; picked && i < read->n; i++) {
+                const struct queue *from = &read->list[i];
+
+                if (!queue_names_have(served, from->name))
+                        continue;
+                struct queue *queue = queues_add(picked, from->name, strlen(from->name));
+
+                if (!queue)
+                        return queues_free(picked);
+                char *name = queue->name;
+                *queue = *from;
+                queue->name = name;
+        }
+        return picked;
+}
+
+static void take_foreign(const struct scaled_link *scaled, const struct fleet *fleet,
+                         struct autoscale_reading *reading, usec_t now)
+{
+        struct foreign_count count;
+
+        reading->foreign_known =
+                foreign_consumers_count(scaled->foreign, autoscale_of(fleet)->served, now, &count);
+        reading->foreign_unread = count.unread;
+        reading->foreign_counted_at = count.counted_at;
+        reading->foreign_any = count.any;
+        reading->foreign_consumers = count.serving;
+        reading->foreign_threads = count.threads;
+        reading->foreign_idle = count.idle;
+        reading->foreign_partial_idle = count.partial_idle;
+}
+
+static bool observe(const struct scaled_link *scaled, struct fleet *fleet, usec_t now)
+{
+        const struct autoscale *autoscale = autoscale_of(fleet);
+        struct autoscale_reading reading = {
+                .queues = pick(scaled->demanded.queues, autoscale->served),
+                .done_known = scaled->demanded.done_known,
+                .done = scaled->demanded.done,
+        };
+
+        deaf_observe_queues(
+                fleet,
+                &(struct deaf_reading){autoscale->queues, autoscale->queues_at, reading.queues, served_by},
+                now);
+        if (!fleet_scales(fleet)) {
+                autoscale_keep(fleet, TAKE_PTR(reading.queues), now);
+                return false;
+        }
+        if (reading.queues)
+                reading.service = queues_service(reading.queues);
+        if (scaled->foreign)
+                take_foreign(scaled, fleet, &reading, now);
+        return autoscale_observe(fleet, &reading, now);
+}
+
+void scaler_observe(void *self, usec_t now)
+{
+        const struct scaler *scaler = self;
+        const struct links *links = scaler->links;
+        bool changed = false;
+
+        for (size_t i = 0; i < links->n; i++) {
+                struct scaled_link *scaled = scaled_link_of(links->list[i]);
+
+                if (!scaled || !scaled->answered)
+                        continue;
+                scaled->answered = false;
+                WORLD_FOREACH_FLEET(links->world, fleet)
+                        if (fleet->queue_link == scaled->link && !fleet->settings->removed &&
+                            (!scaled->of_sleepers || fleet_sleeps(fleet)))
+                                changed |= observe(scaled, fleet, now);
+                scaled->demanded.queues = queues_free(scaled->demanded.queues);
+        }
+        if (changed)
+                wakeup_changed(links->wakeup);
+        arm_wake_poll(self);
+}
+
+/* Drops the state of fleets with a fixed count and of removed fleets: freeing a fleet does not free that
+ * state. */
+void scaler_join(void *self)
+{
+        const struct scaler *scaler = self;
+        const struct links *links = scaler->links;
+
+        WORLD_FOREACH_FLEET(links->world, fleet)
+                if (!fleet_scales(fleet))
+                        autoscale_forget(fleet);
+}
+
+/* The state: see autoscale_pack(). */
+static void scaler_pack(const void *self _unused_, const struct fleet *fleet, struct codec_writer *writer)
+{
+        if (fleet_scales(fleet))
+                autoscale_pack(fleet, writer);
+}
+
+static void scaler_unpack(void *self _unused_, struct fleet *fleet, struct codec_reader *reader)
+{
+        if (fleet_scales(fleet))
+                autoscale_unpack(fleet, reader);
+}
+
+void scaler_end(void *self)
+{
+        struct scaler *scaler = self;
+
+        WORLD_FOREACH_FLEET(scaler->links->world, fleet)
+                autoscale_forget(fleet);
+        sd_event_source_disable_unref(scaler->timer);
+        free(scaler);
+}
+
+int scaler_begin(struct persist *persist, void **ret)
+{
+        struct scaler *scaler = calloc(1, sizeof(*scaler));
+
+        if (!scaler)
+                return -ENOMEM;
+        scaler->links = &persist->runtime->links;
+        *ret = scaler;
+        return 0;
+}
 
 static json_t *arithmetic(const struct fleet *fleet)
 {

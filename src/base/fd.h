@@ -3,7 +3,6 @@
 #pragma once
 
 #include "base/macro.h"
-#include "base/usec.h"
 #include <dirent.h>
 #include <sys/stat.h>
 #include <sys/types.h>

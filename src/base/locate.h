@@ -4,7 +4,6 @@
 #pragma once
 
 #include "base/macro.h"
-#include "base/usec.h"
 #include <sys/types.h>
 
 struct located {

@@ -2,7 +2,7 @@
 /* Parses numbers, durations, sizes and signals strictly, and formats durations and sizes. */
 #pragma once
 
-#include "base/usec.h"
+#include "base/macro.h"
 #include <stddef.h>
 
 /* All parsers consume the whole text or fail. Blanks are not skipped unless stated. Parsers return 0, -EINVAL

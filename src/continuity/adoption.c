@@ -8,7 +8,6 @@
 #include "model/rollout.h"
 #include "model/world.h"
 #include "observe/observe.h"
-#include "observe/observe_world.h"
 #include <string.h>
 
 /* The largest number that JSON can represent exactly. */

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "base/macro.h"
-#include "base/usec.h"
 
 enum codec_kind {
         CODEC_NUMBER, /* bool, or a nonnegative integer or enum of 4 or 8 bytes */

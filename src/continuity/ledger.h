@@ -12,7 +12,6 @@
 #pragma once
 
 #include "base/macro.h"
-#include "base/usec.h"
 #include "decide/plan.h"
 #include "settings/settings.h"
 #include <stdatomic.h>

@@ -8,7 +8,6 @@
 #include "ctl/screen.h"
 #include "wire/control.h"
 #include "wire/reply.h"
-#include "wire/reply_limits.h"
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * Shows each reply, and reconnects after the connection was lost. */
 #pragma once
 
-#include "ctl/ctl.h"
+#include "ctl/client.h"
 #include "ctl/screen.h"
 
 struct follow {

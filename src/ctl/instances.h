@@ -2,7 +2,7 @@
 /* Chooses the instance of sqmgr that a command is for. */
 #pragma once
 
-#include "ctl/ctl.h"
+#include "ctl/client.h"
 
 /* Sets ctl->socket, and ctl->instance unless the path was given: as the options or SQMGR_SOCKET say; else the
  * only instance of the caller; else the only one that runs. Prints nothing. Returns 0; -ENOENT if there is no

@@ -8,7 +8,6 @@
 #include "ctl/commands.h"
 #include "ctl/output.h"
 #include "wire/reply.h"
-#include "wire/reply_limits.h"
 #include <fcntl.h>
 #include <pwd.h>
 #include <stdarg.h>

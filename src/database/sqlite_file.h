@@ -3,7 +3,7 @@
  * bounded memory and time, and runs nothing. */
 #pragma once
 
-#include "base/usec.h"
+#include "base/macro.h"
 #include "wire/quoted.h"
 #include <sys/types.h>
 

@@ -2,10 +2,9 @@
 /* The parts of a plan. */
 #pragma once
 
-#include "base/usec.h"
+#include "base/macro.h"
 #include "model/event.h"
 
-struct fleet;
 struct template;
 struct worker;
 

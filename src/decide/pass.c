@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* A pass over all fleets. No I/O, no clock: the caller provides both. */
 #include "decide/pass.h"
+#include "model/deadlines.h"
 #include "model/fleet.h"
-#include "model/poll_schedule.h"
 #include "model/world.h"
-#include "observe/observe_time.h"
-#include "observe/observe_world.h"
+#include "observe/observe.h"
 #include <errno.h>
 
 #define FAST_POLL_USEC (250 * USEC_PER_MSEC)

@@ -3,11 +3,10 @@
  * wakeup. The caller provides the I/O: daemon, tests and simulator each pass their own operations. */
 #pragma once
 
-#include "base/usec.h"
+#include "base/macro.h"
 #include "decide/plan.h"
 
 struct process;
-struct world;
 
 /* Number of passes, and their total duration. */
 struct tick_totals {

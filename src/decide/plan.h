@@ -3,6 +3,7 @@
  * and receives actions. */
 #pragma once
 
+#include "base/macro.h"
 #include "decide/action.h"
 
 struct world;

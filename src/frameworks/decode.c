@@ -2,7 +2,6 @@
 /* Decoders that several frameworks share; see the header. */
 #include "frameworks/decode.h"
 #include "base/macro.h"
-#include "base/usec.h"
 #include <string.h>
 
 #define HOST_MAX 255

@@ -2,8 +2,7 @@
 /* Decoders that several frameworks share: keys, numbers, and times. Pure. */
 #pragma once
 
-#include "base/field.h"
-#include "base/usec.h"
+#include "base/macro.h"
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,7 +3,7 @@
  * heartbeat is doubted because of them. */
 #pragma once
 
-#include "base/field.h"
+#include "base/macro.h"
 #include "model/worker.h"
 
 /* processed: all jobs, failed: those of them that failed. The outcomes are unknown unless both are numbers

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Shared decoders that only readers need; see decode.h. */
 #include "base/macro.h"
-#include "base/usec.h"
 #include "frameworks/decode.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 /* Identities of the workers whose heartbeats are on a server, and requests for them. */
 #include "frameworks/server_heartbeat_slots.h"
 #include "io/clock.h"
+#include "model/deadlines.h"
 #include "model/fleet.h"
-#include "model/poll_schedule.h"
 #include "observe/observe_identity.h"
 #include "servers/server.h"
 #include <string.h>

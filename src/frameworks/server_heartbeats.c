@@ -10,9 +10,8 @@
 #include "io/clock.h"
 #include "io/probe.h"
 #include "model/birth.h"
+#include "model/deadlines.h"
 #include "model/fleet.h"
-#include "model/freshness.h"
-#include "model/poll_schedule.h"
 #include "model/world.h"
 #include <string.h>
 

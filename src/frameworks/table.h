@@ -4,7 +4,7 @@
 
 #include "frameworks/framework.h"
 
-struct heartbeat_record; /* model/heartbeat_record.h */
+struct heartbeat_record; /* model/heartbeat_info.h */
 
 /* The traits of all frameworks, NULL-terminated, for settings_surroundings. */
 extern const struct traits *const framework_traits[];

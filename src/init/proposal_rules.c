@@ -6,7 +6,6 @@
 #include "settings/command_flaw.h"
 #include "settings/draft.h"
 #include "settings/operations.h"
-#include "settings/presets.h"
 #include "settings/settings.h"
 #include <stdarg.h>
 #include <string.h>

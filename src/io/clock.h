@@ -2,7 +2,7 @@
 /* Clocks, in microseconds. */
 #pragma once
 
-#include "base/usec.h"
+#include "base/macro.h"
 #include <time.h>
 
 /* Returns the time of CLOCK_MONOTONIC, CLOCK_BOOTTIME or CLOCK_REALTIME. Cannot fail for these clocks. */

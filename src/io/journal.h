@@ -3,7 +3,6 @@
 #pragma once
 
 #include "base/macro.h"
-#include "base/usec.h"
 #include <sys/types.h>
 #include <systemd/sd-event.h>
 

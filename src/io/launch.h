@@ -5,7 +5,7 @@
  * in the child, which reports over a socket until the command runs. */
 #pragma once
 
-#include "base/usec.h"
+#include "base/macro.h"
 #include "io/ledger_file.h"
 #include "settings/redis_url.h"
 #include <stdbool.h>

@@ -2,7 +2,7 @@
 /* The delay before a client connects to its server again. */
 #pragma once
 
-#include "base/usec.h"
+#include "base/macro.h"
 
 /* Returns the delay after this many failures in a row, in microseconds: it doubles from min up to max. Half
  * of it is random, so that many clients do not reconnect at the same time. */

@@ -2,7 +2,7 @@
 /* Asks the service manager why our unit is being stopped. */
 #include "io/systemd.h"
 #include "base/fd.h"
-#include "base/usec.h"
+#include "base/macro.h"
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>

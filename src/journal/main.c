@@ -4,7 +4,6 @@
  * a time limit, and a socket as standard input, which gets the lines. Usage: sqmgr-journal PID PID SINCE, as
  * in struct journal_query */
 #include "base/macro.h"
-#include "base/usec.h"
 #include "io/clock.h"
 #include "io/log_tail.h"
 #include <stdio.h>

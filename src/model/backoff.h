@@ -4,7 +4,6 @@
 #pragma once
 
 #include "base/macro.h"
-#include "base/usec.h"
 
 struct backoff;
 

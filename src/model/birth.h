@@ -3,7 +3,6 @@
 #pragma once
 
 #include "base/macro.h"
-#include "base/usec.h"
 
 struct world;
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "base/macro.h"
-#include "base/usec.h"
 
 struct fleet;
 
@@ -62,3 +61,24 @@ bool fleet_is_limited(const struct fleet *fleet);
 /* Returns the number of starting and active workers of generations that the fleet has returned from, without
  * hung ones. */
 unsigned fleet_given_up(const struct fleet *fleet);
+
+/* The meaning of the failed starts in a row for a fleet. */
+enum crash_state {
+        CRASH_NONE,       /* no failed start */
+        CRASH_FAILING,    /* workers are missing, or it is not known yet whether a new one stays alive */
+        CRASH_RECOVERING, /* complete, with a worker started since the last failure: it must stay alive for a
+                             while */
+        CRASH_SETTLED,    /* complete, and no start is pending */
+        _CRASH_STATE_MAX,
+};
+
+enum crash_state fleet_crash_state(const struct fleet *fleet, usec_t now);
+
+/* Returns when the row of failed starts ends because a worker started since then has lived long enough;
+ * USEC_INFINITY: there is no such worker. */
+usec_t fleet_recovered_at(const struct fleet *fleet);
+
+/* Returns the time until which the next start is delayed by the backoff; 0: no start is delayed. */
+usec_t fleet_next_start_at(const struct fleet *fleet, usec_t now);
+
+const char *crash_state_name(enum crash_state value);

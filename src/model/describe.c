@@ -3,7 +3,6 @@
 #include "model/describe.h"
 #include "base/parse.h"
 #include "model/counts.h"
-#include "model/crash.h"
 #include "model/deadlines.h"
 #include "model/exit_status.h"
 #include "model/idle_proof.h"

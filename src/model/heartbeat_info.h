@@ -2,6 +2,7 @@
 /* Facts that a process that sends heartbeats has reported about itself, constant for its life. */
 #pragma once
 
+#include "model/worker.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,4 +24,17 @@ struct heartbeat_info {
 static inline const char *heartbeat_info_queues(const struct heartbeat_info *info)
 {
         return info && info->queues[0] != '\0' ? info->queues : NULL;
+}
+
+struct heartbeat_record {
+        struct heartbeat heartbeat;
+        struct job_list jobs;        /* the running jobs that the file names */
+        struct heartbeat_info *info; /* owned; NULL: the file names no queue */
+};
+
+static inline void heartbeat_record_clear(struct heartbeat_record *record)
+{
+        job_list_clear(&record->jobs);
+        free(record->info);
+        record->info = NULL;
 }

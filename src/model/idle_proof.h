@@ -4,8 +4,6 @@
 
 #include "model/worker.h"
 
-struct fleet;
-
 /* Returns true if the worker is quieted, and heartbeats, title and thread witness prove that it runs no job
  * and accepts none (P1). Title and threads count only where known. If no heartbeat was ever found, titles
  * over two intervals and the end of all job threads are the proof. A quieted worker cannot become busy again,

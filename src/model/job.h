@@ -2,9 +2,7 @@
 /* The jobs that a process runs, as its framework describes them. */
 #pragma once
 
-#include "base/field.h"
 #include "base/macro.h"
-#include "base/usec.h"
 
 /* A job that was running at the last heartbeat. All texts are owned and end with a NUL. The fields up to
  * entry_len are set before decoding. */

@@ -5,7 +5,6 @@
 #pragma once
 
 #include "base/macro.h"
-#include "base/usec.h"
 
 #define TREND_POINTS     24
 #define TREND_POINT_USEC (5 * USEC_PER_MIN)

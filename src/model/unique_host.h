@@ -3,7 +3,7 @@
  * process on any host has the same one. It is derived, not stored: the next sqmgr derives the same. Pure. */
 #pragma once
 
-#include "base/usec.h"
+#include "base/macro.h"
 #include <stddef.h>
 
 /* Maximum size, with a host name of 255 bytes. */

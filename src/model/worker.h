@@ -3,7 +3,6 @@
 #pragma once
 
 #include "base/macro.h"
-#include "base/usec.h"
 #include "model/event.h"
 #include "model/job.h"
 #include "model/trend.h"
@@ -114,7 +113,6 @@ enum heartbeat_fault {
 /* The memory limits, from the lower to the higher one. */
 enum breach { BREACH_NONE, BREACH_THRESHOLD, BREACH_LIMIT };
 
-struct fleet;
 struct process; /* defined by the caller: a worker's descriptors and event sources */
 
 /* The processes of a worker. Pid and start time (field 22 of /proc/PID/stat) together identify a process

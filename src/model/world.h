@@ -3,12 +3,9 @@
 #pragma once
 
 #include "base/macro.h"
-#include "base/usec.h"
-#include "model/event.h"
+#include "model/names.h"
+#include "model/worker_facts.h"
 #include "settings/settings.h"
-
-struct fleet;
-struct worker;
 
 /* A larger step means a suspend or a clock step: clocks drift less between two ticks. */
 #define CLOCK_STEP_USEC ((int64_t)USEC_PER_SEC)

@@ -1,25 +1,411 @@
 /* SPDX-License-Identifier: MIT */
 /* Records observations in the model; see the header. */
 #include "observe/observe.h"
+#include "advice/leak.h"
+#include "base/macro.h"
 #include "base/parse.h"
+#include "base/printable.h"
+#include "base/text.h"
 #include "model/backoff.h"
+#include "model/counts.h"
 #include "model/deadlines.h"
 #include "model/describe.h"
 #include "model/exit_status.h"
-#include "model/freshness.h"
+#include "model/fleet.h"
+#include "model/generation.h"
 #include "model/idle_proof.h"
 #include "model/names.h"
 #include "model/rollout.h"
-#include "model/start_failure.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
 #include "observe/observe_deaf.h"
-#include "observe/observe_jobs.h"
-#include "observe/observe_memory.h"
-#include "observe/observe_shim.h"
-#include "observe/own_exit.h"
+#include "observe/observe_template.h"
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+
+static bool is_interruptible(const struct fleet_settings *settings, const struct job *job)
+{
+        size_t length = strlen(job->class);
+
+        for (const char *at = settings->interruptible; at && length > 0; at += strcspn(at, " \t")) {
+                at += strspn(at, " \t");
+                if (*at == '\0')
+                        return false;
+                if (strcspn(at, " \t") == length && memcmp(at, job->class, length) == 0)
+                        return true;
+        }
+        return false;
+}
+
+/* Counts the heartbeats since the quiet with which all jobs are interruptible. */
+static void observe_interruptible(struct worker *worker, const struct job_list *jobs)
+{
+        bool all = worker->state == WORKER_QUIET && worker->heartbeat.not_quiet_count == 0 &&
+                   worker->heartbeat.after != 0 && worker->heartbeat.after >= worker->orders.quiet_at &&
+                   !worker->heartbeat.ambiguous && !worker->heartbeat.hung && jobs->n_jobs > 0 &&
+                   jobs->n_jobs == worker->heartbeat.busy && job_list_unknown(jobs) == 0;
+
+        for (size_t i = 0; all && i < jobs->n_jobs; i++)
+                all = is_interruptible(worker->fleet->settings, &jobs->jobs[i]);
+        /* Another process of the worker may have been quieted since. */
+        if (!all || worker->jobs.read_at < worker->orders.quiet_at)
+                worker->jobs.interruptible_count = 0;
+        if (!all)
+                return;
+        if (worker->jobs.interruptible_count == 0 ||
+            worker->jobs.interruptible_heartbeat != worker->heartbeat.written_usec) {
+                worker->jobs.interruptible_count++;
+                worker->jobs.interruptible_heartbeat = worker->heartbeat.written_usec;
+        }
+}
+
+void observe_jobs(struct worker *worker, const struct job_list *jobs, usec_t oldest, usec_t now)
+{
+        observe_interruptible(worker, jobs);
+        worker->jobs.count = (unsigned)(jobs->n_jobs + job_list_unknown(jobs));
+        worker->jobs.read_at = now;
+        worker->jobs.oldest_at = oldest > 0 ? MAX(usec_sub(now, oldest), (usec_t)1) : 0;
+        worker->jobs.classes = (struct job_classes){0};
+        /* Without all jobs, the classes of some would pass for those of all. */
+        if (job_list_unknown(jobs) == 0)
+                (void)job_classes_count(jobs, &worker->jobs.classes);
+}
+
+void observe_long_job(struct worker *worker, const struct job *job, usec_t runs)
+{
+        char names[700], span[32];
+
+        /* The names are untrusted. */
+        snprintf(names, sizeof(names), "%.200s %.200s", job->class, job->jid);
+        if (job->queue[0] != '\0')
+                text_append(names, sizeof(names), " (queue %.200s)", job->queue);
+        printable_replace(names, strlen(names), false);
+        format_duration(runs, span, sizeof(span));
+        world_event(worker->fleet->world, EVENT_JOB_LONG, worker->fleet, worker,
+                    "%s has been running for %s in %s (pid %d)", names, span, WORKER_ID(worker),
+                    (int)worker_pid(worker));
+}
+
+void observe_cut_off(const struct worker *worker, enum reason reason, usec_t now)
+{
+        struct fleet *fleet = worker->fleet;
+        struct cut_off cut = worker_cut_off(worker);
+        char text[JOB_CLASSES_TEXT_MAX], span[FORMAT_MAX], why[FORMAT_MAX + 32] = "by order";
+        /* An active worker may run other jobs by now. */
+        bool known = worker->state == WORKER_QUIET && worker->jobs.classes.n > 0 &&
+                     worker->jobs.read_at >= worker->orders.quiet_at &&
+                     worker->heartbeat.busy <= worker->jobs.count;
+
+        /* Other events report workers that hang or have sent no heartbeat. */
+        if (worker->heartbeat.busy == 0 || now < cut.at || reason == REASON_HUNG || reason == REASON_BOOT)
+                return;
+        fleet->totals.jobs_cut_off[cut.word] += worker->heartbeat.busy;
+        if (cut.word != CUT_ORDER)
+                snprintf(why, sizeof(why), "after %s (%s)", format_duration(cut.allowed, span, sizeof(span)),
+                         cut_word_name(cut.word));
+        job_classes_text(&worker->jobs.classes, text, sizeof(text));
+        worker_event(worker, EVENT_DRAIN_CUT, " cut off %s, %u job%s running%s%s", why,
+                     worker->heartbeat.busy, plural(worker->heartbeat.busy),
+                     !known                                        ? ""
+                     : worker->heartbeat.busy < worker->jobs.count ? ", of "
+                                                                   : ": ",
+                     known ? text : "");
+}
+
+/* Records how many jobs a worker has ended, for the trial of a release and for the latency of queues. Call
+ * for each heartbeat, before observe_heartbeat() records its time. */
+static void observe_outcomes(struct worker *worker, const struct heartbeat *heartbeat, usec_t now)
+{
+        const struct worker_outcomes *before = &worker->outcomes, *outcomes = &heartbeat->outcomes;
+
+        /* Sidekiq's counts follow its heartbeat, whose time they do not change. */
+        if ((!outcomes->known && !before->known) || heartbeat->sent_usec < worker->heartbeat.written_usec)
+                return;
+        /* A lower count is that of another process. */
+        if (outcomes->known)
+                latency_count(&worker->fleet->work,
+                              before->known ? usec_sub(outcomes->processed, before->processed) : 0, now);
+        worker->outcomes = *outcomes;
+}
+
+#define MEMORY_SAMPLES 3
+
+static bool memory_is_over(const struct fleet_settings *settings, uint64_t bytes)
+{
+        return (settings->memory_threshold > 0 && bytes > settings->memory_threshold) ||
+               (settings->memory_limit > 0 && bytes > settings->memory_limit);
+}
+
+/* Growth is measured from here on. A size over a limit does not move the mark: the growth still counts after
+ * its job has ended. */
+/* Measures growth from now on: the worker runs no job, has sent its first heartbeat, or was adopted. */
+static void observe_memory_mark(struct worker *worker, uint64_t bytes, usec_t now)
+{
+        /* The limits apply to the proportional share of a forked worker, which only a sample has. */
+        bool over = worker->process.forked ? worker->memory.over_limit || worker->memory.over_samples > 0
+                                           : memory_is_over(worker->fleet->settings, bytes);
+
+        if (bytes == 0 || (worker->memory.mark_at != 0 && over))
+                return;
+        worker->memory.mark_bytes = bytes;
+        worker->memory.mark_at = now;
+}
+
+/* since: the earliest time of the breach. */
+static void worker_observe_breach(struct worker *worker, enum breach breach, usec_t since)
+{
+        if (breach <= worker->memory.breach)
+                return;
+        worker->memory.breach = breach;
+        if (fleet_settings_list_jobs(worker->fleet->settings))
+                worker->memory.breach_at = MAX(since, (usec_t)1);
+}
+
+static void worker_observe_over_threshold(struct worker *worker, uint64_t share, usec_t now)
+{
+        struct fleet *fleet = worker->fleet;
+        const struct fleet_settings *settings = fleet->settings;
+        char bytes[32], threshold[32];
+
+        worker->memory.over_threshold = true;
+        /* The first of the samples in a row was already over the threshold. */
+        worker_observe_breach(worker, BREACH_THRESHOLD,
+                              usec_sub(now, (MEMORY_SAMPLES - 1) * fleet->world->settings->check_interval));
+        format_size(share, bytes, sizeof(bytes));
+        format_size(settings->memory_threshold, threshold, sizeof(threshold));
+        worker_event(worker, EVENT_MEMORY_OVER, " uses %s, over memory_threshold (%s)", bytes, threshold);
+        /* A worker that exceeds the threshold while booting does so before its first heartbeat. */
+        bool late = worker->active_at != 0 && usec_sub(now, worker->active_at) >= CHURN_USEC;
+        if (worker->started_for != REASON_MEMORY || late)
+                return;
+        backoff_fail(&fleet->churn, &fleet->random, now);
+        worker_event(
+                worker, EVENT_MEMORY_CHURN,
+                " replaced a worker over memory_threshold (%s), and exceeds it, too. Raise memory_threshold",
+                threshold);
+}
+
+void observe_shared_memory(struct worker *worker, uint64_t bytes, uint64_t share, usec_t now)
+{
+        const struct fleet_settings *settings = worker->fleet->settings;
+
+        worker->memory.bytes = bytes;
+        worker->memory.read_at = now;
+        leak_observe(worker, bytes, now);
+        if (worker->memory.mark_at == 0 && worker->heartbeat.seen)
+                observe_memory_mark(worker, bytes, now);
+        bool over_limit = settings->memory_limit > 0 && share > settings->memory_limit;
+        /* A limit below what a worker needs to boot must not cause churn. */
+        if (over_limit && !worker->memory.over_limit && worker->state <= WORKER_ACTIVE &&
+            (worker->active_at == 0 || usec_sub(now, worker->active_at) < CHURN_USEC))
+                backoff_fail(&worker->fleet->crash, &worker->fleet->random, now);
+        worker->memory.over_limit = over_limit;
+        if (over_limit)
+                worker_observe_breach(worker, BREACH_LIMIT, now);
+        if (settings->memory_threshold == 0)
+                worker->memory.over_threshold = false;
+        bool over = settings->memory_threshold > 0 && share > settings->memory_threshold;
+        worker->memory.over_samples = over ? worker->memory.over_samples + 1 : 0;
+        if (worker->memory.over_samples >= MEMORY_SAMPLES && !worker->memory.over_threshold)
+                worker_observe_over_threshold(worker, share, now);
+}
+
+void observe_memory(struct worker *worker, uint64_t bytes, usec_t now)
+{
+        observe_shared_memory(worker, bytes, bytes, now);
+}
+
+void observe_own_memory(struct worker *worker, uint64_t bytes)
+{
+        worker->memory.own_bytes = bytes;
+}
+
+static void crash_observe_time(struct fleet *fleet, usec_t now)
+{
+        /* Without failed starts, the delay of observe_own_exit() stays. */
+        if (fleet->crash.count > 0 && now >= fleet_recovered_at(fleet))
+                backoff_reset(&fleet->crash);
+        FLEET_FOREACH_WORKER(fleet, worker)
+                if (worker->state == WORKER_ACTIVE && worker->active_at >= fleet->churn.failed_at &&
+                    now >= usec_add(worker->active_at, CHURN_USEC))
+                        backoff_reset(&fleet->churn);
+}
+
+static void stale_observe_time(struct worker *worker, usec_t now)
+{
+        char span[32];
+
+        if (worker->heartbeat.stale_reported || worker->state > WORKER_QUIET ||
+            worker_silent_usec(worker, now) <= worker_stale_usec(worker))
+                return;
+        worker->heartbeat.stale_reported = true;
+        format_duration(usec_sub(now, worker->heartbeat.changed_at), span, sizeof(span));
+        worker_event(worker, EVENT_STALE, ": no heartbeat for %s; kept, no signal sent", span);
+}
+
+/* Records since when at least one worker is fresh, as proof that Redis accepts heartbeats. */
+static void fresh_observe_time(struct fleet *fleet, usec_t now)
+{
+        FLEET_FOREACH_WORKER(fleet, worker) {
+                if (worker->state <= WORKER_QUIET && worker_fresh(worker, now)) {
+                        fleet->fresh_since = fleet->fresh_since == 0 ? now : fleet->fresh_since;
+                        return;
+                }
+        }
+        fleet->fresh_since = 0;
+}
+
+/* Hanging is the stage after stale. */
+static void hang_observe_time(struct worker *worker, usec_t now)
+{
+        char span[32];
+
+        if (worker->heartbeat.hung || worker->state > WORKER_QUIET || !worker_silent_too_long(worker, now))
+                return;
+        worker->heartbeat.hung = true;
+        format_duration(usec_sub(now, worker->heartbeat.changed_at), span, sizeof(span));
+        worker_event(worker, EVENT_HUNG, " hung: no heartbeat for %s (hang_after); %s", span,
+                     worker->state == WORKER_ACTIVE ? "no longer counts as active"
+                                                    : "its jobs have not finished");
+}
+
+/* Reports a crash loop once, if it keeps the fleet below its count, and Redis is up. */
+static void loop_observe_time(struct fleet *fleet, usec_t now)
+{
+        struct backoff *crash = &fleet->crash;
+        char span[32];
+
+        if (crash->loop_reported || crash->count < FLEET_CRASH_LOOP || now >= crash->next_at ||
+            fleet->waits_for != WAIT_BACKOFF || !fleet->redis_up)
+                return;
+        crash->loop_reported = true;
+        format_duration(usec_sub(crash->next_at, now), span, sizeof(span));
+        event_quote(
+                fleet_event(
+                        fleet, EVENT_CRASH_LOOP,
+                        " is in a crash loop: %u failed starts in a row; retrying in %s; last failure: %s",
+                        crash->count, span, fleet->crash_last),
+                &fleet->crash_quoted);
+}
+
+/* A place held by a boot, or by a drain without jobs, is soon free again. */
+static bool wait_may_last(const struct fleet *fleet)
+{
+        if (fleet->waits_for == WAIT_MEMORY || fleet->waits_for == WAIT_FORK || fleet->waits_for == WAIT_HUNG)
+                return true;
+        if (fleet->waits_for != WAIT_PLACES)
+                return false;
+        FLEET_FOREACH_WORKER(fleet, worker)
+                if (worker_hangs(worker) || (worker->heartbeat.busy > 0 && worker_is_retiring(worker)))
+                        return true;
+        return false;
+}
+
+static void wait_observe_time(struct fleet *fleet, usec_t now)
+{
+        enum wait wait = wait_may_last(fleet) ? fleet->waits_for : WAIT_NONE;
+        char text[512];
+
+        if (wait != WAIT_NONE && wait != fleet->wait_reported)
+                fleet_event(fleet, EVENT_PLACES_HELD, " %s", fleet_waits_for(fleet, now, text, sizeof(text)));
+        if (wait != fleet->wait_reported)
+                fleet->wait_at = now;
+        fleet->wait_reported = wait;
+}
+
+void observe_time(struct world *world, usec_t now)
+{
+        WORLD_FOREACH_FLEET(world, fleet) {
+                FLEET_FOREACH_WORKER(fleet, worker) {
+                        stale_observe_time(worker, now);
+                        hang_observe_time(worker, now);
+                }
+                fresh_observe_time(fleet, now);
+                crash_observe_time(fleet, now);
+                loop_observe_time(fleet, now);
+                rollout_observe_time(fleet, now);
+                wait_observe_time(fleet, now);
+                template_observe_time(fleet, now);
+                leak_observe_time(fleet, now);
+        }
+}
+
+/* A heartbeat of the worker: its own, or without a shim one that sqmgr made. */
+static void shim_observe_heartbeat(struct worker *worker, bool shimless)
+{
+        struct fleet *fleet = worker->fleet;
+        char why[WORKER_SHIMLESS_MAX];
+
+        if (worker->process.shimless == shimless)
+                return;
+        worker->process.shimless = shimless;
+        if (!shimless || fleet->shimless_reported)
+                return;
+        fleet->shimless_reported = true;
+        worker_event(worker, EVENT_SHIM_NOT_LOADED, " has written no record within boot_timeout: %s",
+                     worker_shimless_text(worker, why));
+}
+
+/* A worker has crashed. Call before shim_observe_log_tail(). had_heartbeat: it has sent one. */
+static void shim_observe_crash(const struct worker *worker, bool had_heartbeat)
+{
+        worker->fleet->shim_tried =
+                (had_heartbeat && !worker->process.shimless) || worker->process.shim_error != 0
+                        ? 0
+                        : worker->generation;
+}
+
+/* The log tail of the worker that crashed last; NULL: not known. Node.js ends at once if it cannot read a
+ * file that it is to load: the next start omits the file, and the release has not failed. Returns true if the
+ * log tail shows that. */
+static bool shim_observe_log_tail(struct fleet *fleet, const struct quoted *log_tail)
+{
+        const struct shim *shim = fleet->settings->traits->shim;
+
+        if (!shim || !shim->refused || !log_tail || fleet->shim_tried != fleet->generation ||
+            !quoted_contains(log_tail, shim->refused) ||
+            !quoted_contains(log_tail, strrchr(shim->file, '/') + 1))
+                return false;
+        if (fleet->shim_refused != fleet->generation)
+                fleet_event(fleet, EVENT_SHIM_NOT_LOADED,
+                            ": a worker did not start with sqmgr's '%s' (%s): the next one starts without it",
+                            shim->file, shim->refused);
+        fleet->shim_refused = fleet->generation;
+        return true;
+}
+
+/* Returns true if a worker that was not asked to exit ended so. Without heartbeats, only the time shows that
+ * it was more than a failed start. */
+static bool worker_is_own_exit(const struct worker *worker, const struct exit_status *exit, usec_t now)
+{
+        return exit_status_is_success(exit) && worker->active_at != 0 &&
+               (fleet_settings_write_heartbeats(worker->fleet->settings) ||
+                !worker_is_failed_start(worker, usec_sub(now, worker->active_at)));
+}
+
+/* Records an exit in good order, as at a limit of its own (--max-jobs). The next worker starts at once; but
+ * soon after the first heartbeat, only after BACKOFF_MIN_USEC: a command that finds nothing to do (--burst)
+ * must not run in a busy loop. */
+static void observe_own_exit(struct worker *worker, usec_t now)
+{
+        struct fleet *fleet = worker->fleet;
+        usec_t uptime = usec_sub(now, worker->active_at);
+        char span[FORMAT_MAX];
+
+        worker->reason = worker->state == WORKER_QUIET ? worker->reason : REASON_EXTERNAL;
+        worker_event(worker, EVENT_GONE, " exited cleanly (status 0) without being asked, %s after %s",
+                     format_duration(uptime, span, sizeof(span)),
+                     fleet_settings_write_heartbeats(fleet->settings) ? "its first heartbeat" : "its start");
+        if (worker_outdated(worker))
+                rollout_observe_progress(fleet, now);
+        if (worker->state == WORKER_QUIET)
+                return;
+        if (now < fleet->crash.next_at)
+                fleet->crash.freed += !worker_is_failed_start(worker, uptime);
+        else if (worker_is_failed_start(worker, uptime))
+                fleet->crash.next_at = usec_add(now, BACKOFF_MIN_USEC);
+}
 
 /* sqmgr ends a reader that answers later than this (io/reader.c). */
 #define LATE_USEC (60 * USEC_PER_SEC)
@@ -785,4 +1171,111 @@ void observe_log_tail(struct fleet *fleet, uint64_t token, const struct quoted *
         }
         if (reported && !quoted_is_empty(lines))
                 event_quote(world_event(fleet->world, EVENT_LAST_LINES, fleet, NULL, "%s", reported), lines);
+}
+
+bool observe_clocks(struct world *world, usec_t monotonic, usec_t boottime, usec_t realtime)
+{
+        struct doubt *doubt = &world->doubt;
+        int64_t boot_lag = (int64_t)(boottime - monotonic), real_lag = (int64_t)(realtime - monotonic);
+        const char *why = NULL;
+
+        if (doubt->due != 0) {
+                if (llabs(boot_lag - doubt->boot_lag) > CLOCK_STEP_USEC)
+                        why = "the machine was suspended";
+                else if (llabs(real_lag - doubt->real_lag) > CLOCK_STEP_USEC)
+                        why = "the system clock jumped";
+                else if (monotonic > usec_add(doubt->due, settings_stall_usec(world->settings)))
+                        why = "sqmgr was stalled";
+        }
+        if (doubt_steps_back(doubt, boottime, realtime))
+                doubt->stepped_back_at = monotonic;
+        if (doubt->due == 0 || llabs(real_lag - boot_lag - doubt->steady_lag) > CLOCK_STEP_USEC) {
+                doubt->steady_since = boottime;
+                doubt->steady_lag = real_lag - boot_lag;
+        }
+        doubt->boot_lag = boot_lag;
+        doubt->real_lag = real_lag;
+        doubt->due = usec_add(monotonic, world->settings->check_interval);
+        if (!why)
+                return false;
+        doubt->since = monotonic;
+        world_event(world, EVENT_TIME_DOUBT, NULL, NULL,
+                    "%s; no worker is quieted or stopped before a fresh heartbeat", why);
+        return true;
+}
+
+void observe_available_memory(struct world *world, uint64_t bytes)
+{
+        world->available_bytes = bytes;
+}
+
+void observe_oom_kills(struct world *world, uint64_t kills, usec_t now)
+{
+        if (world->oom_known && kills > world->oom_kills)
+                world->oom_at = now;
+        world->oom_known = true;
+        world->oom_kills = kills;
+}
+
+void observe_server(struct fleet *fleet, enum reader_state state, usec_t now)
+{
+        bool up = state == READER_STATE_CONNECTED;
+        /* A first connection says nothing about failures before this sqmgr started: Redis need not have been
+         * down. */
+        bool continued = fleet->continued;
+        enum reader_state before = fleet->server;
+        fleet->continued = false;
+        fleet->server = state;
+        if (fleet->redis_up == up)
+                return;
+        bool first = up && fleet->redis_at == 0;
+        fleet->redis_up = up;
+        fleet->redis_at = now;
+        if (up && !continued)
+                backoff_reset(&fleet->crash);
+        if (first)
+                return;
+        bool database = fleet_settings_need_database(fleet->settings);
+        enum event_kind down = database ? EVENT_DATABASE_DOWN : EVENT_REDIS_DOWN;
+        fleet_event(fleet,
+                    !up        ? down
+                    : database ? EVENT_DATABASE_UP
+                               : EVENT_REDIS_UP,
+                    up ? ": %s is %s again" : ": %s is %s; workers are left as they are",
+                    fleet_settings_server(fleet->settings),
+                    up && before == READER_STATE_REFUSING ? "accepting writes" : reader_state_text(state));
+}
+
+void observe_saved(struct world *world, bool saved, usec_t now)
+{
+        if (saved)
+                world->unsaved_since = 0;
+        else if (world->unsaved_since == 0)
+                world->unsaved_since = now;
+}
+
+void observe_failover(struct fleet *fleet, const char *from, const char *to)
+{
+        fleet_event(fleet, EVENT_REDIS_FAILOVER, ": Redis failed over from %s to %s", from, to);
+}
+
+void observe_unadopted(struct worker *worker)
+{
+        worker->state = WORKER_GONE;
+}
+
+void observe_ledger(struct world *world, bool durable)
+{
+        world->ledger_volatile = !durable;
+}
+
+void observe_hold(struct fleet *fleet, bool held, bool unknown)
+{
+        fleet->held = held;
+        fleet->unknown = unknown;
+}
+
+void observe_generation(struct fleet *fleet, uint64_t generation)
+{
+        generation_observe(fleet, generation);
 }

@@ -3,7 +3,9 @@
  * worker's state. Each adds its events to the world. All times are monotonic microseconds. */
 #pragma once
 
+#include "base/macro.h"
 #include "model/fleet.h"
+#include "model/worker.h"
 
 struct exit_status;
 
@@ -77,3 +79,68 @@ void observe_left_behind(struct worker *worker, const struct exit_status *exit, 
 /* The log tail of a dead worker has arrived; "" if there is none. Call once for each token. Errors that were
  * recorded for other workers since then remain unchanged. */
 void observe_log_tail(struct fleet *fleet, uint64_t token, const struct quoted *lines);
+
+/* Call before each plan: resets what has lasted long enough, and ends rollouts that are done or halt. */
+void observe_time(struct world *world, usec_t now);
+
+/* Records the time of a tick by three clocks, in microseconds. Returns true if time became doubtful since the
+ * last tick (P9). Call observe_time() afterwards. */
+bool observe_clocks(struct world *world, usec_t monotonic, usec_t boottime, usec_t realtime);
+
+/* Records the memory that is available now, in bytes. */
+void observe_available_memory(struct world *world, uint64_t bytes);
+
+/* Records the number of processes that the kernel's OOM killer has ended so far. The first reading is only
+ * the baseline. */
+void observe_oom_kills(struct world *world, uint64_t kills, usec_t now);
+
+/* The state was written, or could not be. */
+void observe_saved(struct world *world, bool saved, usec_t now);
+
+/* The connection to the fleet's server has this state now; READER_STATE_CONNECTED for a fleet without a
+ * server. The first connection reports no event. A server that refuses writes counts as down, since no
+ * worker can send heartbeats. */
+void observe_server(struct fleet *fleet, enum reader_state state, usec_t now);
+
+static inline void observe_redis(struct fleet *fleet, bool up, usec_t now)
+{
+        observe_server(fleet, up ? READER_STATE_CONNECTED : READER_STATE_DOWN, now);
+}
+
+/* The Sentinels report another server as the fleet's master; from, to: `host:port`. The caller has reported
+ * the loss with observe_redis() before. Evidence from the new server counts as after any reconnection. */
+void observe_failover(struct fleet *fleet, const char *from, const char *to);
+
+/* An adopted worker cannot be watched: it is released as if never adopted. */
+void observe_unadopted(struct worker *worker);
+
+/* durable: the ledger outlives sqmgr. */
+void observe_ledger(struct world *world, bool durable);
+
+/* held: starts wait, because processes that may be workers of this fleet are not judged yet. unknown:
+ * moreover, the state file has no record of the fleet. */
+void observe_hold(struct fleet *fleet, bool held, bool unknown);
+
+/* A worker of this generation was found; raises the fleet's generation to it. */
+void observe_generation(struct fleet *fleet, uint64_t generation);
+
+/* A replacement that breaches the threshold within this time of its first heartbeat is churn. */
+#define CHURN_USEC (10 * USEC_PER_MIN)
+
+/* Records one sample of a regular poll, not of a fast poll. */
+void observe_memory(struct worker *worker, uint64_t bytes, usec_t now);
+
+/* As observe_memory(), but compares the limits with share, the proportional share of a forked worker. */
+void observe_shared_memory(struct worker *worker, uint64_t bytes, uint64_t share, usec_t now);
+
+/* Records the memory that the worker shares with no other process. */
+void observe_own_memory(struct worker *worker, uint64_t bytes);
+
+/* The work list was read. oldest: run time of the oldest job in microseconds; 0: not known. */
+void observe_jobs(struct worker *worker, const struct job_list *jobs, usec_t oldest, usec_t now);
+
+/* The worker is about to be asked to exit for that reason. Reports the jobs that this cuts off, if any. */
+void observe_cut_off(const struct worker *worker, enum reason reason, usec_t now);
+
+/* A job has been running for longer than allowed: for runs, in microseconds. */
+void observe_long_job(struct worker *worker, const struct job *job, usec_t runs);

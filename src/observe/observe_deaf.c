@@ -2,8 +2,8 @@
 /* Finds workers that send heartbeats and run no jobs; see the header. */
 #include "observe/observe_deaf.h"
 #include "base/parse.h"
+#include "model/deadlines.h"
 #include "model/fleet.h"
-#include "model/freshness.h"
 #include "model/queues.h"
 #include "model/world.h"
 #include <string.h>

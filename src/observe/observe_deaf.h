@@ -11,7 +11,6 @@
 #pragma once
 
 #include "base/macro.h"
-#include "base/usec.h"
 
 struct fleet;
 struct heartbeat;

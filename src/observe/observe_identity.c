@@ -8,7 +8,6 @@
 #include "model/idle_proof.h"
 #include "model/names.h"
 #include "model/rollout.h"
-#include "model/start_failure.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
 #include <stdio.h>

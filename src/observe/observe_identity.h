@@ -4,8 +4,6 @@
 
 #include "model/worker.h"
 
-struct redis_comparison;
-
 /* Returns the heartbeat, completed by the process title: number of running jobs, and whether the worker is
  * quiet. For frameworks whose title completes the heartbeat. */
 struct heartbeat heartbeat_complete(const struct worker *worker, const struct heartbeat *heartbeat,

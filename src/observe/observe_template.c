@@ -7,7 +7,6 @@
 #include "model/names.h"
 #include "model/preload.h"
 #include "model/rollout.h"
-#include "model/start_failure.h"
 #include "model/world.h"
 #include "observe/observe.h"
 #include <errno.h>

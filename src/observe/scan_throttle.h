@@ -11,7 +11,7 @@
  * each one has waited. */
 #pragma once
 
-#include "base/usec.h"
+#include "base/macro.h"
 #include <stdbool.h>
 #include <stdint.h>
 

@@ -3,7 +3,7 @@
  * connection. Never blocks the loop, and enforces the timeouts. The commands are up to the owner. */
 #pragma once
 
-#include "base/usec.h"
+#include "base/macro.h"
 #include <stdbool.h>
 #include <systemd/sd-event.h>
 

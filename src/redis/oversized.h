@@ -3,7 +3,7 @@
  * the connection again, so these commands are skipped for a while. */
 #pragma once
 
-#include "base/usec.h"
+#include "base/macro.h"
 #include <stdbool.h>
 #include <stddef.h>
 

@@ -2,9 +2,8 @@
 /* A connection to a Redis, reconnected as long as the object exists. Never blocks the loop. */
 #pragma once
 
-#include "base/field.h"
-#include "base/usec.h"
-#include "model/reader_state.h"
+#include "base/macro.h"
+#include "model/fleet.h"
 #include "wire/quoted.h"
 #include <stddef.h>
 #include <systemd/sd-event.h>

@@ -2,7 +2,7 @@
 /* Redis commands on one key, and the texts in their replies. */
 #pragma once
 
-#include "base/field.h"
+#include "base/macro.h"
 #include <hiredis/hiredis.h>
 #include <stdbool.h>
 

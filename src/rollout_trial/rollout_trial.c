@@ -8,7 +8,7 @@
 #include "io/clock.h"
 #include "model/fleet.h"
 #include "model/world.h"
-#include "rollout_trial/fleet_trial_rules.h"
+#include "rollout_trial/trial_rules.h"
 #include <errno.h>
 
 static int begin(struct persist *persist, void **ret)

@@ -2,7 +2,7 @@
 /* Queries of sqmgr to a server. Pure. */
 #pragma once
 
-#include "base/field.h"
+#include "base/macro.h"
 #include <stdint.h>
 
 enum query_kind {

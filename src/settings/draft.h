@@ -4,13 +4,12 @@
 #pragma once
 
 #include "base/macro.h"
-#include "settings/keys.h"
+#include "settings/value.h"
 
 struct fleet_settings;
 struct settings;
 struct settings_draft;
 struct settings_errors;
-struct settings_surroundings;
 
 /* A longer line of the config file is refused: inih's buffer of 200 bytes, minus a newline and the final
  * NUL. */

@@ -3,11 +3,10 @@
 #pragma once
 
 #include "base/macro.h"
-#include "settings/keys.h"
+#include "settings/value.h"
 
 struct fleet_settings;
 struct settings;
-struct traits;
 
 /* Creates a fleet with all values unset; name NULL is for the defaults of all fleets. The caller owns the
  * result; NULL if memory is short. */

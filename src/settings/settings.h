@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The contents of the ini file. settings/keys.h has the table of keys, settings/operations.h the operations
+/* The contents of the ini file. settings/value.h has the table of keys, settings/operations.h the operations
  * on whole settings. */
 #pragma once
 
 #include "base/macro.h"
-#include "base/usec.h"
 #include "settings/traits.h"
 #include <string.h>
 #include <sys/types.h>
@@ -16,6 +15,27 @@ enum rescue_jobs { RESCUE_JOBS_OFF, RESCUE_JOBS_REPORT, RESCUE_JOBS_REQUEUE, _RE
 enum trial_default { TRIAL_DEFAULT_PASS, TRIAL_DEFAULT_HALT, _TRIAL_DEFAULT_MAX };
 
 enum on_stop { ON_STOP_DRAIN, ON_STOP_LEAVE, _ON_STOP_MAX };
+
+/* Well-known programs for fleets of framework plain: `preset = NAME`. */
+enum {
+        PRESET_NONE = -1,
+        PRESET_CELERY,
+        PRESET_HUEY,
+        PRESET_GOOD_JOB,
+        PRESET_SOLID_QUEUE,
+        PRESET_DELAYED_JOB,
+        PRESET_QUE,
+        PRESET_DRAMATIQ,
+        PRESET_PUMA,
+        _PRESET_MAX,
+};
+
+struct preset {
+        int stop_signal;
+        usec_t stop_usec; /* the longest time to exit, with a margin; 0: as long as the jobs take */
+};
+
+extern const struct preset presets[_PRESET_MAX];
 
 /* A number, or a percentage of another number, rounded up (`4`, `100%`). */
 struct share {
@@ -79,7 +99,7 @@ struct fleet_settings {
         char **after_exit_argv;      /* after_exit split into words; NULL: none */
         const struct traits *traits; /* of the framework; static */
         int heartbeat;               /* enum heartbeat_place; HEARTBEAT_UNSET: the framework's default */
-        int preset;                  /* see settings/presets.h */
+        int preset;                  /* see the table of presets */
         int preload;                 /* fork workers from a template: 0 or 1 */
         int namespaced; /* the command enters a PID, UTS or mount namespace, or a container: 0 or 1 */
         char *directory;
@@ -197,7 +217,7 @@ struct settings {
         char *socket;
         char *socket_group;
         char *state_file;
-        char *orders_file;       /* see settings/orders_file.h */
+        char *orders_file;       /* see settings/draft.c */
         bool orders_make_folder; /* the directory of that file is made if missing */
         usec_t check_interval;
         int log_level; /* syslog level: LOG_DEBUG, LOG_INFO, ... */

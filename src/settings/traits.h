@@ -3,7 +3,7 @@
  * traits. */
 #pragma once
 
-#include "base/usec.h"
+#include "base/macro.h"
 #include <stdbool.h>
 
 enum heartbeat_place {

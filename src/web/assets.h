@@ -2,7 +2,7 @@
 /* The page's files other than HTML, embedded in the program. */
 #pragma once
 
-#include "web/shared.h"
+#include "web/stream.h"
 
 struct asset {
         const char *path; /* contains a hash of the contents, so a changed file has another path */

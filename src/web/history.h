@@ -12,8 +12,10 @@
 #pragma once
 
 #include "base/macro.h"
-#include "base/usec.h"
+#include "web/instances.h"
 #include <jansson.h>
+
+struct history;
 
 #define HISTORY_FLEETS  64
 #define HISTORY_MARKS   512
@@ -30,7 +32,6 @@ enum history_range {
 int history_range_find(const char *name);
 
 /* 13.2 MiB of address space; 203 KiB are in use for each fleet that was ever seen. */
-struct history;
 
 /* Returns an empty history, to be freed with free(), or NULL if memory is short. */
 struct history *history_new(void);
@@ -85,3 +86,12 @@ struct history_change {
  * *ret is borrowed until the next call. */
 size_t history_changes(const struct history *history, const struct history_change **ret);
 void history_saved(struct history *history);
+
+/* Makes a sample of each fleet of the reachable instances. latency_seconds is the highest latency of all
+ * queues that the fleet's sqmgr reports, because sqmgr does not report which queues a fleet serves. Free
+ * *ret; its strings are borrowed from the instances. Returns the number of samples, or -ENOMEM. */
+ssize_t history_feed_samples(const struct instances *instances, struct history_sample **ret);
+
+/* Returns the mark's name for an event (`restart`, `crash`, `halt`, ...), or NULL if the event has no
+ * mark. */
+const char *history_feed_mark_name(const char *event);

@@ -2,10 +2,9 @@
 /* The HTTP server: libmicrohttpd on sd-event, with limits on what a client can use. */
 #pragma once
 
-#include "base/usec.h"
+#include "base/macro.h"
 #include "web/address.h"
 #include "web/http_counts.h"
-#include "web/http_limits.h"
 #include "web/stream.h"
 #include <systemd/sd-event.h>
 

@@ -4,13 +4,11 @@
 #pragma once
 
 #include "web/http_counts.h"
-#include "web/http_limits.h"
 #include "web/stream.h"
 #include <sys/queue.h>
 #include <sys/socket.h>
 
 struct http;
-struct http_clients;
 struct MHD_Connection;
 
 /* A connection and its current request. */

@@ -3,8 +3,7 @@
 #pragma once
 
 #include "base/macro.h"
-#include "base/usec.h"
-#include "wire/reply_limits.h"
+#include "wire/reply.h"
 #include <systemd/sd-event.h>
 
 struct instance_client;

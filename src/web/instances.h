@@ -3,7 +3,6 @@
 #pragma once
 
 #include "base/macro.h"
-#include "base/usec.h"
 #include <jansson.h>
 
 /* Maximum number of events kept for all instances together. The oldest event of the instance with the most

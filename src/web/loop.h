@@ -2,7 +2,7 @@
 /* Clock and timers of the event loop. */
 #pragma once
 
-#include "base/usec.h"
+#include "base/macro.h"
 #include <systemd/sd-event.h>
 
 /* The time at which the current iteration of the event loop began. */

@@ -4,8 +4,8 @@
 #include "base/printable.h"
 #include "base/socket_path.h"
 #include "config.h"
-#include "web/find_instances.h"
 #include "web/log.h"
+#include "web/watch.h"
 #include "web/web.h"
 #include <fcntl.h>
 #include <getopt.h>

@@ -2,8 +2,7 @@
 /* Fleets and their workers. Workers with problems, and workers that are starting or stopping, are visible at
  * once; others are collapsed. */
 #include "web/html.h"
-#include "web/page_findings.h"
-#include "web/page_sections.h"
+#include "web/page_parts.h"
 #include <string.h>
 
 /* Maximum of visible workers in a fleet with collapsed workers. */

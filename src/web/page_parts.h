@@ -59,3 +59,43 @@ const struct tm *page_utc(usec_t at, struct tm *utc);
 void page_event_time(FILE *out, const json_t *event, const struct page *page, bool with_age);
 /* Writes the event's sentence, after its level if the level is a warning or an error. */
 void page_event_text(FILE *out, const json_t *event);
+
+/* Past events, the newest first. No more than this are shown. */
+#define PAGE_EVENTS_MAX 200
+/* Fleets and their workers. Workers with problems, and workers that are starting or stopping, are visible at
+ * once; others are collapsed. */
+void page_fleets(FILE *out, const struct page *page);
+/* Activity: restarts with their steps, and workers that start or stop without a restart. */
+void page_progress(FILE *out, const struct page *page);
+
+/* Writes the overall state as one line of plain text. Returns its level. */
+#define PAGE_HEADLINE_MAX 512
+enum page_level page_headline(const struct page *page, char text[static PAGE_HEADLINE_MAX]);
+/* The URL of the level's icon for the browser tab. */
+const char *page_icon(enum page_level value);
+
+void page_verdict(FILE *out, const struct page *page);
+
+/* A problem. All strings are valid only during the call of found(). */
+struct page_finding {
+        enum page_level level;
+        const char *title;   /* a few words, without a full stop */
+        const char *text;    /* details from sqmgr; may be "" */
+        const char *remedy;  /* imperative */
+        const char *command; /* for a shell; "": none */
+};
+
+typedef void (*page_found)(const struct page_finding *finding, void *userdata);
+/* Calls found() for each finding. In each instance, findings about sqmgr come before those about its
+ * fleets. */
+void page_findings(const struct page *page, page_found found, void *userdata);
+
+/* The worst level of one fleet of the instance. */
+enum page_level page_fleet_level(const json_t *instance, const json_t *fleet);
+/* Returns true if the worker needs attention. */
+bool page_worker_needs_attention(const json_t *worker);
+
+/* Writes a shell command line for the systemd unit of the instance; "" if its name is not known. Returns
+ * text. */
+#define PAGE_COMMAND_MAX 1024
+const char *page_service_command(const json_t *instance, char text[static PAGE_COMMAND_MAX]);

@@ -2,7 +2,7 @@
 /* Activity: restarts with their steps, and workers that start or stop without a restart. */
 #include "base/parse.h"
 #include "web/html.h"
-#include "web/page_sections.h"
+#include "web/page_parts.h"
 #include <string.h>
 
 /* Maximum number of steps shown: those of the last workers matter. */

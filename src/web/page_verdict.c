@@ -2,8 +2,7 @@
 /* The overall state in one sentence, and the findings. */
 #include "base/parse.h"
 #include "web/html.h"
-#include "web/page_findings.h"
-#include "web/page_sections.h"
+#include "web/page_parts.h"
 #include <string.h>
 
 /* More findings would hide the first of them. */

@@ -1,13 +1,32 @@
 /* SPDX-License-Identifier: MIT */
-/* Server-sent events. Each message is rendered once for all viewers. A slow viewer skips to the newest
- * complete message. No I/O. */
+/* Texts that are sent to many clients, and server-sent events. Each message is rendered once for all viewers.
+ * A slow viewer skips to the newest complete message. No I/O. */
 #pragma once
 
-#include "web/shared.h"
+#include "base/macro.h"
 #include <stdio.h>
 #include <sys/queue.h>
 
 struct viewer;
+
+/* A text with a reference count: rendered once, sent to many clients. */
+struct shared {
+        unsigned holders;
+        unsigned counted; /* for http_clients.c: the last sweep that counted this text */
+        size_t size;      /* size of data in bytes */
+        char *data;
+};
+
+/* Takes over data, which was allocated by malloc(), also on failure. The caller holds one reference. data may
+ * be NULL. Returns NULL if data is NULL or memory is short. */
+struct shared *shared_take(char *data, size_t size);
+/* Takes a further reference. Returns text. */
+struct shared *shared_hold(struct shared *text);
+/* Drops a reference and frees the text after the last one; text may be NULL. Returns NULL. */
+struct shared *shared_drop(struct shared *text);
+
+DEFINE_CLEANUP(struct shared *, shared_drop)
+#define _cleanup_shared_ _cleanup_(shared_drop_pointer)
 
 struct stream {
         LIST_HEAD(viewers, viewer) viewers;  /* viewers of this stream */

@@ -4,7 +4,7 @@
 #include "base/memstream.h"
 #include "base/printable.h"
 #include "web/assets.h"
-#include "web/history_feed.h"
+#include "web/history.h"
 #include "web/history_file.h"
 #include "web/log.h"
 #include "web/loop.h"

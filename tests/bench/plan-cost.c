@@ -10,9 +10,6 @@
 #include "model/fleets.h"
 #include "model/world.h"
 #include "observe/observe.h"
-#include "observe/observe_memory.h"
-#include "observe/observe_time.h"
-#include "observe/observe_world.h"
 #include <stdio.h>
 #include <string.h>
 #include <time.h>

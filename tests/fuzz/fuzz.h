@@ -2,7 +2,6 @@
 /* Common parts of the targets: each target gets bytes and takes what it needs. */
 #pragma once
 
-#include "base/field.h"
 #include "base/macro.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #include "ctl/commands.h"
 #include "ctl/output.h"
 #include "fuzz.h"
-#include "wire/reply_limits.h"
+#include "wire/reply.h"
 #include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>

@@ -3,7 +3,7 @@
  * letter is the kind (fleets, events, queues); '!' means raw bytes; any other line is JSON within a
  * reply. The result is shown as JSON, page, metrics and history. */
 #include "fuzz.h"
-#include "web/history_feed.h"
+#include "web/history.h"
 #include "web/metrics.h"
 #include "web/page.h"
 #include "web/watch.h"

@@ -4,7 +4,7 @@
 #include "base/printable.h"
 #include "frameworks/native/native.h"
 #include "fuzz.h"
-#include "model/heartbeat_record.h"
+#include "model/heartbeat_info.h"
 #include "model/queues.h"
 #include <signal.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Fuzzes what a Resque worker reports: each line is an identity, a title, a time and a job. */
-#include "base/field.h"
+#include "base/macro.h"
 #include "frameworks/resque/resque.h"
 #include "fuzz.h"
 #include "model/worker.h"

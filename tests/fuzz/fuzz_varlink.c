@@ -12,7 +12,6 @@
 #include "model/fleets.h"
 #include "model/world.h"
 #include "observe/observe.h"
-#include "observe/observe_world.h"
 #include "observe/rescue.h"
 #include "wire/quoted.h"
 #include <sys/socket.h>

@@ -7,7 +7,7 @@
 #include "model/fleets.h"
 #include "model/names.h"
 #include "model/world.h"
-#include "observe/observe_world.h"
+#include "observe/observe.h"
 #include "sim.h"
 #include <stdio.h>
 #include <string.h>

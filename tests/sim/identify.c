@@ -4,7 +4,7 @@
  * reused. */
 #include "clone.h"
 #include "model/birth.h"
-#include "model/freshness.h"
+#include "model/deadlines.h"
 #include "model/world.h"
 #include "observe/observe.h"
 #include "observe/observe_identity.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Jobs that may be interrupted: which they are, and the readings of work lists that name them. */
-#include "observe/observe_jobs.h"
+#include "observe/observe.h"
 #include "sim.h"
 
 void interrupt_open(struct sim *sim)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Workers that signals cannot reach; see the header. */
-#include "model/poll_schedule.h"
+#include "model/deadlines.h"
 #include "model/world.h"
 #include "observe/observe.h"
 #include "sim.h"

@@ -3,7 +3,7 @@
  * server, one with each heartbeat, and /proc does not show them. */
 #pragma once
 
-#include "base/usec.h"
+#include "base/macro.h"
 #include <stdbool.h>
 
 struct action;

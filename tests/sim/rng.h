@@ -2,7 +2,7 @@
 /* Random numbers from a seed, or from bytes and, once these are used up, from a seed. */
 #pragma once
 
-#include "base/usec.h"
+#include "base/macro.h"
 #include <stdbool.h>
 #include <stddef.h>
 

@@ -5,13 +5,10 @@
 #include "model/exit_status.h"
 #include "model/idle_proof.h"
 #include "model/names.h"
-#include "model/poll_schedule.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
 #include "observe/observe.h"
 #include "observe/observe_identity.h"
-#include "observe/observe_memory.h"
-#include "observe/observe_world.h"
 #include "sim.h"
 #include <signal.h>
 #include <stdio.h>

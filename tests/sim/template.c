@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Templates: processes that load a release and are forked, and the shell's part. */
 #include "continuity/state.h"
-#include "model/poll_schedule.h"
-#include "observe/observe_memory.h"
+#include "model/deadlines.h"
+#include "observe/observe.h"
 #include "observe/observe_template.h"
 #include "sim.h"
 #include <errno.h>

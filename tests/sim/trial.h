@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "base/usec.h"
+#include "base/macro.h"
 #include "rng.h"
 
 struct action;

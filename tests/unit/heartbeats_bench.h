@@ -8,8 +8,8 @@
 #include "frameworks/server_heartbeats.h"
 #include "frameworks/sidekiq/format.h"
 #include "io/clock.h"
+#include "model/deadlines.h"
 #include "model/fleet.h"
-#include "model/poll_schedule.h"
 #include "model/world.h"
 
 /* Below the headers of the model: parameters there are named event, too. */

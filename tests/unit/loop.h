@@ -2,7 +2,7 @@
 /* A loop to wait in. */
 #pragma once
 
-#include "base/usec.h"
+#include "base/macro.h"
 #include "unit.h"
 #include <systemd/sd-event.h>
 

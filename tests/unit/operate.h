@@ -13,8 +13,6 @@
 #include "model/rollout.h"
 #include "model/world.h"
 #include "observe/observe.h"
-#include "observe/observe_time.h"
-#include "observe/observe_world.h"
 #include "quoting.h"
 
 #define CONTROL(method, parameters)                                                                          \

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "../sim/rng.h"
-#include "autoscaling/scaling_rules.h"
+#include "autoscaling/autoscale_rules.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* What the tests of the state share: the files of tests/state, whose names begin with their version. */
 #pragma once
 
-#include "model/template.h"
+#include "model/fleet.h"
 #include "unit.h"
 
 #define STATE_FILE_VERSION 1 /* the one that is written */

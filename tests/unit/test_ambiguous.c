@@ -2,13 +2,11 @@
 /* Is nothing done to a worker on the account of beats that may be another's? */
 /* promises: P1 P5 */
 #include "decide/command.h"
-#include "model/freshness.h"
-#include "model/poll_schedule.h"
+#include "model/deadlines.h"
 #include "model/world.h"
 #include "observe/match.h"
 #include "observe/observe.h"
 #include "observe/observe_identity.h"
-#include "observe/observe_world.h"
 #include "world.h"
 #include <string.h>
 

@@ -6,7 +6,6 @@
 #include "advice/problem.h"
 #include "autoscaling/autoscale_rules.h"
 #include "autoscaling/autoscaling.h"
-#include "autoscaling/trouble_rules.h"
 #include "continuity/codec.h"
 #include "daemon/runtime/subsystem.h"
 #include "decide/command.h"

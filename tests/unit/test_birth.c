@@ -3,7 +3,7 @@
 /* promises: P1 P9 */
 #include "model/birth.h"
 #include "model/world.h"
-#include "observe/observe_world.h"
+#include "observe/observe.h"
 #include "unit.h"
 #include "world.h"
 

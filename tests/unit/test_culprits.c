@@ -7,8 +7,6 @@
 #include "model/world.h"
 #include "observe/culprits.h"
 #include "observe/observe.h"
-#include "observe/observe_memory.h"
-#include "observe/observe_world.h"
 #include "world.h"
 #include <signal.h>
 

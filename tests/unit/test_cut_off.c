@@ -3,7 +3,7 @@
 #include "decide/command.h"
 #include "model/deadlines.h"
 #include "model/idle_proof.h"
-#include "observe/observe_jobs.h"
+#include "observe/observe.h"
 #include "world.h"
 #include <syslog.h>
 

@@ -4,8 +4,8 @@
 /* promises: P1 P2 P5 P9 */
 #include "advice/problem_rules.h"
 #include "decide/command.h"
+#include "model/deadlines.h"
 #include "model/fleet.h"
-#include "model/freshness.h"
 #include "model/queues.h"
 #include "model/world.h"
 #include "observe/observe.h"

@@ -4,12 +4,11 @@
 #include "frameworks/plain/plain.h"
 #include "frameworks/sidekiq/format.h"
 #include "golden.h"
-#include "model/crash.h"
+#include "model/counts.h"
 #include "model/describe.h"
 #include "model/names.h"
 #include "model/world.h"
 #include "observe/observe.h"
-#include "observe/observe_memory.h"
 #include "quoting.h"
 #include "world.h"
 

@@ -3,9 +3,8 @@
  * are replaced without costing a job. */
 /* promises: P1 P2 P5 P7 */
 #include "decide/command.h"
-#include "model/freshness.h"
+#include "model/deadlines.h"
 #include "model/idle_proof.h"
-#include "model/poll_schedule.h"
 #include "model/rollout.h"
 #include "model/world.h"
 #include "observe/observe.h"

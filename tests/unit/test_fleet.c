@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The model itself: counts, names, looks, indexes, backoff and events. */
 #include "model/backoff.h"
+#include "model/deadlines.h"
 #include "model/fleets.h"
-#include "model/freshness.h"
 #include "model/names.h"
-#include "model/poll_schedule.h"
 #include "model/world.h"
 #include "observe/observe.h"
 #include "observe/observe_identity.h"

@@ -4,9 +4,9 @@
 #include "golden.h"
 #include "model/event.h"
 #include "unit.h"
-#include "web/find_instances.h"
-#include "web/history_feed.h"
+#include "web/history.h"
 #include "web/instances.h"
+#include "web/watch.h"
 #include "wire/json.h"
 #include <math.h>
 #include <sys/socket.h>

@@ -9,7 +9,6 @@
 #include "model/names.h"
 #include "observe/observe.h"
 #include "observe/observe_identity.h"
-#include "observe/observe_jobs.h"
 #include "settings/traits.h"
 #include "world.h"
 

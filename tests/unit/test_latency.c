@@ -2,7 +2,7 @@
 /* Are latencies estimated from the jobs that workers end, unknown without data, and bounded whatever workers
  * report? */
 /* promises: P2 */
-#include "model/latency.h"
+#include "model/fleet.h"
 #include "model/queues.h"
 #include "unit.h"
 #include <math.h>

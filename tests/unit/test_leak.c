@@ -6,8 +6,7 @@
 #include "model/generation.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
-#include "observe/observe_memory.h"
-#include "observe/observe_time.h"
+#include "observe/observe.h"
 #include "world.h"
 
 #define MEGABYTE ((uint64_t)1 << 20)

@@ -2,9 +2,8 @@
 /* Tests of what this machine shows of workers that write no heartbeat (daemon/poll/local_heartbeats.h), with
  * real processes. */
 #include "daemon/poll/poll.h"
+#include "model/deadlines.h"
 #include "model/fleet.h"
-#include "model/freshness.h"
-#include "model/poll_schedule.h"
 #include "runtime_folder.h"
 
 static struct worker *worker;

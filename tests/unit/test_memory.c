@@ -8,8 +8,6 @@
 #include "model/preload.h"
 #include "model/world.h"
 #include "observe/observe.h"
-#include "observe/observe_memory.h"
-#include "observe/observe_world.h"
 #include "world.h"
 
 #define MB ((uint64_t)1 << 20)

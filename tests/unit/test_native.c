@@ -8,9 +8,9 @@
 #include "frameworks/table.h"
 #include "io/clock.h"
 #include "io/status_dir.h"
+#include "model/deadlines.h"
 #include "model/fleet.h"
-#include "model/heartbeat_record.h"
-#include "model/poll_schedule.h"
+#include "model/heartbeat_info.h"
 #include "model/queues.h"
 #include "model/world.h"
 

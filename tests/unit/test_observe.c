@@ -4,17 +4,13 @@
 #include "decide/command.h"
 #include "frameworks/solid_queue/solid_queue.h"
 #include "model/backoff.h"
+#include "model/deadlines.h"
 #include "model/exit_status.h"
 #include "model/fleet.h"
-#include "model/freshness.h"
 #include "model/idle_proof.h"
-#include "model/poll_schedule.h"
 #include "model/world.h"
 #include "observe/observe.h"
 #include "observe/observe_identity.h"
-#include "observe/observe_jobs.h"
-#include "observe/observe_time.h"
-#include "observe/observe_world.h"
 #include "world.h"
 
 TEST_WORLD(2)

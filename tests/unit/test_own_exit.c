@@ -8,7 +8,6 @@
 #include "model/fleet.h"
 #include "model/world.h"
 #include "observe/observe.h"
-#include "observe/observe_time.h"
 #include "world.h"
 #include <string.h>
 

@@ -7,8 +7,7 @@
 #include "web/assets.h"
 #include "web/html.h"
 #include "web/page.h"
-#include "web/page_findings.h"
-#include "web/page_sections.h"
+#include "web/page_parts.h"
 #include "wire/json.h"
 
 #define NOW (1795414673 * USEC_PER_SEC)

@@ -3,7 +3,7 @@
 /* promises: P4 */
 #include "decide/command.h"
 #include "model/world.h"
-#include "observe/observe_world.h"
+#include "observe/observe.h"
 #include "world.h"
 
 static bool memory_is_short;

@@ -7,7 +7,7 @@
 #include "daemon/takeover/adopt.h"
 #include "daemon/takeover/persist.h"
 #include "daemon/takeover/search.h"
-#include "observe/observe_world.h"
+#include "observe/observe.h"
 #include "runtime_folder.h"
 #include <sys/file.h>
 

@@ -15,7 +15,6 @@
 #include "model/deadlines.h"
 #include "model/world.h"
 #include "observe/observe.h"
-#include "observe/observe_world.h"
 #include "settings_text.h"
 #include "world.h"
 #include <signal.h>

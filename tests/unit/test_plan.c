@@ -3,11 +3,8 @@
 /* promises: P1 P2 P3 P5 P9 */
 #include "decide/command.h"
 #include "model/deadlines.h"
-#include "model/freshness.h"
-#include "model/poll_schedule.h"
 #include "observe/observe.h"
 #include "observe/observe_identity.h"
-#include "observe/observe_world.h"
 #include "world.h"
 
 TEST_WORLD(2)

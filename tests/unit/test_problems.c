@@ -2,14 +2,13 @@
 /* Tests of advice/problem_rules.h: what is a problem, how severe, since when, and what is to be done. */
 #include "advice/problem_rules.h"
 #include "autoscaling/autoscale_rules.h"
-#include "autoscaling/trouble_rules.h"
 #include "decide/command.h"
 #include "golden.h"
 #include "model/fleet.h"
 #include "model/queues.h"
 #include "model/rollout.h"
 #include "model/world.h"
-#include "observe/observe_world.h"
+#include "observe/observe.h"
 #include "quoting.h"
 #include "world.h"
 

@@ -5,7 +5,7 @@
 #include "decide/command.h"
 #include "model/names.h"
 #include "model/world.h"
-#include "observe/observe_world.h"
+#include "observe/observe.h"
 #include "settings/settings.h"
 #include "world.h"
 

@@ -4,10 +4,9 @@
 #include "model/deadlines.h"
 #include "model/fleet.h"
 #include "model/idle_proof.h"
-#include "model/poll_schedule.h"
 #include "model/world.h"
-#include "observe/leftover.h"
 #include "observe/observe.h"
+#include "observe/rescue.h"
 #include "world.h"
 #include <limits.h>
 

@@ -2,7 +2,7 @@
 /* Limits on the replies of sqmgr: those of a large sqmgr are accepted, larger ones refused. */
 #include "unit.h"
 #include "wire/json.h"
-#include "wire/reply_limits.h"
+#include "wire/reply.h"
 
 static char reason[REPLY_REASON_MAX];
 

@@ -9,7 +9,6 @@
 #include "model/rollout.h"
 #include "model/world.h"
 #include "observe/observe.h"
-#include "observe/observe_memory.h"
 #include "settings/settings.h"
 #include "world.h"
 #include <string.h>

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of what is read where a count follows its queues (autoscaling/scaler.h), with a real redis-server. */
+/* Tests of what is read where a count follows its queues (autoscaling/autoscaling.h), with a real redis-server. */
 #include "advice/problem.h"
 #include "autoscaling/autoscale_rules.h"
+#include "autoscaling/autoscaling.h"
 #include "autoscaling/foreign_consumers.h"
-#include "autoscaling/scaler.h"
-#include "autoscaling/trouble_rules.h"
 #include "daemon/takeover/persist.h"
 #include "golden.h"
 #include "model/counts.h"

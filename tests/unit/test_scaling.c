@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* How many workers the queues ask for, reading by reading. Whether that keeps targets is
  * test_scaling_worlds'. */
-#include "autoscaling/scaling_rules.h"
+#include "autoscaling/autoscale_rules.h"
 #include "golden.h"
 #include "unit.h"
 

@@ -7,7 +7,6 @@
 #include "golden.h"
 #include "model/deadlines.h"
 #include "model/describe.h"
-#include "model/freshness.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
 #include "observe/observe.h"

@@ -3,10 +3,9 @@
 /* promises: P1 P6 */
 #include "decide/command.h"
 #include "frameworks/rq/rq.h"
+#include "model/deadlines.h"
 #include "model/exit_status.h"
 #include "model/fleet.h"
-#include "model/freshness.h"
-#include "model/poll_schedule.h"
 #include "observe/observe.h"
 #include "observe/observe_identity.h"
 #include "world.h"

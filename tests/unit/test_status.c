@@ -11,7 +11,6 @@
 #include "model/world.h"
 #include "observe/culprits.h"
 #include "observe/observe.h"
-#include "observe/observe_world.h"
 #include "quoting.h"
 #include "unit.h"
 

@@ -6,7 +6,7 @@
 #include "daemon/poll/status_files.h"
 #include "golden.h"
 #include "io/launch.h"
-#include "model/freshness.h"
+#include "model/deadlines.h"
 #include "model/idle_proof.h"
 #include "observe/observe.h"
 #include "runtime_folder.h"

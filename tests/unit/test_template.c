@@ -4,11 +4,10 @@
 #include "decide/command.h"
 #include "model/deadlines.h"
 #include "model/names.h"
-#include "model/poll_schedule.h"
 #include "model/preload.h"
 #include "model/rollout.h"
+#include "observe/observe.h"
 #include "observe/observe_template.h"
-#include "observe/observe_world.h"
 #include "quoting.h"
 #include "world.h"
 

@@ -9,7 +9,6 @@
 #include "model/world.h"
 #include "observe/observe.h"
 #include "observe/observe_template.h"
-#include "observe/observe_world.h"
 #include "world.h"
 
 TEST_WORLD(3)

@@ -2,16 +2,14 @@
 /* Frameworks unlike Sidekiq: quiet is stop in one, and in the other beats alone prove a worker idle. */
 /* promises: P1 P2 */
 #include "decide/command.h"
+#include "model/deadlines.h"
 #include "model/exit_status.h"
-#include "model/freshness.h"
 #include "model/generation.h"
 #include "model/idle_proof.h"
-#include "model/poll_schedule.h"
 #include "model/worker_facts.h"
 #include "observe/culprits.h"
 #include "observe/observe.h"
 #include "observe/observe_identity.h"
-#include "observe/observe_memory.h"
 #include "observe/rescue.h"
 #include "world.h"
 #include <string.h>

@@ -10,8 +10,8 @@
 #include "model/worker_facts.h"
 #include "observe/observe.h"
 #include "observe/observe_identity.h"
-#include "rollout_trial/fleet_trial_rules.h"
 #include "rollout_trial/rollout_trial.h"
+#include "rollout_trial/trial_rules.h"
 #include "settings/settings.h"
 #include "world.h"
 #include <math.h>

@@ -5,7 +5,7 @@
  *
  * A fleet of six workers with ten threads each runs jobs of ten classes; one worker is new. Workers report
  * what they have done every 10 s, each at a time of its own, and windows are made of these reports as
- * rollout_trial/fleet_trial_rules.c does. */
+ * rollout_trial/trial_rules.c does. */
 #include "../sim/rng.h"
 #include "rollout_trial/trial_rules.h"
 #include "unit.h"

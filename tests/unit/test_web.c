@@ -7,7 +7,7 @@
 #include "web/page.h"
 #include "web/web.h"
 #include "wire/control.h"
-#include "wire/reply_limits.h"
+#include "wire/reply.h"
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>

@@ -4,19 +4,16 @@
 #include "autoscaling/autoscale_rules.h"
 #include "decide/command.h"
 #include "frameworks/sidekiq/format.h"
+#include "model/deadlines.h"
 #include "model/describe.h"
 #include "model/exit_status.h"
 #include "model/fleets.h"
-#include "model/freshness.h"
 #include "model/names.h"
-#include "model/poll_schedule.h"
 #include "model/preload.h"
 #include "model/world.h"
 #include "observe/observe.h"
 #include "observe/observe_identity.h"
-#include "observe/observe_memory.h"
 #include "observe/observe_template.h"
-#include "observe/observe_world.h"
 
 #define TEST_START_USEC     (1000 * USEC_PER_SEC)
 #define TEST_WALL_USEC      ((int64_t)1700000000 * (int64_t)USEC_PER_SEC)

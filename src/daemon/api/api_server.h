@@ -3,7 +3,6 @@
 #pragma once
 
 #include "base/macro.h"
-#include "base/usec.h"
 #include "daemon/api/quota.h"
 #include "daemon/api/shared_reply.h"
 #include "io/listen.h"

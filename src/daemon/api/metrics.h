@@ -2,7 +2,7 @@
 /* Collects the metrics of the model. */
 #pragma once
 
-#include "base/usec.h"
+#include "base/macro.h"
 #include "daemon/api/status.h"
 #include "wire/metrics.h"
 

@@ -2,7 +2,7 @@
 /* Renders the model as the status object that programs read. */
 #pragma once
 
-#include "base/usec.h"
+#include "base/macro.h"
 #include "wire/varlink.h"
 
 struct error_report; /* wire/quoted.h */

@@ -10,7 +10,6 @@
 #include "io/launcher.h"
 #include "model/deadlines.h"
 #include "model/fleet.h"
-#include "model/poll_schedule.h"
 #include "observe/culprits.h"
 #include "observe/observe.h"
 #include <string.h>

@@ -9,12 +9,9 @@
 #include "daemon/workers/templates.h"
 #include "io/proc_inspect.h"
 #include "model/deadlines.h"
-#include "model/poll_schedule.h"
 #include "model/world.h"
 #include "observe/observe.h"
 #include "observe/observe_identity.h"
-#include "observe/observe_memory.h"
-#include "observe/observe_world.h"
 #include <string.h>
 
 /* Poll each worker's job list every third regular poll, staggered by worker index. The list takes two

@@ -7,7 +7,7 @@
 #include "io/clock.h"
 #include "model/world.h"
 #include "observe/culprits.h"
-#include "observe/observe_jobs.h"
+#include "observe/observe.h"
 #include "settings/limits.h"
 #include <string.h>
 

@@ -4,7 +4,7 @@
 
 #include "daemon/runtime/runtime.h"
 #include "io/status_dir.h"
-#include "model/heartbeat_record.h"
+#include "model/heartbeat_info.h"
 
 /* State of the search for a worker's file, kept between polls. */
 struct status_file {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "base/macro.h"
-#include "base/usec.h"
 #include "daemon/runtime/proc_facts.h"
 
 /* Maximum of an environment that is read. Our markers come first, but a shell in between may have reordered

@@ -18,7 +18,6 @@
 #include "model/world.h"
 #include "observe/observe.h"
 #include "observe/observe_identity.h"
-#include "observe/observe_world.h"
 #include "settings/redis_url.h"
 #include <limits.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #include "base/fd.h"
 #include "io/clock.h"
 #include "model/world.h"
-#include "observe/observe_world.h"
+#include "observe/observe.h"
 #include <unistd.h>
 
 int proc_evidence_read_title(struct proc_facts *facts, const struct proc *proc,

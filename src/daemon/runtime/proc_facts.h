@@ -14,7 +14,7 @@
  * functions read at once and may wait: in tests. */
 #pragma once
 
-#include "base/usec.h"
+#include "base/macro.h"
 #include "daemon/runtime/children.h"
 #include "io/proc.h"
 #include "io/proc_inspect.h"

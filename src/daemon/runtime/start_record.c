@@ -5,7 +5,7 @@
 #include "model/counts.h"
 #include "model/fleet.h"
 #include "model/world.h"
-#include "observe/observe_world.h"
+#include "observe/observe.h"
 #include <stdio.h>
 #include <string.h>
 

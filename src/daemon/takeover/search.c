@@ -11,7 +11,7 @@
 #include "io/log.h"
 #include "model/names.h"
 #include "model/world.h"
-#include "observe/observe_world.h"
+#include "observe/observe.h"
 #include <string.h>
 #include <unistd.h>
 

@@ -14,7 +14,7 @@
 #include "model/worker_facts.h"
 #include "model/world.h"
 #include "observe/culprits.h"
-#include "observe/leftover.h"
+#include "observe/rescue.h"
 #include "servers/server.h"
 #include <stdio.h>
 #include <string.h>

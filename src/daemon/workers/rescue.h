@@ -10,7 +10,7 @@ struct exit_status; /* model/exit_status.h */
 /* Starts a rescue for rescue_jobs and for OOM kills, if jobs were cut off. The process that sent heartbeats
  * for worker under identity is dead. Does nothing if identity is NULL (not known). Copies worker, as it was
  * before the exit; fleet replaces worker->fleet. A remote worker that still sends heartbeats is quieted and
- * stopped first (observe/leftover.h). exit is how that process ended, as far as known.
+ * stopped first (observe/rescue.h). exit is how that process ended, as far as known.
  * drained_jobs: see struct process; NULL: none; taken over. */
 void rescue_begin(struct runtime *runtime, struct fleet *fleet, const struct worker *worker,
                   const char *identity, const struct exit_status *exit, char **drained_jobs);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Celery workers, which load a shim. */
 #include "frameworks/celery/celery.h"
-#include "base/usec.h"
+#include "base/macro.h"
 #include "frameworks/framework.h"
 #include "model/heartbeat_info.h"
 #include "settings/traits.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Traits and identities of GoodJob; see the header. From reading GoodJob 4.19. */
 #include "frameworks/good_job/good_job.h"
-#include "base/usec.h"
+#include "base/macro.h"
 #include "frameworks/decode.h"
 #include "frameworks/framework.h"
 #include "model/heartbeat_info.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The heartbeat of a worker that implements sqmgr-heartbeat(7); see the header. */
 #include "frameworks/native/native.h"
+#include "base/macro.h"
 #include "base/printable.h"
-#include "base/usec.h"
 #include "frameworks/decode_outcomes.h"
 #include "frameworks/framework.h"
-#include "model/heartbeat_record.h"
+#include "model/heartbeat_info.h"
 #include "model/queues.h"
 #include "settings/traits.h"
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The external interfaces of a Resque worker; see the header. */
 #include "frameworks/resque/resque.h"
-#include "base/usec.h"
+#include "base/macro.h"
 #include "frameworks/framework.h"
 #include "settings/traits.h"
 #include <signal.h>

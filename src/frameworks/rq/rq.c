@@ -2,7 +2,6 @@
 /* The external interfaces of an RQ worker; see the header. */
 #include "frameworks/rq/rq.h"
 #include "base/macro.h"
-#include "base/usec.h"
 #include "frameworks/framework.h"
 #include "settings/traits.h"
 #include <errno.h>

@@ -3,9 +3,7 @@
  * fields CLASS|ms, CLASS|p and CLASS|f are read. Pure. */
 #pragma once
 
-#include "base/field.h"
 #include "base/macro.h"
-#include "base/usec.h"
 #include "model/job.h"
 #include "model/queues.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Traits and identities of Solid Queue; see the header. From reading Solid Queue 1.5. */
 #include "frameworks/solid_queue/solid_queue.h"
-#include "base/usec.h"
+#include "base/macro.h"
 #include "frameworks/decode.h"
 #include "frameworks/framework.h"
 #include "model/heartbeat_info.h"
