@@ -3,8 +3,8 @@
 #include "io/marker.h"
 #include "base/environment.h"
 #include "base/fd.h"
-#include "io/probe.h"
 #include "io/proc.h"
+#include "io/signal.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

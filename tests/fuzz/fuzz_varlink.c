@@ -3,7 +3,7 @@
  * say in what pieces the rest arrives; a byte that no text has changes the client. Each source of quoted text
  * has a canary, which others are sent and viewers never are. */
 #include "../guard.h"
-#include "daemon/api/control.h"
+#include "daemon/service.h"
 #include "daemon/workers/release.h"
 #include "frameworks/sidekiq/format.h"
 #include "fuzz.h"

@@ -178,14 +178,14 @@ static void clone_step(struct sim *sim, struct clone *clone)
                 return;
         }
         if (rng_chance(rng, 300))
-                clone->busy = (unsigned)rng_range(rng, 0, JOBS_MAX) * rng_chance(rng, 600);
+                clone->busy = (unsigned)rng_range(rng, 0, JOBS_OF_WORKER) * rng_chance(rng, 600);
         clone->quiet = clone->quiet || rng_chance(rng, 50);
         clone->record = (struct heartbeat_record){
                 .written_at = sim->now,
                 .heartbeat = {.sent_usec = clone_clock(sim),
                               .born_usec = clone->born_usec,
                               .busy = clone->busy,
-                              .concurrency = JOBS_MAX,
+                              .concurrency = JOBS_OF_WORKER,
                               .quiet = clone->quiet,
                               .work_list_known = true,
                               .work_list_empty = clone->busy == 0},

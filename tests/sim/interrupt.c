@@ -40,7 +40,7 @@ unsigned interrupt_plain_jobs(const struct process *process)
 void interrupt_look(struct sim *sim, struct worker *worker)
 {
         const struct process *process = worker->handle;
-        struct job jobs[JOBS_MAX + 1] = {0};
+        struct job jobs[JOBS_OF_WORKER + 1] = {0};
         struct job_list list = {.jobs = jobs, .n_jobs = MIN(process->copied_busy, ELEMENTSOF(jobs))};
 
         if (worker->state != WORKER_QUIET || worker->heartbeat.busy == 0 ||

@@ -38,7 +38,7 @@ unsigned process_threads(const struct sim *sim, const struct process *process)
 {
         if (!process->runner_alive || process->job_at == USEC_INFINITY)
                 return 0;
-        unsigned idle = JOBS_MAX - process->n_jobs;
+        unsigned idle = JOBS_OF_WORKER - process->n_jobs;
         bool gone = process->quiet && sim->now >= process->threads_gone_at;
         return process->n_jobs + (gone ? 0 : idle) + process->native_thread;
 }

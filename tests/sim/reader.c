@@ -144,7 +144,7 @@ static struct heartbeat_record lie(const struct sim *sim, const struct process *
                 heartbeat->work_list_known = heartbeat->work_list_empty = true;
                 break;
         case LIE_BUSY:
-                heartbeat->busy = process_traits(sim, process)->title_completes ? 0 : JOBS_MAX;
+                heartbeat->busy = process_traits(sim, process)->title_completes ? 0 : JOBS_OF_WORKER;
                 heartbeat->quiet = false;
                 break;
         case LIE_PAST:

@@ -325,7 +325,7 @@ static void look_proc(struct sim *sim, struct worker *worker, unsigned poll_item
 
                 observe_threads(worker, process_threads(sim, process));
                 sim->shell.pass.unsaved |= worker->evidence.threads_witness != witness;
-                process->threads_counted |= process_threads(sim, process) == JOBS_MAX;
+                process->threads_counted |= process_threads(sim, process) == JOBS_OF_WORKER;
         }
         if ((poll_items & POLL_TITLE) && worker->process.heartbeat_pid != 0)
                 look_title(sim, worker);

@@ -15,14 +15,14 @@ struct adoption;
 struct claimant;
 struct state_fleet;
 
-#define FLEETS_MAX    2
-#define JOBS_MAX      5
-#define RECORDS_MAX   4
-#define SCHEDULE_MAX  40
-#define DRAINS        2 /* in a row */
-#define MEGABYTE      ((uint64_t)1 << 20)
-#define MEMORY_PLENTY (1024 * 1024 * MEGABYTE)
-#define CLONES_MAX    256
+#define FLEETS_MAX     2
+#define JOBS_OF_WORKER 5
+#define RECORDS_MAX    4
+#define SCHEDULE_MAX   40
+#define DRAINS         2 /* in a row */
+#define MEGABYTE       ((uint64_t)1 << 20)
+#define MEMORY_PLENTY  (1024 * 1024 * MEGABYTE)
+#define CLONES_MAX     256
 /* A worker that has waited for a job for this long hardly takes one at the very moment of a signal. */
 #define IDLE_CHECK_USEC (3 * USEC_PER_SEC)
 /* Pids from here on belong to processes that are not ours. */
@@ -158,7 +158,7 @@ struct process {
 
         usec_t job_at, fetched_until; /* a fetched job is running, but not registered before fetched_until */
         usec_t fetched_job_end;
-        usec_t job_end[JOBS_MAX];
+        usec_t job_end[JOBS_OF_WORKER];
         unsigned n_jobs;
         uint64_t wakes; /* number of wakeups so far: to take a job, end a job, or send a heartbeat */
         usec_t woken_at;

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "client.h"
-#include "daemon/api/control.h"
+#include "daemon/service.h"
 #include "decide/command.h"
 #include "frameworks/sidekiq/format.h"
 #include "model/exit_status.h"

@@ -3,7 +3,7 @@
  * (daemon/workers/idle_check.h)?
  */
 /* promises: P1 */
-#include "daemon/workers/idle_check.h"
+#include "daemon/workers/execute.h"
 #include "observe/observe.h"
 #include "runtime_folder.h"
 

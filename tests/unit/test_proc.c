@@ -3,7 +3,6 @@
 /* promises: P4 */
 #include "io/log_tail.h"
 #include "io/proc.h"
-#include "io/proc_inspect.h"
 #include "io/signal.h"
 #include "unit.h"
 

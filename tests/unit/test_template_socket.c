@@ -3,7 +3,7 @@
  * sends. */
 /* promises: P8 */
 #include "base/fd.h"
-#include "io/template_socket.h"
+#include "daemon/workers/templates.h"
 #include "unit.h"
 #include <fcntl.h>
 #include <string.h>

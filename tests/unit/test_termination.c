@@ -3,7 +3,7 @@
  * socket that stands for systemd's. */
 /* promises: P4 */
 #include "base/fd.h"
-#include "daemon/lifecycle/notify.h"
+#include "daemon/lifecycle/alerts.h"
 #include "daemon/lifecycle/termination.h"
 #include "golden.h"
 #include "model/counts.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Collects facts about this sqmgr and its servers, and answers GetDiagnosis. Each Redis is asked once. */
-#include "daemon/api/doctor.h"
 #include "advice/doctor_rules.h"
 #include "base/fd.h"
+#include "daemon/api/handler.h"
 #include "daemon/api/server.h"
 #include "daemon/runtime/links.h"
 #include "daemon/runtime/proc_evidence.h"
@@ -11,7 +11,7 @@
 #include "daemon/workers/release.h"
 #include "io/clock.h"
 #include "io/host.h"
-#include "io/proc_inspect.h"
+#include "io/proc.h"
 #include "model/counts.h"
 #include "model/fleet.h"
 #include "model/world.h"

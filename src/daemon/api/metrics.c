@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Collects the metrics of the model. */
-#include "daemon/api/metrics.h"
 #include "advice/leak.h"
 #include "advice/problem_rules.h"
 #include "base/printable.h"
+#include "daemon/api/status.h"
 #include "daemon/runtime/subsystem.h"
 #include "decide/pass.h"
 #include "model/counts.h"

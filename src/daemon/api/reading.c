@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Handles the read-only calls: GetStatus, GetEvents, GetJobs, GetMetrics, GetQueues and GetDiagnosis. */
 #include "daemon/api/handler.h"
-#include "daemon/api/metrics.h"
+#include "daemon/api/status.h"
 #include "io/clock.h"
 #include "model/fleet.h"
 #include "model/world.h"

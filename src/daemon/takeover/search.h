@@ -2,7 +2,7 @@
 /* Searches /proc for workers of an earlier sqmgr. continuity/adoption decides which processes are ours. */
 #pragma once
 
-#include "daemon/runtime/env_marker.h"
+#include "daemon/runtime/proc_evidence.h"
 #include "daemon/runtime/runtime.h"
 #include "io/proc.h"
 

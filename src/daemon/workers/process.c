@@ -2,7 +2,7 @@
 /* The processes of a worker. */
 #include "daemon/workers/process.h"
 #include "base/argv.h"
-#include "daemon/runtime/link_queries.h"
+#include "daemon/runtime/links.h"
 #include "daemon/workers/orphan.h"
 #include "io/log.h"
 #include "model/names.h"
