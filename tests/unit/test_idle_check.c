@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Is a worker told from its processes to run a job, to wait for one, or to be taking one
- * (daemon/workers/idle_check.h)?
+ * (daemon/workers/execute.h)?
  */
 /* promises: P1 */
 #include "daemon/workers/execute.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of io/template_socket.h: what a template may say, and what sqmgr
+/* Tests of daemon/workers/templates.h: what a template may say, and what sqmgr
  * sends. */
 /* promises: P8 */
 #include "base/fd.h"

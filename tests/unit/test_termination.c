@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of how sqmgr ends and of what it tells systemd (daemon/lifecycle/termination.h, notify.h), with a
+/* Tests of how sqmgr ends and of what it tells systemd (daemon/lifecycle/termination.h, alerts.h), with a
  * socket that stands for systemd's. */
 /* promises: P4 */
 #include "base/fd.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of daemon/takeover/unknown.h with real processes, which a file lists as the control group does. */
+/* Tests of daemon/takeover/persist.h with real processes, which a file lists as the control group does. */
 /* promises: P4 */
 #include "daemon/takeover/persist.h"
 #include "io/proc.h"

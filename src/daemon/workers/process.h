@@ -29,7 +29,7 @@ struct process {
         int go_fd; /* socket of a forked worker that waits to continue; -1: none */
         struct launch_report report;
         pid_t ended_heartbeat_pid;         /* last heartbeat process that has exited before main; 0: none */
-        uint64_t slept_times;              /* of the heartbeat process, see idle_check.c */
+        uint64_t slept_times;              /* of the heartbeat process, see idle_check_poll() */
         usec_t slept_at;                   /* when slept_times was first seen; 0: never */
         struct running_jobs *running_jobs; /* reading in progress, see running_jobs.h; NULL: none */
         bool running_jobs_culprits;        /* the reading is for a worker over a memory limit */
