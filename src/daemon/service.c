@@ -21,8 +21,6 @@ int control_new(const struct control_host *host, struct control **ret)
         if (!control)
                 return -ENOMEM;
         control->host = *host;
-        control->problems = (struct problem_source){
-                .persist = host->persist, .config = host->config, .instance = host->selector};
         control->watches = (struct watch_list){.world = host->world, .event = host->persist->runtime->event};
         control->queue_calls = (struct queue_calls){.links = &host->persist->runtime->links,
                                                     .metrics = handler_metrics,

@@ -13,7 +13,7 @@
 #include "daemon/poll/running_jobs.h"
 #include "daemon/runtime/start_record.h"
 #include "daemon/service.h"
-#include "daemon/takeover/adopt.h"
+#include "daemon/takeover/search.h"
 #include "daemon/workers/after_exit.h"
 #include "daemon/workers/attach.h"
 #include "daemon/workers/execute.h"

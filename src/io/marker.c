@@ -4,7 +4,6 @@
 #include "base/environment.h"
 #include "base/fd.h"
 #include "io/proc.h"
-#include "io/signal.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

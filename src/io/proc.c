@@ -3,7 +3,6 @@
 #include "io/proc.h"
 #include "base/fd.h"
 #include "io/log_tail.h"
-#include "io/signal.h"
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <fcntl.h>
@@ -11,12 +10,28 @@
 #include <limits.h>
 #include <poll.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+int probe_pidfd(int pidfd)
+{
+        return pidfd_send_signal(pidfd, 0, NULL, 0) < 0 && errno != EPERM ? -errno : 0;
+}
+
+bool probe_pid(pid_t pid)
+{
+        return pid > 0 && (kill(pid, 0) == 0 || errno != ESRCH);
+}
+
+bool probe_group(pid_t group)
+{
+        return group > 1 && kill(-group, 0) == 0;
+}
 
 /* Returns the text after the key at the start of a line, with blanks skipped; or NULL. */
 static const char *procfile_value(const char *text, const char *key)

@@ -13,6 +13,17 @@
 #define PROC_PEERS_MAX     128
 #define PROC_HOST_NAME_MAX 65
 
+/* The probe functions check whether processes exist. They send nothing and need no rights, but use the system
+ * calls that send signals: they are here so that no other file contains these calls. */
+
+/* Returns 0 while the process is not reaped: until then its pid is not reused. -ESRCH afterwards; or -errno.
+ */
+int probe_pidfd(int pidfd);
+/* Returns false if no process has the pid. Another process may have got it meanwhile. */
+bool probe_pid(pid_t pid);
+/* Returns true if the process group has a process that we may signal. */
+bool probe_group(pid_t group);
+
 /* Reads the value of key as a number of that base. Returns 0, or -ENODATA if the key or its number is
  * missing. */
 int procfile_number(const char *text, const char *key, int base, uint64_t *ret);

@@ -8,21 +8,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-int probe_pidfd(int pidfd)
-{
-        return pidfd_send_signal(pidfd, 0, NULL, 0) < 0 && errno != EPERM ? -errno : 0;
-}
-
-bool probe_pid(pid_t pid)
-{
-        return pid > 0 && (kill(pid, 0) == 0 || errno != ESRCH);
-}
-
-bool probe_group(pid_t group)
-{
-        return group > 1 && kill(-group, 0) == 0;
-}
-
 /* Returns false if there is no such group, or it is our own. */
 static bool signal_led(pid_t leader, int signo)
 {

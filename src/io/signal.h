@@ -6,7 +6,6 @@
  * signal. */
 #pragma once
 
-#include "base/macro.h"
 #include <sys/types.h>
 
 struct proc; /* io/proc.h */
@@ -22,14 +21,3 @@ int signal_child(pid_t child, int signo);
 /* Signals the process group that the child leads, or the child alone before it leads one. Returns as
  * signal_child(). */
 int signal_child_group(pid_t child, int signo);
-
-/* The probe functions check whether processes exist. They send nothing and need no rights, but use the system
- * calls that send signals: they are here so that no other file contains these calls. */
-
-/* Returns 0 while the process is not reaped: until then its pid is not reused. -ESRCH afterwards; or -errno.
- */
-int probe_pidfd(int pidfd);
-/* Returns false if no process has the pid. Another process may have got it meanwhile. */
-bool probe_pid(pid_t pid);
-/* Returns true if the process group has a process that we may signal. */
-bool probe_group(pid_t group);

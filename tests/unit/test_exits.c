@@ -4,8 +4,8 @@
 /* promises: P1 P4 */
 #include "daemon/poll/poll.h"
 #include "io/launcher.h"
+#include "io/proc.h"
 #include "io/program.h"
-#include "io/signal.h"
 #include "model/fleet.h"
 #include "observe/observe.h"
 #include "runtime_folder.h"

@@ -18,12 +18,20 @@ struct orderer;
 struct reexec;   /* daemon/lifecycle/reexec.h; a layer above api/ */
 struct reloader; /* daemon/lifecycle/reload.h */
 
-/* Parts of the daemon whose facts are judged by advice/problem_rules.h and advice/doctor_rules.h. All must
- * outlive the calls. */
-struct problem_source {
-        const struct persist *persist;
+/* Parts of the daemon that handlers use. All must outlive the control. */
+struct control_host {
+        struct world *world;
+        struct persist *persist;
         struct config_check *config;
-        const char *instance; /* see problem_command() */
+        const struct status_settings *settings;
+        const char *version;
+        const char *instance; /* the name of this sqmgr, for clients */
+        const char *selector; /* see problem_command() */
+        usec_t started_at;    /* monotonic */
+        struct reloader *reloader;
+        int (*reload)(struct reloader *reloader, const struct orderer *by, char **ret_lines);
+        struct reexec *reexec;
+        void (*reexec_request)(struct reexec *reexec, struct call *call);
 };
 
 /* Storage for the facts. Their strings stay valid until the next iteration of the loop. */
@@ -34,13 +42,13 @@ struct problem_storage {
         struct problem_process unknown[UNKNOWN_MAX];
 };
 /* Costs some system calls: to be called when somebody asks, not in each pass. */
-void problems_collect(const struct problem_source *source, struct problem_storage *ret, usec_t now);
+void problems_collect(const struct control_host *host, struct problem_storage *ret, usec_t now);
 
 /* Returns how many descriptors sqmgr needs if all workers run that its fleets may have. */
 uint64_t problems_files_needed(const struct world *world);
 
-/* Answers the call once each Redis has answered or failed. source must outlive the connections to Redis. */
-void doctor_request(const struct problem_source *source, struct call *call);
+/* Answers the call once each Redis has answered or failed. host must outlive the connections to Redis. */
+void doctor_request(const struct control_host *host, struct call *call);
 
 /* All restarts that clients wait for: reports their progress and the end. */
 struct watch_list {
@@ -128,25 +136,8 @@ struct jobs_calls {
 void jobs_calls_add(struct jobs_calls *list, struct call *call, struct fleet *const *fleets, size_t n_fleets,
                     usec_t now);
 
-/* Parts of the daemon that handlers use. All must outlive the control. */
-struct control_host {
-        struct world *world;
-        struct persist *persist;
-        struct config_check *config;
-        const struct status_settings *settings;
-        const char *version;
-        const char *instance; /* the name of this sqmgr, for clients */
-        const char *selector; /* see problem_command() */
-        usec_t started_at;    /* monotonic */
-        struct reloader *reloader;
-        int (*reload)(struct reloader *reloader, const struct orderer *by, char **ret_lines);
-        struct reexec *reexec;
-        void (*reexec_request)(struct reexec *reexec, struct call *call);
-};
-
 struct control {
         struct control_host host;
-        struct problem_source problems;
         struct watch_list watches;
         struct events *events;
         struct queue_calls queue_calls;

@@ -5,7 +5,7 @@
 #include "daemon/poll/running_jobs.h"
 #include "daemon/runtime/proc_evidence.h"
 #include "daemon/workers/attach.h"
-#include "daemon/workers/orphan.h"
+#include "daemon/workers/process.h"
 #include "daemon/workers/templates.h"
 #include "io/proc.h"
 #include "model/deadlines.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Adopts the workers of an earlier sqmgr: those named in the state, and others found by takeover/search.c. */
-#include "daemon/takeover/adopt.h"
 #include "base/fd.h"
 #include "base/parse.h"
 #include "continuity/adoption.h"

@@ -6,7 +6,6 @@
 #include "daemon/workers/exits.h"
 #include "io/log.h"
 #include "io/proc.h"
-#include "io/signal.h"
 #include "model/names.h"
 #include "model/world.h"
 #include "observe/observe.h"

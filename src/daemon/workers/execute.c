@@ -4,7 +4,7 @@
 #include "base/fd.h"
 #include "daemon/runtime/start_record.h"
 #include "daemon/workers/attach.h"
-#include "daemon/workers/orphan.h"
+#include "daemon/workers/process.h"
 #include "daemon/workers/templates.h"
 #include "frameworks/heartbeats.h"
 #include "frameworks/table.h"
