@@ -275,23 +275,18 @@ static bool is_known(const struct adoption *adoption, const struct claimant *cla
         for (size_t i = 0; i < adoption->n_taken; i++)
                 if (adoption->taken[i].pid == claimant->pid && adoption->taken[i].start == claimant->start)
                         return true;
-        for (size_t i = 0; i < world->n_fleets; i++)
-                for (size_t j = 0; j < world->fleets[i]->n_workers; j++) {
-                        const struct worker *worker = world->fleets[i]->workers[j];
-
+        WORLD_FOREACH_FLEET(world, fleet) {
+                FLEET_FOREACH_WORKER(fleet, worker)
                         if ((worker->process.pid == claimant->pid &&
                              worker->process.start == claimant->start) ||
                             (worker->process.heartbeat_pid == claimant->pid &&
                              worker->process.heartbeat_start == claimant->start))
                                 return true;
-                }
-        for (size_t i = 0; i < world->n_fleets; i++)
-                for (size_t j = 0; j < TEMPLATES_MAX; j++) {
-                        const struct template *template = &world->fleets[i]->templates[j];
-
-                        if (template->pid == claimant->pid && template->pid_start == claimant->start)
+                for (size_t i = 0; i < TEMPLATES_MAX; i++)
+                        if (fleet->templates[i].pid == claimant->pid &&
+                            fleet->templates[i].pid_start == claimant->start)
                                 return true;
-                }
+        }
         return false;
 }
 
@@ -305,9 +300,9 @@ static const struct worker *holder_of(const struct claimant *claimant)
 {
         const struct fleet *fleet = claimant->fleet;
 
-        for (size_t i = 0; i < fleet->n_workers; i++)
-                if (fleet->workers[i]->state != WORKER_GONE && fleet->workers[i]->index == claimant->index)
-                        return fleet->workers[i];
+        FLEET_FOREACH_WORKER(fleet, worker)
+                if (worker->state != WORKER_GONE && worker->index == claimant->index)
+                        return worker;
         return NULL;
 }
 
@@ -593,11 +588,10 @@ void adoption_hold(struct adoption *adoption)
 
         for (size_t i = 0; i < adoption->n_sought; i++)
                 any |= !adoption->sought[i].done;
-        for (size_t i = 0; i < world->n_fleets; i++) {
-                const struct sought *sought = sought_of(adoption, world->fleets[i]);
+        WORLD_FOREACH_FLEET(world, fleet) {
+                const struct sought *sought = sought_of(adoption, fleet);
 
-                observe_hold(world->fleets[i], sought ? !sought->done : any,
-                             sought && sought->lost && !sought->done);
+                observe_hold(fleet, sought ? !sought->done : any, sought && sought->lost && !sought->done);
         }
 }
 

@@ -2,7 +2,7 @@
 /* The ledger: which process was started as which worker, and which signals it was about to get. Memory that
  * this sqmgr shares with its children and with the next sqmgr. A store into it outlives kill -9 of sqmgr:
  * what must not happen twice is stored before it is done. If the file cannot take a store, the ledger becomes
- * volatile (io/ledger_guard.h). The caller maps the memory; see io/ledger_file.h. No I/O, no
+ * volatile (io/ledger_file.h). The caller maps the memory; see io/ledger_file.h. No I/O, no
  * clock.
  *
  * A slot belongs to one start. The parent stores LEDGER_STARTING and forks. The child, as its first act,

@@ -163,28 +163,19 @@ static const struct codec_field dead_fields[] = {
 };
 static const struct record dead_record = RECORD(dead_fields);
 
-/* Writes a worker, and increments *n. */
-static void pack_worker(struct codec_writer *writer, const struct worker *worker, const char *identity,
-                        uint64_t *n)
-{
-        struct state_worker saved = {.worker = *worker, .identity = (char *)identity};
-
-        codec_write(writer, &worker_record, &saved);
-        (*n)++;
-}
-
 static void pack_workers(struct codec_writer *writer, const struct state_source *source,
                          const struct fleet *fleet)
 {
         size_t n_at = codec_write_later(writer);
         uint64_t n = 0;
 
-        for (size_t i = 0; i < fleet->n_workers; i++) {
-                const struct worker *worker = fleet->workers[i];
-
-                if (worker->state != WORKER_GONE)
-                        pack_worker(writer, worker,
-                                    source->identity ? source->identity(worker, source->userdata) : NULL, &n);
+        FLEET_FOREACH_WORKER(fleet, worker) {
+                if (worker->state == WORKER_GONE)
+                        continue;
+                const char *identity = source->identity ? source->identity(worker, source->userdata) : NULL;
+                const struct state_worker saved = {.worker = *worker, .identity = (char *)identity};
+                codec_write(writer, &worker_record, &saved);
+                n++;
         }
         codec_fill_number(writer, n_at, n);
 }
@@ -448,10 +439,7 @@ struct state *state_free(struct state *state)
         return NULL;
 }
 
-static void state_free_pointer(struct state **state)
-{
-        state_free(*state);
-}
+DEFINE_CLEANUP(struct state *, state_free)
 
 int state_unpack(const uint8_t *bytes, size_t size, const char *boot_id, usec_t now, struct state **ret)
 {

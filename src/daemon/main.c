@@ -5,7 +5,6 @@
 #include "base/socket_path.h"
 #include "config.h"
 #include "continuity/state.h"
-#include "daemon/api/handover.h"
 #include "daemon/lifecycle/reexec.h"
 #include "daemon/lifecycle/reload.h"
 #include "daemon/supervisor.h"

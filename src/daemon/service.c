@@ -1,12 +1,141 @@
 /* SPDX-License-Identifier: MIT */
-/* Opens the control socket, and provides the context of its handlers. */
+/* Opens the control socket, dispatches each call to its handler, and serves waiting clients. The calls about
+ * sqmgr itself, Reload, Reexec, Ping and GetVersion, are handled here. */
 #include "daemon/service.h"
 #include "config.h"
+#include "daemon/runtime/subsystem.h"
+#include "io/clock.h"
 #include "io/log.h"
 #include "io/users.h"
 #include "model/fleet.h"
+#include "model/names.h"
 #include "model/world.h"
 #include <grp.h>
+#include <malloc.h>
+#include <string.h>
+
+int control_new(const struct control_host *host, struct control **ret)
+{
+        struct control *control = calloc(1, sizeof(*control));
+
+        if (!control)
+                return -ENOMEM;
+        control->host = *host;
+        control->watches = (struct watch_list){.world = host->world, .event = host->persist->runtime->event};
+        control->queue_calls = (struct queue_calls){.links = &host->persist->runtime->links,
+                                                    .metrics = handler_metrics,
+                                                    .diagnose = handler_diagnose,
+                                                    .userdata = control};
+        int r = events_new(&control->events);
+        if (r < 0) {
+                free(control);
+                return r;
+        }
+        control->watches.events = control->events;
+        *ret = control;
+        return 0;
+}
+
+struct control *control_free(struct control *control)
+{
+        if (!control)
+                return NULL;
+        assert(!control->watches.first);
+        events_free(control->events);
+        queue_calls_forget(&control->queue_calls, USEC_INFINITY);
+        (void)handler_forget_status(control, USEC_INFINITY);
+        free(control);
+        return NULL;
+}
+
+/* Same order as control_methods: both are generated from CONTROL_METHODS. */
+#define ROW(method, name, ...) handle_##name,
+static void (*const handlers[])(struct control *control, struct call *call, json_t *parameters,
+                                usec_t now) = {CONTROL_METHODS(ROW)};
+#undef ROW
+
+void handle_reload(struct control *control, struct call *call, json_t *parameters _unused_,
+                   usec_t now _unused_)
+{
+        const struct orderer by = handler_orderer(call);
+        _cleanup_free_ char *lines = NULL;
+        int r = control->host.reload(control->host.reloader, &by, &lines);
+
+        if (r < 0) {
+                handler_refuse(call, "cannot reload the configuration: %s; the old settings remain active",
+                               strerrordesc_np(-r));
+                return;
+        }
+        json_t *list = handler_lines(lines);
+        if (r > 0) {
+                server_reply_error(call, CONTROL_REFUSED,
+                                   json_pack("{s:s, s:o}", "reason",
+                                             "the configuration has errors; the old settings remain active",
+                                             "details", list));
+                return;
+        }
+        handler_changed(control);
+        server_reply(call, json_pack("{s:o}", "changes", list), false);
+}
+
+void handle_reexec(struct control *control, struct call *call, json_t *parameters _unused_,
+                   usec_t now _unused_)
+{
+        const struct orderer by = handler_orderer(call);
+        char who[ORDERER_TEXT_MAX];
+
+        event_by(&by, world_event(control->host.world, EVENT_ORDER, NULL, NULL, "re-exec requested by %s",
+                                  orderer_text(&by, who)));
+        control->host.reexec_request(control->host.reexec, call);
+}
+
+void handle_ping(struct control *control _unused_, struct call *call, json_t *parameters _unused_,
+                 usec_t now _unused_)
+{
+        server_reply(call, json_object(), false);
+}
+
+void handle_get_version(struct control *control, struct call *call, json_t *parameters _unused_,
+                        usec_t now _unused_)
+{
+        server_reply(
+                call,
+                json_pack("{s:s, s:s}", "version", control->host.version, "instance", control->host.instance),
+                false);
+}
+
+/* Returns a parameter that the method does not have, or NULL. A misspelled parameter must not be ignored. */
+static const char *unknown_parameter(const struct control_method *method, json_t *parameters)
+{
+        const char *key;
+        json_t *value;
+
+        json_object_foreach(parameters, key, value) if (!control_has_parameter(method, key)) return key;
+        return NULL;
+}
+
+void control_handle(struct call *call, const struct control_method *method, json_t *parameters,
+                    void *userdata)
+{
+        struct control *control = userdata;
+        const char *unknown = unknown_parameter(method, parameters);
+
+        if (unknown)
+                handler_refuse_parameter(call, unknown);
+        else
+                handlers[method - control_methods](control, call, parameters, clock_now(CLOCK_MONOTONIC));
+}
+
+void control_tick(struct control *control, usec_t now)
+{
+        events_tick(control->events);
+        /* Without recent requests, free the cached status and return memory: with many workers both are
+         * large. */
+        if (handler_forget_status(control, usec_sub(now, USEC_PER_SEC)))
+                (void)malloc_trim(0);
+        watch_tick(&control->watches, now);
+        queue_calls_forget(&control->queue_calls, now);
+}
 
 static gid_t find_viewers(void)
 {

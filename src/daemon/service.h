@@ -2,8 +2,7 @@
 /* Opens the control socket, and provides the context of its handlers. */
 #pragma once
 
-#include "daemon/api/control.h"
-#include "daemon/api/handover.h"
+#include "daemon/api/handler.h"
 #include "daemon/lifecycle/reexec.h"
 #include "daemon/lifecycle/reload.h"
 
@@ -32,3 +31,14 @@ void service_keep_socket(struct service *service);
 void service_find_groups(struct service *service);
 /* Closes the socket and releases its lock and that of the state file. Waiting calls are canceled. */
 void service_end(struct service *service);
+
+/* Returns 0 with *ret, to be freed with control_free(), or -ENOMEM. Copies *host. */
+int control_new(const struct control_host *host, struct control **ret);
+/* Call after server_free(), which cancels the calls that are kept here. Returns NULL. */
+struct control *control_free(struct control *control);
+/* Handler for server_options.handle; userdata is the struct control. */
+void control_handle(struct call *call, const struct control_method *method, json_t *parameters,
+                    void *userdata);
+/* Sends pending replies to clients that wait or follow. Call after each plan, before or after
+ * fleet_reap(). */
+void control_tick(struct control *control, usec_t now);

@@ -7,16 +7,14 @@
 #include "base/socket_path.h"
 #include "config.h"
 #include "daemon/lifecycle/alerts.h"
-#include "daemon/lifecycle/notify.h"
 #include "daemon/lifecycle/termination.h"
 #include "daemon/poll/local_heartbeats.h"
 #include "daemon/poll/poll.h"
 #include "daemon/poll/running_jobs.h"
-#include "daemon/poll/status_files.h"
 #include "daemon/runtime/link_quarantine.h"
 #include "daemon/runtime/start_record.h"
 #include "daemon/service.h"
-#include "daemon/takeover/adopt.h"
+#include "daemon/takeover/search.h"
 #include "daemon/workers/after_exit.h"
 #include "daemon/workers/attach.h"
 #include "daemon/workers/execute.h"
@@ -26,10 +24,9 @@
 #include "daemon/workers/rescue.h"
 #include "daemon/workers/templates.h"
 #include "io/clock.h"
-#include "io/helper_start.h"
 #include "io/host.h"
 #include "io/launcher.h"
-#include "io/ledger_guard.h"
+#include "io/ledger_file.h"
 #include "io/log.h"
 #include "io/own_program.h"
 #include "io/program.h"
@@ -250,7 +247,7 @@ static int add_signals(struct supervisor *supervisor)
          * Otherwise leave the action alone: setting it drops a pending signal after a re-exec. */
         if (inherited.sa_handler == SIG_IGN && signal(SIGCHLD, SIG_DFL) == SIG_ERR)
                 return -errno;
-        r = ledger_guard_install();
+        r = ledger_file_guard();
         launcher_find_actions();
         for (size_t i = 0; i < ELEMENTSOF(signals) && r >= 0; i++)
                 r = sd_event_add_signal(supervisor->event, NULL, signals[i], on_signal, supervisor);

@@ -2,7 +2,7 @@
 /* The daemon: polls, plans, executes and reports until it is asked to end. */
 #pragma once
 
-struct handover;   /* daemon/api/handover.h */
+struct handover;   /* daemon/lifecycle/reexec.h */
 struct invocation; /* daemon/lifecycle/reexec.h */
 struct settings;
 

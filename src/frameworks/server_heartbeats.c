@@ -8,7 +8,7 @@
 #include "base/fd.h"
 #include "frameworks/server_heartbeat_slots.h"
 #include "io/clock.h"
-#include "io/probe.h"
+#include "io/proc.h"
 #include "model/birth.h"
 #include "model/deadlines.h"
 #include "model/fleet.h"

@@ -3,7 +3,7 @@
 #include "io/host.h"
 
 #include "base/fd.h"
-#include "io/procfile.h"
+#include "io/proc.h"
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>

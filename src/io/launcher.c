@@ -4,7 +4,7 @@
  * the kernel the thread that does is the parent, and its end is announced to a child that asks for that. */
 #include "io/launcher.h"
 #include "base/fd.h"
-#include "io/launch_steps.h"
+#include "io/launch_plan.h"
 #include "io/own_program.h"
 #include <fcntl.h>
 #include <limits.h>

@@ -2,8 +2,8 @@
 /* The file that holds the ledger, mapped into memory. */
 #include "io/ledger_file.h"
 #include "base/fd.h"
-#include "io/ledger_guard.h"
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -12,8 +12,107 @@
 /* sqmgr never makes a larger file. */
 #define BYTES_MAX ((off_t)1 << 28)
 
-/* Allocates disk space: a store into a page without space loses the file (see ledger_guard.h). Never shrinks
- * the file. */
+/* The ledger, and a new one that is about to replace the ledger. */
+#define MAPPINGS_MAX 2
+
+static struct mapping {
+        char *memory; /* NULL: unused */
+        size_t bytes;
+        int fd;
+        const char *path;
+        volatile sig_atomic_t lost;
+} mappings[MAPPINGS_MAX];
+
+static struct sigaction previous;
+
+static struct mapping *find(const void *address)
+{
+        FOREACH_ELEMENT(mapping, mappings)
+                if (mapping->memory && (const char *)address >= mapping->memory &&
+                    (const char *)address < mapping->memory + mapping->bytes)
+                        return mapping;
+        return NULL;
+}
+
+/* Async-signal-safe, like everything that the handler calls. */
+static bool replace(const struct mapping *mapping)
+{
+        size_t done = 0;
+        ssize_t n;
+        char *memory = mmap(NULL, mapping->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+        if (memory == MAP_FAILED)
+                return false;
+        /* Bytes that cannot be read are zero: free slots. */
+        while (done < mapping->bytes &&
+               (n = pread(mapping->fd, memory + done, mapping->bytes - done, (off_t)done)) > 0)
+                done += (size_t)n;
+        return mremap(memory, mapping->bytes, mapping->bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
+                      mapping->memory) != MAP_FAILED;
+}
+
+/* Keeps this process alive if a store into the mapped file of the ledger fails. The kernel then raises
+ * SIGBUS: the file was truncated, or the disk is full and its file system copies on write. The handler
+ * replaces the mapping by memory without a file, copies what can still be read, and removes the file: the
+ * next sqmgr must not trust the file. Any other SIGBUS ends the process as before. */
+static void on_fault(int signo, siginfo_t *info, void *context _unused_)
+{
+        int error = errno;
+        struct mapping *mapping = info->si_code > 0 ? find(info->si_addr) : NULL;
+
+        if (mapping && !mapping->lost && replace(mapping)) {
+                mapping->lost = 1;
+                (void)unlink(mapping->path);
+        } else {
+                /* Restore the previous action. A failed store runs again and ends the process; a signal from
+                 * another process is raised again. */
+                (void)sigaction(signo, &previous, NULL);
+                if (info->si_code <= 0)
+                        (void)raise(signo);
+        }
+        errno = error;
+}
+
+int ledger_file_guard(void)
+{
+        struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
+
+        sigemptyset(&action.sa_mask);
+        return sigaction(SIGBUS, &action, &previous) < 0 ? -errno : 0;
+}
+
+/* Guards a mapping of the file at path. fd and path must stay valid until guard_remove(). At most two
+ * mappings can be guarded at a time. */
+static void guard_add(void *memory, size_t bytes, int fd, const char *path)
+{
+        FOREACH_ELEMENT(mapping, mappings) {
+                if (mapping->memory)
+                        continue;
+                *mapping = (struct mapping){.memory = memory, .bytes = bytes, .fd = fd, .path = path};
+                return;
+        }
+        assert(false);
+}
+
+/* Call before the mapping is undone or moved. A mapping that is not guarded is accepted. */
+static void guard_remove(const void *memory)
+{
+        struct mapping *mapping = find(memory);
+
+        if (mapping)
+                *mapping = (struct mapping){0};
+}
+
+/* Returns true if the mapping was replaced. */
+static bool guard_is_lost(const void *memory)
+{
+        const struct mapping *mapping = find(memory);
+
+        return mapping && mapping->lost;
+}
+
+/* Allocates disk space: a store into a page without space loses the file (see on_fault()). Never shrinks the
+ * file. */
 static int reserve(int fd, size_t bytes)
 {
         int r;
@@ -64,13 +163,13 @@ static int keep_file(struct ledger_file *file, const char *path, int fd)
                 return -errno;
         file->inode = status.st_ino;
         file->fd = fd;
-        ledger_guard_add(file->ledger.header, file->mapped, fd, file->path);
+        guard_add(file->ledger.header, file->mapped, fd, file->path);
         return 0;
 }
 
 bool ledger_file_is_lost(const struct ledger_file *file)
 {
-        return ledger_guard_is_lost(file->ledger.header);
+        return guard_is_lost(file->ledger.header);
 }
 
 bool ledger_file_is_in_place(const struct ledger_file *file)
@@ -175,8 +274,8 @@ int ledger_file_grow(struct ledger_file *file, size_t n_slots)
                 (void)munmap(file->ledger.header, file->mapped);
         }
         if (file->fd >= 0) {
-                ledger_guard_remove(file->ledger.header);
-                ledger_guard_add(memory, bytes, file->fd, file->path);
+                guard_remove(file->ledger.header);
+                guard_add(memory, bytes, file->fd, file->path);
         }
         file->mapped = bytes;
         ledger_attach(&file->ledger, memory, bytes);
@@ -218,7 +317,7 @@ int ledger_file_make_durable(struct ledger_file *file, const char *path)
 void ledger_file_close(struct ledger_file *file)
 {
         if (file->mapped > 0) {
-                ledger_guard_remove(file->ledger.header);
+                guard_remove(file->ledger.header);
                 (void)munmap(file->ledger.header, file->mapped);
         }
         close_fd(file->fd);

@@ -13,8 +13,8 @@ struct ledger_file {
         ino_t inode;
 };
 
-/* Returns true if a store failed (see ledger_guard.h). The memory has no file any more, and slots in use may
- * look free. */
+/* Returns true if a store failed (see ledger_file_guard()). The memory has no file any more, and slots in use
+ * may look free. */
 bool ledger_file_is_lost(const struct ledger_file *file);
 /* Returns true if the file is still at its path. Returns false if another file is there or none, if the file
  * is lost, or if the ledger has no file. */
@@ -52,3 +52,6 @@ int ledger_file_detach(struct ledger_file *file, const char *boot_id);
 int ledger_file_make_durable(struct ledger_file *file, const char *path);
 /* Unmaps the ledger and leaves LEDGER_FILE_INIT. The file keeps its contents. */
 void ledger_file_close(struct ledger_file *file);
+/* Installs a handler of SIGBUS that keeps this process alive if a store into the memory of the ledger fails.
+ * A new child inherits it with our memory. Returns 0 or -errno. */
+int ledger_file_guard(void);

@@ -3,7 +3,6 @@
 #include "io/marker.h"
 #include "base/environment.h"
 #include "base/fd.h"
-#include "io/probe.h"
 #include "io/proc.h"
 #include <fcntl.h>
 #include <stdio.h>

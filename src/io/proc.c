@@ -1,19 +1,131 @@
 /* SPDX-License-Identifier: MIT */
 /* Processes in /proc, each identified by a pidfd and its start time. */
 #include "io/proc.h"
-
 #include "base/fd.h"
-#include "io/probe.h"
-#include "io/procfile.h"
+#include "io/log_tail.h"
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+int probe_pidfd(int pidfd)
+{
+        return pidfd_send_signal(pidfd, 0, NULL, 0) < 0 && errno != EPERM ? -errno : 0;
+}
+
+bool probe_pid(pid_t pid)
+{
+        return pid > 0 && (kill(pid, 0) == 0 || errno != ESRCH);
+}
+
+bool probe_group(pid_t group)
+{
+        return group > 1 && kill(-group, 0) == 0;
+}
+
+/* Returns the text after the key at the start of a line, with blanks skipped; or NULL. */
+static const char *procfile_value(const char *text, const char *key)
+{
+        size_t length = strlen(key);
+
+        for (const char *line = text; line; line = strchr(line, '\n')) {
+                line += *line == '\n';
+                if (strncmp(line, key, length) == 0)
+                        return line + length + strspn(line + length, " \t");
+        }
+        return NULL;
+}
+
+int procfile_number(const char *text, const char *key, int base, uint64_t *ret)
+{
+        const char *value = procfile_value(text, key);
+
+        if (!value || !isxdigit((unsigned char)value[0]))
+                return -ENODATA;
+
+        char *end;
+        errno = 0;
+        unsigned long long number = strtoull(value, &end, base);
+        if (errno != 0 || end == value)
+                return -ENODATA;
+        *ret = number;
+        return 0;
+}
+
+int procfile_last_pid(const char *text, const char *key, pid_t *ret)
+{
+        const char *value = procfile_value(text, key);
+        pid_t last = 0;
+
+        while (value && *value != '\n' && *value != '\0') {
+                char *end;
+                long pid = isdigit((unsigned char)*value) ? strtol(value, &end, 10) : 0;
+
+                if (pid <= 0 || pid > INT_MAX)
+                        return -ENODATA;
+                last = (pid_t)pid;
+                value = end + strspn(end, " \t");
+        }
+        if (last == 0)
+                return -ENODATA;
+        *ret = last;
+        return 0;
+}
+
+int procfile_read_number(int fd, const char *key, uint64_t *ret)
+{
+        char text[16384];
+        ssize_t length = fd_read_start(fd, text, sizeof(text));
+
+        return length < 0 ? (int)length : procfile_number(text, key, 10, ret);
+}
+
+/* A line is `NUMBER:CONTROLLERS:PATH`; version 2 has `0::PATH`. */
+static bool line_is_of(const char *line, const char *controllers, const char *path, const char *controller)
+{
+        char names[256], name[64];
+
+        if (!controller)
+                return strncmp(line, "0::", 3) == 0;
+        snprintf(names, sizeof(names), ",%.*s,", (int)(path - controllers - 1), controllers);
+        snprintf(name, sizeof(name), ",%s,", controller);
+        return strstr(names, name);
+}
+
+int procfile_cgroup(const char *proc_root, const char *controller, char *path, size_t size)
+{
+        char file[PATH_MAX], text[4096];
+
+        if ((size_t)snprintf(file, sizeof(file), "%s/self/cgroup", proc_root) >= sizeof(file))
+                return -ENAMETOOLONG;
+        ssize_t n = fd_read_file(AT_FDCWD, file, text, sizeof(text));
+        if (n < 0)
+                return (int)n;
+        for (const char *line = text; line; line = strchr(line, '\n')) {
+                line += *line == '\n';
+                const char *controllers = strchr(line, ':');
+                const char *group = controllers ? strchr(controllers + 1, ':') : NULL;
+                if (!group)
+                        break;
+                if (!line_is_of(line, controllers + 1, group + 1, controller))
+                        continue;
+                size_t length = strcspn(++group, "\n");
+                if (memmem(group, length, "/..", 3))
+                        length = 0;
+                return snprintf(path, size, "%.*s", (int)length, group) < (int)size ? 0 : -ENAMETOOLONG;
+        }
+        return -ENOENT;
+}
 
 /* Practical limit of a chain of parents; bounds the loop while processes start and exit. */
 #define ANCESTORS_MAX 128
@@ -156,6 +268,20 @@ static int proc_open_file(const struct proc *proc, const char *name, int flags)
         return TAKE_FD(fd);
 }
 
+/* Returns 0 with *ret, to be closed, or -errno. */
+static int open_directory(const struct proc *proc, const char *name, DIR **ret)
+{
+        _cleanup_close_ int fd = proc_open_file(proc, name, O_DIRECTORY);
+
+        if (fd < 0)
+                return fd;
+        *ret = fdopendir(fd);
+        if (!*ret)
+                return -errno;
+        (void)TAKE_FD(fd);
+        return 0;
+}
+
 static ssize_t proc_read_file(const struct proc *proc, const char *name, char *text, size_t size)
 {
         _cleanup_close_ int fd = proc_open_file(proc, name, 0);
@@ -264,15 +390,10 @@ int proc_count_threads(const struct proc *proc, bool (*match)(const char *comm, 
 {
         unsigned count = 0;
 
-        int fd = proc_open_file(proc, "task", O_DIRECTORY);
-        if (fd < 0)
-                return fd;
-        _cleanup_closedir_ DIR *tasks = fdopendir(fd);
-        if (!tasks) {
-                close_fd(fd);
-                return -errno;
-        }
-
+        _cleanup_closedir_ DIR *tasks = NULL;
+        int r = open_directory(proc, "task", &tasks);
+        if (!tasks)
+                return r;
         for (const struct dirent *entry; (entry = readdir(tasks));) {
                 char path[64], comm[64];
 
@@ -342,4 +463,440 @@ int proc_has_ancestor(pid_t pid, pid_t ancestor_pid, uint64_t ancestor_start)
                 pid = place.parent;
         }
         return 0;
+}
+
+ssize_t proc_environment(const struct proc *proc, char *text, size_t size)
+{
+        ssize_t length = proc_read_file(proc, "environ", text, size);
+
+        /* Drop a truncated last entry, which would have another meaning. */
+        if (length == (ssize_t)size - 1)
+                while (length > 0 && text[length - 1] != '\0')
+                        text[--length] = '\0';
+        return length;
+}
+
+/* Returns 0 if the process can read its standard output, -EACCES if not, or -errno. */
+static int output_is_readable(const struct proc *proc)
+{
+        char text[256];
+        uint64_t flags;
+
+        ssize_t length = proc_read_file(proc, "fdinfo/1", text, sizeof(text));
+        int r = length < 0 ? (int)length : procfile_number(text, "flags:", 8, &flags);
+        if (r < 0)
+                return r;
+        return (flags & O_PATH) || (flags & O_ACCMODE) == O_WRONLY ? -EACCES : 0;
+}
+
+int proc_open_output(const struct proc *proc)
+{
+        mode_t type;
+
+        /* A file server can delay open(), read() and close() of its files forever, even
+         * below an overlay. O_PATH does not reach the file server. */
+        _cleanup_close_ int fd = proc_open_file(proc, "fd/1", O_PATH);
+        if (fd < 0)
+                return fd;
+        int r = fd_type(fd, &type, NULL);
+        if (r < 0)
+                return r;
+        if (!S_ISREG(type))
+                return -ENODEV;
+        r = output_is_readable(proc);
+        return r < 0 ? r : TAKE_FD(fd);
+}
+
+int log_tail_read(int log_fd, uint64_t start_bytes, const pid_t pids[static 2], char *lines, size_t size)
+{
+        char text[LOG_TAIL_LOOK_BACK_BYTES], path[64];
+        mode_t type;
+        struct stat st;
+
+        int r = fd_type(log_fd, &type, NULL);
+        if (r < 0)
+                return r;
+        if (!S_ISREG(type)) {
+                lines[0] = '\0';
+                return 0;
+        }
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", log_fd);
+        _cleanup_close_ int fd = open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return -errno;
+        uint64_t end = (uint64_t)st.st_size;
+        /* A log that is now shorter was truncated by log rotation: all of it is new. */
+        uint64_t start = end < start_bytes ? 0 : start_bytes;
+        uint64_t from = end - start > sizeof(text) ? end - sizeof(text) : start;
+        ssize_t n = TEMP_FAILURE_RETRY(pread(fd, text, (size_t)(end - from), (off_t)from));
+        if (n < 0)
+                return -errno;
+
+        log_tail_cut(text, (size_t)n, pids, lines, size);
+        return 0;
+}
+
+int proc_mapped_bytes(const struct proc *proc, uint64_t *ret_pss, uint64_t *ret_private)
+{
+        char text[4096];
+        uint64_t pss = 0, clean = 0, dirty = 0;
+
+        ssize_t length = proc_read_file(proc, "smaps_rollup", text, sizeof(text));
+        if (length < 0)
+                return (int)length;
+        int r = procfile_number(text, "Pss:", 10, &pss);
+        if (r == 0)
+                r = procfile_number(text, "Private_Clean:", 10, &clean);
+        if (r == 0)
+                r = procfile_number(text, "Private_Dirty:", 10, &dirty);
+        if (r < 0)
+                return r;
+        *ret_pss = pss * 1024;
+        *ret_private = (clean + dirty) * 1024;
+        return 0;
+}
+
+/* A process with more descriptors or sockets than that shows only some of its peers. */
+#define DESCRIPTORS_MAX 4096
+#define SOCKETS_MAX     256
+/* Lines of /proc/PID/net/tcp that are read: all sockets of a network namespace. */
+#define CONNECTIONS_MAX 65536
+#define TCP_ESTABLISHED 1
+
+struct sockets {
+        uint64_t inodes[SOCKETS_MAX];
+        size_t n;
+};
+
+static int read_sockets(const struct proc *proc, struct sockets *ret)
+{
+        char link[32];
+        unsigned long long inode;
+
+        ret->n = 0;
+        _cleanup_closedir_ DIR *list = NULL;
+        int r = open_directory(proc, "fd", &list);
+        if (!list)
+                return r;
+        const struct dirent *entry;
+        for (unsigned i = 0; i < DESCRIPTORS_MAX && ret->n < SOCKETS_MAX && (entry = readdir(list)); i++) {
+                ssize_t length = readlinkat(dirfd(list), entry->d_name, link, sizeof(link) - 1);
+
+                link[MAX(length, 0)] = '\0';
+                if (length > 0 && sscanf(link, "socket:[%llu]", &inode) == 1)
+                        ret->inodes[ret->n++] = inode;
+        }
+        return 0;
+}
+
+static void add_peer(const char *peer, char text[static PROC_PEERS_MAX])
+{
+        size_t used = strlen(text), length = strlen(peer);
+        const char *at = strstr(text, peer);
+
+        if (!(at && (at[length] == ',' || at[length] == '\0')) && used + length + 3 <= PROC_PEERS_MAX)
+                snprintf(text + used, PROC_PEERS_MAX - used, "%s%s", used > 0 ? ", " : "", peer);
+}
+
+/* Takes the address of a line: hexadecimal words in the order of this machine's memory. */
+static void take_connection(const char *line, const struct sockets *sockets, char text[static PROC_PEERS_MAX])
+{
+        char address[33], name[INET6_ADDRSTRLEN], peer[INET6_ADDRSTRLEN + 16];
+        unsigned long long inode;
+        unsigned port, state;
+        uint32_t words[4] = {0};
+
+        if (sscanf(line, " %*u: %*32[0-9A-F]:%*x %32[0-9A-F]:%x %x %*x:%*x %*x:%*x %*x %*u %*u %llu", address,
+                   &port, &state, &inode) != 4 ||
+            state != TCP_ESTABLISHED)
+                return;
+        size_t n = strlen(address) / 8;
+        for (size_t i = 0; i < n; i++)
+                (void)sscanf(address + 8 * i, "%8x", &words[i]);
+        bool own = false;
+        for (size_t i = 0; i < sockets->n; i++)
+                own |= sockets->inodes[i] == inode;
+        if (!own || !inet_ntop(n > 1 ? AF_INET6 : AF_INET, words, name, sizeof(name)))
+                return;
+        snprintf(peer, sizeof(peer), n > 1 ? "[%s]:%u" : "%s:%u", name, port);
+        add_peer(peer, text);
+}
+
+int proc_peers(const struct proc *proc, char text[static PROC_PEERS_MAX])
+{
+        static const char *const files[] = {"net/tcp", "net/tcp6"};
+        struct sockets sockets;
+        char line[512];
+
+        text[0] = '\0';
+        int r = read_sockets(proc, &sockets);
+        for (size_t i = 0; i < ELEMENTSOF(files) && r == 0; i++) {
+                int fd = proc_open_file(proc, files[i], 0);
+                FILE *file = fd < 0 ? NULL : fdopen(fd, "re");
+
+                if (!file)
+                        close_fd(fd);
+                for (unsigned n = 0; file && n < CONNECTIONS_MAX && fgets(line, sizeof(line), file); n++)
+                        take_connection(line, &sockets, text);
+                if (file)
+                        (void)fclose(file);
+        }
+        return r;
+}
+
+int proc_program(const struct proc *proc, char *path, size_t size)
+{
+        char link[64];
+
+        snprintf(link, sizeof(link), "/proc/%d/exe", (int)proc_pid(proc));
+        ssize_t length = readlink(link, path, size - 1);
+        if (length < 0)
+                return errno == ENOENT ? -ESRCH : -errno;
+        path[length] = '\0';
+        return probe_pidfd(proc_pidfd(proc));
+}
+
+/* Returns 1 if the process is in another namespace of this kind than we are, 0 if not, or -errno. */
+static int is_in_other(const struct proc *proc, const char *kind)
+{
+        char path[64], own[64];
+        struct stat its, ours;
+
+        snprintf(path, sizeof(path), "/proc/%d/ns/%s", (int)proc_pid(proc), kind);
+        snprintf(own, sizeof(own), "/proc/self/ns/%s", kind);
+        if (stat(path, &its) < 0)
+                return errno == ENOENT ? -ESRCH : -errno;
+        if (stat(own, &ours) < 0)
+                return -errno;
+        return its.st_ino != ours.st_ino;
+}
+
+int proc_is_elsewhere(const struct proc *proc)
+{
+        return is_in_other(proc, "pid");
+}
+
+int proc_host_name(const struct proc *proc, char name[static PROC_HOST_NAME_MAX])
+{
+        int r = is_in_other(proc, "uts");
+
+        if (r != 0)
+                return r < 0 ? r : -EPERM;
+        /* gethostname() fails only for a buffer that is too small. */
+        name[0] = '\0';
+        (void)gethostname(name, PROC_HOST_NAME_MAX - 1);
+        name[PROC_HOST_NAME_MAX - 1] = '\0';
+        return 0;
+}
+
+/* Limit for the children of a thread: one line with at most 8 bytes per child in practice. The limit exceeds
+ * the kernel's pid_max. */
+#define CHILDREN_MAX_BYTES ((size_t)64 << 20)
+
+struct process_parent {
+        pid_t pid;
+        pid_t parent; /* if known */
+};
+
+struct process_parents {
+        struct process_parent *list;
+        size_t n;
+        size_t allocated;
+        bool one_level; /* direct children only: no process occurs twice */
+};
+
+static void families_done(struct process_parents *families)
+{
+        free(families->list);
+}
+#define _cleanup_families_ _cleanup_(families_done)
+
+static int families_add(struct process_parents *families, pid_t pid, pid_t parent)
+{
+        if (!ARRAY_RESERVE(families->list, families->n, families->allocated))
+                return -ENOMEM;
+        families->list[families->n++] = (struct process_parent){.pid = pid, .parent = parent};
+        return 0;
+}
+
+/* A process that is reparented during the scan could occur twice. */
+static int families_add_new(struct process_parents *families, pid_t pid)
+{
+        for (size_t i = 0; i < families->n && !families->one_level; i++)
+                if (families->list[i].pid == pid)
+                        return 0;
+        return families_add(families, pid, 0);
+}
+
+/* Calls each() for every directory entry whose name is a number, until a call returns nonzero, and returns
+ * that value. */
+static int numbers_each(const char *path, int (*each)(int dir_fd, pid_t number, void *userdata),
+                        void *userdata)
+{
+        _cleanup_closedir_ DIR *dir = opendir(path);
+        if (!dir)
+                return -errno;
+        for (const struct dirent *entry; (entry = readdir(dir));) {
+                if (!isdigit((unsigned char)entry->d_name[0]))
+                        continue;
+                int r = each(dirfd(dir), (pid_t)strtol(entry->d_name, NULL, 10), userdata);
+                if (r != 0)
+                        return r;
+        }
+        return 0;
+}
+
+static int add_children_of_thread(int dir_fd, pid_t tid, void *userdata)
+{
+        _cleanup_free_ char *text = NULL;
+        char path[64];
+        size_t length;
+
+        snprintf(path, sizeof(path), "%d/children", (int)tid);
+        _cleanup_close_ int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+                return errno == ENOENT || errno == ESRCH ? 0 : -errno;
+        int r = fd_read_whole(fd, CHILDREN_MAX_BYTES, &text, &length);
+        if (r < 0)
+                return r == -ESRCH ? 0 : r;
+
+        char *end;
+        for (const char *p = text;; p = end) {
+                long child = strtol(p, &end, 10);
+                if (end == p)
+                        return 0;
+                r = families_add_new(userdata, (pid_t)child);
+                if (r < 0)
+                        return r;
+        }
+}
+
+static int add_process(int dir_fd, pid_t pid, void *userdata)
+{
+        char path[64], text[1024];
+        int parent;
+
+        snprintf(path, sizeof(path), "%d/stat", (int)pid);
+        ssize_t length = fd_read_file(dir_fd, path, text, sizeof(text));
+        if (length < 0)
+                return is_shortage((int)length) ? (int)length : 0;
+        const char *rest = strrchr(text, ')');
+        if (!rest || sscanf(rest + 1, " %*c %d", &parent) != 1)
+                return 0;
+        return families_add(userdata, pid, parent);
+}
+
+/* Adds the children of parent: from the `children` files of its threads, or from `all` if that was
+ * scanned. */
+static int add_children(struct process_parents *tree, const char *proc_root, pid_t parent,
+                        const struct process_parents *all)
+{
+        if (all) {
+                int r = 0;
+                for (size_t i = 0; i < all->n && r >= 0; i++)
+                        if (all->list[i].parent == parent)
+                                r = families_add_new(tree, all->list[i].pid);
+                return r;
+        }
+
+        char path[PATH_MAX];
+        snprintf(path, sizeof(path), "%s/%d/task", proc_root, (int)parent);
+        int r = numbers_each(path, add_children_of_thread, tree);
+        return r == -ENOENT || r == -ESRCH ? 0 : r;
+}
+
+/* Returns true if the kernel has no `children` files. */
+static bool needs_scan(const char *proc_root)
+{
+        char path[PATH_MAX];
+
+        snprintf(path, sizeof(path), "%s/thread-self/children", proc_root);
+        return access(path, R_OK) < 0;
+}
+
+static int families_pids(const struct process_parents *families, pid_t **ret, size_t *ret_n)
+{
+        pid_t *pids = calloc(families->n + 1, sizeof(*pids));
+
+        if (!pids)
+                return -ENOMEM;
+        for (size_t i = 0; i < families->n; i++)
+                pids[i] = families->list[i].pid;
+        *ret = pids;
+        *ret_n = families->n;
+        return 0;
+}
+
+static int add_pid(int dir_fd _unused_, pid_t pid, void *userdata)
+{
+        return families_add(userdata, pid, 0);
+}
+
+int proc_all(pid_t **ret, size_t *ret_n)
+{
+        _cleanup_families_ struct process_parents all = {0};
+        int r = numbers_each("/proc", add_pid, &all);
+
+        return r < 0 ? r : families_pids(&all, ret, ret_n);
+}
+
+int proc_children(pid_t pid, pid_t **ret, size_t *ret_n)
+{
+        _cleanup_families_ struct process_parents children = {.one_level = true}, all = {0};
+        bool scan = needs_scan("/proc");
+
+        int r = scan ? numbers_each("/proc", add_process, &all) : 0;
+        if (r >= 0)
+                r = add_children(&children, "/proc", pid, scan ? &all : NULL);
+        return r < 0 ? r : families_pids(&children, ret, ret_n);
+}
+
+int proc_tree_each_at(const char *proc_root, pid_t pid, int (*each)(pid_t pid, void *userdata),
+                      void *userdata)
+{
+        _cleanup_families_ struct process_parents tree = {0}, all = {0};
+        bool scan = needs_scan(proc_root);
+        int r = scan ? numbers_each(proc_root, add_process, &all) : 0;
+        if (r < 0)
+                return r;
+
+        r = families_add(&tree, pid, 0);
+        if (r < 0)
+                return r;
+        for (size_t i = 0; i < tree.n; i++) {
+                pid_t member = tree.list[i].pid;
+                /* Read the children first: if each() ends the process, they can no longer be found. */
+                r = add_children(&tree, proc_root, member, scan ? &all : NULL);
+                if (r < 0)
+                        return r;
+                r = each(member, userdata);
+                if (r != 0)
+                        return r;
+        }
+        return 0;
+}
+
+struct each_process {
+        int (*each)(pid_t pid, void *userdata);
+        void *userdata;
+        pid_t group;
+};
+
+static int call_each(int dir_fd _unused_, pid_t pid, void *userdata)
+{
+        const struct each_process *call = userdata;
+
+        return getpgid(pid) == call->group ? call->each(pid, call->userdata) : 0;
+}
+
+int proc_group_each(pid_t group, int (*each)(pid_t pid, void *userdata), void *userdata)
+{
+        struct each_process call = {.each = each, .userdata = userdata, .group = group};
+
+        return numbers_each("/proc", call_each, &call);
+}
+
+int proc_tree_each(pid_t pid, int (*each)(pid_t pid, void *userdata), void *userdata)
+{
+        return proc_tree_each_at("/proc", pid, each, userdata);
 }

@@ -1,13 +1,45 @@
 /* SPDX-License-Identifier: MIT */
-/* Processes in /proc, and what any user may read there. A process is identified by a pidfd and its start
- * time, so these functions never read another process that got the same pid. io/proc_inspect.h reads
- * the rest, io/signal.h sends signals.
+/* Processes in /proc. A process is identified by a pidfd and its start time, so these functions never read
+ * another process that got the same pid. io/signal.h sends signals.
  *
  * All return 0 or -errno unless stated otherwise. -ESRCH means that the process is gone. */
 #pragma once
 
 #include "base/macro.h"
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
+
+#define PROC_PEERS_MAX     128
+#define PROC_HOST_NAME_MAX 65
+
+/* The probe functions check whether processes exist. They send nothing and need no rights, but use the system
+ * calls that send signals: they are here so that no other file contains these calls. */
+
+/* Returns 0 while the process is not reaped: until then its pid is not reused. -ESRCH afterwards; or -errno.
+ */
+int probe_pidfd(int pidfd);
+/* Returns false if no process has the pid. Another process may have got it meanwhile. */
+bool probe_pid(pid_t pid);
+/* Returns true if the process group has a process that we may signal. */
+bool probe_group(pid_t group);
+
+/* Reads the value of key as a number of that base. Returns 0, or -ENODATA if the key or its number is
+ * missing. */
+int procfile_number(const char *text, const char *key, int base, uint64_t *ret);
+
+/* Reads the last pid of a list of them: a status file lists the pids of a process from our PID namespace to
+ * its own. Returns 0, or -ENODATA if the key or its list is missing or invalid. */
+int procfile_last_pid(const char *text, const char *key, pid_t *ret);
+
+/* Reads the value of key in the open file as a decimal number. Considers the first 16 KiB only. Returns 0,
+ * -ENODATA as procfile_number(), or -errno. */
+int procfile_read_number(int fd, const char *key, uint64_t *ret);
+
+/* Reads the path of our control group from PROC-ROOT/self/cgroup. controller: a controller of version 1; NULL
+ * for the group of version 2. path is "" if the group is outside of our cgroup namespace and cannot be
+ * reached. Returns 0, -ENOENT if there is no such group, -ENAMETOOLONG, or another -errno. */
+int procfile_cgroup(const char *proc_root, const char *controller, char *path, size_t size);
 
 struct proc;
 
@@ -97,3 +129,34 @@ int proc_group_each(pid_t group, int (*each)(pid_t pid, void *userdata), void *u
 int proc_tree_each(pid_t pid, int (*each)(pid_t pid, void *userdata), void *userdata);
 int proc_tree_each_at(const char *proc_root, pid_t pid, int (*each)(pid_t pid, void *userdata),
                       void *userdata);
+
+/* What the kernel shows to root and to the user of the process alone. */
+
+/* Reads the initial environment: NAME=VALUE entries, each followed by a NUL. A process that sets its title
+ * may have overwritten any entry. Entries beyond size - 1 bytes are omitted. Returns the length, also 0
+ * during execve(); or -errno, including -EACCES. */
+ssize_t proc_environment(const struct proc *proc, char *text, size_t size);
+/* Opens the standard output of the process as O_PATH, for log_tail_read(). Returns a descriptor that the
+ * caller owns, or -errno:
+ *
+ * - -ENODEV: not a regular file
+ * - -EACCES: the process itself cannot read from the descriptor */
+int proc_open_output(const struct proc *proc);
+/* Reads the log tail of the output written since the log was start_bytes long. lines is "" if there is no
+ * output, or the log is not a regular file. log_fd may be O_PATH: the log is opened anew, with the rights of
+ * the caller, and a file server may delay that without limit. pids: see log_tail_cut(). Returns 0 or -errno.
+ */
+int log_tail_read(int log_fd, uint64_t start_bytes, const pid_t pids[static 2], char *lines, size_t size);
+/* Reads the proportional share of memory (PSS), and the memory shared with no other process. Scans the page
+ * tables, which takes milliseconds. */
+int proc_mapped_bytes(const struct proc *proc, uint64_t *ret_pss, uint64_t *ret_private);
+/* Lists the servers that the process has TCP connections to: ADDRESS:PORT, IPv6 in [], separated by ", ". As
+ * many as fit. Bounded, but slow where many sockets exist. */
+int proc_peers(const struct proc *proc, char text[static PROC_PEERS_MAX]);
+/* Reads the path of the program that the process runs. " (deleted)" follows the path of a removed one. A
+ * longer path is truncated. */
+int proc_program(const struct proc *proc, char *path, size_t size);
+/* Reads the host name in the UTS namespace of the process. -EPERM: the process has one of its own. */
+int proc_host_name(const struct proc *proc, char name[static PROC_HOST_NAME_MAX]);
+/* Returns 1 if the process is in another pid namespace than we are, 0 if not, or -errno. */
+int proc_is_elsewhere(const struct proc *proc);

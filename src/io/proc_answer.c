@@ -4,12 +4,13 @@
 #include "base/fd.h"
 #include "io/log_tail.h"
 #include "io/proc.h"
-#include "io/proc_inspect.h"
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+
+#define PROC_READER_COMM "sqmgr-proc-read"
 
 /* Longer environments are cut. sqmgr's variables come first, but a shell in between may have reordered them.
  */

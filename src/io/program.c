@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Executes the installed sqmgr; see the header. */
+/* Starts programs of our own; see the header. */
 #include "io/program.h"
 #include "base/fd.h"
 #include "io/launcher.h"
 #include "io/log.h"
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 int program_check_start(const struct program_check *check, struct program_checking *ret)
@@ -67,4 +67,28 @@ int program_continue_as(int program_fd, char *const *argv)
 int program_adopt_orphans(void)
 {
         return prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0 ? -errno : 0;
+}
+
+int helper_start(int program_fd, const char *name, pid_t *ret_pid, int *ret_fd)
+{
+        _cleanup_launch_job_ struct launch_job *job = NULL;
+        char *argv[] = {(char *)name, NULL};
+        const struct launch_plan plan = {.fleet = {.argv = argv}};
+        int pair[2];
+
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+                return -errno;
+        _cleanup_close_ int ours = pair[0];
+        _cleanup_close_ int theirs = pair[1];
+        int r = launch_job_new(&plan, &job);
+        if (r < 0)
+                return r;
+        job->program_fd = program_fd;
+        job->input_fd = theirs;
+        pid_t pid = launcher_start(TAKE_PTR(job));
+        if (pid < 0)
+                return pid == -EBUSY ? -EAGAIN : pid;
+        *ret_pid = pid;
+        *ret_fd = TAKE_FD(ours);
+        return 0;
 }

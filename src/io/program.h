@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Executes the installed sqmgr: as a child that checks settings and state, or in place of this process. */
+/* Executes the installed sqmgr, as a child that checks settings and state or in place of this process, and
+ * the helper programs: those of databases and sqmgr-proc-reader. */
 #pragma once
 
 #include "base/macro.h"
@@ -36,3 +37,8 @@ int program_continue_as(int program_fd, char *const *argv);
 /* Makes processes that our children leave behind our own children instead of init's. Returns 0 or
  * -errno. */
 int program_adopt_orphans(void);
+
+/* Starts a program of ours, opened with O_PATH, whose standard input is one end of a SOCK_SEQPACKET pair.
+ * *ret_fd is our end, which the caller owns. Returns 0 with the pid of a child that the caller reaps; or
+ * -errno, -EAGAIN: too many starts hang. The child exits with 127 if it cannot run the program. */
+int helper_start(int program_fd, const char *name, pid_t *ret_pid, int *ret_fd);

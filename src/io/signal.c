@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Sends signals; see the header. */
 #include "io/signal.h"
-#include "io/probe.h"
 #include "io/proc.h"
 #include <errno.h>
 #include <signal.h>

@@ -3,7 +3,7 @@
 #include "io/status_dir.h"
 #include "base/fd.h"
 #include "io/clock.h"
-#include "io/probe.h"
+#include "io/proc.h"
 #include "model/worker.h"
 #include <fcntl.h>
 #include <linux/openat2.h>

@@ -126,10 +126,7 @@ static int open_manager(char **ret_unit, sd_bus **ret_bus)
         return sd_bus_open_system(ret_bus);
 }
 
-static void systemd_query_free_pointer(struct systemd_query **query)
-{
-        systemd_query_free(*query);
-}
+DEFINE_CLEANUP(struct systemd_query *, systemd_query_free)
 
 int systemd_ask(sd_event *event, void (*answered)(enum systemd_intent intent, void *userdata), void *userdata,
                 struct systemd_query **ret)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Fuzzes the rows of Solid Queue's and GoodJob's tables, one a line with its columns between tabs: workers,
  * their metadata or state, jobs, queues, and the entries of jobs that are to be put back. */
+#include "continuity/codec.h"
 #include "frameworks/database_format.h"
 #include "frameworks/database_view.h"
 #include "frameworks/decode.h"

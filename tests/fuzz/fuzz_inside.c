@@ -3,7 +3,7 @@
  * pids as in /proc/PID/status. Names are few, so that workers share them. */
 #include "frameworks/inside.h"
 #include "fuzz.h"
-#include "io/procfile.h"
+#include "io/proc.h"
 
 #define MOST 3
 

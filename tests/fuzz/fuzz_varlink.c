@@ -3,7 +3,7 @@
  * say in what pieces the rest arrives; a byte that no text has changes the client. Each source of quoted text
  * has a canary, which others are sent and viewers never are. */
 #include "../guard.h"
-#include "daemon/api/control.h"
+#include "daemon/service.h"
 #include "daemon/workers/release.h"
 #include "frameworks/sidekiq/format.h"
 #include "fuzz.h"
@@ -160,8 +160,8 @@ void __wrap_jobs_calls_add(struct jobs_calls *list, struct call *call, struct fl
         kept = call;
 }
 
-void __wrap_problems_collect(const struct problem_source *source, struct problem_storage *ret, usec_t now);
-void __wrap_problems_collect(const struct problem_source *source _unused_, struct problem_storage *ret,
+void __wrap_problems_collect(const struct control_host *host, struct problem_storage *ret, usec_t now);
+void __wrap_problems_collect(const struct control_host *host _unused_, struct problem_storage *ret,
                              usec_t now _unused_)
 {
         ret->redis[0] = (struct problem_redis){
@@ -169,8 +169,8 @@ void __wrap_problems_collect(const struct problem_source *source _unused_, struc
         ret->facts = (struct problem_facts){.redis = ret->redis, .n_redis = 1};
 }
 
-void __wrap_doctor_request(const struct problem_source *source, struct call *call);
-void __wrap_doctor_request(const struct problem_source *source _unused_, struct call *call)
+void __wrap_doctor_request(const struct control_host *host, struct call *call);
+void __wrap_doctor_request(const struct control_host *host _unused_, struct call *call)
 {
         server_reply(call, json_object(), false);
 }

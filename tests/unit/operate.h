@@ -4,7 +4,7 @@
 #pragma once
 
 #include "client.h"
-#include "daemon/api/control.h"
+#include "daemon/service.h"
 #include "decide/command.h"
 #include "frameworks/sidekiq/format.h"
 #include "model/exit_status.h"
@@ -77,8 +77,8 @@ json_t *__wrap_status_render(const struct status_info *info, struct fleet *const
         return __real_status_render(info, fleets, n_fleets, now);
 }
 
-void __wrap_problems_collect(const struct problem_source *source, struct problem_storage *ret, usec_t now);
-void __wrap_problems_collect(const struct problem_source *source _unused_, struct problem_storage *ret,
+void __wrap_problems_collect(const struct control_host *host, struct problem_storage *ret, usec_t now);
+void __wrap_problems_collect(const struct control_host *host _unused_, struct problem_storage *ret,
                              usec_t now _unused_)
 {
         ret->facts = (struct problem_facts){0};

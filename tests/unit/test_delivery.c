@@ -4,7 +4,7 @@
  * test itself as the Sidekiq process that writes heartbeats and reads its list of signals. */
 /* promises: P1 P4 P5 */
 #include "daemon/runtime/links.h"
-#include "daemon/workers/delivery.h"
+#include "daemon/workers/execute.h"
 #include "frameworks/heartbeats.h"
 #include "model/fleet.h"
 #include "model/world.h"

@@ -4,7 +4,7 @@
 /* promises: P1 P4 */
 #include "daemon/poll/poll.h"
 #include "io/launcher.h"
-#include "io/probe.h"
+#include "io/proc.h"
 #include "io/program.h"
 #include "model/fleet.h"
 #include "observe/observe.h"

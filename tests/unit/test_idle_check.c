@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Is a worker told from its processes to run a job, to wait for one, or to be taking one
- * (daemon/workers/idle_check.h)?
+ * (daemon/workers/execute.h)?
  */
 /* promises: P1 */
-#include "daemon/workers/idle_check.h"
+#include "daemon/workers/execute.h"
 #include "observe/observe.h"
 #include "runtime_folder.h"
 

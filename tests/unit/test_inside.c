@@ -2,7 +2,7 @@
 /* Is an identity given to the worker in namespaces of its own that it belongs to, and to no other? */
 /* promises: P1 P9 */
 #include "frameworks/inside.h"
-#include "io/procfile.h"
+#include "io/proc.h"
 #include "unit.h"
 
 #define MOST 4

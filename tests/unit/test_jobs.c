@@ -3,7 +3,7 @@
  * redis-server and clients on a real socket. */
 /* promises: P8 */
 #include "client.h"
-#include "daemon/api/jobs.h"
+#include "daemon/api/handler.h"
 #include "daemon/poll/poll.h"
 #include "redis_runtime.h"
 

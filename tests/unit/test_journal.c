@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of io/journal.h where there is nothing to be read; tests/e2e/journal.bats has a journal. */
+/* Tests of daemon/workers/exit_log.h where there is nothing to be read; tests/e2e/journal.bats has a journal. */
+#include "daemon/workers/exit_log.h"
 #include "io/clock.h"
-#include "io/journal.h"
 #include "quoting.h"
 #include "unit.h"
 #include <glob.h>

@@ -5,7 +5,7 @@
 #include "io/launch.h"
 #include "io/log.h"
 #include "io/log_tail.h"
-#include "io/proc_inspect.h"
+#include "io/proc.h"
 #include "quoting.h"
 #include "settings/settings.h"
 #include "settings/traits.h"

@@ -6,7 +6,6 @@
 #include "frameworks/plain/plain.h"
 #include "frameworks/sidekiq/format.h"
 #include "io/ledger_file.h"
-#include "io/ledger_guard.h"
 #include "model/fleet.h"
 #include "unit.h"
 #include <fcntl.h>
@@ -609,7 +608,7 @@ TEST(a_child_knows_its_start_after_the_file_was_made_again)
  */
 static void lose_file(void)
 {
-        ck_assert_int_eq(ledger_guard_install(), 0);
+        ck_assert_int_eq(ledger_file_guard(), 0);
         ck_assert_int_eq(truncate(path, 0), 0);
         ledger_miss(&file.ledger);
 }
@@ -650,7 +649,7 @@ TEST(a_ledger_whose_file_cannot_be_written_is_lost_and_made_again)
 /* Whoever truncated the file has deleted it, too, before anything was stored. */
 TEST(a_ledger_that_cannot_be_read_is_not_made_durable)
 {
-        ck_assert_int_eq(ledger_guard_install(), 0);
+        ck_assert_int_eq(ledger_file_guard(), 0);
         ck_assert_int_eq(truncate(path, 0), 0);
         ck_assert_int_eq(unlink(path), 0);
         ck_assert_int_eq(ledger_file_make_durable(&file, path), -EIO);
@@ -668,7 +667,7 @@ TEST(a_lost_ledger_keeps_what_its_file_says)
         running.start = 7;
         ck_assert_uint_ne(ledger_add(&file.ledger, &running), 0);
         ck_assert_int_eq(ledger_file_grow(&file, n_slots), 0);
-        ck_assert_int_eq(ledger_guard_install(), 0);
+        ck_assert_int_eq(ledger_file_guard(), 0);
         ck_assert_int_eq(truncate(path, sysconf(_SC_PAGESIZE)), 0);
         ledger_end(&file.ledger, (unsigned)n_slots);
         ck_assert(ledger_file_is_lost(&file));
@@ -689,7 +688,7 @@ TEST(a_child_survives_a_lost_ledger)
         struct ledger_claim claim = ledger_claim_of(&file.ledger, ledger_begin(&file.ledger, &start));
         int status;
 
-        ck_assert_int_eq(ledger_guard_install(), 0);
+        ck_assert_int_eq(ledger_file_guard(), 0);
         ck_assert_int_eq(truncate(path, 0), 0);
         pid_t pid = clone(claim_lost_start, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, &claim);
         ck_assert_int_gt(pid, 0);
@@ -710,7 +709,7 @@ TEST_LOOP(another_sigbus_ends_the_process, 2)
                 _cleanup_close_ int fd = open(path, O_RDWR | O_CLOEXEC);
 
                 (void)signal(SIGBUS, SIG_DFL);
-                if (ledger_guard_install() < 0)
+                if (ledger_file_guard() < 0)
                         _exit(1);
                 void *memory = mmap(NULL, 1, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
                 if (memory == MAP_FAILED || truncate(path, 0) < 0)

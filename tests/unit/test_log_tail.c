@@ -2,7 +2,7 @@
 /* What is quoted of a log: its end, and no more than fits. */
 #include "base/fd.h"
 #include "io/log_tail.h"
-#include "io/proc_inspect.h"
+#include "io/proc.h"
 #include "unit.h"
 #include <fcntl.h>
 #include <string.h>

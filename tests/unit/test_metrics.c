@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The text for Prometheus, of worlds made by hand; tests/e2e/metrics.bats has promtool read it. */
 #include "advice/problem_rules.h"
-#include "daemon/api/metrics.h"
+#include "daemon/api/status.h"
 #include "daemon/runtime/subsystem.h"
 #include "decide/pass.h"
 #include "frameworks/sidekiq/format.h"

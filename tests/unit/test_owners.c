@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which processes are a worker's own (daemon/workers/sibling.h, attach.h), with real processes. */
+/* Which processes are a worker's own (daemon/workers/process.h, attach.h), with real processes. */
 /* promises: P1 P4 */
 #include "io/program.h"
 #include "observe/observe.h"

@@ -4,7 +4,6 @@
 /* promises: P4 */
 #include "continuity/state.h"
 #include "daemon/runtime/start_record.h"
-#include "daemon/takeover/adopt.h"
 #include "daemon/takeover/persist.h"
 #include "daemon/takeover/search.h"
 #include "observe/observe.h"

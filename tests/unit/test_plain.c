@@ -5,7 +5,6 @@
 #include "advice/doctor_rules.h"
 #include "advice/problem_rules.h"
 #include "continuity/state.h"
-#include "daemon/api/metrics.h"
 #include "daemon/api/status.h"
 #include "daemon/runtime/subsystem.h"
 #include "decide/command.h"

@@ -4,7 +4,7 @@
 /* promises: P5 */
 #include "daemon/poll/poll.h"
 #include "daemon/runtime/proc_evidence.h"
-#include "io/proc_inspect.h"
+#include "io/proc.h"
 #include "model/fleet.h"
 #include "model/world.h"
 #include "redis_runtime.h"

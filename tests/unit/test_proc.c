@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of io/proc.h and io/proc_inspect.h against real processes. */
+/* Tests of io/proc.h against real processes. */
 /* promises: P4 */
 #include "io/log_tail.h"
 #include "io/proc.h"
-#include "io/proc_inspect.h"
 #include "io/signal.h"
 #include "unit.h"
 

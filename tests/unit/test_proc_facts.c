@@ -3,10 +3,10 @@
 /* promises: P8 */
 #include "daemon/runtime/proc_facts.h"
 #include "io/clock.h"
-#include "io/helper_start.h"
 #include "io/log_tail.h"
+#include "io/proc.h"
 #include "io/proc_answer.h"
-#include "io/proc_inspect.h"
+#include "io/program.h"
 #include "loop.h"
 #include <fcntl.h>
 #include <sched.h>

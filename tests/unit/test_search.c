@@ -5,7 +5,7 @@
 #include "daemon/takeover/search.h"
 #include "io/launch.h"
 #include "io/marker.h"
-#include "io/proc_inspect.h"
+#include "io/proc.h"
 #include "runtime_folder.h"
 #include <fcntl.h>
 #include <sys/mman.h>

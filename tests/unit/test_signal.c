@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of io/signal.h and probe.h: which processes can get a signal at all. */
+/* Tests of io/signal.h: which processes can get a signal at all. */
 /* promises: P1 P4 */
-#include "io/probe.h"
 #include "io/proc.h"
 #include "io/signal.h"
 #include "unit.h"

@@ -2,8 +2,8 @@
 /* Whose heartbeat a file is, with real processes: the test writes in their place. */
 /* promises: P1 P4 P5 */
 #include "base/fd.h"
+#include "daemon/poll/local_heartbeats.h"
 #include "daemon/poll/poll.h"
-#include "daemon/poll/status_files.h"
 #include "golden.h"
 #include "io/launch.h"
 #include "model/deadlines.h"

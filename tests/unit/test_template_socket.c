@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of io/template_socket.h: what a template may say, and what sqmgr
+/* Tests of daemon/workers/templates.h: what a template may say, and what sqmgr
  * sends. */
 /* promises: P8 */
 #include "base/fd.h"
-#include "io/template_socket.h"
+#include "daemon/workers/templates.h"
 #include "unit.h"
 #include <fcntl.h>
 #include <string.h>

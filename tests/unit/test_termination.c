@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of how sqmgr ends and of what it tells systemd (daemon/lifecycle/termination.h, notify.h), with a
+/* Tests of how sqmgr ends and of what it tells systemd (daemon/lifecycle/termination.h, alerts.h), with a
  * socket that stands for systemd's. */
 /* promises: P4 */
 #include "base/fd.h"
-#include "daemon/lifecycle/notify.h"
+#include "daemon/lifecycle/alerts.h"
 #include "daemon/lifecycle/termination.h"
 #include "golden.h"
 #include "model/counts.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of daemon/takeover/unknown.h with real processes, which a file lists as the control group does. */
+/* Tests of daemon/takeover/persist.h with real processes, which a file lists as the control group does. */
 /* promises: P4 */
-#include "daemon/takeover/unknown.h"
+#include "daemon/takeover/persist.h"
 #include "io/proc.h"
 #include "observe/observe.h"
 #include "unit.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Serves the control socket: connections, limits and permissions. */
 #include "daemon/api/api_server.h"
-#include "daemon/api/introspect.h"
 #include "daemon/runtime/runtime.h"
 #include "io/log.h"
 #include "io/users.h"
@@ -61,13 +60,33 @@ struct server {
         unsigned n_strangers; /* refused since the last pause */
         sd_event *event;
         uid_t uid;
-        struct server_groups groups;
-        const char *version;
-        usec_t message_timeout;
-        void (*handle)(struct call *call, const struct control_method *method, json_t *parameters,
-                       void *userdata);
-        void *userdata;
+        struct server_options options;
         struct client_connection *connections;
+};
+
+/* The priority of new connections: after events of fleets, and with the owner's calls. */
+#define QUOTA_ACCEPT_PRIORITY 10
+
+#define KIB ((size_t)1024)
+#define MIB (1024 * KIB)
+
+/* The share of the socket that each class of clients may use. No class uses anything of another's. */
+static const struct quota {
+        int64_t priority;
+        unsigned connections, of_user; /* of the class, and of one user in it */
+        unsigned calls;                /* per connection and loop iteration */
+        size_t call_max;               /* bytes of one call */
+        /* Bytes buffered for the class: calls that have not ended, and unread replies. SIZE_MAX: no limit. */
+        size_t input_max, output_max;
+} quotas[_CONTROL_ACCESS_MAX] = {
+        /* A viewer's connection gets one call, so that other clients wait for one at most. */
+        [CONTROL_VIEW] = {QUOTA_ACCEPT_PRIORITY + 10, QUOTA_VIEWERS_MAX, QUOTA_VIEWERS_MAX / 2, 1, 64 * KIB,
+                          2 * MIB, 16 * MIB},
+        [CONTROL_OPERATE] = {QUOTA_ACCEPT_PRIORITY + 5, QUOTA_OPERATORS_MAX, QUOTA_OPERATORS_MAX / 2, 16,
+                             VARLINK_CALL_MAX, 16 * MIB, 64 * MIB},
+        /* The user of sqmgr, whose workers could connect, too, leaves some connections to root. */
+        [CONTROL_OWN] = {QUOTA_ACCEPT_PRIORITY, QUOTA_OWNERS_MAX, QUOTA_OWNERS_MAX - 16, 16, VARLINK_CALL_MAX,
+                         SIZE_MAX, SIZE_MAX},
 };
 
 static const struct quota *quota_of(const struct client_connection *connection)
@@ -213,6 +232,12 @@ static void call_send(struct call *call, int r, const char *text, size_t size, b
 }
 
 /* error: NULL: none. */
+static int encode(const char *error, json_t *parameters, bool continues, char **ret, size_t *ret_size)
+{
+        return error ? varlink_encode_error(error, parameters, ret, ret_size)
+                     : varlink_encode_reply(parameters, continues, ret, ret_size);
+}
+
 static void reply(struct call *call, const char *error, json_t *parameters, bool continues)
 {
         _cleanup_free_ char *text = NULL;
@@ -220,9 +245,7 @@ static void reply(struct call *call, const char *error, json_t *parameters, bool
 
         if (call_is_view(call))
                 quoted_drop(parameters);
-        int r = error ? varlink_encode_error(error, parameters, &text, &size)
-                      : varlink_encode_reply(parameters, continues, &text, &size);
-        call_send(call, r, text, size, continues);
+        call_send(call, encode(error, parameters, continues, &text, &size), text, size, continues);
 }
 
 void server_reply(struct call *call, json_t *parameters, bool continues)
@@ -233,6 +256,21 @@ void server_reply(struct call *call, json_t *parameters, bool continues)
 void server_reply_error(struct call *call, const char *error, json_t *parameters)
 {
         reply(call, error, parameters, false);
+}
+
+void shared_reply_make(struct shared_reply *ret, bool is_view, const char *error, json_t *parameters)
+{
+        *ret = (struct shared_reply){.is_view = is_view};
+        if (is_view)
+                quoted_drop(parameters);
+        if (encode(error, parameters, false, &ret->text, &ret->size) < 0)
+                ret->text = NULL;
+}
+
+void shared_reply_clear(struct shared_reply *reply)
+{
+        free(reply->text);
+        *reply = (struct shared_reply){0};
 }
 
 void server_reply_shared(struct call *call, const struct shared_reply *reply)
@@ -271,15 +309,64 @@ static void connection_refuse(struct client_connection *connection, const char *
                 connection_send(connection, text, size);
 }
 
+/* The interface that every Varlink service must offer. */
+#define INTROSPECT_INTERFACE "org.varlink.service"
+
+static const char service_description[] =
+        "interface org.varlink.service\n"
+        "\n"
+        "method GetInfo() -> (vendor: string, product: string, version: string, url: string, interfaces: "
+        "[]string)\n"
+        "\n"
+        "method GetInterfaceDescription(interface: string) -> (description: string)\n"
+        "\n"
+        "error InterfaceNotFound (interface: string)\n"
+        "\n"
+        "error MethodNotFound (method: string)\n"
+        "\n"
+        "error MethodNotImplemented (method: string)\n"
+        "\n"
+        "error InvalidParameter (parameter: string)\n"
+        "\n"
+        "error PermissionDenied ()\n"
+        "\n"
+        "error ExpectedMore ()\n";
+
+static void describe(struct call *call, json_t *interface)
+{
+        const char *name = json_string_value(interface);
+        const char *text = !name                                     ? NULL
+                           : strcmp(name, CONTROL_INTERFACE) == 0    ? control_description
+                           : strcmp(name, INTROSPECT_INTERFACE) == 0 ? service_description
+                                                                     : NULL;
+
+        if (text)
+                server_reply(call, json_pack("{s:s}", "description", text), false);
+        else if (name)
+                server_reply_error(call, VARLINK_INTERFACE_NOT_FOUND,
+                                   json_pack("{s:O}", "interface", interface));
+        else
+                server_reply_error(call, VARLINK_INVALID_PARAMETER,
+                                   json_pack("{s:s}", "parameter", "interface"));
+}
+
+/* Answers a call of that interface. */
 static void call_introspect(struct call *call)
 {
-        const char *error;
-        json_t *parameters = introspect(&call->message, call->connection->server->version, &error);
+        const char *name = strrchr(call->message.method, '.') + 1;
+        const char *version = call->connection->server->options.version;
 
-        if (error)
-                server_reply_error(call, error, parameters);
+        if (strcmp(name, "GetInfo") == 0)
+                server_reply(call,
+                             json_pack("{s:s, s:s, s:s, s:s, s:[s, s]}", "vendor", "sqmgr", "product",
+                                       "sqmgr", "version", version, "url", "", "interfaces",
+                                       INTROSPECT_INTERFACE, CONTROL_INTERFACE),
+                             false);
+        else if (strcmp(name, "GetInterfaceDescription") == 0)
+                describe(call, json_object_get(call->message.parameters, "interface"));
         else
-                server_reply(call, parameters, false);
+                server_reply_error(call, VARLINK_METHOD_NOT_FOUND,
+                                   json_pack("{s:s}", "method", call->message.method));
 }
 
 static void call_dispatch(struct call *call)
@@ -318,7 +405,7 @@ static void call_dispatch(struct call *call)
                 return;
         }
         if (method->access > connection->access) {
-                const char *group = server->groups.operate_name;
+                const char *group = server->options.groups.operate_name;
                 bool helps = method->access == CONTROL_OPERATE && group[0] != '\0';
 
                 server_reply_error(
@@ -327,7 +414,7 @@ static void call_dispatch(struct call *call)
                 return;
         }
         message->more = message->more && method->more && !message->oneway;
-        server->handle(call, method, message->parameters, server->userdata);
+        server->options.handle(call, method, message->parameters, server->options.userdata);
         assert(!call->open || call->kept);
         /* Handlers that keep the call have copied what they need. Parsed JSON may take twenty times the bytes
          * received. */
@@ -392,12 +479,13 @@ static int connection_arm(struct client_connection *connection, bool wanted)
                 return sd_event_source_set_enabled(connection->deadline, SD_EVENT_OFF);
         if (!connection->deadline) {
                 int r = sd_event_add_time_relative(server->event, &connection->deadline, CLOCK_MONOTONIC,
-                                                   server->message_timeout, 0, on_deadline, connection);
+                                                   server->options.message_timeout, 0, on_deadline,
+                                                   connection);
                 if (r < 0)
                         return r;
                 return sd_event_source_set_priority(connection->deadline, quota_of(connection)->priority);
         }
-        int r = sd_event_source_set_time_relative(connection->deadline, server->message_timeout);
+        int r = sd_event_source_set_time_relative(connection->deadline, server->options.message_timeout);
         if (r < 0)
                 return r;
         return sd_event_source_set_enabled(connection->deadline, SD_EVENT_ONESHOT);
@@ -527,7 +615,8 @@ static enum control_access access_of(const struct server *server, int fd, uid_t 
                 peer.groups = groups;
                 peer.n_groups = size / sizeof(gid_t);
         }
-        return control_peer_access(&peer, server->uid, server->groups.view, server->groups.operate);
+        return control_peer_access(&peer, server->uid, server->options.groups.view,
+                                   server->options.groups.operate);
 }
 
 static int connection_new(struct server *server, int fd, uid_t uid, enum control_access access)
@@ -574,7 +663,7 @@ static void refuse_connection(int fd, const char *error, const char *reason)
 
 static void refuse_stranger(const struct server *server, int fd)
 {
-        const char *group = server->groups.operate_name;
+        const char *group = server->options.groups.operate_name;
         char reason[256];
 
         if (group[0] != '\0')
@@ -683,9 +772,9 @@ uid_t call_uid(const struct call *call)
         return call->connection->uid;
 }
 
-enum control_access call_access(const struct call *call)
+bool call_is_view(const struct call *call)
 {
-        return call->connection->access;
+        return call->connection->access == CONTROL_VIEW;
 }
 
 int call_fd(const struct call *call)
@@ -709,7 +798,7 @@ void server_continue(struct server *server, int fd, json_t *reply)
 
 void server_set_groups(struct server *server, const struct server_groups *groups)
 {
-        server->groups = *groups;
+        server->options.groups = *groups;
 }
 
 static int server_watch(struct server *server)
@@ -740,13 +829,10 @@ int server_new(sd_event *event, const struct server_options *options, struct ser
                 .listener = LISTENER_NONE,
                 .event = sd_event_ref(event),
                 .uid = geteuid(),
-                .groups = options->groups,
-                .version = options->version,
-                .message_timeout =
-                        options->message_timeout > 0 ? options->message_timeout : MESSAGE_TIMEOUT_USEC,
-                .handle = options->handle,
-                .userdata = options->userdata,
+                .options = *options,
         };
+        if (server->options.message_timeout == 0)
+                server->options.message_timeout = MESSAGE_TIMEOUT_USEC;
         int r = listener_open(&server->listener, options->path, options->inherited, error, error_size);
         if (r >= 0) {
                 r = server_watch(server);

@@ -3,14 +3,17 @@
 #pragma once
 
 #include "base/macro.h"
-#include "daemon/api/quota.h"
-#include "daemon/api/shared_reply.h"
 #include "io/listen.h"
+#include "wire/control.h"
 #include "wire/varlink.h"
 #include <systemd/sd-event.h>
 
+/* Maximum of connections: of viewers, of operators, and of root and the user of sqmgr. */
+#define QUOTA_VIEWERS_MAX   64
+#define QUOTA_OPERATORS_MAX 128
+#define QUOTA_OWNERS_MAX    128
 /* Maximum of calls in progress: one per connection. */
-#define SERVER_CONNECTIONS_MAX QUOTA_CONNECTIONS_MAX
+#define SERVER_CONNECTIONS_MAX (QUOTA_VIEWERS_MAX + QUOTA_OPERATORS_MAX + QUOTA_OWNERS_MAX)
 
 struct handed; /* daemon/runtime/runtime.h */
 struct server;
@@ -62,12 +65,8 @@ bool call_wants_more(const struct call *call);
  * known. */
 uid_t call_uid(const struct call *call);
 
-/* The access of the caller; never CONTROL_NONE. */
-enum control_access call_access(const struct call *call);
-static inline bool call_is_view(const struct call *call)
-{
-        return call_access(call) == CONTROL_VIEW;
-}
+/* True if the caller may only read. */
+bool call_is_view(const struct call *call);
 
 /* Sends a reply and takes ownership of parameters. NULL stands for a failed allocation and closes the
  * connection. The call ends unless continues is set. */
@@ -75,6 +74,17 @@ void server_reply(struct call *call, json_t *parameters, bool continues);
 /* Ends the call with an error; parameters as for server_reply(). */
 void server_reply_error(struct call *call, const char *error, json_t *parameters);
 
+/* A reply that several calls share, encoded once: for viewers, without text from elsewhere, or for others. */
+struct shared_reply {
+        char *text; /* NULL: none */
+        size_t size;
+        bool is_view; /* for viewers */
+};
+
+/* Encodes a reply, or an error unless error is NULL. Consumes parameters. *ret has no text when memory is
+ * short. The caller clears *ret by shared_reply_clear(). */
+void shared_reply_make(struct shared_reply *ret, bool is_view, const char *error, json_t *parameters);
+void shared_reply_clear(struct shared_reply *reply);
 /* Ends the call with a reply. Without a text, or if it is for others than viewers and the caller is one,
  * closes the connection. */
 void server_reply_shared(struct call *call, const struct shared_reply *reply);

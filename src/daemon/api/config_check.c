@@ -29,12 +29,7 @@ static bool observe_file(struct config_check *check)
 
 void config_check_end(struct config_check *check)
 {
-        if (check->child.pid <= 0)
-                return;
-        children_remove(&check->runtime->children, &check->child);
-        (void)signal_child(check->child.pid, SIGKILL);
-        (void)waitpid(check->child.pid, NULL, 0);
-        check->child.pid = 0;
+        children_kill(&check->runtime->children, &check->child);
 }
 
 void config_check_accept(struct config_check *check, usec_t now)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Collects facts about this sqmgr and its servers, and answers GetDiagnosis. Each Redis is asked once. */
-#include "daemon/api/doctor.h"
 #include "advice/doctor_rules.h"
 #include "base/fd.h"
 #include "daemon/api/api_server.h"
+#include "daemon/api/handler.h"
 #include "daemon/runtime/links.h"
 #include "daemon/runtime/proc_evidence.h"
 #include "daemon/workers/execute.h"
@@ -11,7 +11,7 @@
 #include "daemon/workers/release.h"
 #include "io/clock.h"
 #include "io/host.h"
-#include "io/proc_inspect.h"
+#include "io/proc.h"
 #include "model/counts.h"
 #include "model/fleet.h"
 #include "model/world.h"
@@ -86,9 +86,9 @@ static size_t collect_unknown(const struct unknown *unknown, struct problem_proc
         return n;
 }
 
-void problems_collect(const struct problem_source *source, struct problem_storage *ret, usec_t now)
+void problems_collect(const struct control_host *host, struct problem_storage *ret, usec_t now)
 {
-        const struct persist *persist = source->persist;
+        const struct persist *persist = host->persist;
         const struct runtime *runtime = persist->runtime;
         struct rlimit limit;
 
@@ -105,10 +105,10 @@ void problems_collect(const struct problem_source *source, struct problem_storag
                 .orders_why = order_writer_why(&persist->orders),
                 .orders_file = persist->orders.path,
                 .orders_since = persist->orders.since,
-                .instance = source->instance,
-                .config_path = source->config->config_path,
-                .refused = config_check_refused(source->config, now),
-                .refused_since = source->config->refused_at,
+                .instance = host->selector,
+                .config_path = host->config->config_path,
+                .refused = config_check_refused(host->config, now),
+                .refused_since = host->config->refused_at,
                 .stop_signal = execute_stop_signal,
                 .features = subsystems_problems,
                 .userdata = &runtime->subsystems,
@@ -138,7 +138,7 @@ struct start_diagnosis {
 };
 
 struct diagnosis {
-        const struct problem_source *source;
+        const struct control_host *host;
         struct call *call;
         usec_t asked_at;
         struct redis_diagnosis *servers; /* NULL: not asked yet */
@@ -205,7 +205,7 @@ static bool is_here(const char *url)
 
 static struct doctor_machine machine_of(const struct diagnosis *diagnosis)
 {
-        const struct links *links = &diagnosis->source->persist->runtime->links;
+        const struct links *links = &diagnosis->host->persist->runtime->links;
         struct doctor_machine machine = {.overcommit = overcommit()};
 
         FOREACH_POINTER(link, links->list, links->n)
@@ -301,7 +301,7 @@ static json_t *render(const struct problems *findings, const struct problem_fact
 /* Returns true while the readers read a title (daemon/runtime/proc_facts.h). */
 static bool awaits_titles(const struct diagnosis *diagnosis)
 {
-        struct runtime *runtime = diagnosis->source->persist->runtime;
+        struct runtime *runtime = diagnosis->host->persist->runtime;
         bool awaits = false;
 
         WORLD_FOREACH_FLEET(runtime->world, fleet)
@@ -318,7 +318,7 @@ static bool awaits_titles(const struct diagnosis *diagnosis)
 
 static bool awaits_readers(const struct diagnosis *diagnosis)
 {
-        const struct links *links = &diagnosis->source->persist->runtime->links;
+        const struct links *links = &diagnosis->host->persist->runtime->links;
         bool awaits = false;
 
         FOREACH_POINTER(link, links->list, links->n)
@@ -349,7 +349,7 @@ static void on_rehearsed(const struct error_report *error, void *userdata)
  * up. */
 static bool rehearses(struct diagnosis *diagnosis)
 {
-        struct runtime *runtime = diagnosis->source->persist->runtime;
+        struct runtime *runtime = diagnosis->host->persist->runtime;
         const struct world *world = runtime->world;
 
         while (!diagnosis->rehearsal && diagnosis->n_starts < world->n_fleets &&
@@ -387,7 +387,7 @@ static int await_titles(struct diagnosis *diagnosis)
         usec_t at = usec_add(clock_now(CLOCK_MONOTONIC), TITLES_WAIT_USEC);
 
         if (!diagnosis->titles)
-                return sd_event_add_time(diagnosis->source->persist->runtime->event, &diagnosis->titles,
+                return sd_event_add_time(diagnosis->host->persist->runtime->event, &diagnosis->titles,
                                          CLOCK_MONOTONIC, at, 0, on_titles, diagnosis);
         int r = sd_event_source_set_time(diagnosis->titles, at);
         return r < 0 ? r : sd_event_source_set_enabled(diagnosis->titles, SD_EVENT_ONESHOT);
@@ -433,7 +433,7 @@ static void ask_redis(struct redis_diagnosis *redis, struct link *link)
 
 static void ask_servers(struct diagnosis *diagnosis)
 {
-        const struct links *links = &diagnosis->source->persist->runtime->links;
+        const struct links *links = &diagnosis->host->persist->runtime->links;
 
         diagnosis->servers = calloc(links->n + 1, sizeof(*diagnosis->servers));
         if (!diagnosis->servers) {
@@ -444,7 +444,7 @@ static void ask_servers(struct diagnosis *diagnosis)
         for (size_t i = 0; i < links->n; i++) {
                 struct link *link = links->list[i];
 
-                subsystems_diagnose_link(&diagnosis->source->persist->runtime->subsystems, link,
+                subsystems_diagnose_link(&diagnosis->host->persist->runtime->subsystems, link,
                                          &diagnosis->findings, clock_now(CLOCK_MONOTONIC));
                 diagnosis->servers[i].diagnosis = diagnosis;
                 diagnosis->servers[i].noun = link_noun(link);
@@ -491,7 +491,7 @@ static void report_redis(struct diagnosis *diagnosis, const struct problems *pro
 /* Returns the reply; NULL: memory is short. */
 static json_t *report(struct diagnosis *diagnosis)
 {
-        const struct runtime *runtime = diagnosis->source->persist->runtime;
+        const struct runtime *runtime = diagnosis->host->persist->runtime;
         const struct world *world = runtime->world;
         const struct doctor_machine machine = machine_of(diagnosis);
         struct problems *findings = &diagnosis->findings;
@@ -499,7 +499,7 @@ static json_t *report(struct diagnosis *diagnosis)
         struct problems problems = {0};
         usec_t now = clock_now(CLOCK_MONOTONIC);
 
-        problems_collect(diagnosis->source, &storage, now);
+        problems_collect(diagnosis->host, &storage, now);
         problems_judge(&problems, &storage.facts, world, world->fleets, world->n_fleets, now);
         report_redis(diagnosis, &problems);
         doctor_machine(findings, &machine, &storage.facts, &problems, world);
@@ -530,7 +530,7 @@ static void finish(struct diagnosis *diagnosis)
         diagnosis_free(diagnosis);
 }
 
-void doctor_request(const struct problem_source *source, struct call *call)
+void doctor_request(const struct control_host *host, struct call *call)
 {
         struct diagnosis *diagnosis = calloc(1, sizeof(*diagnosis));
 
@@ -538,7 +538,7 @@ void doctor_request(const struct problem_source *source, struct call *call)
                 server_reply(call, NULL, false);
                 return;
         }
-        diagnosis->source = source;
+        diagnosis->host = host;
         diagnosis->call = call;
         diagnosis->asked_at = clock_now(CLOCK_MONOTONIC);
         finish(diagnosis);

@@ -3,13 +3,16 @@
  * keeps it before returning. */
 #pragma once
 
-#include "daemon/api/doctor.h"
+#include "advice/problem_rules.h"
+#include "daemon/api/api_server.h"
+#include "daemon/api/config_check.h"
 #include "daemon/api/events.h"
-#include "daemon/api/jobs.h"
-#include "daemon/api/queue_calls.h"
 #include "daemon/api/status.h"
-#include "daemon/api/watch.h"
+#include "daemon/poll/queue_reading.h"
+#include "daemon/takeover/persist.h"
+#include "model/fleet.h"
 #include "wire/control.h"
+#include <systemd/sd-event.h>
 
 struct orderer;
 struct reexec;   /* daemon/lifecycle/reexec.h; a layer above api/ */
@@ -31,9 +34,110 @@ struct control_host {
         void (*reexec_request)(struct reexec *reexec, struct call *call);
 };
 
+/* Storage for the facts. Their strings stay valid until the next iteration of the loop. */
+#define PROBLEM_REDIS_MAX 64
+struct problem_storage {
+        struct problem_facts facts;
+        struct problem_redis redis[PROBLEM_REDIS_MAX];
+        struct problem_process unknown[UNKNOWN_MAX];
+};
+/* Costs some system calls: to be called when somebody asks, not in each pass. */
+void problems_collect(const struct control_host *host, struct problem_storage *ret, usec_t now);
+
+/* Returns how many descriptors sqmgr needs if all workers run that its fleets may have. */
+uint64_t problems_files_needed(const struct world *world);
+
+/* Answers the call once each Redis has answered or failed. host must outlive the connections to Redis. */
+void doctor_request(const struct control_host *host, struct call *call);
+
+/* All restarts that clients wait for: reports their progress and the end. */
+struct watch_list {
+        struct watcher *first; /* NULL initially */
+        const struct world *world;
+        const struct events *events;
+        sd_event *event;
+};
+
+struct watch_order {
+        enum fleet_order kept; /* ORDER_RUN: restarted; otherwise the fleet remains stopped or quieted, and
+                                  there is no restart to wait for */
+        uint64_t superseded;   /* generation of the interrupted restart; 0: none */
+        uint64_t returned_to;  /* follow the return to this generation instead of a restart; 0: a restart */
+        /* Why the fleet does not return, a reason of the error NotInMemory: there is no return to wait for.
+         * NULL: it returns. */
+        const char *not_in_memory;
+};
+
+struct watch_request {
+        struct fleet *const *fleets;
+        const struct watch_order *orders; /* result of the order just given, per fleet; NULL: no order */
+        size_t n_fleets;
+        /* Keep the call until the restarts have ended. Newer restarts of these fleets are followed, too. */
+        bool wait;
+        bool drained; /* ended means: the old workers have exited, too */
+        bool workers; /* replies include the workers and are sent every second */
+};
+
+/* Returns the members of the error NotInMemory, a new reference; NULL when memory is short. */
+json_t *watch_render_not_in_memory(const struct fleet *fleet, const char *reason);
+
+/* Replies with the progress of the restarts or returns of these fleets. Copies what it needs from *request.
+ */
+void watch_reply(struct watch_list *list, struct call *call, const struct watch_request *request, usec_t now);
+
+/* Sends progress, warnings and errors to the waiting clients. */
+void watch_tick(struct watch_list *list, usec_t now);
+
+/* Answers GetQueues, and GetMetrics and GetDiagnosis where they need queues. Waiting calls share one reading.
+ */
+enum queue_question {
+        QUEUE_QUESTION_QUEUES,
+        QUEUE_QUESTION_METRICS, /* includes the queues */
+        QUEUE_QUESTION_DOCTOR,  /* answered by diagnose() */
+        _QUEUE_QUESTION_MAX,
+};
+
+struct queue_calls {
+        struct links *links; /* not owned */
+        /* Called once the queues were read. metrics() returns the reply to GetMetrics as a new reference, or
+         * NULL when memory is short. diagnose() replies to the call or keeps it. */
+        json_t *(*metrics)(void *userdata);
+        void (*diagnose)(struct call *call, void *userdata);
+        void *userdata;
+        struct {
+                struct call *call;
+                enum queue_question question;
+        } list[SERVER_CONNECTIONS_MAX];
+        size_t n;
+        /* The latest replies, reused for read-only clients: frequent calls of theirs must not load Redis. */
+        struct {
+                struct shared_reply reply; /* no text: no recent reply */
+                usec_t at;
+        } answers[_QUEUE_QUESTION_MAX][2]; /* [0]: for other clients; [1]: for viewers */
+};
+
+/* Replies once the queues were read. A read-only client may get a reply at once, at most one second old. */
+void queue_calls_add(struct queue_calls *calls, struct call *call, enum queue_question question, usec_t now);
+/* Replies to all waiting calls. Call when the queues were read. */
+void queue_calls_answer(struct queue_calls *calls, usec_t now);
+/* Drops replies that are older than one second; now = USEC_INFINITY drops all. */
+void queue_calls_forget(struct queue_calls *calls, usec_t now);
+
+/* The calls of GetJobs that wait for a reply: the running jobs of the workers, as of their last heartbeats.
+ */
+struct jobs_calls {
+        struct jobs_query *first; /* NULL initially */
+        usec_t view_at;           /* start of the last reading for a read-only client; 0: none */
+};
+
+/* Replies once each Redis has answered, with the jobs of these fleets and the reasons why some are unknown.
+ * Replies with an error if nothing is known. Calls for the same fleets share one reading while it runs. A
+ * read-only client is refused if another reading for one runs or began within the last second. */
+void jobs_calls_add(struct jobs_calls *list, struct call *call, struct fleet *const *fleets, size_t n_fleets,
+                    usec_t now);
+
 struct control {
         struct control_host host;
-        struct problem_source problems;
         struct watch_list watches;
         struct events *events;
         struct queue_calls queue_calls;

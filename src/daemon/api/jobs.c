@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Answers GetJobs with the lists of heartbeat files, and with one reading per Redis. Calls are kept until all
  * replies have arrived. Calls for the same fleets share one answer; viewers share a separate one. */
-#include "daemon/api/jobs.h"
+#include "daemon/api/handler.h"
 #include "daemon/poll/local_heartbeats.h"
-#include "daemon/runtime/link_queries.h"
+#include "daemon/runtime/links.h"
 #include "daemon/workers/process.h"
 #include "frameworks/framework.h"
 #include "model/names.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Answers GetQueues, and the calls that need queues. */
-#include "daemon/api/queue_calls.h"
+#include "daemon/api/handler.h"
 #include "frameworks/framework.h"
 #include "model/fleet.h"
 #include "model/world.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Handles the read-only calls: GetStatus, GetEvents, GetJobs, GetMetrics, GetQueues and GetDiagnosis. */
 #include "daemon/api/handler.h"
-#include "daemon/api/metrics.h"
+#include "daemon/api/status.h"
 #include "io/clock.h"
 #include "model/fleet.h"
 #include "model/world.h"
@@ -54,7 +54,7 @@ static json_t *render_status(struct control *control, const struct handler_fleet
         struct problem_storage storage;
 
         info.facts = &storage.facts;
-        problems_collect(&control->problems, &storage, now);
+        problems_collect(&control->host, &storage, now);
         return status_render(&info, list->fleets, list->n_fleets, now);
 }
 
@@ -121,7 +121,7 @@ json_t *handler_metrics(void *userdata)
         usec_t now = clock_now(CLOCK_MONOTONIC);
 
         info.facts = &storage.facts;
-        problems_collect(&control->problems, &storage, now);
+        problems_collect(&control->host, &storage, now);
         _cleanup_free_ char *text = metrics_collect(&info, &host->persist->runtime->wakeup->pass.ticks, now);
         return text ? json_pack("{s:s}", "text", text) : NULL;
 }
@@ -130,7 +130,7 @@ void handler_diagnose(struct call *call, void *userdata)
 {
         const struct control *control = userdata;
 
-        doctor_request(&control->problems, call);
+        doctor_request(&control->host, call);
 }
 
 void handle_get_metrics(struct control *control, struct call *call, json_t *parameters _unused_, usec_t now)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Renders the model as the status object that programs read. */
+/* Renders the model as the status object that programs read, and as metrics. */
 #pragma once
 
 #include "base/macro.h"
+#include "wire/metrics.h"
 #include "wire/varlink.h"
 
+struct tick_totals;
 struct error_report; /* wire/quoted.h */
 struct fleet;
 struct orderer;
@@ -56,3 +58,6 @@ json_t *status_workers(const struct fleet *fleet, usec_t now);
 /* Renders the generation that the fleet has left for an earlier one; JSON null if it has not. fleet may be
  * NULL. Returns a new reference, or NULL when memory is short. */
 json_t *status_rolled_back(const struct fleet *fleet);
+
+/* Collects the metrics of the model. Returns a text that the caller frees; NULL: memory is short. */
+char *metrics_collect(const struct status_info *info, const struct tick_totals *ticks, usec_t now);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Follows restarts for waiting clients: reports progress and the end. */
-#include "daemon/api/watch.h"
+#include "daemon/api/handler.h"
 #include "daemon/api/status.h"
 #include "io/clock.h"
 #include "model/counts.h"

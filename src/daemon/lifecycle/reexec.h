@@ -4,7 +4,18 @@
 
 #include "daemon/api/api_server.h"
 #include "daemon/lifecycle/termination.h"
+#include "daemon/runtime/runtime.h"
 #include "daemon/takeover/persist.h"
+
+/* The listening socket, each connection once, and template sockets. Templates beyond this limit are loaded
+ * anew. */
+#define HANDOVER_MAX (1 + SERVER_CONNECTIONS_MAX + 256)
+
+struct handover {
+        struct handed list[HANDOVER_MAX];
+        size_t n;
+        bool taken; /* a previous image existed */
+};
 
 /* How sqmgr was invoked; the new image is invoked the same way. */
 struct invocation {
@@ -36,3 +47,9 @@ struct reexec {
 void reexec_request(struct reexec *reexec, struct call *call);
 /* Kills a running preflight. No call may be waiting. */
 void reexec_end(struct reexec *reexec);
+
+/* Takes the descriptors of the previous image, if any. Unsets the variable, which workers must not
+ * inherit. */
+void handover_take(struct handover *ret);
+/* Returns the first descriptor of this kind, or 0 if there is none. */
+int handover_fd(const struct handover *handover, unsigned kind);

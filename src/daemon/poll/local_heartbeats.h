@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Heartbeats of workers without Redis: derived from facts on this machine. */
+/* Heartbeats of workers without Redis: derived from facts on this machine, or from heartbeats in files. */
 #pragma once
 
 #include "daemon/runtime/runtime.h"

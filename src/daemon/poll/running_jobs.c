@@ -2,7 +2,7 @@
 /* Reads the running jobs of workers where needed. */
 #include "daemon/poll/running_jobs.h"
 #include "base/argv.h"
-#include "daemon/runtime/link_queries.h"
+#include "daemon/runtime/links.h"
 #include "daemon/workers/process.h"
 #include "io/clock.h"
 #include "model/world.h"

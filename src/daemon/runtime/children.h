@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/macro.h"
+#include "model/exit_status.h"
 #include <signal.h>
 #include <sys/types.h>
 
@@ -23,6 +24,11 @@ struct children {
 void children_add(struct children *children, struct child *child);
 /* Removes a child. A child that is not in the list is allowed. */
 void children_remove(struct children *children, struct child *child);
+
+/* Kills a child, waits for its end, and removes it. pid may be 0: none runs. exited() is not called. */
+void children_kill(struct children *children, struct child *child);
+/* Returns how a child has exited. */
+struct exit_status children_status(const siginfo_t *info);
 
 /* Reaps an exited child that is in the list: waits for the process, removes it and calls exited(). Returns
  * false if pid is not in the list. */

@@ -3,8 +3,8 @@
 #include "daemon/runtime/database_helpers.h"
 #include "base/fd.h"
 #include "io/clock.h"
-#include "io/helper_start.h"
 #include "io/own_program.h"
+#include "io/program.h"
 #include "io/signal.h"
 #include "model/exit_status.h"
 #include <fcntl.h>
@@ -28,8 +28,7 @@ struct database_helper {
 static void on_exited(struct child *child, const siginfo_t *info)
 {
         struct database_helper *helper = (struct database_helper *)child;
-        const struct exit_status exit = {
-                .known = true, .by_signal = info->si_code != CLD_EXITED, .status = info->si_status};
+        const struct exit_status exit = children_status(info);
         char how[128];
 
         exit_status_text(&exit, how, sizeof(how));

@@ -17,8 +17,7 @@
 #include "base/macro.h"
 #include "daemon/runtime/children.h"
 #include "io/proc.h"
-#include "io/proc_inspect.h"
-#include "io/proc_question.h"
+#include "io/proc_answer.h"
 #include <systemd/sd-event.h>
 
 struct proc_facts;

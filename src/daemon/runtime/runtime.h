@@ -17,7 +17,7 @@ struct state_dead; /* continuity/state.h */
 struct exit_log;   /* workers/exit_log.c */
 struct after_exit; /* workers/after_exit.c */
 
-/* A socket passed from one image of sqmgr to the next; see api/handover.h. */
+/* A socket passed from one image of sqmgr to the next; see daemon/lifecycle/reexec.h. */
 struct handed {
         enum {
                 HANDED_LISTEN,   /* the control socket */

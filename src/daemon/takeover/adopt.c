@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Adopts the workers of an earlier sqmgr: those named in the state, and others found by takeover/search.c. */
-#include "daemon/takeover/adopt.h"
 #include "base/fd.h"
 #include "base/parse.h"
 #include "continuity/adoption.h"
@@ -40,10 +39,7 @@ struct search *adopt_free(struct search *search)
         return NULL;
 }
 
-static void adopt_free_pointer(struct search **search)
-{
-        adopt_free(*search);
-}
+DEFINE_CLEANUP(struct search *, adopt_free)
 
 /* Confirms the stop signal if the kernel shows it as pending: sent, and not handled by the worker yet. */
 static void confirm_pending(const struct fleet *fleet, const struct proc *proc, struct worker *known)

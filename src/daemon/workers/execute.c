@@ -4,10 +4,7 @@
 #include "base/fd.h"
 #include "daemon/runtime/start_record.h"
 #include "daemon/workers/attach.h"
-#include "daemon/workers/delivery.h"
-#include "daemon/workers/idle_check.h"
 #include "daemon/workers/process.h"
-#include "daemon/workers/sibling.h"
 #include "daemon/workers/templates.h"
 #include "frameworks/heartbeats.h"
 #include "frameworks/table.h"
@@ -23,7 +20,92 @@
 #include "observe/observe_identity.h"
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* Delivers by the pidfd of the process that sends heartbeats; or through the server, if no signal reaches the
+ * process (worker_process.remote).
+ *
+ * How Sidekiq reads signals from Redis, the same in versions 5.0.0 to 8.1.7 (lib/sidekiq/launcher.rb): each
+ * heartbeat, every 5 s before 7.0 and every 10 s since, ends with RPOP IDENTITY-signals in the MULTI that
+ * writes the heartbeat, and then the process sends itself the one signal that it got. So the signals arrive
+ * in the order in which they were sent, one for each heartbeat, and that heartbeat still shows the state
+ * before the signal. If the reply to that MULTI is lost, so is the signal: it has to be sent again. Twice is
+ * harmless: quiet() of manager and launcher return once they are done; and a TERM during the shutdown ends up
+ * in a pipe that the main thread no longer reads (lib/sidekiq/cli.rb). Heartbeats continue until the process
+ * exits. A process with capsules (7.0) has one identity. An embedded process (7.0) takes signals off its
+ * list and, from 7.0.9 on at the latest, ignores them: it is no worker of sqmgr. */
+int delivery_send(struct worker *worker, int signo, bool only_caught)
+{
+        const struct process *process = worker->handle;
+        const struct proc *beating = process_beating(process);
+
+        if (!beating)
+                return ESRCH;
+        if (!worker->process.remote) {
+                int r = only_caught ? proc_catches_signal(beating, signo) : 1;
+
+                if (r == 0)
+                        return ENOTSUP;
+                if (r > 0)
+                        r = signal_process(beating, signo);
+                if (r != -EPERM || !worker->fleet->settings->traits->signals_by_server)
+                        return -r;
+                observe_remote(worker);
+        }
+        return -heartbeats_signal(process->slot, signo);
+}
+
+/* The longer a worker has waited for a job, the less likely one arrives just with the signal. */
+#define IDLE_CHECK_USEC (3 * USEC_PER_SEC)
+
+/* The process of a job leads its own group; a scheduler, for example, does not. */
+static int is_job(pid_t pid)
+{
+        _cleanup_proc_ struct proc *proc = NULL;
+        struct proc_place place;
+
+        int r = proc_open(pid, &proc);
+        if (r >= 0)
+                r = proc_place(proc, &place);
+        if (r < 0)
+                return r == -ESRCH ? 0 : r;
+        return place.group == pid && !proc_has_exited(proc);
+}
+
+static int runs_job(pid_t pid)
+{
+        _cleanup_free_ pid_t *children = NULL;
+        size_t n = 0;
+
+        int r = proc_children(pid, &children, &n);
+        for (size_t i = 0; i < n && r == 0; i++)
+                r = is_job(children[i]);
+        return r;
+}
+
+/* Taking a job involves several Redis round trips, so the worker wakes up and sleeps again. */
+int idle_check_poll(struct process *process, usec_t now)
+{
+        const struct proc *beating = process_beating(process);
+        uint64_t times;
+        bool asleep;
+
+        if (!beating)
+                return -ESRCH;
+        int r = runs_job(proc_pid(beating));
+        if (r != 0)
+                return r;
+        r = proc_sleeps(beating, &asleep, &times);
+        if (r < 0)
+                return r;
+        if (process->slept_at == 0 || times != process->slept_times) {
+                process->slept_times = times;
+                process->slept_at = now;
+        }
+        /* A process that was woken but has not run yet is not asleep. */
+        return asleep && usec_sub(now, process->slept_at) >= IDLE_CHECK_USEC;
+}
 
 /* A child that cannot be watched. */
 static void on_unwatched_exited(struct child *child, const siginfo_t *info _unused_)

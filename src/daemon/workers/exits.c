@@ -5,7 +5,6 @@
 #include "daemon/workers/exit_log.h"
 #include "daemon/workers/orphan.h"
 #include "daemon/workers/rescue.h"
-#include "daemon/workers/sibling.h"
 #include "io/clock.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
@@ -100,11 +99,7 @@ static struct exit_status reap(const struct process *process)
         if (waitid(P_PIDFD, (id_t)proc_pidfd(process->main), &info, WEXITED | WNOHANG) < 0 ||
             info.si_pid == 0)
                 return (struct exit_status){.known = false};
-        return (struct exit_status){
-                .known = true,
-                .by_signal = info.si_code != CLD_EXITED,
-                .status = info.si_status,
-        };
+        return children_status(&info);
 }
 
 static struct exit_log_source log_source(const struct process *process)

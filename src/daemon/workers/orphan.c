@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Finds processes left by a command that goes to the background. */
 #include "daemon/workers/orphan.h"
-#include "daemon/runtime/env_marker.h"
+#include "base/fd.h"
 #include "daemon/runtime/proc_evidence.h"
 #include "io/clock.h"
+#include "io/signal.h"
+#include "model/fleet.h"
+#include "model/world.h"
 #include <unistd.h>
 
 /* Processes checked in one go: a worker may leave thousands behind. */

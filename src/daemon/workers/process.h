@@ -29,7 +29,7 @@ struct process {
         int go_fd; /* socket of a forked worker that waits to continue; -1: none */
         struct launch_report report;
         pid_t ended_heartbeat_pid;         /* last heartbeat process that has exited before main; 0: none */
-        uint64_t slept_times;              /* of the heartbeat process, see idle_check.c */
+        uint64_t slept_times;              /* of the heartbeat process, see idle_check_poll() */
         usec_t slept_at;                   /* when slept_times was first seen; 0: never */
         struct running_jobs *running_jobs; /* reading in progress, see running_jobs.h; NULL: none */
         bool running_jobs_culprits;        /* the reading is for a worker over a memory limit */
@@ -63,3 +63,9 @@ const char *process_hosts(const struct process *process, char text[static MATCH_
 void process_read_report(struct process *process);
 /* Forgets a separate heartbeat process: it is the main process now, or not known any more. */
 void process_forget_heartbeat(struct process *process);
+/* Searches for another process of the worker's command that is a booted worker or runs a job. Candidates are
+ * below the main process and, with left, those left behind in its group: for these, all of /proc is scanned
+ * while the group exists. A process of another worker is no candidate. Returns 1 with *ret, to be closed (ret
+ * may be NULL); 0 if there is none; -EINPROGRESS or -ETIMEDOUT as proc_facts_title(); -errno when descriptors
+ * or memory are short. */
+int sibling_find(struct process *process, bool left, struct proc **ret);

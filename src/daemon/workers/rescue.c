@@ -3,7 +3,7 @@
 #include "daemon/workers/rescue.h"
 #include "base/argv.h"
 #include "continuity/state.h"
-#include "daemon/runtime/link_queries.h"
+#include "daemon/runtime/links.h"
 #include "daemon/runtime/proc_evidence.h"
 #include "daemon/runtime/runtime.h"
 #include "frameworks/framework.h"
@@ -18,189 +18,6 @@
 #include "servers/server.h"
 #include <stdio.h>
 #include <string.h>
-
-#define POLL_USEC USEC_PER_SEC
-
-struct leftover_watch {
-        struct runtime *runtime;
-        const struct state_dead *dead;
-        void (*done)(void *userdata);
-        void *userdata;
-        sd_event_source *timer;
-        struct reader *reader; /* NULL: no query in progress */
-        struct heartbeat heartbeat;
-        struct leftover leftover;
-        bool reported;
-};
-
-/* Accepts NULL; returns NULL. */
-static struct leftover_watch *leftover_watch_free(struct leftover_watch *watch)
-{
-        if (!watch)
-                return NULL;
-        if (watch->reader)
-                reader_forget(watch->reader, watch);
-        sd_event_source_disable_unref(watch->timer);
-        free(watch);
-        return NULL;
-}
-
-static struct fleet *leftover_fleet(const struct leftover_watch *watch)
-{
-        struct fleet *fleet = world_fleet(watch->runtime->world, watch->dead->fleet);
-
-        return fleet && fleet->link ? fleet : NULL;
-}
-
-static void poll_later(struct leftover_watch *watch)
-{
-        (void)sd_event_source_set_time(watch->timer, usec_add(clock_now(CLOCK_MONOTONIC), POLL_USEC));
-        (void)sd_event_source_set_enabled(watch->timer, SD_EVENT_ONESHOT);
-}
-
-/* Returns false if the query was not sent: the next poll tries again. */
-static bool leftover_ask(struct leftover_watch *watch, const struct fleet *fleet, enum query_kind kind,
-                         int signo, reader_answer_fn callback)
-{
-        const struct field texts[] = {QUERY_TEXT(watch->dead->worker.identity)};
-        const struct query query = {
-                .kind = kind, .numbers = {(uint64_t)signo}, .texts = texts, .n_texts = ELEMENTSOF(texts)};
-
-        if (reader_ask(fleet->link->reader, &query, callback, watch) < 0)
-                return false;
-        watch->reader = fleet->link->reader;
-        return true;
-}
-
-static void on_signaled(struct answer *answer _unused_, void *userdata)
-{
-        struct leftover_watch *watch = userdata;
-
-        watch->reader = NULL;
-        poll_later(watch);
-}
-
-static void leftover_report(struct leftover_watch *watch, struct fleet *fleet, bool ended)
-{
-        const struct worker *worker = &watch->dead->worker.worker;
-
-        if (ended != watch->reported)
-                return;
-        if (ended)
-                world_event(fleet->world, EVENT_LEFTOVER, fleet, worker,
-                            "%s (pid %d), whose client had ended, has ended", WORKER_ID(worker),
-                            (int)worker->process.pid);
-        else
-                world_event(fleet->world, EVENT_LEFTOVER, fleet, worker,
-                            "%s (pid %d) keeps running although its client has ended; quieted and stopped "
-                            "through %s",
-                            WORKER_ID(worker), (int)worker->process.pid,
-                            fleet_settings_server(fleet->settings));
-        watch->reported = true;
-        wakeup_arm(watch->runtime->wakeup);
-}
-
-/* Acts on a reading. heartbeat: NULL: there is none. */
-static void leftover_judge(struct leftover_watch *watch, struct fleet *fleet,
-                           const struct heartbeat *heartbeat)
-{
-        const struct framework *framework = framework_of(fleet->settings->traits);
-        enum leftover_step step =
-                leftover_observe(&watch->leftover, fleet, heartbeat, clock_now(CLOCK_MONOTONIC));
-
-        if (step == LEFTOVER_ENDED) {
-                leftover_report(watch, fleet, true);
-                watch->done(watch->userdata);
-                return;
-        }
-        if (step != LEFTOVER_WAIT)
-                leftover_report(watch, fleet, false);
-        if (step == LEFTOVER_WAIT ||
-            !leftover_ask(watch, fleet, QUERY_SIGNAL,
-                          step == LEFTOVER_QUIET ? framework->quiet_signal : framework->stop_signal,
-                          on_signaled))
-                poll_later(watch);
-}
-
-/* Returns the fleet; or NULL after calling done(), or after a failed query. */
-static struct fleet *take_answer(struct leftover_watch *watch, const struct answer *answer)
-{
-        struct fleet *fleet = leftover_fleet(watch);
-
-        watch->reader = NULL;
-        if (!fleet)
-                watch->done(watch->userdata);
-        else if (answer->status != ANSWER_OK)
-                poll_later(watch);
-        return fleet && answer->status == ANSWER_OK ? fleet : NULL;
-}
-
-static void on_work_list(struct answer *answer, void *userdata)
-{
-        struct leftover_watch *watch = userdata;
-        struct fleet *fleet = take_answer(watch, answer);
-
-        if (!fleet)
-                return;
-        watch->heartbeat.work_list_known = answer->work_list.known;
-        watch->heartbeat.work_list_empty = answer->work_list.empty;
-        leftover_judge(watch, fleet, &watch->heartbeat);
-}
-
-static void on_heartbeat(struct answer *answer, void *userdata)
-{
-        struct leftover_watch *watch = userdata;
-        struct fleet *fleet = take_answer(watch, answer);
-
-        if (!fleet)
-                return;
-        watch->heartbeat = answer->heartbeat.heartbeat;
-        if (!answer->heartbeat.found)
-                leftover_judge(watch, fleet, NULL);
-        else if (!leftover_ask(watch, fleet, QUERY_WORK_LIST, 0, on_work_list))
-                poll_later(watch);
-}
-
-static int on_leftover_timer(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
-{
-        struct leftover_watch *watch = userdata;
-        struct fleet *fleet = leftover_fleet(watch);
-        const char *identity = watch->dead->worker.identity;
-
-        if (!fleet)
-                watch->done(watch->userdata);
-        /* While a worker has it, as after an adoption, that worker is sent the signals. */
-        else if (match_has_owner(fleet->link->heartbeats->match, identity, strlen(identity)) ||
-                 !leftover_ask(watch, fleet, QUERY_HEARTBEAT, 0, on_heartbeat))
-                poll_later(watch);
-        return 0;
-}
-
-/* Begins to watch the worker, which is borrowed. done: called once from the loop when it has ended, or when
- * its fleet is gone; it may free the watch. Returns 0 with *ret, or -errno. */
-static int leftover_watch_new(struct runtime *runtime, const struct state_dead *dead,
-                              void (*done)(void *userdata), void *userdata, struct leftover_watch **ret)
-{
-        struct leftover_watch *watch = calloc(1, sizeof(*watch));
-
-        if (!watch)
-                return -ENOMEM;
-        *watch = (struct leftover_watch){
-                .runtime = runtime,
-                .dead = dead,
-                .done = done,
-                .userdata = userdata,
-                .leftover.since = clock_now(CLOCK_MONOTONIC),
-        };
-        int r = sd_event_add_time_relative(runtime->event, &watch->timer, CLOCK_MONOTONIC, 0, 0,
-                                           on_leftover_timer, watch);
-        if (r < 0) {
-                free(watch);
-                return r;
-        }
-        *ret = watch;
-        return 0;
-}
 
 /* Delay before the first reading, since data sent last may still be on its way to Redis. Also the retry
  * interval. */
@@ -219,7 +36,10 @@ struct rescue {
         bool culprits; /* OOM kill with job classes yet to be reported */
         usec_t died_at;
         sd_event_source *timer;
-        struct leftover_watch *leftover;   /* NULL: the process that ran the jobs is known to be dead */
+        bool left;          /* the process that ran the jobs may still run: it is watched */
+        bool left_reported; /* that it keeps running */
+        struct leftover leftover;
+        struct heartbeat heartbeat;        /* of the leftover process, as last read */
         struct running_jobs *running_jobs; /* NULL: not reading */
         struct reader *reader;             /* NULL: no query in progress */
         struct job_list jobs;
@@ -235,7 +55,6 @@ static void rescue_free(struct rescue *rescue)
         LIST_UNLINK(rescue->runtime->rescues, dead);
         wakeup_changed(rescue->runtime->wakeup);
         sd_event_source_disable_unref(rescue->timer);
-        leftover_watch_free(rescue->leftover);
         running_jobs_cancel(rescue->running_jobs);
         if (rescue->reader)
                 reader_forget(rescue->reader, rescue);
@@ -466,19 +285,18 @@ static bool heartbeat_process_is_alive(const struct rescue *rescue)
         return proc_is_alive(worker->process.heartbeat_pid, worker->process.heartbeat_start);
 }
 
-static int on_timer(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+static void read_jobs(struct rescue *rescue)
 {
-        struct rescue *rescue = userdata;
         const struct fleet *fleet;
 
         if (heartbeat_process_is_alive(rescue)) {
                 rescue_free(rescue);
-                return 0;
+                return;
         }
         judge(rescue);
         fleet = find_fleet(rescue);
         if (!fleet)
-                return 0;
+                return;
         const char *identity = rescue->dead.worker.identity;
         const struct running_jobs_request request = {.identities = &identity, .n = 1, .with_entries = true};
         int r = link_read_running_jobs(fleet->link, &request, on_running_jobs, rescue, &rescue->running_jobs);
@@ -487,17 +305,153 @@ static int on_timer(sd_event_source *source _unused_, uint64_t usec _unused_, vo
                 try_again(rescue, error);
         else if (r < 0)
                 try_again_errno(rescue, r);
-        return 0;
 }
 
 /* The remote process has ended now. How is not known. */
-static void on_leftover_ended(void *userdata)
+static void leftover_ended(struct rescue *rescue)
+{
+        rescue->left = false;
+        rescue->died_at = clock_now(CLOCK_MONOTONIC);
+        read_jobs(rescue);
+}
+
+static struct fleet *leftover_fleet(const struct rescue *rescue)
+{
+        struct fleet *fleet = world_fleet(rescue->runtime->world, rescue->dead.fleet);
+
+        return fleet && fleet->link ? fleet : NULL;
+}
+
+static void poll_later(struct rescue *rescue)
+{
+        (void)sd_event_source_set_time(rescue->timer, usec_add(clock_now(CLOCK_MONOTONIC), WAIT_USEC));
+        (void)sd_event_source_set_enabled(rescue->timer, SD_EVENT_ONESHOT);
+}
+
+/* Returns false if the query was not sent: the next poll tries again. */
+static bool leftover_ask(struct rescue *rescue, const struct fleet *fleet, enum query_kind kind, int signo,
+                         reader_answer_fn callback)
+{
+        const struct field texts[] = {QUERY_TEXT(rescue->dead.worker.identity)};
+        const struct query query = {
+                .kind = kind, .numbers = {(uint64_t)signo}, .texts = texts, .n_texts = ELEMENTSOF(texts)};
+
+        if (reader_ask(fleet->link->reader, &query, callback, rescue) < 0)
+                return false;
+        rescue->reader = fleet->link->reader;
+        return true;
+}
+
+static void on_signaled(struct answer *answer _unused_, void *userdata)
 {
         struct rescue *rescue = userdata;
 
-        rescue->leftover = leftover_watch_free(rescue->leftover);
-        rescue->died_at = clock_now(CLOCK_MONOTONIC);
-        (void)on_timer(rescue->timer, 0, rescue);
+        rescue->reader = NULL;
+        poll_later(rescue);
+}
+
+static void leftover_report(struct rescue *rescue, struct fleet *fleet, bool ended)
+{
+        const struct worker *worker = &rescue->dead.worker.worker;
+
+        if (ended != rescue->left_reported)
+                return;
+        if (ended)
+                world_event(fleet->world, EVENT_LEFTOVER, fleet, worker,
+                            "%s (pid %d), whose client had ended, has ended", WORKER_ID(worker),
+                            (int)worker->process.pid);
+        else
+                world_event(fleet->world, EVENT_LEFTOVER, fleet, worker,
+                            "%s (pid %d) keeps running although its client has ended; quieted and stopped "
+                            "through %s",
+                            WORKER_ID(worker), (int)worker->process.pid,
+                            fleet_settings_server(fleet->settings));
+        rescue->left_reported = true;
+        wakeup_arm(rescue->runtime->wakeup);
+}
+
+/* Acts on a reading. heartbeat: NULL: there is none. */
+static void leftover_judge(struct rescue *rescue, struct fleet *fleet, const struct heartbeat *heartbeat)
+{
+        const struct framework *framework = framework_of(fleet->settings->traits);
+        enum leftover_step step =
+                leftover_observe(&rescue->leftover, fleet, heartbeat, clock_now(CLOCK_MONOTONIC));
+
+        if (step == LEFTOVER_ENDED) {
+                leftover_report(rescue, fleet, true);
+                leftover_ended(rescue);
+                return;
+        }
+        if (step != LEFTOVER_WAIT)
+                leftover_report(rescue, fleet, false);
+        if (step == LEFTOVER_WAIT ||
+            !leftover_ask(rescue, fleet, QUERY_SIGNAL,
+                          step == LEFTOVER_QUIET ? framework->quiet_signal : framework->stop_signal,
+                          on_signaled))
+                poll_later(rescue);
+}
+
+/* Returns the fleet; or NULL after a failed query, or if the fleet is gone. */
+static struct fleet *take_answer(struct rescue *rescue, const struct answer *answer)
+{
+        struct fleet *fleet = leftover_fleet(rescue);
+
+        rescue->reader = NULL;
+        if (!fleet)
+                leftover_ended(rescue);
+        else if (answer->status != ANSWER_OK)
+                poll_later(rescue);
+        return fleet && answer->status == ANSWER_OK ? fleet : NULL;
+}
+
+static void on_work_list(struct answer *answer, void *userdata)
+{
+        struct rescue *rescue = userdata;
+        struct fleet *fleet = take_answer(rescue, answer);
+
+        if (!fleet)
+                return;
+        rescue->heartbeat.work_list_known = answer->work_list.known;
+        rescue->heartbeat.work_list_empty = answer->work_list.empty;
+        leftover_judge(rescue, fleet, &rescue->heartbeat);
+}
+
+static void on_heartbeat(struct answer *answer, void *userdata)
+{
+        struct rescue *rescue = userdata;
+        struct fleet *fleet = take_answer(rescue, answer);
+
+        if (!fleet)
+                return;
+        rescue->heartbeat = answer->heartbeat.heartbeat;
+        if (!answer->heartbeat.found)
+                leftover_judge(rescue, fleet, NULL);
+        else if (!leftover_ask(rescue, fleet, QUERY_WORK_LIST, 0, on_work_list))
+                poll_later(rescue);
+}
+
+static void poll_leftover(struct rescue *rescue)
+{
+        struct fleet *fleet = leftover_fleet(rescue);
+        const char *identity = rescue->dead.worker.identity;
+
+        if (!fleet)
+                leftover_ended(rescue);
+        /* While a worker has it, as after an adoption, that worker is sent the signals. */
+        else if (match_has_owner(fleet->link->heartbeats->match, identity, strlen(identity)) ||
+                 !leftover_ask(rescue, fleet, QUERY_HEARTBEAT, 0, on_heartbeat))
+                poll_later(rescue);
+}
+
+static int on_timer(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+{
+        struct rescue *rescue = userdata;
+
+        if (rescue->left)
+                poll_leftover(rescue);
+        else
+                read_jobs(rescue);
+        return 0;
 }
 
 /* Returns true if the end of the process that sqmgr started does not show that the worker has ended. A client
@@ -536,16 +490,14 @@ void rescue_begin(struct runtime *runtime, struct fleet *fleet, const struct wor
         rescue->dead.worker.worker = dead;
         rescue->dead.exit = (struct exit_status){
                 .known = exit->known && !left, .by_signal = exit->by_signal, .status = exit->status};
-        rescue->died_at = clock_now(CLOCK_MONOTONIC);
+        rescue->left = left;
+        rescue->died_at = rescue->leftover.since = clock_now(CLOCK_MONOTONIC);
         exit_status_text(left ? &rescue->dead.exit : exit, rescue->how, sizeof(rescue->how));
         rescue->dead.worker.identity = strdup(identity);
         rescue->dead.fleet = strdup(fleet->settings->name);
         if (!rescue->dead.worker.identity || !rescue->dead.fleet ||
-            sd_event_add_time_relative(runtime->event, &rescue->timer, CLOCK_MONOTONIC, WAIT_USEC, 0,
-                                       on_timer, rescue) < 0 ||
-            (left && (sd_event_source_set_enabled(rescue->timer, SD_EVENT_OFF) < 0 ||
-                      leftover_watch_new(runtime, &rescue->dead, on_leftover_ended, rescue,
-                                         &rescue->leftover) < 0))) {
+            sd_event_add_time_relative(runtime->event, &rescue->timer, CLOCK_MONOTONIC, left ? 0 : WAIT_USEC,
+                                       0, on_timer, rescue) < 0) {
                 report_shortage(&dead);
                 rescue_free(rescue);
         }
