@@ -5,6 +5,7 @@
 #include "base/socket_path.h"
 #include "base/text.h"
 #include "config.h"
+#include "ctl/client.h"
 #include "ctl/commands.h"
 #include "ctl/output.h"
 #include <getopt.h>

@@ -2,7 +2,9 @@
 /* The tables of commands and options. --help, completion and the check of the command line use them. */
 #pragma once
 
-#include "ctl/client.h"
+#include "base/macro.h"
+
+struct ctl; /* ctl/client.h */
 
 /* Each option is a bit above all letters, which getopt_long() returns for short options. */
 enum option_bit {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of options and the usage of a command; see commands.h. */
 #include "base/text.h"
+#include "ctl/client.h"
 #include "ctl/commands.h"
 #include "ctl/output.h"
 #include <getopt.h>

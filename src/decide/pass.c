@@ -5,6 +5,7 @@
 #include "model/fleet.h"
 #include "model/world.h"
 #include "observe/observe.h"
+#include "observe/observe_time.h"
 #include <errno.h>
 
 #define FAST_POLL_USEC (250 * USEC_PER_MSEC)

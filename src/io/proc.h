@@ -130,7 +130,7 @@ int proc_tree_each(pid_t pid, int (*each)(pid_t pid, void *userdata), void *user
 int proc_tree_each_at(const char *proc_root, pid_t pid, int (*each)(pid_t pid, void *userdata),
                       void *userdata);
 
-/* What the kernel shows to root and to the user of the process alone. */
+/* Facts that the kernel shows to root and to the user of the process alone. */
 
 /* Reads the initial environment: NAME=VALUE entries, each followed by a NUL. A process that sets its title
  * may have overwritten any entry. Entries beyond size - 1 bytes are omitted. Returns the length, also 0

@@ -17,7 +17,7 @@
 
 struct autoscale;
 struct fleet_trial;
-struct link; /* defined by the caller: a connection to Redis */
+struct link;             /* defined by the caller: a connection to Redis */
 struct template_process; /* defined by the caller: descriptors and event sources */
 struct world;
 

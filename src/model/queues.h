@@ -86,10 +86,10 @@ bool queue_names_have(const char *list, const char *name);
 /* Returns the bytes of such a list, which is not NULL, without the last NUL. */
 size_t queue_names_length(const char *list);
 
-/* Latencies of queues whose jobs carry no time: the length of a queue, divided by the jobs per second that the
- * workers of its fleets have ended within about a minute. A worker that serves several queues counts in full
- * for each of them, and jobs that a worker holds ahead are not in the queue, so the estimate is low. Times are
- * of the monotonic clock. */
+/* Latencies of queues whose jobs carry no time: the length of a queue, divided by the jobs per second that
+ * the workers of its fleets have ended within about a minute. A worker that serves several queues counts in
+ * full for each of them, and jobs that a worker holds ahead are not in the queue, so the estimate is low.
+ * Times are of the monotonic clock. */
 
 /* The window of a rate has two parts of this length: the one before is complete, the current one is not. */
 #define LATENCY_PART_USEC (30 * USEC_PER_SEC)

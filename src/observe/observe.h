@@ -80,9 +80,6 @@ void observe_left_behind(struct worker *worker, const struct exit_status *exit, 
  * recorded for other workers since then remain unchanged. */
 void observe_log_tail(struct fleet *fleet, uint64_t token, const struct quoted *lines);
 
-/* Call before each plan: resets what has lasted long enough, and ends rollouts that are done or halt. */
-void observe_time(struct world *world, usec_t now);
-
 /* Records the time of a tick by three clocks, in microseconds. Returns true if time became doubtful since the
  * last tick (P9). Call observe_time() afterwards. */
 bool observe_clocks(struct world *world, usec_t monotonic, usec_t boottime, usec_t realtime);

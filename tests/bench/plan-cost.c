@@ -10,6 +10,7 @@
 #include "model/fleets.h"
 #include "model/world.h"
 #include "observe/observe.h"
+#include "observe/observe_time.h"
 #include <stdio.h>
 #include <string.h>
 #include <time.h>

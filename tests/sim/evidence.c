@@ -76,7 +76,8 @@ void evidence_complete(struct sim *sim, const struct process *process, struct he
         *heartbeat = heartbeat_complete(process->worker, heartbeat, busy, quiet);
 }
 
-/* Like idle_check_poll(): the worker runs a job in a child, or has slept through all polls of the last 3 s. */
+/* Like idle_check_poll(): the worker runs a job in a child, or has slept through all polls of the last 3 s.
+ */
 bool evidence_idle(struct sim *sim, struct process *process)
 {
         if (sim->now < sim->proc_fails_until && rng_chance(&sim->rng, 300))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of daemon/workers/exit_log.h where there is nothing to be read; tests/e2e/journal.bats has a journal. */
+/* Tests of daemon/workers/exit_log.h where there is nothing to be read; tests/e2e/journal.bats has a journal.
+ */
 #include "daemon/workers/exit_log.h"
 #include "io/clock.h"
 #include "quoting.h"

@@ -7,6 +7,7 @@
 #include "model/worker_facts.h"
 #include "model/world.h"
 #include "observe/observe.h"
+#include "observe/observe_time.h"
 #include "world.h"
 
 #define MEGABYTE ((uint64_t)1 << 20)

@@ -10,6 +10,7 @@
 #include "model/idle_proof.h"
 #include "model/world.h"
 #include "observe/observe.h"
+#include "observe/observe_time.h"
 #include "observe/observe_identity.h"
 #include "world.h"
 

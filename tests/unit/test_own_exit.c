@@ -8,6 +8,7 @@
 #include "model/fleet.h"
 #include "model/world.h"
 #include "observe/observe.h"
+#include "observe/observe_time.h"
 #include "world.h"
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of what is read where a count follows its queues (autoscaling/autoscaling.h), with a real redis-server. */
+/* Tests of what is read where a count follows its queues (autoscaling/autoscaling.h), with a real
+ * redis-server. */
 #include "advice/problem.h"
 #include "autoscaling/autoscale_rules.h"
 #include "autoscaling/autoscaling.h"

@@ -37,7 +37,7 @@ struct rescue {
         usec_t died_at;
         sd_event_source *timer;
         bool left;          /* the process that ran the jobs may still run: it is watched */
-        bool left_reported; /* that it keeps running */
+        bool left_reported; /* the event was added that the process runs on */
         struct leftover leftover;
         struct heartbeat heartbeat;        /* of the leftover process, as last read */
         struct running_jobs *running_jobs; /* NULL: not reading */
