@@ -579,13 +579,13 @@ static int on_io(_unused_ sd_event_source *source, int fd, uint32_t revents, voi
         if (connection->phase == PHASE_CONNECTING) {
                 socket_connected(connection, fd);
         } else {
-                if (revents & (EPOLLIN | EPOLLHUP | EPOLLERR) || connection->session) {
-                        set_decoding(connection, true);
+                /* TLS may read while it writes. */
+                set_decoding(connection, true);
+                if (revents & (EPOLLIN | EPOLLHUP | EPOLLERR) || connection->session)
                         receive(connection);
-                        set_decoding(connection, false);
-                }
                 if (connection->openings == opening && connection->output.length > 0)
                         flush(connection);
+                set_decoding(connection, false);
                 if (connection->openings == opening)
                         set_wants_write(connection, wants_write(connection));
         }
