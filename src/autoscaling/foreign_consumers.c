@@ -7,6 +7,8 @@
 
 /* Consumers read per count. Further ones are assumed to be like those read. */
 #define READ_MAX 2000
+/* Pages of 100 identities or more. A server can name a next page for ever. */
+#define PAGES_MAX 1000
 /* The pause between counts is the greatest of three: a fixed time, a multiple of the count's duration, and
  * a time per consumer found. Many consumers mean many hosts that count them. */
 #define COUNT_USEC (60 * USEC_PER_SEC)
@@ -35,6 +37,7 @@ struct foreign_consumers {
         bool (*is_ours)(const char *identity, size_t len, void *userdata);
         void *userdata;
         size_t pending; /* queries */
+        unsigned pages; /* of this count */
         bool failed;
         char cursor[ANSWER_CURSOR_MAX];   /* of the next page; "": none */
         usec_t begun_at, next_at;         /* next_at: 0: no count has ended or failed yet */
@@ -100,6 +103,7 @@ static void ask_page(struct foreign_consumers *consumers)
         const struct query query = {.kind = QUERY_SCAN, .numbers = {1}, .texts = texts, .n_texts = 1};
 
         ask(consumers, &query, on_page, consumers);
+        consumers->failed |= ++consumers->pages > PAGES_MAX;
 }
 
 /* Call answer_begin() first and answer_end() last for each answer. */
@@ -196,6 +200,7 @@ void foreign_consumers_poll(struct foreign_consumers *consumers, usec_t now)
                 return;
         consumers->begun_at = now;
         consumers->failed = false;
+        consumers->pages = 0;
         consumers->cursor[0] = '\0';
         ask_page(consumers);
         if (consumers->pending == 0)

@@ -184,6 +184,57 @@ TEST(what_waits_and_who_else_serves_is_read)
         ck_assert_double_eq_tol(autoscale_of(web())->share, 1.0 / 6, 0.001);
 }
 
+static unsigned pages;
+
+static char *endless_url_text(const struct reader_options *options _unused_)
+{
+        return strdup("redis://endless");
+}
+
+static int endless_begin(struct reader *reader _unused_, const struct reader_options *options _unused_,
+                         struct error_report *error _unused_, void **ret)
+{
+        *ret = &pages;
+        return 0;
+}
+
+static void endless_end(void *backend _unused_)
+{
+}
+
+/* Each page of the list of processes is empty, and names a next one. */
+static void endless_ask(void *backend _unused_, struct ask *ask)
+{
+        struct answer answer = {.scan.cursor = "1"};
+
+        ck_assert_uint_lt(++pages, 100 * 1000);
+        ask_done(ask, &answer);
+}
+
+TEST(a_list_of_processes_without_end_is_not_followed_for_ever)
+{
+        static const struct reader_backend backend = {
+                .url_text = endless_url_text, .begin = endless_begin, .end = endless_end, .ask = endless_ask};
+        const struct reader_options options = {.backend = &backend};
+        struct foreign_consumers *consumers;
+        struct foreign_count count;
+        struct reader *reader;
+
+        web_start("");
+        ck_assert_int_eq(reader_new(event, &options, &reader), 0);
+        reader_report_state(reader, &(struct reader_report){.state = READER_STATE_CONNECTED});
+        ck_assert_int_eq(foreign_consumers_new(web()->link->framework, reader, NULL, NULL, &consumers), 0);
+        foreign_consumers_poll(consumers, clock_now(CLOCK_MONOTONIC));
+        run_until(!foreign_consumers_count(consumers, "default\0", clock_now(CLOCK_MONOTONIC), &count) &&
+                  !count.unread);
+        ck_assert_uint_gt(pages, 500);
+        pages = 0;
+        foreign_consumers_poll(consumers, clock_now(CLOCK_MONOTONIC));
+        ck_assert_uint_eq(pages, 0);
+        foreign_consumers_free(consumers);
+        reader_free(reader);
+}
+
 TEST(of_many_queues_those_with_a_target_are_read)
 {
         web_start("active_process_max=4\nlatency_target=q89=30s\n");
