@@ -25,6 +25,10 @@
 #define IDLE_USEC (5 * USEC_PER_SEC)
 /* Input goes first: read what has arrived before declaring anything late. */
 #define TIMER_PRIORITY (SD_EVENT_PRIORITY_NORMAL + 10)
+/* Of input while a large reply arrives, or more than one wakeup reads: no client of sqmgr waits for all of
+ * it.
+ */
+#define BULK_PRIORITY (SD_EVENT_PRIORITY_NORMAL + 20)
 
 #define WHY_SIZE 256
 
@@ -73,6 +77,7 @@ struct connection {
                 struct memory_share share; /* the size of bytes */
         } output;
         bool wants_write;
+        bool is_bulk;         /* the input has BULK_PRIORITY */
         bool late;            /* no reply came in time */
         unsigned waiting;     /* commands without a reply */
         usec_t waiting_since; /* when the oldest was sent or the last reply came */
@@ -171,6 +176,14 @@ static void set_wants_write(struct connection *connection, bool wants)
                 connection->wants_write = wants;
 }
 
+static void set_bulk(struct connection *connection, bool is_bulk)
+{
+        int64_t priority = is_bulk ? BULK_PRIORITY : SD_EVENT_PRIORITY_NORMAL;
+
+        if (connection->is_bulk != is_bulk && sd_event_source_set_priority(connection->io, priority) >= 0)
+                connection->is_bulk = is_bulk;
+}
+
 static int on_io(sd_event_source *source, int fd, uint32_t revents, void *userdata);
 
 static int connect_address(const char *address, unsigned port)
@@ -201,6 +214,7 @@ static bool socket_open(struct connection *connection, const char *address)
                 connection->fd = r;
                 connection->reader = redisReaderCreate();
                 connection->wants_write = true;
+                connection->is_bulk = false;
                 r = connection->reader ? sd_event_add_io(connection->event, &connection->io, connection->fd,
                                                          EPOLLOUT, on_io, connection)
                                        : -ENOMEM;
@@ -518,6 +532,7 @@ static void receive(struct connection *connection)
         size_t held = connection->input_share.bytes;
         size_t memory = outcome == REPLY_LIMIT_FITS ? reply_limit_memory(limit) : 0;
         bool has_room = memory_share_set(&connection->input_share, MAX(held, memory));
+        set_bulk(connection, (size_t)n == sizeof(bytes) || memory > MEMORY_SHARE_FREE_BYTES);
         /* Deliver the replies that were complete before the refused one. The refused reply then belongs to
          * the oldest pending command. */
         size_t tail = limit->tail, whole = (size_t)n - tail;

@@ -122,6 +122,49 @@ static void announce(struct client *client)
         send_bytes(client, header, strlen(header));
 }
 
+static int count(sd_event_source *source _unused_, void *userdata)
+{
+        ++*(unsigned *)userdata;
+        return 0;
+}
+
+/* Clients of sqmgr have this priority. */
+TEST(a_large_reply_waits_for_clients_and_a_small_one_does_not)
+{
+        struct client *client = &clients[0];
+        sd_event_source *waiting;
+        unsigned served = 0;
+
+        begin(client);
+        ck_assert_int_eq(sd_event_add_defer(event, &waiting, count, &served), 0);
+        ck_assert_int_ge(sd_event_source_set_priority(waiting, SD_EVENT_PRIORITY_NORMAL + 10), 0);
+        ck_assert_int_ge(sd_event_source_set_enabled(waiting, SD_EVENT_OFF), 0);
+        ask(client);
+        ask(client);
+        announce(client);
+        send_bytes(client, piece, BIG / 2);
+        for (unsigned i = 0; i < 100; i++)
+                ck_assert_int_ge(sd_event_run(event, 0), 0);
+        ck_assert_int_ge(sd_event_source_set_enabled(waiting, SD_EVENT_ON), 0);
+        ck_assert_int_eq(send(client->server_end, piece, 100, MSG_NOSIGNAL), 100);
+        for (unsigned i = 0; i < 5; i++)
+                ck_assert_int_ge(sd_event_run(event, 0), 0);
+        ck_assert_uint_eq(served, 5);
+        ck_assert_int_ge(sd_event_source_set_enabled(waiting, SD_EVENT_OFF), 0);
+        send_bytes(client, piece, BIG - BIG / 2 - 100);
+        for (unsigned i = 0; i < 100; i++)
+                ck_assert_int_ge(sd_event_run(event, 0), 0);
+        send_bytes(client, "\r\n", 2);
+        run_until(client->big_replies == 1);
+
+        ck_assert_int_ge(sd_event_source_set_enabled(waiting, SD_EVENT_ON), 0);
+        ck_assert_int_eq(send(client->server_end, ":1\r\n", 4, MSG_NOSIGNAL), 4);
+        ck_assert_int_ge(sd_event_run(event, 0), 0);
+        ck_assert_uint_eq(client->small_replies, 1);
+        ck_assert_uint_eq(served, 5);
+        sd_event_source_disable_unref(waiting);
+}
+
 TEST(shares_are_bounded_together)
 {
         struct memory_share shares[3] = {0};
