@@ -35,7 +35,7 @@ class Sqmgr < Supervisor
     [["#{place.build}/sqmgrctl", "-s", place.control_socket, "restart", "--wait=drained"]]
   end
 
-  # sqmgr has two readers, which work in other folders.
+  # The helper of sqmgr works in another folder.
   def processes(place, pid)
     [pid] | (File.read("/proc/#{pid}/task/#{pid}/children").split.map(&:to_i) - place.workers)
   end

@@ -495,11 +495,11 @@ TEST(takes_defaults_from_its_surroundings)
 
 TEST(warns_of_a_preset_that_a_framework_supersedes)
 {
-        static const char *const presets[] = {"celery", "dramatiq"};
+        static const char *const names[] = {"celery", "dramatiq"};
 
         golden_begin();
 
-        for (size_t i = 0; i < ELEMENTSOF(presets); i++) {
+        for (size_t i = 0; i < ELEMENTSOF(names); i++) {
                 _cleanup_settings_errors_ struct settings_errors errors = {0}, warnings = {0};
                 _cleanup_settings_draft_ struct settings_draft *draft = NULL;
 
@@ -507,10 +507,10 @@ TEST(warns_of_a_preset_that_a_framework_supersedes)
                 ck_assert_int_eq(settings_draft_section(draft, "fleet:a", 1), 0);
                 ck_assert_int_eq(settings_draft_set(draft, "command", "run", 2), 0);
                 ck_assert_int_eq(settings_draft_set(draft, "framework", "plain", 3), 0);
-                ck_assert_int_eq(settings_draft_set(draft, "preset", presets[i], 4), 0);
+                ck_assert_int_eq(settings_draft_set(draft, "preset", names[i], 4), 0);
                 ck_assert_int_eq(settings_draft_finish(draft), 0);
                 _cleanup_free_ char *text = settings_errors_text(&warnings, "f");
-                golden_add(presets[i], *text ? text : "none\n");
+                golden_add(names[i], *text ? text : "none\n");
         }
         golden_end("settings-errors", "presets");
 }

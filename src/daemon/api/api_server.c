@@ -245,7 +245,8 @@ static void reply(struct call *call, const char *error, json_t *parameters, bool
 
         if (call_is_view(call))
                 quoted_drop(parameters);
-        call_send(call, encode(error, parameters, continues, &text, &size), text, size, continues);
+        int r = encode(error, parameters, continues, &text, &size);
+        call_send(call, r, text, size, continues);
 }
 
 void server_reply(struct call *call, json_t *parameters, bool continues)
