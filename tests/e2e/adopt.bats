@@ -80,8 +80,7 @@ END
         start_redis
         { echo "command = /bin/sh -c 'exec $(stub_command) >>$folder/own.log'" && echo 'active_process_count = 3' &&
                 echo 'ready_after = 500ms'; } | configure_marked
-        start_sqmgr
-        wait_until 20 ready 3
+        start_ready 3
         record_and_kill
         start_sqmgr
         wait_until 20 adopted_all 3
@@ -133,8 +132,7 @@ END
                 [ "$(main_pids | wc -l)" -le 6 ]
                 rm "$folder/sqmgr.sock"
         done
-        start_sqmgr
-        wait_until 20 ready 6
+        start_ready 6
         mains_are 6
         fleet_is '(.workers | length) == 6 and .crash.count == 0'
         [ "$(main_pids | sort -n | tr '\n' ' ')" = "$(fleet '[.workers[].pid] | sort | map("\(.) ") | add')" ]
@@ -209,8 +207,7 @@ END
         fleet_is '.generation == 2'
         record_and_kill
         rm "$folder/state" "$folder/state.starts" "$folder/state.orders"
-        start_sqmgr
-        wait_until 20 ready 4
+        start_ready 4
         fleet_is '.generation == 2 and all(.workers[]; .generation == 2 and (.outdated | not))'
         record_workers
 }
@@ -264,9 +261,7 @@ second_is_refused() { # FILE...: also deleted
         wait_until 20 log_has "the ledger '$folder/state.starts' was deleted while sqmgr runs and has been created again"
         [ "$(cksum <state.starts)" = "$ledger" ]
 
-        kill_sqmgr
-        start_sqmgr
-        wait_until 20 ready 2
+        replace_sqmgr 2
         [ "$(worker_pids)" = "$before" ]
 }
 
@@ -282,8 +277,7 @@ second_is_refused() { # FILE...: also deleted
         env SQMGR_INSTANCE=0123456789abcdef SQMGR_WORKER=default/7 setsid sleep 1000 3>&- 9>&- &
         other=$!
         record $left $other
-        start_sqmgr
-        wait_until 20 ready 4
+        start_ready 4
         [ "$(worker_pids)" = "$before" ]
         kill $left $other
         record_workers
@@ -302,8 +296,7 @@ second_is_refused() { # FILE...: also deleted
         before=$(worker_pids)
         record_and_kill
         rm "$folder/state" "$folder/state.starts"
-        start_sqmgr
-        wait_until 20 ready 4
+        start_ready 4
         [ "$(worker_pids)" = "$before" ]
         alive "$left"
         kill "$left"
@@ -435,8 +428,7 @@ command = $(stub_command)
 active_process_count = 3
 ready_after = 500ms
 END
-        start_sqmgr
-        wait_until 20 ready 3
+        start_ready 3
         before=$(worker_pids)
         record_workers
         kill -TERM "$sqmgr_pid"
@@ -459,8 +451,7 @@ command = ./wrapper.sh
 directory = $folder
 ready_after = 1s
 END
-        start_sqmgr
-        wait_until 60 ready 1
+        start_ready 1
         beating=$(worker_pids)
         wrapper=$(main_pids)
         [ "$beating" != "$wrapper" ]
@@ -480,8 +471,7 @@ END
         record_and_kill
         kill -KILL "$wrapper"
         wait_until 5 gone "$wrapper"
-        start_sqmgr
-        wait_until 20 ready 1
+        start_ready 1
         [ "$(worker_pids)" = "$beating" ]
         mains_are 1
         run -0 sqmgrctl restart --wait=drained --timeout 300s
@@ -504,8 +494,7 @@ END
 
 @test "a long title overwrites the environment: the worker is recognized by the state alone" {
         long_title
-        start_sqmgr
-        wait_until 60 ready 1
+        start_ready 1
         before=$(worker_pids)
         record "$before"
         kill_sqmgr

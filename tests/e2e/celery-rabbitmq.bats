@@ -16,8 +16,7 @@ load helpers
         start_redis
         broker=$rabbitmq_url
         concurrency=4 celery_configure 1 'stop_timeout = 10s'
-        start_sqmgr
-        wait_until 60 ready 1
+        start_ready 1
         old=$(worker_pids)
         celery_send 4 hold "$folder/release"
         wait_until 20 fleet_is '.workers[0].busy == 4'

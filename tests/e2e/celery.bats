@@ -107,12 +107,9 @@ celery_tasks.app.control.revoke(sys.argv[2])' "${revoked[@]}"
         wait_until 30 recorded "done" 6
         fleet_is '.quiet == 2 and .active == 2'
 
-        kill_sqmgr
-        start_sqmgr
-        wait_until 20 ready 2
+        replace_sqmgr 2
         [ "$(worker_pids)" = "$all" ]
-        sqmgrctl reexec
-        wait_until 20 ready 2
+        reexec_ready 2
         [ "$(worker_pids)" = "$all" ]
         fleet_is '.quiet == 2 and .generation == 2'
         [ "$(records "done" | wc -l)" = 6 ]
@@ -134,9 +131,7 @@ celery_tasks.app.control.revoke(sys.argv[2])' "${revoked[@]}"
         wait_until 30 worker_is "$worker" '.state == "quiet" and .reason == "external" and .busy == 1'
         wait_until 30 ready 1
         # Nor does it hang for an sqmgr that never heard it.
-        kill_sqmgr
-        start_sqmgr
-        wait_until 20 ready 1
+        replace_sqmgr 1
         # Silence counts from the start of this sqmgr. Nothing else happens then.
         sleep 20
         worker_is "$worker" '.state == "quiet"'
@@ -206,8 +201,7 @@ celery_tasks.app.control.revoke(sys.argv[2])' "${revoked[@]}"
         broker="sentinel://$net.11:26379;sentinel://$net.12:26379;sentinel://$net.13:26379"
         celery_environment='MASTER=mymaster DIRECT=1'
         celery_configure 2
-        start_sqmgr
-        wait_until 60 ready 2
+        start_ready 2
         hold_four
         old=$(worker_pids)
         sqmgrctl restart

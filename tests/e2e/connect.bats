@@ -33,8 +33,7 @@ start_guarded_redis() {
 }
 
 restarts_sidekiq() {
-        start_sqmgr
-        wait_until 60 ready 1
+        start_ready 1
         run -0 sqmgrctl restart --wait=drained --timeout 300s
         [ "$(redis -n 3 scard processes)" = 1 ]
         [ "$(redis -n 0 dbsize)" = 0 ]
@@ -98,8 +97,7 @@ ready_after = 1s
 rescue_jobs = requeue
 job_warn_after = 1s
 END
-        start_sqmgr
-        wait_until 60 ready 1
+        start_ready 1
         REDIS_URL="redis://worker:$secret@[::1]:$port/3" enqueue 1 Hold "$folder/release"
         has_event() { sqmgrctl events --json | jq -es "any(.[]; .event == \"$1\")"; }
         shown() { sqmgrctl jobs --json | jq -e '.jobs | length == 1'; }
@@ -195,8 +193,7 @@ command = $stub -u $folder/a.sock -b 200 -d $folder/steer
 active_process_count = 6
 ready_after = 500ms
 END
-        start_sqmgr
-        wait_until 20 ready 6
+        start_ready 6
         costs_little 6
         seq -f 'SADD processes elsewhere.example.org:%.0f:0123456789ab' 10000 |
                 redis-cli -s "$folder/a.sock" --pipe >/dev/null

@@ -43,8 +43,7 @@ END
         kill -KILL "$(fleet '.workers[0].pid')"
         wait_until 10 grep -q 'was killed by signal 9' sqmgr.log
         wait_until 20 ready 1
-        run -0 sqmgrctl reexec
-        wait_until 20 ready 1
+        reexec_ready 1
         kill -KILL "$(fleet '.workers[0].pid')"
         wait_until 10 has_lines 2 'was killed by signal 9' sqmgr.log
         wait_until 20 ready 1
@@ -132,8 +131,7 @@ after_exit = $folder/follow-up
 active_process_count = 2
 END
         touch hold fails
-        start_sqmgr
-        wait_until 20 ready 2
+        start_ready 2
         first=$(fleet '.workers[0].pid')
         kill -KILL "$first"
         wait_until 20 fleet_is "all(.workers[]; .pid != $first)"

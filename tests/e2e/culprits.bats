@@ -119,8 +119,7 @@ oom_kills() { sed -n 's/^oom_kill //p' /proc/vmstat; }
         start_redis
         configure_fleet 'rescue_jobs = report'
         kills=$(oom_kills)
-        start_sqmgr
-        wait_until 60 ready 1
+        start_ready 1
         enqueue 1 Hold "$folder/release"
         wait_until 30 shown 1
         kill -KILL "$(worker_pids)"
@@ -150,9 +149,7 @@ oom_kills() { sed -n 's/^oom_kill //p' /proc/vmstat; }
         command="sh -c 'echo 0 >$group/cgroup.procs && exec $(sidekiq_command 5)'"
         start_workers 1 configure_fleet 'rescue_jobs = off'
         record "$(worker_pids)"
-        kill_sqmgr
-        start_sqmgr
-        wait_until 60 ready 1
+        replace_sqmgr 1
         run_out_of_memory
         wait_until 30 event_count_is culprits 1
         classes_are '[{"class": "Hold", "jobs": 1}, {"class": "Leak", "jobs": 1}]'

@@ -53,8 +53,7 @@ END
         sed -i 's/ -t 10$/ -t 1/' sqmgr.ini
         start_redis
         prepare
-        start_sqmgr
-        wait_until 60 ready 2
+        start_ready 2
         in_app 'Report.new(1).async.hold("held") && Report.new(1).async.execute("good", 0)'
         wait_until 30 begun 1 1
         run_again 1 1 again-1

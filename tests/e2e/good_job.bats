@@ -56,9 +56,7 @@ job_fleet() { # COUNT LINE...
         # They are quieted still after kill -9 of sqmgr.
         all=$(worker_pids)
         record "$all"
-        kill_sqmgr
-        start_sqmgr
-        wait_until 20 ready 2
+        replace_sqmgr 2
         [ "$(worker_pids)" = "$all" ]
         fleet_is '.quiet == 2 and .generation == 2'
         touch "$folder/release"

@@ -164,6 +164,10 @@ stub_command() { echo "$stub -u $folder/redis.sock -b 200 -d $folder/steer"; }
 start_workers() { # COUNT [COMMAND...]
         if [ $# -gt 1 ]; then "${@:2}"; else configure; fi
         start_redis
+        start_ready "$1"
+}
+
+start_ready() { # COUNT: starts sqmgr, and waits for so many active workers
         start_sqmgr
         wait_until 60 ready "$1"
 }
@@ -182,6 +186,14 @@ END
 kill_sqmgr() {
         kill -KILL "$sqmgr_pid"
         wait "$sqmgr_pid" 2>/dev/null || true
+}
+replace_sqmgr() { # COUNT: kill -9, and a start
+        kill_sqmgr
+        start_ready "$1"
+}
+reexec_ready() { # COUNT
+        sqmgrctl reexec
+        wait_until 60 ready "$1"
 }
 
 ticks() { sqmgrctl metrics | awk '$1 == "sqmgr_tick_duration_seconds_count" { n = $2 } END { print n; exit !n }'; }

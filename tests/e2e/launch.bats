@@ -59,8 +59,7 @@ framework = plain
 command = setpriv --pdeathsig KILL /bin/sleep 1000
 active_process_count = 5
 END
-        start_sqmgr
-        wait_until 20 ready 5
+        start_ready 5
         wait_until 20 all_run_sleep
         before=$(worker_pids)
         wait_until 20 only_two_threads

@@ -19,8 +19,7 @@ command = ./wrapper.sh
 directory = $folder
 ready_after = 1s
 END
-        start_sqmgr
-        wait_until 60 ready 1
+        start_ready 1
         beating=$(fleet '.workers[0].pid')
         wrapper=$(awk '/^PPid:/ { print $2 }' "/proc/$beating/status")
         [[ $(tr '\0' ' ' <"/proc/$wrapper/cmdline") == *wrapper.sh* ]]
@@ -123,8 +122,7 @@ END
 command = $(stub_command) -n shop:
 ready_after = 500ms
 END
-        start_sqmgr
-        wait_until 20 ready 1
+        start_ready 1
         fleet_is '.workers[0].evidence == "redis"'
 }
 
@@ -194,8 +192,7 @@ END
         # Workers with heartbeats under the second name are recognized by an sqmgr with a third name.
         before=$(worker_pids)
         nsenter --target "$sqmgr_pid" --uts sh -c 'echo third >/proc/sys/kernel/hostname'
-        run -0 sqmgrctl reexec
-        wait_until 20 ready 2
+        reexec_ready 2
         [ "$(worker_pids)" = "$before" ]
         run -0 sqmgrctl restart --wait=drained --timeout 60s
         fleet_is '.active == 2 and (.workers | length) == 2'

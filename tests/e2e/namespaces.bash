@@ -92,8 +92,7 @@ ready_after = 500ms
 rescue_jobs = requeue
 ${fleet_lines-}
 END
-        start_sqmgr
-        wait_until 60 ready "$1"
+        start_ready "$1"
 }
 
 # Prints the PID namespace and the pid there of a process, as jobs record them.
@@ -135,9 +134,7 @@ passes_through() {
         enqueue 4 Hold "$folder/hold"
         wait_until 30 attributed 4
         before=$(worker_pids)
-        kill_sqmgr
-        start_sqmgr
-        wait_until 30 ready 2
+        replace_sqmgr 2
         [ "$(worker_pids)" = "$before" ]
         sqmgrctl restart
         wait_until 60 fleet_is '.rollout.state == "done" and .active == 2'

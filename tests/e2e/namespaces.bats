@@ -49,8 +49,7 @@ restart_surge = 4' start_placed 8
         before=$(worker_pids)
         kill_sqmgr
         wait_until 10 has_done $(($(jobs_done) + 20))
-        start_sqmgr
-        wait_until 30 ready 8
+        start_ready 8
         [ "$(worker_pids)" = "$before" ]
         same_as_sidekiqs
         fleet_is '.crash.count == 0'

@@ -124,9 +124,7 @@ works() {
         run -0 timeout 30 sqmgrctl reexec
         wait_until 20 ready 2
         before=$(worker_pids)
-        kill_sqmgr
-        start_sqmgr
-        wait_until 20 ready 2
+        replace_sqmgr 2
         [ "$(worker_pids)" = "$before" ]
 }
 

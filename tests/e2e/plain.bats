@@ -47,8 +47,7 @@ command = $(signal_keeper)
 directory = $folder
 active_process_count = 2
 END
-        start_sqmgr
-        wait_until 20 ready 2
+        start_ready 2
         fleet_is '[.workers[] | .evidence == "proc" and .busy == null and .concurrency == null] | all'
         [ "$(sqmgrctl status --json | jq -c .redis)" = '[]' ]
         run -0 sqmgrctl status
@@ -97,8 +96,7 @@ END
         printf '#!/bin/sh\nuntil [ -e "%s/open" ]; do sleep 0.05; done\n' "$folder" >gate
         chmod +x gate
         touch open
-        start_sqmgr
-        wait_until 20 ready 2
+        start_ready 2
         old=$(worker_pids)
         # shellcheck disable=SC2086
         wait_until 20 handle_signals $old
@@ -292,8 +290,7 @@ directory = $folder
 active_process_count = 2
 stop_timeout = 60s
 END
-        start_sqmgr
-        wait_until 20 ready 2
+        start_ready 2
         cd "$folder"
         # Tasks fetched and not begun are in neither list, and one of them may begin between the two readings.
         settled() {

@@ -16,8 +16,7 @@ refused_like() { fleet .template.refused | grep -q "$1"; }
         configure_preload 'active_process_count = 2' 'command = env -u RUBYOPT sidekiq -r ./app.rb -c 1'
         sed -i '/^command = sidekiq/d' sqmgr.ini
         enqueue 1 Hold "$folder/release"
-        start_sqmgr
-        wait_until 60 ready 2
+        start_ready 2
         first=$(first_template)
         fleet_is "any(.workers[]; .pid == $first)"
         fleet_is 'all(.workers[]; .forked | not)'
@@ -56,8 +55,7 @@ END
         make_release 1
         configure_preload 'active_process_count = 2' "command = ${unshare[*]} --mount $folder/elsewhere"
         sed -i '/^command = sidekiq/d' sqmgr.ini
-        start_sqmgr
-        wait_until 60 ready 2
+        start_ready 2
         event_count_is preload-refused 1
         refused_like "the command cannot find '.*sqmgr-preload.rb' where it runs"
         fleet_is '.crash.count == 0 and all(.workers[]; .forked | not)'
@@ -69,8 +67,7 @@ END
         make_jobs
         make_release 1 "require 'socket'; SOCKET = UNIXSocket.new('$folder/redis.sock')"
         configure_preload 'active_process_count = 2'
-        start_sqmgr
-        wait_until 60 ready 2
+        start_ready 2
         event_count_is preload-refused 1
         refused_like "the application holds open sockets, which all forked workers would share"
         fleet_is '.template.quoted | test("^socket [0-9]* to .*/redis.sock")'

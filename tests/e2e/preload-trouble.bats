@@ -208,8 +208,7 @@ reexecs_are() { [ "$(grep -c 'has taken over' sqmgr.log)" = "$1" ]; }
         alive "${old##* }"
         event_count_is template-failed 0
         count=$(find "/proc/$sqmgr_pid/fd" -type l | wc -l)
-        run -0 sqmgrctl reexec
-        wait_until 20 ready 3
+        reexec_ready 3
         [ "$(find "/proc/$sqmgr_pid/fd" -type l | wc -l)" -le $((count + 2)) ]
         [ "$(template)" = "$template" ]
         all_are_known

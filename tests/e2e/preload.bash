@@ -46,8 +46,7 @@ start_fleet() { # COUNT [LINE...]
         make_jobs
         [ -e "$folder/current" ] || make_release 1
         configure_preload "active_process_count = $1" "${@:2}"
-        start_sqmgr
-        wait_until 60 ready "$1"
+        start_ready "$1"
 }
 
 # Changes a line of the fleet.

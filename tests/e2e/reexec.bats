@@ -59,8 +59,7 @@ runs_the_new_file() { [ "$(stat -Lc %i "/proc/$sqmgr_pid/exe")" = "$(stat -c %i 
         # No descriptor was opened twice.
         [ "$(sqmgrctl status --json | jq .pid)" = "$sqmgr_pid" ]
         count=$(find "/proc/$sqmgr_pid/fd" -type l | wc -l)
-        sqmgrctl reexec
-        wait_until 20 ready 3
+        reexec_ready 3
         [ "$(find "/proc/$sqmgr_pid/fd" -type l | wc -l)" -le $((count + 2)) ]
 }
 
@@ -199,8 +198,7 @@ runs_the_new_file() { [ "$(stat -Lc %i "/proc/$sqmgr_pid/exe")" = "$(stat -c %i 
 
 @test "reexec: the log tail of a worker started before is still reported" {
         three_stubs
-        sqmgrctl reexec
-        wait_until 20 ready 3
+        reexec_ready 3
         victim=$(fleet '.workers[0].pid')
         echo "pid=$victim tid=1 no memory for the cake" >>workers.log
         kill -KILL "$victim"

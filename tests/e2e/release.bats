@@ -20,8 +20,7 @@ directory = $folder/current
 active_process_count = 2
 ready_after = 1s
 END
-        start_sqmgr
-        wait_until 60 ready 2
+        start_ready 2
         old=$(worker_pids)
         enqueue 1 Hold "$folder/release"
         wait_until 20 has_started 1
@@ -67,8 +66,7 @@ END
 @test "before_start: its failure fails the release, with the reason and the log tail" {
         start_redis
         configure_before
-        start_sqmgr
-        wait_until 20 ready 2
+        start_ready 2
         [ "$(sort began)" = $'default/1\ndefault/2' ]
         old=$(worker_pids)
         echo 'the schema is not migrated' >broken

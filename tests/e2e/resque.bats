@@ -126,11 +126,8 @@ nothing_lost() { # COUNT
         fleet_is '(.workers | length) == 3'
         sqmgrctl events | grep -q "its process $child, which finishes its job, keeps running"
         # According to the state, and to the next program.
-        kill_sqmgr
-        start_sqmgr
-        wait_until 20 ready 2
-        sqmgrctl reexec
-        wait_until 20 ready 2
+        replace_sqmgr 2
+        reexec_ready 2
         # The title of a job is its own choice.
         touch "$folder/release.title"
         wait_until 20 title_is "$child" 'a title of its own'
@@ -167,12 +164,9 @@ nothing_lost() { # COUNT
         wait_until 30 fleet_is '.quiet == 2 and .active == 2'
         all=$(worker_pids)
         record "$all"
-        kill_sqmgr
-        start_sqmgr
-        wait_until 20 ready 2
+        replace_sqmgr 2
         [ "$(worker_pids)" = "$all" ]
-        sqmgrctl reexec
-        wait_until 20 ready 2
+        reexec_ready 2
         [ "$(worker_pids)" = "$all" ]
         fleet_is '.quiet == 2 and .generation == 2'
         touch "$folder/release"
@@ -193,8 +187,7 @@ nothing_lost() { # COUNT
         kill_sqmgr
         rm "$folder/state" "$folder/state.starts"
         kill -KILL "$dead"
-        start_sqmgr
-        wait_until 30 ready 2
+        start_ready 2
         wait_until 30 worker_is "$child" '.state == "quiet" and .reason == "crash"'
         fleet_is '(.workers | length) == 3'
         for pid in $all; do

@@ -90,9 +90,7 @@ load_jobs() {
         [ "$(releases 2)" = 1:2 ]
 
         # The template dies with sqmgr, and the command would start release 2.
-        kill_sqmgr
-        start_sqmgr
-        wait_until 30 ready 2
+        replace_sqmgr 2
         fleet_is '.rollout.rolled_back == 2'
         kill -KILL "$(fleet '.workers[0].pid')"
         wait_until 30 fleet_is '.waits_for_code == "rolled-back" and .active == 1'
@@ -116,8 +114,7 @@ mail_is_ready() { mail_is '.active == 1 and .starting == 0'; }
         done
         sed -i 's/^preload = yes/preload = no/' plain
         cat mail plain >>"$folder/sqmgr.ini"
-        start_sqmgr
-        wait_until 60 ready 1
+        start_ready 1
         wait_until 60 mail_is_ready
         make_release 2
         sqmgrctl restart --wait --timeout 120s default mail

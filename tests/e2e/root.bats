@@ -19,11 +19,8 @@ warns_of_root() { sqmgrctl doctor --json | jq -e 'any(.findings[]; .level == "wa
         gone "$first"
         all_are_of_root
         before=$(worker_pids)
-        run -0 sqmgrctl reexec
-        wait_until 20 ready 2
-        kill_sqmgr
-        start_sqmgr
-        wait_until 20 ready 2
+        reexec_ready 2
+        replace_sqmgr 2
         [ "$(worker_pids)" = "$before" ]
         run -0 sqmgrctl status
         all_are_of_root

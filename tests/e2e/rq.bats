@@ -130,12 +130,9 @@ unregistered() { [ "$(redis scard rq:workers)" = 0 ]; }
         wait_until 30 fleet_is '.quiet == 2 and .active == 2'
         all=$(worker_pids)
         record "$all"
-        kill_sqmgr
-        start_sqmgr
-        wait_until 20 ready 2
+        replace_sqmgr 2
         [ "$(worker_pids)" = "$all" ]
-        sqmgrctl reexec
-        wait_until 20 ready 2
+        reexec_ready 2
         [ "$(worker_pids)" = "$all" ]
         fleet_is '.quiet == 2 and .generation == 2'
 
@@ -143,8 +140,7 @@ unregistered() { [ "$(redis scard rq:workers)" = 0 ]; }
         for pid in $all; do not grep -qz '^SQMGR_' "/proc/$pid/environ"; done
         kill_sqmgr
         rm "$folder/state" "$folder/state.starts"
-        start_sqmgr
-        wait_until 20 ready 2
+        start_ready 2
         [ "$(worker_pids)" = "$all" ]
         fleet_is '.quiet == 2'
         [ "$(grep -c 'adopted (found by its markers)' sqmgr.log)" = 4 ]
@@ -181,8 +177,7 @@ unregistered() { [ "$(redis scard rq:workers)" = 0 ]; }
         [[ $output == *"'command' has -n, which gives all workers one name"* ]]
         run -0 sqmgr init --command '/usr/bin/rq worker --name w1' --user nobody
         [[ $output == *"'command' has --name, which gives all workers one name"* ]]
-        start_sqmgr
-        wait_until 60 ready 1
+        start_ready 1
         run -1 sqmgrctl doctor
         [[ $output == *"'command' has -n, which gives all workers one name"* ]]
         run -1 sqmgrctl restart --wait --timeout 120s

@@ -21,8 +21,7 @@ active_process_count = 3
 ready_after = 500ms
 max_processes = 9
 END
-        start_sqmgr
-        wait_until 30 ready 3
+        start_ready 3
         server_is "$a"
 }
 
@@ -97,8 +96,7 @@ command = $(sidekiq_command 2)
 active_process_count = 2
 ready_after = 1s
 END
-        start_sqmgr
-        wait_until 60 ready 2
+        start_ready 2
         enqueue 4 Hold "$folder/release"
         wait_until 20 started_and_handed_on 4
         workers=$(worker_pids)

@@ -25,8 +25,7 @@ command = /bin/sh $folder/command.sh
 ready_after = 300ms
 stop_timeout = 30s
 END
-        start_sqmgr
-        wait_until 60 ready 1
+        start_ready 1
         first=$(worker_pids)
         wrapper=$(awk '/^PPid:/ { print $2 }' "/proc/$first/status")
 }

@@ -33,9 +33,7 @@ END
         celery_env PYTHONPATH="$e2e/celery" /usr/bin/python3 -B "$e2e/celery/celery_tasks.py" 1 hold "$folder/release"
         wait_until 30 recorded started 1
         record "$old"
-        kill_sqmgr
-        start_sqmgr
-        wait_until 20 ready 1
+        replace_sqmgr 1
         [ "$(worker_pids)" = "$old" ]
         problem_says 'python -E'
 

@@ -40,8 +40,7 @@ END
 @test "shortage: without descriptors sqmgr reports it, waits, and continues once some are free" {
         start_redis
         stubs 2
-        start_sqmgr
-        wait_until 20 ready 2
+        start_ready 2
         victim=$(fleet '.workers[0].pid')
         take_descriptors
         touch "$folder/steer/fail"
@@ -66,8 +65,7 @@ END
 @test "shortage: with too few descriptors a start exits, or knows all workers, with or without a state" {
         start_redis
         stubs 2
-        start_sqmgr
-        wait_until 20 ready 2
+        start_ready 2
         before=$(workers)
         failed=0
         for limit in $(seq 8 3 40); do
@@ -84,8 +82,7 @@ END
         [ "$failed" -gt 0 ]
         kill -KILL "$sqmgr_pid" || true
         wait_until 10 gone "$sqmgr_pid"
-        start_sqmgr
-        wait_until 20 ready 2
+        start_ready 2
         [ "$(workers)" = "$before" ]
         agree
 }
@@ -94,8 +91,7 @@ END
         ledger=$folder/state.starts
         start_redis
         stubs 2
-        start_sqmgr
-        wait_until 20 ready 2
+        start_ready 2
         truncate -s 0 "$ledger"
         sqmgrctl restart --wait=drained --timeout 60s
         log_has "cannot write the ledger '$ledger': disk full"
@@ -111,8 +107,7 @@ END
         kill -KILL "$sqmgr_pid"
         wait_until 10 gone "$sqmgr_pid"
         rm "$folder/state"
-        start_sqmgr
-        wait_until 20 ready 2
+        start_ready 2
         [ "$(workers)" = "$before" ]
         agree
 }
@@ -150,8 +145,7 @@ END
         kill -KILL "$(fleet '.workers[0].pid')"
         wait_until 20 agree
         wait_until 20 ready 2
-        sqmgrctl reexec
-        wait_until 20 ready 2
+        reexec_ready 2
         before=$(workers)
         kill -KILL "$sqmgr_pid"
         wait_until 10 gone "$sqmgr_pid"

@@ -31,8 +31,7 @@ END
 command = $(stub_command) -t 1
 ready_after = 500ms
 END
-        start_sqmgr
-        wait_until 20 ready 1
+        start_ready 1
         workers=$(worker_pids)
         kill -TERM "$sqmgr_pid"
         wait_until 20 gone "$sqmgr_pid"
@@ -46,8 +45,7 @@ END
 command = $(stub_command) -t 1
 ready_after = 500ms
 END
-        start_sqmgr
-        wait_until 20 ready 1
+        start_ready 1
         workers=$(worker_pids)
         kill -TERM "$sqmgr_pid"
         wait_until 10 fleet_is '.quiet == 1'

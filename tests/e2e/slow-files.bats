@@ -59,8 +59,7 @@ is_supervised() {
         need_fuse
         start_redis
         configure_slow lock <<<''
-        start_sqmgr
-        wait_until 20 ready 2
+        start_ready 2
         wait_until 20 is_slow lock
         hung=$(cat slow/pid.lock)
         # It cannot be read: cat blocks.
@@ -108,8 +107,7 @@ is_supervised() {
         need_fuse
         start_redis
         configure_slow log <<<'framework = plain'
-        start_sqmgr
-        wait_until 20 ready 2
+        start_ready 2
         wait_until 20 is_slow log
         slow_pid=$(cat slow/pid.log)
         # Adoption opens the log that the worker has at that time.
@@ -150,8 +148,7 @@ directory = /proc/$(cat slow/pid.dir)/root/mnt/fuse/hang
 active_process_count = 3
 boot_timeout = 1h
 END
-        start_sqmgr
-        wait_until 20 ready 2
+        start_ready 2
         wait_until 20 hung_child
         # Standard streams and the report.
         [ "$(cd "/proc/$hung/fd" && echo *)" = '0 1 2 3' ]

@@ -74,11 +74,8 @@ read_grants() { documented_grants | sed '/;$/q'; }
         # After kill -9 of sqmgr, and a re-exec, they are quieted still.
         all=$(worker_pids)
         record "$all"
-        kill_sqmgr
-        start_sqmgr
-        wait_until 20 ready 2
-        sqmgrctl reexec
-        wait_until 20 ready 2
+        replace_sqmgr 2
+        reexec_ready 2
         [ "$(worker_pids)" = "$all" ]
         fleet_is '.quiet == 2 and .generation == 2'
         [ "$(claims)" = 4 ]

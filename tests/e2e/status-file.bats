@@ -46,8 +46,7 @@ directory = $folder
 active_process_count = $1
 $(cat)
 END
-        start_sqmgr
-        wait_until 20 ready "$1"
+        start_ready "$1"
 }
 
 other_is() { sqmgrctl status --json | jq -e ".fleets[1] | $1"; }
@@ -140,8 +139,7 @@ heartbeat = file
 command = $(native_command)
 directory = $folder
 END
-        start_sqmgr
-        wait_until 20 ready 2
+        start_ready 2
         wait_until 20 other_is '.active == 1'
         other=$(sqmgrctl status --json | jq '.fleets[1].workers[0].pid')
         busy "$other"
@@ -152,8 +150,7 @@ END
         wait_until 20 [ ! -e "/proc/$dead" ]
         touch "$(status_dir default)/$dead"
         sed -i '/fleet:other/,$d' "$folder/sqmgr.ini"
-        start_sqmgr
-        wait_until 20 ready 2
+        start_ready 2
         wait_until 20 files_are "$(worker_pids)"
         # Its job ends first, which only its file shows.
         wait_until 20 other_is '.workers[0] | .state == "quiet" and .busy == 1'

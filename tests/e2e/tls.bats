@@ -27,8 +27,7 @@ is_refused_for() { # TEXT
         start_tls_redis --tls-auth-clients yes
         configure_tls "tls_ca_file = $folder/ca.crt" "tls_cert_file = $folder/client.crt" \
                 "tls_key_file = $folder/client.key"
-        start_sqmgr
-        wait_until 20 ready 1
+        start_ready 1
         run -0 sqmgrctl restart --wait=drained --timeout 300s
         # A reply of more than one TLS record.
         redis eval 'for i = 1, 300 do redis.call("SADD", KEYS[1], ARGV[1] .. ":" .. i .. ":" .. string.rep("0", 200)) end' \
@@ -49,8 +48,7 @@ is_refused_for() { # TEXT
         redis_url=rediss://elsewhere.invalid
         configure_tls "sentinels = $address" 'master_name = mymaster' "tls_ca_file = $folder/ca.crt" \
                 "tls_cert_file = $folder/client.crt" "tls_key_file = $folder/client.key"
-        start_sqmgr
-        wait_until 20 ready 1
+        start_ready 1
         sqmgrctl status | grep -F "redis rediss://mymaster/0 connected to $address:6379"
 }
 
@@ -83,8 +81,7 @@ is_refused_for() { # TEXT
                 --unixsocket "$folder/redis.sock" --dir "$folder" --save ''
         wait_until 10 redis_answers
         configure_tls 'tls_verify = no'
-        start_sqmgr
-        wait_until 20 ready 1
+        start_ready 1
         sqmgrctl status --json | jq -e '.problems[] | select(.code == "tls-unverified")'
         configure_tls
         run -0 sqmgrctl reload

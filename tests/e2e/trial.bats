@@ -101,8 +101,7 @@ trial_runs() { fleet_is '.trial.verdict == "running" and .trial.new.processed > 
         make_jobs
         configure_preload 'active_process_count = 3' 'rollout_trial = 2min' 'rollout_trial_share = 1'
         set_line preload no
-        start_sqmgr
-        wait_until 60 ready 3
+        start_ready 3
         load_jobs
         make_release bad
         run -1 sqmgrctl restart --wait --timeout 240s

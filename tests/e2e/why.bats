@@ -57,9 +57,7 @@ why_has_lines() { # PATTERN...
         [[ ${lines[0]} == "Earlier workers had the same id: run 'sqmgrctl events default/1'" ]]
         [[ $output != *SIGKILL* ]]
         record "$(worker_pids)"
-        kill_sqmgr
-        start_sqmgr
-        wait_until 20 ready 1
+        replace_sqmgr 1
         run -0 sqmgrctl why default/1
         [[ ${lines[0]} == "Older events are not kept. To look for them in the journal, run 'journalctl SQMGR_WORKER=default/1'" ]]
         why_has_lines 'Now: active for *' 'process *, generation 1, *'

@@ -6,7 +6,6 @@
 #include "model/rollout.h"
 #include "model/world.h"
 #include "sim.h"
-#include <limits.h>
 
 #define SEC USEC_PER_SEC
 

@@ -124,3 +124,15 @@ static inline void run(const char *sql, bool writes)
 
         run_list(&statement, 1, writes);
 }
+
+static inline void expect_rows(const char *sql, const char *rows)
+{
+        run(sql, false);
+        ck_assert_str_eq(got.text, rows);
+}
+
+static inline void expect_lost(const char *sql)
+{
+        run(sql, false);
+        ck_assert_int_eq(got.result, DATABASE_LOST);
+}

@@ -137,8 +137,7 @@ static void setup(void)
         n_changed = n_rendered = 0;
         save_error = persist.error = 0;
         reload_result = 0;
-        strcpy(dir, "/tmp/sqmgr-test-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        unit_make_folder(dir);
         snprintf(path, sizeof(path), "%s/control.sock", dir);
         ck_assert_int_ge(sd_event_new(&event), 0);
         ck_assert_int_eq(world_new(&settings, 1, &world), 0);

@@ -53,9 +53,8 @@ static inline void postgresql_drop_root(void)
 static inline void postgresql_shell(const char *command)
 {
         int status;
-        pid_t pid = fork();
+        pid_t pid = unit_fork();
 
-        ck_assert_int_ge(pid, 0);
         if (pid == 0) {
                 postgresql_drop_root();
                 if (chdir(postgresql_folder) < 0)
@@ -92,8 +91,7 @@ static inline void postgresql_launch(void)
         snprintf(program, sizeof(program), "%s/postgres", postgresql_programs);
         snprintf(data, sizeof(data), "%s/data", postgresql_folder);
         snprintf(address, sizeof(address), "listen_addresses=%s", postgresql_address);
-        postgresql_pid = fork();
-        ck_assert_int_ge(postgresql_pid, 0);
+        postgresql_pid = unit_fork();
         if (postgresql_pid != 0)
                 return;
         postgresql_drop_root();
@@ -148,8 +146,7 @@ static inline void postgresql_kill(void)
                 return;
         ck_assert_int_eq(kill(postgresql_pid, SIGSTOP), 0);
         postgresql_signal_children(SIGKILL);
-        ck_assert_int_eq(kill(postgresql_pid, SIGKILL), 0);
-        ck_assert_int_eq(waitpid(postgresql_pid, NULL, 0), postgresql_pid);
+        unit_kill(postgresql_pid);
         postgresql_pid = 0;
 }
 

@@ -53,23 +53,8 @@ static inline void server_kill(void)
 {
         if (server_pid == 0)
                 return;
-        ck_assert_int_eq(kill(server_pid, SIGKILL), 0);
-        ck_assert_int_eq(waitpid(server_pid, NULL, 0), server_pid);
+        unit_kill(server_pid);
         server_pid = 0;
-}
-
-/* Forks a process that ends with this one at the latest. Returns 0 in it. */
-static inline pid_t fork_bound(void)
-{
-        pid_t parent = getpid(), pid = fork();
-
-        ck_assert_int_ge(pid, 0);
-        if (pid == 0) {
-                (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-                if (getppid() != parent)
-                        _exit(1);
-        }
-        return pid;
 }
 
 /* port: TCP, or 0. option and value: one more, or NULL. */
@@ -79,7 +64,7 @@ static inline void server_start(int port, const char *option, const char *value)
 
         snprintf(text, sizeof(text), "%d", port);
         (void)unlink(server_socket); /* of one that was killed */
-        server_pid = fork_bound();
+        server_pid = unit_fork_bound();
         if (server_pid > 0)
                 return;
         if (!freopen("/dev/null", "w", stdout))

@@ -10,8 +10,7 @@ static char dir[] = "/tmp/sqmgr-test-XXXXXX";
 /* The first step of a fixture; the test or the fixture starts the runtime. */
 static inline void runtime_folder_open(void)
 {
-        strcpy(dir, "/tmp/sqmgr-test-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        unit_make_folder(dir);
         ck_assert_int_ge(sd_event_new(&event), 0);
 }
 

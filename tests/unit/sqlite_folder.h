@@ -68,8 +68,7 @@ static inline pid_t hold(const char *sql)
 
 static inline void release(pid_t pid)
 {
-        ck_assert_int_eq(kill(pid, SIGKILL), 0);
-        ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+        unit_kill(pid);
 }
 
 static inline size_t count_files(void)

@@ -80,8 +80,7 @@ static void start(usec_t message_timeout)
 
 static void setup(void)
 {
-        strcpy(dir, "/tmp/sqmgr-test-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        unit_make_folder(dir);
         ck_assert_int_eq(chmod(dir, 0755), 0);
         snprintf(path, sizeof(path), "%s/run/control.sock", dir);
         ck_assert_int_ge(sd_event_new(&event), 0);

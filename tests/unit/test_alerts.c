@@ -47,8 +47,7 @@ static void setup(void)
         sigset_t blocked;
         char path[64];
 
-        strcpy(dir, "/tmp/sqmgr-test-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        unit_make_folder(dir);
         ck_assert_int_eq(chmod(dir, 0777), 0);
         snprintf(path, sizeof(path), "%s/log", dir);
         /* The log, and what the commands write. */

@@ -12,8 +12,7 @@ static usec_t now;
 
 static void setup(void)
 {
-        strcpy(dir, "/tmp/sqmgr-test-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        unit_make_folder(dir);
         snprintf(program, sizeof(program), "%s/sqmgr", dir);
         snprintf(config_path, sizeof(config_path), "%s/ini", dir);
         unit_write_file(dir, "ini", "");

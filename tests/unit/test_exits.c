@@ -496,19 +496,16 @@ TEST(a_worker_that_is_gone_has_nobody_elses_group_signalled)
 {
         struct worker *worker = start("exec sleep 1000");
         struct proc *main = worker->handle->main;
-        pid_t pid = worker->process.pid, other = fork();
+        pid_t pid = worker->process.pid, other = unit_fork_bound();
 
-        ck_assert_int_ge(other, 0);
         if (other == 0) {
-                prctl(PR_SET_PDEATHSIG, SIGKILL);
                 (void)setsid();
                 for (;;)
                         pause();
         }
         while (getpgid(other) != other)
                 (void)usleep(1000);
-        ck_assert_int_eq(kill(pid, SIGKILL), 0);
-        ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+        unit_kill(pid);
         ck_assert_int_eq(probe_pidfd(proc_pidfd(main)), -ESRCH);
         /* As if the other one had its pid now. */
         worker->process.pid = other;
@@ -516,8 +513,7 @@ TEST(a_worker_that_is_gone_has_nobody_elses_group_signalled)
         ck_assert_int_eq(worker->orders.signal_error, ESRCH);
         ck_assert(!act(ACTION_KILL, worker));
         ck_assert_int_eq(waitpid(other, NULL, WNOHANG), 0);
-        ck_assert_int_eq(kill(other, SIGKILL), 0);
-        ck_assert_int_eq(waitpid(other, NULL, 0), other);
+        unit_kill(other);
         worker->process.pid = pid;
 }
 

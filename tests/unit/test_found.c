@@ -63,8 +63,7 @@ static pid_t begin(const char *script)
         snprintf(text, sizeof(text), "d=%s\ni=%s\nup() { : >$d/%s; }\n%s\n", dir, runtime.instance, name,
                  script);
         snprintf(up, sizeof(up), "%s/%s", dir, name);
-        pid_t pid = fork();
-        ck_assert_int_ge(pid, 0);
+        pid_t pid = unit_fork();
         if (pid == 0) {
                 if (setsid() < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
                         _exit(1);
@@ -163,8 +162,7 @@ TEST(a_process_of_another_user_is_left_alone)
         char instance[64];
 
         snprintf(instance, sizeof(instance), "SQMGR_INSTANCE=%s", runtime.instance);
-        pid_t pid = fork();
-        ck_assert_int_ge(pid, 0);
+        pid_t pid = unit_fork();
         if (pid == 0) {
                 ck_assert_int_eq(setuid(65534), 0);
                 ck_assert_int_eq(prctl(PR_SET_PDEATHSIG, SIGKILL), 0);

@@ -353,9 +353,8 @@ TEST(its_room_is_taken_so_that_a_disk_may_fill_later)
 static int run_child(void (*f)(unsigned n), unsigned n)
 {
         int status;
-        pid_t child = fork();
+        pid_t child = unit_fork();
 
-        ck_assert_int_ge(child, 0);
         if (child == 0) {
                 f(n);
                 _exit(0);
@@ -433,8 +432,7 @@ static unsigned run_and_kill(unsigned first)
 
         ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
         report = ends[1];
-        pid_t child = fork();
-        ck_assert_int_ge(child, 0);
+        pid_t child = unit_fork();
         if (child == 0)
                 child_run(first);
         close(ends[1]);

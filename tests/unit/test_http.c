@@ -5,7 +5,6 @@
 #include "web/http_clients.h"
 #include <malloc.h>
 #include <netinet/in.h>
-#include <poll.h>
 
 #define BRIEF_USEC (100 * USEC_PER_MSEC)
 /* Room for ten, and no time limit. */

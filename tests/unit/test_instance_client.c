@@ -118,6 +118,12 @@ static void expect_question(const char *expected)
                 ck_assert_ptr_nonnull(strstr(text, "\"after\":7"));
 }
 
+static void let_in_for(const char *expected)
+{
+        let_in();
+        expect_question(expected);
+}
+
 static void log_message(const void *bytes, size_t size)
 {
         ck_assert_int_eq(send(peer, bytes, size, MSG_NOSIGNAL), (ssize_t)size);
@@ -152,8 +158,7 @@ TEST(a_reply_that_has_arrived_counts_after_its_deadline)
 TEST(asks_one_after_another)
 {
         start(&limits);
-        let_in();
-        expect_question("GetStatus");
+        let_in_for("GetStatus");
         instance_client_ask(instance_client_, INSTANCE_QUERY_METRICS);
         instance_client_ask(instance_client_, INSTANCE_QUERY_METRICS);
         instance_client_ask(instance_client_, INSTANCE_QUERY_QUEUES);
@@ -217,15 +222,13 @@ static const struct {
 TEST_LOOP(leaves_who_speaks_otherwise_and_comes_again, ELEMENTSOF(strangers))
 {
         start(&limits);
-        let_in();
-        expect_question("GetStatus");
+        let_in_for("GetStatus");
         log_message(strangers[_i].bytes, strangers[_i].size);
         expect_lost("another language");
         ck_assert(!instance_client_awaits(instance_client_, INSTANCE_QUERY_STATUS) &&
                   !instance_client_awaits(instance_client_, INSTANCE_QUERY_EVENTS));
         peer = close_fd(peer);
-        let_in();
-        expect_question("GetStatus");
+        let_in_for("GetStatus");
 }
 
 /* The socket of one instance may lead to another. */
@@ -233,13 +236,11 @@ TEST(leaves_an_instance_of_another_name)
 {
         name = "shop";
         start(&limits);
-        let_in();
-        expect_question("GetStatus");
+        let_in_for("GetStatus");
         reply("{\"parameters\":{\"instance\":\"mail\\u001b[2J\"}}");
         expect_lost("another instance");
         peer = close_fd(peer);
-        let_in();
-        expect_question("GetStatus");
+        let_in_for("GetStatus");
         reply("{\"parameters\":{\"instance\":\"shop\"}}");
         expect_question("GetStatus");
         ck_assert_str_eq(answered, "0{\"instance\":\"shop\"} ");
@@ -248,8 +249,7 @@ TEST(leaves_an_instance_of_another_name)
 TEST(reports_why_it_is_refused)
 {
         start(&limits);
-        let_in();
-        expect_question("GetStatus");
+        let_in_for("GetStatus");
         reply("{\"error\":\"org.sqmgr.Control.Refused\",\"parameters\":{\"reason\":\"not permitted\"}}");
         expect_lost("a refusal");
         ck_assert_uint_eq(answers, 0);
@@ -258,8 +258,7 @@ TEST(reports_why_it_is_refused)
 TEST(text_is_printable)
 {
         start(&limits);
-        let_in();
-        expect_question("GetStatus");
+        let_in_for("GetStatus");
         reply("{\"parameters\":{\"a\":\"x\\u001b[2J\\n\",\"\\u009b\":1,\"b\":[{\"quoted\":\"1\\n2\"}]}}");
         expect_question("GetEvents");
         ck_assert_str_eq(answered, "0{\"a\":\"x?[2J?\",\"b\":[{}]} ");
@@ -271,8 +270,7 @@ TEST(takes_no_more_than_so_many_bytes)
 
         memset(bytes, ' ', sizeof(bytes));
         start(&limits);
-        let_in();
-        expect_question("GetStatus");
+        let_in_for("GetStatus");
         log_message(bytes, sizeof(bytes));
         expect_lost("a long message");
 }
@@ -292,8 +290,7 @@ static void reply_with_events(unsigned n)
 TEST(refused_metrics_are_asked_for_after_connecting)
 {
         start(&limits);
-        let_in();
-        expect_question("GetStatus");
+        let_in_for("GetStatus");
         instance_client_ask(instance_client_, INSTANCE_QUERY_METRICS);
         reply("{}");
         expect_question("GetEvents");
@@ -306,8 +303,7 @@ TEST(refused_metrics_are_asked_for_after_connecting)
         log_message(bytes, sizeof(bytes));
         expect_lost("a long message");
         peer = close_fd(peer);
-        let_in();
-        expect_question("GetMetrics");
+        let_in_for("GetMetrics");
         reply("{}");
         expect_question("GetStatus");
 }
@@ -319,23 +315,20 @@ TEST(after_a_refused_reply_that_query_comes_first)
 
         larger.reply_bytes = 65536;
         start(&larger);
-        let_in();
-        expect_question("GetStatus");
+        let_in_for("GetStatus");
         reply("{}");
         expect_question("GetEvents");
         reply_with_events(REPLY_EVENTS_MAX + 1);
         expect_lost("too many events");
         peer = close_fd(peer);
-        let_in();
-        expect_question("GetEvents");
+        let_in_for("GetEvents");
         instance_client_ask(instance_client_, INSTANCE_QUERY_STATUS);
         ck_assert(!instance_client_awaits(instance_client_, INSTANCE_QUERY_STATUS));
         reply_with_events(REPLY_EVENTS_MAX + 1);
         expect_lost("too many events");
         ck_assert_str_eq(answered, "0{} ");
         peer = close_fd(peer);
-        let_in();
-        expect_question("GetEvents");
+        let_in_for("GetEvents");
         reply("{}");
         expect_question("GetStatus");
         reply("{}");
@@ -352,8 +345,7 @@ TEST(one_good_reply_is_not_enough)
         slow.backoff_max_usec = 80 * USEC_PER_MSEC;
         start(&slow);
         for (unsigned i = 0; i < 4; i++) {
-                let_in();
-                expect_question("GetStatus");
+                let_in_for("GetStatus");
                 reply("{}");
                 expect_question("GetEvents");
                 reply("garbage");
@@ -369,19 +361,16 @@ TEST(one_good_reply_is_not_enough)
 TEST(waits_for_an_answer_so_long)
 {
         start(&brief);
-        let_in();
-        expect_question("GetStatus");
+        let_in_for("GetStatus");
         expect_lost("no answer");
         peer = close_fd(peer);
-        let_in();
-        expect_question("GetStatus");
+        let_in_for("GetStatus");
 }
 
 TEST(an_idle_one_waits_for_nothing)
 {
         start(&brief);
-        let_in();
-        expect_question("GetStatus");
+        let_in_for("GetStatus");
         reply("{}");
         expect_question("GetEvents");
         reply("{}");
@@ -416,12 +405,10 @@ TEST(says_why_it_cannot_connect)
 TEST(notices_that_sqmgr_is_gone_and_back)
 {
         start(&limits);
-        let_in();
-        expect_question("GetStatus");
+        let_in_for("GetStatus");
         peer = close_fd(peer);
         expect_lost("connection lost");
-        let_in();
-        expect_question("GetStatus");
+        let_in_for("GetStatus");
         reply("{\"parameters\":{}}");
         expect_question("GetEvents");
         ck_assert_str_eq(answered, "0{} ");

@@ -9,7 +9,6 @@
 #include "unit.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 

@@ -37,8 +37,7 @@ static enum ledger_file_outcome open_file(size_t n_slots)
 
 static void setup(void)
 {
-        strcpy(dir, "/tmp/sqmgr-test-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        unit_make_folder(dir);
         snprintf(path, sizeof(path), "%s/starts", dir);
         ck_assert_int_eq(open_file(SLOTS), LEDGER_FILE_NEW);
         ledger_take_over(&file.ledger);
@@ -111,9 +110,8 @@ TEST(a_child_claims_its_start)
 {
         struct ledger_start found;
         struct ledger_claim claim = ledger_claim_of(&file.ledger, ledger_begin(&file.ledger, &start));
-        pid_t pid = fork();
+        pid_t pid = unit_fork();
 
-        ck_assert_int_ge(pid, 0);
         if (pid == 0)
                 _exit(ledger_claim(&claim, getpid(), 9) ? 0 : 1);
         int status;
@@ -577,8 +575,7 @@ TEST(a_child_knows_its_start_after_the_file_was_made_again)
         int gate[2], status;
 
         ck_assert_int_eq(pipe2(gate, O_CLOEXEC), 0);
-        pid_t pid = fork();
-        ck_assert_int_ge(pid, 0);
+        pid_t pid = unit_fork();
         if (pid == 0) {
                 char byte;
 
@@ -702,9 +699,8 @@ TEST(a_child_survives_a_lost_ledger)
 TEST_LOOP(another_sigbus_ends_the_process, 2)
 {
         int status;
-        pid_t pid = fork();
+        pid_t pid = unit_fork();
 
-        ck_assert_int_ge(pid, 0);
         if (pid == 0) {
                 _cleanup_close_ int fd = open(path, O_RDWR | O_CLOEXEC);
 

@@ -29,10 +29,8 @@ static pid_t spawn(void (*prepare)(void))
         char byte;
 
         ck_assert_int_eq(pipe2(ready, O_CLOEXEC), 0);
-        pid_t pid = fork();
-        ck_assert_int_ge(pid, 0);
+        pid_t pid = unit_fork_bound();
         if (pid == 0) {
-                prctl(PR_SET_PDEATHSIG, SIGKILL);
                 signal(SIGTERM, SIG_DFL); /* Check has its own handler */
                 if (prepare)
                         prepare();
@@ -48,17 +46,15 @@ static pid_t spawn(void (*prepare)(void))
 
 static void end(pid_t pid)
 {
-        ck_assert_int_eq(kill(pid, SIGKILL), 0);
-        ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+        unit_kill(pid);
 }
 
 /* Leaves an exited child that was not waited for. */
 static pid_t spawn_zombie(void)
 {
         siginfo_t info;
-        pid_t pid = fork();
+        pid_t pid = unit_fork();
 
-        ck_assert_int_ge(pid, 0);
         if (pid == 0)
                 _exit(0);
         ck_assert_int_eq(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
@@ -277,8 +273,7 @@ TEST(title_has_blanks_for_nuls_and_no_padding)
 
         ck_assert_int_eq(pipe2(input, O_CLOEXEC), 0);
         ck_assert_int_eq(pipe2(executed, O_CLOEXEC), 0);
-        pid_t pid = fork();
-        ck_assert_int_ge(pid, 0);
+        pid_t pid = unit_fork();
         if (pid == 0) {
                 dup2(input[0], STDIN_FILENO);
                 execv(argv[0], (char *const *)argv);
@@ -385,10 +380,8 @@ TEST(reads_the_environment_of_a_command)
 
         ck_assert_int_eq(pipe2(input, O_CLOEXEC), 0);
         ck_assert_int_eq(pipe2(output, O_CLOEXEC), 0);
-        pid_t pid = fork();
-        ck_assert_int_ge(pid, 0);
+        pid_t pid = unit_fork_bound();
         if (pid == 0) {
-                prctl(PR_SET_PDEATHSIG, SIGKILL);
                 dup2(input[0], STDIN_FILENO);
                 dup2(output[1], STDOUT_FILENO);
                 execle("/bin/sh", "sh", "-c", "echo; read -r line", NULL, environment);

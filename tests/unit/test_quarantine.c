@@ -21,8 +21,7 @@ static void setup(void)
 {
         const char *why;
 
-        strcpy(dir, "/tmp/sqmgr-test-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        unit_make_folder(dir);
         snprintf(path, sizeof(path), "%s/starts", dir);
         file = LEDGER_FILE_INIT;
         ck_assert_int_eq(ledger_file_open(&file, path, BOOT, 4, &why), LEDGER_FILE_NEW);
@@ -149,9 +148,8 @@ TEST(a_process_that_dies_names_its_server_to_the_next)
         const char *why;
 
         for (unsigned i = 0; i < 2; i++) {
-                pid_t pid = fork();
+                pid_t pid = unit_fork();
 
-                ck_assert_int_ge(pid, 0);
                 if (pid == 0) {
                         quarantine_decoding(&file.ledger, b);
                         (void)raise(SIGKILL);

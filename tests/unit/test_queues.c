@@ -5,7 +5,6 @@
 #include "frameworks/redis_format.h"
 #include "frameworks/resque/resque.h"
 #include "frameworks/rq/rq.h"
-#include "frameworks/sidekiq/format.h"
 #include "frameworks/sidekiq/job.h"
 #include "golden.h"
 #include "io/clock.h"
@@ -294,6 +293,13 @@ static void read_queues(const char *namespace)
         ck_assert_uint_eq(n_answers, 1);
 }
 
+static void expect_queues(const char *namespace, size_t n)
+{
+        read_queues(namespace);
+        ck_assert_ptr_nonnull(found);
+        ck_assert_uint_eq(found->n, n);
+}
+
 static void expect_queue(size_t i, const char *name, uint64_t size, bool paused)
 {
         ck_assert_uint_gt(found->n, i);
@@ -319,9 +325,7 @@ TEST(what_waits_is_read)
         server_do("ZADD retry 1 a 2 b");
         server_do("ZADD schedule 1 a");
         server_do("ZADD dead 1 a 2 b 3 c");
-        read_queues("");
-        ck_assert_ptr_nonnull(found);
-        ck_assert_uint_eq(found->n, 4);
+        expect_queues("", 4);
         expect_queue(0, "default", 2, false);
         expect_queue(1, "empty", 0, false);
         expect_queue(2, "mail", 1, true);
@@ -338,8 +342,7 @@ TEST(what_waits_is_read)
 
         server_do("SADD ns:queues own");
         server_do("LPUSH ns:queue:own x");
-        read_queues("ns");
-        ck_assert_uint_eq(found->n, 1);
+        expect_queues("ns", 1);
         expect_queue(0, "own", 1, false);
         ck_assert_uint_eq(found->dead, 0);
 }
@@ -352,9 +355,7 @@ TEST(what_waits_for_resque_is_read)
         server_do("SET resque:queue:odd x");
         server_do("RPUSH resque:failed {} {} {}");
         server_do("SET resque:pause-all-workers false");
-        read_queues(NULL);
-        ck_assert_ptr_nonnull(found);
-        ck_assert_uint_eq(found->n, 3);
+        expect_queues(NULL, 3);
         expect_queue(0, "default", 2, false);
         expect_queue(1, "mail", 0, false);
         expect_queue(2, "odd", 0, false);
@@ -365,8 +366,7 @@ TEST(what_waits_for_resque_is_read)
 
         server_do("SADD shop:queues own");
         server_do("SET shop:pause-all-workers True");
-        read_queues("shop");
-        ck_assert_uint_eq(found->n, 1);
+        expect_queues("shop", 1);
         expect_queue(0, "own", 0, true);
         ck_assert_uint_eq(found->dead, 0);
 }
@@ -380,9 +380,7 @@ TEST(what_waits_for_rq_is_read)
         server_do("ZADD rq:scheduled:default 1 c");
         server_do("ZADD rq:failed:mail 1 d 2 e");
         /* RQ knows no namespaces. */
-        read_queues("shop");
-        ck_assert_ptr_nonnull(found);
-        ck_assert_uint_eq(found->n, 2);
+        expect_queues("shop", 2);
         expect_queue(0, "default", 2, false);
         expect_queue(1, "mail", 0, false);
         ck_assert(found->list[0].latency_known && found->list[1].latency_known);
@@ -412,9 +410,7 @@ TEST(what_waits_for_celery_is_read_by_name)
                                       "5");
         server_do("LPUSH mail x");
         server_do("SET odd x");
-        read_queues(NULL);
-        ck_assert_ptr_nonnull(found);
-        ck_assert_uint_eq(found->n, 4);
+        expect_queues(NULL, 4);
         expect_queue(0, "mail", 1, false);
         expect_queue(1, "celery", 7, false);
         expect_queue(2, "none", 0, false);
@@ -426,8 +422,7 @@ TEST(what_waits_for_celery_is_read_by_name)
         server_do("LPUSH shop_mail%s x", "\x06\x16"
                                          "9");
         names = "mail\0";
-        read_queues("shop_");
-        ck_assert_uint_eq(found->n, 1);
+        expect_queues("shop_", 1);
         expect_queue(0, "mail", 3, false);
         /* The broker has no list of its queues. */
         names = NULL;
@@ -445,8 +440,7 @@ TEST(what_waits_for_bullmq_is_read_by_name)
         server_do("ZADD bull:mails:delayed 5 8");
         server_do("ZADD bull:more:failed 5 8");
         server_do("HSET bull:more:meta paused 1");
-        read_queues(NULL);
-        ck_assert_uint_eq(found->n, 2);
+        expect_queues(NULL, 2);
         expect_queue(0, "mails", 4, false);
         expect_queue(1, "more", 0, true);
         ck_assert_uint_eq(found->schedule, 1);
@@ -465,9 +459,7 @@ TEST(what_waits_for_bullmq_is_read_by_name)
 
 TEST(an_empty_redis_has_no_queues)
 {
-        read_queues(NULL);
-        ck_assert_ptr_nonnull(found);
-        ck_assert_uint_eq(found->n, 0);
+        expect_queues(NULL, 0);
 }
 
 TEST(a_queue_that_is_no_list_hides_no_other)
@@ -475,9 +467,7 @@ TEST(a_queue_that_is_no_list_hides_no_other)
         server_do("SADD queues a b");
         server_do("SET queue:a x");
         server_do("LPUSH queue:b x");
-        read_queues("");
-        ck_assert_ptr_nonnull(found);
-        ck_assert_uint_eq(found->n, 2);
+        expect_queues("", 2);
         expect_queue(0, "a", 0, false);
         ck_assert(!found->list[0].latency_known);
         expect_queue(1, "b", 1, false);

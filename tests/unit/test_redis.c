@@ -283,7 +283,7 @@ static void start_impostor(const char *greeting, const char *answer)
         strcpy(address.sun_path, server_socket);
         ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
         ck_assert_int_eq(listen(fd, 16), 0);
-        server_pid = fork_bound();
+        server_pid = unit_fork_bound();
         if (server_pid > 0) {
                 close_fd(fd);
                 return;

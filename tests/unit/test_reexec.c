@@ -40,8 +40,7 @@ static void on_call(struct call *call, const struct control_method *method, json
 
 static void make_dir(void)
 {
-        strcpy(dir, "/tmp/sqmgr-test-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        unit_make_folder(dir);
         snprintf(program, sizeof(program), "%s/sqmgr", dir);
         snprintf(path, sizeof(path), "%s/socket", dir);
 }

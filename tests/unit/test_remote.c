@@ -8,7 +8,6 @@
 #include "observe/observe.h"
 #include "observe/rescue.h"
 #include "world.h"
-#include <limits.h>
 
 #define SEC  USEC_PER_SEC
 #define GIGA ((uint64_t)1 << 30)

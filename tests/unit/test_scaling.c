@@ -283,8 +283,7 @@ TEST(a_shorter_time_by_a_reload_forgets_nothing_that_was_in_it)
         /* The average has come down by then, and one part of an hour is longer than all of that time. */
         double before = verdict.peak;
         limits.down_after = 100 * USEC_PER_SEC;
-        look();
-        ck_assert_uint_eq(reading.count, 4);
+        ck_assert_uint_eq(look(), 4);
         ck_assert_double_lt(verdict.peak, before);
 }
 
@@ -508,8 +507,7 @@ TEST(the_last_worker_ends_once_nothing_was_there_for_long)
         look();
         queue.size = 0;
         ck_assert_uint_eq(poll_for(0, 590), 1);
-        look();
-        ck_assert_uint_eq(reading.count, 0);
+        ck_assert_uint_eq(look(), 0);
         ck_assert_int_eq(verdict.cause, SCALING_FEWER);
 }
 
@@ -529,12 +527,10 @@ TEST(the_last_worker_does_not_end_while_it_boots)
         sleep_with(1);
         for (unsigned i = 0; i < 70; i++) {
                 reading.active = 0;
-                look();
-                ck_assert_uint_eq(reading.count, 1);
+                ck_assert_uint_eq(look(), 1);
         }
         reading.active = 1;
-        look();
-        ck_assert_uint_eq(reading.count, 0);
+        ck_assert_uint_eq(look(), 0);
 }
 
 TEST(a_job_that_is_about_to_fall_due_keeps_the_last_worker)
@@ -550,12 +546,10 @@ TEST(a_job_that_is_about_to_fall_due_keeps_the_last_worker)
 TEST(the_first_job_wakes)
 {
         sleep_with(0);
-        look();
-        ck_assert_uint_eq(reading.count, 0);
+        ck_assert_uint_eq(look(), 0);
         golden_expect("autoscaling", "asleep", because());
         queue.size = 1;
-        look();
-        ck_assert_uint_eq(reading.count, 1);
+        ck_assert_uint_eq(look(), 1);
         golden_expect("autoscaling", "awake for the first job", because());
 }
 
@@ -563,12 +557,10 @@ TEST(many_jobs_wake_two_and_no_more_before_a_boot)
 {
         sleep_with(0);
         queue.size = 100000;
-        look();
-        ck_assert_uint_eq(reading.count, 2);
+        ck_assert_uint_eq(look(), 2);
         limits.max = 1;
         reading.count = 0;
-        look();
-        ck_assert_uint_eq(reading.count, 1);
+        ck_assert_uint_eq(look(), 1);
 }
 
 TEST(a_job_that_falls_due_wakes_ahead_by_a_boot)
@@ -576,11 +568,9 @@ TEST(a_job_that_falls_due_wakes_ahead_by_a_boot)
         sleep_with(0);
         queue.due_known = true;
         queue.due_in = 27 * USEC_PER_SEC;
-        look();
-        ck_assert_uint_eq(reading.count, 0);
+        ck_assert_uint_eq(look(), 0);
         queue.due_in = 26 * USEC_PER_SEC;
-        look();
-        ck_assert_uint_eq(reading.count, 1);
+        ck_assert_uint_eq(look(), 1);
         golden_expect("autoscaling", "awake for a job that falls due", because());
 }
 
@@ -589,11 +579,9 @@ TEST(idle_threads_elsewhere_take_as_many_jobs)
         sleep_with(0);
         reading.foreign_idle = 2;
         queue.size = 2;
-        look();
-        ck_assert_uint_eq(reading.count, 0);
+        ck_assert_uint_eq(look(), 0);
         queue.size = 3;
-        look();
-        ck_assert_uint_eq(reading.count, 1);
+        ck_assert_uint_eq(look(), 1);
 }
 
 TEST(a_restart_does_not_keep_a_fleet_asleep_but_a_pause_and_an_outage_do)
@@ -610,14 +598,12 @@ TEST(a_restart_does_not_keep_a_fleet_asleep_but_a_pause_and_an_outage_do)
                 sleep_with(0);
                 queue.size = 1;
                 reading.hold = one->hold;
-                look();
-                ck_assert_uint_eq(reading.count, one->count);
+                ck_assert_uint_eq(look(), one->count);
         }
         sleep_with(0);
         reading.hold = SCALING_FREE;
         queue.paused = true;
-        look();
-        ck_assert_uint_eq(reading.count, 0);
+        ck_assert_uint_eq(look(), 0);
 }
 
 TEST(what_is_not_known_is_learned_from_one_worker)
@@ -625,14 +611,12 @@ TEST(what_is_not_known_is_learned_from_one_worker)
         sleep_with(0);
         reading.unserved = true;
         reading.n_queues = 0;
-        look();
-        ck_assert_uint_eq(reading.count, 1);
+        ck_assert_uint_eq(look(), 1);
         golden_expect("autoscaling", "awake to learn the queues", because());
         sleep_with(0);
         reading.unserved = false;
         reading.concurrency = 0;
-        look();
-        ck_assert_uint_eq(reading.count, 1);
+        ck_assert_uint_eq(look(), 1);
 }
 
 TEST(a_long_sleep_changes_nothing)

@@ -58,10 +58,8 @@ static pid_t spawn(uid_t uid, const char *program, char *const environment[])
         pid_t pid;
 
         ck_assert_int_eq(pipe2(pair, O_CLOEXEC), 0);
-        parent = fork();
-        ck_assert_int_ge(parent, 0);
+        parent = unit_fork_bound();
         if (parent == 0) {
-                prctl(PR_SET_PDEATHSIG, SIGKILL);
                 prctl(PR_SET_NAME, "another");
                 pid = fork();
                 if (pid > 0)

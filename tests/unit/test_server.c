@@ -74,8 +74,7 @@ static void start_server(usec_t message_timeout)
 
 static void setup(void)
 {
-        strcpy(dir, "/tmp/sqmgr-test-XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        unit_make_folder(dir);
         snprintf(path, sizeof(path), "%s/run/control.sock", dir);
         ck_assert_int_ge(sd_event_new(&event), 0);
         kept = NULL;
@@ -395,8 +394,7 @@ static int listen_as_another(char *error, size_t error_size)
         int outcome[2], r;
 
         ck_assert_int_eq(pipe(outcome), 0);
-        pid_t pid = fork();
-        ck_assert_int_ge(pid, 0);
+        pid_t pid = unit_fork();
         if (pid == 0) {
                 r = listener_open(&listener, path, 0, error, error_size);
                 _exit(write(outcome[1], &r, sizeof(r)) > 0 && write(outcome[1], error, error_size) > 0 ? 0
@@ -653,8 +651,7 @@ static pid_t claim_as_another(int *ret_go)
 
         ck_assert_int_eq(pipe2(go, O_CLOEXEC), 0);
         ck_assert_int_eq(pipe2(ready, O_CLOEXEC), 0);
-        pid_t pid = fork();
-        ck_assert_int_ge(pid, 0);
+        pid_t pid = unit_fork();
         if (pid == 0) {
                 close(go[1]);
                 byte = listener_claim(path, &fd, error, sizeof(error)) == 0 && fd >= 0;

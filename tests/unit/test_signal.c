@@ -13,11 +13,9 @@
  * its own, -1 for ours. */
 static pid_t spawn(pid_t group)
 {
-        pid_t parent = getpid(), pid = fork();
+        pid_t parent = getpid(), pid = unit_fork_bound();
 
-        ck_assert_int_ge(pid, 0);
         if (pid == 0) {
-                prctl(PR_SET_PDEATHSIG, SIGKILL);
                 while (getppid() == parent)
                         pause();
                 _exit(0);
@@ -84,9 +82,8 @@ TEST(by_its_pid_only_a_child_that_is_not_reaped_is_signaled)
         pid_t grandchild;
 
         ck_assert_int_eq(pipe2(pair, O_CLOEXEC), 0);
-        pid_t child = fork();
+        pid_t child = unit_fork_bound();
         if (child == 0) {
-                prctl(PR_SET_PDEATHSIG, SIGKILL);
                 grandchild = spawn(0);
                 (void)!write(pair[1], &grandchild, sizeof(grandchild));
                 for (;;)

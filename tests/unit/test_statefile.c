@@ -447,8 +447,7 @@ TEST(a_state_that_another_sqmgr_holds_or_may_have_written_is_not_moved)
         ck_assert_int_eq(read(ready[0], error, 1), 1);
         ck_assert_int_eq(follow("other"), -EBUSY);
         ck_assert(holds("state", "first") && !exists("other"));
-        ck_assert_int_eq(kill(pid, SIGKILL), 0);
-        ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+        unit_kill(pid);
         close(ready[0]);
         close(ready[1]);
 

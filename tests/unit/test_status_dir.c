@@ -326,8 +326,7 @@ TEST(one_that_changes_meanwhile_is_read_later)
                 if (fault == HEARTBEAT_FAULT_NONE)
                         ck_assert(length == 0 || length == 100 || length == 4000);
         }
-        ck_assert_int_eq(kill(pid, SIGKILL), 0);
-        ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+        unit_kill(pid);
 }
 
 /* More than are looked at in one go. */

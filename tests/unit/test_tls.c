@@ -2,7 +2,6 @@
 /* Is a server over TLS only taken for what its certificate proves, and does none hold up the loop? Run
  * against a real Redis, and against servers that misbehave. */
 /* promises: P5, P10 */
-#include "io/clock.h"
 #include "redis/redis.h"
 #include "redis/tls.h"
 #include "redis_server.h"
@@ -172,7 +171,7 @@ static void start_tls_redis(const char *auth_clients)
 
                 port = free_port();
                 snprintf(text, sizeof(text), "%d", port);
-                server_pid = fork_bound();
+                server_pid = unit_fork_bound();
                 if (server_pid == 0) {
                         if (!freopen("/dev/null", "w", stdout))
                                 _exit(1);
@@ -440,7 +439,7 @@ static void flood(void)
 TEST(records_without_data_do_not_hold_up_the_loop)
 {
         listen_on_port();
-        server_pid = fork_bound();
+        server_pid = unit_fork_bound();
         if (server_pid == 0)
                 flood();
         start("127.0.0.1");

@@ -7,11 +7,15 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* Runs the suite. Returns the exit status for main(). */
 static inline int unit_main(Suite *suite)
@@ -165,4 +169,39 @@ static inline void unit_remove_tree(const char *dir)
 
         snprintf(command, sizeof(command), "rm -rf -- '%s'", dir);
         ck_assert_int_eq(system(command), 0);
+}
+
+/* Makes a folder, and writes its name. */
+static inline void unit_make_folder(char *ret)
+{
+        strcpy(ret, "/tmp/sqmgr-test-XXXXXX");
+        ck_assert_ptr_nonnull(mkdtemp(ret));
+}
+
+static inline pid_t unit_fork(void)
+{
+        pid_t pid = fork();
+
+        ck_assert_int_ge(pid, 0);
+        return pid;
+}
+
+/* Forks a process that ends with this one at the latest. */
+static inline pid_t unit_fork_bound(void)
+{
+        pid_t parent = getpid(), pid = unit_fork();
+
+        if (pid == 0) {
+                (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+                if (getppid() != parent)
+                        _exit(1);
+        }
+        return pid;
+}
+
+/* Kills a child, and waits for its end. */
+static inline void unit_kill(pid_t pid)
+{
+        ck_assert_int_eq(kill(pid, SIGKILL), 0);
+        ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
 }

@@ -21,8 +21,7 @@ database_configure() { # COUNT LINE...: further settings
 }
 database_fleet() { # COUNT LINE...
         database_configure "$@"
-        start_sqmgr
-        wait_until 60 ready "$1"
+        start_ready "$1"
 }
 
 # Standard output is an application's.
