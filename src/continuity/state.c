@@ -3,7 +3,6 @@
 #include "continuity/state.h"
 #include "base/hash.h"
 #include "continuity/codec.h"
-#include "model/preload.h"
 #include "model/rollout.h"
 #include "model/world.h"
 #include "settings/database_url.h"

@@ -30,7 +30,6 @@
 #include "io/log.h"
 #include "io/own_program.h"
 #include "io/program.h"
-#include "model/counts.h"
 #include "model/fleet.h"
 #include "model/fleets.h"
 #include "model/preload.h"

@@ -4,7 +4,6 @@
 #include "io/clock.h"
 #include "model/deadlines.h"
 #include "model/fleet.h"
-#include "observe/observe_identity.h"
 #include "servers/server.h"
 #include <string.h>
 

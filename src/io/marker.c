@@ -2,7 +2,6 @@
 /* The marker of a worker as the name of a descriptor; see the header. */
 #include "io/marker.h"
 #include "base/environment.h"
-#include "base/fd.h"
 #include "io/proc.h"
 #include <fcntl.h>
 #include <stdio.h>

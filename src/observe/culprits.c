@@ -2,7 +2,6 @@
 /* The job classes that ran in a worker when its memory ran out. */
 #include "observe/culprits.h"
 #include "base/parse.h"
-#include "base/text.h"
 #include "model/deadlines.h"
 #include "model/exit_status.h"
 #include "model/names.h"

@@ -7,7 +7,6 @@
 #include "base/printable.h"
 #include "base/text.h"
 #include "model/backoff.h"
-#include "model/counts.h"
 #include "model/deadlines.h"
 #include "model/describe.h"
 #include "model/exit_status.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Registers trials as a subsystem of the daemon. */
 #include "rollout_trial/rollout_trial.h"
-#include "advice/doctor_rules.h"
 #include "advice/problem.h"
 #include "daemon/runtime/subsystem.h"
 #include "daemon/takeover/persist.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Writes HTML. Markup comes only from format strings in the source; all values are escaped text. */
 #include "web/html.h"
-#include "base/printable.h"
 #include <stdarg.h>
 #include <string.h>
 

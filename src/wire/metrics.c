@@ -2,7 +2,6 @@
 /* Metrics as text for Prometheus; see the header. */
 #include "wire/metrics.h"
 #include "base/memstream.h"
-#include "base/printable.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

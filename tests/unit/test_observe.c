@@ -10,8 +10,8 @@
 #include "model/idle_proof.h"
 #include "model/world.h"
 #include "observe/observe.h"
-#include "observe/observe_time.h"
 #include "observe/observe_identity.h"
+#include "observe/observe_time.h"
 #include "world.h"
 
 TEST_WORLD(2)

@@ -6,7 +6,6 @@
 #include "base/printable.h"
 #include "daemon/runtime/subsystem.h"
 #include "decide/pass.h"
-#include "frameworks/table.h"
 #include "io/log.h"
 #include "model/counts.h"
 #include "model/deadlines.h"

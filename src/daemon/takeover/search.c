@@ -4,7 +4,6 @@
 #include "daemon/takeover/search.h"
 #include "base/fd.h"
 #include "continuity/adoption.h"
-#include "continuity/state.h"
 #include "daemon/runtime/proc_evidence.h"
 #include "daemon/workers/attach.h"
 #include "io/clock.h"

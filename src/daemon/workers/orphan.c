@@ -4,7 +4,6 @@
 #include "base/fd.h"
 #include "daemon/runtime/proc_evidence.h"
 #include "io/clock.h"
-#include "io/signal.h"
 #include "model/fleet.h"
 #include "model/world.h"
 #include <unistd.h>

@@ -12,7 +12,6 @@
 #include "model/fleet.h"
 #include "model/names.h"
 #include "model/world.h"
-#include "observe/observe.h"
 #include "observe/observe_identity.h"
 #include <string.h>
 #include <unistd.h>

@@ -3,7 +3,6 @@
 #include "daemon/workers/templates.h"
 #include "base/fd.h"
 #include "base/parse.h"
-#include "base/printable.h"
 #include "continuity/state.h"
 #include "daemon/runtime/proc_evidence.h"
 #include "daemon/runtime/start_record.h"
