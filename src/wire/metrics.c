@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Metrics as text for Prometheus; see the header. */
 #include "wire/metrics.h"
+#include "base/printable.h"
 #include "base/memstream.h"
 #include <math.h>
 #include <stdlib.h>
