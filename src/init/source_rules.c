@@ -4,6 +4,7 @@
 #include "base/argv.h"
 #include "base/memstream.h"
 #include "base/parse.h"
+#include "settings/draft.h"
 #include <string.h>
 
 #define BLANKS       " \t"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Writes HTML. Markup comes only from format strings in the source; all values are escaped text. */
 #include "web/html.h"
+#include "base/printable.h"
 #include <stdarg.h>
 #include <string.h>
 

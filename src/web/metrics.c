@@ -2,6 +2,7 @@
 /* The metrics of several instances, and those of sqmgr-web itself. No I/O. */
 #include "web/metrics.h"
 #include "base/memstream.h"
+#include "wire/reply.h"
 #include <math.h>
 #include <string.h>
 #include <strings.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Metrics as text for Prometheus; see the header. */
 #include "wire/metrics.h"
-#include "base/printable.h"
 #include "base/memstream.h"
+#include "base/printable.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads the queues of each server and compares them with their limits. */
 #include "daemon/poll/queue_reading.h"
+#include "daemon/workers/process.h"
 #include "frameworks/framework.h"
 #include "frameworks/table.h"
 #include "io/clock.h"
