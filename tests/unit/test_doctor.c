@@ -299,6 +299,7 @@ TEST(root_is_a_warning_unless_in_a_container)
 
 TEST(a_certificate_that_is_not_checked_is_a_problem)
 {
+        facts = (struct problem_facts){0};
         settings.redis.tls_unverified = true;
         diagnose_machine(&machine, &world);
         expect_remedy("certificate, remedy", &findings.list[0]);

@@ -33,7 +33,7 @@ static void setup(void)
         snprintf(log_path, sizeof(log_path), "%s/log", dir);
         runtime_start(BEFORE);
         reloader = (struct reloader){
-                .config = {.config_path = path},
+                .config = {.runtime = &runtime, .config_path = path},
                 .settings = runtime_settings,
                 .runtime = &runtime,
                 .reloaded = count_reload,
