@@ -372,7 +372,7 @@ static void compose(struct supervisor *supervisor, const struct invocation *invo
         };
 }
 
-/* Continues everything that awaited answers of the readers. A reader has answered or is late. */
+/* Continues everything that awaited the proc reader, which has answered or is late. */
 static void on_facts(void *userdata)
 {
         struct supervisor *supervisor = userdata;

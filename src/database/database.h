@@ -109,3 +109,20 @@ const struct error_report *database_error(const struct database *database); /* N
 usec_t database_rtt_usec(const struct database *database);
 /* How many connections have succeeded. */
 uint64_t database_connection_count(const struct database *database);
+
+/* For the implementations: what each shows, the first member of its struct database. */
+struct database_shown {
+        const struct database_ops *ops;
+        void *userdata;
+        enum database_state state;
+        struct error_report error; /* text "": none */
+        usec_t rtt_usec;
+        uint64_t connections;
+        bool freed; /* database_free() was called: nothing is reported any more */
+};
+
+/* Returns true if the state or the error is another one: database_report_state() is then due. error NULL: no
+ * error. */
+bool database_change_state(struct database *database, enum database_state state,
+                           const struct error_report *error);
+void database_report_state(struct database *database);

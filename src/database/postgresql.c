@@ -229,17 +229,14 @@ enum phase {
 };
 
 struct database {
+        struct database_shown shown; /* the first member */
         sd_event *event;
         sd_event_source *timer;
-        const struct database_ops *ops;
-        void *userdata;
         struct postgresql_url url;
         const char *url_error; /* a constant; NULL: the URL is valid */
         char *probe;
         usec_t timeout;
 
-        enum database_state state;
-        struct error_report error; /* text "": none */
         enum phase phase;
         size_t server; /* of the URL */
         struct resolve *resolve;
@@ -252,14 +249,11 @@ struct database {
         sd_event_source *io;
         unsigned unasked;
         usec_t up_at;
-        unsigned failures; /* consecutive, for the backoff */
-        uint64_t connections;
-        usec_t rtt_usec;
+        unsigned failures;  /* consecutive, for the backoff */
         struct batch batch; /* ops NULL: none runs */
         usec_t started_at;  /* of the batch */
 
         unsigned entered; /* our calls on the stack */
-        bool freed;
 };
 
 static void destroy(struct database *database)
@@ -280,7 +274,7 @@ static void enter(struct database *database)
 static void leave(struct database *database)
 {
         /* -fanalyzer: each leave follows an enter, so the object stays until the last leave. */
-        if (--database->entered == 0 && database->freed)
+        if (--database->entered == 0 && database->shown.freed)
                 destroy(database);
 }
 
@@ -314,43 +308,23 @@ static void end_batch(struct database *database, enum database_result result,
                 ops->done(result, error, database->batch.userdata);
 }
 
-/* Returns true if the state or the error is another one. error NULL: no error. */
-static bool change_state(struct database *database, enum database_state state,
-                         const struct error_report *error)
-{
-        static const struct error_report none;
-
-        error = error ?: &none;
-        if (database->state == state && error_report_equal(&database->error, error))
-                return false;
-        database->state = state;
-        database->error = *error;
-        return true;
-}
-
-static void report_state(struct database *database)
-{
-        if (!database->freed)
-                database->ops->state(database, database->state, database_error(database), database->userdata);
-}
-
 /* Closes the connection, and tries again later. */
 static void lose(struct database *database, const struct error_report *error)
 {
         usec_t now = clock_now(CLOCK_MONOTONIC);
 
-        if (database->state == DATABASE_CONNECTED && now - database->up_at >= BACKOFF_RESET_USEC)
+        if (database->shown.state == DATABASE_CONNECTED && now - database->up_at >= BACKOFF_RESET_USEC)
                 database->failures = 0;
         database->failures++;
         database->phase = PHASE_WAITING;
-        database->rtt_usec = 0;
+        database->shown.rtt_usec = 0;
         close_connection(database);
         arm(database, reconnect_delay(database->failures, BACKOFF_MIN_USEC, BACKOFF_MAX_USEC));
-        bool changed = change_state(database, DATABASE_DOWN, error);
+        bool changed = database_change_state(database, DATABASE_DOWN, error);
         enter(database);
         end_batch(database, DATABASE_LOST, error);
         if (changed)
-                report_state(database);
+                database_report_state(database);
         leave(database);
 }
 
@@ -425,10 +399,10 @@ static void on_probed(enum database_result result, const struct error_report *er
                 snprintf(refusal.text, sizeof(refusal.text), DATABASE_NO_TABLES);
                 lose(database, &refusal);
         } else if (result == DATABASE_DONE) {
-                database->connections++;
+                database->shown.connections++;
                 database->up_at = clock_now(CLOCK_MONOTONIC);
-                if (change_state(database, DATABASE_CONNECTED, NULL))
-                        report_state(database);
+                if (database_change_state(database, DATABASE_CONNECTED, NULL))
+                        database_report_state(database);
         }
 }
 
@@ -449,7 +423,7 @@ static void finish_batch(struct database *database)
 
         database->phase = PHASE_READY;
         database->unasked = 0;
-        database->rtt_usec = MAX(clock_now(CLOCK_MONOTONIC) - database->started_at, 1U);
+        database->shown.rtt_usec = MAX(clock_now(CLOCK_MONOTONIC) - database->started_at, 1U);
         disarm(database);
         end_batch(database, refused ? DATABASE_REFUSED : DATABASE_DONE, refused ? &error : NULL);
 }
@@ -681,14 +655,14 @@ static int on_timer(sd_event_source *source _unused_, uint64_t due, void *userda
                 error_report_set(&error, "%s", database->url_error ?: "");
                 if (!database->url_error)
                         connect_first(database);
-                else if (change_state(database, DATABASE_DOWN, &error))
-                        report_state(database);
+                else if (database_change_state(database, DATABASE_DOWN, &error))
+                        database_report_state(database);
                 break;
         case PHASE_RESOLVING: /* a late answer is used too: a slow name server must not prevent connections */
                 error_report_set(&error, "host '%s' was not resolved in time",
                                  database->url.servers[database->server].name);
-                if (change_state(database, DATABASE_DOWN, &error))
-                        report_state(database);
+                if (database_change_state(database, DATABASE_DOWN, &error))
+                        database_report_state(database);
                 break;
         case PHASE_CONNECTING:
                 error_report_set(&database->failure, "cannot connect: no answer in time");
@@ -717,8 +691,7 @@ int database_new(sd_event *event, const struct database_settings *settings, cons
                 return -ENOMEM;
         *database = (struct database){
                 .event = sd_event_ref(event),
-                .ops = ops,
-                .userdata = userdata,
+                .shown = {.ops = ops, .userdata = userdata},
                 .probe = strdup(settings->probe),
                 .timeout = settings->timeout,
         };
@@ -741,9 +714,9 @@ struct database *database_free(struct database *database)
 {
         struct error_report error;
 
-        if (!database || database->freed)
+        if (!database || database->shown.freed)
                 return NULL;
-        database->freed = true;
+        database->shown.freed = true;
         close_connection(database);
         database->resolve = resolve_free(database->resolve);
         disarm(database);
@@ -757,7 +730,7 @@ struct database *database_free(struct database *database)
 int database_run(struct database *database, const struct database_statement *statements, size_t n,
                  bool writes, const struct database_batch_ops *ops, void *userdata)
 {
-        if (database->state != DATABASE_CONNECTED)
+        if (database->shown.state != DATABASE_CONNECTED)
                 return -ENOTCONN;
         if (database->phase != PHASE_READY)
                 return -EBUSY;
@@ -765,24 +738,4 @@ int database_run(struct database *database, const struct database_statement *sta
         database->batch = (struct batch){.ops = ops, .userdata = userdata};
         run_batch(database, statements, n, writes);
         return 0;
-}
-
-enum database_state database_state(const struct database *database)
-{
-        return database->state;
-}
-
-const struct error_report *database_error(const struct database *database)
-{
-        return database->error.text[0] != '\0' ? &database->error : NULL;
-}
-
-usec_t database_rtt_usec(const struct database *database)
-{
-        return database->rtt_usec;
-}
-
-uint64_t database_connection_count(const struct database *database)
-{
-        return database->connections;
 }

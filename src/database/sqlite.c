@@ -31,23 +31,17 @@ struct batch {
 };
 
 struct database {
+        struct database_shown shown; /* the first member */
         sd_event *event;
         sd_event_source *work; /* runs the batch, or opens the file */
-        const struct database_ops *ops;
-        void *userdata;
         struct sqlite_path path;
         char *probe;
         usec_t timeout;
 
-        enum database_state state;
-        struct error_report error;
         struct sqlite_identity identity; /* of the file that is connected */
-        usec_t rtt_usec;
-        uint64_t connections;
         struct batch batch;
         bool running;     /* the statements of the batch are in use */
         unsigned entered; /* number of enter() without leave() */
-        bool freed;
 };
 
 static void clear_batch(struct batch *batch)
@@ -95,7 +89,7 @@ static void enter(struct database *database)
 
 static void leave(struct database *database)
 {
-        if (--database->entered == 0 && database->freed)
+        if (--database->entered == 0 && database->shown.freed)
                 destroy(database);
 }
 
@@ -106,24 +100,6 @@ static void arm(struct database *database, usec_t after)
 
         (void)sd_event_source_set_time(database->work, at);
         (void)sd_event_source_set_enabled(database->work, SD_EVENT_ONESHOT);
-}
-
-/* Returns true if something has changed: then call report_state(). error NULL: none. */
-static bool change_state(struct database *database, enum database_state state,
-                         const struct error_report *error)
-{
-        static const struct error_report none = {0};
-        bool same = database->state == state && error_report_equal(&database->error, error ?: &none);
-
-        database->state = state;
-        database->error = error ? *error : none;
-        return !same;
-}
-
-static void report_state(struct database *database)
-{
-        if (!database->freed && database->ops->state)
-                database->ops->state(database, database->state, database_error(database), database->userdata);
 }
 
 /* Ends the batch, if there is one. The next one may run within this call. */
@@ -186,7 +162,7 @@ static int step_all(struct database *database, size_t i, sqlite3_stmt *statement
         _cleanup_free_ struct field *values = calloc(MAX(n, (size_t)1), sizeof(*values));
         int r = values ? SQLITE_ROW : SQLITE_NOMEM;
 
-        while (r == SQLITE_ROW && *ret_error == 0 && !database->freed) {
+        while (r == SQLITE_ROW && *ret_error == 0 && !database->shown.freed) {
                 r = sqlite3_step(statement);
                 if (r == SQLITE_ROW)
                         *ret_error = hand_out(database, i, statement, values);
@@ -291,13 +267,13 @@ static void connect_file(struct database *database)
 
         if (probe(database, &error) < 0) {
                 arm(database, RETRY_USEC);
-                if (change_state(database, DATABASE_DOWN, &error))
-                        report_state(database);
+                if (database_change_state(database, DATABASE_DOWN, &error))
+                        database_report_state(database);
                 return;
         }
-        database->connections++;
-        (void)change_state(database, DATABASE_CONNECTED, NULL);
-        report_state(database);
+        database->shown.connections++;
+        (void)database_change_state(database, DATABASE_CONNECTED, NULL);
+        database_report_state(database);
 }
 
 static void work_off(struct database *database)
@@ -308,19 +284,19 @@ static void work_off(struct database *database)
         database->running = true;
         enum database_result result = run_batch(database, &error);
         database->running = false;
-        database->rtt_usec = usec_sub(clock_now(CLOCK_MONOTONIC), begun_at);
-        if (database->freed)
+        database->shown.rtt_usec = usec_sub(clock_now(CLOCK_MONOTONIC), begun_at);
+        if (database->shown.freed)
                 return;
         if (result != DATABASE_LOST) {
                 finish_batch(database, result, &error);
                 return;
         }
-        database->rtt_usec = 0;
+        database->shown.rtt_usec = 0;
         arm(database, RETRY_USEC);
-        bool changed = change_state(database, DATABASE_DOWN, &error);
+        bool changed = database_change_state(database, DATABASE_DOWN, &error);
         finish_batch(database, result, &error);
         if (changed)
-                report_state(database);
+                database_report_state(database);
 }
 
 static int on_work(sd_event_source *source _unused_, uint64_t due _unused_, void *userdata)
@@ -330,7 +306,7 @@ static int on_work(sd_event_source *source _unused_, uint64_t due _unused_, void
         enter(database);
         if (database->batch.ops)
                 work_off(database);
-        else if (database->state != DATABASE_CONNECTED)
+        else if (database->shown.state != DATABASE_CONNECTED)
                 connect_file(database);
         leave(database);
         return 0;
@@ -345,11 +321,9 @@ int database_new(sd_event *event, const struct database_settings *settings, cons
                 return -ENOMEM;
         *database = (struct database){
                 .event = sd_event_ref(event),
-                .ops = ops,
-                .userdata = userdata,
+                .shown = {.ops = ops, .userdata = userdata, .state = DATABASE_CONNECTING},
                 .probe = strdup(settings->probe),
                 .timeout = settings->timeout,
-                .state = DATABASE_CONNECTING,
         };
         int r = database->probe ? sqlite_path_make(settings->url, &database->path) : -ENOMEM;
         if (r >= 0)
@@ -366,10 +340,10 @@ struct database *database_free(struct database *database)
 {
         static const struct error_report ended = {.text = "the connection was closed"};
 
-        if (!database || database->freed)
+        if (!database || database->shown.freed)
                 return NULL;
         enter(database);
-        database->freed = true;
+        database->shown.freed = true;
         (void)sd_event_source_set_enabled(database->work, SD_EVENT_OFF);
         finish_batch(database, DATABASE_LOST, &ended);
         leave(database);
@@ -382,7 +356,7 @@ int database_run(struct database *database, const struct database_statement *sta
         struct batch batch = {.n = n, .writes = writes, .ops = ops, .userdata = userdata};
         int r = 0;
 
-        if (database->state != DATABASE_CONNECTED || database->freed)
+        if (database->shown.state != DATABASE_CONNECTED || database->shown.freed)
                 return -ENOTCONN;
         if (database->batch.ops)
                 return -EBUSY;
@@ -398,24 +372,4 @@ int database_run(struct database *database, const struct database_statement *sta
         database->batch = batch;
         arm(database, 0);
         return 0;
-}
-
-enum database_state database_state(const struct database *database)
-{
-        return database->state;
-}
-
-const struct error_report *database_error(const struct database *database)
-{
-        return database->error.text[0] != '\0' ? &database->error : NULL;
-}
-
-usec_t database_rtt_usec(const struct database *database)
-{
-        return database->rtt_usec;
-}
-
-uint64_t database_connection_count(const struct database *database)
-{
-        return database->connections;
 }

@@ -25,9 +25,8 @@
 #define IDLE_USEC (5 * USEC_PER_SEC)
 /* Input goes first: read what has arrived before declaring anything late. */
 #define TIMER_PRIORITY (SD_EVENT_PRIORITY_NORMAL + 10)
-/* Of input while a large reply arrives, or more than one wakeup reads: no client of sqmgr waits for all of
- * it.
- */
+/* The priority of input while a large reply arrives, or while more has arrived than one wakeup reads: clients
+ * of sqmgr are answered meanwhile. */
 #define BULK_PRIORITY (SD_EVENT_PRIORITY_NORMAL + 20)
 
 #define WHY_SIZE 256

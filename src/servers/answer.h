@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Answers of a server to queries of sqmgr. Pure.
  *
- * What an answer says was chosen by whoever can write to the server. Decoders keep the bounds. */
+ * Whoever can write to the server chooses the contents of an answer. Decoders keep the bounds. */
 #pragma once
 
 #include "model/database_facts.h"

@@ -2,6 +2,7 @@
 /* A server that sqmgr reads; see the header. */
 #include "servers/server.h"
 #include "base/printable.h"
+#include "continuity/quarantine.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +17,7 @@ struct reader {
         reader_decoding_fn decoding;
         void *decoding_userdata;
         char *url_text;
+        uint32_t quarantine_key; /* of url_text, computed once: each input needs it */
 
         struct reader_report report;
         uint64_t connections;         /* of backends before this one */
@@ -276,6 +278,7 @@ int reader_new(sd_event *event, const struct reader_options *options, struct rea
                 reader_destroy(reader);
                 return r;
         }
+        reader->quarantine_key = quarantine_key(reader->url_text);
         *ret = reader;
         return 0;
 }
@@ -415,6 +418,11 @@ const struct error_report *reader_error(const struct reader *reader)
 const char *reader_url_text(const struct reader *reader)
 {
         return reader->url_text;
+}
+
+uint32_t reader_quarantine_key(const struct reader *reader)
+{
+        return reader->quarantine_key;
 }
 
 const char *reader_server_text(const struct reader *reader)

@@ -77,6 +77,8 @@ const struct error_report *reader_error(const struct reader *reader);
 /* Returns the URL without user and password; with Sentinels, with the name of the master instead of the
  * host. */
 const char *reader_url_text(const struct reader *reader);
+/* Returns the key of the server in the ledger; see continuity/quarantine.h. */
+uint32_t reader_quarantine_key(const struct reader *reader);
 /* With Sentinels, while connected: returns `host:port` of the current master. Otherwise NULL. */
 const char *reader_server_text(const struct reader *reader);
 /* Returns the duration of the last command; 0: unknown. */
@@ -133,7 +135,7 @@ struct ask {
          * ask_done(); NULL: none. */
         void (*cancel)(struct ask *ask);
 
-        /* Of servers/server.c: */
+        /* For servers/server.c alone: */
         reader_answer_fn callback; /* NULL: nobody waits */
         void *userdata;
         struct answer *answer; /* to be delivered */

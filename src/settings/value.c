@@ -68,7 +68,7 @@ static const struct settings_choice preset_names[] = {
 static_assert(ELEMENTSOF(preset_names) == _PRESET_MAX + 1, "a name for each");
 
 static const struct settings_choice yes_no[] = {{"no", 0}, {"yes", 1}, {0}};
-/* Of a field that is set where the check is off: what sets no field has it on. */
+/* The field is true if the check is off: settings in which nobody has set it have the check on. */
 static const struct settings_choice verified[] = {{"no", 1}, {"yes", 0}, {0}};
 
 static const int heartbeat_unset = HEARTBEAT_UNSET, preset_unset = PRESET_NONE;

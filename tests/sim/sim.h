@@ -285,7 +285,7 @@ struct act {
 /* How answers lie. */
 enum lie { LIE_IDLE, LIE_BUSY, LIE_PAST, LIE_FUTURE, LIE_FOREIGN, _LIE_MAX };
 
-/* What a fleet's server does. */
+/* How a fleet's server behaves. */
 struct reader_sim {
         struct rng rng;
         usec_t delays_until, lies_until;

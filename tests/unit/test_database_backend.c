@@ -339,7 +339,7 @@ static void free_at_answer(struct answer *answer _unused_, void *userdata)
         reader = reader_free(reader);
 }
 
-/* Those of the same batch, and those that wait for the next one, are lost. */
+/* Queries of the same batch, and queries that wait for the next batch, are lost. */
 TEST_LOOP(an_answer_may_free_the_server, 2)
 {
         const struct field identity = QUERY_TEXT("web-1:4711:7");

@@ -17,6 +17,8 @@ static struct {
         int refuses; /* what start() returns */
         void (*ended)(const char *how, void *userdata);
         void *userdata;
+        uint8_t received[65536];
+        size_t n_received, n_taken; /* of received: bytes, and those of messages taken */
 } peer;
 
 static int peer_start(struct database_starter *starter _unused_, enum database_engine engine,
@@ -50,6 +52,7 @@ static struct database_starter starter = {.start = peer_start, .stop = peer_stop
 static void setup(void)
 {
         setup_alone();
+        memset(&peer, 0, sizeof(peer));
         peer.fd = -1;
         driver_starter = &starter;
 }
@@ -87,20 +90,18 @@ static void peer_send(struct codec_writer *writer, size_t piece)
 /* Receives the next message of the client. Returns its kind. */
 static enum database_message peer_receive(struct codec_reader *ret)
 {
-        static uint8_t bytes[65536];
-        static size_t used, taken;
-
-        if (taken == used) {
+        if (peer.n_taken == peer.n_received) {
                 ssize_t n = -1;
 
-                run_until((n = recv(peer.fd, bytes, sizeof(bytes), MSG_DONTWAIT)) > 0);
-                used = (size_t)n;
-                taken = 0;
+                run_until((n = recv(peer.fd, peer.received, sizeof(peer.received), MSG_DONTWAIT)) > 0);
+                peer.n_received = (size_t)n;
+                peer.n_taken = 0;
         }
-        size_t length = codec_get_bytes(bytes + taken, sizeof(uint32_t));
-        *ret = (struct codec_reader){.at = bytes + taken + sizeof(uint32_t), .left = length};
-        taken += sizeof(uint32_t) + length;
-        ck_assert_uint_le(taken, used);
+        const uint8_t *message = peer.received + peer.n_taken;
+        size_t length = codec_get_bytes(message, sizeof(uint32_t));
+        *ret = (struct codec_reader){.at = message + sizeof(uint32_t), .left = length};
+        peer.n_taken += sizeof(uint32_t) + length;
+        ck_assert_uint_le(peer.n_taken, peer.n_received);
         return (enum database_message)codec_read_number(ret, 0, _DATABASE_MESSAGE_MAX);
 }
 
@@ -257,7 +258,7 @@ TEST(a_batch_is_lost_with_its_helper_and_counts_of_connections_go_on)
         run_until(is_up());
         ck_assert_uint_eq(database_connection_count(database), 2);
         ck_assert_uint_eq(got.done, 1);
-        /* One that closes its socket and does not end is killed. */
+        /* A helper that closes its socket and does not end is killed. */
         peer.fd = close_fd(peer.fd);
         run_until(peer.stops == 1);
         ck_assert_str_eq(why.text, "sqmgr-sqlite closed its connection to sqmgr and was ended");

@@ -146,7 +146,7 @@ TEST(a_server_in_quarantine_is_open_for_a_moment_of_each_period)
                 /* The minute has passed. */
                 (void)sd_event_source_set_time(link->quarantine.timer, 0);
                 run_until(web_state_is(READER_STATE_CONNECTED));
-                /* It is another connection than before, and its fleets do not count on it. */
+                /* The connection is another one than before, and its fleets do not count on it. */
                 ck_assert_uint_gt(reader_connection_count(link->reader), count);
                 count = reader_connection_count(link->reader);
                 ck_assert(!web_is_up());

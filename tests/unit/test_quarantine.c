@@ -132,7 +132,7 @@ TEST(servers_in_quarantine_are_kept_the_longest)
                 crash(key, AT + key * USEC_PER_SEC);
                 ck_assert(holds(a));
         }
-        /* One of the latest is still known. */
+        /* The most recent servers are still known. */
         crash(3 * LEDGER_CRASHES, AT + WITHIN);
         ck_assert(holds(3 * LEDGER_CRASHES) && holds(a));
         /* With more servers in quarantine than there is space, the oldest gives way. */

@@ -260,7 +260,7 @@ TEST_LOOP(any_certificate_will_do_without_checks, ELEMENTSOF(certificates))
         free_pair(&other);
 }
 
-/* Of the same name, and of none: the authorities of the machine do not know it. */
+/* An authority of the same name, and the authorities of the machine: none has signed the certificate. */
 TEST_LOOP(a_certificate_of_another_authority_is_refused, 2)
 {
         struct pair other = make_pair("ca", NULL, NULL, -DAY, DAY);
@@ -379,7 +379,7 @@ TEST(one_byte_at_a_time_is_enough)
         close_fd(behind);
 }
 
-/* What a server sends instead of a handshake before it hangs up. */
+/* The bytes that a server sends instead of a handshake before it hangs up. */
 static const struct {
         const char *bytes, *error;
 } handshakes[] = {

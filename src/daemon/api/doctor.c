@@ -123,7 +123,7 @@ struct diagnosis;
 /* The answers of one Redis. */
 struct redis_diagnosis {
         struct diagnosis *diagnosis;
-        struct reader *reader;     /* the reader that was asked; NULL: no answer is pending */
+        struct reader *reader;     /* the connection that was asked; NULL: no answer is pending */
         char *url;                 /* owned */
         struct error_report error; /* the text is "" if Redis has answered */
         struct answer_diagnosis facts;
@@ -152,10 +152,10 @@ struct diagnosis {
         bool kept;               /* the call was kept by server_keep() */
 };
 
-/* How often to check whether all titles are read, and all readers have tried to connect. */
+/* How often to check whether all titles are read, and all connections were tried. */
 #define TITLES_WAIT_USEC (20 * USEC_PER_MSEC)
-/* After a start or a re-exec the readers need a moment to connect. */
-#define READERS_WAIT_USEC USEC_PER_SEC
+/* After a start or a re-exec, connecting needs a moment. */
+#define CONNECTIONS_WAIT_USEC USEC_PER_SEC
 /* No rehearsal begins later than this after the call. With the last rehearsal, a client waits for less than
  * 30 s. */
 #define REHEARSALS_USEC (15 * USEC_PER_SEC)
@@ -298,7 +298,7 @@ static json_t *render(const struct problems *findings, const struct problem_fact
         return json_pack("{s:O}", "findings", list);
 }
 
-/* Returns true while the readers read a title (daemon/runtime/proc_facts.h). */
+/* Returns true while the proc reader reads a title (daemon/runtime/proc_facts.h). */
 static bool awaits_titles(const struct diagnosis *diagnosis)
 {
         struct runtime *runtime = diagnosis->host->persist->runtime;
@@ -316,14 +316,14 @@ static bool awaits_titles(const struct diagnosis *diagnosis)
         return awaits;
 }
 
-static bool awaits_readers(const struct diagnosis *diagnosis)
+static bool awaits_connections(const struct diagnosis *diagnosis)
 {
         const struct links *links = &diagnosis->host->persist->runtime->links;
         bool awaits = false;
 
         FOREACH_POINTER(link, links->list, links->n)
                 awaits |= reader_state(link->reader) == READER_STATE_CONNECTING;
-        return awaits && usec_sub(clock_now(CLOCK_MONOTONIC), diagnosis->asked_at) < READERS_WAIT_USEC;
+        return awaits && usec_sub(clock_now(CLOCK_MONOTONIC), diagnosis->asked_at) < CONNECTIONS_WAIT_USEC;
 }
 
 static void keep(struct diagnosis *diagnosis)
@@ -515,7 +515,7 @@ static json_t *report(struct diagnosis *diagnosis)
  * rehearsed. */
 static void finish(struct diagnosis *diagnosis)
 {
-        if (((!diagnosis->servers && awaits_readers(diagnosis)) || awaits_titles(diagnosis)) &&
+        if (((!diagnosis->servers && awaits_connections(diagnosis)) || awaits_titles(diagnosis)) &&
             await_titles(diagnosis) >= 0) {
                 keep(diagnosis);
                 return;

@@ -28,8 +28,8 @@ static bool is_job_thread(const char *comm, void *userdata)
                 ->thread_is_processor(comm, process->slot->info);
 }
 
-/* Returns r. If r is -EINPROGRESS, the item is polled again once the readers have answered. */
-static int await_readers(struct process *process, enum poll_item item, int r)
+/* Returns r. If r is -EINPROGRESS, the item is polled again once the proc reader has answered. */
+static int await_proc_reader(struct process *process, enum poll_item item, int r)
 {
         if (r == -EINPROGRESS)
                 process->poll_waits |= item;
@@ -99,7 +99,7 @@ static void poll_memory(struct worker *worker, usec_t now)
         /* A forked worker shares pages with its template and its siblings: PSS counts only its part of them.
          * PSS never exceeds RSS and is expensive to read: read it only where it can matter. */
         if (worker->process.forked && lowest > 0 && bytes > lowest)
-                r = await_readers(process, POLL_MEMORY, read_memory(worker, proc, true, &share));
+                r = await_proc_reader(process, POLL_MEMORY, read_memory(worker, proc, true, &share));
         if (is_shortage(r) || proc_facts_is_unknown(r))
                 return;
         observe_shared_memory(worker, bytes, share, now);
@@ -112,8 +112,8 @@ static void poll_own_memory(struct worker *worker)
         uint64_t pss_bytes, bytes;
 
         if (proc &&
-            await_readers(process, POLL_OWN_MEMORY,
-                          proc_facts_memory(process->runtime->proc_facts, proc, &pss_bytes, &bytes)) == 0)
+            await_proc_reader(process, POLL_OWN_MEMORY,
+                              proc_facts_memory(process->runtime->proc_facts, proc, &pss_bytes, &bytes)) == 0)
                 observe_own_memory(worker, bytes);
 }
 
@@ -138,10 +138,10 @@ static void poll_title(struct worker *worker, usec_t now)
 
         if (!proc)
                 return;
-        int r = await_readers(process, POLL_TITLE,
-                              proc_evidence_read_title(process->runtime->proc_facts, proc,
-                                                       framework_of(worker->fleet->settings->traits),
-                                                       &title));
+        int r = await_proc_reader(process, POLL_TITLE,
+                                  proc_evidence_read_title(process->runtime->proc_facts, proc,
+                                                           framework_of(worker->fleet->settings->traits),
+                                                           &title));
         if (r != -EINPROGRESS)
                 observe_title(worker, r > 0, title.busy, title.quiet);
         if (r == -EINPROGRESS || !worker->process.elsewhere)
@@ -161,8 +161,8 @@ static void poll_peers(struct worker *worker)
 
         if (!proc)
                 return;
-        int r = await_readers(process, POLL_PEERS,
-                              proc_facts_peers(process->runtime->proc_facts, proc, peers));
+        int r = await_proc_reader(process, POLL_PEERS,
+                                  proc_facts_peers(process->runtime->proc_facts, proc, peers));
         if (r != -EINPROGRESS)
                 observe_peers(worker, r == 0 ? peers : "");
 }
@@ -173,8 +173,8 @@ static void poll_arguments_of(struct worker *worker, const struct proc *proc)
         struct process *process = worker->handle;
         char title[4096];
 
-        int r = await_readers(process, POLL_ARGUMENTS,
-                              proc_facts_title(process->runtime->proc_facts, proc, title, sizeof(title)));
+        int r = await_proc_reader(process, POLL_ARGUMENTS,
+                                  proc_facts_title(process->runtime->proc_facts, proc, title, sizeof(title)));
         if (r == 0)
                 observe_shutdown_time(worker, worker->fleet->settings->traits->title_shutdown_usec(title));
 }
@@ -218,7 +218,8 @@ static bool is_thread(const char *comm _unused_, void *userdata _unused_)
 #define START_THREADS 2
 
 /* Observes whether the started process could serve jobs: it then has a child, a connection or further
- * threads, or wakes up. Facts that cannot be read count as such. Returns false while the readers read. */
+ * threads, or wakes up. Facts that cannot be read count as such. Returns false while the proc reader reads.
+ */
 static bool poll_activity(struct worker *worker, usec_t now)
 {
         struct process *process = worker->handle;
@@ -233,8 +234,8 @@ static bool poll_activity(struct worker *worker, usec_t now)
         size_t n = 0;
         bool asleep = false;
 
-        int r = await_readers(process, POLL_BOOT,
-                              proc_facts_peers(process->runtime->proc_facts, main, peers));
+        int r = await_proc_reader(process, POLL_BOOT,
+                                  proc_facts_peers(process->runtime->proc_facts, main, peers));
         if (r == -EINPROGRESS)
                 return false;
         observe_peers(worker, r == 0 ? peers : "");
@@ -261,7 +262,7 @@ static void poll_boot(struct worker *worker, enum poll_item item, usec_t now)
         struct process *process = worker->handle;
         _cleanup_proc_ struct proc *booted = NULL;
         /* Workers that are starting are polled often: the first poll searches only their trees. */
-        int r = await_readers(process, item, sibling_find(process, item == POLL_BOOT, &booted));
+        int r = await_proc_reader(process, item, sibling_find(process, item == POLL_BOOT, &booted));
         const struct traits *traits = worker->fleet->settings->traits;
         bool unproven = worker->process.unproven;
 

@@ -6,5 +6,5 @@
 
 /* Polls all workers and templates; with fast, only those in transition. */
 void poll_run(struct runtime *runtime, bool fast, usec_t now);
-/* Continues with what awaits answers of the readers (daemon/runtime/proc_facts.h). */
+/* Continues with what awaits answers of the proc reader (daemon/runtime/proc_facts.h). */
 void poll_resume(struct runtime *runtime, usec_t now);

@@ -11,7 +11,7 @@
 #include "settings/limits.h"
 #include <string.h>
 
-/* Entries are bounded: the reader may send long ones. The ids are in the first 42 bytes. */
+/* Entries are bounded: a server may hold long ones. The ids are in the first 42 bytes. */
 #define ENTRY_KEPT_MAX 64
 
 static bool was_reported(char *const *reported, const char *jid)

@@ -61,7 +61,7 @@ int links_judge_crash(struct links *links, usec_t now)
         for (size_t i = 0; i < links->n && r >= 0; i++) {
                 struct link *link = links->list[i];
                 const char *url = reader_url_text(link->reader);
-                uint32_t key = quarantine_key(url);
+                uint32_t key = reader_quarantine_key(link->reader);
 
                 if (key == ended)
                         log_error("%s %s: the last sqmgr ended while it read data of this server",

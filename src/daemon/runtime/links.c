@@ -377,7 +377,7 @@ static void on_decoding(const struct reader *reader, void *userdata)
 {
         const struct links *links = userdata;
 
-        quarantine_decoding(links->ledger, reader ? quarantine_key(reader_url_text(reader)) : 0);
+        quarantine_decoding(links->ledger, reader ? reader_quarantine_key(reader) : 0);
 }
 
 static struct reader_options options_of(struct link *link)

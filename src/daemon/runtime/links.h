@@ -40,7 +40,7 @@ struct link {
 
         struct link_user *user; /* owned; NULL: none */
 
-        /* Of a server in quarantine; see link_quarantine.h. */
+        /* The connection to a server in quarantine; see link_quarantine.h. */
         struct link_quarantine {
                 sd_event_source *timer; /* NULL: the server was never in quarantine */
                 bool lasts;

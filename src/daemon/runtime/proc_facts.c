@@ -21,8 +21,8 @@
  * PAUSE_MAX_USEC. */
 #define PAUSE_USEC     USEC_PER_SEC
 #define PAUSE_MAX_USEC (64 * USEC_PER_SEC)
-/* Limit of killed readers that have not ended: a file server can delay even their end. At the limit no other
- * is started. */
+/* Limit of killed processes that have not ended: a file server can delay even their end. At the limit no
+ * other is started. */
 #define STUCK_MAX 16
 /* Limit of questions sent to one reader at a time. Unsent questions can still be given up. */
 #define SENT_MAX (4 * PROC_QUESTIONS_MAX)

@@ -19,7 +19,7 @@
 #define SLICE_BYTES     ((size_t)2 << 20)
 /* After this time, the search ends without a process that cannot be read, and is repeated. */
 #define PATIENCE_USEC (3 * USEC_PER_SEC)
-/* Limit of the time that the start waits for the readers. */
+/* Limit of the time that the start waits for the proc reader. */
 #define START_WAIT_USEC USEC_PER_SEC
 
 int search_service(struct search *search)

@@ -15,7 +15,7 @@ struct adoption;
 int adopt_begin(struct runtime *runtime, struct persist *persist, struct settings *settings, usec_t now);
 /* Ends the search, if any. Accepts NULL; returns NULL. */
 struct search *adopt_free(struct search *search);
-/* Continues a search that awaits answers of the readers (daemon/runtime/proc_facts.h). */
+/* Continues a search that awaits answers of the proc reader (daemon/runtime/proc_facts.h). */
 void adopt_resume(struct persist *persist);
 
 struct search {
@@ -29,8 +29,9 @@ struct search {
         /* Processes at the start of this search; at counts those that were seen. */
         pid_t *pids;
         size_t n_pids, at;
-        size_t n_waiting; /* number of seen processes that await answers of the readers, and are seen again */
-        bool waits;       /* only processes that await the readers are left */
+        size_t n_waiting; /* number of seen processes that await answers of the proc reader, and are seen
+                             again */
+        bool waits;       /* only processes that await the proc reader are left */
         usec_t began_at;
         size_t slice_bytes; /* bytes of environments read in this slice */
         char environment[ENV_MARKERS_MAX_BYTES];
@@ -45,6 +46,6 @@ int search_service(struct search *search);
  * search_outcome, or -errno; another search can then find the workers that are not adopted yet. Next, call
  * adoption_search_end(), or after SEARCH_GOES_ON adoption_hold() and search_run() again. */
 int search_run(struct search *search, usec_t now);
-/* Like search_run(), for at most this many slices. Blocks for the readers, at most one second. Only for the
- * start. Returns as search_run(). */
+/* Like search_run(), for at most this many slices. Blocks for the proc reader, at most one second. Only for
+ * the start. Returns as search_run(). */
 int search_run_first(struct search *search, unsigned slices, usec_t now);

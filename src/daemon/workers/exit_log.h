@@ -36,7 +36,7 @@ void exit_log_ask(struct runtime *runtime, const struct exit_log_source *of,
  * the log tail. If neither is available for an unexpected exit, sets lines_token for a read of the journal;
  * observe_log_tail() follows. exit then points into report and lines.
  *
- * Returns 0; or -EINPROGRESS with exit unchanged: call again when the readers have answered
+ * Returns 0; or -EINPROGRESS with exit unchanged: call again when the proc reader has answered
  * (daemon/runtime/proc_facts.h). */
 int exit_log_add(struct runtime *runtime, const struct exit_log_source *of,
                  const struct launch_report *report, bool expected, struct quoted *lines,

@@ -114,8 +114,8 @@ static struct exit_log_source log_source(const struct process *process)
         };
 }
 
-/* Handles the exit of the last known process of the worker. Returns early while the readers read leftover
- * processes or the log; exits_resume() then calls again. */
+/* Handles the exit of the last known process of the worker. Returns early while the proc reader reads
+ * leftover processes or the log; exits_resume() then calls again. */
 static void ended(struct process *process, struct exit_status exit)
 {
         _cleanup_proc_ struct proc *left = NULL;

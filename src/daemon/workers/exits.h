@@ -10,7 +10,7 @@ int exits_watch(struct process *process);
  * is taken in all cases. Returns 0, or -errno with nothing changed. */
 int exits_watch_heartbeat(struct process *process, struct proc *heartbeat);
 
-/* Handles the exits that awaited answers of the readers. Call once these have answered
+/* Handles the exits that awaited answers of the proc reader. Call once these have answered
  * (daemon/runtime/proc_facts.h). */
 void exits_resume(struct runtime *runtime);
 

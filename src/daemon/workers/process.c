@@ -197,7 +197,7 @@ static int poll_at(pid_t pid, void *userdata)
 
                 r = other < 0 ? other : other == 0;
         }
-        /* Continue, so that the readers are asked about all processes at once. */
+        /* Continue, so that the proc reader is asked about all processes at once. */
         if (proc_facts_is_unknown(r)) {
                 others->unknown = others->unknown == -EINPROGRESS ? -EINPROGRESS : r;
                 return 0;

@@ -19,9 +19,9 @@ struct process {
         /* main has exited and a leftover process is searched for; else NULL. */
         struct orphan_search *orphan_search;
         struct exit_status main_status; /* how main has exited */
-        bool exit_waits;                /* the exit is handled once the readers have answered; see exits.c */
-        unsigned poll_waits;            /* poll items that await answers of the readers */
-        struct proc *heartbeat;         /* process that sends heartbeats, if not main; else NULL */
+        bool exit_waits;        /* the exit is handled once the proc reader has answered; see exits.c */
+        unsigned poll_waits;    /* poll items that await answers of the proc reader */
+        struct proc *heartbeat; /* process that sends heartbeats, if not main; else NULL */
         struct heartbeat_slot *slot;
         sd_event_source *main_exit; /* with heartbeat_exit: managed by exits.c */
         sd_event_source *heartbeat_exit;

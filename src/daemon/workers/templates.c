@@ -194,8 +194,8 @@ struct template_process {
         int report_fd;     /* for the report of the launch; -1: none */
         struct launch_report report;
         struct exit_status exit;
-        bool exit_waits; /* all processes have exited; the readers read the log */
-        bool boot_waits; /* the readers read whether it has started to work */
+        bool exit_waits; /* all processes have exited; the proc reader reads the log */
+        bool boot_waits; /* the proc reader reads whether it has started to work */
 
         int worker_socket; /* our end of the pending fork's socket; -1: none */
         sd_event_source *worker_input;

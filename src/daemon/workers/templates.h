@@ -64,7 +64,7 @@ void templates_begin(const struct runtime *runtime);
 /* Polls the templates of all fleets. fast: only forks in progress. */
 void templates_poll(struct runtime *runtime, bool fast, usec_t now);
 
-/* Continues with the templates that await answers of the readers (daemon/runtime/proc_facts.h). */
+/* Continues with the templates that await answers of the proc reader (daemon/runtime/proc_facts.h). */
 void templates_resume(struct runtime *runtime, usec_t now);
 
 /* Adopts the templates in the state of an earlier sqmgr. Returns 0 or -errno. */
