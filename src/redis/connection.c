@@ -23,7 +23,7 @@
 #define SLOW_REPLY 10
 /* Without commands for this time, the owner is reminded by on_idle(). */
 #define IDLE_USEC (5 * USEC_PER_SEC)
-/* Input goes first: read what has arrived before declaring anything late. */
+/* Input goes first, unless it is a large reply: read what has arrived before declaring anything late. */
 #define TIMER_PRIORITY (SD_EVENT_PRIORITY_NORMAL + 10)
 /* The priority of input while a large reply arrives, or while more has arrived than one wakeup reads: clients
  * of sqmgr are answered meanwhile. */
