@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How a framework keeps its data in a database, as frameworks/database_server.c needs it: statements for each engine,
- * and functions that decode their rows. Pure.
+/* How a framework keeps its data in a database, as frameworks/database_server.c needs it: statements for each
+ * engine, and functions that decode their rows. Pure.
  *
  * Each statement bounds the number of its rows and the length of their texts, since any writer to the
  * database can make both large. No statement but those of a rescue locks a row. */
