@@ -559,8 +559,7 @@ static void gather(struct ask *ask, const struct redis_command *commands, size_t
         gathering->take = take;
         for (size_t i = 0; i < n && r == 0; i++)
                 if (commands[i].argc > 0)
-                        r = redis_batch_add(gathering->batch, ask_redis(ask), i, commands[i].argc,
-                                            commands[i].argv, NULL);
+                        r = redis_batch_add(gathering->batch, ask_redis(ask), i, &commands[i]);
         if (r < 0)
                 on_part(NULL, 0, gathering);
         if (redis_batch_pending(gathering->batch) == 0) {
