@@ -35,7 +35,6 @@ struct batch {
 };
 
 struct database {
-        struct database_shown shown; /* the first member */
         sd_event *event;
         sd_event_source *timer; /* next start, ping or check for silence */
         enum database_engine engine;
@@ -52,9 +51,17 @@ struct database {
         unsigned unasked;
         uint64_t connections_before; /* of the helpers before this one */
 
+        const struct database_ops *ops;
+        void *userdata;
+        enum database_state state;
+        struct error_report error; /* text "": none */
+        usec_t rtt_usec;
+        uint64_t connections;
+
         struct batch batch;
 
         unsigned entered; /* number of enter() without leave() */
+        bool freed;       /* nothing is reported any more */
 };
 
 static void destroy(struct database *database)
@@ -75,7 +82,7 @@ static void enter(struct database *database)
 static void leave(struct database *database)
 {
         /* -fanalyzer: each leave follows an enter, so the object stays until the last leave. */
-        if (--database->entered == 0 && database->shown.freed)
+        if (--database->entered == 0 && database->freed)
                 destroy(database);
 }
 
@@ -84,6 +91,23 @@ static void arm(struct database *database, usec_t delay)
         /* Neither call fails for our own event source. */
         (void)sd_event_source_set_time(database->timer, usec_add(clock_now(CLOCK_MONOTONIC), delay));
         (void)sd_event_source_set_enabled(database->timer, SD_EVENT_ONESHOT);
+}
+
+/* Returns true if the state or the error is another one: report_state() is then due. */
+static bool change_state(struct database *database, enum database_state state,
+                         const struct error_report *error)
+{
+        if (database->state == state && error_report_equal(&database->error, error))
+                return false;
+        database->state = state;
+        database->error = *error;
+        return true;
+}
+
+static void report_state(struct database *database)
+{
+        if (!database->freed)
+                database->ops->state(database, database->state, database_error(database), database->userdata);
 }
 
 /* Ends the batch, if there is one. error NULL: no error. */
@@ -108,14 +132,14 @@ static void drop_helper(struct database *database)
 
 static void go_down(struct database *database, const struct error_report *error)
 {
-        bool changed = database_change_state(database, DATABASE_DOWN, error);
+        bool changed = change_state(database, DATABASE_DOWN, error);
 
-        database->connections_before = database->shown.connections;
-        database->shown.rtt_usec = 0;
+        database->connections_before = database->connections;
+        database->rtt_usec = 0;
         enter(database);
         end_batch(database, DATABASE_LOST, error);
         if (changed)
-                database_report_state(database);
+                report_state(database);
         leave(database);
 }
 
@@ -178,18 +202,16 @@ static void on_report(struct database *database, struct codec_reader *message)
         if (asked)
                 database->asked_at = 0;
         /* Each helper counts from 1 on. Counts of earlier ones are added, so that no number repeats. */
-        database->shown.connections = usec_add(database->connections_before, report.connections);
+        database->connections = usec_add(database->connections_before, report.connections);
         if (report.state == DATABASE_CONNECTED && database->connected_at == 0)
                 database->connected_at = clock_now(CLOCK_MONOTONIC);
         if (report.state != DATABASE_CONNECTED) {
-                database->shown.rtt_usec = 0;
+                database->rtt_usec = 0;
                 arm(database, database->timeout);
         }
         /* A helper that connects for the first time does not hide why the one before it has failed. */
-        if (report.state != DATABASE_CONNECTING &&
-            database_change_state(database, report.state,
-                                  report.error.text[0] != '\0' ? &report.error : NULL))
-                database_report_state(database);
+        if (report.state != DATABASE_CONNECTING && change_state(database, report.state, &report.error))
+                report_state(database);
 }
 
 static void on_row(struct database *database, struct codec_reader *message)
@@ -212,7 +234,7 @@ static void on_row(struct database *database, struct codec_reader *message)
                 return;
         }
         int r = batch->ops->row(statement, &row, batch->userdata);
-        if (r < 0 && !database->shown.freed)
+        if (r < 0 && !database->freed)
                 fail(database, "the rows of the database cannot be used: %s", strerror(-r));
 }
 
@@ -225,7 +247,7 @@ static void on_batch_end(struct database *database, struct codec_reader *message
                 return;
         }
         database->asked_at = 0;
-        database->shown.rtt_usec = end.rtt_usec;
+        database->rtt_usec = end.rtt_usec;
         end_batch(database, end.result, end.result == DATABASE_DONE ? NULL : &end.error);
 }
 
@@ -325,7 +347,7 @@ static void check_helper(struct database *database)
         usec_t waited = usec_sub(clock_now(CLOCK_MONOTONIC), database->asked_at);
         struct codec_writer writer = {0};
 
-        if (database->asked_at == 0 && database->shown.state != DATABASE_CONNECTED) {
+        if (database->asked_at == 0 && database->state != DATABASE_CONNECTED) {
                 codec_write_number(&writer, DATABASE_PING);
                 if (send_message(database, &writer) < 0)
                         fail(database, "out of memory");
@@ -369,7 +391,8 @@ int database_new(sd_event *event, const struct database_settings *settings, cons
                 .event = sd_event_ref(event),
                 .engine = settings->engine,
                 .starter = settings->starter,
-                .shown = {.ops = ops, .userdata = userdata},
+                .ops = ops,
+                .userdata = userdata,
                 .url = strdup(settings->url),
                 .probe = strdup(settings->probe),
                 .timeout = settings->timeout,
@@ -392,9 +415,9 @@ struct database *database_free(struct database *database)
 {
         struct error_report error;
 
-        if (!database || database->shown.freed)
+        if (!database || database->freed)
                 return NULL;
-        database->shown.freed = true;
+        database->freed = true;
         (void)sd_event_source_set_enabled(database->timer, SD_EVENT_OFF);
         drop_helper(database);
         error_report_set(&error, "connection closed");
@@ -423,7 +446,7 @@ int database_run(struct database *database, const struct database_statement *sta
 {
         struct codec_writer writer = {0};
 
-        if (database->shown.state != DATABASE_CONNECTED || !database->message_socket || database->shown.freed)
+        if (database->state != DATABASE_CONNECTED || !database->message_socket || database->freed)
                 return -ENOTCONN;
         if (database->batch.ops)
                 return -EBUSY;
@@ -440,4 +463,24 @@ int database_run(struct database *database, const struct database_statement *sta
         database->batch = (struct batch){.ops = ops, .userdata = userdata, .n = n};
         arm(database, database->timeout);
         return 0;
+}
+
+enum database_state database_state(const struct database *database)
+{
+        return database->state;
+}
+
+const struct error_report *database_error(const struct database *database)
+{
+        return database->error.text[0] != '\0' ? &database->error : NULL;
+}
+
+usec_t database_rtt_usec(const struct database *database)
+{
+        return database->rtt_usec;
+}
+
+uint64_t database_connection_count(const struct database *database)
+{
+        return database->connections;
 }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A connection to one database. sqmgr links database/client.c, which has a helper program hold the
- * connection: sqmgr-postgresql or sqmgr-sqlite. Each helper links a driver, which implements the same
- * functions (database/postgresql.c, database/sqlite.c) and ignores the engine and the starter.
+/* A connection to one database, which a helper program holds: sqmgr-postgresql or sqmgr-sqlite.
  *
  * A batch is a list of statements that run in one transaction and, on PostgreSQL, in one round trip. One
  * batch runs at a time. The connection reconnects by itself. Text of the database is untrusted: its bounds
@@ -22,9 +20,6 @@ struct database;
 #define DATABASE_COLUMNS_MAX    64
 #define DATABASE_STATEMENTS_MAX 16
 #define DATABASE_PARAMETERS_MAX 16 /* of a statement */
-
-/* The error if the probe is refused. */
-#define DATABASE_NO_TABLES "the tables of the queue are not in this database, or its user may not read them"
 
 enum database_state { DATABASE_CONNECTING, DATABASE_CONNECTED, DATABASE_DOWN, _DATABASE_STATE_MAX };
 
@@ -109,20 +104,3 @@ const struct error_report *database_error(const struct database *database); /* N
 usec_t database_rtt_usec(const struct database *database);
 /* How many connections have succeeded. */
 uint64_t database_connection_count(const struct database *database);
-
-/* For the implementations: what each shows, the first member of its struct database. */
-struct database_shown {
-        const struct database_ops *ops;
-        void *userdata;
-        enum database_state state;
-        struct error_report error; /* text "": none */
-        usec_t rtt_usec;
-        uint64_t connections;
-        bool freed; /* database_free() was called: nothing is reported any more */
-};
-
-/* Returns true if the state or the error is another one: database_report_state() is then due. error NULL: no
- * error. */
-bool database_change_state(struct database *database, enum database_state state,
-                           const struct error_report *error);
-void database_report_state(struct database *database);

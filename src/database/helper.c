@@ -2,8 +2,11 @@
 /* The helper programs sqmgr-postgresql and sqmgr-sqlite: this file and one driver. sqmgr starts them, for one
  * database each. Standard input is a SOCK_SEQPACKET socket to sqmgr; the helper ends with it. */
 #include "base/macro.h"
+#include "database/driver.h"
 #include "database/messages.h"
+#include "io/clock.h"
 #include "io/message_socket.h"
+#include "io/reconnect_delay.h"
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,14 +18,25 @@
 /* Limit of replies that sqmgr has not read yet: the values of a batch, and as much again for their lengths.
  */
 #define SEND_MAX (2 * DATABASE_BYTES_MAX)
-/* The replies may take three times SEND_MAX / 2 while their buffer grows. The rest is for libraries, and for
- * threads that still wait for a name server, with 8 MiB of stack each. */
+/* The replies may take three times SEND_MAX / 2 while their buffer grows. The rest is for libraries. */
 #define MEMORY_MAX_BYTES ((rlim_t)256 << 20)
+
+/* Limits of the pause before the next attempt to connect. */
+#define BACKOFF_MIN_USEC (100 * USEC_PER_MSEC)
+#define BACKOFF_MAX_USEC (5 * USEC_PER_SEC)
+/* After a connection of this duration, the backoff starts at its minimum again. */
+#define BACKOFF_RESET_USEC (10 * USEC_PER_SEC)
 
 struct helper {
         sd_event *event;
         struct message_socket *message_socket;
-        struct database *database; /* NULL: no settings yet */
+        sd_event_source *attempt; /* timer of the next attempt to connect */
+        sd_event_source *io;      /* of the connection, between two batches; NULL: none */
+        char *url, *probe;        /* NULL: no settings yet */
+        struct database_settings settings;
+        struct database_report report;
+        usec_t up_at;
+        unsigned failures; /* consecutive, for the backoff */
 };
 
 /* Ends the helper after a failure: sqmgr would wait for the reply in vain. */
@@ -43,24 +57,75 @@ static int send_message(struct helper *helper, struct codec_writer *writer)
 
 static void send_state(struct helper *helper)
 {
-        const struct error_report *error = database_error(helper->database);
         struct codec_writer writer = {0};
-        struct database_report report = {
-                .state = database_state(helper->database),
-                .connections = database_connection_count(helper->database),
-        };
 
-        if (error)
-                report.error = *error;
-        database_report_write(&writer, &report);
+        database_report_write(&writer, &helper->report);
         if (send_message(helper, &writer) < 0)
                 fail(helper);
 }
 
-static void on_state(struct database *database _unused_, enum database_state state _unused_,
-                     const struct error_report *error _unused_, void *userdata)
+static void set_state(struct helper *helper, enum database_state state, const struct error_report *error)
 {
-        send_state(userdata);
+        if (helper->report.state == state && error_report_equal(&helper->report.error, error))
+                return;
+        helper->report.state = state;
+        helper->report.error = *error;
+        send_state(helper);
+}
+
+/* Neither call fails for our own event source. */
+static void arm(struct helper *helper, usec_t delay)
+{
+        (void)sd_event_source_set_time(helper->attempt, usec_add(clock_now(CLOCK_MONOTONIC), delay));
+        (void)sd_event_source_set_enabled(helper->attempt, SD_EVENT_ONESHOT);
+}
+
+/* The connection, or an attempt to make one, has failed. */
+static void lose(struct helper *helper, const struct error_report *error)
+{
+        helper->io = sd_event_source_disable_unref(helper->io);
+        driver_close();
+        if (helper->report.state == DATABASE_CONNECTED &&
+            usec_sub(clock_now(CLOCK_MONOTONIC), helper->up_at) >= BACKOFF_RESET_USEC)
+                helper->failures = 0;
+        helper->failures++;
+        arm(helper, reconnect_delay(helper->failures, BACKOFF_MIN_USEC, BACKOFF_MAX_USEC));
+        set_state(helper, DATABASE_DOWN, error);
+}
+
+static int on_unasked(sd_event_source *source _unused_, int fd _unused_, uint32_t events _unused_,
+                      void *userdata)
+{
+        struct error_report error;
+
+        if (!driver_check(&error))
+                lose(userdata, &error);
+        return 0;
+}
+
+static int on_attempt(sd_event_source *source _unused_, uint64_t due _unused_, void *userdata)
+{
+        struct helper *helper = userdata;
+        struct error_report error = {0};
+        int fd;
+
+        switch (driver_connect(&helper->settings, &fd, &error)) {
+        case DRIVER_CONNECTED:
+                if (fd >= 0 &&
+                    sd_event_add_io(helper->event, &helper->io, fd, EPOLLIN, on_unasked, helper) < 0)
+                        return -ENOMEM;
+                helper->report.connections++;
+                helper->up_at = clock_now(CLOCK_MONOTONIC);
+                set_state(helper, DATABASE_CONNECTED, &(struct error_report){0});
+                break;
+        case DRIVER_FAILED:
+                lose(helper, &error);
+                break;
+        case DRIVER_CONTINUES: /* answers sqmgr before */
+                arm(helper, 0);
+                break;
+        }
+        return 0;
 }
 
 static int on_row(size_t statement, const struct database_row *row, void *userdata)
@@ -77,45 +142,54 @@ static int on_row(size_t statement, const struct database_row *row, void *userda
         return send_message(userdata, &writer);
 }
 
-static void send_end(struct helper *helper, enum database_result result, const struct error_report *error)
+static void send_end(struct helper *helper, const struct database_end *end)
 {
         struct codec_writer writer = {0};
-        struct database_end end = {.result = result, .rtt_usec = database_rtt_usec(helper->database)};
 
-        if (error)
-                end.error = *error;
-        database_end_write(&writer, &end);
+        database_end_write(&writer, end);
         if (send_message(helper, &writer) < 0)
                 fail(helper);
 }
 
-static void on_done(enum database_result result, const struct error_report *error, void *userdata)
-{
-        struct helper *helper = userdata;
-
-        /* While the database is freed, nobody waits. */
-        if (helper->database)
-                send_end(helper, result, error);
-}
-
 static bool begin(struct helper *helper, struct codec_reader *message)
 {
-        static const struct database_ops ops = {.state = on_state};
-        struct database_settings settings = {.timeout = codec_read_number(message, 1, USEC_PER_DAY)};
+        usec_t timeout = codec_read_number(message, 1, USEC_PER_DAY);
+        const char *url = database_value_read(message).text, *probe = database_value_read(message).text;
 
-        settings.url = database_value_read(message).text;
-        settings.probe = database_value_read(message).text;
-        if (!settings.url || !settings.probe || message->left > 0 || helper->database ||
-            database_new(helper->event, &settings, &ops, helper, &helper->database) < 0)
+        if (!url || !probe || message->left > 0 || helper->url)
+                return false;
+        helper->url = strdup(url);
+        helper->probe = strdup(probe);
+        helper->settings =
+                (struct database_settings){.url = helper->url, .probe = helper->probe, .timeout = timeout};
+        if (!helper->url || !helper->probe ||
+            sd_event_add_time(helper->event, &helper->attempt, CLOCK_MONOTONIC, 0, 1, on_attempt, helper) < 0)
                 return false;
         send_state(helper);
         return true;
 }
 
+static void run_batch(struct helper *helper, const struct driver_batch *batch)
+{
+        struct database_end end = {.result = DATABASE_LOST};
+        usec_t begun_at = clock_now(CLOCK_MONOTONIC);
+
+        if (helper->report.state != DATABASE_CONNECTED) {
+                error_report_set(&end.error, "connection lost");
+                send_end(helper, &end);
+                return;
+        }
+        end.result = driver_run(&helper->settings, batch, &end.error);
+        if (end.result != DATABASE_LOST)
+                end.rtt_usec = MAX(usec_sub(clock_now(CLOCK_MONOTONIC), begun_at), (usec_t)1);
+        send_end(helper, &end);
+        if (end.result == DATABASE_LOST)
+                lose(helper, &end.error);
+}
+
 /* Returns false if the message is invalid. */
 static bool run(struct helper *helper, struct codec_reader *message)
 {
-        static const struct database_batch_ops ops = {.row = on_row, .done = on_done};
         struct database_statement statements[DATABASE_STATEMENTS_MAX];
         const char *parameters[DATABASE_STATEMENTS_MAX][DATABASE_PARAMETERS_MAX];
         bool writes = codec_read_number(message, false, true);
@@ -131,15 +205,13 @@ static bool run(struct helper *helper, struct codec_reader *message)
                         parameters[i][k] = database_value_read(message).text;
                 message->wrong |= !statements[i].sql;
         }
-        if (message->wrong || message->left > 0 || !helper->database)
+        if (message->wrong || message->left > 0 || !helper->url)
                 return false;
-        int r = database_run(helper->database, statements, n, writes, &ops, helper);
-        if (r < 0) {
-                struct error_report error;
-
-                error_report_set(&error, "%s", r == -ENOMEM ? "out of memory" : "connection lost");
-                send_end(helper, DATABASE_LOST, &error);
-        }
+        run_batch(helper, &(struct driver_batch){.statements = statements,
+                                                 .n = n,
+                                                 .writes = writes,
+                                                 .row = on_row,
+                                                 .userdata = helper});
         return true;
 }
 
@@ -154,7 +226,7 @@ static void on_message(const uint8_t *bytes, size_t n, void *userdata)
                 valid = begin(helper, &message);
                 break;
         case DATABASE_PING:
-                valid = helper->database;
+                valid = helper->url;
                 if (valid)
                         send_state(helper);
                 break;
@@ -229,8 +301,11 @@ int main(void)
         int r = limit_memory();
         if (r >= 0)
                 r = run_loop(&helper);
-        database_free(TAKE_PTR(helper.database));
+        sd_event_source_disable_unref(helper.io);
+        sd_event_source_disable_unref(helper.attempt);
         message_socket_free(helper.message_socket);
         sd_event_unref(helper.event);
+        free(helper.url);
+        free(helper.probe);
         return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -1,49 +1,298 @@
 /* SPDX-License-Identifier: MIT */
-/* The driver for PostgreSQL, with libpq; see database/database.h.
- * No call of libpq here waits: host names are resolved by io/resolve.h, and everything else is non-blocking.
+/* The driver for PostgreSQL, with libpq; see the header.
+ *
  * A batch is one flight of messages in pipeline mode: BEGIN, the time limits, the statements, COMMIT, and one
  * synchronization, which the server answers at once. Rows are taken one by one as they arrive, so the bounds
- * hold before a result is complete. A single row, which libpq collects, is bounded by RLIMIT_DATA. */
+ * hold before a result is complete. A single row, which libpq collects, is bounded by RLIMIT_DATA.
+ *
+ * Calls of libpq do not wait, so that the time limits hold here: for each address, and for a batch. */
 #include "base/macro.h"
-#include "database/database.h"
-#include "database/postgresql_url.h"
+#include "database/driver.h"
 #include "io/clock.h"
-#include "io/reconnect_delay.h"
 #include "io/resolve.h"
 #include <libpq-fe.h>
 #include <netdb.h>
 #include <openssl/ssl.h>
+#include <poll.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 
-#define BACKOFF_MIN_USEC (100 * USEC_PER_MSEC)
-#define BACKOFF_MAX_USEC (5 * USEC_PER_SEC)
-/* After a connection of this duration, the backoff starts at its minimum again. */
-#define BACKOFF_RESET_USEC (10 * USEC_PER_SEC)
 /* How often the server may send something between two batches, as notices and changed parameters. */
 #define UNASKED_MAX 64
+#define SERVERS_MAX 16
+
+/* The URL is read as libpq reads it. Parameters of the query that libpq does not know are dropped, as by
+ * Rails, whose URLs have `pool=5` and the like. Nothing is read but what the URL names: no password file, no
+ * service file, no certificate in the home folder. */
+
+/* A server. All texts are owned. */
+struct postgresql_server {
+        char *name;    /* a host name, an address, or the folder of the Unix socket; NULL: as libpq has it */
+        char *address; /* hostaddr of the URL: replaces the lookup of the name; NULL: none */
+        char *port;    /* NULL: as libpq has it */
+};
+
+struct postgresql_url {
+        char *text;       /* owned: with known parameters only */
+        char *user;       /* owned: of this process, for a URL without user; NULL: unknown */
+        const char *root; /* file of the authorities that issue certificates; NULL: sslrootcert of the URL */
+        bool verifies_name; /* sslmode is verify-full, though the URL does not say so */
+        struct postgresql_server servers[SERVERS_MAX];
+        size_t n_servers;
+};
+
+/* Names no file: below a device there is none. libpq reads the default file of a parameter that is empty. */
+#define NO_FILE "/dev/null/none"
+
+/* Files of the system with the authorities that issue certificates: Debian and Alpine; Fedora; SUSE. */
+static const char *const roots[] = {
+        "/etc/ssl/certs/ca-certificates.crt",
+        "/etc/pki/tls/certs/ca-bundle.crt",
+        "/etc/ssl/ca-bundle.pem",
+};
+
+static int refuse(const char **why, const char *error)
+{
+        *why = error;
+        return -EINVAL;
+}
+
+static bool is_known(const PQconninfoOption *options, const char *name, size_t len)
+{
+        while (options->keyword &&
+               (strncmp(options->keyword, name, len) != 0 || options->keyword[len] != '\0'))
+                options++;
+        return options->keyword;
+}
+
+/* Copies the URL without parameters that libpq would refuse. */
+static char *drop_unknown(const char *text, const PQconninfoOption *options)
+{
+        size_t used = strcspn(text, "?");
+        char *url = malloc(strlen(text) + 1);
+        char separator = '?';
+
+        if (!url)
+                return NULL;
+        memcpy(url, text, used);
+        for (const char *at = text + used; *at != '\0';) {
+                size_t len = strcspn(++at, "&");
+                size_t name_len = strcspn(at, "=&");
+
+                if (is_known(options, at, name_len) || (len == 8 && strncmp(at, "ssl=true", len) == 0)) {
+                        url[used++] = separator;
+                        memcpy(url + used, at, len);
+                        used += len;
+                        separator = '&';
+                }
+                at += len;
+        }
+        url[used] = '\0';
+        return url;
+}
+
+static const char *value_of(const PQconninfoOption *options, const char *name)
+{
+        while (options->keyword && strcmp(options->keyword, name) != 0)
+                options++;
+        return options->val && options->val[0] != '\0' ? options->val : NULL;
+}
+
+static size_t count(const char *list)
+{
+        size_t n = 1;
+
+        for (; *list != '\0'; list++)
+                n += *list == ',';
+        return n;
+}
+
+/* Sets *ret to entry i of a list; a list of one entry is for all. NULL: the entry or the list is empty. */
+static int take_entry(const char *list, size_t i, bool one_for_all, char **ret)
+{
+        if (!list)
+                return 0;
+        for (size_t n = one_for_all && count(list) == 1 ? 0 : i; n > 0; n--) {
+                list += strcspn(list, ",");
+                list += *list == ',';
+        }
+        size_t len = strcspn(list, ",");
+        if (len > 0)
+                *ret = strndup(list, len);
+        return len > 0 && !*ret ? -ENOMEM : 0;
+}
+
+static int take_servers(const PQconninfoOption *options, struct postgresql_url *url, const char **why)
+{
+        const char *hosts = value_of(options, "host"), *addresses = value_of(options, "hostaddr");
+        const char *ports = value_of(options, "port");
+        size_t n = count(addresses ?: hosts ?: "");
+        int r = 0;
+
+        if (n > SERVERS_MAX)
+                return refuse(why, "the URL names too many servers");
+        if ((hosts && count(hosts) != n) || (ports && count(ports) != 1 && count(ports) != n))
+                return refuse(why, "the URL has lists of hosts, addresses and ports that differ in length");
+        for (url->n_servers = 0; r == 0 && url->n_servers < n; url->n_servers++) {
+                struct postgresql_server *server = &url->servers[url->n_servers];
+
+                r = take_entry(hosts, url->n_servers, false, &server->name);
+                if (r == 0)
+                        r = take_entry(addresses, url->n_servers, false, &server->address);
+                if (r == 0)
+                        r = take_entry(ports, url->n_servers, true, &server->port);
+                if (r == 0 && n > 1 && !server->name && !server->address)
+                        r = refuse(why, "the URL has a list of hosts with an empty one");
+        }
+        return r;
+}
+
+/* libpq before 16 does not know `sslrootcert=system`, and has no default below /etc for the modes that
+ * verify. The other modes verify too if a file is given, so they get none. */
+static void take_root(const PQconninfoOption *options, struct postgresql_url *url)
+{
+        const char *mode = value_of(options, "sslmode"), *root = value_of(options, "sslrootcert");
+        bool is_system = root && strcmp(root, "system") == 0;
+
+        if (root && !is_system)
+                return;
+        url->root = NO_FILE;
+        url->verifies_name = is_system && !mode;
+        if (is_system || (mode && strncmp(mode, "verify-", 7) == 0))
+                for (size_t i = ELEMENTSOF(roots); i-- > 0;)
+                        if (access(roots[i], R_OK) == 0)
+                                url->root = roots[i];
+}
+
+static int take_user(const PQconninfoOption *options, struct postgresql_url *url)
+{
+        const struct passwd *user = value_of(options, "user") ? NULL : getpwuid(geteuid());
+
+        if (user)
+                url->user = strdup(user->pw_name);
+        return user && !url->user ? -ENOMEM : 0;
+}
+
+static int take(const PQconninfoOption *options, struct postgresql_url *url, const char **why)
+{
+        if (value_of(options, "service"))
+                return refuse(why, "the URL names a service of a file, which is not read");
+        int r = take_servers(options, url, why);
+        if (r == 0)
+                r = take_user(options, url);
+        take_root(options, url);
+        return r;
+}
+
+static void clear_url(struct postgresql_url *url)
+{
+        if (url->text)
+                explicit_bzero(url->text, strlen(url->text));
+        free(url->text);
+        free(url->user);
+        FOREACH_ELEMENT(server, url->servers) {
+                free(server->name);
+                free(server->address);
+                free(server->port);
+        }
+        *url = (struct postgresql_url){0};
+}
+
+/* Returns 0 with *ret, -EINVAL with a constant sentence in *why, or -ENOMEM. */
+static int read_url(const char *text, struct postgresql_url *ret, const char **why)
+{
+        PQconninfoOption *all = PQconninfoParse("postgresql://", NULL), *options = NULL;
+        struct postgresql_url url = {.text = all ? drop_unknown(text, all) : NULL};
+        char *message = NULL;
+        int r = -ENOMEM;
+
+        /* Not quoted: the message may contain the password. */
+        if (url.text && !(options = PQconninfoParse(url.text, &message)) && message)
+                r = refuse(why, "libpq cannot read the URL. Check the parameters behind '?'");
+        if (options)
+                r = take(options, &url, why);
+        PQfreemem(message);
+        PQconninfoFree(options);
+        PQconninfoFree(all);
+        if (r < 0)
+                clear_url(&url);
+        else
+                *ret = url;
+        return r;
+}
+
+static bool is_local(const struct postgresql_server *server)
+{
+        return !server->address && (!server->name || server->name[0] == '/' || server->name[0] == '@');
+}
+
+/* Begins a connection to a server; address: numeric; NULL: the server is a Unix socket, or has a numeric
+ * name. Returns NULL if memory is short. The result may be in the state CONNECTION_BAD. */
+static PGconn *begin_connection(const struct postgresql_url *url, const struct postgresql_server *server,
+                                const char *address)
+{
+        /* The last value of a parameter counts, and an empty one is skipped: defaults stand before the URL,
+         * and what is not up to the URL behind it. */
+        const struct {
+                const char *name, *value;
+        } parameters[] = {
+                {"user", url->user},
+                {"passfile", NO_FILE},
+                {"require_auth", PQlibVersion() >= 160000 ? "!gss,!sspi" : NULL},
+                {"sslcert", NO_FILE},
+                {"sslkey", NO_FILE},
+                {"sslcrl", NO_FILE},
+                {"fallback_application_name", "sqmgr"},
+                /* A server that is gone is noticed within a minute, even between batches. */
+                {"keepalives_idle", "30"},
+                {"keepalives_interval", "10"},
+                {"keepalives_count", "3"},
+                {"dbname", url->text},
+                {"host", server->name},
+                {"hostaddr", address},
+                {"port", server->port},
+                {"sslrootcert", url->root},
+                {"sslmode", url->verifies_name ? "verify-full" : NULL},
+                {"client_encoding", "UTF8"},
+                /* Kerberos reads files and asks servers while the loop waits. */
+                {"gssencmode", "disable"},
+        };
+        const char *names[ELEMENTSOF(parameters) + 1] = {NULL}, *values[ELEMENTSOF(parameters) + 1] = {NULL};
+
+        for (size_t i = 0; i < ELEMENTSOF(parameters); i++) {
+                names[i] = parameters[i].name;
+                values[i] = parameters[i].value ?: "";
+        }
+        return PQconnectStartParams(names, values, 1);
+}
+
+/* The only connection of the program, and where its servers are. */
+static struct postgresql_url url;    /* without servers: not read yet */
+static struct resolve_answer answer; /* of the server whose addresses are tried */
+static PGconn *connection;           /* NULL: none */
+static unsigned unasked;             /* how often the server has sent something since the last batch */
 
 struct batch {
-        const struct database_batch_ops *ops;
-        void *userdata;
+        const struct driver_batch *asked;
         size_t n_commands; /* of the flight */
         size_t command;    /* the one whose results arrive */
         bool answered;     /* the command has a result */
         bool refused;      /* a command was refused; error says why */
         bool rolling_back; /* the flight is a ROLLBACK */
         size_t rows, bytes;
-        struct error_report error;
+        struct error_report *error;
 };
 
 /* Commands of a flight beside its statements. */
 enum { COMMAND_BEGIN, COMMAND_LIMITS, COMMANDS_BEFORE, COMMANDS_AROUND = COMMANDS_BEFORE + 1 };
 
-static bool send_command(PGconn *connection, const char *sql, size_t n, const char *const *parameters)
+static bool send_command(const char *sql, size_t n, const char *const *parameters)
 {
         return PQsendQueryParams(connection, sql, (int)n, NULL, parameters, NULL, NULL, 0) == 1;
 }
 
-static bool send_limits(PGconn *connection, usec_t timeout)
+static bool send_limits(usec_t timeout)
 {
         char statement[24], lock[24];
         const char *const parameters[] = {statement, lock};
@@ -51,34 +300,33 @@ static bool send_limits(PGconn *connection, usec_t timeout)
 
         snprintf(statement, sizeof(statement), "%llu", (unsigned long long)MAX(msec - msec / 8, 1U));
         snprintf(lock, sizeof(lock), "%llu", (unsigned long long)MAX(msec / 2, 1U));
-        return send_command(connection,
-                            "SELECT set_config('statement_timeout', $1, true), "
+        return send_command("SELECT set_config('statement_timeout', $1, true), "
                             "set_config('lock_timeout', $2, true)",
                             ELEMENTSOF(parameters), parameters);
 }
 
 /* Queues the flight; PQflush() sends it. A batch that reads sees one state of all tables. timeout: the server
- * ends a statement before this time is over, so that it can say so. batch has ops and userdata, and is
- * otherwise all zeros. Returns false if the connection has failed. */
-static bool batch_send(struct batch *batch, PGconn *connection, usec_t timeout,
-                       const struct database_statement *statements, size_t n, bool writes)
+ * ends a statement before this time is over, so that it can say so. Returns false if the connection has
+ * failed. */
+static bool send_batch(struct batch *batch, usec_t timeout)
 {
-        bool sent = send_command(connection,
-                                 writes ? "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
-                                        : "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+        const struct driver_batch *asked = batch->asked;
+        bool sent = send_command(asked->writes ? "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+                                               : "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
                                  0, NULL) &&
-                    send_limits(connection, timeout);
+                    send_limits(timeout);
 
-        batch->n_commands = n + COMMANDS_AROUND;
-        for (size_t i = 0; sent && i < n; i++)
-                sent = send_command(connection, statements[i].sql, statements[i].n, statements[i].parameters);
-        return sent && send_command(connection, "COMMIT", 0, NULL) && PQpipelineSync(connection) == 1;
+        batch->n_commands = asked->n + COMMANDS_AROUND;
+        for (size_t i = 0; sent && i < asked->n; i++)
+                sent = send_command(asked->statements[i].sql, asked->statements[i].n,
+                                    asked->statements[i].parameters);
+        return sent && send_command("COMMIT", 0, NULL) && PQpipelineSync(connection) == 1;
 }
 
 /* said: what the server or libpq says; NULL: nothing. Returns error. */
 static int fail(struct batch *batch, int error, const char *said, const char *why)
 {
-        error_report_quote(&batch->error, said, "%s", why);
+        error_report_quote(batch->error, said, "%s", why);
         return error;
 }
 
@@ -108,9 +356,9 @@ static int take_row(struct batch *batch, const PGresult *result, int row)
             batch->command + 1 >= batch->n_commands)
                 return 0;
         const struct database_row taken = {.values = values, .n = (size_t)n};
-        int r = batch->ops->row(batch->command - COMMANDS_BEFORE, &taken, batch->userdata);
-        if (!batch->ops)
-                return -ECANCELED;
+        int r = batch->asked->row
+                        ? batch->asked->row(batch->command - COMMANDS_BEFORE, &taken, batch->asked->userdata)
+                        : 0;
         return r < 0 ? fail(batch, r, NULL, "the rows cannot be used") : 0;
 }
 
@@ -140,25 +388,24 @@ static int take_refusal(struct batch *batch, const PGresult *result)
 }
 
 /* A refused statement leaves the transaction open, and skips the COMMIT. */
-static int roll_back(struct batch *batch, PGconn *connection)
+static int roll_back(struct batch *batch)
 {
         batch->rolling_back = true;
         batch->n_commands = 1;
         batch->command = 0;
         batch->answered = false;
-        return send_command(connection, "ROLLBACK", 0, NULL) && PQpipelineSync(connection) == 1
+        return send_command("ROLLBACK", 0, NULL) && PQpipelineSync(connection) == 1
                        ? 0
                        : fail(batch, -EIO, PQerrorMessage(connection), "connection lost");
 }
 
-static int take_synchronization(struct batch *batch, PGconn *connection)
+static int take_synchronization(struct batch *batch)
 {
         if (batch->command != batch->n_commands)
                 return fail_by_violation(batch);
         if (PQtransactionStatus(connection) == PQTRANS_IDLE)
                 return 1;
-        return batch->refused && !batch->rolling_back ? roll_back(batch, connection)
-                                                      : fail_by_violation(batch);
+        return batch->refused && !batch->rolling_back ? roll_back(batch) : fail_by_violation(batch);
 }
 
 /* A transaction that has failed answers COMMIT with ROLLBACK. */
@@ -169,7 +416,7 @@ static int take_tag(struct batch *batch, PGresult *result)
         return commits && strcmp(PQcmdStatus(result), "COMMIT") != 0 ? fail_by_violation(batch) : 0;
 }
 
-static int take_result(struct batch *batch, PGconn *connection, PGresult *result)
+static int take_result(struct batch *batch, PGresult *result)
 {
         batch->answered = true;
         switch (PQresultStatus(result)) {
@@ -183,14 +430,14 @@ static int take_result(struct batch *batch, PGconn *connection, PGresult *result
         case PGRES_PIPELINE_ABORTED:
                 return batch->refused ? 0 : fail_by_violation(batch);
         case PGRES_PIPELINE_SYNC:
-                return take_synchronization(batch, connection);
+                return take_synchronization(batch);
         default:
                 return fail_by_violation(batch);
         }
 }
 
 /* NULL follows the results of each command. */
-static int take_end_of_command(struct batch *batch, PGconn *connection)
+static int take_end_of_command(struct batch *batch)
 {
         if (!batch->answered || batch->command == batch->n_commands)
                 return fail_by_violation(batch);
@@ -202,540 +449,206 @@ static int take_end_of_command(struct batch *batch, PGconn *connection)
 }
 
 /* Takes the results that have arrived, and queues a ROLLBACK if the refusal of a statement requires one.
- * Calls row(), which may end the batch (ops is NULL then) and close the connection: returns -ECANCELED.
- * Otherwise returns 0 if more results are to come; 1 if the transaction has ended; or -errno, with the error,
- * if the connection is of no use any more. */
-static int batch_take(struct batch *batch, PGconn *connection)
+ * Returns 0 if more results are to come; 1 if the transaction has ended; or -errno, with the error, if the
+ * connection is of no use any more. */
+static int take_results(struct batch *batch)
 {
         int r = 0;
 
         while (r == 0 && !PQisBusy(connection)) {
                 PGresult *result = PQgetResult(connection);
 
-                r = result ? take_result(batch, connection, result) : take_end_of_command(batch, connection);
+                r = result ? take_result(batch, result) : take_end_of_command(batch);
                 PQclear(result);
         }
         return r;
 }
 
-enum phase {
-        PHASE_WAITING, /* for the next attempt */
-        PHASE_RESOLVING,
-        PHASE_CONNECTING,
-        PHASE_PROBING,
-        PHASE_READY,
-        PHASE_RUNNING,
-        PHASE_FAILED, /* a batch could not be sent: the loop ends it */
-};
-
-struct database {
-        struct database_shown shown; /* the first member */
-        sd_event *event;
-        sd_event_source *timer;
-        struct postgresql_url url;
-        const char *url_error; /* a constant; NULL: the URL is valid */
-        char *probe;
-        usec_t timeout;
-
-        enum phase phase;
-        size_t server; /* of the URL */
-        struct resolve *resolve;
-        struct resolve_answer answer; /* of the server */
-        unsigned next_address;
-        struct error_report failure; /* of the last address tried */
-
-        PGconn *connection;
-        uint64_t openings; /* shows whether a callback closed or reopened the connection */
-        sd_event_source *io;
-        unsigned unasked;
-        usec_t up_at;
-        unsigned failures;  /* consecutive, for the backoff */
-        struct batch batch; /* ops NULL: none runs */
-        usec_t started_at;  /* of the batch */
-
-        unsigned entered; /* our calls on the stack */
-};
-
-static void destroy(struct database *database)
-{
-        sd_event_source_disable_unref(database->timer);
-        sd_event_unref(database->event);
-        postgresql_url_clear(&database->url);
-        free(database->probe);
-        free(database);
-}
-
-/* Enclose all calls of callbacks: the object stays until the outermost call has returned. */
-static void enter(struct database *database)
-{
-        database->entered++;
-}
-
-static void leave(struct database *database)
-{
-        /* -fanalyzer: each leave follows an enter, so the object stays until the last leave. */
-        if (--database->entered == 0 && database->shown.freed)
-                destroy(database);
-}
-
-static void arm(struct database *database, usec_t delay)
-{
-        /* Neither call fails for our own event source. */
-        (void)sd_event_source_set_time(database->timer, usec_add(clock_now(CLOCK_MONOTONIC), delay));
-        (void)sd_event_source_set_enabled(database->timer, SD_EVENT_ONESHOT);
-}
-
-static void disarm(struct database *database)
-{
-        (void)sd_event_source_set_enabled(database->timer, SD_EVENT_OFF);
-}
-
-static void close_connection(struct database *database)
-{
-        database->openings++;
-        database->io = sd_event_source_disable_unref(database->io);
-        if (database->connection)
-                PQfinish(TAKE_PTR(database->connection));
-}
-
-/* Ends the batch in progress. error NULL: no error. */
-static void end_batch(struct database *database, enum database_result result,
-                      const struct error_report *error)
-{
-        const struct database_batch_ops *ops = TAKE_PTR(database->batch.ops);
-
-        if (ops)
-                ops->done(result, error, database->batch.userdata);
-}
-
-/* Closes the connection, and tries again later. */
-static void lose(struct database *database, const struct error_report *error)
-{
-        usec_t now = clock_now(CLOCK_MONOTONIC);
-
-        if (database->shown.state == DATABASE_CONNECTED && now - database->up_at >= BACKOFF_RESET_USEC)
-                database->failures = 0;
-        database->failures++;
-        database->phase = PHASE_WAITING;
-        database->shown.rtt_usec = 0;
-        close_connection(database);
-        arm(database, reconnect_delay(database->failures, BACKOFF_MIN_USEC, BACKOFF_MAX_USEC));
-        bool changed = database_change_state(database, DATABASE_DOWN, error);
-        enter(database);
-        end_batch(database, DATABASE_LOST, error);
-        if (changed)
-                database_report_state(database);
-        leave(database);
-}
-
-/* said: what the server or libpq says; NULL: nothing. */
-static void lose_by(struct database *database, const char *said, const char *why)
-{
-        struct error_report error;
-
-        error_report_quote(&error, said, "%s", why);
-        lose(database, &error);
-}
-
-static void lose_connection(struct database *database)
-{
-        const struct error_report error = database->batch.error;
-
-        /* The server may have said before why it ends the connection. */
-        if (database->batch.ops && database->batch.refused)
-                lose(database, &error);
-        else
-                lose_by(database, PQerrorMessage(database->connection), "connection lost");
-}
-
 /* Returns true if TLS has decoded bytes that libpq has not read: no event of the socket would announce them.
  */
-static bool has_decoded_input(PGconn *connection)
+static bool has_decoded_input(void)
 {
         SSL *ssl = PQsslStruct(connection, "OpenSSL");
 
         return ssl && SSL_pending(ssl) > 0;
 }
 
-/* Writes what waits to be written. Returns false if the connection has failed. */
-static bool flush(struct database *database)
+/* Waits for these events of the connection until the deadline. The helper ends if sqmgr does meanwhile. */
+static void await(short events, usec_t deadline)
 {
-        int r = PQflush(database->connection);
-        /* The socket can nearly always be written: waiting for that continues at once. */
-        bool soon = r > 0 || has_decoded_input(database->connection);
+        struct pollfd fds[] = {{.fd = PQsocket(connection), .events = events}, {.fd = STDIN_FILENO}};
+        usec_t left = has_decoded_input() ? 0 : usec_sub(deadline, clock_now(CLOCK_MONOTONIC));
 
-        /* After a failure the next event retries, or the batch times out. */
-        if (r >= 0)
-                (void)sd_event_source_set_io_events(database->io, soon ? EPOLLIN | EPOLLOUT : EPOLLIN);
-        return r >= 0;
+        (void)poll(fds, ELEMENTSOF(fds),
+                   (int)MIN((left + USEC_PER_MSEC - 1) / USEC_PER_MSEC, (usec_t)INT_MAX));
+        if (fds[1].revents != 0)
+                exit(EXIT_SUCCESS);
 }
 
-/* If the batch cannot be sent, the loop ends it: the caller must not be called back. */
-static void run_batch(struct database *database, const struct database_statement *statements, size_t n,
-                      bool writes)
+static void drop_notifications(void)
 {
-        database->started_at = clock_now(CLOCK_MONOTONIC);
-        arm(database, database->timeout);
-        if (batch_send(&database->batch, database->connection, database->timeout, statements, n, writes) &&
-            flush(database))
-                return;
-        database->phase = PHASE_FAILED;
-        arm(database, 0);
-}
-
-static int ignore_row(size_t statement _unused_, const struct database_row *row _unused_,
-                      void *userdata _unused_)
-{
-        return 0;
-}
-
-static void on_probed(enum database_result result, const struct error_report *error, void *userdata)
-{
-        struct database *database = userdata;
-        struct error_report refusal;
-
-        if (result == DATABASE_REFUSED) {
-                refusal = *error;
-                snprintf(refusal.text, sizeof(refusal.text), DATABASE_NO_TABLES);
-                lose(database, &refusal);
-        } else if (result == DATABASE_DONE) {
-                database->shown.connections++;
-                database->up_at = clock_now(CLOCK_MONOTONIC);
-                if (database_change_state(database, DATABASE_CONNECTED, NULL))
-                        database_report_state(database);
-        }
-}
-
-static void probe(struct database *database)
-{
-        static const struct database_batch_ops ops = {.row = ignore_row, .done = on_probed};
-        const struct database_statement statement = {.sql = database->probe};
-
-        database->phase = PHASE_PROBING;
-        database->batch = (struct batch){.ops = &ops, .userdata = database};
-        run_batch(database, &statement, 1, false);
-}
-
-static void finish_batch(struct database *database)
-{
-        const struct error_report error = database->batch.error;
-        bool refused = database->batch.refused;
-
-        database->phase = PHASE_READY;
-        database->unasked = 0;
-        database->shown.rtt_usec = MAX(clock_now(CLOCK_MONOTONIC) - database->started_at, 1U);
-        disarm(database);
-        end_batch(database, refused ? DATABASE_REFUSED : DATABASE_DONE, refused ? &error : NULL);
-}
-
-static void take_results(struct database *database)
-{
-        uint64_t opening = database->openings;
-        int r = batch_take(&database->batch, database->connection);
-        const struct error_report error = database->batch.error;
-
-        if (database->openings != opening)
-                return;
-        if (r < 0)
-                lose(database, &error);
-        else if (r > 0)
-                finish_batch(database);
-}
-
-static void take_input(struct database *database)
-{
-        uint64_t opening = database->openings;
         PGnotify *notification;
 
-        if (database->batch.ops)
-                take_results(database);
-        else if (++database->unasked > UNASKED_MAX)
-                lose_by(database, NULL, "the server sends what it was not asked for");
-        else
-                (void)PQisBusy(database->connection); /* has libpq decode it */
-        while (database->openings == opening && (notification = PQnotifies(database->connection)))
+        while ((notification = PQnotifies(connection)))
                 PQfreemem(notification);
-        /* libpq has closed the socket by itself, as after a message of an impossible length. */
-        if (database->openings == opening && PQstatus(database->connection) == CONNECTION_BAD)
-                lose_connection(database);
 }
 
-/* Reads a bounded part of what has arrived, so that a flood stops neither other sources nor the timer. */
-static void receive(struct database *database)
+/* The server may have said before why it ends the connection. */
+static int fail_by_connection(struct batch *batch)
 {
-        if (PQconsumeInput(database->connection) == 1)
-                take_input(database);
-        else
-                lose_connection(database);
+        return batch->refused ? -EIO : fail(batch, -EIO, PQerrorMessage(connection), "connection lost");
 }
 
-/* Continues the login. */
-static void connect_step(struct database *database);
-/* Tries the addresses of all servers until a connection is in progress. Each has the whole timeout. */
-static void connect_next(struct database *database);
-
-static int on_io(sd_event_source *source _unused_, int fd _unused_, uint32_t revents, void *userdata)
+/* Returns as take_results(). */
+static int run_batch(struct batch *batch, usec_t timeout)
 {
-        struct database *database = userdata;
-        uint64_t opening = database->openings;
+        usec_t deadline = usec_add(clock_now(CLOCK_MONOTONIC), timeout);
+        bool late = false;
+        int r;
 
-        enter(database);
-        if (database->phase == PHASE_CONNECTING) {
-                connect_step(database);
-        } else {
-                if (revents & (EPOLLIN | EPOLLHUP | EPOLLERR) || has_decoded_input(database->connection))
-                        receive(database);
-                if (database->openings == opening && !flush(database))
-                        lose_connection(database);
+        if (!send_batch(batch, timeout))
+                return fail_by_connection(batch);
+        while ((r = take_results(batch)) == 0) {
+                drop_notifications();
+                /* libpq has closed the socket by itself, as after a message of an impossible length. */
+                int unsent = PQstatus(connection) == CONNECTION_BAD ? -1 : PQflush(connection);
+
+                if (unsent < 0)
+                        return fail_by_connection(batch);
+                if (late)
+                        return fail(batch, -ETIME, NULL, "no reply in time");
+                /* Input of before the deadline counts, also if this process was stopped meanwhile. */
+                late = clock_now(CLOCK_MONOTONIC) >= deadline;
+                await(unsent > 0 ? POLLIN | POLLOUT : POLLIN, deadline);
+                if (PQconsumeInput(connection) != 1)
+                        return fail_by_connection(batch);
         }
-        leave(database);
-        return 0;
+        return r;
 }
 
-static bool watch(struct database *database, uint32_t events)
+enum database_result driver_run(const struct database_settings *settings, const struct driver_batch *asked,
+                                struct error_report *error)
 {
-        return sd_event_add_io(database->event, &database->io, PQsocket(database->connection), events, on_io,
-                               database) >= 0;
+        struct batch batch = {.asked = asked, .error = error};
+        int r = run_batch(&batch, settings->timeout);
+
+        unasked = 0;
+        return r < 0 ? DATABASE_LOST : batch.refused ? DATABASE_REFUSED : DATABASE_DONE;
 }
 
-static void connect_fail(struct database *database)
+bool driver_check(struct error_report *error)
 {
-        bool needs_password = PQconnectionNeedsPassword(database->connection) == 1;
+        struct batch none = {.error = error};
 
-        error_report_quote(&database->failure, PQerrorMessage(database->connection), "%s",
-                           needs_password ? "cannot connect: the server asks for a password, and the URL "
-                                            "has none"
-                                          : "cannot connect");
-        connect_next(database);
+        do {
+                if (++unasked > UNASKED_MAX) {
+                        error_report_set(error, "the server sends what it was not asked for");
+                        return false;
+                }
+                bool received = PQconsumeInput(connection) == 1;
+
+                (void)PQisBusy(connection); /* has libpq decode it */
+                drop_notifications();
+                if (!received || PQstatus(connection) == CONNECTION_BAD) {
+                        (void)fail_by_connection(&none);
+                        return false;
+                }
+        } while (has_decoded_input());
+        return true;
 }
 
-static void connect_done(struct database *database)
+void driver_close(void)
 {
-        PGconn *connection = database->connection;
-
-        if (PQsetnonblocking(connection, 1) == 0 && PQenterPipelineMode(connection) == 1 &&
-            watch(database, EPOLLIN))
-                probe(database);
-        else
-                connect_fail(database);
-}
-
-/* The socket may become another one with each step. */
-static void connect_step(struct database *database)
-{
-        bool watched = true;
-
-        database->io = sd_event_source_disable_unref(database->io);
-        switch (PQconnectPoll(database->connection)) {
-        case PGRES_POLLING_READING:
-                watched = watch(database, EPOLLIN);
-                break;
-        case PGRES_POLLING_WRITING:
-                watched = watch(database, EPOLLOUT);
-                break;
-        case PGRES_POLLING_OK:
-                connect_done(database);
-                break;
-        default:
-                watched = false;
-                break;
-        }
-        if (!watched)
-                connect_fail(database);
+        if (connection)
+                PQfinish(TAKE_PTR(connection));
 }
 
 static void ignore_notice(void *userdata _unused_, const PGresult *notice _unused_)
 {
 }
 
-/* Begins with an address of the server; "": its socket. Returns false with the failure if that fails at
- * once. */
-static bool connect_begin(struct database *database, const char *address)
+/* Connects to an address of the server; "": its socket. */
+static bool connect_address(const struct postgresql_server *server, const char *address, usec_t timeout,
+                            struct error_report *error)
 {
-        const struct postgresql_server *server = &database->url.servers[database->server];
-        PGconn *connection = postgresql_connect(&database->url, server, address[0] == '\0' ? NULL : address);
+        usec_t deadline = usec_add(clock_now(CLOCK_MONOTONIC), timeout);
+        PostgresPollingStatusType polled = PGRES_POLLING_WRITING;
 
-        database->connection = connection;
-        if (connection && PQstatus(connection) != CONNECTION_BAD) {
-                (void)PQsetNoticeReceiver(connection, ignore_notice, NULL);
-                if (watch(database, EPOLLOUT)) {
-                        database->phase = PHASE_CONNECTING;
-                        arm(database, database->timeout);
-                        return true;
-                }
+        connection = begin_connection(&url, server, address[0] == '\0' ? NULL : address);
+        if (!connection) {
+                error_report_set(error, "cannot connect: out of memory");
+                return false;
         }
-        error_report_quote(&database->failure, connection ? PQerrorMessage(connection) : "out of memory",
-                           "cannot connect");
+        (void)PQsetNoticeReceiver(connection, ignore_notice, NULL);
+        if (PQstatus(connection) == CONNECTION_BAD)
+                polled = PGRES_POLLING_FAILED;
+        while (polled == PGRES_POLLING_READING || polled == PGRES_POLLING_WRITING) {
+                await(polled == PGRES_POLLING_READING ? POLLIN : POLLOUT, deadline);
+                if (clock_now(CLOCK_MONOTONIC) >= deadline) {
+                        error_report_set(error, "cannot connect: no answer in time");
+                        return false;
+                }
+                polled = PQconnectPoll(connection);
+        }
+        if (polled == PGRES_POLLING_OK && PQsetnonblocking(connection, 1) == 0 &&
+            PQenterPipelineMode(connection) == 1)
+                return true;
+        error_report_quote(error, PQerrorMessage(connection), "%s",
+                           PQconnectionNeedsPassword(connection) == 1
+                                   ? "cannot connect: the server asks for a password, and the URL has none"
+                                   : "cannot connect");
         return false;
 }
 
-static void on_resolved(const struct resolve_answer *answer, void *userdata)
+/* Sets the addresses of a server. */
+static void look_up(const struct postgresql_server *server, struct error_report *error)
 {
-        struct database *database = userdata;
-
-        enter(database);
-        database->resolve = resolve_free(database->resolve);
-        database->answer = *answer;
-        if (answer->error != 0) {
-                database->answer.n_addresses = 0;
-                error_report_set(&database->failure, "cannot resolve host '%s': %s",
-                                 database->url.servers[database->server].name, gai_strerror(answer->error));
+        answer = (struct resolve_answer){.n_addresses = 1};
+        if (is_local(server) || server->address || resolve_is_numeric(server->name)) {
+                snprintf(answer.addresses[0], RESOLVE_ADDRESS_SIZE, "%s",
+                         is_local(server) ? "" : server->address ?: server->name);
+                return;
         }
-        connect_next(database);
-        leave(database);
+        resolve_and_wait(server->name, &answer);
+        if (answer.error != 0)
+                error_report_set(error, "cannot resolve host '%s': %s", server->name,
+                                 gai_strerror(answer.error));
 }
 
-/* Sets the addresses of the server. Returns true if they have to be looked up first. */
-static bool begin_server(struct database *database)
+static enum driver_outcome probe(const struct database_settings *settings, struct error_report *error)
 {
-        const struct postgresql_server *server = &database->url.servers[database->server];
-        bool is_local = postgresql_server_is_local(server);
+        const struct database_statement statement = {.sql = settings->probe};
+        const struct driver_batch batch = {.statements = &statement, .n = 1};
+        enum database_result result = driver_run(settings, &batch, error);
 
-        database->next_address = 0;
-        database->answer = (struct resolve_answer){.n_addresses = 1};
-        if (is_local || server->address || resolve_is_numeric(server->name)) {
-                snprintf(database->answer.addresses[0], RESOLVE_ADDRESS_SIZE, "%s",
-                         is_local ? "" : server->address ?: server->name);
-                return false;
+        if (result == DATABASE_REFUSED)
+                snprintf(error->text, sizeof(error->text), DRIVER_NO_TABLES);
+        return result == DATABASE_DONE ? DRIVER_CONNECTED : DRIVER_FAILED;
+}
+
+enum driver_outcome driver_connect(const struct database_settings *settings, int *ret_fd,
+                                   struct error_report *error)
+{
+        static size_t next_server, next_address;
+        const char *why = "out of memory";
+
+        if (url.n_servers == 0 && read_url(settings->url, &url, &why) < 0) {
+                error_report_set(error, "%s", why);
+                return DRIVER_FAILED;
         }
-        int r = resolve_start(database->event, server->name, on_resolved, database, &database->resolve);
-        if (r < 0) {
-                database->answer.n_addresses = 0;
-                error_report_set(&database->failure, "cannot resolve host '%s': %s", server->name,
-                                 strerror(-r));
-                return false;
+        if (next_address == answer.n_addresses) {
+                look_up(&url.servers[next_server++], error);
+                next_address = 0;
         }
-        database->phase = PHASE_RESOLVING;
-        arm(database, database->timeout);
-        return true;
-}
-
-static void connect_next(struct database *database)
-{
-        for (;;) {
-                close_connection(database);
-                if (database->next_address < database->answer.n_addresses) {
-                        if (connect_begin(database, database->answer.addresses[database->next_address++]))
-                                return;
-                        continue;
-                }
-                if (++database->server >= database->url.n_servers)
-                        break;
-                if (begin_server(database))
-                        return;
-        }
-        const struct error_report failure = database->failure;
-        lose(database, &failure);
-}
-
-static void connect_first(struct database *database)
-{
-        database->server = 0;
-        if (!begin_server(database))
-                connect_next(database);
-}
-
-/* The loop itself may be late, as after a stop of this process: the reply may have arrived. */
-static void lose_late(struct database *database, usec_t due)
-{
-        if (clock_now(CLOCK_MONOTONIC) > usec_add(due, database->timeout / 2))
-                arm(database, database->timeout);
-        else
-                lose_by(database, NULL, "no reply in time");
-}
-
-static int on_timer(sd_event_source *source _unused_, uint64_t due, void *userdata)
-{
-        struct database *database = userdata;
-        struct error_report error;
-
-        enter(database);
-        switch (database->phase) {
-        case PHASE_WAITING:
-                error_report_set(&error, "%s", database->url_error ?: "");
-                if (!database->url_error)
-                        connect_first(database);
-                else if (database_change_state(database, DATABASE_DOWN, &error))
-                        database_report_state(database);
-                break;
-        case PHASE_RESOLVING: /* a late answer is used too: a slow name server must not prevent connections */
-                error_report_set(&error, "host '%s' was not resolved in time",
-                                 database->url.servers[database->server].name);
-                if (database_change_state(database, DATABASE_DOWN, &error))
-                        database_report_state(database);
-                break;
-        case PHASE_CONNECTING:
-                error_report_set(&database->failure, "cannot connect: no answer in time");
-                connect_next(database);
-                break;
-        case PHASE_PROBING:
-        case PHASE_RUNNING:
-                lose_late(database, due);
-                break;
-        case PHASE_FAILED:
-                lose_connection(database);
-                break;
-        case PHASE_READY:
-                break;
-        }
-        leave(database);
-        return 0;
-}
-
-int database_new(sd_event *event, const struct database_settings *settings, const struct database_ops *ops,
-                 void *userdata, struct database **ret)
-{
-        struct database *database = calloc(1, sizeof(*database));
-
-        if (!database)
-                return -ENOMEM;
-        *database = (struct database){
-                .event = sd_event_ref(event),
-                .shown = {.ops = ops, .userdata = userdata},
-                .probe = strdup(settings->probe),
-                .timeout = settings->timeout,
-        };
-        int r = postgresql_url_read(settings->url, &database->url, &database->url_error);
-        if (r == -EINVAL)
-                r = 0;
-        if (r >= 0 && !database->probe)
-                r = -ENOMEM;
-        if (r >= 0)
-                r = sd_event_add_time(event, &database->timer, CLOCK_MONOTONIC, 0, 1, on_timer, database);
-        if (r < 0) {
-                destroy(database);
-                return r;
-        }
-        *ret = database;
-        return 0;
-}
-
-struct database *database_free(struct database *database)
-{
-        struct error_report error;
-
-        if (!database || database->shown.freed)
-                return NULL;
-        database->shown.freed = true;
-        close_connection(database);
-        database->resolve = resolve_free(database->resolve);
-        disarm(database);
-        error_report_set(&error, "connection closed");
-        enter(database);
-        end_batch(database, DATABASE_LOST, &error);
-        leave(database);
-        return NULL;
-}
-
-int database_run(struct database *database, const struct database_statement *statements, size_t n,
-                 bool writes, const struct database_batch_ops *ops, void *userdata)
-{
-        if (database->shown.state != DATABASE_CONNECTED)
-                return -ENOTCONN;
-        if (database->phase != PHASE_READY)
-                return -EBUSY;
-        database->phase = PHASE_RUNNING;
-        database->batch = (struct batch){.ops = ops, .userdata = userdata};
-        run_batch(database, statements, n, writes);
-        return 0;
+        bool connected = next_address < answer.n_addresses &&
+                         connect_address(&url.servers[next_server - 1], answer.addresses[next_address++],
+                                         settings->timeout, error);
+        if (!connected)
+                driver_close();
+        if (!connected && (next_address < answer.n_addresses || next_server < url.n_servers))
+                return DRIVER_CONTINUES;
+        /* The next attempt begins with the first server. */
+        next_server = next_address = answer.n_addresses = 0;
+        *ret_fd = PQsocket(connection);
+        return connected ? probe(settings, error) : DRIVER_FAILED;
 }

@@ -1,121 +1,275 @@
 /* SPDX-License-Identifier: MIT */
 /* The driver for SQLite.
  *
- * A user writes the file, and its schema is as untrusted as its rows. Each batch opens the file and closes it
- * again: between two batches sqmgr holds no lock, and the last worker that closes a file in WAL mode finishes
- * its log, as without sqmgr. A batch blocks the loop, for BATCH_MAX_USEC at most unless the disk hangs. */
-#include "database/database.h"
-#include "database/sqlite_file.h"
+ * A user writes the file, and its schema is as untrusted as its rows: what the file says must cost bounded
+ * memory and time, and runs nothing. Each batch opens the file and closes it again: between two batches sqmgr
+ * holds no lock, and the last worker that closes a file in WAL mode finishes its log, as without sqmgr. */
+#include "database/driver.h"
 #include "io/clock.h"
+#include "settings/database_url.h"
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
 
-/* Pause before the file is tried again. */
-#define RETRY_USEC USEC_PER_SEC
+/* Memory of SQLite in this process: one value of DATABASE_BYTES_MAX, and a copy that a function made of it,
+ * with some to spare. */
+#define HEAP_MAX_BYTES ((sqlite3_int64)128 << 20)
+/* Instructions of SQLite's machine between two readings of the clock. Most take far less than a microsecond.
+ */
+#define CLOCK_INSTRUCTIONS 1000
+#define BUSY_MSEC          10
 
-/* A copy of a statement. */
-struct statement {
-        char *sql;
-        char **parameters;
-        size_t n;
-};
-
-struct batch {
-        struct statement *statements;
-        size_t n;
+/* A file, opened for one batch. */
+struct file {
+        sqlite3 *handle;
+        usec_t deadline;
         bool writes;
-        const struct database_batch_ops *ops; /* NULL: no batch, or done() was called */
-        void *userdata;
-        size_t rows, bytes;
 };
 
-struct database {
-        struct database_shown shown; /* the first member */
-        sd_event *event;
-        sd_event_source *work; /* runs the batch, or opens the file */
-        struct sqlite_path path;
-        char *probe;
-        usec_t timeout;
+/* The only database of the program. */
+static char *path;            /* absolute; NULL: not known yet */
+static char *uri;             /* opens the file to read it, and makes no file */
+static struct stat connected; /* the file that was connected */
 
-        struct sqlite_identity identity; /* of the file that is connected */
-        struct batch batch;
-        bool running;     /* the statements of the batch are in use */
-        unsigned entered; /* number of enter() without leave() */
-};
-
-static void clear_batch(struct batch *batch)
+/* Returns a URI, in which some characters of a path have a meaning; NULL if memory is short. */
+static char *make_uri(const char *at)
 {
-        for (size_t i = 0; batch->statements && i < batch->n; i++) {
-                struct statement *statement = &batch->statements[i];
+        char *text = NULL;
+        size_t size;
+        FILE *stream = open_memstream(&text, &size);
 
-                for (size_t k = 0; statement->parameters && k < statement->n; k++)
-                        free(statement->parameters[k]);
-                free(statement->parameters);
-                free(statement->sql);
-        }
-        free(batch->statements);
-        *batch = (struct batch){0};
+        if (!stream)
+                return NULL;
+        fputs("file:", stream);
+        for (; *at != '\0'; at++)
+                if (strchr("?#%", *at))
+                        fprintf(stream, "%%%02X", (unsigned)*at);
+                else
+                        fputc(*at, stream);
+        /* Does not make a -shm file, which the workers could not write. */
+        fputs("?readonly_shm=1", stream);
+        bool failed = ferror(stream);
+        if (fclose(stream) != 0 || failed)
+                free(TAKE_PTR(text));
+        return text;
 }
 
-static int copy_statement(struct statement *to, const struct database_statement *from)
+/* Returns 0; -EINVAL if the URL names no file; or -ENOMEM. */
+static int make_paths(const char *url)
 {
-        to->sql = strdup(from->sql);
-        to->parameters = calloc(MAX(from->n, (size_t)1), sizeof(*to->parameters));
-        if (!to->sql || !to->parameters)
+        _cleanup_database_url_ struct database_url parsed = {0};
+        int r = database_url_parse(url, &parsed, NULL);
+
+        if (r < 0)
+                return r;
+        if (parsed.engine != DATABASE_SQLITE || !parsed.path)
+                return -EINVAL;
+        uri = make_uri(parsed.path);
+        if (!uri)
                 return -ENOMEM;
-        to->n = from->n;
-        for (size_t i = 0; i < from->n; i++)
-                if (from->parameters[i] && !(to->parameters[i] = strdup(from->parameters[i])))
-                        return -ENOMEM;
+        path = TAKE_PTR(parsed.path);
         return 0;
 }
 
-static void destroy(struct database *database)
+static bool is_late(const struct file *file)
 {
-        sd_event_source_disable_unref(database->work);
-        sd_event_unref(database->event);
-        clear_batch(&database->batch);
-        sqlite_path_clear(&database->path);
-        free(database->probe);
-        free(database);
+        return clock_now(CLOCK_MONOTONIC) >= file->deadline;
 }
 
-/* Enclose the calls of callbacks, which may free the database: it stays until the outermost leave(). */
-static void enter(struct database *database)
+static int on_progress(void *userdata)
 {
-        database->entered++;
+        return is_late(userdata);
 }
 
-static void leave(struct database *database)
+static int on_busy(void *userdata, int times _unused_)
 {
-        if (--database->entered == 0 && database->shown.freed)
-                destroy(database);
+        if (is_late(userdata))
+                return 0;
+        (void)sqlite3_sleep(BUSY_MSEC);
+        return 1;
 }
 
-/* Has on_work() called after this time. Neither call fails for a source of our own. */
-static void arm(struct database *database, usec_t after)
+/* The statements of a batch read and change rows. Anything else would be a fault of sqmgr. */
+static int authorize(void *userdata, int action, const char *table, const char *column _unused_,
+                     const char *schema _unused_, const char *view _unused_)
 {
-        usec_t at = after == 0 ? 0 : usec_add(clock_now(CLOCK_MONOTONIC), after);
+        const struct file *file = userdata;
 
-        (void)sd_event_source_set_time(database->work, at);
-        (void)sd_event_source_set_enabled(database->work, SD_EVENT_ONESHOT);
+        switch (action) {
+        case SQLITE_SELECT:
+        case SQLITE_READ:
+        case SQLITE_FUNCTION:
+        case SQLITE_RECURSIVE:
+        case SQLITE_TRANSACTION:
+                return SQLITE_OK;
+        case SQLITE_INSERT:
+        case SQLITE_UPDATE:
+        case SQLITE_DELETE:
+                return file->writes && strncasecmp(table, "sqlite_", 7) != 0 ? SQLITE_OK : SQLITE_DENY;
+        default:
+                return SQLITE_DENY;
+        }
 }
 
-/* Ends the batch, if there is one. The next one may run within this call. */
-static void finish_batch(struct database *database, enum database_result result,
-                         const struct error_report *error)
-{
-        const struct database_batch_ops *ops = TAKE_PTR(database->batch.ops);
-        void *userdata = database->batch.userdata;
+static const struct {
+        int option, value;
+} options[] = {{SQLITE_DBCONFIG_DEFENSIVE, 1},      {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
+               {SQLITE_DBCONFIG_ENABLE_VIEW, 0},    {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0},
+               {SQLITE_DBCONFIG_ENABLE_FKEY, 0},    {SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0},
+               {SQLITE_DBCONFIG_WRITABLE_SCHEMA, 0}};
 
-        if (!database->running)
-                clear_batch(&database->batch);
-        if (ops)
-                ops->done(result, result == DATABASE_DONE ? NULL : error, userdata);
+static const struct {
+        int limit, value;
+} limits[] = {{SQLITE_LIMIT_LENGTH, (int)DATABASE_BYTES_MAX},
+              {SQLITE_LIMIT_ATTACHED, 0},
+              {SQLITE_LIMIT_COMPOUND_SELECT, 20},
+              {SQLITE_LIMIT_EXPR_DEPTH, 200},
+              {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1024},
+              {SQLITE_LIMIT_TRIGGER_DEPTH, 1},
+              {SQLITE_LIMIT_VDBE_OP, 100 * 1000},
+              {SQLITE_LIMIT_WORKER_THREADS, 0}};
+
+static const char *modules[] = {"json_each", NULL};
+
+/* Call before the schema is read, which is at the first statement that needs it. */
+static int harden(struct file *file)
+{
+        sqlite3 *handle = file->handle;
+        int r = SQLITE_OK;
+
+        (void)sqlite3_hard_heap_limit64(HEAP_MAX_BYTES);
+        (void)sqlite3_busy_handler(handle, on_busy, file);
+        sqlite3_progress_handler(handle, CLOCK_INSTRUCTIONS, on_progress, file);
+        FOREACH_ELEMENT(limit, limits)
+                (void)sqlite3_limit(handle, limit->limit, limit->value);
+        for (size_t i = 0; i < ELEMENTSOF(options) && r == SQLITE_OK; i++)
+                r = sqlite3_db_config(handle, options[i].option, options[i].value, NULL);
+        /* Virtual tables of a file read what the file says they do; json_each is none of a file. */
+        if (r == SQLITE_OK)
+                r = sqlite3_drop_modules(handle, modules);
+        /* The log is written back by the workers, as without sqmgr. */
+        if (r == SQLITE_OK)
+                r = sqlite3_wal_autocheckpoint(handle, 0);
+        /* The first use of json_each declares it, which authorize() would refuse. Memory that is mapped from
+         * a file that its user truncates would end the process. */
+        if (r == SQLITE_OK)
+                r = sqlite3_exec(handle,
+                                 "PRAGMA mmap_size = 0; PRAGMA temp_store = MEMORY; "
+                                 "PRAGMA cell_size_check = ON; SELECT 1 FROM json_each('[]')",
+                                 NULL, NULL, NULL);
+        if (r == SQLITE_OK && !file->writes)
+                r = sqlite3_exec(handle, "PRAGMA query_only = ON", NULL, NULL, NULL);
+        return r == SQLITE_OK ? sqlite3_set_authorizer(handle, authorize, file) : r;
 }
 
-static int bind_parameters(sqlite3_stmt *statement, const struct statement *from)
+/* A file that is no regular one could make its reader wait. Returns 0 or -errno. */
+static int check_type(void)
+{
+        struct stat status;
+
+        if (stat(path, &status) < 0)
+                return -errno;
+        return S_ISREG(status.st_mode) ? 0 : S_ISDIR(status.st_mode) ? -EISDIR : -ENOTSUP;
+}
+
+/* The logs are beside the file that links lead to. */
+static bool may_write(void)
+{
+        _cleanup_free_ char *file = realpath(path, NULL);
+
+        return file && faccessat(AT_FDCWD, file, R_OK | W_OK, AT_EACCESS) == 0 &&
+               faccessat(AT_FDCWD, dirname(file), W_OK | X_OK, AT_EACCESS) == 0;
+}
+
+/* Sets the sentence for an error code of SQLite. */
+static void explain(const struct file *file, int code, struct error_report *error)
+{
+        const char *said = file->handle ? sqlite3_errmsg(file->handle) : sqlite3_errstr(code);
+        int number = file->handle ? sqlite3_system_errno(file->handle) : 0;
+
+        switch (code & 0xff) {
+        case SQLITE_INTERRUPT:
+                error_report_set(error, "the statements did not end within the time limit");
+                break;
+        case SQLITE_BUSY:
+        case SQLITE_LOCKED:
+                error_report_set(error, "another process kept the database file locked beyond the time "
+                                        "limit");
+                break;
+        case SQLITE_NOMEM:
+                error_report_set(error, "the statements need more memory than sqmgr allows");
+                break;
+        case SQLITE_NOTADB:
+                error_report_set(error, "the file is no SQLite database, or is encrypted");
+                break;
+        case SQLITE_CORRUPT:
+                error_report_set(error, "the database file is damaged");
+                break;
+        case SQLITE_READONLY:
+                error_report_quote(error, said,
+                                   "the user of sqmgr may not write the database file or its "
+                                   "folder");
+                break;
+        case SQLITE_CANTOPEN:
+        case SQLITE_IOERR:
+        case SQLITE_FULL:
+                error_report_quote(error, said, "cannot use the database file: %s",
+                                   number != 0 ? strerror(number) : "SQLite gives a reason");
+                break;
+        default:
+                error_report_quote(error, said, "the database refused a statement");
+                break;
+        }
+}
+
+static void close_file(struct file *file)
+{
+        (void)sqlite3_close(file->handle);
+}
+
+/* Opens a file that exists. Where the user of this process may not write, the file is opened to be read, and
+ * no log is made beside it. Locks of others are waited for, and statements run, for timeout at most.
+ * writes: statements may change rows of tables; otherwise nothing. *ret_status: of the file that is open, to
+ * which the name leads. Returns false with the error. */
+static bool open_file(struct file *file, usec_t timeout, bool writes, struct stat *ret_status,
+                      struct error_report *error)
+{
+        bool writable = may_write();
+        int flags = SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE |
+                    (writable ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
+        int moved = 1;
+
+        *file = (struct file){
+                .deadline = usec_add(clock_now(CLOCK_MONOTONIC), timeout),
+                .writes = writes,
+        };
+        int r = check_type();
+        if (r < 0) {
+                error_report_set(error, "cannot open the database file: %s",
+                                 r == -ENOTSUP ? "it is no regular file" : strerror(-r));
+                return false;
+        }
+        int code = sqlite3_open_v2(writable ? path : uri, &file->handle, flags, NULL);
+        if (code == SQLITE_OK)
+                code = harden(file);
+        if (code == SQLITE_OK)
+                (void)sqlite3_file_control(file->handle, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+        if (code == SQLITE_OK && moved == 0 && stat(path, ret_status) == 0)
+                return true;
+        if (code != SQLITE_OK)
+                explain(file, code, error);
+        else
+                error_report_set(error, "the database file was replaced");
+        close_file(file);
+        return false;
+}
+
+static int bind_parameters(sqlite3_stmt *statement, const struct database_statement *from)
 {
         char name[24];
         int r = SQLITE_OK;
@@ -130,10 +284,15 @@ static int bind_parameters(sqlite3_stmt *statement, const struct statement *from
         return r;
 }
 
+struct batch {
+        const struct driver_batch *asked;
+        size_t rows, bytes;
+        int stopped; /* -errno, if a row ended the batch; -EOVERFLOW: for a broken bound */
+};
+
 /* Returns 0, -EOVERFLOW for a broken bound, -ENOMEM, or what row() returns. */
-static int hand_out(struct database *database, size_t i, sqlite3_stmt *statement, struct field *values)
+static int hand_out(struct batch *batch, size_t i, sqlite3_stmt *statement, struct field *values)
 {
-        struct batch *batch = &database->batch;
         struct database_row row = {.values = values, .n = (size_t)sqlite3_column_count(statement)};
 
         if (++batch->rows > DATABASE_ROWS_MAX)
@@ -152,49 +311,47 @@ static int hand_out(struct database *database, size_t i, sqlite3_stmt *statement
         }
         if (batch->bytes > DATABASE_BYTES_MAX)
                 return -EOVERFLOW;
-        return batch->ops->row(i, &row, batch->userdata);
+        return batch->asked->row(i, &row, batch->asked->userdata);
 }
 
-/* Returns an error code of SQLite, with *ret_error, -errno, if a row ends the batch. */
-static int step_all(struct database *database, size_t i, sqlite3_stmt *statement, int *ret_error)
+/* Returns an error code of SQLite. */
+static int step_all(struct batch *batch, size_t i, sqlite3_stmt *statement)
 {
         size_t n = (size_t)sqlite3_column_count(statement);
         _cleanup_free_ struct field *values = calloc(MAX(n, (size_t)1), sizeof(*values));
         int r = values ? SQLITE_ROW : SQLITE_NOMEM;
 
-        while (r == SQLITE_ROW && *ret_error == 0 && !database->shown.freed) {
+        while (r == SQLITE_ROW && batch->stopped == 0) {
                 r = sqlite3_step(statement);
                 if (r == SQLITE_ROW)
-                        *ret_error = hand_out(database, i, statement, values);
+                        batch->stopped = hand_out(batch, i, statement, values);
         }
         return r == SQLITE_DONE ? SQLITE_OK : r == SQLITE_ROW ? SQLITE_ABORT : r;
 }
 
-/* As step_all(). */
-static int run_statement(struct database *database, sqlite3 *file, size_t i, int *ret_error)
+static int run_statement(struct batch *batch, sqlite3 *handle, size_t i)
 {
-        const struct statement *from = &database->batch.statements[i];
+        const struct database_statement *from = &batch->asked->statements[i];
         sqlite3_stmt *statement = NULL;
 
-        int r = sqlite3_prepare_v2(file, from->sql, -1, &statement, NULL);
+        int r = sqlite3_prepare_v2(handle, from->sql, -1, &statement, NULL);
         if (r == SQLITE_OK)
                 r = bind_parameters(statement, from);
         if (r == SQLITE_OK)
-                r = step_all(database, i, statement, ret_error);
+                r = step_all(batch, i, statement);
         /* Keeps the message of the error. */
         (void)sqlite3_finalize(statement);
         return r;
 }
 
 /* A batch that fails is rolled back as the file is closed. */
-static int run_statements(struct database *database, sqlite3 *file, int *ret_error)
+static int run_statements(struct batch *batch, sqlite3 *handle)
 {
-        const struct batch *batch = &database->batch;
-        int r = sqlite3_exec(file, batch->writes ? "BEGIN IMMEDIATE" : "BEGIN", NULL, NULL, NULL);
+        int r = sqlite3_exec(handle, batch->asked->writes ? "BEGIN IMMEDIATE" : "BEGIN", NULL, NULL, NULL);
 
-        for (size_t i = 0; r == SQLITE_OK && i < batch->n; i++)
-                r = run_statement(database, file, i, ret_error);
-        return r == SQLITE_OK ? sqlite3_exec(file, "COMMIT", NULL, NULL, NULL) : r;
+        for (size_t i = 0; r == SQLITE_OK && i < batch->asked->n; i++)
+                r = run_statement(batch, handle, i);
+        return r == SQLITE_OK ? sqlite3_exec(handle, "COMMIT", NULL, NULL, NULL) : r;
 }
 
 /* Returns true if the database has refused the statement, and is usable. */
@@ -214,162 +371,61 @@ static bool is_refusal(int code, bool writes)
         }
 }
 
-/* Returns the result of a batch with its error. */
-static enum database_result run_batch(struct database *database, struct error_report *error)
+enum database_result driver_run(const struct database_settings *settings, const struct driver_batch *asked,
+                                struct error_report *error)
 {
-        struct batch *batch = &database->batch;
-        struct sqlite_file file;
-        int stopped = 0;
+        struct batch batch = {.asked = asked};
+        struct stat status;
+        struct file file;
 
-        int r = sqlite_file_open(&file, &database->path, database->timeout, batch->writes, error);
-        if (r < 0)
+        if (!open_file(&file, settings->timeout, asked->writes, &status, error))
                 return DATABASE_LOST;
-        if (!sqlite_identity_equal(&file.identity, &database->identity)) {
+        if (status.st_dev != connected.st_dev || status.st_ino != connected.st_ino) {
                 error_report_set(error, "the database file was replaced");
-                sqlite_file_close(&file);
+                close_file(&file);
                 return DATABASE_LOST;
         }
-        int code = run_statements(database, file.handle, &stopped);
-        if (stopped == -EOVERFLOW)
+        int code = run_statements(&batch, file.handle);
+        if (batch.stopped == -EOVERFLOW)
                 error_report_set(error, "the database has more rows or bytes than sqmgr accepts");
-        else if (stopped < 0)
-                error_report_set(error, "cannot use the answer of the database: %s", strerror(-stopped));
+        else if (batch.stopped < 0)
+                error_report_set(error, "cannot use the answer of the database: %s",
+                                 strerror(-batch.stopped));
         else if (code != SQLITE_OK)
-                sqlite_file_explain(&file, code, error);
-        sqlite_file_close(&file);
-        return code == SQLITE_OK                                 ? DATABASE_DONE
-               : stopped == 0 && is_refusal(code, batch->writes) ? DATABASE_REFUSED
-                                                                 : DATABASE_LOST;
+                explain(&file, code, error);
+        close_file(&file);
+        return code == SQLITE_OK                                       ? DATABASE_DONE
+               : batch.stopped == 0 && is_refusal(code, asked->writes) ? DATABASE_REFUSED
+                                                                       : DATABASE_LOST;
 }
 
-/* Opens the file, and runs the probe. Returns 0, or -EIO with the error. */
-static int probe(struct database *database, struct error_report *error)
+enum driver_outcome driver_connect(const struct database_settings *settings, int *ret_fd,
+                                   struct error_report *error)
 {
-        struct sqlite_file file;
+        struct file file;
+        int r = path ? 0 : make_paths(settings->url);
 
-        int r = sqlite_file_open(&file, &database->path, database->timeout, false, error);
-        if (r < 0)
-                return r;
-        int code = sqlite3_exec(file.handle, database->probe, NULL, NULL, NULL);
-        if (code == SQLITE_OK)
-                database->identity = file.identity;
-        else
-                sqlite_file_explain(&file, code, error);
+        *ret_fd = -1;
+        if (r < 0) {
+                error_report_set(error, "cannot use the URL: %s", strerror(-r));
+                return DRIVER_FAILED;
+        }
+        if (!open_file(&file, settings->timeout, false, &connected, error))
+                return DRIVER_FAILED;
+        int code = sqlite3_exec(file.handle, settings->probe, NULL, NULL, NULL);
+        if (code != SQLITE_OK)
+                explain(&file, code, error);
         if (is_refusal(code, false))
-                snprintf(error->text, sizeof(error->text), DATABASE_NO_TABLES);
-        sqlite_file_close(&file);
-        return code == SQLITE_OK ? 0 : -EIO;
+                snprintf(error->text, sizeof(error->text), DRIVER_NO_TABLES);
+        close_file(&file);
+        return code == SQLITE_OK ? DRIVER_CONNECTED : DRIVER_FAILED;
 }
 
-static void connect_file(struct database *database)
+bool driver_check(struct error_report *error _unused_)
 {
-        struct error_report error = {0};
-
-        if (probe(database, &error) < 0) {
-                arm(database, RETRY_USEC);
-                if (database_change_state(database, DATABASE_DOWN, &error))
-                        database_report_state(database);
-                return;
-        }
-        database->shown.connections++;
-        (void)database_change_state(database, DATABASE_CONNECTED, NULL);
-        database_report_state(database);
+        return true;
 }
 
-static void work_off(struct database *database)
+void driver_close(void)
 {
-        usec_t begun_at = clock_now(CLOCK_MONOTONIC);
-        struct error_report error = {0};
-
-        database->running = true;
-        enum database_result result = run_batch(database, &error);
-        database->running = false;
-        database->shown.rtt_usec = usec_sub(clock_now(CLOCK_MONOTONIC), begun_at);
-        if (database->shown.freed)
-                return;
-        if (result != DATABASE_LOST) {
-                finish_batch(database, result, &error);
-                return;
-        }
-        database->shown.rtt_usec = 0;
-        arm(database, RETRY_USEC);
-        bool changed = database_change_state(database, DATABASE_DOWN, &error);
-        finish_batch(database, result, &error);
-        if (changed)
-                database_report_state(database);
-}
-
-static int on_work(sd_event_source *source _unused_, uint64_t due _unused_, void *userdata)
-{
-        struct database *database = userdata;
-
-        enter(database);
-        if (database->batch.ops)
-                work_off(database);
-        else if (database->shown.state != DATABASE_CONNECTED)
-                connect_file(database);
-        leave(database);
-        return 0;
-}
-
-int database_new(sd_event *event, const struct database_settings *settings, const struct database_ops *ops,
-                 void *userdata, struct database **ret)
-{
-        struct database *database = calloc(1, sizeof(*database));
-
-        if (!database)
-                return -ENOMEM;
-        *database = (struct database){
-                .event = sd_event_ref(event),
-                .shown = {.ops = ops, .userdata = userdata, .state = DATABASE_CONNECTING},
-                .probe = strdup(settings->probe),
-                .timeout = settings->timeout,
-        };
-        int r = database->probe ? sqlite_path_make(settings->url, &database->path) : -ENOMEM;
-        if (r >= 0)
-                r = sd_event_add_time(event, &database->work, CLOCK_MONOTONIC, 0, 1, on_work, database);
-        if (r < 0) {
-                destroy(database);
-                return r;
-        }
-        *ret = database;
-        return 0;
-}
-
-struct database *database_free(struct database *database)
-{
-        static const struct error_report ended = {.text = "the connection was closed"};
-
-        if (!database || database->shown.freed)
-                return NULL;
-        enter(database);
-        database->shown.freed = true;
-        (void)sd_event_source_set_enabled(database->work, SD_EVENT_OFF);
-        finish_batch(database, DATABASE_LOST, &ended);
-        leave(database);
-        return NULL;
-}
-
-int database_run(struct database *database, const struct database_statement *statements, size_t n,
-                 bool writes, const struct database_batch_ops *ops, void *userdata)
-{
-        struct batch batch = {.n = n, .writes = writes, .ops = ops, .userdata = userdata};
-        int r = 0;
-
-        if (database->shown.state != DATABASE_CONNECTED || database->shown.freed)
-                return -ENOTCONN;
-        if (database->batch.ops)
-                return -EBUSY;
-        batch.statements = calloc(MAX(n, (size_t)1), sizeof(*batch.statements));
-        if (!batch.statements)
-                return -ENOMEM;
-        for (size_t i = 0; i < n && r == 0; i++)
-                r = copy_statement(&batch.statements[i], &statements[i]);
-        if (r < 0) {
-                clear_batch(&batch);
-                return r;
-        }
-        database->batch = batch;
-        arm(database, 0);
-        return 0;
 }

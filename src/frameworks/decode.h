@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Decoders that several frameworks share: keys, numbers, and times. Pure. */
+/* Decoders that several frameworks share: keys, numbers, times, jobs and their outcomes. Pure. */
 #pragma once
 
 #include "base/macro.h"
+#include "model/worker.h"
+#include <jansson.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -82,3 +84,23 @@ static inline bool decode_field_is(const struct field *field, const char *text)
 {
         return field->text && field->len == strlen(text) && memcmp(field->text, text, field->len) == 0;
 }
+
+/* Loads a job: a JSON object from a queue or a work list. Returns 0; -EMSGSIZE if the job is longer than
+ * JOB_ENTRY_MAX, has too many values or is nested too deep; -EINVAL if text is not a JSON object; or -ENOMEM.
+ * The caller owns *ret. */
+int decode_job(const char *text, size_t len, json_t **ret);
+
+/* Outcomes of the jobs of a process. Values that no process can write count as missing: no heartbeat is
+ * doubted because of them. */
+
+/* processed: all jobs, failed: those of them that failed. The outcomes are unknown unless both are numbers
+ * and failed is the smaller one. */
+struct worker_outcomes decode_outcomes(const struct field *processed, const struct field *failed);
+
+/* Like decode_outcomes(), for a framework that counts successful jobs, and writes a count with its first job.
+ */
+struct worker_outcomes decode_outcomes_apart(const struct field *succeeded, const struct field *failed);
+
+/* Adds the job class with the most failures, unless its name or its count is invalid. */
+void decode_outcomes_class(const struct field *class, const struct field *failures,
+                           struct worker_outcomes *outcomes);

@@ -67,7 +67,7 @@ static int ask_question(struct queue_reader *reader, const struct queues_questio
                                     reader->format->key(reader->namespace, question->get[i], queue));
         if (r < 0)
                 return r;
-        r = redis_batch_add(reader->redis_batch, reader->redis, tag, command.argc, command.argv, NULL);
+        r = redis_batch_add(reader->redis_batch, reader->redis, tag, &command);
         command_clear(&command);
         return r;
 }

@@ -109,7 +109,7 @@ static int ask_list(struct redis_running_jobs *running_jobs, const struct runnin
 
         if (r < 0)
                 return r;
-        r = redis_batch_add(running_jobs->redis_batch, request->redis, tag, command.argc, command.argv, NULL);
+        r = redis_batch_add(running_jobs->redis_batch, request->redis, tag, &command);
         command_clear(&command);
         return r;
 }

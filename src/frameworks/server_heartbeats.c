@@ -6,14 +6,15 @@
  * observe/match.h holds for a worker. Then match_decide() assigns identities to workers. */
 #include "frameworks/server_heartbeats.h"
 #include "base/fd.h"
-#include "frameworks/server_heartbeat_slots.h"
 #include "io/clock.h"
 #include "io/proc.h"
 #include "model/birth.h"
 #include "model/deadlines.h"
 #include "model/fleet.h"
 #include "model/world.h"
+#include "observe/scan_throttle.h"
 #include <string.h>
+#include <sys/random.h>
 
 /* Queries for one worker in one poll. */
 #define QUERIES_MAX 2
@@ -28,8 +29,494 @@
 /* How often to search for a heartbeat that is missing or stale, and for siblings of its worker. */
 #define RESCAN_USEC (30 * USEC_PER_SEC)
 
+struct server_slot {
+        struct heartbeat_slot base;
+        struct server_slot *next;
+        unsigned wanted;     /* poll items requested for the next poll */
+        unsigned poll_items; /* poll items of the current poll */
+        unsigned queries;    /* sent for this slot in the current poll */
+        unsigned pending;    /* queries of the slot without an answer */
+        unsigned n_others;   /* candidates of the slot beside its own identity */
+
+        bool heartbeat_missing;     /* the last poll found no heartbeat */
+        usec_t forgotten_at;        /* when heartbeats_forget() was called for the slot; 0: never */
+        usec_t changed_at;          /* when the heartbeat was last seen to change */
+        struct heartbeat heartbeat; /* the last heartbeat read; sent_usec 0: none */
+        bool signal_refused;        /* the last signal through the server was refused */
+        bool heartbeat_waits;       /* for the answer about its work list */
+        usec_t siblings_scan_at;    /* no scan for siblings before this; 0: none was made yet */
+        bool deferred;              /* the caller wants `again` at heartbeats_resume() */
+        struct heartbeat again;
+        struct inside *inside; /* owned; NULL: the worker has no namespaces, or never sought its identity */
+        usec_t inside_read_at; /* 0: never */
+        usec_t seeks_at;       /* the last poll of the slot, if that wanted a scan; else 0 */
+};
+
+struct server_heartbeats {
+        struct heartbeats base;
+        struct reader *reader;
+        const struct framework *framework;
+        char *scan_host; /* host of the scanned identities; NULL: no scan was made */
+
+        struct server_slot *slots; /* including removed slots while anything refers to them */
+        struct server_slot **end;  /* the next slot is linked here */
+        unsigned n_slots;
+
+        struct match match;
+        struct inside_names names; /* of the workers in namespaces of their own; refers to the slots */
+
+        /* Coordinates the scans of the hosts of one server (observe/scan_throttle.h). A host that wants to
+         * scan has the server count its connection. If the server gives no such count, each host scans as if
+         * it were alone. */
+        struct scan_throttle scan_throttle;
+        struct scan_throttle_reading scanners; /* the reading in progress */
+        bool counted;                          /* the host is among the scanners */
+        bool blind;                            /* the server gives no count */
+
+        uint64_t connection; /* the connection that match belongs to */
+
+        bool looking;
+        bool again;       /* a poll was requested during the current one: starts when that is done */
+        bool undecided;   /* the current or last poll awaits heartbeats_resume() */
+        bool failed;      /* the current poll has failed */
+        unsigned pending; /* queries of the current poll without an answer */
+        usec_t polled_at; /* when the current or last poll began */
+        usec_t scan_began_at;
+        bool scan_all; /* a single scan reads all hosts: workers in namespaces of their own may have any name
+                        */
+        size_t scan_hosts;   /* index into this host's names: those before it are scanned */
+        usec_t scan_next_at; /* no scan before this */
+        usec_t lost_scan_at; /* no scan for a lost heartbeat before this */
+
+        unsigned entered; /* functions of this object on the stack, plus pending queries; the object is freed
+                             at 0 */
+        bool freed;
+};
+
+/* A pending query. */
+struct poll_query {
+        struct server_heartbeats *heartbeats;
+        struct server_slot *slot;    /* NULL: a scan step */
+        struct candidate *candidate; /* NULL: the slot's own heartbeat */
+};
+
+static struct server_heartbeats *own(struct heartbeats *heartbeats)
+{
+        return (struct server_heartbeats *)heartbeats;
+}
+
+static struct server_slot *own_slot(struct heartbeat_slot *slot)
+{
+        return (struct server_slot *)slot;
+}
+
+static struct server_heartbeats *heartbeats_of(const struct server_slot *slot)
+{
+        return own(slot->base.heartbeats);
+}
+
+static void slot_lose_identity(struct server_slot *slot)
+{
+        free(slot->base.identity);
+        slot->base.identity = NULL;
+        free(slot->base.info);
+        slot->base.info = NULL;
+        slot->heartbeat_missing = slot->signal_refused = false;
+        slot->heartbeat = (struct heartbeat){0};
+        slot->heartbeat_waits = false;
+        slot->deferred = false;
+}
+
+static bool slot_is_namespaced(const struct server_slot *slot)
+{
+        return slot->base.worker->fleet->settings->namespaced;
+}
+
+static void slot_free(struct server_slot *slot)
+{
+        free(slot->inside);
+        free(slot->base.identity);
+        free(slot->base.info);
+        free(slot);
+}
+
+static void on_scan_permit(struct server_heartbeats *heartbeats, bool open);
+
+/* Returns true if many hosts wanted to scan at the last reading. */
+static bool server_heartbeats_contended(const struct heartbeats *heartbeats)
+{
+        return ((const struct server_heartbeats *)heartbeats)->scan_throttle.gap >
+               SCAN_THROTTLE_CONTENDED_USEC;
+}
+
+/* An error is ignored: if the query cannot be sent, the connection is lost and this host is not counted. */
+static void leave_scanners(struct server_heartbeats *heartbeats)
+{
+        const struct query query = {.kind = QUERY_SCAN_LEAVE};
+
+        if (heartbeats->counted)
+                (void)reader_ask(heartbeats->reader, &query, NULL, NULL);
+        heartbeats->counted = false;
+}
+
+/* Requests a scan; see scan_throttle_request(). Returns true if request_scan_permit() is due. */
+static bool want_scan(struct server_heartbeats *heartbeats, usec_t now, bool may_find)
+{
+        if (scan_throttle_request(&heartbeats->scan_throttle, now, may_find))
+                return heartbeats->blind || scan_throttle_is_due(&heartbeats->scan_throttle, now);
+        leave_scanners(heartbeats);
+        return false;
+}
+
+static bool decide_scan(struct server_heartbeats *heartbeats, const struct answer_scanners *answer)
+{
+        usec_t now = clock_now(CLOCK_MONOTONIC);
+        uint32_t lot = 0;
+
+        (void)getrandom(&lot, sizeof(lot), GRND_NONBLOCK);
+        heartbeats->scanners.members = answer->members;
+        heartbeats->scanners.scanners = answer->scanners;
+        heartbeats->blind |= answer->blind;
+        return heartbeats->blind ||
+               (answer->members_known && answer->scanners > 0 &&
+                scan_throttle_decide(&heartbeats->scan_throttle, &heartbeats->scanners, lot, now));
+}
+
+static void on_scanners(struct answer *answer, void *userdata)
+{
+        on_scan_permit(userdata, answer->status == ANSWER_OK && decide_scan(userdata, &answer->scanners));
+}
+
+/* Returns true if the heartbeat of the known identity is missing or stale: the worker may now use another
+ * identity. */
+static bool slot_is_lost(const struct server_slot *slot, usec_t now)
+{
+        /* Stricter than worker_stale_usec(), which adds a margin: the search must start before the worker
+         * counts as hung and before its work list expires. */
+        return slot->base.identity &&
+               (slot->heartbeat_missing ||
+                usec_sub(now, slot->changed_at) > slot->base.worker->fleet->settings->traits->stale_usec);
+}
+
+static bool slot_is_without_identity(const struct server_slot *slot, usec_t now)
+{
+        return !slot->base.identity || slot_is_lost(slot, now);
+}
+
+static void heartbeats_destroy(struct server_heartbeats *heartbeats)
+{
+        for (struct server_slot *slot = heartbeats->slots, *next; slot; slot = next) {
+                next = slot->next;
+                slot_free(slot);
+        }
+        inside_names_clear(&heartbeats->names);
+        match_clear(&heartbeats->match);
+        free(heartbeats->scan_host);
+        free(heartbeats);
+}
+
+static void forget_names(struct server_heartbeats *heartbeats)
+{
+        inside_names_clear(&heartbeats->names);
+        heartbeats->match.names_have = NULL;
+}
+
+/* Removed slots stay linked while a pending query or a function on the stack may refer to them. */
+static void sweep_slots(struct server_heartbeats *heartbeats)
+{
+        heartbeats->end = &heartbeats->slots;
+        while (*heartbeats->end) {
+                struct server_slot *slot = *heartbeats->end;
+
+                if (slot->base.worker) {
+                        heartbeats->end = &slot->next;
+                        continue;
+                }
+                *heartbeats->end = slot->next;
+                if (slot->inside)
+                        forget_names(heartbeats);
+                slot_free(slot);
+                heartbeats->n_slots--;
+        }
+}
+
+/* Enclose what must not free the object or its slots: a function on the stack, or a pending query. */
+static void server_heartbeats_enter(struct server_heartbeats *heartbeats)
+{
+        heartbeats->entered++;
+}
+
+static void server_heartbeats_leave(struct server_heartbeats *heartbeats)
+{
+        if (--heartbeats->entered > 0)
+                return;
+        if (heartbeats->freed)
+                heartbeats_destroy(heartbeats);
+        else
+                sweep_slots(heartbeats);
+}
+
+static int server_heartbeats_know(struct heartbeat_slot *base, const char *identity)
+{
+        struct server_slot *slot = own_slot(base);
+        usec_t now = clock_now(CLOCK_MONOTONIC);
+        struct server_heartbeats *heartbeats = heartbeats_of(slot);
+        size_t host_len;
+        pid_t pid;
+
+        char *copy = strdup(identity);
+        if (!copy)
+                return -ENOMEM;
+        slot_lose_identity(slot);
+        slot->base.identity = copy;
+        slot->changed_at = now;
+        /* If this identity is lost later, the search uses its host name, unless that is the worker's own. */
+        if (slot_is_namespaced(slot) ||
+            !heartbeats->framework->identity_parse(identity, strlen(identity), &host_len, &pid))
+                return 0;
+        return match_host_was(&heartbeats->match, identity, host_len, now);
+}
+
+static void server_heartbeats_forget(struct heartbeat_slot *base)
+{
+        struct server_slot *slot = own_slot(base);
+        slot->forgotten_at = clock_now(CLOCK_MONOTONIC);
+        slot->siblings_scan_at = 0;
+        if (!slot->base.identity)
+                return;
+        match_distrust(&heartbeats_of(slot)->match, slot->base.identity);
+        slot_lose_identity(slot);
+}
+
+/* Adds to a heartbeat what its framework leaves to sqmgr: see process_is_heartbeat in struct traits. */
+static void server_heartbeats_amend(struct server_slot *slot, struct heartbeat *heartbeat)
+{
+        if (slot->base.worker->fleet->settings->traits->process_is_heartbeat)
+                slot->changed_at = heartbeat->sent_usec = clock_now(CLOCK_MONOTONIC);
+}
+
+/* Workers whose processes are read in one poll, and processes: the worker that exceeds this is the last. */
+#define INSIDE_READ_MAX      32
+#define INSIDE_PROCESSES_SUM 512
+
+static bool names_have(const void *names, const char *host, size_t len, pid_t own_pid)
+{
+        return inside_names_have(names, host, len, own_pid);
+}
+
+/* Returns the number of processes read. While its environment is being read, a worker keeps the names of its
+ * earlier processes. Without processes it has no name. */
+static size_t read_inside(struct server_slot *slot, usec_t now)
+{
+        struct server_heartbeats *heartbeats = heartbeats_of(slot);
+        _cleanup_free_ struct inside *inside = calloc(1, sizeof(*inside));
+
+        slot->inside_read_at = now;
+        if (!inside ||
+            heartbeats->base.ops->read_inside(slot->base.worker, inside, heartbeats->base.userdata) < 0) {
+                if (slot->inside)
+                        slot->inside->complete = false;
+                return 0;
+        }
+        /* Names point to the one that is there. */
+        if (slot->inside)
+                *slot->inside = *inside;
+        else
+                slot->inside = TAKE_PTR(inside);
+        return slot->inside->n;
+}
+
+static bool is_namespaced(const struct server_slot *slot)
+{
+        return slot->base.worker && slot_is_namespaced(slot);
+}
+
+/* Returns the slot that was read longest ago, of those that need it now. */
+static struct server_slot *next_inside(struct server_heartbeats *heartbeats, usec_t now)
+{
+        struct server_slot *next = NULL;
+
+        for (struct server_slot *slot = heartbeats->slots; slot; slot = slot->next)
+                if (is_namespaced(slot) && slot->poll_items && slot->inside_read_at != now &&
+                    (slot_is_without_identity(slot, now) || (slot->poll_items & POLL_SIBLINGS)) &&
+                    (!next || slot->inside_read_at < next->inside_read_at))
+                        next = slot;
+        return next;
+}
+
+/* Makes the names of all workers whose processes were ever read. */
+static int make_names(struct server_heartbeats *heartbeats, usec_t now)
+{
+        size_t n = 0;
+
+        for (const struct server_slot *slot = heartbeats->slots; slot; slot = slot->next)
+                n += is_namespaced(slot) && slot->inside;
+        struct inside_owner *owners = calloc(n + 1, sizeof(*owners));
+        if (!owners)
+                return -ENOMEM;
+        n = 0;
+        for (struct server_slot *slot = heartbeats->slots; slot; slot = slot->next)
+                if (is_namespaced(slot) && slot->inside)
+                        owners[n++] = (struct inside_owner){
+                                .owner = slot,
+                                .inside = slot->inside,
+                                .identity = &slot->base.identity,
+                                .seeks = slot_is_without_identity(slot, now),
+                                .main_pid = slot->base.worker->process.pid,
+                                .read_at = slot->inside_read_at,
+                        };
+        return inside_names_make(owners, n, &heartbeats->names);
+}
+
+/* Reads the processes of the workers in namespaces of their own that seek their identity, as far as one poll
+ * may, and makes their names known to the match. Returns 0 or -ENOMEM. */
+static int server_heartbeats_read_inside(struct server_heartbeats *heartbeats, usec_t now)
+{
+        size_t processes = 0;
+        bool any = false;
+
+        forget_names(heartbeats);
+        if (!heartbeats->base.ops->read_inside)
+                return 0;
+        for (unsigned i = 0; i < INSIDE_READ_MAX && processes < INSIDE_PROCESSES_SUM; i++) {
+                struct server_slot *slot = next_inside(heartbeats, now);
+
+                if (!slot)
+                        break;
+                any = true;
+                processes += read_inside(slot, now);
+        }
+        /* A scan of this host alone would forget what is known of identities with other names. */
+        for (struct server_slot *slot = heartbeats->slots; slot && !any; slot = slot->next)
+                any = is_namespaced(slot) && slot_is_without_identity(slot, now);
+        int r = make_names(heartbeats, now);
+        heartbeats->match.names = &heartbeats->names;
+        /* While no worker in namespaces of its own needs it, scans read this host only. */
+        heartbeats->match.names_have = r >= 0 && any ? names_have : NULL;
+        return r;
+}
+
+/* Finds the owner of a candidate among the workers in namespaces of their own. */
+static void server_heartbeats_find_inside(const struct server_heartbeats *heartbeats,
+                                          struct candidate *candidate)
+{
+        if (!inside_names_find(&heartbeats->names, candidate))
+                return;
+        const struct server_slot *slot = candidate->owner;
+        /* The worker may have been removed since its names were made. */
+        if (!slot->base.worker) {
+                match_disown(candidate);
+                return;
+        }
+        candidate->resolved = true;
+        /* An identity with a unique name cannot be older than its worker. */
+        if (candidate->unique && candidate->absent_at == 0)
+                candidate->absent_at = slot->base.worker->spawned_at;
+}
+
+/* A process that was not visible may have become a descendant of its worker: looks for that of one worker
+ * whose processes were not read since `before`. */
+static void server_heartbeats_reread_remote(struct server_heartbeats *heartbeats, usec_t before, usec_t now)
+{
+        for (struct server_slot *slot = heartbeats->slots; slot; slot = slot->next) {
+                struct worker *worker = slot->base.worker;
+                size_t host_len;
+                pid_t pid;
+                bool several;
+
+                if (!is_namespaced(slot) || !slot->poll_items || !slot->base.identity ||
+                    !worker->process.remote || worker->process.heartbeat_pid != worker->process.pid ||
+                    slot->inside_read_at >= before || !heartbeats->base.ops->read_inside ||
+                    !heartbeats->framework->identity_parse(slot->base.identity, strlen(slot->base.identity),
+                                                           &host_len, &pid))
+                        continue;
+                (void)read_inside(slot, now);
+                const struct inside_process *process =
+                        slot->inside ? inside_find(slot->inside, pid, NULL, &several) : NULL;
+                if (process && process->pid != worker->process.pid)
+                        heartbeats->base.ops->on_identity(worker, process->pid, false,
+                                                          heartbeats->base.userdata);
+                /* A poll reads one worker. */
+                return;
+        }
+}
+
+static void server_heartbeats_want(struct heartbeat_slot *slot, unsigned poll_items)
+{
+        own_slot(slot)->wanted |= poll_items & (POLL_HEARTBEAT | POLL_WORK_LIST | POLL_SIBLINGS);
+}
+
+/* Counts the other candidates of each slot. A slot without others needs no search through all candidates. */
+static void server_heartbeats_count_others(struct server_heartbeats *heartbeats)
+{
+        for (struct server_slot *slot = heartbeats->slots; slot; slot = slot->next)
+                slot->n_others = 0;
+        FOREACH_POINTER(candidate, heartbeats->match.candidates, heartbeats->match.n_candidates) {
+                struct server_slot *slot = (struct server_slot *)candidate->owner;
+
+                if (slot && (!slot->base.identity || strcmp(candidate->identity, slot->base.identity) != 0))
+                        slot->n_others++;
+        }
+}
+
+/* Drops host names under which no live worker can have started. */
+static void server_heartbeats_forget_hosts(struct server_heartbeats *heartbeats)
+{
+        usec_t oldest = USEC_INFINITY;
+
+        for (struct server_slot *slot = heartbeats->slots; slot; slot = slot->next)
+                if (slot->base.worker)
+                        oldest = MIN(oldest, slot->base.worker->spawned_at);
+        match_hosts_forget(&heartbeats->match, oldest);
+}
+
+static char *server_heartbeats_take_another(struct heartbeat_slot *base, pid_t *ret_pid)
+{
+        struct server_slot *slot = own_slot(base);
+        struct match *match = &heartbeats_of(slot)->match;
+        usec_t since = MAX(slot->base.worker->spawned_at, slot->forgotten_at);
+        size_t at = 0;
+
+        const struct candidate *other = match_other(match, slot, slot->base.identity, since, &at);
+        if (!other)
+                return NULL;
+        char *identity = strdup(other->identity);
+        *ret_pid = other->pid;
+        match_distrust(match, other->identity);
+        return identity;
+}
+
+static void on_signal(struct answer *answer, void *userdata)
+{
+        struct server_slot *slot = userdata;
+
+        if (answer->status != ANSWER_LOST)
+                slot->signal_refused = answer->status == ANSWER_REFUSED;
+        server_heartbeats_leave(heartbeats_of(slot));
+}
+
+static int server_heartbeats_signal(struct heartbeat_slot *base, int signo)
+{
+        struct server_slot *slot = own_slot(base);
+        struct server_heartbeats *heartbeats = heartbeats_of(slot);
+
+        if (!base->identity)
+                return -ESRCH;
+        if (slot->signal_refused) {
+                /* The permissions of the server's user may have been changed since: try again. */
+                slot->signal_refused = false;
+                return -EACCES;
+        }
+        const struct field texts[] = {QUERY_TEXT(base->identity)};
+        const struct query query = {
+                .kind = QUERY_SIGNAL, .numbers = {(uint64_t)signo}, .texts = texts, .n_texts = 1};
+        int r = reader_ask(heartbeats->reader, &query, on_signal, slot);
+        if (r >= 0)
+                server_heartbeats_enter(heartbeats);
+        return r;
+}
+
 static const struct heartbeat_source server_kind;
-static void on_scan_permit(bool open, void *userdata);
 
 int server_heartbeats_new(struct reader *reader, const struct framework *framework,
                           const struct heartbeats_ops *ops, void *userdata, struct heartbeats **ret)
@@ -42,8 +529,7 @@ int server_heartbeats_new(struct reader *reader, const struct framework *framewo
         heartbeats->end = &heartbeats->slots;
         heartbeats->base = (struct heartbeats){
                 .kind = &server_kind, .ops = ops, .userdata = userdata, .match = &heartbeats->match};
-        scan_permit_init(&heartbeats->scan_permit, reader, framework->member_nsec, on_scan_permit,
-                         heartbeats);
+        heartbeats->scanners.nsec = framework->member_nsec;
         *ret = &heartbeats->base;
         return 0;
 }
@@ -99,17 +585,6 @@ static void server_heartbeats_remove(struct heartbeat_slot *base)
         match_owner_removed(&heartbeats->match, slot);
         server_heartbeats_enter(heartbeats);
         server_heartbeats_leave(heartbeats);
-}
-
-/* Returns true if the heartbeat of the known identity is missing or stale: the worker may now use another
- * identity. */
-static bool slot_is_lost(const struct server_slot *slot, usec_t now)
-{
-        /* Stricter than worker_stale_usec(), which adds a margin: the search must start before the worker
-         * counts as hung and before its work list expires. */
-        return slot->base.identity &&
-               (slot->heartbeat_missing ||
-                usec_sub(now, slot->changed_at) > slot->base.worker->fleet->settings->traits->stale_usec);
 }
 
 static void poll_advance(struct server_heartbeats *heartbeats);
@@ -415,15 +890,9 @@ static void on_scan(struct answer *answer, void *userdata)
         poll_answer_done(heartbeats);
 }
 
-static bool slot_is_without_identity(const struct server_slot *slot, usec_t now)
-{
-        return !slot->base.identity || slot_is_lost(slot, now);
-}
-
 static void scan_begin(struct server_heartbeats *heartbeats, usec_t now)
 {
-        if (observe_host_name(heartbeats) < 0 ||
-            server_heartbeats_read_inside(heartbeats, slot_is_without_identity, now) < 0) {
+        if (observe_host_name(heartbeats) < 0 || server_heartbeats_read_inside(heartbeats, now) < 0) {
                 heartbeats->failed = true;
                 return;
         }
@@ -449,10 +918,9 @@ static void scan_step(struct server_heartbeats *heartbeats, const char *cursor)
         (void)poll_ask(heartbeats, &query, on_scan, ask);
 }
 
-static void on_scan_permit(bool open, void *userdata)
+/* open: the scan may be made now. */
+static void on_scan_permit(struct server_heartbeats *heartbeats, bool open)
 {
-        struct server_heartbeats *heartbeats = userdata;
-
         heartbeats->pending--;
         if (!heartbeats->freed && open) {
                 scan_begin(heartbeats, clock_now(CLOCK_MONOTONIC));
@@ -466,16 +934,20 @@ static void on_scan_permit(bool open, void *userdata)
 /* Other hosts may scan too: ask for permission first. */
 static void request_scan_permit(struct server_heartbeats *heartbeats, usec_t now)
 {
-        int r = scan_permit_request(&heartbeats->scan_permit, match_n_hosts(&heartbeats->match));
+        const struct query query = {.kind = QUERY_SCANNERS, .numbers = {!heartbeats->counted}};
 
-        if (r < 0) {
-                heartbeats->failed = true;
-        } else if (r > 0) {
+        if (heartbeats->blind) {
                 scan_begin(heartbeats, now);
-        } else {
-                heartbeats->pending++;
-                server_heartbeats_enter(heartbeats);
+                return;
         }
+        heartbeats->scanners.scans = match_n_hosts(&heartbeats->match);
+        if (reader_ask(heartbeats->reader, &query, on_scanners, heartbeats) < 0) {
+                heartbeats->failed = true;
+                return;
+        }
+        heartbeats->counted = true;
+        heartbeats->pending++;
+        server_heartbeats_enter(heartbeats);
 }
 
 /* The worker's heartbeats come from this identity from now on. */
@@ -702,12 +1174,14 @@ static bool scan_is_due(struct server_heartbeats *heartbeats, usec_t now)
                 sought |= slot->seeks_at != 0 &&
                           usec_sub(now, slot->seeks_at) <= 2 * worker->fleet->world->settings->check_interval;
         }
-        if (!sought)
-                scan_permit_cancel(&heartbeats->scan_permit);
+        if (!sought) {
+                scan_throttle_cancel(&heartbeats->scan_throttle);
+                leave_scanners(heartbeats);
+        }
         return due && now >= heartbeats->scan_next_at &&
-               scan_permit_want(&heartbeats->scan_permit, now,
-                                !scan_permit_is_contended(&heartbeats->scan_permit) ||
-                                        one_may_heartbeat(heartbeats, now));
+               want_scan(heartbeats, now,
+                         !server_heartbeats_contended(&heartbeats->base) ||
+                                 one_may_heartbeat(heartbeats, now));
 }
 
 static int server_heartbeats_poll(struct heartbeats *base)
@@ -725,7 +1199,8 @@ static int server_heartbeats_poll(struct heartbeats *base)
         if (heartbeats->connection != reader_connection_count(heartbeats->reader)) {
                 heartbeats->connection = reader_connection_count(heartbeats->reader);
                 match_connected(&heartbeats->match, now);
-                scan_permit_connected(&heartbeats->scan_permit);
+                /* The server does not count this host any more, and may be one that gives a count. */
+                heartbeats->counted = heartbeats->blind = false;
         }
 
         server_heartbeats_enter(heartbeats);

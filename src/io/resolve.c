@@ -45,32 +45,30 @@ bool resolve_is_numeric(const char *host)
         return resolve_numeric(host, 0, &(struct sockaddr_storage){0}) > 0;
 }
 
-static void look_up(const char *host, struct resolve_answer *answer)
+void resolve_and_wait(const char *host, struct resolve_answer *ret)
 {
+        /* RFC 6761: this name is the machine itself and must not be sent to a name server. A minimal system
+         * has no /etc/hosts entry for it. */
+        static const struct resolve_answer localhost = {.n_addresses = 2, .addresses = {"::1", "127.0.0.1"}};
+        bool is_local = strcasecmp(host, "localhost") == 0;
         struct addrinfo *list = NULL;
 
-        answer->error = getaddrinfo(host, NULL, &name_hints, &list);
-        if (answer->error != 0)
+        *ret = is_local ? localhost : (struct resolve_answer){0};
+        if (is_local || (ret->error = getaddrinfo(host, NULL, &name_hints, &list)) != 0)
                 return;
-        for (struct addrinfo *i = list; i && answer->n_addresses < RESOLVE_ADDRESSES_MAX; i = i->ai_next)
-                if (getnameinfo(i->ai_addr, i->ai_addrlen, answer->addresses[answer->n_addresses],
+        for (struct addrinfo *i = list; i && ret->n_addresses < RESOLVE_ADDRESSES_MAX; i = i->ai_next)
+                if (getnameinfo(i->ai_addr, i->ai_addrlen, ret->addresses[ret->n_addresses],
                                 RESOLVE_ADDRESS_SIZE, NULL, 0, NI_NUMERICHOST) == 0)
-                        answer->n_addresses++;
+                        ret->n_addresses++;
         freeaddrinfo(list);
 }
 
 static void *resolve_thread(void *userdata)
 {
-        /* RFC 6761: this name is the machine itself and must not be sent to a name server. A minimal system
-         * has no /etc/hosts entry for it. */
-        static const struct resolve_answer localhost = {.n_addresses = 2, .addresses = {"::1", "127.0.0.1"}};
         struct resolve_request *question = userdata;
-        struct resolve_answer answer = {0};
+        struct resolve_answer answer;
 
-        if (strcasecmp(question->host, "localhost") == 0)
-                answer = localhost;
-        else
-                look_up(question->host, &answer);
+        resolve_and_wait(question->host, &answer);
         (void)send(question->fd, &answer, sizeof(answer), MSG_NOSIGNAL);
         (void)close(question->fd);
         free(question);

@@ -26,6 +26,9 @@ bool resolve_is_numeric(const char *host);
 /* Sets the address that a numeric host and a port mean. Returns its length; 0: host is not numeric. */
 socklen_t resolve_numeric(const char *host, unsigned port, struct sockaddr_storage *ret);
 
+/* Looks the host up within this call, for as long as the name servers take. */
+void resolve_and_wait(const char *host, struct resolve_answer *ret);
+
 /* Starts a query, to be freed by resolve_free() even after the callback. Returns 0 or -errno. */
 int resolve_start(sd_event *event, const char *host, resolve_fn callback, void *userdata,
                   struct resolve **ret);

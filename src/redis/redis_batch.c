@@ -3,6 +3,7 @@
 #include "redis/redis_batch.h"
 #include "base/macro.h"
 #include "redis/redis.h"
+#include "redis/redis_command.h"
 #include <errno.h>
 #include <stdlib.h>
 
@@ -56,15 +57,15 @@ static void on_reply(struct redis *redis _unused_, const struct redisReply *repl
                 redis_batch->ops->done(redis_batch->userdata);
 }
 
-int redis_batch_add(struct redis_batch *redis_batch, struct redis *redis, size_t tag, int argc,
-                    const char *const argv[], const size_t argvlen[])
+int redis_batch_add(struct redis_batch *redis_batch, struct redis *redis, size_t tag,
+                    const struct redis_command *command)
 {
         struct batch_request *ask = malloc(sizeof(*ask));
 
         if (!ask)
                 return -ENOMEM;
         *ask = (struct batch_request){.redis_batch = redis_batch, .tag = tag};
-        int r = redis_command_forbiddable(redis, on_reply, ask, argc, argv, argvlen);
+        int r = redis_command_forbiddable(redis, on_reply, ask, command->argc, command->argv, NULL);
         if (r < 0) {
                 free(ask);
                 return r;

@@ -6,6 +6,7 @@
 
 struct redis_batch;
 struct redis;
+struct redis_command;
 struct redisReply; /* of hiredis */
 
 struct redis_batch_ops {
@@ -25,10 +26,9 @@ int redis_batch_new(const struct redis_batch_ops *ops, void *userdata, struct re
 struct redis_batch *redis_batch_free(struct redis_batch *redis_batch);
 
 /* Sends a command with redis_command_forbiddable(), and returns its errors; after an error no reply follows.
- * tag identifies the reply. argvlen is as in redis_command(). Add all commands before returning to the
- * loop. */
-int redis_batch_add(struct redis_batch *redis_batch, struct redis *redis, size_t tag, int argc,
-                    const char *const argv[], const size_t argvlen[]);
+ * tag identifies the reply. Add all commands before returning to the loop. */
+int redis_batch_add(struct redis_batch *redis_batch, struct redis *redis, size_t tag,
+                    const struct redis_command *command);
 /* Returns the number of pending replies. If 0 after the last command was added, no reply and no done() will
  * follow. */
 size_t redis_batch_pending(const struct redis_batch *redis_batch);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Fuzzes what a worker reports by sqmgr-heartbeat(7): the lines of its file, also tried as identities in
- * Redis. */
+/* Fuzzes what a worker reports by sqmgr-heartbeat(7): the lines of its file. */
 #include "base/printable.h"
 #include "frameworks/native/native.h"
 #include "fuzz.h"
@@ -85,27 +84,12 @@ static void take_record(const struct field *text)
         heartbeat_record_clear(&record);
 }
 
-static void take_identity(const struct field *line)
-{
-        size_t host_len;
-        pid_t pid;
-
-        if (native_identity_parse(line->text, line->len, &host_len, &pid))
-                fuzz_check(host_len > 0 && host_len < line->len && line->text[host_len] == ':' && pid > 0);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-        struct input input = {data, size}, lines = input;
+        struct input input = {data, size};
         struct field text = input_field(&input, size);
 
         take_record(&text);
         field_free(&text);
-        while (lines.left > 0) {
-                struct field line = input_line(&lines);
-
-                take_identity(&line);
-                field_free(&line);
-        }
         return 0;
 }

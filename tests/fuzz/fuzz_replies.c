@@ -64,6 +64,14 @@ static void check_quoted(const struct quoted *quoted)
                 fuzz_check((unsigned char)*text >= ' ' || *text == '\n');
 }
 
+static void check_info(const struct heartbeat_info *info)
+{
+        for (size_t i = 0; i < info->n_capsules; i++)
+                fuzz_check(strlen(info->capsules[i]) <= HEARTBEAT_COMM_MAX);
+        for (const char *name = info->queues; *name != '\0'; name += strlen(name) + 1)
+                fuzz_check(!queue_names_have(name + strlen(name) + 1, name));
+}
+
 static void check_heartbeat(const struct answer_heartbeat *answer)
 {
         const struct heartbeat *heartbeat = &answer->heartbeat;
@@ -75,6 +83,8 @@ static void check_heartbeat(const struct answer_heartbeat *answer)
         fuzz_check(heartbeat->quiet_signal != SIGKILL && heartbeat->quiet_signal != SIGSTOP);
         fuzz_check(heartbeat->stop_signal != SIGKILL && heartbeat->stop_signal != SIGTSTP);
         fuzz_check(heartbeat_check(framework_of(fleet_settings.traits), heartbeat, answer->info));
+        if (answer->info)
+                check_info(answer->info);
 }
 
 static void check_scan(const struct answer_scan *scan)

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* A database on the loop of the test, by a driver or by the client, and what its batches give. */
+/* A database on the loop of the test, by its client and its helper program, and what its batches give. */
 #pragma once
 
-#include "database/database.h"
-#include "loop.h"
+#include "database_program.h"
 
 #define PATIENCE (60 * USEC_PER_SEC)
 #define SHORT    (500 * USEC_PER_MSEC)
 
 static struct database *database;
-static struct database_starter *driver_starter; /* of the client */
 static unsigned states[_DATABASE_STATE_MAX];
 static struct error_report why; /* of the state */
 
@@ -75,7 +73,7 @@ static const struct database_batch_ops batch_ops = {.row = on_row, .done = on_do
 
 static inline void setup_alone(void)
 {
-        ck_assert_int_ge(sd_event_new(&event), 0);
+        begin_programs();
         memset(&got, 0, sizeof(got));
         memset(states, 0, sizeof(states));
 }
@@ -83,14 +81,19 @@ static inline void setup_alone(void)
 static inline void teardown_alone(void)
 {
         database = database_free(database);
-        sd_event_unref(event);
+        end_programs();
+}
+
+static inline bool is_up(void)
+{
+        return database_state(database) == DATABASE_CONNECTED;
 }
 
 static inline void open_url(const char *url, usec_t timeout)
 {
         const struct database_settings settings = {
                 .engine = strncmp(url, "sqlite3:", 8) == 0 ? DATABASE_SQLITE : DATABASE_POSTGRESQL,
-                .starter = driver_starter,
+                .starter = &helpers.starter,
                 .url = url,
                 .timeout = timeout,
                 .probe = "SELECT id, name FROM t LIMIT 1"};

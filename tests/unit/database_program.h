@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The client of a database and its helper program, run as sqmgr runs it. */
+/* The helper programs of databases, run on the loop of the test as sqmgr runs them. */
 #pragma once
 
 #include "daemon/runtime/database_helpers.h"
-#include "database_driver.h"
+#include "loop.h"
 #include <signal.h>
 
 static struct children children;
@@ -26,22 +26,17 @@ static inline void begin_programs(void)
         sigemptyset(&child);
         sigaddset(&child, SIGCHLD);
         ck_assert_int_eq(sigprocmask(SIG_BLOCK, &child, NULL), 0);
+        ck_assert_int_ge(sd_event_new(&event), 0);
         ck_assert_int_ge(sd_event_add_signal(event, NULL, SIGCHLD, on_child, NULL), 0);
         database_helpers_init(&helpers, &children, ".");
-        driver_starter = &helpers.starter;
 }
 
+/* Once no database is left. */
 static inline void end_programs(void)
 {
-        database = database_free(database);
         database_helpers_clear(&helpers);
         ck_assert_ptr_null(children.first);
-        teardown_alone();
-}
-
-static inline bool is_up(void)
-{
-        return database_state(database) == DATABASE_CONNECTED;
+        event = sd_event_unref(event);
 }
 
 /* The helper that was started last is the first of the list. */

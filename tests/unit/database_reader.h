@@ -10,6 +10,7 @@
 #define ANSWERS_MAX 64
 
 static struct reader *reader;
+static struct database_starter *reader_starter; /* NULL: the database is the test */
 /* Answers, by the number of the query; kind _QUERY_KIND_MAX: not answered. */
 static struct answer answers[ANSWERS_MAX];
 static size_t asked;
@@ -17,8 +18,11 @@ static size_t asked;
 static inline void database_reader_begin(const char *url, unsigned framework)
 {
         struct redis_settings settings = {.timeout = 5 * USEC_PER_SEC};
-        const struct reader_options options = {
-                .backend = &database_backend, .framework = framework, .settings = &settings, .url = url};
+        const struct reader_options options = {.backend = &database_backend,
+                                               .framework = framework,
+                                               .settings = &settings,
+                                               .url = url,
+                                               .starter = reader_starter};
 
         if (!event)
                 ck_assert_int_eq(sd_event_new(&event), 0);
@@ -42,7 +46,6 @@ static inline void database_reader_end(void)
 {
         reader = reader_free(reader);
         database_reader_forget_answers();
-        event = sd_event_unref(event);
 }
 
 static inline void database_reader_on_answer(struct answer *answer, void *userdata)

@@ -75,6 +75,12 @@ static inline int has_booted(pid_t pid, const struct worker *worker, _unused_ vo
         return boots;
 }
 
+static inline int has_start(pid_t pid, uint64_t start, _unused_ void *userdata)
+{
+        ck_assert_int_eq(pid, workers[0].process.pid);
+        return start == workers[0].process.start;
+}
+
 static inline int is_born(pid_t pid, const struct heartbeat *heartbeat, const struct worker *worker,
                           _unused_ void *userdata)
 {
@@ -142,6 +148,7 @@ static const struct heartbeats_ops ops = {
         .is_descendant = is_descendant,
         .read_inside = read_inside,
         .has_booted = has_booted,
+        .has_start = has_start,
         .is_born = is_born,
         .on_ambiguous = on_ambiguous,
         .on_identity = on_identity,
@@ -167,16 +174,22 @@ static inline void end_heartbeats(void)
         reader = reader_free(reader);
 }
 
-static inline void setup(void)
+static inline void setup_server(char *namespace, const struct framework *framework)
 {
         loop_start();
         host = HOST;
         server_start(0, NULL, NULL);
         settings = (struct redis_settings){
                 .url = server_url,
+                .namespace = namespace,
                 .timeout = SERVER_PATIENCE,
         };
-        make_heartbeats(&sidekiq_framework);
+        make_heartbeats(framework);
+}
+
+static inline void setup(void)
+{
+        setup_server(NULL, &sidekiq_framework);
 }
 
 static inline void teardown(void)

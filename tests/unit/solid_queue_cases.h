@@ -8,6 +8,7 @@
  * - AGO: a time in SQL, of which %.*s is how many seconds ago it was */
 #pragma once
 
+#include "database_program.h"
 #include "database_reader.h"
 #include "io/clock.h"
 
@@ -105,6 +106,8 @@ static void begin_cases(void)
 {
         begin_database();
         fill();
+        begin_programs();
+        reader_starter = &helpers.starter;
         database_reader_begin(database_url, SOLID_QUEUE);
         run_until(reader_state(reader) == READER_STATE_CONNECTED);
 }
@@ -112,6 +115,7 @@ static void begin_cases(void)
 static void end_cases(void)
 {
         database_reader_end();
+        end_programs();
         end_database();
 }
 

@@ -19,6 +19,7 @@ static void begin(void)
 static void end(void)
 {
         database_reader_end();
+        event = sd_event_unref(event);
         fake = (struct fake_database){.engine = DATABASE_POSTGRESQL};
 }
 

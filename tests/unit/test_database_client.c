@@ -47,14 +47,12 @@ static void peer_stop(struct database_helper *helper)
         peer.stops++;
 }
 
-static struct database_starter starter = {.start = peer_start, .stop = peer_stop};
-
 static void setup(void)
 {
         setup_alone();
         memset(&peer, 0, sizeof(peer));
         peer.fd = -1;
-        driver_starter = &starter;
+        helpers.starter = (struct database_starter){.start = peer_start, .stop = peer_stop};
 }
 
 static void teardown(void)
@@ -143,11 +141,6 @@ static void start(usec_t timeout)
 
         open_url(URL, timeout);
         run_until(peer.starts > before);
-}
-
-static bool is_up(void)
-{
-        return database_state(database) == DATABASE_CONNECTED;
 }
 
 static void start_up(usec_t timeout)

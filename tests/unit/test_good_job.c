@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A reader of GoodJob's real tables in PostgreSQL: workers, leftovers of dead ones, jobs, queues. */
 /* promises: P1 P5 */
+#include "database_program.h"
 #include "database_reader.h"
 #include "frameworks/database_format.h"
 #include "io/clock.h"
@@ -68,6 +69,8 @@ static void begin(void)
         /* app/models/concerns/good_job/advisory_lockable.rb:578. */
         PQclear(PQexec(worker, "SELECT pg_advisory_lock(('x' || substr(md5('good_job_processes-" LIVE
                                "'), 1, 16))::bit(64)::bigint)"));
+        begin_programs();
+        reader_starter = &helpers.starter;
         database_reader_begin(postgresql_url, GOOD_JOB);
         run_until(reader_state(reader) == READER_STATE_CONNECTED);
 }
@@ -75,6 +78,7 @@ static void begin(void)
 static void end(void)
 {
         database_reader_end();
+        end_programs();
         PQfinish(worker);
         postgresql_kill();
 }

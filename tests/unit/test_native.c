@@ -3,22 +3,11 @@
  * redis-server. */
 /* promises: P1 P5 */
 #include "base/text.h"
-#include "frameworks/native/native.h"
-#include "frameworks/server_heartbeats.h"
 #include "frameworks/table.h"
-#include "io/clock.h"
+#include "heartbeats_bench.h"
 #include "io/status_dir.h"
-#include "model/deadlines.h"
-#include "model/fleet.h"
 #include "model/heartbeat_info.h"
 #include "model/queues.h"
-#include "model/world.h"
-
-/* Below the headers of the model: parameters there are named event, too. */
-#include "local_reader.h"
-#include "redis_server.h"
-
-#define HOST "vm"
 
 static const struct {
         const char *identity, *host;
@@ -275,108 +264,17 @@ TEST(has_its_row)
         ck_assert(native_traits.uncaught_is_stop && native_traits.memory_of_tree);
 }
 
-static struct reader *reader;
-static struct heartbeats *heartbeats;
-static const struct settings world_settings = {.check_interval = 5 * USEC_PER_SEC};
-static const struct fleet_settings fleet_settings = {.traits = &native_traits};
-static struct world world = {.settings = &world_settings};
-static struct fleet fleet = {.world = &world, .settings = &fleet_settings};
-static struct worker worker;
-static struct heartbeat_slot *slot;
-static struct heartbeat reported; /* the last one */
-static unsigned n_reported, n_done;
-static uint64_t process_start; /* of the processes of this world */
+static const struct fleet_settings native_settings = {.traits = &native_traits};
+static struct fleet native_fleet = {.world = &world, .settings = &native_settings};
 
-static const char *host_name(_unused_ void *userdata)
+static void setup_native(void)
 {
-        return HOST;
-}
-
-static int never(_unused_ pid_t pid, _unused_ const struct worker *of, _unused_ void *userdata)
-{
-        return 0;
-}
-
-static int always(_unused_ pid_t pid, _unused_ const struct worker *of, _unused_ void *userdata)
-{
-        return 1;
-}
-
-static int has_start(pid_t pid, uint64_t start, _unused_ void *userdata)
-{
-        ck_assert_int_eq(pid, worker.process.pid);
-        return start == process_start;
-}
-
-static void on_ambiguous(_unused_ struct worker *of, bool ambiguous, _unused_ void *userdata)
-{
-        ck_assert(!ambiguous);
-}
-
-static void on_identity(struct worker *of, pid_t pid, _unused_ bool remote, _unused_ void *userdata)
-{
-        of->process.heartbeat_pid = pid;
-        of->process.heartbeat_start = process_start;
-}
-
-static void on_heartbeat(_unused_ struct worker *of, const struct heartbeat *heartbeat,
-                         _unused_ void *userdata)
-{
-        reported = *heartbeat;
-        n_reported++;
-}
-
-static void on_done(_unused_ struct heartbeats *of, _unused_ void *userdata)
-{
-        n_done++;
-}
-
-static const struct heartbeats_ops ops = {
-        .host_name = host_name,
-        .is_descendant = never,
-        .has_booted = always,
-        .has_start = has_start,
-        .on_ambiguous = on_ambiguous,
-        .on_identity = on_identity,
-        .on_heartbeat = on_heartbeat,
-        .on_done = on_done,
-};
-
-static void setup(void)
-{
-        loop_start();
-        n_reported = n_done = 0;
-        server_start(0, NULL, NULL);
-        const struct redis_settings settings = {
-                .url = server_url,
-                .namespace = (char *)"app",
-                .timeout = SERVER_PATIENCE,
-        };
-        reader = local_reader_up(&settings, native_traits.id);
-        ck_assert_int_eq(server_heartbeats_new(reader, &native_framework, &ops, NULL, &heartbeats), 0);
-        /* No process has this pid. */
-        worker = (struct worker){.fleet = &fleet,
-                                 .process.pid = 5000000,
-                                 .process.start = 77,
-                                 .spawned_at = clock_now(CLOCK_MONOTONIC)};
-        process_start = worker.process.start;
-        ck_assert_int_eq(heartbeats_add(heartbeats, &worker, &slot), 0);
-}
-
-static void teardown(void)
-{
-        heartbeats = heartbeats_free(heartbeats);
-        reader = reader_free(reader);
-        loop_end();
-}
-
-static void look(void)
-{
-        unsigned before = n_done;
-
-        heartbeats_want(slot, POLL_HEARTBEAT);
-        if (heartbeats_poll(heartbeats) == HEARTBEATS_POLLING)
-                run_until(n_done > before);
+        setup_server((char *)"app", &native_framework);
+        workers[0] = (struct worker){.fleet = &native_fleet,
+                                     .process.pid = 5000000,
+                                     .process.start = 77,
+                                     .spawned_at = clock_now(CLOCK_MONOTONIC)};
+        ck_assert_int_eq(heartbeats_add(heartbeats, &workers[0], &slots[0]), 0);
 }
 
 static void send_heartbeat(const char *at, const char *more)
@@ -389,53 +287,53 @@ static void send_heartbeat(const char *at, const char *more)
 
 static void poll_until_reported(void)
 {
-        while (n_reported == 0)
-                look();
+        while (reported[0].heartbeats == 0)
+                (void)look(1, POLL_HEARTBEAT);
 }
 
-TEST_FIXTURE(setup, teardown)
+TEST_FIXTURE(setup_native, teardown)
 
 TEST(reads_a_worker_in_redis)
 {
         send_heartbeat("100.5", NULL);
         server_do("HSET app:sqmgr:worker:" HOST ":5000000 stop_sig USR2 concurrency 3 processed 20 failed 7");
-        look();
+        (void)look(1, POLL_HEARTBEAT);
         /* The record may have been there before the worker. */
-        ck_assert_uint_eq(n_reported, 0);
+        ck_assert_uint_eq(reported[0].heartbeats, 0);
         send_heartbeat("105.5", NULL);
         poll_until_reported();
-        ck_assert_str_eq(slot->identity, HOST ":5000000");
-        expect_heartbeat(&reported, &(struct heartbeat){.sent_usec = 105500000,
-                                                        .busy = 2,
-                                                        .concurrency = 3,
-                                                        .stop_signal = SIGUSR2,
-                                                        .outcomes = {true, 20, 7}});
+        ck_assert_str_eq(slots[0]->identity, HOST ":5000000");
+        expect_heartbeat(&reported[0].heartbeat, &(struct heartbeat){.sent_usec = 105500000,
+                                                                     .busy = 2,
+                                                                     .concurrency = 3,
+                                                                     .stop_signal = SIGUSR2,
+                                                                     .outcomes = {true, 20, 7}});
         /* One that names what is not to be sent does not count. */
-        n_reported = 0;
+        reported[0].heartbeats = 0;
         server_do("HSET app:sqmgr:worker:" HOST ":5000000 stop_sig KILL beat 106");
-        look();
-        ck_assert_uint_eq(n_reported, 0);
+        (void)look(1, POLL_HEARTBEAT);
+        ck_assert_uint_eq(reported[0].heartbeats, 0);
         server_do("HDEL app:sqmgr:worker:" HOST ":5000000 stop_sig");
         poll_until_reported();
-        ck_assert_int_eq(reported.stop_signal, 0);
+        ck_assert_int_eq(reported[0].heartbeat.stop_signal, 0);
 }
 
 /* Another container of this host name has a worker of the same pid: both write one hash. */
 TEST(takes_no_record_that_says_it_is_of_another_process)
 {
-        look();
+        (void)look(1, POLL_HEARTBEAT);
         send_heartbeat("100.5", "78");
         for (unsigned i = 0; i < 5; i++)
-                look();
+                (void)look(1, POLL_HEARTBEAT);
         send_heartbeat("105.5", "78");
         for (unsigned i = 0; i < 5; i++)
-                look();
-        ck_assert_uint_eq(n_reported, 0);
-        ck_assert_ptr_null(slot->identity);
+                (void)look(1, POLL_HEARTBEAT);
+        ck_assert_uint_eq(reported[0].heartbeats, 0);
+        ck_assert_ptr_null(slots[0]->identity);
 
         send_heartbeat("104.25", "77");
         poll_until_reported();
-        ck_assert_uint_eq(reported.start, 77);
+        ck_assert_uint_eq(reported[0].heartbeat.start, 77);
 }
 
 TEST(takes_keys_of_another_kind_for_none)
@@ -443,11 +341,11 @@ TEST(takes_keys_of_another_kind_for_none)
         server_do("SET app:sqmgr:worker:" HOST ":5000000 x");
         server_do("SADD app:sqmgr:workers " HOST ":5000000");
         for (unsigned i = 0; i < 3; i++)
-                look();
-        ck_assert_uint_eq(n_reported, 0);
+                (void)look(1, POLL_HEARTBEAT);
+        ck_assert_uint_eq(reported[0].heartbeats, 0);
         server_do("DEL app:sqmgr:worker:" HOST ":5000000");
         send_heartbeat("100.5", NULL);
-        look();
+        (void)look(1, POLL_HEARTBEAT);
         send_heartbeat("105.5", NULL);
         poll_until_reported();
 }

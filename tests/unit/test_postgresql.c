@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The driver for PostgreSQL, with a real server: logins, batches, bounds, servers that stop, end and come
- * back. And with a server of the test that lies. */
+/* The program sqmgr-postgresql, with a real server: logins, batches, bounds, servers that stop, end and come
+ * back. And with a proxy of the test. */
 /* promises: P5 P8 */
+#include "database/driver.h"
 #include "database_driver.h"
 #include "postgresql.h"
 #include "quoting.h"
@@ -67,7 +68,9 @@ static const char *const forms[] = {
         "postgresql://postgres@ADDRESS:5432/postgres?sslmode=require",
         "postgresql://postgres@localhost/postgres?hostaddr=ADDRESS&sslmode=verify-full&"
         "sslrootcert=FOLDER/root.crt",
-        "postgresql://postgres@/postgres?host=/none,FOLDER&application_name=x&pool=5"};
+        "postgresql://postgres@/postgres?host=/none,FOLDER&application_name=x&pool=5",
+        "postgresql://secret:pass%20word@ADDRESS/postgres",
+        "postgresql://secret:pass%20word@localhost/postgres?hostaddr=ADDRESS"};
 
 TEST_LOOP(a_batch_reads_values_as_texts, ELEMENTSOF(forms))
 {
@@ -305,17 +308,20 @@ TEST(a_server_that_accepts_and_stays_silent_is_down_after_the_timeout)
         ck_assert_ptr_null(database_error(database));
 }
 
-TEST(a_killed_server_is_noticed_at_once_and_its_successor_found)
+/* By the same helper. */
+TEST_LOOP(a_killed_server_is_noticed_at_once_and_its_successor_found, 2)
 {
-        open_database();
+        open_url(_i == 0 ? postgresql_url : postgresql_tcp_url, PATIENCE);
+        run_until(is_up());
+        pid_t pid = helper_pid();
         postgresql_kill();
         run_until(database_state(database) == DATABASE_DOWN);
         ck_assert(database_error(database));
         postgresql_start();
-        run_until(database_state(database) == DATABASE_CONNECTED);
+        run_until(is_up());
         ck_assert_uint_eq(database_connection_count(database), 2);
-        run("SELECT 1", false);
-        ck_assert_int_eq(got.result, DATABASE_DONE);
+        expect_rows("SELECT 1", "0:1;");
+        ck_assert_int_eq(helper_pid(), pid);
 }
 
 TEST(a_batch_is_lost_with_its_connection)
@@ -366,19 +372,13 @@ TEST_LOOP(a_login_that_fails_is_explained_without_the_password, ELEMENTSOF(failu
                                                      !quoted_contains(&why.quoted, failures[_i].secret)));
 }
 
-TEST(a_login_with_a_password_succeeds)
-{
-        open_url(url_of("postgresql://secret:pass%20word@ADDRESS/postgres"), PATIENCE);
-        run_until(states[DATABASE_CONNECTED] > 0);
-}
-
 TEST(without_the_tables_the_database_is_down_until_they_exist)
 {
         execute("DROP TABLE t");
         open_url(postgresql_url, PATIENCE);
         run_until(states[DATABASE_DOWN] > 0);
         ck_assert(quoted_has_code(&why.quoted, "42P01"));
-        ck_assert_str_eq(why.text, DATABASE_NO_TABLES);
+        ck_assert_str_eq(why.text, DRIVER_NO_TABLES);
         ck_assert_uint_eq(database_connection_count(database), 0);
         execute("CREATE TABLE t (id int, name text)");
         run_until(states[DATABASE_CONNECTED] > 0);

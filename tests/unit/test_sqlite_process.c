@@ -1,49 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The program sqmgr-sqlite and its client: helpers that are killed, stopped, missing or stuck. */
 /* promises: P5 P8 */
-#include "database_program.h"
 #include "sqlite_folder.h"
 #include <limits.h>
-
-static void setup_programs(void)
-{
-        setup();
-        begin_programs();
-}
 
 static void open_database(usec_t timeout)
 {
         open_within(timeout);
         run_until(is_up());
-}
-
-TEST_LOOP(batches_read_and_write_the_file, (int)ELEMENTSOF(modes))
-{
-        const char *const parameters[] = {"2", NULL};
-        const struct database_statement statements[] = {
-                {.sql = "SELECT id, name, at, $2 FROM t WHERE id <= $1",
-                 .parameters = parameters,
-                 .n = ELEMENTSOF(parameters)},
-                {.sql = "SELECT '' WHERE $1 IS NULL AND $2 = '2'",
-                 .parameters = (const char *const[]){NULL, "2"},
-                 .n = 2},
-        };
-
-        execute(modes[_i]);
-        open_database(PATIENCE);
-        run_list(statements, ELEMENTSOF(statements), false);
-        ck_assert_int_eq(got.result, DATABASE_DONE);
-        ck_assert_str_eq(got.text, "0:1,one,NULL,NULL;0:2,two,2026-11-27 06:00:00.123456,NULL;1:;");
-        ck_assert_uint_gt(database_rtt_usec(database), 0);
-        got.repeats = true;
-        run("UPDATE t SET name = 'three' WHERE id = 1", true);
-        run_until(got.done == 3);
-        expect_rows("SELECT name FROM t WHERE id = 1", "0:three;");
-        run("INSERT INTO t VALUES (2, 'again', NULL)", true);
-        ck_assert_int_eq(got.result, DATABASE_REFUSED);
-        ck_assert(quoted_contains(&got.error.quoted, "UNIQUE"));
-        ck_assert_uint_eq(database_connection_count(database), 1);
-        ck_assert_uint_eq(states[DATABASE_DOWN], 0);
 }
 
 TEST(a_large_result_arrives_whole_and_a_larger_one_is_refused)
@@ -80,51 +44,6 @@ TEST(one_batch_runs_at_a_time_and_its_size_is_bounded)
         ck_assert_int_eq(database_run(database, &statement, 1, false, &batch_ops, NULL), -EBUSY);
         run_until(got.done > 0);
         ck_assert_str_eq(got.text, "0:1;");
-}
-
-TEST(the_object_may_be_freed_by_a_row_and_while_a_batch_runs)
-{
-        const struct database_statement statement = {.sql = "SELECT id FROM t"};
-
-        open_database(PATIENCE);
-        got.frees = true;
-        expect_lost("SELECT id FROM t");
-        ck_assert_uint_eq(got.rows, 1);
-        got.frees = false;
-        open_database(PATIENCE);
-        begin(&statement, 1, false);
-        database = database_free(database);
-        ck_assert_uint_eq(got.done, 2);
-}
-
-TEST(a_file_that_is_replaced_is_down_and_read_again_by_the_same_helper)
-{
-        char other[128];
-
-        open_database(PATIENCE);
-        pid_t pid = helper_pid();
-        snprintf(other, sizeof(other), "%s.old", path);
-        ck_assert_int_eq(rename(path, other), 0);
-        execute("CREATE TABLE t (id, name); INSERT INTO t VALUES (7, 'seven')");
-        expect_lost("SELECT id FROM t");
-        run_until(states[DATABASE_DOWN] > 0);
-        run_until(is_up());
-        ck_assert_uint_eq(database_connection_count(database), 2);
-        expect_rows("SELECT id FROM t", "0:7;");
-        ck_assert_int_eq(helper_pid(), pid);
-}
-
-TEST(a_folder_that_appears_later_is_found)
-{
-        char other[96];
-
-        snprintf(other, sizeof(other), "%s.old", folder);
-        ck_assert_int_eq(rename(folder, other), 0);
-        open_within(PATIENCE);
-        run_until(states[DATABASE_DOWN] > 0);
-        ck_assert(strstr(why.text, "No such file"));
-        ck_assert_int_eq(rename(other, folder), 0);
-        run_until(is_up());
 }
 
 TEST(a_helper_that_is_killed_is_replaced_and_no_count_repeats)
@@ -233,4 +152,4 @@ TEST(a_program_that_sqmgr_does_not_start_says_so)
                 0);
 }
 
-TEST_MAIN("sqlite_process", .each = {setup_programs, end_programs}, .timeout_seconds = 120)
+TEST_MAIN("sqlite_process", .each = {setup, teardown_alone}, .timeout_seconds = 120)

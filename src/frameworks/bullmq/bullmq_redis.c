@@ -3,7 +3,6 @@
  * end, and further lists and sets beside it; a job is a hash. BullMQ keeps no list of all queues. */
 #include "frameworks/bullmq/bullmq.h"
 #include "frameworks/decode.h"
-#include "frameworks/decode_job.h"
 #include "frameworks/queue_reader.h"
 #include "frameworks/redis_format.h"
 #include "redis/redis_command.h"

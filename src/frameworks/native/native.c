@@ -3,7 +3,7 @@
 #include "frameworks/native/native.h"
 #include "base/macro.h"
 #include "base/printable.h"
-#include "frameworks/decode_outcomes.h"
+#include "frameworks/decode.h"
 #include "frameworks/framework.h"
 #include "model/heartbeat_info.h"
 #include "model/queues.h"
@@ -217,7 +217,7 @@ static char *copy_printable(const char *text, size_t len)
 }
 
 /* Decodes `ID START CLASS`. The class may be empty or contain spaces. */
-static int decode_job(struct job *job)
+static int decode_job_line(struct job *job)
 {
         const char *id = job->entry, *end = id + job->entry_len;
         const char *start = memchr(id, ' ', job->entry_len);
@@ -243,7 +243,7 @@ static int take_jobs(const struct native_items *lines, struct job_list *ret)
         for (size_t i = 0; i < lines->n; i++)
                 if (job_list_add(ret, false, &no_thread, &lines->list[i]) < 0)
                         return -ENOMEM;
-        if (job_list_decode(ret, decode_job, &bytes) < 0)
+        if (job_list_decode(ret, decode_job_line, &bytes) < 0)
                 return -ENOMEM;
         return job_list_unknown(ret) > 0 ? -EINVAL : 0;
 }

@@ -11,7 +11,6 @@ struct job;
 
 extern const struct traits resque_traits;
 extern const struct framework resque_framework;
-/* In resque_redis.c. */
 
 /* Resque's namespace unless the application sets another. */
 #define RESQUE_NAMESPACE "resque"

@@ -2,8 +2,7 @@
 /* Resque's data in Redis. Workers: a set of identities, one hash with the time
  * of each worker's last heartbeat, and one key per busy worker with its job. Queues: a set of names, a
  * list per queue, and a list of failed jobs. The time at which a job was enqueued is not stored. */
-#include "frameworks/decode_job.h"
-#include "frameworks/decode_outcomes.h"
+#include "frameworks/decode.h"
 #include "frameworks/heartbeat_format.h"
 #include "frameworks/queue_reader.h"
 #include "frameworks/redis_format.h"

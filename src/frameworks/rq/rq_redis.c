@@ -2,7 +2,7 @@
 /* RQ's data in Redis. Workers: a set of worker keys, which contain neither host
  * nor pid, and a hash at each key, which contains both. Queues: a set of queue keys, a list of job ids per
  * queue with the oldest first, and a hash per job. RQ has no namespaces. */
-#include "frameworks/decode_outcomes.h"
+#include "frameworks/decode.h"
 #include "frameworks/heartbeat_format.h"
 #include "frameworks/queue_reader.h"
 #include "frameworks/redis_format.h"

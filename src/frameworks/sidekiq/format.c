@@ -2,7 +2,7 @@
 /* Decodes the data of Sidekiq 5 to 8, and what is announced for 9, in Redis; see the header. */
 #include "frameworks/sidekiq/format.h"
 #include "base/macro.h"
-#include "frameworks/decode_outcomes.h"
+#include "frameworks/decode.h"
 #include "model/worker.h"
 #include "wire/json.h"
 #include <stdio.h>

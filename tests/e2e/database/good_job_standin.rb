@@ -10,28 +10,11 @@
 # Environment: DATABASE_URL; RECORDS; GOOD_JOB_QUEUES, GOOD_JOB_MAX_THREADS, GOOD_JOB_POLL_INTERVAL,
 # GOOD_JOB_SHUTDOWN_TIMEOUT, GOOD_JOB_ADVISORY_LOCK_HEARTBEAT as in GoodJob; STALE_INTERVAL is a constant there.
 require_relative "jobs"
-require "active_record"
-require "concurrent"
-require "securerandom"
-require "socket"
-
-$stdout.sync = $stderr.sync = true
-ActiveRecord.default_timezone = :utc if ActiveRecord.respond_to?(:default_timezone=)
-ActiveRecord::Base.establish_connection(ENV.fetch("DATABASE_URL") + (ENV["DATABASE_URL"].include?("?") ? "&" : "?") + "pool=30")
 
 STALE_INTERVAL = Float(ENV["STALE_INTERVAL"] || 30) # process.rb:12
 EXPIRED_INTERVAL = 300 # process.rb:14
 MAX_THREADS = Integer(ENV["GOOD_JOB_MAX_THREADS"] || 5)
 QUEUES = ENV["GOOD_JOB_QUEUES"] || "*"
-
-# Does what the executor of Rails does at its end.
-def wrap_in_executor
-  yield
-ensure
-  ActiveRecord::Base.connection_pool.release_connection
-end
-
-def on_thread_error(error) = warn("#{error.class}: #{error.message.lines.first}")
 
 # concerns/good_job/advisory_lockable.rb
 module AdvisoryLockable
@@ -405,10 +388,4 @@ module GoodJob
   end
 end
 
-case ARGV.shift
-when "start" then GoodJob::CLI.new.start
-when "enqueue" then enqueue(*ARGV)
-when "schema"
-  File.read(ARGV[0]).gsub(/^--.*$/, "").split(/;\s*$/).map(&:strip).reject(&:empty?).each { |sql| ActiveRecord::Base.connection.execute(sql) }
-else abort("Usage: good_job_standin.rb start|enqueue|schema ...")
-end
+run_command { GoodJob::CLI.new.start }

@@ -1,8 +1,37 @@
 # SPDX-License-Identifier: MIT
-# Jobs for the stand-ins of Solid Queue and GoodJob. They know nothing of sqmgr, and record in files that they begin and
-# end, with pid and time: the records do not depend on the database.
+# What the stand-ins of Solid Queue and GoodJob have in common: their connection, their commands, and jobs. Jobs know nothing
+# of sqmgr, and record in files that they begin and end, with pid and time: the records do not depend on the database.
 require "active_job"
+require "active_record"
 require "active_support/all"
+require "concurrent"
+require "securerandom"
+require "socket"
+
+$stdout.sync = $stderr.sync = true # Solid Queue: supervisor.rb:146
+ActiveRecord.default_timezone = :utc if ActiveRecord.respond_to?(:default_timezone=)
+ActiveRecord::Base.establish_connection(ENV.fetch("DATABASE_URL") + (ENV["DATABASE_URL"].include?("?") ? "&" : "?") + "pool=30")
+
+# Does what the executor of Rails does at its end: gives connections back. Solid Queue: app_executor.rb:5.
+def wrap_in_executor
+  yield
+ensure
+  ActiveRecord::Base.connection_pool.release_connection
+end
+
+def on_thread_error(error) = warn("#{error.class}: #{error.message.lines.first}") # Solid Queue: app_executor.rb:13
+
+# The command `start` is the block. `schema` executes a file of tests/frameworks, one statement after another: not all drivers
+# take several at once.
+def run_command
+  case ARGV.shift
+  when "start" then yield
+  when "enqueue" then enqueue(*ARGV)
+  when "schema"
+    File.read(ARGV[0]).gsub(/^--.*$/, "").split(/;\s*$/).map(&:strip).reject(&:empty?).each { |sql| ActiveRecord::Base.connection.execute(sql) }
+  else abort("Usage: STAND-IN start|enqueue|schema ...")
+  end
+end
 
 module Records
   # A line of this length is appended as a whole.

@@ -9,14 +9,6 @@
 # SHUTDOWN_TIMEOUT, PROCESS_HEARTBEAT_INTERVAL, PROCESS_ALIVE_THRESHOLD for config.solid_queue, in seconds. After
 # SHUTDOWN_TIMEOUT the threads release their claims, while the process exits: EXIT_DELAY gives the threads so many seconds.
 require_relative "jobs"
-require "active_record"
-require "concurrent"
-require "securerandom"
-require "socket"
-
-$stdout.sync = $stderr.sync = true # supervisor.rb:146
-ActiveRecord.default_timezone = :utc if ActiveRecord.respond_to?(:default_timezone=)
-ActiveRecord::Base.establish_connection(ENV.fetch("DATABASE_URL") + (ENV["DATABASE_URL"].include?("?") ? "&" : "?") + "pool=30")
 
 SHUTDOWN_TIMEOUT = Float(ENV["SHUTDOWN_TIMEOUT"] || 5) # solid_queue.rb:33
 EXIT_DELAY = Float(ENV["EXIT_DELAY"] || 0)
@@ -43,15 +35,6 @@ if ActiveRecord::Base.connection.adapter_name == "SQLite"
   end)
   ActiveRecord::Base.connection_pool.disconnect!
 end
-
-# app_executor.rb:5: the executor of Rails gives connections back at the end.
-def wrap_in_app_executor
-  yield
-ensure
-  ActiveRecord::Base.connection_pool.release_connection
-end
-
-def handle_thread_error(error) = warn("#{error.class}: #{error.message.lines.first}") # app_executor.rb:13
 
 class Row < ActiveRecord::Base # record.rb:4
   self.abstract_class = true
@@ -233,12 +216,12 @@ class Process_
   def metadata = {}
 
   def register(supervisor = nil) # processes/registrable.rb:20, process.rb:13
-    wrap_in_app_executor do
+    wrap_in_executor do
       @row = ProcessRow.create!(kind: kind, name: name, pid: Process.pid, hostname: Socket.gethostname,
                                 supervisor_id: supervisor&.id, metadata: metadata.compact, last_heartbeat_at: Time.current)
     end
-    @heartbeat = Concurrent::TimerTask.new(execution_interval: PROCESS_HEARTBEAT_INTERVAL) { wrap_in_app_executor { heartbeat } } # :41
-    @heartbeat.add_observer { |_, _, error| handle_thread_error(error) if error }
+    @heartbeat = Concurrent::TimerTask.new(execution_interval: PROCESS_HEARTBEAT_INTERVAL) { wrap_in_executor { heartbeat } } # :41
+    @heartbeat.add_observer { |_, _, error| on_thread_error(error) if error }
     @heartbeat.execute
   end
 
@@ -251,7 +234,7 @@ class Process_
 
   def deregister # processes/registrable.rb:10, 32
     @heartbeat&.shutdown
-    wrap_in_app_executor { @row&.deregister }
+    wrap_in_executor { @row&.deregister }
   end
 
   def stop = @stopped = true
@@ -270,7 +253,7 @@ class Poller < Process_
       register(supervisor)
       run
     rescue Exception => e # rubocop:disable Lint/RescueException
-      handle_thread_error(e)
+      on_thread_error(e)
       raise
     end
     @thread.report_on_exception = false
@@ -286,7 +269,7 @@ class Poller < Process_
 
   def run # processes/poller.rb:24
     until @stopped || !@row # processes/runnable.rb:65
-      delay = wrap_in_app_executor { poll }
+      delay = wrap_in_executor { poll }
       interruptible_sleep(delay)
     end
   ensure
@@ -324,13 +307,13 @@ class Worker < Poller # worker.rb
   def post(claimed) # pool.rb:18
     @available.decrement
     Concurrent::Promises.future_on(@pool, claimed) do |execution|
-      wrap_in_app_executor do
+      wrap_in_executor do
         execution.perform
       ensure
         @available.increment
         @mutex.synchronize { wake_up if @available.value.positive? }
       end
-    end.on_rejection! { |error| handle_thread_error(error) }
+    end.on_rejection! { |error| on_thread_error(error) }
   end
 
   def shutdown # worker.rb:45
@@ -352,15 +335,15 @@ class Supervisor < Process_ # supervisor.rb, async_supervisor.rb
   def start # supervisor.rb:37
     %i[QUIT INT TERM].each { |signal| trap(signal) { @signals << signal and wake_up } } # supervisor/signals.rb:17
     register
-    wrap_in_app_executor do # supervisor/maintenance.rb:32, claimed_execution.rb:6
+    wrap_in_executor do # supervisor/maintenance.rb:32, claimed_execution.rb:6
       ClaimedRow.left_joins(:process).where(solid_queue_processes: { id: nil }).includes(:job).each do |row|
         row.failed_with(RuntimeError.new("The process that was running this job no longer exists"))
       end
     end
     kinds = [(Dispatcher if ENV["DISPATCHER"]), (Worker if ENV["DISPATCHER"] != "only")].compact # configuration.rb:57
     kinds.each { |kind| start_process(kind) }
-    @maintenance = Concurrent::TimerTask.new(run_now: true, execution_interval: PROCESS_ALIVE_THRESHOLD) { wrap_in_app_executor { ProcessRow.prune(@row) } } # supervisor/maintenance.rb:11
-    @maintenance.add_observer { |_, _, error| handle_thread_error(error) if error }
+    @maintenance = Concurrent::TimerTask.new(run_now: true, execution_interval: PROCESS_ALIVE_THRESHOLD) { wrap_in_executor { ProcessRow.prune(@row) } } # supervisor/maintenance.rb:11
+    @maintenance.add_observer { |_, _, error| on_thread_error(error) if error }
     @maintenance.execute
     supervise
   end
@@ -405,7 +388,7 @@ class Supervisor < Process_ # supervisor.rb, async_supervisor.rb
   def replace_terminated # async_supervisor.rb:20, 25
     @instances.reject { |_, process| process.alive? }.each do |id, process|
       @instances.delete(id)
-      wrap_in_app_executor do # supervisor/maintenance.rb:39
+      wrap_in_executor do # supervisor/maintenance.rb:39
         ProcessRow.find_by(name: process.name)&.fail_all_claimed_executions_with(RuntimeError.new("Thread #{process.name} terminated unexpectedly"))
       end
       start_process(process.class)
@@ -436,11 +419,6 @@ end
 ActiveJob::Base.queue_adapter = Adapter.new
 ActiveJob::Base.logger = nil
 
-# Statements of a file of tests/frameworks, one after another: not all drivers take several at once.
-def load_schema(file)
-  File.read(file).gsub(/^--.*$/, "").split(/;\s*$/).map(&:strip).reject(&:empty?).each { |sql| ActiveRecord::Base.connection.execute(sql) }
-end
-
 module SolidQueue
   # sqmgr's preloading begins here.
   class Supervisor
@@ -448,11 +426,7 @@ module SolidQueue
   end
 end
 
-case ARGV.shift
-when "start"
+run_command do
   mode = ARGV[ARGV.index("--mode") + 1] if ARGV.include?("--mode") # cli.rb:30
   SolidQueue::Supervisor.start(mode: mode || ENV["SOLID_QUEUE_SUPERVISOR_MODE"] || "fork")
-when "enqueue" then enqueue(*ARGV)
-when "schema" then load_schema(ARGV[0])
-else abort("Usage: solid_queue_standin.rb start|enqueue|schema ...")
 end
