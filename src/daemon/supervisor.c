@@ -15,13 +15,13 @@
 #include "daemon/runtime/start_record.h"
 #include "daemon/service.h"
 #include "daemon/takeover/search.h"
-#include "daemon/workers/after_exit.h"
 #include "daemon/workers/attach.h"
 #include "daemon/workers/execute.h"
 #include "daemon/workers/exit_log.h"
 #include "daemon/workers/exits.h"
 #include "daemon/workers/process.h"
 #include "daemon/workers/rescue.h"
+#include "daemon/workers/side_start.h"
 #include "daemon/workers/templates.h"
 #include "io/clock.h"
 #include "io/host.h"
@@ -137,7 +137,7 @@ static void poll_due(struct supervisor *supervisor, usec_t now)
         if (due == PASS_POLL_REGULAR && pass->n_regular % QUEUES_POLL_EACH == 1)
                 queue_reading_poll(&supervisor->runtime.links);
         if (due == PASS_POLL_REGULAR) {
-                subsystems_poll(&supervisor->runtime.subsystems, now);
+                SUBSYSTEMS_CALL(&supervisor->runtime.subsystems, poll, now);
                 launcher_rest();
                 service_keep_socket(&supervisor->service);
                 service_keep_state(&supervisor->service);
@@ -174,7 +174,7 @@ static void plan(struct supervisor *supervisor)
 
         if (queue_reading_tick(&supervisor->runtime.links))
                 queue_calls_answer(&control->queue_calls, now);
-        subsystems_observe(&supervisor->runtime.subsystems, now);
+        SUBSYSTEMS_CALL(&supervisor->runtime.subsystems, observe, now);
         if (pass_run(&supervisor->wakeup.pass, &ops, &clocks, supervisor) < 0)
                 log_error("out of memory: the plan is incomplete; retrying with the next check");
         if (pass_is_deferred(&supervisor->wakeup.pass)) {
@@ -439,7 +439,7 @@ static int begin_runtime(struct supervisor *supervisor)
         if (r < 0)
                 return r;
         links_join(&runtime->links);
-        subsystems_join(&supervisor->runtime.subsystems);
+        SUBSYSTEMS_CALL(&supervisor->runtime.subsystems, join);
         r = adopt_begin(runtime, &supervisor->persist, settings, clock_now(CLOCK_MONOTONIC));
         return r < 0 ? r : links_judge_crash(&runtime->links, clock_now(CLOCK_MONOTONIC));
 }

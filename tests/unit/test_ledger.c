@@ -69,9 +69,7 @@ TEST(a_start_is_known_once_it_is_claimed)
         struct ledger_claim claim = ledger_claim_of(&file.ledger, number);
 
         ck_assert_uint_ne(number, 0);
-        ck_assert(!ledger_is_claimed(&claim, 50));
         ck_assert(ledger_claim(&claim, 50, 7));
-        ck_assert(ledger_is_claimed(&claim, 50));
         /* Parent and child both claim it, and nobody else can. */
         ck_assert(ledger_claim(&claim, 50, 7));
         ck_assert(!ledger_claim(&claim, 51, 7));
@@ -140,38 +138,38 @@ TEST(slots_run_out_and_more_are_made)
 
 TEST(the_next_sqmgr_learns_that_a_process_has_no_slot)
 {
-        ledger_trust(&file.ledger);
+        ledger_set_gap(&file.ledger, LEDGER_GAP_SEARCH, false);
         ledger_take_over(&file.ledger);
-        ck_assert(ledger_is_trusted(&file.ledger));
-        ledger_miss(&file.ledger);
-        ck_assert(!ledger_is_complete(&file.ledger));
-        ck_assert(ledger_is_trusted(&file.ledger));
+        ck_assert(!ledger_has_gap(&file.ledger, LEDGER_GAP_SEARCH));
+        ledger_set_gap(&file.ledger, LEDGER_GAP_SLOT, true);
+        ck_assert(ledger_has_gap(&file.ledger, LEDGER_GAP_SLOT));
+        ck_assert(!ledger_has_gap(&file.ledger, LEDGER_GAP_SEARCH));
         /* The next sqmgr has slots for its own processes, and searches for the others. */
         ledger_take_over(&file.ledger);
-        ck_assert(ledger_is_complete(&file.ledger));
-        ck_assert(!ledger_is_trusted(&file.ledger));
+        ck_assert(!ledger_has_gap(&file.ledger, LEDGER_GAP_SLOT));
+        ck_assert(ledger_has_gap(&file.ledger, LEDGER_GAP_SEARCH));
 }
 
 TEST(a_new_ledger_is_trusted_once_a_search_has_ended)
 {
         for (unsigned i = 0; i < 2; i++) {
-                ck_assert(!ledger_is_trusted(&file.ledger));
+                ck_assert(ledger_has_gap(&file.ledger, LEDGER_GAP_SEARCH));
                 /* A process that has no slot for a while changes nothing. */
-                ck_assert(ledger_is_complete(&file.ledger));
-                ledger_miss(&file.ledger);
-                ledger_complete(&file.ledger);
+                ck_assert(!ledger_has_gap(&file.ledger, LEDGER_GAP_SLOT));
+                ledger_set_gap(&file.ledger, LEDGER_GAP_SLOT, true);
+                ledger_set_gap(&file.ledger, LEDGER_GAP_SLOT, false);
                 ledger_file_close(&file);
                 ck_assert_int_eq(open_file(SLOTS), LEDGER_FILE_KEPT);
                 ledger_take_over(&file.ledger);
         }
-        ledger_miss(&file.ledger);
-        ledger_trust(&file.ledger);
-        ck_assert(!ledger_is_complete(&file.ledger));
-        ledger_complete(&file.ledger);
+        ledger_set_gap(&file.ledger, LEDGER_GAP_SLOT, true);
+        ledger_set_gap(&file.ledger, LEDGER_GAP_SEARCH, false);
+        ck_assert(ledger_has_gap(&file.ledger, LEDGER_GAP_SLOT));
+        ledger_set_gap(&file.ledger, LEDGER_GAP_SLOT, false);
         ledger_file_close(&file);
         ck_assert_int_eq(open_file(SLOTS), LEDGER_FILE_KEPT);
         ledger_take_over(&file.ledger);
-        ck_assert(ledger_is_trusted(&file.ledger));
+        ck_assert(!ledger_has_gap(&file.ledger, LEDGER_GAP_SEARCH));
 }
 
 static struct fleet_settings fleet_settings = {.name = (char[]){"web"}};
@@ -508,11 +506,11 @@ TEST(what_a_slot_cannot_say_is_dropped)
         bad[4].started_at = NOW + 1;
         memset(bad[5].fleet, 'x', sizeof(bad[5].fleet));
         for (size_t i = 0; i < ELEMENTSOF(bad); i++) {
-                ledger_trust(&file.ledger);
+                ledger_set_gap(&file.ledger, LEDGER_GAP_SEARCH, false);
                 ck_assert_uint_ne(ledger_add(&file.ledger, &bad[i]), 0);
                 ck_assert_uint_eq(read_starts(&found), 0);
                 /* The process may run: the next search has to find it. */
-                ck_assert(!ledger_is_trusted(&file.ledger));
+                ck_assert(ledger_has_gap(&file.ledger, LEDGER_GAP_SEARCH));
         }
 }
 
@@ -520,11 +518,11 @@ TEST(slots_without_a_process_are_no_cause_for_a_search)
 {
         struct ledger_start found;
 
-        ledger_trust(&file.ledger);
+        ledger_set_gap(&file.ledger, LEDGER_GAP_SEARCH, false);
         ck_assert_uint_ne(ledger_begin(&file.ledger, &start), 0);
         ledger_take_over(&file.ledger);
         ck_assert_uint_eq(read_starts(&found), 0);
-        ck_assert(ledger_is_trusted(&file.ledger));
+        ck_assert(!ledger_has_gap(&file.ledger, LEDGER_GAP_SEARCH));
 }
 
 TEST(reasons_of_a_later_version_are_read_as_none)
@@ -534,13 +532,13 @@ TEST(reasons_of_a_later_version_are_read_as_none)
         running.pid = 50;
         running.start = 7;
         running.started_for = running.reason = _REASON_MAX;
-        ledger_trust(&file.ledger);
+        ledger_set_gap(&file.ledger, LEDGER_GAP_SEARCH, false);
         ck_assert_uint_ne(ledger_add(&file.ledger, &running), 0);
         ck_assert_uint_eq(read_starts(&found), 1);
         ck_assert_int_eq(found.pid, 50);
         ck_assert_uint_eq(found.started_for, REASON_NONE);
         ck_assert_uint_eq(found.reason, REASON_NONE);
-        ck_assert(ledger_is_trusted(&file.ledger));
+        ck_assert(!ledger_has_gap(&file.ledger, LEDGER_GAP_SEARCH));
 }
 
 TEST(without_a_file_the_ledger_ends_with_sqmgr_until_one_can_be_made)
@@ -607,7 +605,7 @@ static void lose_file(void)
 {
         ck_assert_int_eq(ledger_file_guard(), 0);
         ck_assert_int_eq(truncate(path, 0), 0);
-        ledger_miss(&file.ledger);
+        ledger_set_gap(&file.ledger, LEDGER_GAP_SLOT, true);
 }
 
 TEST(a_ledger_whose_file_cannot_be_written_is_lost_and_made_again)

@@ -328,7 +328,7 @@ TEST_LOOP(while_a_worker_has_no_slot_the_ledger_counts_as_volatile, 2)
         keep_ledger();
         ck_assert_uint_eq(worker->handle->record, 0);
         ck_assert(runtime_world->ledger_volatile);
-        ck_assert(!ledger_is_complete(ledger));
+        ck_assert(ledger_has_gap(ledger, LEDGER_GAP_SLOT));
 
         if (_i == 0)
                 ledger_end(&runtime.ledger.ledger, other);
@@ -337,7 +337,7 @@ TEST_LOOP(while_a_worker_has_no_slot_the_ledger_counts_as_volatile, 2)
         keep_ledger();
         ck_assert_uint_ne(worker->handle->record, 0);
         ck_assert(!runtime_world->ledger_volatile);
-        ck_assert(ledger_is_complete(ledger));
+        ck_assert(!ledger_has_gap(ledger, LEDGER_GAP_SLOT));
         if (_i == 0)
                 ck_assert_uint_eq(worker->handle->record, other);
         ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &before), 0);
@@ -397,14 +397,14 @@ TEST(a_search_that_did_not_end_is_made_again_by_the_next_sqmgr)
                 adopt();
                 ck_assert_ptr_nonnull(persist.search);
                 keep_ledger();
-                ck_assert(!ledger_is_trusted(&runtime.ledger.ledger));
+                ck_assert(ledger_has_gap(&runtime.ledger.ledger, LEDGER_GAP_SEARCH));
                 ck_assert(!runtime_world->ledger_volatile);
         }
         run_until(!persist.search);
-        ck_assert(ledger_is_trusted(&runtime.ledger.ledger));
+        ck_assert(!ledger_has_gap(&runtime.ledger.ledger, LEDGER_GAP_SEARCH));
         adopt();
         ck_assert_ptr_null(persist.search);
-        ck_assert(ledger_is_trusted(&runtime.ledger.ledger));
+        ck_assert(!ledger_has_gap(&runtime.ledger.ledger, LEDGER_GAP_SEARCH));
 }
 
 /* The sqmgr before was killed as it sent the signal. */
@@ -431,11 +431,11 @@ TEST(a_start_that_says_what_cannot_be_has_its_process_searched_for)
 {
         const struct ledger_start impossible = {.fleet = "web", .pid = 50, .start = 7};
 
-        ledger_trust(&runtime.ledger.ledger);
+        ledger_set_gap(&runtime.ledger.ledger, LEDGER_GAP_SEARCH, false);
         ck_assert_uint_ne(ledger_add(&runtime.ledger.ledger, &impossible), 0);
         adopt();
         ck_assert_ptr_nonnull(persist.search);
-        ck_assert(!ledger_is_trusted(&runtime.ledger.ledger));
+        ck_assert(ledger_has_gap(&runtime.ledger.ledger, LEDGER_GAP_SEARCH));
 }
 
 static struct wakeup wakeup;

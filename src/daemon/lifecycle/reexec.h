@@ -35,8 +35,7 @@ struct reexec {
 
         struct child child;      /* the preflight run of the new program; pid 0: none */
         sd_event_source *output; /* the output pipe of the preflight; NULL: closed */
-        sd_event_source *deadline;
-        char words[2048]; /* the output of the preflight */
+        char words[2048];        /* the output of the preflight */
         size_t length;
         struct call *calls[16]; /* waiting calls, answered by the new image or on failure */
         size_t n_calls;

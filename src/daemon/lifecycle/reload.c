@@ -118,7 +118,7 @@ static int reload(struct reloader *reloader, const struct orderer *by, FILE *lin
         report_scales(runtime->world, lines);
         links_join(&runtime->links);
         links_end_quarantine(&runtime->links);
-        subsystems_join(&runtime->subsystems);
+        SUBSYSTEMS_CALL(&runtime->subsystems, join);
         wakeup_changed(runtime->wakeup);
         log_set_level(reloader->settings->log_level);
         return 0;

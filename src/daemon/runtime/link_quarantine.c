@@ -4,18 +4,12 @@
 #include "continuity/quarantine.h"
 #include "io/clock.h"
 #include "io/log.h"
+#include "io/timer.h"
 
 /* How long a connection is open at most, if no poll ends. */
 #define OPEN_USEC (10 * USEC_PER_SEC)
 /* After memory was short. */
 #define RETRY_USEC USEC_PER_SEC
-
-static void arm(struct link *link, usec_t at)
-{
-        /* Neither call fails for our own event source. */
-        (void)sd_event_source_set_time(link->quarantine.timer, at);
-        (void)sd_event_source_set_enabled(link->quarantine.timer, SD_EVENT_ONESHOT);
-}
 
 static const char in_quarantine[] = "its data has ended sqmgr twice; read once a minute at most";
 
@@ -27,16 +21,17 @@ static int on_timer(sd_event_source *source _unused_, uint64_t due _unused_, voi
 
         if (quarantine->open) {
                 quarantine->open = false;
-                arm(link, quarantine->lasts ? quarantine->opened_at + QUARANTINE_PERIOD_USEC : now);
+                timer_set(quarantine->timer,
+                          quarantine->lasts ? quarantine->opened_at + QUARANTINE_PERIOD_USEC : now);
                 reader_pause(link->reader, quarantine->lasts ? in_quarantine : "reload");
                 return 0;
         }
         quarantine->opened_at = now;
         quarantine->open = link_open(link) >= 0;
         if (!quarantine->open)
-                arm(link, now + RETRY_USEC);
+                timer_set(quarantine->timer, now + RETRY_USEC);
         else if (quarantine->lasts)
-                arm(link, now + OPEN_USEC);
+                timer_set(quarantine->timer, now + OPEN_USEC);
         return 0;
 }
 
@@ -80,6 +75,6 @@ void links_end_quarantine(struct links *links)
                 if (!link->quarantine.lasts)
                         continue;
                 link->quarantine.lasts = false;
-                arm(link, 0);
+                timer_set(link->quarantine.timer, 0);
         }
 }

@@ -5,10 +5,10 @@
 #include "io/clock.h"
 #include "io/log.h"
 #include "io/signal.h"
+#include "io/timer.h"
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -155,8 +155,7 @@ static void reader_stop(struct proc_facts *facts, usec_t now)
 
 static void on_exited(struct child *child, const siginfo_t *info _unused_)
 {
-        struct proc_reader_process *process =
-                (struct proc_reader_process *)((char *)child - offsetof(struct proc_reader_process, child));
+        struct proc_reader_process *process = CHILD_OWNER(child, struct proc_reader_process);
         struct proc_facts *facts = process->facts;
 
         if (process != facts->process) {
@@ -378,10 +377,7 @@ static void set_timer(struct proc_facts *facts, usec_t now)
                 due = MIN(due, usec_add(facts->progress_at, DEADLINE_USEC));
         if (facts->first && !facts->process && facts->start_at > now)
                 due = MIN(due, facts->start_at);
-        if (due == USEC_INFINITY)
-                return;
-        (void)sd_event_source_set_time(facts->timer, due);
-        (void)sd_event_source_set_enabled(facts->timer, SD_EVENT_ONESHOT);
+        timer_set(facts->timer, due);
 }
 
 /* Sends what was asked since, and reports what has arrived. */
@@ -446,9 +442,7 @@ int proc_facts_new(sd_event *event, struct children *children, int program_fd,
         if (r >= 0)
                 r = sd_event_source_set_enabled(facts->soon, SD_EVENT_OFF);
         if (r >= 0)
-                r = sd_event_add_time(event, &facts->timer, CLOCK_MONOTONIC, 0, 0, on_timer, facts);
-        if (r >= 0)
-                r = sd_event_source_set_enabled(facts->timer, SD_EVENT_OFF);
+                r = timer_new(event, on_timer, facts, &facts->timer);
         *ret = r < 0 ? proc_facts_free(facts) : facts;
         return MIN(r, 0);
 }

@@ -15,7 +15,7 @@
 struct proc_host;  /* io/host.h */
 struct state_dead; /* continuity/state.h */
 struct exit_log;   /* workers/exit_log.c */
-struct after_exit; /* workers/after_exit.c */
+struct side_start; /* workers/side_start.c */
 
 /* A socket passed from one image of sqmgr to the next; see daemon/lifecycle/reexec.h. */
 struct handed {
@@ -47,7 +47,7 @@ struct runtime {
         struct ledger_file ledger;      /* see start_record.h */
         struct state_dead *rescues;     /* list of rescue.c, written to the state */
         struct exit_log *exit_log;      /* journal readings in progress */
-        struct after_exit *after_exits; /* running commands */
+        struct side_start *after_exits; /* running commands */
         char *preload_script;           /* Ruby script of templates; owned */
         char *outcomes_script;          /* Ruby script that counts the jobs of Sidekiq; owned */
         char *shims;                    /* folder of the shims, see traits.h; owned */

@@ -57,7 +57,7 @@ int start_record_open(struct runtime *runtime, const char *boot_id)
                 report_volatile("create", path, why);
         else if (lost) {
                 report_lost(path);
-                ledger_distrust(&runtime->ledger.ledger);
+                ledger_set_gap(&runtime->ledger.ledger, LEDGER_GAP_SEARCH, true);
         }
         return 0;
 }
@@ -71,7 +71,7 @@ bool start_record_renew(struct runtime *runtime, const char *boot_id)
         observe_ledger(runtime->world, false);
         if (ledger_file_detach(&runtime->ledger, boot_id) < 0)
                 return false;
-        ledger_miss(&runtime->ledger.ledger);
+        ledger_set_gap(&runtime->ledger.ledger, LEDGER_GAP_SLOT, true);
         /* A new ledger is not trusted: the next sqmgr searches for workers, too. */
         return true;
 }
@@ -88,7 +88,7 @@ void start_record_keep(struct runtime *runtime)
         if (!path)
                 return;
         int r = in_place ? 0 : ledger_file_make_durable(&runtime->ledger, path);
-        observe_ledger(runtime->world, r == 0 && ledger_is_complete(&runtime->ledger.ledger));
+        observe_ledger(runtime->world, r == 0 && !ledger_has_gap(&runtime->ledger.ledger, LEDGER_GAP_SLOT));
         if (r < 0 && !was_volatile)
                 report_volatile("create", path, strerrordesc_np(-r));
         else if (r == 0 && !was_volatile)
@@ -110,7 +110,7 @@ static void miss(struct runtime *runtime, int error)
 {
         _cleanup_free_ char *path = ledger_path(runtime);
 
-        ledger_miss(&runtime->ledger.ledger);
+        ledger_set_gap(&runtime->ledger.ledger, LEDGER_GAP_SLOT, true);
         if (!runtime->world->ledger_volatile)
                 report_volatile("enlarge", path ?: "", strerrordesc_np(-error));
         observe_ledger(runtime->world, false);

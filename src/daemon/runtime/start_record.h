@@ -5,7 +5,7 @@
 
 #include "daemon/runtime/runtime.h"
 
-/* Opens the ledger; see ledger_is_trusted(). Returns 0 or -errno. */
+/* Opens the ledger; see LEDGER_GAP_SEARCH. Returns 0 or -errno. */
 int start_record_open(struct runtime *runtime, const char *boot_id);
 /* If the file of the ledger is lost, makes the ledger empty and volatile, and reports that. Returns true if
  * no worker has a slot any more. */

@@ -6,15 +6,16 @@
 #include "continuity/state.h"
 #include "daemon/runtime/start_record.h"
 #include "daemon/takeover/search.h"
-#include "daemon/workers/after_exit.h"
 #include "daemon/workers/attach.h"
 #include "daemon/workers/execute.h"
 #include "daemon/workers/process.h"
 #include "daemon/workers/rescue.h"
+#include "daemon/workers/side_start.h"
 #include "daemon/workers/templates.h"
 #include "frameworks/table.h"
 #include "io/clock.h"
 #include "io/log.h"
+#include "io/timer.h"
 #include "model/fleets.h"
 #include "model/names.h"
 #include "model/world.h"
@@ -220,19 +221,12 @@ static int continue_orders(struct world *world, const struct persist *persist, u
         return MIN(r, 0);
 }
 
-static int search_again(sd_event_source *timer, usec_t at)
-{
-        (void)sd_event_source_set_time(timer, at);
-        (void)sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
-        return 0;
-}
-
 void adopt_resume(struct persist *persist)
 {
         struct search *search = persist->search;
 
         if (search && search->timer && search->waits)
-                (void)search_again(search->timer, clock_now(CLOCK_MONOTONIC));
+                timer_set(search->timer, clock_now(CLOCK_MONOTONIC));
 }
 
 /* The workers of an earlier sqmgr are adopted: what else runs in the service belongs to nobody. */
@@ -240,7 +234,7 @@ static void end_search(struct search *search)
 {
         struct runtime *runtime = search->runtime;
 
-        ledger_trust(&runtime->ledger.ledger);
+        ledger_set_gap(&runtime->ledger.ledger, LEDGER_GAP_SEARCH, false);
         if (search->service[0] != '\0')
                 unknown_find(runtime->world, &search->persist->unknown);
 }
@@ -254,8 +248,10 @@ static int on_search(sd_event_source *source, _unused_ uint64_t usec, void *user
         unsigned found = search->adoption->found;
 
         int r = search_run(search, now);
-        if (r == SEARCH_GOES_ON)
-                return search_again(source, search->waits ? usec_add(now, SEARCH_USEC) : now);
+        if (r == SEARCH_GOES_ON) {
+                timer_set(source, search->waits ? usec_add(now, SEARCH_USEC) : now);
+                return 0;
+        }
         if (r < 0 && r != search->failed)
                 log_error("cannot search for workers of an earlier sqmgr: %s; no worker is started until the "
                           "search succeeds",
@@ -265,8 +261,10 @@ static int on_search(sd_event_source *source, _unused_ uint64_t usec, void *user
         wakeup_arm(wakeup);
         if (search->adoption->found != found)
                 wakeup_changed(wakeup);
-        if (!done)
-                return search_again(source, usec_add(now, SEARCH_USEC));
+        if (!done) {
+                timer_set(source, usec_add(now, SEARCH_USEC));
+                return 0;
+        }
         end_search(search);
         persist->search = adopt_free(search);
         wakeup_changed(wakeup);
@@ -351,7 +349,7 @@ int adopt_begin(struct runtime *runtime, struct persist *persist, struct setting
                 r = ledger_read(ledger, now, &starts);
         /* A later version, whose state cannot be read, may keep its ledger elsewhere, and have started
          * workers since this one was written. */
-        if (r >= 0 && (!ledger_is_trusted(ledger) || outcome == STATEFILE_LOST))
+        if (r >= 0 && (ledger_has_gap(ledger, LEDGER_GAP_SEARCH) || outcome == STATEFILE_LOST))
                 adoption_distrust(search->adoption);
         if (r >= 0 && outcome == STATEFILE_READ)
                 r = continue_state(search, settings, state, &starts, now);

@@ -103,7 +103,7 @@ void attach_record_missing(struct runtime *runtime)
 {
         struct ledger *ledger = &runtime->ledger.ledger;
 
-        if (ledger_is_complete(ledger))
+        if (!ledger_has_gap(ledger, LEDGER_GAP_SLOT))
                 return;
         WORLD_FOREACH_FLEET(runtime->world, fleet)
                 FLEET_FOREACH_WORKER(fleet, worker) {
@@ -115,7 +115,7 @@ void attach_record_missing(struct runtime *runtime)
                         if (process->record == 0)
                                 return;
                 }
-        ledger_complete(ledger);
+        ledger_set_gap(ledger, LEDGER_GAP_SLOT, false);
 }
 
 void attach_record_lost(struct runtime *runtime, const char *boot_id)

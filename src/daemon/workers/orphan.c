@@ -4,6 +4,7 @@
 #include "base/fd.h"
 #include "daemon/runtime/proc_evidence.h"
 #include "io/clock.h"
+#include "io/timer.h"
 #include "model/fleet.h"
 #include "model/world.h"
 #include <unistd.h>
@@ -108,9 +109,7 @@ static int on_timer(sd_event_source *source, _unused_ uint64_t usec, void *userd
                         orphan_search->at = orphan_search->n_hidden = 0;
                         orphan_search->tries++;
                 }
-                (void)sd_event_source_set_time(source,
-                                               usec_add(clock_now(CLOCK_MONOTONIC), all ? HIDDEN_USEC : 0));
-                (void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+                timer_set(source, usec_add(clock_now(CLOCK_MONOTONIC), all ? HIDDEN_USEC : 0));
                 return 0;
         }
         struct worker *worker = orphan_search->worker;

@@ -10,6 +10,7 @@
 #include "frameworks/table.h"
 #include "io/clock.h"
 #include "io/log.h"
+#include "io/timer.h"
 #include "model/names.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
@@ -117,10 +118,10 @@ static void try_again(struct rescue *rescue, const struct error_report *error)
         if (!fleet)
                 return;
         job_list_clear(&rescue->jobs);
-        if (rescue_is_repeated(fleet, rescue->died_at, now) &&
-            sd_event_source_set_time(rescue->timer, now + WAIT_USEC) >= 0 &&
-            sd_event_source_set_enabled(rescue->timer, SD_EVENT_ONESHOT) >= 0)
+        if (rescue_is_repeated(fleet, rescue->died_at, now)) {
+                timer_set(rescue->timer, now + WAIT_USEC);
                 return;
+        }
         if (!is_off(fleet))
                 rescue_observe_failed(fleet, &rescue->dead.worker.worker, error);
         rescue_free(rescue);
@@ -324,8 +325,7 @@ static struct fleet *leftover_fleet(const struct rescue *rescue)
 
 static void poll_later(struct rescue *rescue)
 {
-        (void)sd_event_source_set_time(rescue->timer, usec_add(clock_now(CLOCK_MONOTONIC), WAIT_USEC));
-        (void)sd_event_source_set_enabled(rescue->timer, SD_EVENT_ONESHOT);
+        timer_set(rescue->timer, usec_add(clock_now(CLOCK_MONOTONIC), WAIT_USEC));
 }
 
 /* Returns false if the query was not sent: the next poll tries again. */

@@ -300,8 +300,7 @@ static void main_exited(struct template_process *process, const struct exit_stat
 
 static void on_child_exited(struct child *child, const siginfo_t *info)
 {
-        struct template_process *process =
-                (struct template_process *)((char *)child - offsetof(struct template_process, child));
+        struct template_process *process = CHILD_OWNER(child, struct template_process);
         const struct exit_status exit = children_status(info);
 
         main_exited(process, &exit);
