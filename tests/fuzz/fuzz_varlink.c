@@ -354,7 +354,7 @@ static unsigned client_iterate(struct client *client)
                 n += take_replies(client);
         end_check();
         world_events_clear(world);
-        if (queue_reading_tick(&runtime.links))
+        if (queue_reading_tick(&runtime))
                 queue_calls_answer(&control->queue_calls, NOW);
         control_tick(control, NOW);
         return n + take_replies(client);

@@ -491,15 +491,13 @@ static void adopt(struct sim *sim)
         struct ledger_starts starts;
         struct state *state = NULL;
 
-        if (adoption_new(shell->world, "ours", &shell->adoption) < 0)
+        if (adoption_new(shell->world, "ours", sim->now, &shell->adoption) < 0)
                 abort();
-        for (unsigned i = 0; i < sim->n_fleets; i++)
-                adoption_seek(shell->adoption, shell->world->fleets[i], sim->now);
         open_ledger(sim);
         if (ledger_read(&shell->ledger, sim->now, &starts) < 0)
                 abort();
         if (ledger_has_gap(&shell->ledger, LEDGER_GAP_SEARCH))
-                adoption_distrust(shell->adoption);
+                shell->adoption->unsure = true;
         int outcome = state_unpack(shell->state, shell->state_size, "boot", sim->now, &state);
         report(sim, "sqmgr starts, its state %s", outcome == STATE_READ ? "is read" : "is lost");
         shell->hosts = outcome == STATE_READ ? shell->written_hosts : 0;

@@ -164,7 +164,7 @@ TEST(a_fleet_that_is_gone_by_then_is_not_reported)
         runtime_settings->fleets[0]->removed = true;
         world_forget_removed(runtime_world);
         ck_assert_ptr_null(world_fleet(runtime_world, "web"));
-        links_join(&runtime.links);
+        links_join(&runtime);
         run_until(!runtime.exit_log);
 }
 

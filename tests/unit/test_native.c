@@ -308,11 +308,6 @@ static int has_start(pid_t pid, uint64_t start, _unused_ void *userdata)
         return start == process_start;
 }
 
-static void on_ambiguous(_unused_ struct worker *of, bool ambiguous, _unused_ void *userdata)
-{
-        ck_assert(!ambiguous);
-}
-
 static void on_identity(struct worker *of, pid_t pid, _unused_ bool remote, _unused_ void *userdata)
 {
         of->process.heartbeat_pid = pid;
@@ -336,7 +331,6 @@ static const struct heartbeats_ops ops = {
         .is_descendant = never,
         .has_booted = always,
         .has_start = has_start,
-        .on_ambiguous = on_ambiguous,
         .on_identity = on_identity,
         .on_heartbeat = on_heartbeat,
         .on_done = on_done,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Restart with `release`, over a real socket, on worlds made by hand: nothing is restarted before each fleet
- * was checked. What the check itself finds is tested in test_release.c. */
+ * was checked. What the check itself finds is tested in test_launch.c. */
 /* promises: P7 */
 #include "daemon/workers/side_start.h"
 #include "operate.h"

@@ -4,8 +4,8 @@
 #include "base/fd.h"
 #include "daemon/api/api_server.h"
 #include "daemon/api/handler.h"
-#include "daemon/runtime/links.h"
 #include "daemon/runtime/proc_evidence.h"
+#include "daemon/runtime/runtime.h"
 #include "daemon/workers/execute.h"
 #include "daemon/workers/process.h"
 #include "daemon/workers/side_start.h"
@@ -410,7 +410,7 @@ static void on_answer(struct answer *answer, void *userdata)
 static void ask_redis(struct redis_diagnosis *redis, struct link *link)
 {
         struct reader *reader = link->reader;
-        const struct field host = QUERY_TEXT(links_host_name(link->links));
+        const struct field host = QUERY_TEXT(links_host_name(link->runtime));
         const struct query query = {
                 .kind = QUERY_DIAGNOSIS,
                 .texts = &host,

@@ -139,7 +139,7 @@ static const char *why_not(struct reexec *reexec)
 {
         if (reexec->runtime->world->shutting_down)
                 return "sqmgr is shutting down";
-        if (reexec->termination->query)
+        if (reexec->runtime->end_query)
                 return "sqmgr was asked to exit";
         if (reexec->persist->search)
                 return "the search for workers of an earlier sqmgr continues; try again later";

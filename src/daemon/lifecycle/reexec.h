@@ -3,7 +3,6 @@
 #pragma once
 
 #include "daemon/api/api_server.h"
-#include "daemon/lifecycle/termination.h"
 #include "daemon/runtime/runtime.h"
 #include "daemon/takeover/persist.h"
 
@@ -28,7 +27,6 @@ struct reexec {
         const struct invocation *invocation; /* not owned; the same holds for all fields down to server */
         struct runtime *runtime;
         struct persist *persist;
-        const struct termination *termination;
         struct server *server;
         void (*publish)(void *userdata); /* publishes pending events, which end with this image */
         void *userdata;

@@ -97,8 +97,10 @@ static pid_t start_process(const struct order_writer *writer, const uint8_t *byt
 
 static int pack(const struct order_writer *writer, usec_t now, uint8_t **ret, size_t *ret_size)
 {
-        const struct state_source source = {
-                .world = writer->runtime->world, .boot_id = writer->boot_id, .now = now, .orders = true};
+        const struct state_source source = {.world = writer->runtime->world,
+                                            .boot_id = writer->runtime->boot_id,
+                                            .now = now,
+                                            .orders = true};
 
         return state_pack(&source, ret, ret_size);
 }
@@ -181,7 +183,7 @@ bool persist_save(struct persist *persist, usec_t now)
         const struct state_source source = {
                 .world = runtime->world,
                 .dead = runtime->rescues,
-                .boot_id = persist->boot_id,
+                .boot_id = runtime->boot_id,
                 .identity = identity_of,
                 .userdata = hosts,
                 .features = subsystems_pack,

@@ -2,7 +2,6 @@
 /* Handles the exits of processes: workers, and all other children. */
 #include "daemon/workers/exits.h"
 #include "daemon/workers/exit_log.h"
-#include "daemon/workers/orphan.h"
 #include "daemon/workers/rescue.h"
 #include "daemon/workers/side_start.h"
 #include "io/clock.h"

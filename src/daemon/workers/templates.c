@@ -5,10 +5,10 @@
 #include "base/parse.h"
 #include "continuity/state.h"
 #include "daemon/runtime/proc_evidence.h"
-#include "daemon/runtime/start_record.h"
 #include "daemon/workers/attach.h"
 #include "daemon/workers/exit_log.h"
 #include "daemon/workers/process.h"
+#include "daemon/workers/start_record.h"
 #include "io/clock.h"
 #include "io/launch.h"
 #include "io/log.h"
@@ -78,16 +78,17 @@ int template_socket_receive(int fd, struct template_message *ret)
         return 1;
 }
 
-int template_socket_fork(int fd, const struct template_fork *fork, int worker_fd)
+int template_socket_fork(int fd, const struct fleet_settings *fleet, unsigned index, uint64_t generation,
+                         usec_t started_at, int worker_fd)
 {
-        const char *log = fork->log && strcmp(fork->log, "inherit") != 0 ? fork->log : NULL;
+        const char *log = log_of_workers(fleet->log);
         char text[TEMPLATE_MESSAGE_MAX];
         int n = snprintf(text, sizeof(text),
                          "fork%cSQMGR_WORKER=%s%cSQMGR_INDEX=%u%cSQMGR_GENERATION=%ju%cSQMGR_START=%ju", '\0',
-                         WORKER_ID_OF(fork->fleet, fork->index), '\0', fork->index, '\0',
-                         (uintmax_t)fork->generation, '\0', (uintmax_t)fork->started_at);
+                         WORKER_ID_OF(fleet->name, index), '\0', index, '\0', (uintmax_t)generation, '\0',
+                         (uintmax_t)started_at);
 
-        if (n > 0 && log)
+        if (n > 0 && strcmp(log, "inherit") != 0)
                 n += snprintf(text + n, sizeof(text) - (size_t)n, "%clog=%s", '\0', log);
         if (n < 0 || (size_t)n >= sizeof(text))
                 return -ENAMETOOLONG;
@@ -608,14 +609,6 @@ void templates_fork(const struct action *action, usec_t now)
 {
         struct template *template = action->template;
         struct template_process *process = template_process_of(template);
-        const struct fleet_settings *settings = template->fleet->settings;
-        const struct template_fork request = {
-                .fleet = settings->name,
-                .index = action->index,
-                .generation = template->generation,
-                .started_at = now,
-                .log = log_of_workers(settings->log),
-        };
         _cleanup_close_ int ours = -1, theirs = -1;
 
         usec_t tick_usec = USEC_PER_SEC / (usec_t)sysconf(_SC_CLK_TCK);
@@ -625,7 +618,8 @@ void templates_fork(const struct action *action, usec_t now)
                 r = sd_event_add_io(process->runtime->event, &process->worker_input, ours, EPOLLIN,
                                     on_worker_message, process);
         if (r >= 0)
-                r = template_socket_fork(process->socket, &request, theirs);
+                r = template_socket_fork(process->socket, template->fleet->settings, action->index,
+                                         template->generation, now, theirs);
         if (r < 0)
                 process->worker_input = sd_event_source_disable_unref(process->worker_input);
         else
