@@ -403,6 +403,7 @@ TEST(after_exit_is_reported_how_the_worker_ended_and_is_bounded)
 
         ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
         bench.argv[2] = (char *)"echo run";
+        bench.request.kind = LAUNCH_AFTER_EXIT;
         bench.request.end = &end;
         run_before("echo before");
         bench.fleet.after_exit_argv = bench.after;
@@ -677,6 +678,7 @@ TEST(reports_do_not_keep_each_other_open)
  * file; NULL: it has. */
 static void expect_release(const char *release, const char *error)
 {
+        bench.request.kind = LAUNCH_RELEASE;
         bench.request.release = release;
         bench_run(&bench);
         ck_assert_int_eq(bench.status == 0, !error);

@@ -114,6 +114,7 @@ void after_exit_begin(struct runtime *runtime, const struct worker *worker, cons
         const struct fleet *fleet = worker->fleet;
         const struct launch_end end = end_of(worker, exit);
         struct launch_request request = {
+                .kind = LAUNCH_AFTER_EXIT,
                 .fleet = fleet->settings,
                 .index = worker->index,
                 .generation = worker->generation,
@@ -186,7 +187,7 @@ int release_check_begin(struct runtime *runtime, const struct fleet *fleet, cons
                 .fleet = fleet->settings,
                 .index = 1,
                 .generation = fleet->generation,
-                .rehearsal = !release,
+                .kind = release ? LAUNCH_RELEASE : LAUNCH_REHEARSAL,
                 .release = release,
         };
         int r = side_start_begin(runtime, &request, release ?: "",
