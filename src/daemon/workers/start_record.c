@@ -36,9 +36,7 @@ static void report_volatile(const char *action, const char *path, const char *wh
 
 static void report_lost(const char *path)
 {
-        log_error("cannot write the ledger '%s': disk full, or file truncated. Until this is fixed, workers "
-                  "whose jobs a second stop signal would end are stopped only at deadlines and by orders",
-                  path);
+        report_volatile("write", path, "disk full, or file truncated");
 }
 
 int start_record_open(struct runtime *runtime)
