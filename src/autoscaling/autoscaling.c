@@ -5,7 +5,7 @@
 #include "autoscaling/autoscale_rules.h"
 #include "autoscaling/foreign_consumers.h"
 #include "daemon/poll/queue_reading.h"
-#include "daemon/runtime/links.h"
+#include "daemon/runtime/runtime.h"
 #include "daemon/runtime/subsystem.h"
 #include "daemon/takeover/persist.h"
 #include "daemon/workers/process.h"
@@ -24,7 +24,7 @@
 #define WAKE_POLL_USEC (250 * USEC_PER_MSEC)
 
 struct scaler {
-        struct links *links;
+        struct runtime *runtime;
         sd_event_source *timer; /* for sleeping fleets; NULL: there were none */
 };
 
@@ -47,7 +47,7 @@ static bool is_read(const struct fleet *fleet, usec_t now)
 
 static bool link_is_read(const struct link *link, usec_t now)
 {
-        WORLD_FOREACH_FLEET(link->links->world, fleet)
+        WORLD_FOREACH_FLEET(link->runtime->world, fleet)
                 if (fleet->queue_link == link && is_read(fleet, now))
                         return true;
         return false;
@@ -73,7 +73,7 @@ static bool poll_served(struct fleet *fleet)
 static bool is_ours(const char *identity, size_t len, void *userdata)
 {
         const struct link *link = userdata;
-        const struct world *world = link->links->world;
+        const struct world *world = link->runtime->world;
         size_t host_len;
         pid_t pid;
 
@@ -122,7 +122,7 @@ static void on_demand(struct answer *answer, void *userdata)
 {
         struct scaled_link *scaled = userdata;
         const struct link *link = scaled->link;
-        bool failed = answer->status != ANSWER_OK && autoscale_reads(link->links->world, link);
+        bool failed = answer->status != ANSWER_OK && autoscale_reads(link->runtime->world, link);
 
         queues_free(scaled->demanded.queues);
         scaled->demanded = answer->queues;
@@ -138,7 +138,7 @@ static void on_demand(struct answer *answer, void *userdata)
         scaled->error_reported = failed;
         /* Nothing to decide, four times a second: the next pass takes note of it. */
         if (!scaled->of_sleepers || failed || has_jobs(scaled->demanded.queues))
-                wakeup_arm(link->links->wakeup);
+                wakeup_arm(link->runtime->wakeup);
 }
 
 /* Returns NULL if memory is short. */
@@ -159,7 +159,7 @@ static struct scaled_link *join_link(struct link *link)
 
 static bool link_sleeps(const struct link *link)
 {
-        WORLD_FOREACH_FLEET(link->links->world, fleet)
+        WORLD_FOREACH_FLEET(link->runtime->world, fleet)
                 if (fleet->queue_link == link && fleet_sleeps(fleet))
                         return true;
         return false;
@@ -168,7 +168,7 @@ static bool link_sleeps(const struct link *link)
 /* Whether jobs are about to fall due decides when such a fleet ends its last worker, too. */
 static bool link_may_sleep(const struct link *link)
 {
-        WORLD_FOREACH_FLEET(link->links->world, fleet)
+        WORLD_FOREACH_FLEET(link->runtime->world, fleet)
                 if (fleet->queue_link == link && fleet_scales(fleet) &&
                     fleet->settings->active_process_count == 0)
                         return true;
@@ -203,7 +203,7 @@ static int open_foreign(struct scaled_link *scaled)
 /* Adds the queues of all fleets. */
 static void add_all(const struct link *link, struct served_queues *names, usec_t now)
 {
-        const struct world *world = link->links->world;
+        const struct world *world = link->runtime->world;
 
         WORLD_FOREACH_FLEET(world, fleet) {
                 if (fleet->queue_link != link || fleet->settings->removed)
@@ -222,7 +222,7 @@ static void add_all(const struct link *link, struct served_queues *names, usec_t
 static void poll_link(struct scaled_link *scaled, usec_t now)
 {
         struct link *link = scaled->link;
-        bool scales = autoscale_reads(link->links->world, link);
+        bool scales = autoscale_reads(link->runtime->world, link);
         struct served_queues names = {0};
         int r = scales ? open_foreign(scaled) : 0;
 
@@ -236,7 +236,7 @@ static void poll_link(struct scaled_link *scaled, usec_t now)
                 scaled->demanded.queues = queues_free(scaled->demanded.queues);
                 scaled->answered = true;
                 scaled->of_sleepers = false;
-                wakeup_arm(link->links->wakeup);
+                wakeup_arm(link->runtime->wakeup);
         }
 }
 
@@ -249,7 +249,7 @@ static void poll_sleepers(struct scaled_link *scaled)
         if (scaled->missed)
                 add_all(link, &names, clock_now(CLOCK_MONOTONIC));
         else
-                WORLD_FOREACH_FLEET(link->links->world, fleet)
+                WORLD_FOREACH_FLEET(link->runtime->world, fleet)
                         if (fleet->queue_link == link && fleet_sleeps(fleet))
                                 (void)add_targets(&names, autoscale_of(fleet)->served, fleet);
         /* An error shows at the next regular poll. */
@@ -269,10 +269,10 @@ static int on_wake_poll(sd_event_source *source, uint64_t usec _unused_, void *u
 {
         const struct scaler *scaler = userdata;
 
-        if (!any_sleeps(scaler->links))
+        if (!any_sleeps(&scaler->runtime->links))
                 return sd_event_source_set_enabled(source, SD_EVENT_OFF);
-        for (size_t i = 0; i < scaler->links->n; i++) {
-                struct scaled_link *scaled = scaled_link_of(scaler->links->list[i]);
+        for (size_t i = 0; i < scaler->runtime->links.n; i++) {
+                struct scaled_link *scaled = scaled_link_of(scaler->runtime->links.list[i]);
 
                 if (scaled && link_sleeps(scaled->link))
                         poll_sleepers(scaled);
@@ -286,10 +286,10 @@ static void arm_wake_poll(struct scaler *scaler)
 {
         int enabled = SD_EVENT_OFF;
 
-        if (!any_sleeps(scaler->links))
+        if (!any_sleeps(&scaler->runtime->links))
                 return;
         if (!scaler->timer)
-                (void)sd_event_add_time(scaler->links->event, &scaler->timer, CLOCK_MONOTONIC, 0, 0,
+                (void)sd_event_add_time(scaler->runtime->event, &scaler->timer, CLOCK_MONOTONIC, 0, 0,
                                         on_wake_poll, scaler);
         else if (sd_event_source_get_enabled(scaler->timer, &enabled) >= 0 && enabled == SD_EVENT_OFF)
                 (void)sd_event_source_set_enabled(scaler->timer, SD_EVENT_ONESHOT);
@@ -298,7 +298,7 @@ static void arm_wake_poll(struct scaler *scaler)
 void scaler_poll(void *self, usec_t now)
 {
         const struct scaler *scaler = self;
-        const struct links *links = scaler->links;
+        const struct links *links = &scaler->runtime->links;
 
         for (size_t i = 0; i < links->n; i++) {
                 struct link *link = links->list[i];
@@ -378,7 +378,7 @@ static bool observe(const struct scaled_link *scaled, struct fleet *fleet, usec_
 void scaler_observe(void *self, usec_t now)
 {
         const struct scaler *scaler = self;
-        const struct links *links = scaler->links;
+        const struct links *links = &scaler->runtime->links;
         bool changed = false;
 
         for (size_t i = 0; i < links->n; i++) {
@@ -387,14 +387,14 @@ void scaler_observe(void *self, usec_t now)
                 if (!scaled || !scaled->answered)
                         continue;
                 scaled->answered = false;
-                WORLD_FOREACH_FLEET(links->world, fleet)
+                WORLD_FOREACH_FLEET(scaler->runtime->world, fleet)
                         if (fleet->queue_link == scaled->link && !fleet->settings->removed &&
                             (!scaled->of_sleepers || fleet_sleeps(fleet)))
                                 changed |= observe(scaled, fleet, now);
                 scaled->demanded.queues = queues_free(scaled->demanded.queues);
         }
         if (changed)
-                wakeup_changed(links->wakeup);
+                wakeup_changed(scaler->runtime->wakeup);
         arm_wake_poll(self);
 }
 
@@ -403,9 +403,8 @@ void scaler_observe(void *self, usec_t now)
 void scaler_join(void *self)
 {
         const struct scaler *scaler = self;
-        const struct links *links = scaler->links;
 
-        WORLD_FOREACH_FLEET(links->world, fleet)
+        WORLD_FOREACH_FLEET(scaler->runtime->world, fleet)
                 if (!fleet_scales(fleet))
                         autoscale_forget(fleet);
 }
@@ -427,7 +426,7 @@ void scaler_end(void *self)
 {
         struct scaler *scaler = self;
 
-        WORLD_FOREACH_FLEET(scaler->links->world, fleet)
+        WORLD_FOREACH_FLEET(scaler->runtime->world, fleet)
                 autoscale_forget(fleet);
         sd_event_source_disable_unref(scaler->timer);
         free(scaler);
@@ -439,7 +438,7 @@ int scaler_begin(struct persist *persist, void **ret)
 
         if (!scaler)
                 return -ENOMEM;
-        scaler->links = &persist->runtime->links;
+        scaler->runtime = persist->runtime;
         *ret = scaler;
         return 0;
 }
@@ -578,7 +577,7 @@ static void scaling_diagnose_link(const void *self _unused_, const struct link *
 
         if (link->queues && queue_servers.foreign)
                 doctor_queues(findings, &(struct doctor_queues){
-                                                .world = link->links->world,
+                                                .world = link->runtime->world,
                                                 .link = link,
                                                 .queues = link->queues,
                                                 .foreign_serve = foreign_serve,

@@ -2,7 +2,7 @@
 /* Autoscaling: the count of workers of a fleet follows its queues. */
 #pragma once
 
-#include "daemon/runtime/links.h"
+#include "daemon/runtime/runtime.h"
 
 struct foreign_consumers;
 struct persist;

@@ -19,7 +19,7 @@
 #define FOUND_SHARE    4
 #define FOUND_AT_LEAST 64
 
-int adoption_new(struct world *world, const char *instance, struct adoption **ret)
+int adoption_new(struct world *world, const char *instance, usec_t now, struct adoption **ret)
 {
         struct adoption *adoption = calloc(1, sizeof(*adoption));
 
@@ -29,10 +29,20 @@ int adoption_new(struct world *world, const char *instance, struct adoption **re
                 .world = world,
                 .instance = instance,
                 .sought = calloc(world->n_fleets + 1, sizeof(*adoption->sought)),
+                .n_sought = world->n_fleets,
         };
         if (!adoption->sought) {
                 free(adoption);
                 return -ENOMEM;
+        }
+        for (size_t i = 0; i < world->n_fleets; i++) {
+                struct fleet *fleet = world->fleets[i];
+
+                adoption->sought[i] = (struct sought){
+                        .fleet = fleet,
+                        .lost = true,
+                        .until = usec_add(now, fleet->settings->boot_timeout),
+                };
         }
         *ret = adoption;
         return 0;
@@ -48,20 +58,6 @@ struct adoption *adoption_free(struct adoption *adoption)
         free(adoption->taken);
         free(adoption);
         return NULL;
-}
-
-void adoption_seek(struct adoption *adoption, struct fleet *fleet, usec_t now)
-{
-        adoption->sought[adoption->n_sought++] = (struct sought){
-                .fleet = fleet,
-                .lost = true,
-                .until = usec_add(now, fleet->settings->boot_timeout),
-        };
-}
-
-void adoption_distrust(struct adoption *adoption)
-{
-        adoption->unsure = true;
 }
 
 static struct sought *sought_of(const struct adoption *adoption, const struct fleet *fleet)

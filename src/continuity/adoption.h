@@ -56,7 +56,8 @@ struct adoption {
         const char *instance; /* not owned; the instance marker of our workers */
         struct sought *sought;
         size_t n_sought;
-        bool unsure; /* workers may exist that neither state nor ledger names */
+        bool unsure; /* workers may exist that neither state nor ledger names; set by the caller if the ledger
+                        is lost or incomplete */
         bool unread; /* a process could not be read yet */
         struct ended {
                 struct fleet *fleet;
@@ -83,16 +84,11 @@ struct adoption {
                                           gone, and workers found by searches */
 };
 
-/* Starts an adoption with all configured fleets. instance and world are borrowed and must outlive it. Returns
- * 0 or -ENOMEM. */
-int adoption_new(struct world *world, const char *instance, struct adoption **ret);
+/* Starts an adoption: the workers of all fleets of the world are searched for. instance and world are
+ * borrowed and must outlive it. Returns 0 or -ENOMEM. */
+int adoption_new(struct world *world, const char *instance, usec_t now, struct adoption **ret);
 /* Accepts NULL; returns NULL. The adopted workers stay in the world. */
 struct adoption *adoption_free(struct adoption *adoption);
-
-/* Searches for workers of this fleet. Call before all functions below that name the fleet. */
-void adoption_seek(struct adoption *adoption, struct fleet *fleet, usec_t now);
-/* The ledger is lost or incomplete: processes may be workers that the state does not know either. */
-void adoption_distrust(struct adoption *adoption);
 
 /* The state file has a record of this fleet: the fleet continues from there. */
 void adoption_continue_fleet(struct adoption *adoption, struct fleet *fleet, const struct state_fleet *saved,

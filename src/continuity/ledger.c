@@ -66,34 +66,17 @@ void ledger_attach(struct ledger *ledger, void *bytes, size_t size)
         ledger->next = 0;
 }
 
-void ledger_miss(struct ledger *ledger)
+void ledger_set_gap(struct ledger *ledger, enum ledger_gap gap, bool is)
 {
-        atomic_fetch_or(&ledger->header->gaps, LEDGER_GAP_SLOT);
+        if (is)
+                atomic_fetch_or(&ledger->header->gaps, gap);
+        else
+                atomic_fetch_and(&ledger->header->gaps, ~(uint32_t)gap);
 }
 
-bool ledger_is_complete(const struct ledger *ledger)
+bool ledger_has_gap(const struct ledger *ledger, enum ledger_gap gap)
 {
-        return (atomic_load(&ledger->header->gaps) & LEDGER_GAP_SLOT) == 0;
-}
-
-void ledger_complete(struct ledger *ledger)
-{
-        atomic_fetch_and(&ledger->header->gaps, ~(uint32_t)LEDGER_GAP_SLOT);
-}
-
-void ledger_distrust(struct ledger *ledger)
-{
-        atomic_fetch_or(&ledger->header->gaps, LEDGER_GAP_SEARCH);
-}
-
-void ledger_trust(struct ledger *ledger)
-{
-        atomic_fetch_and(&ledger->header->gaps, ~(uint32_t)LEDGER_GAP_SEARCH);
-}
-
-bool ledger_is_trusted(const struct ledger *ledger)
-{
-        return (atomic_load(&ledger->header->gaps) & LEDGER_GAP_SEARCH) == 0;
+        return atomic_load(&ledger->header->gaps) & gap;
 }
 
 void ledger_take_over(struct ledger *ledger)
@@ -224,11 +207,6 @@ bool ledger_claim(const struct ledger_claim *claim, pid_t pid, uint64_t start)
                word == claimed_word(claim, pid);
 }
 
-bool ledger_is_claimed(const struct ledger_claim *claim, pid_t pid)
-{
-        return !claim->slot || atomic_load(&claim->slot->word) == claimed_word(claim, pid);
-}
-
 void ledger_go(struct ledger *ledger, unsigned number)
 {
         struct ledger_slot *slot = slot_of(ledger, number);
@@ -354,7 +332,7 @@ int ledger_read(struct ledger *ledger, usec_t now, struct ledger_starts *ret)
                         continue;
                 }
                 if (runs)
-                        ledger_distrust(ledger);
+                        ledger_set_gap(ledger, LEDGER_GAP_SEARCH, true);
                 ledger_end(ledger, i);
         }
         return 0;

@@ -70,7 +70,8 @@ static_assert(sizeof(struct ledger_slot) == 128, "a slot is two cache lines, in 
 /* Why processes may run that have no slot. Versions that know fewer bits search for workers if any is set. */
 enum ledger_gap {
         LEDGER_GAP_SLOT = 1 << 0,   /* a process of this sqmgr got no slot */
-        LEDGER_GAP_SEARCH = 1 << 1, /* the search for workers of an earlier sqmgr has not ended */
+        LEDGER_GAP_SEARCH = 1 << 1, /* workers of an earlier sqmgr may run that the ledger does not name: the
+                                     * search for them has not ended. Holds for later sqmgrs, too */
 };
 
 /* How many servers whose bytes have ended sqmgr are known at a time. */
@@ -112,19 +113,9 @@ void ledger_attach(struct ledger *ledger, void *bytes, size_t size);
 /* Call once in a new sqmgr. Raises the epoch, and frees the slots whose child has not claimed them. If any
  * process of the earlier sqmgr got no slot, the ledger becomes distrusted. */
 void ledger_take_over(struct ledger *ledger);
-/* Records that a process of this sqmgr runs without a slot, until ledger_complete(). */
-void ledger_miss(struct ledger *ledger);
-/* Returns true if all processes of this sqmgr have slots. */
-bool ledger_is_complete(const struct ledger *ledger);
-/* Records that all processes of this sqmgr have slots again. */
-void ledger_complete(struct ledger *ledger);
-/* Records that workers of an earlier sqmgr may run that the ledger does not name. Holds for later sqmgrs too,
- * until ledger_trust(). */
-void ledger_distrust(struct ledger *ledger);
-/* Records that the search for these workers has ended. */
-void ledger_trust(struct ledger *ledger);
-/* Returns true if the ledger names all workers of earlier sqmgrs. */
-bool ledger_is_trusted(const struct ledger *ledger);
+/* Sets or clears that gap. */
+void ledger_set_gap(struct ledger *ledger, enum ledger_gap gap, bool is);
+bool ledger_has_gap(const struct ledger *ledger, enum ledger_gap gap);
 
 /* A start as recorded, checked, and copied from the slot. */
 struct ledger_start {
@@ -164,8 +155,6 @@ struct ledger_claim ledger_claim_of(const struct ledger *ledger, unsigned number
 /* The process claims its start. Returns false if the start is void: the child then exits. Makes no call that
  * a child in the memory of sqmgr must not make. */
 bool ledger_claim(const struct ledger_claim *claim, pid_t pid, uint64_t start);
-/* Returns true if this pid has claimed the start already. */
-bool ledger_is_claimed(const struct ledger_claim *claim, pid_t pid);
 /* Records a process that runs already. Returns the number of its slot, or 0 if all are taken. */
 unsigned ledger_add(struct ledger *ledger, const struct ledger_start *start);
 /* Call before a forked worker is allowed to continue. */

@@ -22,7 +22,7 @@ int control_new(const struct control_host *host, struct control **ret)
                 return -ENOMEM;
         control->host = *host;
         control->watches = (struct watch_list){.world = host->world, .event = host->persist->runtime->event};
-        control->queue_calls = (struct queue_calls){.links = &host->persist->runtime->links,
+        control->queue_calls = (struct queue_calls){.runtime = host->persist->runtime,
                                                     .metrics = handler_metrics,
                                                     .diagnose = handler_diagnose,
                                                     .userdata = control};
@@ -200,7 +200,7 @@ void service_continue(struct service *service, const struct handover *handover)
         }
 }
 
-void service_keep_state(struct service *service)
+void service_keep(struct service *service)
 {
         const char *path = service->host.world->settings->state_file;
         char error[512];
@@ -209,11 +209,6 @@ void service_keep_state(struct service *service)
                 (void)listener_claim(path, &service->claim_fd, error, sizeof(error));
         if (access(path, F_OK) < 0)
                 service->host.persist->runtime->wakeup->pass.unsaved = true;
-}
-
-void service_keep_socket(struct service *service)
-{
-        char error[512];
         int r = server_keep_socket(service->server, error, sizeof(error));
 
         if (r > 0)

@@ -21,12 +21,9 @@ struct service {
 int service_start(struct service *service, const struct handover *handover);
 /* Continues the connections of the previous image. Call once the workers are adopted. */
 void service_continue(struct service *service, const struct handover *handover);
-/* Has the state written again if somebody has deleted its file, and claims the path (listener_claim()) if it
- * could not be claimed before. Call at each regular poll. */
-void service_keep_state(struct service *service);
-/* Makes the control socket again if somebody has deleted its file, and logs that. Call at each regular
- * poll. */
-void service_keep_socket(struct service *service);
+/* Has the state written again and makes the control socket again if somebody has deleted their files. Claims
+ * the path of the state (listener_claim()) if it could not be claimed before. Call at each regular poll. */
+void service_keep(struct service *service);
 /* Looks up the group of viewers again. Call after a reload. */
 void service_find_groups(struct service *service);
 /* Closes the socket and releases its lock and that of the state file. Waiting calls are canceled. */

@@ -11,17 +11,16 @@
 #include "daemon/poll/local_heartbeats.h"
 #include "daemon/poll/poll.h"
 #include "daemon/poll/running_jobs.h"
-#include "daemon/runtime/link_quarantine.h"
-#include "daemon/runtime/start_record.h"
 #include "daemon/service.h"
 #include "daemon/takeover/search.h"
-#include "daemon/workers/after_exit.h"
 #include "daemon/workers/attach.h"
 #include "daemon/workers/execute.h"
 #include "daemon/workers/exit_log.h"
 #include "daemon/workers/exits.h"
 #include "daemon/workers/process.h"
 #include "daemon/workers/rescue.h"
+#include "daemon/workers/side_start.h"
+#include "daemon/workers/start_record.h"
 #include "daemon/workers/templates.h"
 #include "io/clock.h"
 #include "io/host.h"
@@ -57,15 +56,12 @@ static const struct subsystem *const optional_features[] = {
 };
 
 /* Each part follows those that it depends on; end() frees them in reverse order. */
-struct supervisor {
-        sd_event *event;
-        struct world *world;
+struct daemon {
         struct wakeup wakeup;
         struct runtime runtime;
         struct reloader reloader; /* holds the current settings */
         struct persist persist;
         struct alerts *alerts;
-        struct termination termination;
         struct reexec reexec;
         struct service service;
         struct notify notify;
@@ -83,13 +79,13 @@ static bool any_process_alive(const struct world *world)
 
 /* Forgets fleets that are no longer configured and have drained. Waits for the search for workers to end:
  * found workers may belong to such a fleet. */
-static void forget_removed(struct supervisor *supervisor)
+static void forget_removed(struct daemon *daemon)
 {
-        struct settings *settings = supervisor->reloader.settings;
-        struct world *world = supervisor->world;
+        struct settings *settings = daemon->reloader.settings;
+        struct world *world = daemon->runtime.world;
         size_t n = world->n_fleets;
 
-        if (supervisor->persist.search || rescues_need_removed(&supervisor->runtime))
+        if (daemon->persist.search || rescues_need_removed(&daemon->runtime))
                 return;
         world_forget_removed(world);
         if (world->n_fleets == n)
@@ -97,74 +93,72 @@ static void forget_removed(struct supervisor *supervisor)
         for (size_t i = settings->n_fleets; i-- > 0;)
                 if (settings->fleets[i]->removed && !world_fleet(world, settings->fleets[i]->name))
                         settings_drop_removed(settings, i);
-        links_join(&supervisor->runtime.links);
-        wakeup_changed(&supervisor->wakeup);
+        links_join(&daemon->runtime);
+        wakeup_changed(&daemon->wakeup);
 }
 
-static void set_timer(struct supervisor *supervisor, usec_t now)
+static void set_timer(struct daemon *daemon, usec_t now)
 {
-        struct pass *pass = &supervisor->wakeup.pass;
+        struct pass *pass = &daemon->wakeup.pass;
         usec_t at = pass_wake_at(pass, now);
 
         /* After many starts, freed memory is scattered among memory in use. */
-        if (pass->calm && supervisor->grown) {
+        if (pass->calm && daemon->grown) {
                 (void)malloc_trim(0);
-                supervisor->grown = false;
+                daemon->grown = false;
         }
-        wakeup_at(&supervisor->wakeup, MIN(at, notify_wake_at(&supervisor->notify, now)));
+        wakeup_at(&daemon->wakeup, MIN(at, notify_wake_at(&daemon->notify, now)));
 }
 
 static bool on_save(usec_t now, void *userdata)
 {
-        struct supervisor *supervisor = userdata;
+        struct daemon *daemon = userdata;
 
-        return persist_save(&supervisor->persist, now);
+        return persist_save(&daemon->persist, now);
 }
 
 static bool on_action(const struct action *action, usec_t now, void *userdata)
 {
-        struct supervisor *supervisor = userdata;
+        struct daemon *daemon = userdata;
 
-        supervisor->grown |= action->kind == ACTION_START;
-        return execute_action(&supervisor->runtime, action, now);
+        daemon->grown |= action->kind == ACTION_START;
+        return execute_action(&daemon->runtime, action, now);
 }
 
-static void poll_due(struct supervisor *supervisor, usec_t now)
+static void poll_due(struct daemon *daemon, usec_t now)
 {
-        struct pass *pass = &supervisor->wakeup.pass;
+        struct pass *pass = &daemon->wakeup.pass;
         enum pass_poll due = pass_poll(pass, now);
 
         if (due == PASS_POLL_REGULAR && pass->n_regular % QUEUES_POLL_EACH == 1)
-                queue_reading_poll(&supervisor->runtime.links);
+                queue_reading_poll(&daemon->runtime);
         if (due == PASS_POLL_REGULAR) {
-                subsystems_poll(&supervisor->runtime.subsystems, now);
+                SUBSYSTEMS_CALL(&daemon->runtime.subsystems, poll, now);
                 launcher_rest();
-                service_keep_socket(&supervisor->service);
-                service_keep_state(&supervisor->service);
-                attach_record_missing(&supervisor->runtime);
-                start_record_keep(&supervisor->runtime);
-                order_writer_poll(&supervisor->persist.orders, now);
+                service_keep(&daemon->service);
+                start_record_keep(&daemon->runtime);
+                order_writer_poll(&daemon->persist.orders, now);
         }
         if (due != PASS_POLL_NONE)
-                poll_run(&supervisor->runtime, due == PASS_POLL_FAST, now);
+                poll_run(&daemon->runtime, due == PASS_POLL_FAST, now);
 }
 
 static void publish(void *userdata)
 {
-        struct supervisor *supervisor = userdata;
+        struct daemon *daemon = userdata;
 
-        notify_events(supervisor->world, supervisor->service.control->events, supervisor->alerts);
+        notify_events(daemon->runtime.world, daemon->service.control->events, daemon->alerts);
 }
 
-static void plan(struct supervisor *supervisor)
+static void plan(struct daemon *daemon)
 {
         static const struct pass_ops ops = {
                 .save = on_save,
                 .execute = on_action,
                 .release = process_release,
         };
-        struct world *world = supervisor->world;
-        struct control *control = supervisor->service.control;
+        struct world *world = daemon->runtime.world;
+        struct control *control = daemon->service.control;
         const struct pass_clocks clocks = {
                 .monotonic = clock_now(CLOCK_MONOTONIC),
                 .boottime = clock_now(CLOCK_BOOTTIME),
@@ -172,64 +166,63 @@ static void plan(struct supervisor *supervisor)
         };
         usec_t now = clocks.monotonic;
 
-        if (queue_reading_tick(&supervisor->runtime.links))
+        if (queue_reading_tick(&daemon->runtime))
                 queue_calls_answer(&control->queue_calls, now);
-        subsystems_observe(&supervisor->runtime.subsystems, now);
-        if (pass_run(&supervisor->wakeup.pass, &ops, &clocks, supervisor) < 0)
+        SUBSYSTEMS_CALL(&daemon->runtime.subsystems, observe, now);
+        if (pass_run(&daemon->wakeup.pass, &ops, &clocks, daemon) < 0)
                 log_error("out of memory: the plan is incomplete; retrying with the next check");
-        if (pass_is_deferred(&supervisor->wakeup.pass)) {
-                set_timer(supervisor, now);
+        if (pass_is_deferred(&daemon->wakeup.pass)) {
+                set_timer(daemon, now);
                 return;
         }
         running_jobs_tick(world);
-        publish(supervisor);
-        forget_removed(supervisor);
+        publish(daemon);
+        forget_removed(daemon);
         control_tick(control, now);
-        notify_systemd(&supervisor->notify, world, now);
-        if (world->shutting_down && !any_process_alive(world) &&
-            !rescues_delay_exit(&supervisor->runtime, now) &&
-            (world->shutdown_now || !after_exits_run(&supervisor->runtime)))
-                (void)sd_event_exit(supervisor->event, 0);
-        set_timer(supervisor, now);
+        notify_systemd(&daemon->notify, world, now);
+        if (world->shutting_down && !any_process_alive(world) && !rescues_delay_exit(&daemon->runtime, now) &&
+            (world->shutdown_now || !after_exits_run(&daemon->runtime)))
+                (void)sd_event_exit(daemon->runtime.event, 0);
+        set_timer(daemon, now);
 }
 
 static void on_wakeup(bool timer, void *userdata)
 {
-        struct supervisor *supervisor = userdata;
-        struct tick_totals *ticks = &supervisor->wakeup.pass.ticks;
+        struct daemon *daemon = userdata;
+        struct tick_totals *ticks = &daemon->wakeup.pass.ticks;
         usec_t begun = clock_now(CLOCK_MONOTONIC);
 
-        attach_record_lost(&supervisor->runtime, supervisor->persist.boot_id);
+        start_record_renew(&daemon->runtime);
         if (timer)
-                poll_due(supervisor, begun);
-        plan(supervisor);
+                poll_due(daemon, begun);
+        plan(daemon);
         ticks->n++;
         ticks->usec += usec_sub(clock_now(CLOCK_MONOTONIC), begun);
 }
 
 static int on_signal(sd_event_source *source _unused_, const struct signalfd_siginfo *info, void *userdata)
 {
-        struct supervisor *supervisor = userdata;
+        struct daemon *daemon = userdata;
 
         switch (info->ssi_signo) {
         case SIGHUP:
-                reload_by_signal(&supervisor->reloader);
+                reload_by_signal(&daemon->reloader);
                 break;
         case SIGUSR2:
-                reexec_request(&supervisor->reexec, NULL);
+                reexec_request(&daemon->reexec, NULL);
                 break;
         case SIGCHLD:
                 /* The next signal handles the remaining children, after all other pending events. */
-                if (exits_reap(&supervisor->runtime))
+                if (exits_reap(&daemon->runtime))
                         (void)raise(SIGCHLD);
                 break;
         default:
-                termination_request(&supervisor->termination, (int)info->ssi_signo);
+                termination_request(&daemon->runtime, (int)info->ssi_signo);
         }
         return 0;
 }
 
-static int add_signals(struct supervisor *supervisor)
+static int add_signals(struct daemon *daemon)
 {
         static const int signals[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR2, SIGCHLD};
         struct sigaction inherited;
@@ -249,7 +242,7 @@ static int add_signals(struct supervisor *supervisor)
         r = ledger_file_guard();
         launcher_find_actions();
         for (size_t i = 0; i < ELEMENTSOF(signals) && r >= 0; i++)
-                r = sd_event_add_signal(supervisor->event, NULL, signals[i], on_signal, supervisor);
+                r = sd_event_add_signal(daemon->runtime.event, NULL, signals[i], on_signal, daemon);
         return r;
 }
 
@@ -263,7 +256,7 @@ static void end_runtime(struct runtime *runtime)
                 FLEET_FOREACH_WORKER(fleet, worker)
                         process_free(worker->handle);
         rescues_forget(runtime);
-        links_end(&runtime->links);
+        links_end(runtime);
         database_helpers_clear(&runtime->database_helpers);
         heartbeats_free(runtime->local);
         free(runtime->status_parent);
@@ -275,24 +268,24 @@ static void end_runtime(struct runtime *runtime)
         start_record_close(runtime);
 }
 
-static void end(struct supervisor *supervisor)
+static void end(struct daemon *daemon)
 {
-        service_end(&supervisor->service);
-        reexec_end(&supervisor->reexec);
-        config_check_end(&supervisor->reloader.config);
-        termination_forget(&supervisor->termination);
-        alerts_free(supervisor->alerts);
-        adopt_free(supervisor->persist.search);
-        order_writer_end(&supervisor->persist.orders);
-        subsystems_end(&supervisor->runtime.subsystems);
-        if (supervisor->runtime.world)
-                end_runtime(&supervisor->runtime);
-        wakeup_close(&supervisor->wakeup);
-        world_free(supervisor->world);
-        settings_free(supervisor->reloader.settings);
-        free(supervisor->instance);
-        free(supervisor->selector);
-        sd_event_unref(supervisor->event);
+        service_end(&daemon->service);
+        reexec_end(&daemon->reexec);
+        config_check_end(&daemon->reloader.config);
+        termination_forget(&daemon->runtime);
+        alerts_free(daemon->alerts);
+        adopt_free(daemon->persist.search);
+        order_writer_end(&daemon->persist.orders);
+        subsystems_end(&daemon->runtime.subsystems);
+        if (daemon->runtime.world)
+                end_runtime(&daemon->runtime);
+        wakeup_close(&daemon->wakeup);
+        world_free(daemon->runtime.world);
+        settings_free(daemon->reloader.settings);
+        free(daemon->instance);
+        free(daemon->selector);
+        sd_event_unref(daemon->runtime.event);
 }
 
 /* Derives the instance from the path of the state file, which no other sqmgr shares. Workers carry the
@@ -318,56 +311,47 @@ static void check_nofile(const struct world *world)
 
 static void on_reloaded(void *userdata)
 {
-        struct supervisor *supervisor = userdata;
+        struct daemon *daemon = userdata;
 
-        service_find_groups(&supervisor->service);
+        service_find_groups(&daemon->service);
 }
 
 /* Connects each part to those that it depends on. */
-static void compose(struct supervisor *supervisor, const struct invocation *invocation)
+static void compose(struct daemon *daemon, const struct invocation *invocation)
 {
-        struct runtime *runtime = &supervisor->runtime;
-        struct links *links = &runtime->links;
-        struct persist *persist = &supervisor->persist;
+        struct runtime *runtime = &daemon->runtime;
+        struct persist *persist = &daemon->persist;
 
         runtime->ledger = LEDGER_FILE_INIT;
-        runtime->event = links->event = supervisor->event;
-        runtime->wakeup = links->wakeup = &supervisor->wakeup;
-        runtime->world = links->world = supervisor->world;
-        links->found = attach_heartbeat;
-        links->instance = runtime->instance;
-        links->boot_id = persist->boot_id;
-        links->starter = &runtime->database_helpers.starter;
-        links->ledger = &runtime->ledger.ledger;
+        runtime->wakeup = &daemon->wakeup;
+        runtime->links.found = attach_heartbeat;
         /* A reload does not change the path. */
         persist->orders.runtime = runtime;
-        persist->orders.boot_id = persist->boot_id;
-        persist->orders.path = TAKE_PTR(supervisor->reloader.settings->orders_file);
-        persist->orders.makes_folder = supervisor->reloader.settings->orders_make_folder;
-        persist->runtime = supervisor->termination.runtime = supervisor->reexec.runtime = runtime;
-        supervisor->reloader.runtime = runtime;
-        supervisor->reloader.reloaded = on_reloaded;
-        supervisor->reloader.userdata = supervisor;
-        supervisor->reloader.config = (struct config_check){
+        persist->orders.path = TAKE_PTR(daemon->reloader.settings->orders_file);
+        persist->orders.makes_folder = daemon->reloader.settings->orders_make_folder;
+        persist->runtime = daemon->reexec.runtime = runtime;
+        daemon->reloader.runtime = runtime;
+        daemon->reloader.reloaded = on_reloaded;
+        daemon->reloader.userdata = daemon;
+        daemon->reloader.config = (struct config_check){
                 .runtime = runtime, .program = invocation->program, .config_path = invocation->config_path};
-        config_check_accept(&supervisor->reloader.config, clock_now(CLOCK_MONOTONIC));
-        supervisor->reexec.invocation = invocation;
-        supervisor->reexec.persist = persist;
-        supervisor->reexec.termination = &supervisor->termination;
-        supervisor->reexec.publish = publish;
-        supervisor->reexec.userdata = supervisor;
-        supervisor->service.host = (struct control_host){
-                .world = supervisor->world,
+        config_check_accept(&daemon->reloader.config, clock_now(CLOCK_MONOTONIC));
+        daemon->reexec.invocation = invocation;
+        daemon->reexec.persist = persist;
+        daemon->reexec.publish = publish;
+        daemon->reexec.userdata = daemon;
+        daemon->service.host = (struct control_host){
+                .world = daemon->runtime.world,
                 .persist = persist,
-                .settings = &supervisor->reloader.age,
-                .config = &supervisor->reloader.config,
+                .settings = &daemon->reloader.age,
+                .config = &daemon->reloader.config,
                 .version = PACKAGE_VERSION,
-                .instance = supervisor->instance,
-                .selector = supervisor->selector,
+                .instance = daemon->instance,
+                .selector = daemon->selector,
                 .started_at = clock_now(CLOCK_MONOTONIC),
-                .reloader = &supervisor->reloader,
+                .reloader = &daemon->reloader,
                 .reload = reload_settings,
-                .reexec = &supervisor->reexec,
+                .reexec = &daemon->reexec,
                 .reexec_request = reexec_request,
         };
 }
@@ -375,29 +359,26 @@ static void compose(struct supervisor *supervisor, const struct invocation *invo
 /* Continues everything that awaited the proc reader, which has answered or is late. */
 static void on_facts(void *userdata)
 {
-        struct supervisor *supervisor = userdata;
-        struct runtime *runtime = &supervisor->runtime;
+        struct daemon *daemon = userdata;
+        struct runtime *runtime = &daemon->runtime;
 
         exits_resume(runtime);
         poll_resume(runtime, clock_now(CLOCK_MONOTONIC));
-        adopt_resume(&supervisor->persist);
-        wakeup_arm(&supervisor->wakeup);
+        adopt_resume(&daemon->persist);
+        wakeup_arm(&daemon->wakeup);
 }
 
-static int open_proc_facts(struct supervisor *supervisor)
+static int open_proc_facts(struct daemon *daemon)
 {
-        const struct proc_facts_ops ops = {
-                .start = helper_start, .arrived = on_facts, .userdata = supervisor};
-        struct runtime *runtime = &supervisor->runtime;
+        const struct proc_facts_ops ops = {.start = helper_start, .arrived = on_facts, .userdata = daemon};
+        struct runtime *runtime = &daemon->runtime;
 
         int program_fd = own_program_open(PROC_READER_NAME, PROC_READER);
         if (program_fd < 0) {
                 log_error("cannot open '" PROC_READER "': %s", strerrordesc_np(-program_fd));
                 return program_fd;
         }
-        int r = proc_facts_new(supervisor->event, &runtime->children, program_fd, &ops, &runtime->proc_facts);
-        runtime->links.proc_facts = runtime->proc_facts;
-        return r;
+        return proc_facts_new(runtime->event, &runtime->children, program_fd, &ops, &runtime->proc_facts);
 }
 
 static int open_runtime(struct runtime *runtime, struct handover *handover)
@@ -425,88 +406,85 @@ static int open_runtime(struct runtime *runtime, struct handover *handover)
 }
 
 /* Takes over the workers of an earlier sqmgr, and connects to Redis. */
-static int begin_runtime(struct supervisor *supervisor)
+static int begin_runtime(struct daemon *daemon)
 {
-        struct runtime *runtime = &supervisor->runtime;
-        struct settings *settings = supervisor->reloader.settings;
+        struct runtime *runtime = &daemon->runtime;
+        struct settings *settings = daemon->reloader.settings;
 
         /* Workers left behind by a wrapper are reparented to us, not to init. */
         int r = program_adopt_orphans();
         if (r >= 0)
                 r = local_heartbeats_new(&runtime->local);
         if (r >= 0)
-                r = links_make(&runtime->links, settings);
+                r = links_make(runtime, settings);
         if (r < 0)
                 return r;
-        links_join(&runtime->links);
-        subsystems_join(&supervisor->runtime.subsystems);
-        r = adopt_begin(runtime, &supervisor->persist, settings, clock_now(CLOCK_MONOTONIC));
-        return r < 0 ? r : links_judge_crash(&runtime->links, clock_now(CLOCK_MONOTONIC));
+        links_join(runtime);
+        SUBSYSTEMS_CALL(&daemon->runtime.subsystems, join);
+        r = adopt_begin(runtime, &daemon->persist, settings, clock_now(CLOCK_MONOTONIC));
+        return r < 0 ? r : links_judge_crash(runtime, clock_now(CLOCK_MONOTONIC));
 }
 
-static int begin(struct supervisor *supervisor, const struct invocation *invocation,
-                 struct handover *handover)
+static int begin(struct daemon *daemon, const struct invocation *invocation, struct handover *handover)
 {
-        struct settings *settings = supervisor->reloader.settings;
+        struct settings *settings = daemon->reloader.settings;
         uint64_t seed;
         int r;
 
-        supervisor->reloader.age.loaded_at = clock_now(CLOCK_REALTIME);
-        state_load_boot_id(supervisor->persist.boot_id);
+        daemon->reloader.age.loaded_at = clock_now(CLOCK_REALTIME);
+        state_load_boot_id(daemon->runtime.boot_id);
         if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
                 return -errno;
-        if ((r = sd_event_new(&supervisor->event)) < 0 ||
-            (r = world_new(settings, seed, &supervisor->world)) < 0)
-                return r;
-        supervisor->instance = locate_name(settings->socket, geteuid());
+        daemon->instance = locate_name(settings->socket, geteuid());
         bool is_found = locate_finds(settings->socket, getenv("XDG_RUNTIME_DIR"));
-        supervisor->selector =
-                strdup(is_found && supervisor->instance ? supervisor->instance : settings->socket);
-        if (!supervisor->instance || !supervisor->selector)
+        daemon->selector = strdup(is_found && daemon->instance ? daemon->instance : settings->socket);
+        if (!daemon->instance || !daemon->selector)
                 return -ENOMEM;
-        compose(supervisor, invocation);
-        if ((r = subsystems_begin(&supervisor->runtime.subsystems, optional_features, &supervisor->persist)) <
-            0)
+        if ((r = sd_event_new(&daemon->runtime.event)) < 0 ||
+            (r = world_new(settings, seed, &daemon->runtime.world)) < 0)
                 return r;
-        if ((r = open_runtime(&supervisor->runtime, handover)) < 0 || (r = open_proc_facts(supervisor)) < 0 ||
-            (r = add_signals(supervisor)) < 0 ||
-            (r = wakeup_open(&supervisor->wakeup, supervisor->event, supervisor->world, on_wakeup,
-                             supervisor)) < 0 ||
-            (r = alerts_new(&supervisor->runtime, ALERT_TIMEOUT_USEC, &supervisor->alerts)) < 0 ||
-            (r = service_start(&supervisor->service, handover)) < 0)
+        compose(daemon, invocation);
+        if ((r = subsystems_begin(&daemon->runtime.subsystems, optional_features, &daemon->persist)) < 0)
                 return r;
-        supervisor->reexec.server = supervisor->service.server;
-        if ((r = begin_runtime(supervisor)) < 0)
+        if ((r = open_runtime(&daemon->runtime, handover)) < 0 || (r = open_proc_facts(daemon)) < 0 ||
+            (r = add_signals(daemon)) < 0 ||
+            (r = wakeup_open(&daemon->wakeup, daemon->runtime.event, daemon->runtime.world, on_wakeup,
+                             daemon)) < 0 ||
+            (r = alerts_new(&daemon->runtime, ALERT_TIMEOUT_USEC, &daemon->alerts)) < 0 ||
+            (r = service_start(&daemon->service, handover)) < 0)
                 return r;
-        check_nofile(supervisor->world);
-        service_continue(&supervisor->service, handover);
-        notify_ready(&supervisor->notify);
+        daemon->reexec.server = daemon->service.server;
+        if ((r = begin_runtime(daemon)) < 0)
+                return r;
+        check_nofile(daemon->runtime.world);
+        service_continue(&daemon->service, handover);
+        notify_ready(&daemon->notify);
         return 0;
 }
 
-static int run(struct supervisor *supervisor)
+static int run(struct daemon *daemon)
 {
         int r;
 
         /* The loop itself allocates memory. After -ENOMEM it can continue, but may have lost a signal. */
-        while ((r = sd_event_loop(supervisor->event)) == -ENOMEM)
+        while ((r = sd_event_loop(daemon->runtime.event)) == -ENOMEM)
                 (void)nanosleep(&(struct timespec){.tv_nsec = MEMORY_WAIT_NSEC}, NULL);
-        (void)persist_save(&supervisor->persist, clock_now(CLOCK_MONOTONIC));
-        order_writer_finish(&supervisor->persist.orders, clock_now(CLOCK_MONOTONIC));
+        (void)persist_save(&daemon->persist, clock_now(CLOCK_MONOTONIC));
+        order_writer_finish(&daemon->persist.orders, clock_now(CLOCK_MONOTONIC));
         return r;
 }
 
 int supervisor_run(const struct invocation *invocation, struct settings *settings, struct handover *handover)
 {
-        struct supervisor supervisor = {.reloader.settings = settings,
-                                        .service = {.state_lock_fd = -1, .claim_fd = -1}};
-        int r = begin(&supervisor, invocation, handover);
+        struct daemon daemon = {.reloader.settings = settings,
+                                .service = {.state_lock_fd = -1, .claim_fd = -1}};
+        int r = begin(&daemon, invocation, handover);
 
         if (r >= 0)
-                r = run(&supervisor);
+                r = run(&daemon);
         /* With -EBUSY (another sqmgr holds the socket or the state file), a better reason was logged. */
         if (r < 0 && r != -EBUSY)
                 log_error("sqmgr exits: %s", strerror(-r));
-        end(&supervisor);
+        end(&daemon);
         return r;
 }

@@ -45,9 +45,6 @@ struct heartbeats_ops {
          */
         int (*is_born)(pid_t pid, const struct heartbeat *heartbeat, const struct worker *worker,
                        void *userdata);
-        /* ambiguous: several identities of one pid that may be the worker's send heartbeats. False: the
-         * ambiguity is over. */
-        void (*on_ambiguous)(struct worker *worker, bool ambiguous, void *userdata);
         /* The worker's heartbeats come from process heartbeat_pid; remote: from a process that is not
          * visible, and heartbeat_pid is the worker's own process. The first heartbeat is reported next. */
         void (*on_identity)(struct worker *worker, pid_t heartbeat_pid, bool remote, void *userdata);

@@ -13,6 +13,7 @@
 #include "model/fleet.h"
 #include "model/world.h"
 #include "observe/scan_throttle.h"
+#include "observe/observe_identity.h"
 #include <string.h>
 #include <sys/random.h>
 
@@ -1013,7 +1014,7 @@ static void slot_decide(struct server_slot *slot)
         };
         struct candidate *candidate = match_decide(&heartbeats->match, &claim, &ambiguous);
         if (!slot->base.identity)
-                heartbeats->base.ops->on_ambiguous(slot->base.worker, ambiguous, heartbeats->base.userdata);
+                observe_ambiguous(slot->base.worker, ambiguous);
         /* A known identity is replaced only by one whose heartbeat changed later. */
         if (candidate && (!slot->base.identity || candidate->changed_at > slot->changed_at))
                 slot_adopt(slot, candidate);

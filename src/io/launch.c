@@ -34,7 +34,7 @@ static int set_identity(const struct launch_request *request, struct environment
         worker_id(fleet, request->index, worker);
         /* Reserve space: the template overwrites these blanks with each forked worker's values, in the place
          * that /proc shows. */
-        if (request->template) {
+        if (request->kind == LAUNCH_TEMPLATE) {
                 snprintf(index, sizeof(index), "%10s", "");
                 snprintf(started, sizeof(started), "%20s", "");
                 snprintf(worker, sizeof(worker), "%s/%-10s", fleet, "template");
@@ -82,15 +82,6 @@ static int build_environment(const struct launch_request *request, struct launch
         return r < 0 ? r : set_identity(request, environment);
 }
 
-static enum launch_kind kind_of(const struct launch_request *request)
-{
-        return request->rehearsal  ? LAUNCH_REHEARSAL
-               : request->release  ? LAUNCH_RELEASE
-               : request->end      ? LAUNCH_AFTER_EXIT
-               : request->template ? LAUNCH_TEMPLATE
-                                   : LAUNCH_WORKER;
-}
-
 /* Texts of a plan that are made for it. */
 struct texts {
         char identifier[WORKER_ID_MAX], marker[MARKER_MAX], shim_path[PATH_MAX], shim_value[PATH_MAX + 32];
@@ -115,7 +106,7 @@ static struct launch_plan make_plan(const struct launch_request *request, struct
         const struct fleet_settings *fleet = request->fleet;
         const struct ledger_file *ledger = request->ledger;
         struct launch_plan plan = {
-                .kind = kind_of(request),
+                .kind = request->kind,
                 .fleet = *fleet,
                 .journal_required = fleet->log,
                 .nofile = request->nofile,
@@ -130,11 +121,11 @@ static struct launch_plan make_plan(const struct launch_request *request, struct
                 .outcomes_script =
                         fleet_settings_load_outcomes(fleet) ? (char *)request->outcomes_script : NULL,
                 .redis_url = fleet->traits->url_variable ? NULL : (char *)request->redis_url,
-                .template_script = request->template ? (char *)request->template->script : NULL,
+                .template_script = (char *)request->template_script,
         };
 
         plan.fleet.log = (char *)log_of_workers(fleet->log);
-        if (request->template)
+        if (request->kind == LAUNCH_TEMPLATE)
                 snprintf(texts->identifier, sizeof(texts->identifier), "%s/template", fleet->name);
         else
                 worker_id(fleet->name, request->index, texts->identifier);
@@ -171,7 +162,7 @@ int launch_start(const struct launch_request *request, struct launched *ret)
         job->claim = request->claim;
         job->ledger = request->ledger;
         job->report_fd = child_end;
-        job->template_fd = request->template ? request->template->fd : -1;
+        job->template_fd = request->kind == LAUNCH_TEMPLATE ? request->template_fd : -1;
         pid_t pid = launcher_start(TAKE_PTR(job));
         if (pid < 0)
                 return pid;
@@ -230,7 +221,7 @@ int launch_rehearse(const struct launch_request *request, usec_t timeout, struct
         usec_t deadline = usec_add(clock_now(CLOCK_MONOTONIC), timeout);
         struct launched launched = {.report_fd = -1};
 
-        rehearsal.rehearsal = true;
+        rehearsal.kind = LAUNCH_REHEARSAL;
         int r = launch_start(&rehearsal, &launched);
         if (r < 0)
                 return r;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/macro.h"
+#include "io/launch_plan.h"
 #include "io/ledger_file.h"
 #include "settings/redis_url.h"
 #include <stdbool.h>
@@ -23,17 +24,15 @@ struct launch_end {
         usec_t timeout;
 };
 
-/* Starts a template, from which workers are forked. The template's command runs once "go" was received over
- * the socket. */
-struct launch_template {
-        int fd;             /* the socket's end for the child only */
-        const char *script; /* the Ruby file that turns the command into a template; no blanks in the path */
-};
-
-/* Everything is borrowed until launch_start() returns. With `release`, no command runs: the child resolves
- * the fleet's directory. The result must end in that path, else the report is
- * LAUNCH_FAILED; LAUNCH_RUNNING means success. */
+/* Everything is borrowed until launch_start() returns.
+ *
+ * - LAUNCH_TEMPLATE: a template, from which workers are forked. Its command runs once "go" was received over
+ *   the socket
+ * - LAUNCH_RELEASE: no command runs: the child resolves the fleet's directory. The result must end in that
+ *   path, else the report is LAUNCH_FAILED; LAUNCH_RUNNING means success
+ * - LAUNCH_REHEARSAL: see launch_rehearse() */
 struct launch_request {
+        enum launch_kind kind; /* up to LAUNCH_REHEARSAL */
         const struct fleet_settings *fleet;
         unsigned index;
         uint64_t generation;
@@ -47,13 +46,14 @@ struct launch_request {
                                         * command */
         const char *status_parent;     /* parent of the status directories; NULL: the worker needs none */
         const char *redis_url;         /* the Redis with the heartbeats; NULL: not known, or none */
-        bool rehearsal;                /* see launch_rehearse() */
-        const struct launch_end *end;  /* run after_exit instead of the worker; NULL: run the worker */
-        const char *release;           /* check the directory only, see above; NULL: no */
+        const struct launch_end *end;  /* LAUNCH_AFTER_EXIT; else NULL */
+        const char *release;           /* LAUNCH_RELEASE: the path */
         const char *outcomes_script;   /* for fleet_settings_load_outcomes(): the Ruby file, no blanks in the
                                           path; NULL: none */
         const char *shims;             /* the folder of traits.shim; NULL: the worker loads none */
-        const struct launch_template *template; /* start a template; NULL: a worker */
+        int template_fd;               /* LAUNCH_TEMPLATE: the socket's end for the child only */
+        const char *template_script; /* LAUNCH_TEMPLATE: the Ruby file that turns the command into a template;
+                                      * no blanks in the path */
 };
 
 struct launched {

@@ -239,11 +239,12 @@ static void prepare(void)
         build_environment();
 }
 
-static _Noreturn void run_command(void)
+static _Noreturn void start_worker(void)
 {
         const struct step before = {"before_start: ", plan.fleet.before_start_argv, plan.fleet.boot_timeout,
                                     " (boot_timeout)"};
 
+        prepare();
         launch_open_streams(&plan);
         run_step(&before);
         if (launch_plan_add_scripts(&plan, &environment, LAUNCH_REPORT_FD) < 0)
@@ -252,17 +253,10 @@ static _Noreturn void run_command(void)
         launch_run(&plan);
 }
 
-static _Noreturn void start_worker(void)
-{
-        prepare();
-        run_command();
-}
-
 static _Noreturn void start_template(void)
 {
         await_permission();
-        prepare();
-        run_command();
+        start_worker();
 }
 
 static _Noreturn void run_after_exit(void)

@@ -216,11 +216,6 @@ static int is_born(pid_t pid, const struct heartbeat *heartbeat, const struct wo
         return birth_is_foreign(&birth, &world) ? -EREMOTE : birth_is_own(&birth, &world, USEC_PER_SEC);
 }
 
-static void on_ambiguous(struct worker *of, bool ambiguous _unused_, void *userdata _unused_)
-{
-        fuzz_check(of == &worker);
-}
-
 static void on_identity(struct worker *of, pid_t pid, bool remote _unused_, void *userdata _unused_)
 {
         fuzz_check(of == &worker && pid == PID);
@@ -249,7 +244,6 @@ static void begin(uint8_t framework)
                 .has_booted = is_process,
                 .has_start = has_start,
                 .is_born = is_born,
-                .on_ambiguous = on_ambiguous,
                 .on_identity = on_identity,
                 .on_heartbeat = on_heartbeat,
                 .on_sibling = on_sibling,
@@ -261,7 +255,7 @@ static void begin(uint8_t framework)
 
         fuzz_check(format);
         peer_begin();
-        fleet_settings = (struct fleet_settings){.traits = format->traits};
+        fleet_settings = (struct fleet_settings){.name = (char *)"web", .traits = format->traits};
         worker = (struct worker){.fleet = &fleet, .process.pid = PID, .spawned_at = 1};
         asked = 0;
         const struct reader_options options = {

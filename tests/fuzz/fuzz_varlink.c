@@ -4,7 +4,7 @@
  * has a canary, which others are sent and viewers never are. */
 #include "../guard.h"
 #include "daemon/service.h"
-#include "daemon/workers/release.h"
+#include "daemon/workers/side_start.h"
 #include "frameworks/sidekiq/format.h"
 #include "fuzz.h"
 #include "model/exit_status.h"
@@ -62,7 +62,7 @@ static struct persist runtime_keeper = {.runtime = &runtime};
 static struct link link_down;
 static struct link *link_list[] = {&link_down};
 /* A check for a release; fn is NULL if none is in progress. */
-static struct release_check {
+static struct side_start {
         release_fn fn;
         void *userdata;
 } check;
@@ -176,20 +176,20 @@ void __wrap_doctor_request(const struct control_host *host _unused_, struct call
 }
 
 int __wrap_release_check_begin(struct runtime *of, const struct fleet *fleet, const char *release,
-                               release_fn fn, void *userdata, struct release_check **ret);
+                               release_fn fn, void *userdata, struct side_start **ret);
 int __wrap_release_check_begin(struct runtime *of _unused_, const struct fleet *fleet, const char *release,
-                               release_fn fn, void *userdata, struct release_check **ret)
+                               release_fn fn, void *userdata, struct side_start **ret)
 {
         fuzz_check(fleet && release);
         if (check.fn)
                 return -EAGAIN;
-        check = (struct release_check){.fn = fn, .userdata = userdata};
+        check = (struct side_start){.fn = fn, .userdata = userdata};
         *ret = &check;
         return 0;
 }
 
-struct release_check *__wrap_release_check_cancel(struct release_check *cancelled);
-struct release_check *__wrap_release_check_cancel(struct release_check *cancelled)
+struct side_start *__wrap_release_check_cancel(struct side_start *cancelled);
+struct side_start *__wrap_release_check_cancel(struct side_start *cancelled)
 {
         if (cancelled)
                 cancelled->fn = NULL;
@@ -199,7 +199,7 @@ struct release_check *__wrap_release_check_cancel(struct release_check *cancelle
 /* Ends the check: every second one finds the release. */
 static void end_check(void)
 {
-        const struct release_check ended = check;
+        const struct side_start ended = check;
         struct error_report error;
 
         if (!ended.fn)
@@ -354,7 +354,7 @@ static unsigned client_iterate(struct client *client)
                 n += take_replies(client);
         end_check();
         world_events_clear(world);
-        if (queue_reading_tick(&runtime.links))
+        if (queue_reading_tick(&runtime))
                 queue_calls_answer(&control->queue_calls, NOW);
         control_tick(control, NOW);
         return n + take_replies(client);

@@ -361,7 +361,7 @@ static int search(struct sim *sim)
 
 static void end_adoption(struct shell *shell)
 {
-        ledger_trust(&shell->ledger);
+        ledger_set_gap(&shell->ledger, LEDGER_GAP_SEARCH, false);
         shell->adoption = adoption_free(shell->adoption);
 }
 
@@ -430,6 +430,12 @@ static bool may_lose_ledger(const struct sim *sim)
         return true;
 }
 
+static bool is_claimed(const struct ledger_claim *claim, pid_t pid)
+{
+        return !claim->slot || (atomic_load(&claim->slot->word) != claim->word &&
+                                (pid_t)(atomic_load(&claim->slot->word) >> 32) == pid);
+}
+
 static void open_ledger(struct sim *sim)
 {
         struct shell *shell = &sim->shell;
@@ -453,7 +459,7 @@ static void open_ledger(struct sim *sim)
         /* A process that has not claimed its start by now ends by itself. */
         for (size_t i = 0; i < sim->n_processes; i++)
                 if (sim->processes[i]->claim_at != USEC_INFINITY &&
-                    !ledger_is_claimed(&sim->processes[i]->claim, sim->processes[i]->pid))
+                    !is_claimed(&sim->processes[i]->claim, sim->processes[i]->pid))
                         sim->processes[i]->let_go = true;
 }
 
@@ -485,15 +491,13 @@ static void adopt(struct sim *sim)
         struct ledger_starts starts;
         struct state *state = NULL;
 
-        if (adoption_new(shell->world, "ours", &shell->adoption) < 0)
+        if (adoption_new(shell->world, "ours", sim->now, &shell->adoption) < 0)
                 abort();
-        for (unsigned i = 0; i < sim->n_fleets; i++)
-                adoption_seek(shell->adoption, shell->world->fleets[i], sim->now);
         open_ledger(sim);
         if (ledger_read(&shell->ledger, sim->now, &starts) < 0)
                 abort();
-        if (!ledger_is_trusted(&shell->ledger))
-                adoption_distrust(shell->adoption);
+        if (ledger_has_gap(&shell->ledger, LEDGER_GAP_SEARCH))
+                shell->adoption->unsure = true;
         int outcome = state_unpack(shell->state, shell->state_size, "boot", sim->now, &state);
         report(sim, "sqmgr starts, its state %s", outcome == STATE_READ ? "is read" : "is lost");
         shell->hosts = outcome == STATE_READ ? shell->written_hosts : 0;

@@ -26,7 +26,7 @@ static struct reader *reader;
 static struct heartbeats *heartbeats;
 
 static const struct settings world_settings = {.check_interval = 5 * USEC_PER_SEC};
-static const struct fleet_settings fleet_settings = {.traits = &sidekiq_traits};
+static const struct fleet_settings fleet_settings = {.name = (char *)"web", .traits = &sidekiq_traits};
 static struct world world = {.settings = &world_settings};
 static struct fleet fleet = {.world = &world, .settings = &fleet_settings};
 static struct worker workers[WORKERS];
@@ -37,7 +37,7 @@ static struct reported {
         struct heartbeat heartbeat;
         unsigned siblings_polled;
         pid_t other;
-        bool ambiguous, remote;
+        bool remote;
 } reported[WORKERS];
 static unsigned n_done, n_asked, n_boots_asked;
 static int boots = 1, births;
@@ -88,11 +88,6 @@ static inline int is_born(pid_t pid, const struct heartbeat *heartbeat, const st
         ck_assert_uint_ne(heartbeat->sent_usec, 0);
         born_asked = heartbeat->born_usec;
         return heartbeat->born_usec < foreign_before ? -EREMOTE : births;
-}
-
-static inline void on_ambiguous(struct worker *worker, bool ambiguous, _unused_ void *userdata)
-{
-        reported[worker - workers].ambiguous = ambiguous;
 }
 
 static inline int read_inside(const struct worker *worker, struct inside *ret, _unused_ void *userdata)
@@ -150,7 +145,6 @@ static const struct heartbeats_ops ops = {
         .has_booted = has_booted,
         .has_start = has_start,
         .is_born = is_born,
-        .on_ambiguous = on_ambiguous,
         .on_identity = on_identity,
         .on_heartbeat = on_heartbeat,
         .on_sibling = on_sibling,

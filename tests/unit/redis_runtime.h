@@ -4,7 +4,7 @@
 
 #include "runtime.h"
 
-#include "daemon/runtime/links.h"
+#include "daemon/runtime/runtime.h"
 #include "redis_server.h"
 
 /* The fixture of each test; the test itself starts the runtime. */

@@ -54,10 +54,7 @@ static inline void runtime_start(const char *text)
                 .event = event,
                 .wakeup = &runtime_wakeup,
                 .world = runtime_world,
-                .links = {.event = event,
-                          .wakeup = &runtime_wakeup,
-                          .world = runtime_world,
-                          .found = attach_heartbeat},
+                .links.found = attach_heartbeat,
         };
         /* Tests that run at the same time are other instances: a search sees their workers, too. */
         snprintf(runtime.instance, sizeof(runtime.instance), "%016x", (unsigned)getpid());
@@ -67,8 +64,8 @@ static inline void runtime_start(const char *text)
         if (runtime_settings->socket)
                 runtime.status_parent = socket_path_status(runtime_settings->socket);
         ck_assert_int_eq(local_heartbeats_new(&runtime.local), 0);
-        ck_assert_int_eq(links_make(&runtime.links, runtime_settings), 0);
-        links_join(&runtime.links);
+        ck_assert_int_eq(links_make(&runtime, runtime_settings), 0);
+        links_join(&runtime);
 }
 
 /* Ends what lives on, too. */
@@ -84,7 +81,7 @@ static inline void runtime_end(void)
                         process_free(worker->handle);
                 }
         rescues_forget(&runtime);
-        links_end(&runtime.links);
+        links_end(&runtime);
         heartbeats_free(runtime.local);
         free(runtime.status_parent);
         proc_host_close(runtime.host);

@@ -66,10 +66,8 @@ static void setup(void)
                 };
         settings = (struct settings){.check_interval = 5 * USEC_PER_SEC, .fleets = fleet_list, .n_fleets = 2};
         ck_assert_int_eq(world_new(&settings, 1, &world), 0);
-        ck_assert_int_eq(adoption_new(world, OURS, &adoption), 0);
-        adoption_seek(adoption, world->fleets[0], NOW);
-        adoption_seek(adoption, world->fleets[1], NOW);
-        adoption_distrust(adoption);
+        ck_assert_int_eq(adoption_new(world, OURS, NOW, &adoption), 0);
+        adoption->unsure = true;
 }
 
 static void teardown(void)
@@ -338,7 +336,7 @@ TEST(without_a_ledger_a_fleet_that_the_state_names_is_searched_too)
         struct sighting known_one = marked(10, "mail/2"), other = marked(11, "mail/3");
 
         known_all();
-        adoption_distrust(adoption);
+        adoption->unsure = true;
         ck_assert(adoption_needs_search(adoption));
         ck_assert_ptr_nonnull(adoption_take_known(
                 adoption, world->fleets[0],

@@ -6,6 +6,7 @@
 #include "io/launch.h"
 #include "model/exit_status.h"
 #include "runtime.h"
+#include <glob.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -85,6 +86,34 @@ TEST(when_many_die_at_once_some_are_enough)
         ck_assert_uint_ne(read_of("web"), 0);
 }
 
+/* Any thread of this process may be its parent. */
+static int child(void)
+{
+        glob_t files;
+        int pid = 0;
+
+        ck_assert_int_eq(glob("/proc/self/task/*/children", 0, NULL, &files), 0);
+        for (size_t i = 0; i < files.gl_pathc && pid == 0; i++) {
+                FILE *children = fopen(files.gl_pathv[i], "re");
+
+                ck_assert_ptr_nonnull(children);
+                if (fscanf(children, "%d", &pid) != 1)
+                        pid = 0;
+                ck_assert_int_eq(fclose(children), 0);
+        }
+        globfree(&files);
+        return pid;
+}
+
+TEST(a_reader_that_is_killed_has_no_lines)
+{
+        struct fleet *web = world_fleet(runtime_world, "web");
+
+        web->lines_token = read_of("web");
+        ck_assert_int_eq(kill(child(), SIGKILL), 0);
+        run_until(web->lines_token == 0);
+}
+
 /* Expects this log tail of a worker of the fleet that has written logged to its file. */
 static void expect_tail(const char *fleet, const char *logged, const char *lines)
 {
@@ -135,7 +164,7 @@ TEST(a_fleet_that_is_gone_by_then_is_not_reported)
         runtime_settings->fleets[0]->removed = true;
         world_forget_removed(runtime_world);
         ck_assert_ptr_null(world_fleet(runtime_world, "web"));
-        links_join(&runtime.links);
+        links_join(&runtime);
         run_until(!runtime.exit_log);
 }
 

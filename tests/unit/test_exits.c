@@ -60,45 +60,6 @@ TEST(the_status_of_a_worker_that_exits_is_reported)
         ck_assert_int_eq(kill(worker->process.pid, 0), -1);
 }
 
-static unsigned count_workers(enum worker_state state)
-{
-        const struct fleet *fleet = runtime_world->fleets[0];
-        unsigned n = 0;
-
-        exits_reap(&runtime);
-        FLEET_FOREACH_WORKER(fleet, worker)
-                n += worker->state == state;
-        return n;
-}
-
-TEST(a_start_that_sqmgr_lacks_descriptors_for_is_no_failed_start)
-{
-        struct rlimit before, less;
-        unsigned n = 0;
-
-        runtime_start(RUNTIME_REDIS "[fleet:web]\ncommand=/bin/sleep 1000\n");
-        struct fleet *fleet = runtime_world->fleets[0];
-        ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
-        less = before;
-        /* One more each time, until a start succeeds. */
-        while (count_workers(WORKER_STARTING) == 0) {
-                const struct action action = {.kind = ACTION_START, .fleet = fleet, .index = ++n};
-                int unused = dup(STDOUT_FILENO);
-
-                ck_assert_int_ge(unused, 0);
-                close_fd(unused);
-                ck_assert_uint_lt(n, 30);
-                less.rlim_cur = (rlim_t)unused + n - 1;
-                ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &less), 0);
-                (void)execute_action(&runtime, &action, clock_now(CLOCK_MONOTONIC));
-                ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
-        }
-        ck_assert_uint_gt(n, 2);
-        ck_assert(runtime_reported("could not be started: error in sqmgr itself: Too many open files"));
-        ck_assert_uint_eq(fleet->crash.count, 0);
-        ck_assert_uint_eq(fleet->totals.events[EVENT_CRASHED], 0);
-}
-
 static bool poll_reads(const struct process *process, enum launch_outcome outcome)
 {
         poll_run(&runtime, true, clock_now(CLOCK_MONOTONIC));
@@ -430,45 +391,6 @@ TEST(a_stop_signal_that_a_heartbeat_alone_names_is_sent_to_who_catches_it)
         ck_assert_int_eq(kill(pid, 0), 0);
 }
 
-/* Opens descriptors until the limit is reached. Returns their number. */
-static unsigned fill_descriptors(int fds[static 8])
-{
-        unsigned n = 0;
-
-        while (n < 8 && (fds[n] = dup(STDIN_FILENO)) >= 0)
-                n++;
-        return n;
-}
-
-TEST(a_child_that_cannot_be_watched_leaves_no_descriptor)
-{
-        const struct action action = {.kind = ACTION_START, .index = 1};
-        struct action start_action = action;
-        struct rlimit few;
-        int fds[8];
-
-        runtime_start(RUNTIME_REDIS "[fleet:web]\ncommand=sleep 1000\n");
-        start_action.fleet = runtime_world->fleets[0];
-        launcher_prepare();
-        few = runtime.nofile;
-        few.rlim_cur = (rlim_t)dup(STDIN_FILENO) + 1;
-        ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
-        ck_assert_uint_eq(fill_descriptors(fds), 0);
-        /* Enough for the ends of the report, and not for the pidfd. */
-        close((int)few.rlim_cur - 1);
-        few.rlim_cur++;
-        ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
-        ck_assert(execute_action(&runtime, &start_action, clock_now(CLOCK_MONOTONIC)));
-        ck_assert_uint_eq(runtime_world->fleets[0]->n_workers, 0);
-        for (int i = 0; i < 5000 && runtime.children.first; i++) {
-                exits_reap(&runtime);
-                (void)usleep(1000);
-        }
-        ck_assert_uint_eq(fill_descriptors(fds), 2);
-        close(fds[0]);
-        close(fds[1]);
-}
-
 TEST(a_worker_that_catches_the_quiet_signal_gets_it)
 {
         struct worker *worker = start("trap '" REPORT_PID("quiet", "1") "' TSTP\n" REPORT_PID(
@@ -684,28 +606,47 @@ TEST_LOOP(of_a_fork_only_what_it_could_read_itself_is_read_back, ELEMENTSOF(outp
         }
 }
 
-TEST(a_worker_that_cannot_be_watched_does_not_stay)
+/* Returns the lowest descriptor that is not open. */
+static int first_unused(void)
+{
+        int fd = dup(STDIN_FILENO);
+
+        ck_assert_int_ge(fd, 0);
+        close_fd(fd);
+        return fd;
+}
+
+/* One more descriptor each time, until a start succeeds. */
+TEST(a_worker_that_cannot_be_watched_does_not_stay_and_is_no_failed_start)
 {
         struct rlimit before;
-        struct worker *worker;
+        unsigned n = 0;
 
         runtime_start(RUNTIME_REDIS "[fleet:web]\ncommand=/bin/sleep 1000\n");
+        ck_assert_int_eq(launcher_prepare(), 0);
         struct fleet *fleet = runtime_world->fleets[0];
-        for (unsigned n = 0; n < 8; n++) {
+        int unused = first_unused();
+        for (; fleet->n_workers == 0; n++) {
+                ck_assert_uint_lt(n, 30);
                 unit_leave_descriptors(n, &before);
-                worker = runtime_start_worker();
+                const struct worker *worker = runtime_start_worker();
                 ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
                 if (worker && worker->state != WORKER_GONE && process_is_watched(worker->handle))
                         break;
-                /* What was forked all the same is ended: no child is left. */
+                /* What was forked all the same is ended: no child is left, and no descriptor. */
                 while (waitid(P_ALL, 0, &(siginfo_t){0}, WEXITED | WNOHANG | WNOWAIT) == 0) {
                         exits_reap(&runtime);
                         (void)usleep(1000);
                 }
                 fleet_reap(fleet, process_free);
                 ck_assert_uint_eq(fleet->n_workers, 0);
+                ck_assert_int_eq(first_unused(), unused);
         }
+        ck_assert_uint_gt(n, 2);
         ck_assert_uint_eq(fleet->n_workers, 1);
+        ck_assert(runtime_reported("could not be started: error in sqmgr itself: Too many open files"));
+        ck_assert_uint_eq(fleet->crash.count, 0);
+        ck_assert_uint_eq(fleet->totals.events[EVENT_CRASHED], 0);
 }
 
 TEST_MAIN("exits", .each = {setup, runtime_folder_close}, .timeout_seconds = 120)

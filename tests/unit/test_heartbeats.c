@@ -270,11 +270,11 @@ TEST(takes_no_heartbeat_of_another_host_of_this_name)
                 (void)look(1, POLL_HEARTBEAT);
         }
         ck_assert_str_eq(slots[0]->identity, HOST ":5000000:000000000002");
-        ck_assert(!reported[0].ambiguous);
+        ck_assert(!workers[0].heartbeat.ambiguous);
 
         spawn(1);
         (void)look(2, POLL_HEARTBEAT);
-        for (; !reported[1].ambiguous; second++) {
+        for (; !workers[1].heartbeat.ambiguous; second++) {
                 heartbeat_at(1, 1, second, 0);
                 heartbeat_at(1, 2, second, 0);
                 (void)look(2, POLL_HEARTBEAT);
@@ -282,7 +282,7 @@ TEST(takes_no_heartbeat_of_another_host_of_this_name)
         ck_assert_uint_eq(reported[1].identities, 0);
         server_do("SREM processes " IDENTITY, workers[1].process.pid, 1U);
         poll_until_found(2);
-        ck_assert(!reported[1].ambiguous);
+        ck_assert(!workers[1].heartbeat.ambiguous);
         ck_assert_str_eq(slots[1]->identity, HOST ":5000001:000000000002");
 }
 
@@ -301,7 +301,7 @@ TEST(takes_of_two_that_came_at_once_the_one_that_is_not_older_than_its_process)
                 server_do("HSET " IDENTITY " info %s", pid, 1U, "{\"started_at\":1795238799.5}");
                 server_do("HSET " IDENTITY " info %s", pid, 2U, "{\"started_at\":1795238800.5}");
                 (void)look(1, POLL_HEARTBEAT);
-                ck_assert(!reported[0].ambiguous);
+                ck_assert(!workers[0].heartbeat.ambiguous);
         }
         ck_assert_str_eq(slots[0]->identity, HOST ":5000000:000000000002");
 }

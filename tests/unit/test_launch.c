@@ -403,6 +403,7 @@ TEST(after_exit_is_reported_how_the_worker_ended_and_is_bounded)
 
         ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
         bench.argv[2] = (char *)"echo run";
+        bench.request.kind = LAUNCH_AFTER_EXIT;
         bench.request.end = &end;
         run_before("echo before");
         bench.fleet.after_exit_argv = bench.after;
@@ -671,6 +672,105 @@ TEST(reports_do_not_keep_each_other_open)
                 ck_assert_int_eq(kill(launched[i].pid, SIGKILL), 0);
                 ck_assert_int_eq(waitpid(launched[i].pid, NULL, 0), launched[i].pid);
         }
+}
+
+/* Expects that the code of this release has arrived in the fleet's directory; error: the case in the golden
+ * file; NULL: it has. */
+static void expect_release(const char *release, const char *error)
+{
+        bench.request.kind = LAUNCH_RELEASE;
+        bench.request.release = release;
+        bench_run(&bench);
+        ck_assert_int_eq(bench.status == 0, !error);
+        ck_assert_int_eq(bench.report.outcome, error ? LAUNCH_FAILED : LAUNCH_RUNNING);
+        if (error)
+                expect_error(&bench, error);
+}
+
+TEST(a_release_is_where_the_directory_leads)
+{
+        static const char *const others[] = {"wo", "one", "current", "/", "e/two"};
+        char section[64], two[128], current[128];
+
+        snprintf(two, sizeof(two), "%s/two", bench.dir);
+        snprintf(current, sizeof(current), "%s/current", bench.dir);
+        ck_assert(mkdir(two, 0755) == 0 && symlink("two", current) == 0);
+        bench.fleet.directory = current;
+        expect_release("two", NULL);
+        expect_release("/two", NULL);
+        expect_release("two/", NULL);
+        expect_release(two, NULL);
+        for (size_t i = 0; i < ELEMENTSOF(others); i++) {
+                snprintf(section, sizeof(section), "release: not '%s'", others[i]);
+                expect_release(others[i], section);
+        }
+        bench.fleet.directory = NULL;
+        expect_release("two", "release: no directory");
+        bench.fleet.directory = current;
+        ck_assert_int_eq(unlink(current), 0);
+        expect_release("two", "release: the directory is gone");
+}
+
+static const struct shim path_shim = {.file = "python/shim.py", .variable = "LOADS", .separator = ':'};
+static const struct shim option_shim = {
+        .file = "python/shim.py", .variable = "LOADS", .separator = ' ', .option = "--require="};
+static const struct traits traits_of_path = {.name = "any", .shim = &path_shim};
+static const struct traits traits_of_option = {.name = "any", .shim = &option_shim};
+
+static const char *make_shim(const char *below)
+{
+        static char path[160], folder[128];
+
+        snprintf(folder, sizeof(folder), "%s%s", bench.dir, below);
+        ck_assert(mkdir(folder, 0755) == 0 || errno == EEXIST);
+        snprintf(path, sizeof(path), "%s/python", folder);
+        ck_assert_int_eq(mkdir(path, 0755), 0);
+        unit_write_file(path, "shim.py", "");
+        return folder;
+}
+
+/* Expects that a worker has this in $LOADS, "D" is the folder of the test, and this error in the report.
+ * before: what the environment of sqmgr has. */
+static void expect_shim(const struct traits *of, const char *shims, const char *before, int error,
+                        const char *loads)
+{
+        char text[64], expected[512], *output;
+
+        (void)unlink(bench.log);
+        snprintf(text, sizeof(text), "LOADS=%s", before ?: "");
+        bench.base_environment[1] = before ? text : NULL;
+        bench.fleet.traits = of;
+        bench.request.shims = shims;
+        output = (char *)bench_run_script(&bench, "echo \"$LOADS\"");
+        ck_assert_int_eq(bench.report.shim_error, error);
+        const char *at = strstr(loads, "D/");
+        snprintf(expected, sizeof(expected), "%.*s%s%s\n", at ? (int)(at - loads) : (int)strlen(loads), loads,
+                 at ? bench.dir : "", at ? at + 1 : "");
+        ck_assert_str_eq(output, expected);
+}
+
+TEST(adds_the_shim_behind_what_the_variable_has)
+{
+        const char *shims = make_shim("");
+
+        expect_shim(&traits_of_path, shims, NULL, 0, "D/python");
+        expect_shim(&traits_of_path, shims, "", 0, "D/python");
+        expect_shim(&traits_of_path, shims, "/app:/lib", 0, "/app:/lib:D/python");
+        expect_shim(&traits_of_option, shims, "--max-old-space-size=99", 0,
+                    "--max-old-space-size=99 --require=D/python/shim.py");
+        /* Without a shim the variable is left alone. */
+        expect_shim(&traits, shims, "kept", 0, "kept");
+        expect_shim(&traits_of_path, NULL, "kept", 0, "kept");
+}
+
+TEST(starts_without_a_shim_that_cannot_be_read_or_named)
+{
+        static const char *const names[] = {"/a b", "/a:b", "/a\"b", "/a\\b"};
+
+        expect_shim(&traits_of_option, "/nonexistent", "kept", ENOENT, "kept");
+        for (size_t i = 0; i < ELEMENTSOF(names); i++)
+                expect_shim(&traits_of_option, make_shim(names[i]), "kept", EINVAL, "kept");
+        ck_assert_str_ne(shim_error_text(EINVAL), shim_error_text(ENOENT));
 }
 
 TEST_MAIN("launch", .each = {setup, teardown})

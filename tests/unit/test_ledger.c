@@ -25,6 +25,23 @@ static struct ledger_file file;
 static const struct ledger_start start = {
         .fleet = "web", .index = 3, .generation = 2, .started_at = 1000, .started_for = REASON_RESTART};
 
+static const struct ledger_start running = {.pid = 50,
+                                            .start = 7,
+                                            .fleet = "web",
+                                            .index = 3,
+                                            .generation = 2,
+                                            .started_at = 1000,
+                                            .started_for = REASON_RESTART};
+
+/* Returns the number of its slot. */
+static unsigned add(const struct ledger_start *started)
+{
+        unsigned number = ledger_add(&file.ledger, started);
+
+        ck_assert_uint_ne(number, 0);
+        return number;
+}
+
 static enum ledger_file_outcome open_file(size_t n_slots)
 {
         const char *why = "";
@@ -69,9 +86,7 @@ TEST(a_start_is_known_once_it_is_claimed)
         struct ledger_claim claim = ledger_claim_of(&file.ledger, number);
 
         ck_assert_uint_ne(number, 0);
-        ck_assert(!ledger_is_claimed(&claim, 50));
         ck_assert(ledger_claim(&claim, 50, 7));
-        ck_assert(ledger_is_claimed(&claim, 50));
         /* Parent and child both claim it, and nobody else can. */
         ck_assert(ledger_claim(&claim, 50, 7));
         ck_assert(!ledger_claim(&claim, 51, 7));
@@ -140,38 +155,38 @@ TEST(slots_run_out_and_more_are_made)
 
 TEST(the_next_sqmgr_learns_that_a_process_has_no_slot)
 {
-        ledger_trust(&file.ledger);
+        ledger_set_gap(&file.ledger, LEDGER_GAP_SEARCH, false);
         ledger_take_over(&file.ledger);
-        ck_assert(ledger_is_trusted(&file.ledger));
-        ledger_miss(&file.ledger);
-        ck_assert(!ledger_is_complete(&file.ledger));
-        ck_assert(ledger_is_trusted(&file.ledger));
+        ck_assert(!ledger_has_gap(&file.ledger, LEDGER_GAP_SEARCH));
+        ledger_set_gap(&file.ledger, LEDGER_GAP_SLOT, true);
+        ck_assert(ledger_has_gap(&file.ledger, LEDGER_GAP_SLOT));
+        ck_assert(!ledger_has_gap(&file.ledger, LEDGER_GAP_SEARCH));
         /* The next sqmgr has slots for its own processes, and searches for the others. */
         ledger_take_over(&file.ledger);
-        ck_assert(ledger_is_complete(&file.ledger));
-        ck_assert(!ledger_is_trusted(&file.ledger));
+        ck_assert(!ledger_has_gap(&file.ledger, LEDGER_GAP_SLOT));
+        ck_assert(ledger_has_gap(&file.ledger, LEDGER_GAP_SEARCH));
 }
 
 TEST(a_new_ledger_is_trusted_once_a_search_has_ended)
 {
         for (unsigned i = 0; i < 2; i++) {
-                ck_assert(!ledger_is_trusted(&file.ledger));
+                ck_assert(ledger_has_gap(&file.ledger, LEDGER_GAP_SEARCH));
                 /* A process that has no slot for a while changes nothing. */
-                ck_assert(ledger_is_complete(&file.ledger));
-                ledger_miss(&file.ledger);
-                ledger_complete(&file.ledger);
+                ck_assert(!ledger_has_gap(&file.ledger, LEDGER_GAP_SLOT));
+                ledger_set_gap(&file.ledger, LEDGER_GAP_SLOT, true);
+                ledger_set_gap(&file.ledger, LEDGER_GAP_SLOT, false);
                 ledger_file_close(&file);
                 ck_assert_int_eq(open_file(SLOTS), LEDGER_FILE_KEPT);
                 ledger_take_over(&file.ledger);
         }
-        ledger_miss(&file.ledger);
-        ledger_trust(&file.ledger);
-        ck_assert(!ledger_is_complete(&file.ledger));
-        ledger_complete(&file.ledger);
+        ledger_set_gap(&file.ledger, LEDGER_GAP_SLOT, true);
+        ledger_set_gap(&file.ledger, LEDGER_GAP_SEARCH, false);
+        ck_assert(ledger_has_gap(&file.ledger, LEDGER_GAP_SLOT));
+        ledger_set_gap(&file.ledger, LEDGER_GAP_SLOT, false);
         ledger_file_close(&file);
         ck_assert_int_eq(open_file(SLOTS), LEDGER_FILE_KEPT);
         ledger_take_over(&file.ledger);
-        ck_assert(ledger_is_trusted(&file.ledger));
+        ck_assert(!ledger_has_gap(&file.ledger, LEDGER_GAP_SEARCH));
 }
 
 static struct fleet_settings fleet_settings = {.name = (char[]){"web"}};
@@ -194,10 +209,10 @@ static struct worker settle(const struct traits *traits, enum action_kind kind, 
         };
         struct worker known = worker;
         struct action action = {.kind = kind, .fleet = &fleet, .worker = &worker, .reason = REASON_MEMORY};
-        struct ledger_start found, running = ledger_start_of(&worker);
+        struct ledger_start found, started = ledger_start_of(&worker);
 
         fleet_settings.traits = traits;
-        unsigned number = ledger_add(&file.ledger, &running);
+        unsigned number = add(&started);
         ledger_ask(&file.ledger, number, &action, 1200);
         if (outcome >= 0)
                 ledger_answer(&file.ledger, number, &action, outcome > 0);
@@ -268,12 +283,10 @@ TEST(the_time_of_an_order_that_was_not_sent_does_not_count)
 {
         struct worker worker = {.fleet = &fleet, .index = 3, .generation = 2, .spawned_at = 1000};
         struct action stop = {.kind = ACTION_STOP, .fleet = &fleet, .worker = &worker};
-        struct ledger_start found, running = start;
+        struct ledger_start found;
 
-        running.pid = 50;
-        running.start = 7;
         fleet_settings.traits = &sidekiq_traits;
-        unsigned number = ledger_add(&file.ledger, &running);
+        unsigned number = add(&running);
         ledger_ask(&file.ledger, number, &stop, 1200);
         ledger_ask(&file.ledger, number, &stop, 1500);
         ledger_answer(&file.ledger, number, &stop, true);
@@ -299,10 +312,10 @@ TEST_LOOP(an_order_to_a_process_that_was_not_asked_is_recorded, 6)
         };
         struct worker known = {.fleet = &fleet, .state = WORKER_STOPPING, .state_at = 1200};
         struct action stop = {.kind = ACTION_STOP, .fleet = &fleet, .worker = &worker};
-        struct ledger_start found, running = ledger_start_of(&worker);
+        struct ledger_start found, started = ledger_start_of(&worker);
 
         fleet_settings.traits = &plain_traits;
-        unsigned number = ledger_add(&file.ledger, &running);
+        unsigned number = add(&started);
         ledger_ask(&file.ledger, number, &stop, 1200);
         ledger_answer(&file.ledger, number, &stop, true);
         ck_assert_uint_eq(read_starts(&found), 1);
@@ -338,10 +351,10 @@ TEST_LOOP(a_stop_signal_to_the_process_before_is_none_to_the_next, 2)
         struct worker known = {.fleet = &fleet, .state = WORKER_ACTIVE};
         struct action stop = {.kind = ACTION_STOP, .fleet = &fleet, .worker = &worker},
                       quiet = {.kind = ACTION_QUIET, .fleet = &fleet, .worker = &worker};
-        struct ledger_start found, running = ledger_start_of(&worker);
+        struct ledger_start found, started = ledger_start_of(&worker);
 
         fleet_settings.traits = &sidekiq_traits;
-        unsigned number = ledger_add(&file.ledger, &running);
+        unsigned number = add(&started);
         ledger_ask(&file.ledger, number, &stop, 1200);
         ledger_answer(&file.ledger, number, &stop, true);
         worker.process.heartbeat_pid = 61;
@@ -380,11 +393,8 @@ TEST(a_start_is_taken_by_its_worker_once)
         struct ledger_start found;
         struct ledger_starts starts;
         struct worker other = {.index = 3, .spawned_at = 1001}, right = {.index = 3, .spawned_at = 1000};
-        struct ledger_start running = start;
 
-        running.pid = 50;
-        running.start = 7;
-        ck_assert_uint_ne(ledger_add(&file.ledger, &running), 0);
+        add(&running);
         ck_assert_int_eq(ledger_read(&file.ledger, NOW, &starts), 0);
         ck_assert(!ledger_starts_take(&file.ledger, &starts, "web", &other, &found));
         ck_assert(!ledger_starts_take(&file.ledger, &starts, "mail", &right, &found));
@@ -397,13 +407,11 @@ TEST(a_start_is_taken_by_its_worker_once)
 /* A later version, which keeps its ledger elsewhere, has given the process another place. */
 TEST(a_record_from_before_a_downgrade_is_dropped)
 {
-        struct ledger_start found, running = start;
+        struct ledger_start found;
         struct ledger_starts starts;
         const struct worker moved = {.index = 4, .spawned_at = 1000, .process.pid = 50, .process.start = 7};
 
-        running.pid = 50;
-        running.start = 7;
-        ck_assert_uint_ne(ledger_add(&file.ledger, &running), 0);
+        add(&running);
         ck_assert_int_eq(ledger_read(&file.ledger, NOW, &starts), 0);
         ck_assert(!ledger_starts_take(&file.ledger, &starts, "web", &moved, &found));
         ck_assert_uint_eq(starts.n, 0);
@@ -413,11 +421,9 @@ TEST(a_record_from_before_a_downgrade_is_dropped)
 
 TEST(the_file_outlives_sqmgr)
 {
-        struct ledger_start found, running = start;
+        struct ledger_start found;
 
-        running.pid = 50;
-        running.start = 7;
-        ck_assert_uint_ne(ledger_add(&file.ledger, &running), 0);
+        add(&running);
         ledger_file_close(&file);
         ck_assert_int_eq(open_file(2 * SLOTS), LEDGER_FILE_KEPT);
         ck_assert_uint_eq(file.ledger.n_slots, 2 * SLOTS);
@@ -476,13 +482,11 @@ TEST_LOOP(a_file_of_another_boot_or_that_is_spoilt_is_made_anew, 7)
 /* The ledger is there, and a start that cannot read it must not make another. */
 TEST(without_descriptors_the_file_is_left_alone)
 {
-        struct ledger_start found, running = start;
+        struct ledger_start found;
         struct rlimit before;
         const char *why = "";
 
-        running.pid = 50;
-        running.start = 7;
-        ck_assert_uint_ne(ledger_add(&file.ledger, &running), 0);
+        add(&running);
         ledger_file_close(&file);
         unit_leave_descriptors(0, &before);
         ck_assert_int_eq(ledger_file_open(&file, path, BOOT, SLOTS, &why), -EMFILE);
@@ -495,12 +499,8 @@ TEST(without_descriptors_the_file_is_left_alone)
 TEST(what_a_slot_cannot_say_is_dropped)
 {
         struct ledger_start found;
-        struct ledger_start bad[] = {start, start, start, start, start, start};
+        struct ledger_start bad[] = {running, running, running, running, running, running};
 
-        for (size_t i = 0; i < ELEMENTSOF(bad); i++) {
-                bad[i].pid = 50;
-                bad[i].start = 7;
-        }
         bad[0].pid = -1;
         bad[1].start = 0;
         bad[2].index = 0;
@@ -508,11 +508,11 @@ TEST(what_a_slot_cannot_say_is_dropped)
         bad[4].started_at = NOW + 1;
         memset(bad[5].fleet, 'x', sizeof(bad[5].fleet));
         for (size_t i = 0; i < ELEMENTSOF(bad); i++) {
-                ledger_trust(&file.ledger);
-                ck_assert_uint_ne(ledger_add(&file.ledger, &bad[i]), 0);
+                ledger_set_gap(&file.ledger, LEDGER_GAP_SEARCH, false);
+                add(&bad[i]);
                 ck_assert_uint_eq(read_starts(&found), 0);
                 /* The process may run: the next search has to find it. */
-                ck_assert(!ledger_is_trusted(&file.ledger));
+                ck_assert(ledger_has_gap(&file.ledger, LEDGER_GAP_SEARCH));
         }
 }
 
@@ -520,43 +520,39 @@ TEST(slots_without_a_process_are_no_cause_for_a_search)
 {
         struct ledger_start found;
 
-        ledger_trust(&file.ledger);
+        ledger_set_gap(&file.ledger, LEDGER_GAP_SEARCH, false);
         ck_assert_uint_ne(ledger_begin(&file.ledger, &start), 0);
         ledger_take_over(&file.ledger);
         ck_assert_uint_eq(read_starts(&found), 0);
-        ck_assert(ledger_is_trusted(&file.ledger));
+        ck_assert(!ledger_has_gap(&file.ledger, LEDGER_GAP_SEARCH));
 }
 
 TEST(reasons_of_a_later_version_are_read_as_none)
 {
-        struct ledger_start found, running = start;
+        struct ledger_start found, later = running;
 
-        running.pid = 50;
-        running.start = 7;
-        running.started_for = running.reason = _REASON_MAX;
-        ledger_trust(&file.ledger);
-        ck_assert_uint_ne(ledger_add(&file.ledger, &running), 0);
+        later.started_for = later.reason = _REASON_MAX;
+        ledger_set_gap(&file.ledger, LEDGER_GAP_SEARCH, false);
+        add(&later);
         ck_assert_uint_eq(read_starts(&found), 1);
         ck_assert_int_eq(found.pid, 50);
         ck_assert_uint_eq(found.started_for, REASON_NONE);
         ck_assert_uint_eq(found.reason, REASON_NONE);
-        ck_assert(ledger_is_trusted(&file.ledger));
+        ck_assert(!ledger_has_gap(&file.ledger, LEDGER_GAP_SEARCH));
 }
 
 TEST(without_a_file_the_ledger_ends_with_sqmgr_until_one_can_be_made)
 {
         const char *why = "";
-        struct ledger_start found, running = start;
+        struct ledger_start found;
 
         ledger_file_close(&file);
         unit_remove_tree(dir);
         ck_assert_int_eq(ledger_file_open(&file, path, BOOT, SLOTS, &why), LEDGER_FILE_NONE);
         ck_assert_str_eq(why, strerror(ENOENT));
         ck_assert(!file.ledger.durable);
-        running.pid = 50;
-        running.start = 7;
         for (unsigned i = 0; i < SLOTS; i++)
-                ck_assert_uint_ne(ledger_add(&file.ledger, &running), 0);
+                add(&running);
         ck_assert_int_eq(ledger_file_grow(&file, 2 * SLOTS), 0);
         ck_assert_int_eq(ledger_file_make_durable(&file, path), -ENOENT);
         ck_assert_int_eq(mkdir(dir, 0700), 0);
@@ -607,16 +603,14 @@ static void lose_file(void)
 {
         ck_assert_int_eq(ledger_file_guard(), 0);
         ck_assert_int_eq(truncate(path, 0), 0);
-        ledger_miss(&file.ledger);
+        ledger_set_gap(&file.ledger, LEDGER_GAP_SLOT, true);
 }
 
 TEST(a_ledger_whose_file_cannot_be_written_is_lost_and_made_again)
 {
-        struct ledger_start found, running = start;
+        struct ledger_start found;
 
-        running.pid = 50;
-        running.start = 7;
-        ck_assert_uint_ne(ledger_add(&file.ledger, &running), 0);
+        add(&running);
         ck_assert(!ledger_file_is_lost(&file));
         lose_file();
         ck_assert(ledger_file_is_lost(&file));
@@ -625,8 +619,7 @@ TEST(a_ledger_whose_file_cannot_be_written_is_lost_and_made_again)
         ck_assert_int_eq(access(path, F_OK), -1);
         /* The memory is usable, but cannot grow: its slots do not know the workers. */
         ck_assert_uint_eq(read_starts(&found), 0);
-        unsigned number = ledger_add(&file.ledger, &running);
-        ck_assert_uint_ne(number, 0);
+        add(&running);
         ck_assert_int_eq(ledger_file_grow(&file, 1000), -EIO);
 
         ck_assert_int_eq(ledger_file_detach(&file, BOOT), 0);
@@ -634,7 +627,7 @@ TEST(a_ledger_whose_file_cannot_be_written_is_lost_and_made_again)
         ck_assert(!file.ledger.durable);
         ck_assert_uint_eq(file.ledger.n_slots, SLOTS);
         ck_assert_uint_eq(read_starts(&found), 0);
-        ck_assert_uint_ne(ledger_add(&file.ledger, &running), 0);
+        add(&running);
         ck_assert_int_eq(ledger_file_make_durable(&file, path), 0);
         ck_assert(file.ledger.durable);
         ledger_file_close(&file);
@@ -657,12 +650,10 @@ TEST(a_ledger_that_cannot_be_read_is_not_made_durable)
 /* Orders that are younger than the state are not forgotten where the file can still be read. */
 TEST(a_lost_ledger_keeps_what_its_file_says)
 {
-        struct ledger_start found, running = start;
+        struct ledger_start found;
         size_t n_slots = 2 * (size_t)sysconf(_SC_PAGESIZE) / ledger_bytes(0);
 
-        running.pid = 50;
-        running.start = 7;
-        ck_assert_uint_ne(ledger_add(&file.ledger, &running), 0);
+        add(&running);
         ck_assert_int_eq(ledger_file_grow(&file, n_slots), 0);
         ck_assert_int_eq(ledger_file_guard(), 0);
         ck_assert_int_eq(truncate(path, sysconf(_SC_PAGESIZE)), 0);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of the runtime's connections and of what follows a death (daemon/runtime/links.h,
+/* Tests of the runtime's connections and of what follows a death (daemon/runtime/runtime.h,
  * daemon/workers/rescue.h) with a real redis-server. */
 /* promises: P5 */
 #include "continuity/quarantine.h"
-#include "daemon/runtime/link_quarantine.h"
 #include "model/fleet.h"
 #include "model/world.h"
 #include "redis_runtime.h"
@@ -64,7 +63,7 @@ TEST(a_fleet_whose_heartbeats_are_in_files_waits_for_no_broker)
         run_until(web_is_up() && reader_state(mails->queue_link->reader) == READER_STATE_CONNECTED &&
                   reader_state(tasks->queue_link->reader) == READER_STATE_DOWN);
         ck_assert(tasks->redis_up);
-        links_join(&runtime.links);
+        links_join(&runtime);
         ck_assert_uint_eq(runtime.links.n, 3);
 }
 
@@ -86,7 +85,7 @@ TEST(the_connection_that_no_fleet_needs_is_closed)
         ck_assert_uint_eq(runtime.links.n, 2);
         runtime_settings->fleets[1]->removed = true;
         world_forget_removed(runtime_world);
-        links_join(&runtime.links);
+        links_join(&runtime);
         ck_assert_uint_eq(runtime.links.n, 1);
         ck_assert_ptr_eq(runtime.links.list[0], web()->link);
 }
@@ -102,12 +101,12 @@ TEST(a_fleet_that_comes_later_is_reported_that_its_server_is_there)
                  "[redis]\nurl=%s\n[fleet:web]\ncommand=/bin/true\n[fleet:mail]\ncommand=/bin/true\n",
                  server_url);
         settings = read_good(text);
-        ck_assert_int_eq(links_make(&runtime.links, settings), 0);
+        ck_assert_int_eq(links_make(&runtime, settings), 0);
         ck_assert_uint_eq(runtime.links.n, 1);
         ck_assert_int_eq(world_reload(runtime_world, settings, NULL, clock_now(CLOCK_MONOTONIC)), 0);
         settings_free(runtime_settings);
         runtime_settings = settings;
-        links_join(&runtime.links);
+        links_join(&runtime);
         ck_assert(world_fleet(runtime_world, "mail")->redis_up);
 }
 
@@ -130,12 +129,12 @@ TEST(a_server_in_quarantine_is_open_for_a_moment_of_each_period)
         web_start("[fleet:far]\ncommand=/bin/true\nredis_url=unix:///nonexistent/s\n");
         struct link *link = web()->link, *far = world_fleet(runtime_world, "far")->link;
         uint32_t key = quarantine_key(reader_url_text(link->reader));
-        runtime.links.ledger = &ledger;
+        runtime.ledger.ledger = ledger;
         quarantine_decoding(&ledger, key);
-        ck_assert_int_eq(links_judge_crash(&runtime.links, now), 0);
+        ck_assert_int_eq(links_judge_crash(&runtime, now), 0);
         ck_assert(!link->quarantine.lasts);
         quarantine_decoding(&ledger, key);
-        ck_assert_int_eq(links_judge_crash(&runtime.links, now), 0);
+        ck_assert_int_eq(links_judge_crash(&runtime, now), 0);
         ck_assert(link->quarantine.lasts && !far->quarantine.lasts);
         ck_assert(web_state_is(READER_STATE_DOWN));
         ck_assert_ptr_nonnull(strstr(reader_error(link->reader)->text, "once a minute"));
@@ -158,7 +157,7 @@ TEST(a_server_in_quarantine_is_open_for_a_moment_of_each_period)
                 ck_assert_uint_eq(due, opened_at + QUARANTINE_PERIOD_USEC);
         }
         ck_assert_uint_eq(memory.header.decoding, 0);
-        links_end_quarantine(&runtime.links);
+        links_end_quarantine(&runtime);
         run_until(web_is_up());
         ck_assert(!link->quarantine.lasts && !quarantine_holds(&ledger, key));
 }

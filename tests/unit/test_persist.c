@@ -3,9 +3,9 @@
  * daemon/takeover/persist.h). */
 /* promises: P4 */
 #include "continuity/state.h"
-#include "daemon/runtime/start_record.h"
 #include "daemon/takeover/persist.h"
 #include "daemon/takeover/search.h"
+#include "daemon/workers/start_record.h"
 #include "observe/observe.h"
 #include "runtime_folder.h"
 #include <sys/file.h>
@@ -25,7 +25,7 @@ static void setup_fleet(const char *framework)
                  path, framework);
         runtime_start(text);
         persist = (struct persist){.runtime = &runtime};
-        state_load_boot_id(persist.boot_id);
+        state_load_boot_id(runtime.boot_id);
 }
 
 static void setup(void)
@@ -39,7 +39,7 @@ static struct state *read_state(void)
         struct state *state = NULL;
         char why[256];
 
-        int r = state_load(path, persist.boot_id, clock_now(CLOCK_MONOTONIC), &state, why, sizeof(why));
+        int r = state_load(path, runtime.boot_id, clock_now(CLOCK_MONOTONIC), &state, why, sizeof(why));
         ck_assert_msg(r == STATEFILE_READ || r == STATEFILE_MISSING, "%s", why);
         return state;
 }
@@ -96,8 +96,7 @@ static void setup_orders(void)
 {
         setup();
         snprintf(orders_path, sizeof(orders_path), "%s/orders", dir);
-        persist.orders = (struct order_writer){
-                .runtime = &runtime, .boot_id = persist.boot_id, .path = strdup(orders_path)};
+        persist.orders = (struct order_writer){.runtime = &runtime, .path = strdup(orders_path)};
         lock_fd = -1;
 }
 
@@ -237,7 +236,7 @@ static void setup_ledger(void)
         setup();
         snprintf(ledger_path, sizeof(ledger_path), "%s.starts", path);
         runtime.ledger = LEDGER_FILE_INIT;
-        ck_assert_int_eq(start_record_open(&runtime, persist.boot_id), 0);
+        ck_assert_int_eq(start_record_open(&runtime), 0);
 }
 
 static void teardown_ledger(void)
@@ -253,7 +252,7 @@ static size_t next_sqmgr_reads(struct ledger_start *ret)
         struct ledger_starts starts;
         const char *why = "";
 
-        ck_assert_int_eq(ledger_file_open(&next, ledger_path, persist.boot_id, 1, &why), LEDGER_FILE_KEPT);
+        ck_assert_int_eq(ledger_file_open(&next, ledger_path, runtime.boot_id, 1, &why), LEDGER_FILE_KEPT);
         ck_assert_int_eq(ledger_read(&next.ledger, clock_now(CLOCK_MONOTONIC), &starts), 0);
         size_t n = starts.n;
         if (n > 0)
@@ -261,13 +260,6 @@ static size_t next_sqmgr_reads(struct ledger_start *ret)
         ledger_starts_free(&starts);
         ledger_file_close(&next);
         return n;
-}
-
-/* As at each regular poll. */
-static void keep_ledger(void)
-{
-        attach_record_missing(&runtime);
-        start_record_keep(&runtime);
 }
 
 TEST_FIXTURE(setup_ledger, teardown_ledger)
@@ -280,7 +272,7 @@ TEST_LOOP(a_ledger_that_was_deleted_or_replaced_is_made_again, 2)
         ck_assert_int_eq(unlink(ledger_path), 0);
         if (_i == 1)
                 unit_write_file(dir, "state.starts", "something else");
-        keep_ledger();
+        start_record_keep(&runtime);
         ck_assert(!runtime_world->ledger_volatile);
         ck_assert_uint_eq(next_sqmgr_reads(&found), 1);
         ck_assert_int_eq(found.pid, worker->process.pid);
@@ -294,7 +286,7 @@ TEST(a_ledger_that_is_in_place_stays)
 {
         ino_t inode = runtime.ledger.inode;
 
-        keep_ledger();
+        start_record_keep(&runtime);
         ck_assert_uint_eq(runtime.ledger.inode, inode);
 }
 
@@ -325,19 +317,19 @@ TEST_LOOP(while_a_worker_has_no_slot_the_ledger_counts_as_volatile, 2)
         assert(worker && worker->handle);
         ck_assert_uint_eq(worker->handle->record, 0);
         ck_assert(runtime_world->ledger_volatile);
-        keep_ledger();
+        start_record_keep(&runtime);
         ck_assert_uint_eq(worker->handle->record, 0);
         ck_assert(runtime_world->ledger_volatile);
-        ck_assert(!ledger_is_complete(ledger));
+        ck_assert(ledger_has_gap(ledger, LEDGER_GAP_SLOT));
 
         if (_i == 0)
                 ledger_end(&runtime.ledger.ledger, other);
         else
                 ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &before), 0);
-        keep_ledger();
+        start_record_keep(&runtime);
         ck_assert_uint_ne(worker->handle->record, 0);
         ck_assert(!runtime_world->ledger_volatile);
-        ck_assert(ledger_is_complete(ledger));
+        ck_assert(!ledger_has_gap(ledger, LEDGER_GAP_SLOT));
         if (_i == 0)
                 ck_assert_uint_eq(worker->handle->record, other);
         ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &before), 0);
@@ -350,10 +342,10 @@ TEST(while_a_deleted_ledger_cannot_be_made_again_it_ends_with_sqmgr)
 
         ck_assert_int_eq(unlink(ledger_path), 0);
         ck_assert_int_eq(mkdir(ledger_path, 0700), 0);
-        keep_ledger();
+        start_record_keep(&runtime);
         ck_assert(runtime_world->ledger_volatile);
         ck_assert_int_eq(rmdir(ledger_path), 0);
-        keep_ledger();
+        start_record_keep(&runtime);
         ck_assert(!runtime_world->ledger_volatile);
         ck_assert_uint_eq(next_sqmgr_reads(&found), 1);
         ck_assert_int_eq(found.pid, worker->process.pid);
@@ -371,7 +363,7 @@ static void setup_search(void)
 {
         setup_fleet("rq");
         runtime.ledger = LEDGER_FILE_INIT;
-        ck_assert_int_eq(start_record_open(&runtime, persist.boot_id), 0);
+        ck_assert_int_eq(start_record_open(&runtime), 0);
 }
 
 static void teardown_search(void)
@@ -396,15 +388,15 @@ TEST(a_search_that_did_not_end_is_made_again_by_the_next_sqmgr)
         for (unsigned i = 0; i < 3; i++) {
                 adopt();
                 ck_assert_ptr_nonnull(persist.search);
-                keep_ledger();
-                ck_assert(!ledger_is_trusted(&runtime.ledger.ledger));
+                start_record_keep(&runtime);
+                ck_assert(ledger_has_gap(&runtime.ledger.ledger, LEDGER_GAP_SEARCH));
                 ck_assert(!runtime_world->ledger_volatile);
         }
         run_until(!persist.search);
-        ck_assert(ledger_is_trusted(&runtime.ledger.ledger));
+        ck_assert(!ledger_has_gap(&runtime.ledger.ledger, LEDGER_GAP_SEARCH));
         adopt();
         ck_assert_ptr_null(persist.search);
-        ck_assert(ledger_is_trusted(&runtime.ledger.ledger));
+        ck_assert(!ledger_has_gap(&runtime.ledger.ledger, LEDGER_GAP_SEARCH));
 }
 
 /* The sqmgr before was killed as it sent the signal. */
@@ -431,11 +423,11 @@ TEST(a_start_that_says_what_cannot_be_has_its_process_searched_for)
 {
         const struct ledger_start impossible = {.fleet = "web", .pid = 50, .start = 7};
 
-        ledger_trust(&runtime.ledger.ledger);
+        ledger_set_gap(&runtime.ledger.ledger, LEDGER_GAP_SEARCH, false);
         ck_assert_uint_ne(ledger_add(&runtime.ledger.ledger, &impossible), 0);
         adopt();
         ck_assert_ptr_nonnull(persist.search);
-        ck_assert(!ledger_is_trusted(&runtime.ledger.ledger));
+        ck_assert(ledger_has_gap(&runtime.ledger.ledger, LEDGER_GAP_SEARCH));
 }
 
 static struct wakeup wakeup;
@@ -470,22 +462,18 @@ TEST_FIXTURE(setup_turn, teardown_turn)
 
 TEST(what_is_observed_has_one_turn_follow)
 {
+        uint64_t serial = wakeup.pass.serial;
+
         wakeup_arm(&wakeup);
         wakeup_arm(&wakeup);
         wakeup_changed(&wakeup);
         ck_assert(wakeup.pass.unsaved);
+        /* The next reply of the status is another. */
+        ck_assert_uint_ne(wakeup.pass.serial, serial);
         run_until(turns > 0);
         ck_assert_int_eq(sd_event_run(event, 0), 0);
         ck_assert_uint_eq(turns, 1);
         ck_assert_uint_eq(poll_items, 0);
-}
-
-TEST(a_change_makes_another_reply_of_the_status)
-{
-        uint64_t serial = wakeup.pass.serial;
-
-        wakeup_changed(&wakeup);
-        ck_assert_uint_ne(wakeup.pass.serial, serial);
 }
 
 TEST(the_timer_goes_off_once)

@@ -20,10 +20,10 @@ static unsigned read_all(void)
         unsigned done = 0;
 
         while (runtime.links.reads_queues) {
-                done += queue_reading_tick(&runtime.links);
+                done += queue_reading_tick(&runtime);
                 ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
         }
-        return done + queue_reading_tick(&runtime.links);
+        return done + queue_reading_tick(&runtime);
 }
 
 TEST(what_was_read_stands_in_the_link)
@@ -31,7 +31,7 @@ TEST(what_was_read_stands_in_the_link)
         web_start("");
         put("mail", 2);
         run_until(web_is_up());
-        queue_reading_begin(&runtime.links);
+        queue_reading_begin(&runtime);
         ck_assert_uint_eq(read_all(), 1);
         ck_assert_ptr_nonnull(web()->link->queues);
         ck_assert_uint_eq(web()->link->queues->n, 1);
@@ -58,7 +58,7 @@ TEST(large_oldest_jobs_are_decoded_up_to_a_total_and_small_ones_always)
                 put(name, 1);
         }
         run_until(web_is_up());
-        queue_reading_begin(&runtime.links);
+        queue_reading_begin(&runtime);
         ck_assert_uint_eq(read_all(), 1);
         queues = web()->link->queues;
         ck_assert_ptr_nonnull(queues);
@@ -77,12 +77,12 @@ TEST(one_reading_serves_whoever_asks_while_it_lasts)
         web_start("");
         put("mail", 1);
         run_until(web_is_up());
-        queue_reading_begin(&runtime.links);
+        queue_reading_begin(&runtime);
         ck_assert_uint_eq(read_all(), 1);
         long long once = server_calls("smembers");
         ck_assert_int_gt(once, 0);
-        queue_reading_begin(&runtime.links);
-        queue_reading_begin(&runtime.links);
+        queue_reading_begin(&runtime);
+        queue_reading_begin(&runtime);
         ck_assert_uint_eq(read_all(), 1);
         ck_assert_int_eq(server_calls("smembers"), 2 * once);
 }
@@ -91,7 +91,7 @@ TEST(without_a_limit_nobody_looks)
 {
         web_start("");
         run_until(web_is_up());
-        queue_reading_poll(&runtime.links);
+        queue_reading_poll(&runtime);
         ck_assert(!runtime.links.reads_queues);
 }
 
@@ -101,14 +101,14 @@ TEST(a_queue_over_its_limit_is_reported_once_and_once_more_when_it_is_back)
         put("mail", 3);
         run_until(web_is_up());
         for (unsigned i = 0; i < 2; i++) {
-                queue_reading_poll(&runtime.links);
+                queue_reading_poll(&runtime);
                 ck_assert_uint_eq(read_all(), 1);
                 ck_assert_uint_eq(runtime_world->n_events, 1);
         }
         ck_assert_int_eq(runtime_world->events[0].kind, EVENT_QUEUE_OVER);
         golden_expect_with("queues", "over its limit", runtime_world->events[0].text, server_url, "URL");
         server_do("DEL queue:mail");
-        queue_reading_poll(&runtime.links);
+        queue_reading_poll(&runtime);
         ck_assert_uint_eq(read_all(), 1);
         ck_assert_uint_eq(runtime_world->n_events, 2);
         ck_assert_int_eq(runtime_world->events[1].kind, EVENT_QUEUE_BACK);
@@ -120,7 +120,7 @@ TEST(a_redis_that_is_away_says_so_and_holds_up_no_other)
         put("mail", 1);
         const struct link *far = world_fleet(runtime_world, "far")->link;
         run_until(web_is_up() && reader_error(far->reader));
-        queue_reading_begin(&runtime.links);
+        queue_reading_begin(&runtime);
         ck_assert_uint_eq(read_all(), 1);
         ck_assert_ptr_nonnull(web()->link->queues);
         ck_assert_ptr_null(far->queues);
@@ -132,12 +132,12 @@ TEST(what_was_over_stays_so_while_nothing_can_be_read)
         web_start("[redis]\nqueue_warn_size=2\n");
         put("mail", 3);
         run_until(web_is_up());
-        queue_reading_poll(&runtime.links);
+        queue_reading_poll(&runtime);
         (void)read_all();
         ck_assert_uint_eq(runtime_world->n_events, 1);
         server_kill();
         run_until(!web_is_up());
-        queue_reading_poll(&runtime.links);
+        queue_reading_poll(&runtime);
         ck_assert_uint_eq(read_all(), 1);
         ck_assert_str_ne(error_shown(queue_reading_error(web()->link)), "");
         for (size_t i = 0; i < runtime_world->n_events; i++)
@@ -149,7 +149,7 @@ TEST(a_server_that_refuses_is_quoted)
         web_start("");
         server_do("SET queues x");
         run_until(web_is_up());
-        queue_reading_begin(&runtime.links);
+        queue_reading_begin(&runtime);
         ck_assert_uint_eq(read_all(), 1);
         ck_assert_ptr_null(web()->link->queues);
         ck_assert_ptr_nonnull(strstr(error_shown(queue_reading_error(web()->link)), "WRONGTYPE"));
@@ -160,8 +160,8 @@ TEST(a_server_that_goes_away_meanwhile_ends_the_reading)
         web_start("");
         run_until(web_is_up());
         ck_assert_int_eq(kill(server_pid, SIGSTOP), 0);
-        queue_reading_begin(&runtime.links);
-        ck_assert(!queue_reading_tick(&runtime.links));
+        queue_reading_begin(&runtime);
+        ck_assert(!queue_reading_tick(&runtime));
         server_kill();
         ck_assert_uint_eq(read_all(), 1);
         ck_assert_ptr_null(web()->link->queues);
@@ -175,7 +175,7 @@ static bool broker_is_up(void)
 
 static const struct queue *first_queue(void)
 {
-        queue_reading_begin(&runtime.links);
+        queue_reading_begin(&runtime);
         ck_assert_uint_eq(read_all(), 1);
         ck_assert_str_eq(error_shown(queue_reading_error(web()->queue_link)), "");
         return web()->queue_link->queues->n > 0 ? &web()->queue_link->queues->list[0] : NULL;

@@ -21,7 +21,6 @@ static char *arguments[] = {program, NULL};
 static const struct invocation invocation = {
         .program = program, .argv = arguments, .config_path = "/nonexistent/ini"};
 static struct persist persist;
-static struct termination termination;
 static struct reexec reexec;
 
 static void publish(void *userdata _unused_)
@@ -62,13 +61,11 @@ static void start(void)
                  "[sqmgr]\nstate_file=%s/state\n" RUNTIME_REDIS "[fleet:web]\ncommand=x\n", dir);
         runtime_start(text);
         persist = (struct persist){.runtime = &runtime};
-        state_load_boot_id(persist.boot_id);
-        termination = (struct termination){.runtime = &runtime};
+        state_load_boot_id(runtime.boot_id);
         reexec = (struct reexec){
                 .invocation = &invocation,
                 .runtime = &runtime,
                 .persist = &persist,
-                .termination = &termination,
                 .publish = publish,
         };
         const struct server_options options = {
@@ -225,7 +222,7 @@ static void shuts_down(void)
 
 static void ends(void)
 {
-        termination.query = (struct systemd_query *)&termination; /* any but NULL */
+        runtime.end_query = (struct systemd_query *)&reexec; /* any but NULL */
 }
 
 static void searches(void)
@@ -254,7 +251,7 @@ TEST_LOOP(at_a_bad_time_nobody_is_asked, ELEMENTSOF(bad_times))
         bad_times[_i].prepare();
         expect_refusal(bad_times[_i].what);
         ck_assert_uint_eq(runs(), 0);
-        termination.query = NULL;
+        runtime.end_query = NULL;
         persist.search = NULL;
 }
 

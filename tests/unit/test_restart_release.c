@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Restart with `release`, over a real socket, on worlds made by hand: nothing is restarted before each fleet
- * was checked. What the check itself finds is tested in test_release.c. */
+ * was checked. What the check itself finds is tested in test_launch.c. */
 /* promises: P7 */
-#include "daemon/workers/release.h"
+#include "daemon/workers/side_start.h"
 #include "operate.h"
 
 /* The check that waits for its result; NULL: none. */
-static struct release_check {
+static struct side_start {
         const struct fleet *fleet;
         char release[64];
         release_fn fn;
@@ -16,25 +16,25 @@ static unsigned n_begun;
 static int begin_error;
 
 int __wrap_release_check_begin(struct runtime *of, const struct fleet *fleet, const char *release,
-                               release_fn fn, void *userdata, struct release_check **ret);
+                               release_fn fn, void *userdata, struct side_start **ret);
 int __wrap_release_check_begin(struct runtime *of, const struct fleet *fleet, const char *release,
-                               release_fn fn, void *userdata, struct release_check **ret)
+                               release_fn fn, void *userdata, struct side_start **ret)
 {
-        static struct release_check check;
+        static struct side_start check;
 
         ck_assert_ptr_eq(of, &runtime);
         ck_assert_ptr_null(pending);
         if (begin_error < 0)
                 return begin_error;
         n_begun++;
-        check = (struct release_check){.fleet = fleet, .fn = fn, .userdata = userdata};
+        check = (struct side_start){.fleet = fleet, .fn = fn, .userdata = userdata};
         snprintf(check.release, sizeof(check.release), "%s", release);
         *ret = pending = &check;
         return 0;
 }
 
-struct release_check *__wrap_release_check_cancel(struct release_check *check);
-struct release_check *__wrap_release_check_cancel(struct release_check *check)
+struct side_start *__wrap_release_check_cancel(struct side_start *check);
+struct side_start *__wrap_release_check_cancel(struct side_start *check)
 {
         ck_assert(!check || check == pending);
         if (check)
@@ -63,7 +63,7 @@ static void run_until(const struct fleet *checked)
 /* error: NULL: the release is there. */
 static void end_check(const char *error, const char *quoted)
 {
-        const struct release_check check = *pending;
+        const struct side_start check = *pending;
         struct error_report report;
 
         pending = NULL;

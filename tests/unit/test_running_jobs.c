@@ -98,7 +98,7 @@ TEST(one_reading_is_under_way_at_a_time)
 
         worker->state = WORKER_QUIET;
         running_jobs_poll(worker);
-        const struct running_jobs *first = worker->handle->running_jobs;
+        const struct reader *first = worker->handle->running_jobs;
         running_jobs_poll(worker);
         ck_assert_ptr_eq(worker->handle->running_jobs, first);
         run_until(!reads(worker));

@@ -3,7 +3,7 @@
  * silent. */
 /* promises: P8 */
 #include "daemon/poll/poll.h"
-#include "daemon/workers/orphan.h"
+#include "daemon/workers/process.h"
 #include "io/proc_answer.h"
 #include "observe/observe.h"
 #include "runtime_folder.h"

@@ -118,15 +118,15 @@ TEST(a_request_names_the_worker_and_its_log)
 {
         static const char expected[] = "fork\0SQMGR_WORKER=mail/3\0SQMGR_INDEX=3\0SQMGR_GENERATION=7\0"
                                        "SQMGR_START=12\0log=/var/log/mail";
-        struct template_fork request = {
-                .fleet = "mail", .index = 3, .generation = 7, .started_at = 12, .log = "/var/log/mail"};
+        char logs[] = "/var/log/mail", inherited[] = "inherit", name[] = "mail";
+        struct fleet_settings fleet = {.name = name, .log = logs};
         char text[TEMPLATE_MESSAGE_MAX], log[TEMPLATE_MESSAGE_MAX] = "";
 
-        ck_assert_int_eq(template_socket_fork(ours, &request, STDIN_FILENO), 0);
+        ck_assert_int_eq(template_socket_fork(ours, &fleet, 3, 7, 12, STDIN_FILENO), 0);
         ck_assert_int_eq(recv(theirs, text, sizeof(text), 0), sizeof(expected) - 1);
         ck_assert_mem_eq(text, expected, sizeof(expected) - 1);
-        request.log = "inherit";
-        ck_assert_int_eq(template_socket_fork(ours, &request, STDIN_FILENO), 0);
+        fleet.log = inherited;
+        ck_assert_int_eq(template_socket_fork(ours, &fleet, 3, 7, 12, STDIN_FILENO), 0);
         ck_assert_int_eq(recv(theirs, text, sizeof(text), 0),
                          sizeof(expected) - 1 - sizeof("log=/var/log/mail"));
         ck_assert_int_eq(template_socket_go(ours), 0);
@@ -134,8 +134,8 @@ TEST(a_request_names_the_worker_and_its_log)
         ck_assert_mem_eq(text, "go", 2);
 
         memset(log, 'x', sizeof(log) - 1);
-        request.log = log;
-        ck_assert_int_eq(template_socket_fork(ours, &request, STDIN_FILENO), -ENAMETOOLONG);
+        fleet.log = log;
+        ck_assert_int_eq(template_socket_fork(ours, &fleet, 3, 7, 12, STDIN_FILENO), -ENAMETOOLONG);
         ck_assert_int_eq(recv(theirs, text, sizeof(text), MSG_DONTWAIT), -1);
 }
 

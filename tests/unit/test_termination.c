@@ -16,7 +16,6 @@
 
 static int notify_fd;
 static char heard[4096]; /* each word of ours to systemd, a line of its own */
-static struct termination termination;
 
 static void setup(void)
 {
@@ -33,7 +32,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-        termination_forget(&termination);
+        termination_forget(&runtime);
         close_fd(notify_fd);
         runtime_folder_close();
 }
@@ -46,7 +45,6 @@ static void start(const char *sqmgr_lines)
                  "[sqmgr]\n%s" RUNTIME_REDIS "[fleet:web]\ncommand=/bin/sleep 1000\nactive_process_count=2\n",
                  sqmgr_lines);
         runtime_start(text);
-        termination = (struct termination){.runtime = &runtime};
         while (sd_event_run(event, 0) > 0)
                 ;
 }
@@ -79,7 +77,7 @@ TEST(reported_to_end_it_drains_its_workers)
 {
         start("on_stop=drain\n");
         unsigned turns = runtime_wakeups;
-        termination_request(&termination, SIGINT);
+        termination_request(&runtime, SIGINT);
         ck_assert(runtime_world->shutting_down);
         ck_assert(!runtime_world->shutdown_now);
         ck_assert_uint_eq(fleet_target(runtime_world->fleets[0]), 0);
@@ -91,9 +89,9 @@ TEST(reported_to_end_it_drains_its_workers)
 TEST(reported_twice_it_stops_them_now)
 {
         start("on_stop=drain\n");
-        termination_request(&termination, SIGINT);
+        termination_request(&runtime, SIGINT);
         runtime_settings->on_stop = ON_STOP_LEAVE; /* a reload changes nothing of that */
-        termination_request(&termination, SIGTERM);
+        termination_request(&runtime, SIGTERM);
         ck_assert(runtime_world->shutdown_now);
         ck_assert(!loop_has_ended());
 }
@@ -101,7 +99,7 @@ TEST(reported_twice_it_stops_them_now)
 TEST(it_leaves_them_where_the_settings_say_so)
 {
         start("on_stop=leave\n");
-        termination_request(&termination, SIGINT);
+        termination_request(&runtime, SIGINT);
         ck_assert(!runtime_world->shutting_down);
         ck_assert_str_eq(hear(), "STOPPING=1\n");
         ck_assert(loop_has_ended());

@@ -48,8 +48,7 @@ void config_check_doubt(struct config_check *check)
 
 static void on_exited(struct child *child, const siginfo_t *info)
 {
-        struct config_check *check =
-                (struct config_check *)((char *)child - offsetof(struct config_check, child));
+        struct config_check *check = CHILD_OWNER(child, struct config_check);
         bool refused = info->si_code == CLD_EXITED && info->si_status == EX_CONFIG;
         bool accepted = info->si_code == CLD_EXITED && info->si_status == 0;
 

@@ -4,11 +4,11 @@
 #include "base/fd.h"
 #include "daemon/api/api_server.h"
 #include "daemon/api/handler.h"
-#include "daemon/runtime/links.h"
 #include "daemon/runtime/proc_evidence.h"
+#include "daemon/runtime/runtime.h"
 #include "daemon/workers/execute.h"
 #include "daemon/workers/process.h"
-#include "daemon/workers/release.h"
+#include "daemon/workers/side_start.h"
 #include "io/clock.h"
 #include "io/host.h"
 #include "io/proc.h"
@@ -143,8 +143,8 @@ struct diagnosis {
         usec_t asked_at;
         struct redis_diagnosis *servers; /* NULL: not asked yet */
         size_t n_servers;
-        size_t pending;                  /* servers that are asked */
-        struct release_check *rehearsal; /* for the last entry of starts; NULL: none is in progress */
+        size_t pending;               /* servers that are asked */
+        struct side_start *rehearsal; /* for the last entry of starts; NULL: none is in progress */
         struct start_diagnosis *starts;
         size_t n_starts;
         struct problems findings;
@@ -410,7 +410,7 @@ static void on_answer(struct answer *answer, void *userdata)
 static void ask_redis(struct redis_diagnosis *redis, struct link *link)
 {
         struct reader *reader = link->reader;
-        const struct field host = QUERY_TEXT(links_host_name(link->links));
+        const struct field host = QUERY_TEXT(links_host_name(link->runtime));
         const struct query query = {
                 .kind = QUERY_DIAGNOSIS,
                 .texts = &host,
@@ -444,8 +444,8 @@ static void ask_servers(struct diagnosis *diagnosis)
         for (size_t i = 0; i < links->n; i++) {
                 struct link *link = links->list[i];
 
-                subsystems_diagnose_link(&diagnosis->host->persist->runtime->subsystems, link,
-                                         &diagnosis->findings, clock_now(CLOCK_MONOTONIC));
+                SUBSYSTEMS_CALL(&diagnosis->host->persist->runtime->subsystems, diagnose_link, link,
+                                &diagnosis->findings, clock_now(CLOCK_MONOTONIC));
                 diagnosis->servers[i].diagnosis = diagnosis;
                 diagnosis->servers[i].noun = link_noun(link);
                 diagnosis->servers[i].traits = link->framework->traits;
@@ -505,7 +505,7 @@ static json_t *report(struct diagnosis *diagnosis)
         doctor_machine(findings, &machine, &storage.facts, &problems, world);
         WORLD_FOREACH_FLEET(world, fleet) {
                 findings->lost |= diagnose_fleet(diagnosis, &problems, fleet) < 0;
-                subsystems_diagnose(&runtime->subsystems, fleet, findings);
+                SUBSYSTEMS_CALL(&runtime->subsystems, diagnose, fleet, findings);
         }
         problems_clear(&problems);
         return render(findings, &storage.facts);

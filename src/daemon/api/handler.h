@@ -98,7 +98,7 @@ enum queue_question {
 };
 
 struct queue_calls {
-        struct links *links; /* not owned */
+        struct runtime *runtime; /* not owned */
         /* Called once the queues were read. metrics() returns the reply to GetMetrics as a new reference, or
          * NULL when memory is short. diagnose() replies to the call or keeps it. */
         json_t *(*metrics)(void *userdata);

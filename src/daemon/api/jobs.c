@@ -3,7 +3,7 @@
  * replies have arrived. Calls for the same fleets share one answer; viewers share a separate one. */
 #include "daemon/api/handler.h"
 #include "daemon/poll/local_heartbeats.h"
-#include "daemon/runtime/links.h"
+#include "daemon/runtime/runtime.h"
 #include "daemon/workers/process.h"
 #include "frameworks/framework.h"
 #include "model/names.h"
@@ -28,7 +28,7 @@ struct place {
 /* The workers of one Redis. */
 struct reading {
         struct jobs_query *query;
-        struct running_jobs *running_jobs; /* NULL: no reading in progress */
+        struct reader *reader; /* NULL: no reading in progress */
         char *server;
         const char **identities; /* borrowed until the reading starts */
         struct place *places;
@@ -58,7 +58,8 @@ static void query_free(struct jobs_query *query)
         for (size_t i = 0; i < query->n_readings; i++) {
                 struct reading *reading = &query->readings[i];
 
-                running_jobs_cancel(reading->running_jobs);
+                if (reading->reader)
+                        reader_forget(reading->reader, reading);
                 free(reading->server);
                 free(reading->identities);
                 free(reading->places);
@@ -154,13 +155,15 @@ static bool render_list(struct jobs_query *query, const struct place *place, con
                                     place->worker, (int)place->pid, list->n_oversized, JOB_ENTRY_MAX / 1024));
 }
 
-static void on_running_jobs(struct job_list *lists, const struct error_report *error, void *userdata)
+static void on_running_jobs(struct answer *read, void *userdata)
 {
         struct reading *reading = userdata;
         struct jobs_query *query = reading->query;
+        const struct error_report *error;
+        const struct job_list *lists = link_running_jobs(read, reading->n, &error);
         bool enough = true;
 
-        reading->running_jobs = NULL;
+        reading->reader = NULL;
         query->pending--;
         if (error)
                 enough = add_unread(query, reading->server, error->text, &error->quoted);
@@ -246,9 +249,10 @@ static bool read_link(struct jobs_query *query, const struct link *link, struct 
                 return true;
         }
         const struct running_jobs_request request = {.identities = reading->identities, .n = reading->n};
-        int r = link_read_running_jobs(link, &request, on_running_jobs, reading, &reading->running_jobs);
+        int r = link_read_running_jobs(link, &request, on_running_jobs, reading);
         if (r < 0)
                 return add_unread(query, reading->server, strerrordesc_np(-r), NULL);
+        reading->reader = link->reader;
         query->pending++;
         return true;
 }

@@ -51,34 +51,34 @@ static json_t *render_unnamed(const struct fleet *fleet)
                          "retry", 0, "schedule", 0, "dead", 0, "queues", "queues_left_out", 0);
 }
 
-static json_t *render(const struct links *links)
+static json_t *render(const struct runtime *runtime)
 {
         _cleanup_json_ json_t *list = json_array();
 
-        FOREACH_POINTER(link, links->list, links->n)
+        FOREACH_POINTER(link, runtime->links.list, runtime->links.n)
                 /* Otherwise the framework does not report queues. */
                 if (link->framework->has_queues && json_array_append_new(list, render_link(link)) < 0)
                         return NULL;
-        WORLD_FOREACH_FLEET(links->world, fleet)
+        WORLD_FOREACH_FLEET(runtime->world, fleet)
                 if (fleet_settings_have_broker(fleet->settings) && !fleet->queue_link &&
                     json_array_append_new(list, render_unnamed(fleet)) < 0)
                         return NULL;
         return json_pack("{s:O}", "redis", list);
 }
 
-static void encode_queues(const struct links *links, bool is_view, struct shared_reply *ret)
+static void encode_queues(const struct runtime *runtime, bool is_view, struct shared_reply *ret)
 {
         const struct link *unread = NULL;
         bool any = false;
         char reason[512];
 
-        for (size_t i = links->n; i-- > 0;) {
-                any |= !!links->list[i]->queues;
-                if (links->list[i]->framework->has_queues)
-                        unread = links->list[i];
+        for (size_t i = runtime->links.n; i-- > 0;) {
+                any |= !!runtime->links.list[i]->queues;
+                if (runtime->links.list[i]->framework->has_queues)
+                        unread = runtime->links.list[i];
         }
         if (any || !unread) {
-                shared_reply_make(ret, is_view, NULL, render(links));
+                shared_reply_make(ret, is_view, NULL, render(runtime));
                 return;
         }
         const struct error_report *error = queue_reading_error(unread);
@@ -94,7 +94,7 @@ static void encode(struct queue_calls *calls, enum queue_question question, bool
 
         shared_reply_clear(reply);
         if (question == QUEUE_QUESTION_QUEUES)
-                encode_queues(calls->links, is_view, reply);
+                encode_queues(calls->runtime, is_view, reply);
         else
                 shared_reply_make(reply, is_view, NULL, calls->metrics(calls->userdata));
         calls->answers[question][is_view].at = now;
@@ -148,5 +148,5 @@ void queue_calls_add(struct queue_calls *calls, struct call *call, enum queue_qu
         calls->list[calls->n].question = question;
         calls->list[calls->n++].call = call;
         server_keep(call, on_cancelled, calls);
-        queue_reading_begin(calls->links);
+        queue_reading_begin(calls->runtime);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Handles the orders: Restart, Rollback, Follow and Abort; Quiet, Stop, Start and Scale. */
 #include "daemon/api/handler.h"
-#include "daemon/workers/release.h"
+#include "daemon/workers/side_start.h"
 #include "decide/command.h"
 #include "io/clock.h"
 #include "model/counts.h"
@@ -240,9 +240,9 @@ static void restart_fleets(struct control *control, struct call *call, struct re
 struct awaited_release {
         struct control *control;
         struct call *call;
-        json_t *parameters;          /* owned; they name each fleet */
-        size_t n_checked;            /* fleets that have the release */
-        struct release_check *check; /* of the next fleet; NULL: none is in progress */
+        json_t *parameters;       /* owned; they name each fleet */
+        size_t n_checked;         /* fleets that have the release */
+        struct side_start *check; /* of the next fleet; NULL: none is in progress */
 };
 
 static void awaited_release_free(struct awaited_release *awaited)

@@ -787,7 +787,7 @@ static void put_all(struct facts *facts, const struct tick_totals *ticks)
         }
         put_problems(facts);
         put_fleets(facts);
-        subsystems_metrics(facts->info->subsystems, facts->world, facts->metrics);
+        SUBSYSTEMS_CALL(facts->info->subsystems, metrics, facts->world, facts->metrics);
         put_workers(facts);
         put_culprits(facts);
         put_leak(facts);

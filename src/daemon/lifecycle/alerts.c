@@ -10,8 +10,8 @@
 #include "io/clock.h"
 #include "io/launcher.h"
 #include "io/log.h"
-#include "io/signal.h"
 #include "io/systemd.h"
+#include "io/timer.h"
 #include "model/counts.h"
 #include "model/describe.h"
 #include "model/names.h"
@@ -33,9 +33,7 @@ struct alerts {
         int start_error; /* -errno of the last attempt to start the command; 0: started */
         bool losing;     /* the queue overflowed, which was logged */
         struct child child;
-        const char *running; /* name of the event whose command runs */
-        bool timed_out;
-        sd_event_source *deadline;
+        const char *running;    /* name of the event whose command runs */
         sd_event_source *timer; /* fires when the next alert is due */
 };
 
@@ -47,23 +45,12 @@ static int on_timer(sd_event_source *source _unused_, uint64_t usec _unused_, vo
         return 0;
 }
 
-static int on_deadline(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
-{
-        struct alerts *alerts = userdata;
-
-        alerts->timed_out = true;
-        /* Also kill what the command has started. */
-        (void)signal_child_group(alerts->child.pid, SIGKILL);
-        return 0;
-}
-
 static void on_exited(struct child *child, const siginfo_t *info)
 {
-        struct alerts *alerts = (struct alerts *)((char *)child - offsetof(struct alerts, child));
+        struct alerts *alerts = CHILD_OWNER(child, struct alerts);
         char span[FORMAT_MAX];
 
-        (void)sd_event_source_set_enabled(alerts->deadline, SD_EVENT_OFF);
-        if (alerts->timed_out)
+        if (child->late)
                 log_warning("alert_command for '%s' killed (reason: no exit within %s)", alerts->running,
                             format_duration(alerts->timeout, span, sizeof(span)));
         else if (info->si_code != CLD_EXITED)
@@ -127,17 +114,20 @@ static int start_command(const struct alerts *alerts, const struct alert *alert,
 
 static int start(struct alerts *alerts, const struct alert *alert, const char *input, char *const *argv)
 {
-        pid_t pid;
-        int r = start_command(alerts, alert, input, argv, &pid);
+        struct child *child = &alerts->child;
 
-        if (r < 0)
+        *child = (struct child){.exited = on_exited};
+        int r = child_limit(child, alerts->runtime->event, alerts->timeout);
+        if (r >= 0)
+                r = start_command(alerts, alert, input, argv, &child->pid);
+        if (r < 0) {
+                children_remove(&alerts->runtime->children, child);
+                child->pid = 0;
                 return r;
-        alerts->child = (struct child){.pid = pid, .exited = on_exited};
-        children_add(&alerts->runtime->children, &alerts->child);
+        }
+        children_add(&alerts->runtime->children, child);
         alerts->running = event_kinds[alert->kind].name;
-        alerts->timed_out = alerts->losing = false;
-        (void)sd_event_source_set_time_relative(alerts->deadline, alerts->timeout);
-        (void)sd_event_source_set_enabled(alerts->deadline, SD_EVENT_ONESHOT);
+        alerts->losing = false;
         return 0;
 }
 
@@ -177,8 +167,7 @@ static void run_due(struct alerts *alerts)
 
         while (alerts->child.pid == 0 && (next = alert_queue_next(&alerts->queue))) {
                 if (next->due > clock_now(CLOCK_MONOTONIC)) {
-                        (void)sd_event_source_set_time(alerts->timer, next->due);
-                        (void)sd_event_source_set_enabled(alerts->timer, SD_EVENT_ONESHOT);
+                        timer_set(alerts->timer, next->due);
                         return;
                 }
                 run(alerts, next);
@@ -210,21 +199,9 @@ int alerts_new(struct runtime *runtime, usec_t timeout, struct alerts **ret)
                 return -ENOMEM;
         alerts->runtime = runtime;
         alerts->timeout = timeout;
-        int r = sd_event_add_time(runtime->event, &alerts->deadline, CLOCK_MONOTONIC, 0, 0, on_deadline,
-                                  alerts);
-        if (r >= 0)
-                r = sd_event_add_time(runtime->event, &alerts->timer, CLOCK_MONOTONIC, 0, 0, on_timer,
-                                      alerts);
-        if (r >= 0)
-                r = sd_event_source_set_enabled(alerts->deadline, SD_EVENT_OFF);
-        if (r >= 0)
-                r = sd_event_source_set_enabled(alerts->timer, SD_EVENT_OFF);
-        if (r < 0) {
-                alerts_free(alerts);
-                return r;
-        }
-        *ret = alerts;
-        return 0;
+        int r = timer_new(runtime->event, on_timer, alerts, &alerts->timer);
+        *ret = r < 0 ? alerts_free(alerts) : alerts;
+        return r;
 }
 
 struct alerts *alerts_free(struct alerts *alerts)
@@ -232,7 +209,6 @@ struct alerts *alerts_free(struct alerts *alerts)
         if (!alerts)
                 return NULL;
         children_remove(&alerts->runtime->children, &alerts->child);
-        sd_event_source_disable_unref(alerts->deadline);
         sd_event_source_disable_unref(alerts->timer);
         alert_queue_clear(&alerts->queue);
         free(alerts);

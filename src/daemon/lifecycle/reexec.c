@@ -10,7 +10,6 @@
 #include "io/clock.h"
 #include "io/log.h"
 #include "io/program.h"
-#include "io/signal.h"
 #include "model/world.h"
 #include "wire/varlink.h"
 #include <fcntl.h>
@@ -117,7 +116,6 @@ void reexec_end(struct reexec *reexec)
         assert(reexec->n_calls == 0);
         children_kill(&reexec->runtime->children, &reexec->child);
         reexec->output = sd_event_source_disable_unref(reexec->output);
-        reexec->deadline = sd_event_source_disable_unref(reexec->deadline);
         reexec->length = 0;
 }
 
@@ -141,7 +139,7 @@ static const char *why_not(struct reexec *reexec)
 {
         if (reexec->runtime->world->shutting_down)
                 return "sqmgr is shutting down";
-        if (reexec->termination->query)
+        if (reexec->runtime->end_query)
                 return "sqmgr was asked to exit";
         if (reexec->persist->search)
                 return "the search for workers of an earlier sqmgr continues; try again later";
@@ -242,18 +240,9 @@ static int on_output(sd_event_source *source _unused_, int fd _unused_, uint32_t
         return 0;
 }
 
-static int on_deadline(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
-{
-        const struct reexec *reexec = userdata;
-
-        if (reexec->child.pid > 0)
-                (void)signal_child(reexec->child.pid, SIGKILL);
-        return 0;
-}
-
 static void on_exited(struct child *child, const siginfo_t *info)
 {
-        struct reexec *reexec = (struct reexec *)((char *)child - offsetof(struct reexec, child));
+        struct reexec *reexec = CHILD_OWNER(child, struct reexec);
 
         if (reexec->output)
                 read_words(reexec);
@@ -281,10 +270,7 @@ static int start_preflight(struct reexec *reexec)
                 return r;
         r = sd_event_source_set_io_fd_own(reexec->output, true);
         TAKE_FD(output_fd);
-        if (r >= 0)
-                r = sd_event_add_time_relative(reexec->runtime->event, &reexec->deadline, CLOCK_MONOTONIC,
-                                               PREFLIGHT_USEC, 0, on_deadline, reexec);
-        return MIN(r, 0);
+        return r < 0 ? r : child_limit(&reexec->child, reexec->runtime->event, PREFLIGHT_USEC);
 }
 
 static void on_cancelled(struct call *call, void *userdata)

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "daemon/api/api_server.h"
-#include "daemon/lifecycle/termination.h"
 #include "daemon/runtime/runtime.h"
 #include "daemon/takeover/persist.h"
 
@@ -28,15 +27,13 @@ struct reexec {
         const struct invocation *invocation; /* not owned; the same holds for all fields down to server */
         struct runtime *runtime;
         struct persist *persist;
-        const struct termination *termination;
         struct server *server;
         void (*publish)(void *userdata); /* publishes pending events, which end with this image */
         void *userdata;
 
         struct child child;      /* the preflight run of the new program; pid 0: none */
         sd_event_source *output; /* the output pipe of the preflight; NULL: closed */
-        sd_event_source *deadline;
-        char words[2048]; /* the output of the preflight */
+        char words[2048];        /* the output of the preflight */
         size_t length;
         struct call *calls[16]; /* waiting calls, answered by the new image or on failure */
         size_t n_calls;

@@ -2,7 +2,6 @@
 /* Reads the config file again and applies the settings that a reload may change. */
 #include "daemon/lifecycle/reload.h"
 #include "base/parse.h"
-#include "daemon/runtime/link_quarantine.h"
 #include "frameworks/backends.h"
 #include "frameworks/table.h"
 #include "io/clock.h"
@@ -102,7 +101,7 @@ static int reload(struct reloader *reloader, const struct orderer *by, FILE *lin
         if (r >= 0)
                 r = settings_merge(reloader->settings, read, &merged);
         if (r >= 0)
-                r = links_make(&runtime->links, merged);
+                r = links_make(runtime, merged);
         if (r >= 0)
                 r = world_reload(runtime->world, merged, by, clock_now(CLOCK_MONOTONIC));
         if (r < 0)
@@ -116,9 +115,9 @@ static int reload(struct reloader *reloader, const struct orderer *by, FILE *lin
         reloader->settings = TAKE_PTR(merged);
         report_ended(runtime->world, n_events, lines);
         report_scales(runtime->world, lines);
-        links_join(&runtime->links);
-        links_end_quarantine(&runtime->links);
-        subsystems_join(&runtime->subsystems);
+        links_join(runtime);
+        links_end_quarantine(runtime);
+        SUBSYSTEMS_CALL(&runtime->subsystems, join);
         wakeup_changed(runtime->wakeup);
         log_set_level(reloader->settings->log_level);
         return 0;

@@ -9,67 +9,67 @@
 #include <signal.h>
 #include <string.h>
 
-static void drain(struct termination *termination)
+static void drain(struct runtime *runtime)
 {
-        struct world *world = termination->runtime->world;
+        struct world *world = runtime->world;
 
         log_info("%s all workers", world->shutting_down ? "stopping" : "draining");
         systemd_notify("STOPPING=1");
         command_shutdown(world, clock_now(CLOCK_MONOTONIC));
-        wakeup_arm(termination->runtime->wakeup);
+        wakeup_arm(runtime->wakeup);
 }
 
-static void end(struct termination *termination, enum systemd_intent intent)
+static void end(struct runtime *runtime, enum systemd_intent intent)
 {
-        const struct settings *settings = termination->runtime->world->settings;
+        const struct settings *settings = runtime->world->settings;
         /* When the machine shuts down, workers cannot outlive sqmgr for long. */
         bool leave = intent == SYSTEMD_RESTARTS ||
                      (intent != SYSTEMD_SHUTS_DOWN && settings->on_stop == ON_STOP_LEAVE);
 
         if (!leave) {
-                drain(termination);
+                drain(runtime);
                 return;
         }
         log_info("workers are left running%s", intent == SYSTEMD_RESTARTS ? " (systemd restarts sqmgr)" : "");
         systemd_notify("STOPPING=1");
-        (void)sd_event_exit(termination->runtime->event, 0);
+        (void)sd_event_exit(runtime->event, 0);
 }
 
 static void on_intent(enum systemd_intent intent, void *userdata)
 {
-        struct termination *termination = userdata;
+        struct runtime *runtime = userdata;
 
-        termination_forget(termination);
+        termination_forget(runtime);
         if (intent == SYSTEMD_UNKNOWN)
                 log_warning("systemd does not report whether sqmgr is being stopped or restarted; assuming a "
                             "stop");
-        end(termination, intent);
+        end(runtime, intent);
 }
 
-void termination_request(struct termination *termination, int signo)
+void termination_request(struct runtime *runtime, int signo)
 {
         int r = -ENXIO;
 
         log_info("asked to exit by SIG%s", sigabbrev_np(signo));
-        if (termination->runtime->world->shutting_down) {
-                drain(termination);
+        if (runtime->world->shutting_down) {
+                drain(runtime);
                 return;
         }
-        if (termination->query) {
-                termination_forget(termination);
-                drain(termination);
-                drain(termination);
+        if (runtime->end_query) {
+                termination_forget(runtime);
+                drain(runtime);
+                drain(runtime);
                 return;
         }
         if (signo == SIGTERM)
-                r = systemd_ask(termination->runtime->event, on_intent, termination, &termination->query);
+                r = systemd_ask(runtime->event, on_intent, runtime, &runtime->end_query);
         if (r == -ENXIO)
-                end(termination, SYSTEMD_UNKNOWN);
+                end(runtime, SYSTEMD_UNKNOWN);
         else if (r < 0)
-                on_intent(SYSTEMD_UNKNOWN, termination);
+                on_intent(SYSTEMD_UNKNOWN, runtime);
 }
 
-void termination_forget(struct termination *termination)
+void termination_forget(struct runtime *runtime)
 {
-        termination->query = systemd_query_free(termination->query);
+        runtime->end_query = systemd_query_free(runtime->end_query);
 }

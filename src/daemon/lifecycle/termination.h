@@ -4,15 +4,8 @@
 
 #include "daemon/runtime/runtime.h"
 
-struct systemd_query; /* io/systemd.h */
-
-struct termination {
-        struct runtime *runtime;     /* not owned */
-        struct systemd_query *query; /* asks systemd why sqmgr is to end; NULL: not asked */
-};
-
 /* Handles a termination signal: drains the workers, or leaves them running for the next sqmgr. Under systemd,
  * a SIGTERM first asks systemd for the reason, without waiting. A second signal ends sqmgr faster. */
-void termination_request(struct termination *termination, int signo);
+void termination_request(struct runtime *runtime, int signo);
 /* Cancels the query to systemd, if any. Call before the loop is freed. */
-void termination_forget(struct termination *termination);
+void termination_forget(struct runtime *runtime);

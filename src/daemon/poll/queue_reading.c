@@ -61,7 +61,7 @@ void served_estimate(const struct link *link, struct queues *queues, usec_t now)
         _cleanup_free_ struct latency_flow *flows = calloc(queues->n + 1, sizeof(*flows));
         if (!flows)
                 return;
-        WORLD_FOREACH_FLEET(link->links->world, fleet) {
+        WORLD_FOREACH_FLEET(link->runtime->world, fleet) {
                 struct served_queues served = {0};
 
                 if (fleet->queue_link != link)
@@ -83,7 +83,7 @@ static void on_queues(struct answer *answer, void *userdata)
         served_estimate(link, link->queues, clock_now(CLOCK_MONOTONIC));
         if (link->queues)
                 queues_sort(link->queues);
-        wakeup_arm(link->links->wakeup);
+        wakeup_arm(link->runtime->wakeup);
 }
 
 /* A broker has no list of its queues: those that workers serve are read. */
@@ -93,7 +93,7 @@ static int ask_queues(struct link *link)
 
         if (link->heartbeats)
                 return link_read_queues(link, NULL, false, on_queues, link);
-        WORLD_FOREACH_FLEET(link->links->world, fleet)
+        WORLD_FOREACH_FLEET(link->runtime->world, fleet)
                 if (fleet->queue_link == link)
                         (void)served_add_fleet(&served, fleet);
         return link_read_queues(link, served.text, false, on_queues, link);
@@ -107,12 +107,12 @@ static int read_link(struct link *link)
         return r;
 }
 
-void queue_reading_begin(struct links *links)
+void queue_reading_begin(struct runtime *runtime)
 {
-        if (links->reads_queues)
+        if (runtime->links.reads_queues)
                 return;
-        links->reads_queues = true;
-        FOREACH_POINTER(link, links->list, links->n) {
+        runtime->links.reads_queues = true;
+        FOREACH_POINTER(link, runtime->links.list, runtime->links.n) {
                 link->queues = queues_free(link->queues);
                 int r = read_link(link);
                 const struct error_report *error = r == -ENOTCONN ? reader_error(link->reader) : NULL;
@@ -128,13 +128,13 @@ void queue_reading_begin(struct links *links)
                                          : r == -ENOTCONN ? "not connected yet"
                                                           : "out of memory");
         }
-        wakeup_arm(links->wakeup);
+        wakeup_arm(runtime->wakeup);
 }
 
-void queue_reading_poll(struct links *links)
+void queue_reading_poll(struct runtime *runtime)
 {
-        if (queue_watch_wanted(&links->world->settings->redis))
-                queue_reading_begin(links);
+        if (queue_watch_wanted(&runtime->world->settings->redis))
+                queue_reading_begin(runtime);
 }
 
 const struct error_report *queue_reading_error(const struct link *link)
@@ -163,7 +163,7 @@ static void report_unread(struct link *link)
 /* Queues over their limit stay so while they cannot be read. */
 static void judge(struct link *link)
 {
-        struct world *world = link->links->world;
+        struct world *world = link->runtime->world;
         const struct redis_settings *settings = &world->settings->redis;
         char over[QUEUE_WATCH_TEXT_MAX], back[QUEUE_WATCH_TEXT_MAX];
 
@@ -179,15 +179,15 @@ static void judge(struct link *link)
                             link_noun(link), reader_url_text(link->reader), back);
 }
 
-bool queue_reading_tick(struct links *links)
+bool queue_reading_tick(struct runtime *runtime)
 {
-        if (!links->reads_queues)
+        if (!runtime->links.reads_queues)
                 return false;
-        FOREACH_POINTER(link, links->list, links->n)
+        FOREACH_POINTER(link, runtime->links.list, runtime->links.n)
                 if (link->reads_queues)
                         return false;
-        links->reads_queues = false;
-        FOREACH_POINTER(link, links->list, links->n)
+        runtime->links.reads_queues = false;
+        FOREACH_POINTER(link, runtime->links.list, runtime->links.n)
                 judge(link);
         return true;
 }

@@ -3,7 +3,7 @@
  * reading. The results are stored in the links. */
 #pragma once
 
-#include "daemon/runtime/links.h"
+#include "daemon/runtime/runtime.h"
 
 #define SERVED_BYTES_MAX 16384
 
@@ -14,12 +14,12 @@ struct served_queues {
 };
 
 /* Starts a reading unless one is in progress. */
-void queue_reading_begin(struct links *links);
+void queue_reading_begin(struct runtime *runtime);
 /* Like queue_reading_begin(), but only if there are limits to compare with. */
-void queue_reading_poll(struct links *links);
+void queue_reading_poll(struct runtime *runtime);
 /* Returns true once when all replies have arrived. Compares the results with the limits, which may add
  * events. */
-bool queue_reading_tick(struct links *links);
+bool queue_reading_tick(struct runtime *runtime);
 
 /* Returns why the queues of this Redis are missing; the text is "" if they were read. */
 const struct error_report *queue_reading_error(const struct link *link);

@@ -2,7 +2,7 @@
 /* Reads the running jobs of workers where needed. */
 #include "daemon/poll/running_jobs.h"
 #include "base/argv.h"
-#include "daemon/runtime/links.h"
+#include "daemon/runtime/runtime.h"
 #include "daemon/workers/process.h"
 #include "io/clock.h"
 #include "model/world.h"
@@ -89,10 +89,12 @@ void running_jobs_observe(struct worker *worker, const struct job_list *list, bo
         report_long_jobs(worker->handle, list, realtime);
 }
 
-static void on_running_jobs(struct job_list *lists, const struct error_report *error, void *userdata)
+static void on_running_jobs(struct answer *answer, void *userdata)
 {
         struct process *process = userdata;
         struct worker *worker = process->worker;
+        const struct error_report *error;
+        struct job_list *lists = link_running_jobs(answer, 1, &error);
 
         process->running_jobs = NULL;
         if (error || worker->state == WORKER_GONE)
@@ -110,9 +112,8 @@ static void read_list(struct worker *worker, bool culprits)
                 .identities = &identity, .n = 1, .with_entries = running_jobs_may_be_cut_off(worker)};
 
         process->running_jobs_culprits = culprits;
-        if (identity)
-                (void)link_read_running_jobs(worker->fleet->link, &request, on_running_jobs, process,
-                                             &process->running_jobs);
+        if (identity && link_read_running_jobs(worker->fleet->link, &request, on_running_jobs, process) >= 0)
+                process->running_jobs = worker->fleet->link->reader;
 }
 
 void running_jobs_poll(struct worker *worker)

@@ -13,6 +13,24 @@ void children_add(struct children *children, struct child *child)
 void children_remove(struct children *children, struct child *child)
 {
         LIST_UNLINK(children->first, child);
+        child->deadline = sd_event_source_disable_unref(child->deadline);
+}
+
+static int on_deadline(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+{
+        struct child *child = userdata;
+
+        child->late = true;
+        (void)signal_child_group(child->pid, SIGKILL);
+        return 0;
+}
+
+int child_limit(struct child *child, sd_event *event, usec_t timeout)
+{
+        int r = sd_event_add_time_relative(event, &child->deadline, CLOCK_MONOTONIC, timeout, 0, on_deadline,
+                                           child);
+
+        return MIN(r, 0);
 }
 
 void children_kill(struct children *children, struct child *child)

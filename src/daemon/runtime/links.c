@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* Connections to servers, Redis and databases; see the header. */
-#include "daemon/runtime/links.h"
 #include "base/environment.h"
 #include "base/text.h"
 #include "continuity/quarantine.h"
 #include "daemon/runtime/proc_evidence.h"
+#include "daemon/runtime/runtime.h"
 #include "frameworks/backends.h"
 #include "frameworks/server_heartbeats.h"
 #include "frameworks/table.h"
 #include "io/clock.h"
 #include "io/log.h"
 #include "io/proc.h"
+#include "io/timer.h"
 #include "model/birth.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
@@ -41,7 +42,7 @@ const char *link_kind(const struct link *link)
 /* server_text is the master if Sentinels named it, else NULL. */
 static void connected(struct link *link, const char *server_text)
 {
-        const struct world *world = link->links->world;
+        const struct world *world = link->runtime->world;
         char *before = link->server_text;
 
         if (!server_text) {
@@ -66,36 +67,37 @@ static void on_reader_state(struct reader *reader, enum reader_state state, cons
                             void *userdata)
 {
         struct link *link = userdata;
-        const struct world *world = link->links->world;
+        const struct world *world = link->runtime->world;
         usec_t now = clock_now(CLOCK_MONOTONIC);
 
         if (link->quarantine.lasts) {
                 if (state == READER_STATE_CONNECTED)
-                        wakeup_poll_now(link->links->wakeup, now);
+                        wakeup_poll_now(link->runtime->wakeup, now);
                 return;
         }
         if (state == READER_STATE_CONNECTED) {
                 connected(link, reader_server_text(reader));
                 /* Poll now: heartbeats that exist before a new worker could send one are not its own. */
-                wakeup_poll_now(link->links->wakeup, now);
+                wakeup_poll_now(link->runtime->wakeup, now);
         } else if (error)
                 log_quoted(LOG_ERR, &error->quoted, "%s %s: %s", link_noun(link), reader_url_text(reader),
                            error->text);
         WORLD_FOREACH_FLEET(world, fleet)
                 if (fleet->link == link)
                         observe_server(fleet, state, now);
-        wakeup_arm(link->links->wakeup);
+        wakeup_arm(link->runtime->wakeup);
 }
 
 /* The host name may change while sqmgr runs, for example when a machine gets its name late during boot. */
-const char *links_host_name(struct links *links)
+const char *links_host_name(struct runtime *runtime)
 {
+        struct links *links = &runtime->links;
         char name[sizeof(links->host_name)] = "";
 
         if (gethostname(name, sizeof(name) - 1) < 0 || strcmp(name, links->host_name) == 0)
                 return links->host_name;
         if (links->host_name[0] != '\0')
-                world_event(links->world, EVENT_HOST_NAME, NULL, NULL,
+                world_event(runtime->world, EVENT_HOST_NAME, NULL, NULL,
                             "the host is now called '%s' (before: '%s'); workers send heartbeats under the "
                             "name of their boot, and both names are recognized",
                             name, links->host_name);
@@ -103,12 +105,12 @@ const char *links_host_name(struct links *links)
         return links->host_name;
 }
 
-const char *links_unique_host(struct links *links, const struct fleet_settings *fleet, unsigned index,
+const char *links_unique_host(struct runtime *runtime, const struct fleet_settings *fleet, unsigned index,
                               usec_t started_at, char text[static UNIQUE_HOST_MAX])
 {
         const struct unique_host unique = {
-                .boot_id = links->boot_id,
-                .instance = links->instance,
+                .boot_id = runtime->boot_id,
+                .instance = runtime->instance,
                 .fleet = fleet->name,
                 .index = index,
                 .started_at = started_at,
@@ -116,7 +118,7 @@ const char *links_unique_host(struct links *links, const struct fleet_settings *
 
         text[0] = '\0';
         return fleet->namespaced && fleet->traits->host_variable
-                       ? unique_host(&unique, links_host_name(links), text)
+                       ? unique_host(&unique, links_host_name(runtime), text)
                        : text;
 }
 
@@ -124,7 +126,7 @@ static const char *host_name(void *userdata)
 {
         const struct link *link = userdata;
 
-        return links_host_name(link->links);
+        return links_host_name(link->runtime);
 }
 
 static_assert(PROC_HOST_NAME_MAX == INSIDE_HOST_MAX, "the same name");
@@ -192,12 +194,12 @@ static int read_variable(struct proc_facts *facts, const struct worker *worker, 
 /* Reads the processes of a worker in namespaces of its own. */
 static int read_inside(const struct worker *worker, struct inside *ret, void *userdata)
 {
-        struct links *links = ((const struct link *)userdata)->links;
+        struct runtime *runtime = ((const struct link *)userdata)->runtime;
 
         static_assert(sizeof(ret->unique) >= UNIQUE_HOST_MAX, "the same name");
         *ret = (struct inside){.complete = true};
-        links_unique_host(links, worker->fleet->settings, worker->index, worker->spawned_at, ret->unique);
-        int r = read_variable(links->proc_facts, worker, ret);
+        links_unique_host(runtime, worker->fleet->settings, worker->index, worker->spawned_at, ret->unique);
+        int r = read_variable(runtime->proc_facts, worker, ret);
         if (r >= 0)
                 r = proc_tree_each(worker->process.pid, add_process, ret);
         return r < 0 ? r : 0;
@@ -225,7 +227,7 @@ static bool sets_titles(const struct proc *proc, const struct framework *framewo
 static int has_booted(pid_t pid, const struct worker *worker, void *userdata)
 {
         const struct link *link = userdata;
-        struct proc_facts *facts = link->links->proc_facts;
+        struct proc_facts *facts = link->runtime->proc_facts;
         const struct framework *framework = framework_of(worker->fleet->settings->traits);
         _cleanup_proc_ struct proc *proc = NULL;
 
@@ -265,22 +267,17 @@ static int is_born(pid_t pid, const struct heartbeat *heartbeat, const struct wo
 
         int r = proc_open(pid, &proc);
         if (r >= 0)
-                r = proc_evidence_read_birth(link->links->proc_facts, proc, framework_of(traits), &birth);
+                r = proc_evidence_read_birth(link->runtime->proc_facts, proc, framework_of(traits), &birth);
         if (r < 0)
                 return r;
         return birth_is_foreign(&birth, world) ? -EREMOTE : birth_is_own(&birth, world, traits->stale_usec);
-}
-
-static void on_ambiguous(struct worker *worker, bool ambiguous, void *userdata _unused_)
-{
-        observe_ambiguous(worker, ambiguous);
 }
 
 static void on_identity(struct worker *worker, pid_t pid, bool remote, void *userdata)
 {
         const struct link *link = userdata;
 
-        link->links->found(worker, pid, clock_now(CLOCK_MONOTONIC));
+        link->runtime->links.found(worker, pid, clock_now(CLOCK_MONOTONIC));
         if (remote)
                 observe_remote(worker);
 }
@@ -292,7 +289,7 @@ static bool complete(const struct link *link, const struct worker *worker, struc
         _cleanup_proc_ struct proc *proc = NULL;
 
         if (proc_open(worker_pid(worker), &proc) >= 0 &&
-            proc_evidence_read_title(link->links->proc_facts, proc,
+            proc_evidence_read_title(link->runtime->proc_facts, proc,
                                      framework_of(worker->fleet->settings->traits), &title) == -EINPROGRESS)
                 return false;
         *heartbeat = heartbeat_complete(worker, heartbeat, title.busy, title.quiet);
@@ -320,10 +317,10 @@ static void on_done(struct heartbeats *heartbeats _unused_, void *userdata)
 {
         const struct link *link = userdata;
 
-        /* See link_quarantine.h: the connection is closed again. */
+        /* The connection is closed again. */
         if (link->quarantine.lasts && link->quarantine.open)
                 (void)sd_event_source_set_time(link->quarantine.timer, 0);
-        wakeup_arm(link->links->wakeup);
+        wakeup_arm(link->runtime->wakeup);
 }
 
 static bool is_same(const char *a, const char *b)
@@ -331,12 +328,12 @@ static bool is_same(const char *a, const char *b)
         return !a || !b ? a == b : strcmp(a, b) == 0;
 }
 
-static struct link *find_link(const struct links *links, const struct fleet_settings *fleet)
+static struct link *find_link(const struct runtime *runtime, const struct fleet_settings *fleet)
 {
         const struct framework *framework = framework_of(fleet->traits);
-        const char *url = settings_fleet_url(links->world->settings, fleet);
+        const char *url = settings_fleet_url(runtime->world->settings, fleet);
 
-        FOREACH_POINTER(link, links->list, links->n)
+        FOREACH_POINTER(link, runtime->links.list, runtime->links.n)
                 if (link->framework == framework && is_same(link->url, url))
                         return link;
         return NULL;
@@ -375,25 +372,26 @@ static enum database_engine engine_of(const char *url)
 
 static void on_decoding(const struct reader *reader, void *userdata)
 {
-        const struct links *links = userdata;
+        struct ledger *ledger = userdata;
 
-        quarantine_decoding(links->ledger, reader ? reader_quarantine_key(reader) : 0);
+        if (ledger->header)
+                quarantine_decoding(ledger, reader ? reader_quarantine_key(reader) : 0);
 }
 
 static struct reader_options options_of(struct link *link)
 {
-        struct links *links = link->links;
+        struct runtime *runtime = link->runtime;
 
         return (struct reader_options){
                 .backend = link_is_database(link) ? &database_backend : &redis_backend,
                 .framework = link->framework->traits->id,
-                .settings = &links->world->settings->redis,
+                .settings = &runtime->world->settings->redis,
                 .url = link->url,
-                .starter = links->starter,
+                .starter = &runtime->database_helpers.starter,
                 .on_state = on_reader_state,
                 .userdata = link,
-                .decoding = links->ledger ? on_decoding : NULL,
-                .decoding_userdata = links,
+                .decoding = on_decoding,
+                .decoding_userdata = &runtime->ledger.ledger,
         };
 }
 
@@ -403,17 +401,17 @@ static int make_reader(struct link *link)
 
         link->engine = is_database ? engine_of(link->url ?: "") : _DATABASE_ENGINE_MAX;
         const struct reader_options options = options_of(link);
-        return reader_new(link->links->event, &options, &link->reader);
+        return reader_new(link->runtime->event, &options, &link->reader);
 }
 
-int link_open(struct link *link)
+static int link_open(struct link *link)
 {
         const struct reader_options options = options_of(link);
 
         return reader_resume(link->reader, &options);
 }
 
-static int make_link(struct links *links, const struct fleet_settings *fleet)
+static int make_link(struct runtime *runtime, const struct fleet_settings *fleet)
 {
         static const struct heartbeats_ops ops = {
                 .host_name = host_name,
@@ -422,12 +420,12 @@ static int make_link(struct links *links, const struct fleet_settings *fleet)
                 .has_booted = has_booted,
                 .has_start = has_start,
                 .is_born = is_born,
-                .on_ambiguous = on_ambiguous,
                 .on_identity = on_identity,
                 .on_heartbeat = on_heartbeat,
                 .on_sibling = on_sibling,
                 .on_done = on_done,
         };
+        struct links *links = &runtime->links;
         struct link **list = reallocarray(links->list, links->n + 1, sizeof(*list));
         _cleanup_(free_link_pointer) struct link *link = calloc(1, sizeof(*link));
 
@@ -435,9 +433,9 @@ static int make_link(struct links *links, const struct fleet_settings *fleet)
                 links->list = list;
         if (!list || !link)
                 return -ENOMEM;
-        link->links = links;
+        link->runtime = runtime;
         link->framework = framework_of(fleet->traits);
-        int r = text_copy(settings_fleet_url(links->world->settings, fleet), &link->url);
+        int r = text_copy(settings_fleet_url(runtime->world->settings, fleet), &link->url);
         if (r >= 0)
                 r = make_reader(link);
         if (r >= 0 && fleet_settings_need_server(fleet))
@@ -453,27 +451,28 @@ static bool needs_link(const struct fleet_settings *fleet)
         return fleet_settings_need_server(fleet) || fleet_settings_need_broker(fleet);
 }
 
-int links_make(struct links *links, const struct settings *settings)
+int links_make(struct runtime *runtime, const struct settings *settings)
 {
         int r = 0;
 
         for (size_t i = 0; i < settings->n_fleets && r >= 0; i++) {
                 const struct fleet_settings *fleet = settings->fleets[i];
 
-                if (needs_link(fleet) && !find_link(links, fleet))
-                        r = make_link(links, fleet);
+                if (needs_link(fleet) && !find_link(runtime, fleet))
+                        r = make_link(runtime, fleet);
         }
         return r;
 }
 
-void links_join(struct links *links)
+void links_join(struct runtime *runtime)
 {
-        const struct world *world = links->world;
+        const struct world *world = runtime->world;
+        struct links *links = &runtime->links;
         usec_t now = clock_now(CLOCK_MONOTONIC);
         size_t kept = 0;
 
         WORLD_FOREACH_FLEET(world, fleet) {
-                struct link *link = needs_link(fleet->settings) ? find_link(links, fleet->settings) : NULL;
+                struct link *link = needs_link(fleet->settings) ? find_link(runtime, fleet->settings) : NULL;
 
                 if (fleet->link)
                         continue;
@@ -507,13 +506,90 @@ void links_join(struct links *links)
                 free_link(links->list[i]);
 }
 
-void links_end(struct links *links)
+void links_end(struct runtime *runtime)
 {
-        FOREACH_POINTER(link, links->list, links->n)
+        FOREACH_POINTER(link, runtime->links.list, runtime->links.n)
                 free_link(link);
-        free(links->list);
-        links->list = NULL;
-        links->n = 0;
+        free(runtime->links.list);
+        runtime->links = (struct links){0};
+}
+
+/* Links whose server is in quarantine (continuity/quarantine.h). Their connection is opened once per
+ * QUARANTINE_PERIOD_USEC, for one poll of the heartbeats. Their fleets count as fleets whose server is down:
+ * what was read is shown, and no worker is signaled. */
+
+/* How long a connection is open at most, if no poll ends. */
+#define QUARANTINE_OPEN_USEC (10 * USEC_PER_SEC)
+/* After memory was short. */
+#define QUARANTINE_RETRY_USEC USEC_PER_SEC
+
+static const char in_quarantine[] = "its data has ended sqmgr twice; read once a minute at most";
+
+static int on_quarantine_timer(sd_event_source *source _unused_, uint64_t due _unused_, void *userdata)
+{
+        struct link *link = userdata;
+        struct link_quarantine *quarantine = &link->quarantine;
+        usec_t now = clock_now(CLOCK_MONOTONIC);
+
+        if (quarantine->open) {
+                quarantine->open = false;
+                timer_set(quarantine->timer,
+                          quarantine->lasts ? quarantine->opened_at + QUARANTINE_PERIOD_USEC : now);
+                reader_pause(link->reader, quarantine->lasts ? in_quarantine : "reload");
+                return 0;
+        }
+        quarantine->opened_at = now;
+        quarantine->open = link_open(link) >= 0;
+        if (!quarantine->open)
+                timer_set(quarantine->timer, now + QUARANTINE_RETRY_USEC);
+        else if (quarantine->lasts)
+                timer_set(quarantine->timer, now + QUARANTINE_OPEN_USEC);
+        return 0;
+}
+
+static int quarantine_begin(struct link *link, usec_t now)
+{
+        int r = sd_event_add_time(link->runtime->event, &link->quarantine.timer, CLOCK_MONOTONIC,
+                                  now + QUARANTINE_PERIOD_USEC, 1, on_quarantine_timer, link);
+
+        if (r < 0)
+                return r;
+        /* Reported as a server that is down. */
+        reader_pause(link->reader, in_quarantine);
+        link->quarantine.lasts = true;
+        return 0;
+}
+
+int links_judge_crash(struct runtime *runtime, usec_t now)
+{
+        const struct links *links = &runtime->links;
+        uint32_t ended = quarantine_take_over(&runtime->ledger.ledger, now);
+        int r = 0;
+
+        for (size_t i = 0; i < links->n && r >= 0; i++) {
+                struct link *link = links->list[i];
+                const char *url = reader_url_text(link->reader);
+                uint32_t key = reader_quarantine_key(link->reader);
+
+                if (key == ended)
+                        log_error("%s %s: the last sqmgr ended while it read data of this server",
+                                  link_noun(link), url);
+                if (quarantine_holds(&runtime->ledger.ledger, key))
+                        r = quarantine_begin(link, now);
+        }
+        return r;
+}
+
+void links_end_quarantine(struct runtime *runtime)
+{
+        if (runtime->ledger.ledger.header)
+                quarantine_end(&runtime->ledger.ledger);
+        FOREACH_POINTER(link, runtime->links.list, runtime->links.n) {
+                if (!link->quarantine.lasts)
+                        continue;
+                link->quarantine.lasts = false;
+                timer_set(link->quarantine.timer, 0);
+        }
 }
 
 int link_read_queues(const struct link *link, const char *names, bool due, reader_answer_fn callback,
@@ -526,51 +602,27 @@ int link_read_queues(const struct link *link, const char *names, bool due, reade
         return reader_ask(link->reader, &query, callback, userdata);
 }
 
-struct running_jobs {
-        struct reader *reader;
-        size_t n;
-        running_jobs_fn done;
-        void *userdata;
-};
-
-static void on_jobs(struct answer *answer, void *userdata)
+struct job_list *link_running_jobs(struct answer *answer, size_t n, const struct error_report **ret_error)
 {
-        _cleanup_free_ struct running_jobs *running_jobs = userdata;
-        bool is_complete = answer->status == ANSWER_OK && answer->jobs.n == running_jobs->n;
         static const struct error_report unanswered = {.text = "the server did not answer this query"};
-        const struct error_report *error = is_complete ? NULL : &unanswered;
+        bool is_complete = answer->status == ANSWER_OK && answer->jobs.n == n;
 
-        running_jobs->done(is_complete ? answer->jobs.lists : NULL,
-                           answer->error.text[0] != '\0' ? &answer->error : error, running_jobs->userdata);
+        *ret_error = answer->error.text[0] != '\0' ? &answer->error : is_complete ? NULL : &unanswered;
+        return is_complete ? answer->jobs.lists : NULL;
 }
 
 int link_read_running_jobs(const struct link *link, const struct running_jobs_request *request,
-                           running_jobs_fn done, void *userdata, struct running_jobs **ret)
+                           reader_answer_fn callback, void *userdata)
 {
         _cleanup_free_ struct field *texts = calloc(request->n, sizeof(*texts));
-        _cleanup_free_ struct running_jobs *running_jobs = malloc(sizeof(*running_jobs));
         const struct query query = {.kind = QUERY_JOBS,
                                     .numbers = {request->with_entries},
                                     .texts = texts,
                                     .n_texts = request->n};
 
-        if (!texts || !running_jobs)
+        if (!texts)
                 return -ENOMEM;
         for (size_t i = 0; i < request->n; i++)
                 texts[i] = (struct field)QUERY_TEXT(request->identities[i]);
-        *running_jobs = (struct running_jobs){
-                .reader = link->reader, .n = request->n, .done = done, .userdata = userdata};
-        int r = reader_ask(link->reader, &query, on_jobs, running_jobs);
-        if (r >= 0)
-                *ret = TAKE_PTR(running_jobs);
-        return r;
-}
-
-struct running_jobs *running_jobs_cancel(struct running_jobs *running_jobs)
-{
-        if (!running_jobs)
-                return NULL;
-        reader_forget(running_jobs->reader, running_jobs);
-        free(running_jobs);
-        return NULL;
+        return reader_ask(link->reader, &query, callback, userdata);
 }

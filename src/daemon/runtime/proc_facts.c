@@ -5,10 +5,10 @@
 #include "io/clock.h"
 #include "io/log.h"
 #include "io/signal.h"
+#include "io/timer.h"
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -61,11 +61,10 @@ struct proc_facts {
         sd_event_source *soon, *timer;
         struct proc_reader_process *process;   /* the one that is asked; NULL: none runs */
         struct proc_reader_process *processes; /* all processes, including killed ones that have not ended */
-        unsigned n_stuck;
-        unsigned failures;              /* failures since the last answer */
-        usec_t start_at;                /* no process is started before this time */
-        bool has_answered;              /* has answered since `arrived` was last called */
-        struct proc_fact *first, **end; /* the queue, of which n_sent were sent */
+        unsigned failures;                     /* failures since the last answer */
+        usec_t start_at;                       /* no process is started before this time */
+        bool has_answered;                     /* has answered since `arrived` was last called */
+        struct proc_fact *first, **end;        /* the queue, of which n_sent were sent */
         size_t n_sent;
         usec_t progress_at; /* when the first of the queue was sent, or became the first */
         bool news;
@@ -149,19 +148,15 @@ static void reader_stop(struct proc_facts *facts, usec_t now)
         facts->start_at = usec_add(now, pause_usec(facts->failures++));
         process->input = sd_event_source_disable_unref(process->input);
         process->fd = close_fd(process->fd);
-        facts->n_stuck++;
         (void)signal_child(process->child.pid, SIGKILL);
 }
 
 static void on_exited(struct child *child, const siginfo_t *info _unused_)
 {
-        struct proc_reader_process *process =
-                (struct proc_reader_process *)((char *)child - offsetof(struct proc_reader_process, child));
+        struct proc_reader_process *process = CHILD_OWNER(child, struct proc_reader_process);
         struct proc_facts *facts = process->facts;
 
-        if (process != facts->process) {
-                facts->n_stuck--;
-        } else {
+        if (process == facts->process) {
                 facts->process = NULL;
                 facts->n_sent = 0;
                 facts->start_at = usec_add(now_usec(), pause_usec(facts->failures++));
@@ -174,7 +169,11 @@ static int on_input(sd_event_source *source, int fd, uint32_t events, void *user
 
 static void start_process(struct proc_facts *facts, usec_t now)
 {
-        if (now < facts->start_at || facts->n_stuck >= STUCK_MAX)
+        unsigned n_stuck = 0;
+
+        for (const struct proc_reader_process *i = facts->processes; i; i = i->next)
+                n_stuck++;
+        if (now < facts->start_at || n_stuck >= STUCK_MAX)
                 return;
         struct proc_reader_process *process = calloc(1, sizeof(*process));
         pid_t pid = 0;
@@ -378,10 +377,7 @@ static void set_timer(struct proc_facts *facts, usec_t now)
                 due = MIN(due, usec_add(facts->progress_at, DEADLINE_USEC));
         if (facts->first && !facts->process && facts->start_at > now)
                 due = MIN(due, facts->start_at);
-        if (due == USEC_INFINITY)
-                return;
-        (void)sd_event_source_set_time(facts->timer, due);
-        (void)sd_event_source_set_enabled(facts->timer, SD_EVENT_ONESHOT);
+        timer_set(facts->timer, due);
 }
 
 /* Sends what was asked since, and reports what has arrived. */
@@ -446,9 +442,7 @@ int proc_facts_new(sd_event *event, struct children *children, int program_fd,
         if (r >= 0)
                 r = sd_event_source_set_enabled(facts->soon, SD_EVENT_OFF);
         if (r >= 0)
-                r = sd_event_add_time(event, &facts->timer, CLOCK_MONOTONIC, 0, 0, on_timer, facts);
-        if (r >= 0)
-                r = sd_event_source_set_enabled(facts->timer, SD_EVENT_OFF);
+                r = timer_new(event, on_timer, facts, &facts->timer);
         *ret = r < 0 ? proc_facts_free(facts) : facts;
         return MIN(r, 0);
 }

@@ -18,51 +18,12 @@ int subsystems_begin(struct subsystems *subsystems, const struct subsystem *cons
         return 0;
 }
 
-/* Calls function of each subsystem that has it, with self and the remaining arguments. */
-#define CALL_EACH(subsystems, function, ...)                                                                 \
-        for (size_t i = 0; i < (subsystems)->n; i++)                                                         \
-                if ((subsystems)->table[i]->function)                                                        \
-        (subsystems)->table[i]->function((subsystems)->self[i], ##__VA_ARGS__)
-
-void subsystems_join(const struct subsystems *subsystems)
-{
-        CALL_EACH(subsystems, join);
-}
-
-void subsystems_poll(const struct subsystems *subsystems, usec_t now)
-{
-        CALL_EACH(subsystems, poll, now);
-}
-
-void subsystems_observe(const struct subsystems *subsystems, usec_t now)
-{
-        CALL_EACH(subsystems, observe, now);
-}
-
-void subsystems_metrics(const struct subsystems *subsystems, const struct world *world,
-                        struct metrics *metrics)
-{
-        CALL_EACH(subsystems, metrics, world, metrics);
-}
-
-void subsystems_diagnose(const struct subsystems *subsystems, const struct fleet *fleet,
-                         struct problems *findings)
-{
-        CALL_EACH(subsystems, diagnose, fleet, findings);
-}
-
 void subsystems_problems(const void *userdata, const struct fleet *fleet, usec_t now,
                          struct problems *problems)
 {
         const struct subsystems *subsystems = userdata;
 
-        CALL_EACH(subsystems, problems, fleet, now, problems);
-}
-
-void subsystems_diagnose_link(const struct subsystems *subsystems, const struct link *link,
-                              struct problems *findings, usec_t now)
-{
-        CALL_EACH(subsystems, diagnose_link, link, findings, now);
+        SUBSYSTEMS_CALL(subsystems, problems, fleet, now, problems);
 }
 
 int subsystems_status(const struct subsystems *subsystems, const struct fleet *fleet, json_t *object)

@@ -65,20 +65,14 @@ struct subsystems {
 /* table is terminated by NULL. Returns 0 or -errno; call subsystems_end() in both cases. */
 int subsystems_begin(struct subsystems *subsystems, const struct subsystem *const table[],
                      struct persist *persist);
-/* Each of the following calls the function of that name of each subsystem that has one, in the order of the
- * table. */
-void subsystems_join(const struct subsystems *subsystems);
-void subsystems_poll(const struct subsystems *subsystems, usec_t now);
-void subsystems_observe(const struct subsystems *subsystems, usec_t now);
-void subsystems_metrics(const struct subsystems *subsystems, const struct world *world,
-                        struct metrics *metrics);
-void subsystems_diagnose(const struct subsystems *subsystems, const struct fleet *fleet,
-                         struct problems *findings);
+/* Calls the function of that name of each subsystem that has one, in the order of the table. */
+#define SUBSYSTEMS_CALL(subsystems, function, ...)                                                           \
+        for (size_t _at = 0; _at < (subsystems)->n; _at++)                                                   \
+                if ((subsystems)->table[_at]->function)                                                      \
+        (subsystems)->table[_at]->function((subsystems)->self[_at], ##__VA_ARGS__)
 /* For struct problem_facts; userdata is the struct subsystems. */
 void subsystems_problems(const void *userdata, const struct fleet *fleet, usec_t now,
                          struct problems *problems);
-void subsystems_diagnose_link(const struct subsystems *subsystems, const struct link *link,
-                              struct problems *findings, usec_t now);
 /* subsystems may be NULL: none. Returns 0 or -ENOMEM. */
 int subsystems_status(const struct subsystems *subsystems, const struct fleet *fleet, json_t *object);
 /* Writes the state of all features for a fleet. For struct state_source; userdata is the struct

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Schedules the passes of the daemon. */
 #include "daemon/runtime/wakeup.h"
+#include "io/timer.h"
 
 /* Timers may be late by this much, which lets the machine sleep longer. */
 #define TIMER_ACCURACY_USEC (5 * USEC_PER_MSEC)
@@ -58,6 +59,5 @@ void wakeup_poll_now(struct wakeup *wakeup, usec_t now)
 
 void wakeup_at(struct wakeup *wakeup, usec_t at)
 {
-        (void)sd_event_source_set_time(wakeup->timer, at);
-        (void)sd_event_source_set_enabled(wakeup->timer, SD_EVENT_ONESHOT);
+        timer_set(wakeup->timer, at);
 }

@@ -4,17 +4,18 @@
 #include "base/parse.h"
 #include "continuity/adoption.h"
 #include "continuity/state.h"
-#include "daemon/runtime/start_record.h"
 #include "daemon/takeover/search.h"
-#include "daemon/workers/after_exit.h"
 #include "daemon/workers/attach.h"
 #include "daemon/workers/execute.h"
 #include "daemon/workers/process.h"
 #include "daemon/workers/rescue.h"
+#include "daemon/workers/side_start.h"
+#include "daemon/workers/start_record.h"
 #include "daemon/workers/templates.h"
 #include "frameworks/table.h"
 #include "io/clock.h"
 #include "io/log.h"
+#include "io/timer.h"
 #include "model/fleets.h"
 #include "model/names.h"
 #include "model/world.h"
@@ -137,12 +138,12 @@ static int add_removed(struct runtime *runtime, struct settings *settings, const
         char **url = fleet_settings_need_database(removed) ? &removed->database_url : &removed->redis_url;
         if (saved->redis_url[0] != '\0' && !(*url = strdup(saved->redis_url)))
                 return -ENOMEM;
-        int r = links_make(&runtime->links, settings);
+        int r = links_make(runtime, settings);
         if (r >= 0)
                 r = world_reload(runtime->world, settings, NULL, now);
         if (r < 0)
                 return r;
-        links_join(&runtime->links);
+        links_join(runtime);
         *ret = world_fleet(runtime->world, saved->name);
         log_warning(
                 "fleet '%s' is no longer configured; its workers (%zu at the last count) are being drained",
@@ -205,7 +206,8 @@ static int continue_orders(struct world *world, const struct persist *persist, u
         struct state *orders = NULL;
         char why[512];
 
-        int r = path ? state_load(path, persist->boot_id, now, &orders, why, sizeof(why)) : STATEFILE_MISSING;
+        int r = path ? state_load(path, persist->runtime->boot_id, now, &orders, why, sizeof(why))
+                     : STATEFILE_MISSING;
         for (size_t i = 0; orders && i < orders->n_fleets; i++) {
                 struct fleet *fleet = world_fleet(world, orders->fleets[i].name);
 
@@ -220,19 +222,12 @@ static int continue_orders(struct world *world, const struct persist *persist, u
         return MIN(r, 0);
 }
 
-static int search_again(sd_event_source *timer, usec_t at)
-{
-        (void)sd_event_source_set_time(timer, at);
-        (void)sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
-        return 0;
-}
-
 void adopt_resume(struct persist *persist)
 {
         struct search *search = persist->search;
 
         if (search && search->timer && search->waits)
-                (void)search_again(search->timer, clock_now(CLOCK_MONOTONIC));
+                timer_set(search->timer, clock_now(CLOCK_MONOTONIC));
 }
 
 /* The workers of an earlier sqmgr are adopted: what else runs in the service belongs to nobody. */
@@ -240,7 +235,7 @@ static void end_search(struct search *search)
 {
         struct runtime *runtime = search->runtime;
 
-        ledger_trust(&runtime->ledger.ledger);
+        ledger_set_gap(&runtime->ledger.ledger, LEDGER_GAP_SEARCH, false);
         if (search->service[0] != '\0')
                 unknown_find(runtime->world, &search->persist->unknown);
 }
@@ -254,8 +249,10 @@ static int on_search(sd_event_source *source, _unused_ uint64_t usec, void *user
         unsigned found = search->adoption->found;
 
         int r = search_run(search, now);
-        if (r == SEARCH_GOES_ON)
-                return search_again(source, search->waits ? usec_add(now, SEARCH_USEC) : now);
+        if (r == SEARCH_GOES_ON) {
+                timer_set(source, search->waits ? usec_add(now, SEARCH_USEC) : now);
+                return 0;
+        }
         if (r < 0 && r != search->failed)
                 log_error("cannot search for workers of an earlier sqmgr: %s; no worker is started until the "
                           "search succeeds",
@@ -265,8 +262,10 @@ static int on_search(sd_event_source *source, _unused_ uint64_t usec, void *user
         wakeup_arm(wakeup);
         if (search->adoption->found != found)
                 wakeup_changed(wakeup);
-        if (!done)
-                return search_again(source, usec_add(now, SEARCH_USEC));
+        if (!done) {
+                timer_set(source, usec_add(now, SEARCH_USEC));
+                return 0;
+        }
         end_search(search);
         persist->search = adopt_free(search);
         wakeup_changed(wakeup);
@@ -281,11 +280,9 @@ static int search_new(struct runtime *runtime, struct persist *persist, usec_t n
                 return -ENOMEM;
         search->runtime = runtime;
         search->persist = persist;
-        int r = adoption_new(runtime->world, runtime->instance, &search->adoption);
+        int r = adoption_new(runtime->world, runtime->instance, now, &search->adoption);
         if (r >= 0)
                 r = search_service(search);
-        for (size_t i = 0; r >= 0 && i < runtime->world->n_fleets; i++)
-                adoption_seek(search->adoption, runtime->world->fleets[i], now);
         if (r >= 0)
                 *ret = TAKE_PTR(search);
         return r;
@@ -341,18 +338,19 @@ int adopt_begin(struct runtime *runtime, struct persist *persist, struct setting
         if (r < 0)
                 return r;
         follow_state(settings);
-        int outcome = state_load(settings->state_file, persist->boot_id, now, &state, why, sizeof(why));
+        int outcome =
+                state_load(settings->state_file, persist->runtime->boot_id, now, &state, why, sizeof(why));
         if (outcome < 0) {
                 log_error("cannot read the state file '%s': %s", settings->state_file, strerror(-outcome));
                 return outcome;
         }
-        r = start_record_open(runtime, persist->boot_id);
+        r = start_record_open(runtime);
         if (r >= 0)
                 r = ledger_read(ledger, now, &starts);
         /* A later version, whose state cannot be read, may keep its ledger elsewhere, and have started
          * workers since this one was written. */
-        if (r >= 0 && (!ledger_is_trusted(ledger) || outcome == STATEFILE_LOST))
-                adoption_distrust(search->adoption);
+        if (r >= 0 && (ledger_has_gap(ledger, LEDGER_GAP_SEARCH) || outcome == STATEFILE_LOST))
+                search->adoption->unsure = true;
         if (r >= 0 && outcome == STATEFILE_READ)
                 r = continue_state(search, settings, state, &starts, now);
         else if (r >= 0)

@@ -59,8 +59,7 @@ static void set_error(struct order_writer *writer, int error, usec_t now)
 
 static void on_exited(struct child *child, const siginfo_t *info)
 {
-        struct order_writer *writer =
-                (struct order_writer *)((char *)child - offsetof(struct order_writer, child));
+        struct order_writer *writer = CHILD_OWNER(child, struct order_writer);
         usec_t now = clock_now(CLOCK_MONOTONIC);
         /* By order_writer_kill(), as a rule: tried again at the next poll. */
         if (info->si_code == CLD_KILLED && info->si_status == SIGKILL) {
@@ -98,8 +97,10 @@ static pid_t start_process(const struct order_writer *writer, const uint8_t *byt
 
 static int pack(const struct order_writer *writer, usec_t now, uint8_t **ret, size_t *ret_size)
 {
-        const struct state_source source = {
-                .world = writer->runtime->world, .boot_id = writer->boot_id, .now = now, .orders = true};
+        const struct state_source source = {.world = writer->runtime->world,
+                                            .boot_id = writer->runtime->boot_id,
+                                            .now = now,
+                                            .orders = true};
 
         return state_pack(&source, ret, ret_size);
 }
@@ -182,7 +183,7 @@ bool persist_save(struct persist *persist, usec_t now)
         const struct state_source source = {
                 .world = runtime->world,
                 .dead = runtime->rescues,
-                .boot_id = persist->boot_id,
+                .boot_id = runtime->boot_id,
                 .identity = identity_of,
                 .userdata = hosts,
                 .features = subsystems_pack,
@@ -211,26 +212,14 @@ void persist_save_now(struct persist *persist, usec_t now)
         persist->runtime->wakeup->pass.unsaved = !persist_save(persist, now);
 }
 
-/* Converts the result of state_unpack(). */
-static int file_outcome(int r, const char *path, char *why, size_t why_size)
+int state_load(const char *path, const char *boot_id, usec_t now, struct state **ret, char *why,
+               size_t why_size)
 {
         static const char *const faults[] = {
                 [STATE_TRUNCATED] = "is truncated",
                 [STATE_GARBLED] = "is damaged, or is not a state file of sqmgr",
                 [STATE_NEWER] = "was written by a later version of sqmgr",
         };
-
-        if (r < 0)
-                return r;
-        if (r == STATE_READ)
-                return STATEFILE_READ;
-        snprintf(why, why_size, "'%s' %s", path, faults[r]);
-        return STATEFILE_LOST;
-}
-
-int state_load(const char *path, const char *boot_id, usec_t now, struct state **ret, char *why,
-               size_t why_size)
-{
         _cleanup_free_ char *text = NULL;
         size_t length = 0;
 
@@ -238,7 +227,10 @@ int state_load(const char *path, const char *boot_id, usec_t now, struct state *
         if (r != STATEFILE_READ)
                 return r;
         r = state_unpack((const uint8_t *)text, length, boot_id, now, ret);
-        return file_outcome(r, path, why, why_size);
+        if (r < 0 || r == STATE_READ)
+                return r < 0 ? r : STATEFILE_READ;
+        snprintf(why, why_size, "'%s' %s", path, faults[r]);
+        return STATEFILE_LOST;
 }
 
 const char *state_load_boot_id(char boot_id[static BOOT_ID_MAX])

@@ -8,8 +8,6 @@
 struct search; /* search.h */
 struct state;
 
-#define BOOT_ID_MAX 64
-
 /* Writes what operators ordered to a file that survives a reboot.
  *
  * A disk may be slow, hung or full, so a process of its own writes: sqmgr never waits for it, and neither a
@@ -17,9 +15,8 @@ struct state;
  * that process has ended, so only the newest orders count. Processes of earlier sqmgrs may still write: they
  * go first (statefile_write_synced()). */
 struct order_writer {
-        struct runtime *runtime; /* not owned, as boot_id */
-        const char *boot_id;
-        char *path; /* owned; NULL: orders are not written */
+        struct runtime *runtime; /* not owned */
+        char *path;              /* owned; NULL: orders are not written */
         bool makes_folder;
         struct child child; /* the process that writes */
         usec_t started_at;  /* of that process */
@@ -43,8 +40,7 @@ struct unknown {
 
 struct persist {
         struct runtime *runtime; /* not owned */
-        char boot_id[BOOT_ID_MAX];
-        int error; /* result of the last write; 0: written */
+        int error;               /* result of the last write; 0: written */
         struct order_writer orders;
         /* The search for workers of an earlier sqmgr. NULL: the search is over. */
         struct search *search;

@@ -2,8 +2,8 @@
 /* Attaches the processes of a worker. */
 #include "daemon/workers/attach.h"
 #include "base/fd.h"
-#include "daemon/runtime/start_record.h"
 #include "daemon/workers/exits.h"
+#include "daemon/workers/start_record.h"
 #include "io/log.h"
 #include "io/proc.h"
 #include "model/names.h"
@@ -97,36 +97,6 @@ int attach_adopted(struct runtime *runtime, struct worker *worker, struct proc *
         if (r < 0)
                 return r;
         return identity ? heartbeats_know(process->slot, identity) : 0;
-}
-
-void attach_record_missing(struct runtime *runtime)
-{
-        struct ledger *ledger = &runtime->ledger.ledger;
-
-        if (ledger_is_complete(ledger))
-                return;
-        WORLD_FOREACH_FLEET(runtime->world, fleet)
-                FLEET_FOREACH_WORKER(fleet, worker) {
-                        struct process *process = worker->handle;
-
-                        if (!process || process->record != 0 || worker->state == WORKER_GONE)
-                                continue;
-                        process->record = start_record_add(runtime, worker);
-                        if (process->record == 0)
-                                return;
-                }
-        ledger_complete(ledger);
-}
-
-void attach_record_lost(struct runtime *runtime, const char *boot_id)
-{
-        if (!start_record_renew(runtime, boot_id))
-                return;
-        WORLD_FOREACH_FLEET(runtime->world, fleet)
-                FLEET_FOREACH_WORKER(fleet, worker)
-                        if (worker->handle)
-                                worker->handle->record = 0;
-        attach_record_missing(runtime);
 }
 
 void attach_heartbeat(struct worker *worker, pid_t pid, usec_t now)

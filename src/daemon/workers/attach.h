@@ -16,11 +16,6 @@ int attach_forked(struct runtime *runtime, struct worker *worker, struct proc *m
  * ledger; 0: it has none yet. */
 int attach_adopted(struct runtime *runtime, struct worker *worker, struct proc *main, struct proc *heartbeat,
                    const char *identity, unsigned record);
-/* Gives each worker that has no slot in the ledger one, if there is room by now. Call at each regular poll,
- * before start_record_keep(). */
-void attach_record_missing(struct runtime *runtime);
-/* Records all workers again if the file of the ledger is lost. Call at each wakeup. */
-void attach_record_lost(struct runtime *runtime, const char *boot_id);
 /* For struct links: process pid was found to send heartbeats for this worker. Attaches that process. If that
  * fails, because the process has exited or is not part of the worker, its heartbeats are forgotten. */
 void attach_heartbeat(struct worker *worker, pid_t pid, usec_t now);

@@ -2,9 +2,9 @@
 /* Executes the actions of the plan, and observes their results. */
 #include "daemon/workers/execute.h"
 #include "base/fd.h"
-#include "daemon/runtime/start_record.h"
 #include "daemon/workers/attach.h"
 #include "daemon/workers/process.h"
+#include "daemon/workers/start_record.h"
 #include "daemon/workers/templates.h"
 #include "frameworks/heartbeats.h"
 #include "frameworks/table.h"
@@ -107,12 +107,6 @@ int idle_check_poll(struct process *process, usec_t now)
         return asleep && usec_sub(now, process->slept_at) >= IDLE_CHECK_USEC;
 }
 
-/* A child that cannot be watched. */
-static void on_unwatched_exited(struct child *child, const siginfo_t *info _unused_)
-{
-        free(child);
-}
-
 static void start(struct runtime *runtime, const struct action *action, usec_t now)
 {
         struct fleet *fleet = action->fleet;
@@ -121,7 +115,7 @@ static void start(struct runtime *runtime, const struct action *action, usec_t n
                 start_record_begin(runtime, fleet, action->index, fleet->generation, action->reason, now);
         char name[UNIQUE_HOST_MAX];
         struct launch_request request = {
-                .unique_host = links_unique_host(&runtime->links, fleet->settings, action->index, now, name),
+                .unique_host = links_unique_host(runtime, fleet->settings, action->index, now, name),
                 .fleet = fleet->settings,
                 .index = action->index,
                 .generation = fleet->generation,
@@ -139,12 +133,10 @@ static void start(struct runtime *runtime, const struct action *action, usec_t n
         };
         if (fleet_settings_need_redis(fleet->settings))
                 request.redis_url = settings_fleet_url(runtime->world->settings, fleet->settings);
-        /* Allocate before the start: needed if memory runs out afterwards. */
-        _cleanup_free_ struct child *unwatched = malloc(sizeof(*unwatched));
         struct launched launched;
         _cleanup_proc_ struct proc *proc = NULL;
 
-        int r = unwatched ? launch_start(&request, &launched) : -ENOMEM;
+        int r = launch_start(&request, &launched);
         if (r < 0) {
                 ledger_end(ledger, record);
                 observe_start_failed(fleet, action->index, -r, now);
@@ -171,11 +163,8 @@ static void start(struct runtime *runtime, const struct action *action, usec_t n
         log_error("cannot monitor the new worker %s: %s; the worker is killed",
                   WORKER_ID_OF(fleet->settings->name, action->index), strerror(-r));
         (void)signal_child(launched.pid, SIGKILL);
-        if (!worker || !worker->handle) {
+        if (!worker || !worker->handle)
                 ledger_end(ledger, record);
-                *unwatched = (struct child){.pid = launched.pid, .exited = on_unwatched_exited};
-                children_add(&runtime->children, TAKE_PTR(unwatched));
-        }
         if (worker)
                 observe_unwatched(worker, -r, now);
         else

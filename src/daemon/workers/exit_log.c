@@ -21,22 +21,50 @@
 /* The program is killed after this time. If even that hangs, we give up a second later. */
 #define DEADLINE_SECONDS 5
 
-struct journal_read {
+/* When many workers die at once, the log tails of some are enough. */
+#define READS_MAX 4
+
+/* A reading of the journal in progress. */
+struct exit_log {
+        struct exit_log *next;
+        struct runtime *runtime;
         sd_event_source *answer;
         sd_event_source *deadline;
         int fd;
-        journal_read_fn callback;
-        void *userdata;
+        uint64_t token;
+        char fleet[]; /* name of the fleet */
 };
 
-static void finish(struct journal_read *read, const char *lines)
+static void exit_log_free(struct exit_log *log)
 {
-        struct quoted quoted;
+        LIST_UNLINK(log->runtime->exit_log, log);
+        sd_event_source_disable_unref(log->answer);
+        sd_event_source_disable_unref(log->deadline);
+        close_fd(log->fd);
+        free(log);
+}
 
-        read->answer = sd_event_source_disable_unref(read->answer);
-        read->deadline = sd_event_source_disable_unref(read->deadline);
-        quoted_set(&quoted, lines);
-        read->callback(&quoted, read->userdata);
+void exit_log_forget(struct runtime *runtime)
+{
+        while (runtime->exit_log)
+                exit_log_free(runtime->exit_log);
+}
+
+/* The journal may lag behind the end of a process: the answer comes after about 500 ms, or 1 s if there are
+ * no lines. */
+static void finish(struct exit_log *log, const char *lines)
+{
+        struct runtime *runtime = log->runtime;
+        struct fleet *fleet = world_fleet(runtime->world, log->fleet);
+        struct quoted text;
+
+        quoted_set(&text, lines);
+        if (fleet) {
+                template_observe_log_tail(fleet, log->token, &text, runtime->preload_script);
+                observe_log_tail(fleet, log->token, &text);
+        }
+        wakeup_arm(runtime->wakeup);
+        exit_log_free(log);
 }
 
 static int on_answer(sd_event_source *source _unused_, int fd, uint32_t events _unused_, void *userdata)
@@ -57,17 +85,18 @@ static int on_deadline(sd_event_source *source _unused_, uint64_t usec _unused_,
         return 0;
 }
 
-/* Returns the pid or -errno. */
-static pid_t start_program(const struct journal_query *query, int socket_fd)
+/* Starts the program, which reads stdout and stderr of these processes. Earlier output under their pids
+ * belongs to other processes. Returns the pid or -errno. The process ends by itself. */
+static pid_t start_program(const struct exit_log_source *of, int socket_fd)
 {
         _cleanup_close_ int program_fd = own_program_open("sqmgr-journal", JOURNAL_PROGRAM);
         _cleanup_launch_job_ struct launch_job *job = NULL;
         char pids[2][16], since[24], *argv[] = {(char *)"sqmgr-journal", pids[0], pids[1], since, NULL};
         const struct launch_plan plan = {.fleet = {.argv = argv}};
 
-        for (size_t i = 0; i < ELEMENTSOF(pids); i++)
-                snprintf(pids[i], sizeof(pids[i]), "%d", (int)query->pids[i]);
-        snprintf(since, sizeof(since), "%ju", (uintmax_t)query->since);
+        snprintf(pids[0], sizeof(pids[0]), "%d", (int)of->pids[0]);
+        snprintf(pids[1], sizeof(pids[1]), "%d", of->pids[1] != of->pids[0] ? (int)of->pids[1] : 0);
+        snprintf(since, sizeof(since), "%ju", (uintmax_t)of->since);
         int r = program_fd < 0 ? program_fd : launch_job_new(&plan, &job);
         if (r < 0)
                 return r;
@@ -77,83 +106,20 @@ static pid_t start_program(const struct journal_query *query, int socket_fd)
         return launcher_start(TAKE_PTR(job));
 }
 
-int journal_read_start(sd_event *event, const struct journal_query *query, journal_read_fn callback,
-                       void *userdata, struct journal_read **ret)
+static int start_reading(struct exit_log *log, const struct exit_log_source *of)
 {
+        sd_event *event = log->runtime->event;
         int fds[2];
 
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
                 return -errno;
-        _cleanup_close_ int our_end = fds[0];
+        log->fd = fds[0];
         _cleanup_close_ int child_end = fds[1];
-        struct journal_read *read = malloc(sizeof(*read));
-        if (!read)
-                return -ENOMEM;
-        *read = (struct journal_read){.fd = TAKE_FD(our_end), .callback = callback, .userdata = userdata};
-        int r = sd_event_add_io(event, &read->answer, read->fd, EPOLLIN, on_answer, read);
+        int r = sd_event_add_io(event, &log->answer, log->fd, EPOLLIN, on_answer, log);
         if (r >= 0)
-                r = sd_event_add_time_relative(event, &read->deadline, CLOCK_MONOTONIC,
-                                               (DEADLINE_SECONDS + 1) * USEC_PER_SEC, 0, on_deadline, read);
-        if (r >= 0)
-                r = start_program(query, child_end);
-        if (r < 0) {
-                journal_read_free(read);
-                return r;
-        }
-        *ret = read;
-        return 0;
-}
-
-struct journal_read *journal_read_free(struct journal_read *read)
-{
-        if (!read)
-                return NULL;
-        sd_event_source_disable_unref(read->answer);
-        sd_event_source_disable_unref(read->deadline);
-        close_fd(read->fd);
-        free(read);
-        return NULL;
-}
-
-/* When many workers die at once, the log tails of some are enough. */
-#define READS_MAX 4
-
-struct exit_log {
-        struct exit_log *next;
-        struct runtime *runtime;
-        struct journal_read *read;
-        uint64_t token;
-        char fleet[]; /* name of the fleet */
-};
-
-static struct exit_log *exit_log_free(struct exit_log *lines)
-{
-        struct exit_log *next = lines->next;
-
-        journal_read_free(lines->read);
-        free(lines);
-        return next;
-}
-
-void exit_log_forget(struct runtime *runtime)
-{
-        while (runtime->exit_log)
-                runtime->exit_log = exit_log_free(runtime->exit_log);
-}
-
-static void on_lines(const struct quoted *text, void *userdata)
-{
-        struct exit_log *lines = userdata;
-        struct runtime *runtime = lines->runtime;
-        struct fleet *fleet = world_fleet(runtime->world, lines->fleet);
-
-        if (fleet) {
-                template_observe_log_tail(fleet, lines->token, text, runtime->preload_script);
-                observe_log_tail(fleet, lines->token, text);
-        }
-        wakeup_arm(runtime->wakeup);
-        LIST_UNLINK(runtime->exit_log, lines);
-        exit_log_free(lines);
+                r = sd_event_add_time_relative(event, &log->deadline, CLOCK_MONOTONIC,
+                                               (DEADLINE_SECONDS + 1) * USEC_PER_SEC, 0, on_deadline, log);
+        return r < 0 ? r : start_program(of, child_end);
 }
 
 static bool writes_to_journal(const struct fleet_settings *settings)
@@ -167,10 +133,6 @@ static bool writes_to_journal(const struct fleet_settings *settings)
 static uint64_t read_journal(struct runtime *runtime, const struct exit_log_source *of)
 {
         const char *name = of->fleet->settings->name;
-        struct journal_query query = {
-                .pids = {of->pids[0], of->pids[1] != of->pids[0] ? of->pids[1] : 0},
-                .since = of->since,
-        };
         unsigned n = 0;
 
         for (const struct exit_log *i = runtime->exit_log; i; i = i->next)
@@ -178,19 +140,20 @@ static uint64_t read_journal(struct runtime *runtime, const struct exit_log_sour
         if (n >= READS_MAX || !writes_to_journal(of->fleet->settings))
                 return 0;
         size_t size = strlen(name) + 1;
-        struct exit_log *lines = calloc(1, sizeof(*lines) + size);
-        if (!lines)
+        struct exit_log *log = calloc(1, sizeof(*log) + size);
+        if (!log)
                 return 0;
-        lines->runtime = runtime;
-        memcpy(lines->fleet, name, size);
-        if (journal_read_start(runtime->event, &query, on_lines, lines, &lines->read) < 0) {
-                free(lines);
+        log->runtime = runtime;
+        log->fd = -1;
+        memcpy(log->fleet, name, size);
+        if (start_reading(log, of) < 0) {
+                exit_log_free(log);
                 return 0;
         }
-        lines->token = ++runtime->lines_token;
-        lines->next = runtime->exit_log;
-        runtime->exit_log = lines;
-        return lines->token;
+        log->token = ++runtime->lines_token;
+        log->next = runtime->exit_log;
+        runtime->exit_log = log;
+        return log->token;
 }
 
 /* Returns true if another process writes to the log file, or has written to it since and failed. */

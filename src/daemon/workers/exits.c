@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Handles the exits of processes: workers, and all other children. */
 #include "daemon/workers/exits.h"
-#include "daemon/workers/after_exit.h"
 #include "daemon/workers/exit_log.h"
-#include "daemon/workers/orphan.h"
 #include "daemon/workers/rescue.h"
+#include "daemon/workers/side_start.h"
 #include "io/clock.h"
 #include "model/worker_facts.h"
 #include "model/world.h"

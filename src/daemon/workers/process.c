@@ -4,11 +4,12 @@
 #include "daemon/workers/process.h"
 #include "base/argv.h"
 #include "base/fd.h"
-#include "daemon/runtime/links.h"
 #include "daemon/runtime/proc_evidence.h"
-#include "daemon/workers/orphan.h"
+#include "daemon/runtime/runtime.h"
+#include "io/clock.h"
 #include "io/log.h"
 #include "io/proc.h"
+#include "io/timer.h"
 #include "model/fleet.h"
 #include "model/names.h"
 #include "model/world.h"
@@ -93,11 +94,145 @@ int process_new(struct runtime *runtime, struct worker *worker, struct proc *mai
         return 0;
 }
 
+/* The search for the process that a command left behind which went to the background. */
+
+/* Processes checked in one go: a worker may leave thousands behind. */
+#define SLICE 32
+/* During execve(), a process shows no environment ("hidden") and is checked again. The limit is 2 s for all
+ * such processes together, with a minimum number of tries. */
+#define HIDDEN_USEC       (10 * USEC_PER_MSEC)
+#define HIDDEN_TOTAL_USEC (2 * USEC_PER_SEC)
+#define HIDDEN_TRIES      5
+
+struct orphan_search {
+        const struct runtime *runtime;
+        struct worker *worker;
+        bool failed;
+        orphan_fn done;
+        sd_event_source *timer;
+        /* The hidden processes among those already checked (n_hidden), and those not checked yet (from
+         * at). */
+        pid_t *orphans;
+        size_t n_hidden, at, n_orphans;
+        unsigned tries;
+        usec_t began_at;
+        struct proc *orphan; /* best candidate so far; NULL: none */
+        char environment[ENV_MARKERS_MAX_BYTES];
+};
+
+static struct orphan_search *orphan_search_free(struct orphan_search *search)
+{
+        if (!search)
+                return NULL;
+        sd_event_source_disable_unref(search->timer);
+        proc_close(search->orphan);
+        free(search->orphans);
+        free(search);
+        return NULL;
+}
+
+/* Checks a process. Returns true if it must be checked again. */
+static bool is_hidden(struct orphan_search *search, pid_t pid)
+{
+        const struct worker *worker = search->worker;
+        _cleanup_proc_ struct proc *proc = NULL;
+        struct proc_place place;
+        struct markers markers;
+        struct proc_facts *facts = search->runtime->proc_facts;
+
+        if (proc_facts_is_reader(facts, pid))
+                return false;
+        if (proc_open(pid, &proc) < 0 || proc_has_exited(proc) ||
+            proc_start_time(proc) < worker->process.start || proc_place(proc, &place) < 0 ||
+            place.parent != getpid())
+                return false;
+        ssize_t length = env_markers_read(facts, proc, search->environment, &markers);
+        if (length == 0 || length == -EINPROGRESS)
+                return !proc_has_exited(proc);
+        if (length < 0 || !env_markers_are_of(&markers, search->runtime->instance, worker))
+                return false;
+        int r = proc_evidence_has_booted(facts, proc, framework_of(worker->fleet->settings->traits));
+        if (r == -EINPROGRESS)
+                return true;
+        bool booted = r > 0;
+        if (!booted && (search->failed || search->orphan))
+                return false;
+        proc_close(search->orphan);
+        search->orphan = TAKE_PTR(proc);
+        /* No better candidate is possible. */
+        if (booted)
+                search->n_hidden = search->n_orphans = 0;
+        return false;
+}
+
+/* Checks a slice. Returns true when all were checked. */
+static bool poll_some(struct orphan_search *search)
+{
+        for (unsigned n = 0; n < SLICE && search->at < search->n_orphans; n++) {
+                pid_t pid = search->orphans[search->at++];
+
+                if (is_hidden(search, pid))
+                        search->orphans[search->n_hidden++] = pid;
+        }
+        return search->at >= search->n_orphans;
+}
+
+static bool may_become_visible(const struct orphan_search *search)
+{
+        usec_t now = clock_now(CLOCK_MONOTONIC);
+
+        return search->n_hidden > 0 &&
+               (search->tries < HIDDEN_TRIES || now < usec_add(search->began_at, HIDDEN_TOTAL_USEC));
+}
+
+static int on_timer(sd_event_source *source, _unused_ uint64_t usec, void *userdata)
+{
+        struct orphan_search *search = userdata;
+        bool all = poll_some(search);
+
+        if (!all || (!search->orphan && may_become_visible(search))) {
+                if (all) {
+                        search->n_orphans = search->n_hidden;
+                        search->at = search->n_hidden = 0;
+                        search->tries++;
+                }
+                timer_set(source, usec_add(clock_now(CLOCK_MONOTONIC), all ? HIDDEN_USEC : 0));
+                return 0;
+        }
+        struct worker *worker = search->worker;
+        struct proc *orphan = TAKE_PTR(search->orphan);
+        orphan_fn done = search->done;
+        orphan_search_free(search);
+        done(worker, orphan);
+        return 0;
+}
+
+int orphan_search_start(struct runtime *runtime, struct worker *worker, bool failed, orphan_fn done,
+                        struct orphan_search **ret)
+{
+        struct orphan_search *search = calloc(1, sizeof(*search));
+
+        if (!search)
+                return -ENOMEM;
+        search->runtime = runtime;
+        search->worker = worker;
+        search->failed = failed;
+        search->done = done;
+        search->began_at = clock_now(CLOCK_MONOTONIC);
+        int r = proc_children(getpid(), &search->orphans, &search->n_orphans);
+        if (r >= 0)
+                r = sd_event_add_time(runtime->event, &search->timer, CLOCK_MONOTONIC, 0, 0, on_timer,
+                                      search);
+        *ret = r < 0 ? orphan_search_free(search) : search;
+        return MIN(r, 0);
+}
+
 void process_free(struct process *process)
 {
         if (!process)
                 return;
-        running_jobs_cancel(process->running_jobs);
+        if (process->running_jobs)
+                reader_forget(process->running_jobs, process);
         argv_free(process->long_jobs);
         argv_free(process->drained_jobs);
         if (process->slot)

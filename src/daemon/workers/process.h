@@ -7,8 +7,7 @@
 #include "io/proc.h"
 #include "model/exit_status.h"
 
-struct orphan_search; /* orphan.h */
-struct running_jobs;
+struct orphan_search; /* a search for the leftover process of a worker */
 
 struct process {
         struct runtime *runtime;
@@ -28,12 +27,12 @@ struct process {
         int report_fd;
         int go_fd; /* socket of a forked worker that waits to continue; -1: none */
         struct launch_report report;
-        pid_t ended_heartbeat_pid;         /* last heartbeat process that has exited before main; 0: none */
-        uint64_t slept_times;              /* of the heartbeat process, see idle_check_poll() */
-        usec_t slept_at;                   /* when slept_times was first seen; 0: never */
-        struct running_jobs *running_jobs; /* reading in progress, see running_jobs.h; NULL: none */
-        bool running_jobs_culprits;        /* the reading is for a worker over a memory limit */
-        char **long_jobs;                  /* job ids already reported; NULL-terminated; NULL: none */
+        pid_t ended_heartbeat_pid;   /* last heartbeat process that has exited before main; 0: none */
+        uint64_t slept_times;        /* of the heartbeat process, see idle_check_poll() */
+        usec_t slept_at;             /* when slept_times was first seen; 0: never */
+        struct reader *running_jobs; /* reads what the worker runs, see running_jobs.h; NULL: no reading */
+        bool running_jobs_culprits;  /* the reading is for a worker over a memory limit */
+        char **long_jobs;            /* job ids already reported; NULL-terminated; NULL: none */
         /* Entries of the jobs that it ran at the last reading while it drains; NULL-terminated; NULL: none.
          * Kept if running_jobs_may_be_cut_off(). */
         char **drained_jobs;
@@ -69,3 +68,13 @@ void process_forget_heartbeat(struct process *process);
  * may be NULL); 0 if there is none; -EINPROGRESS or -ETIMEDOUT as proc_facts_title(); -errno when descriptors
  * or memory are short. */
 int sibling_find(struct process *process, bool left, struct proc **ret);
+
+/* The callback owns orphan, to be closed by proc_close(); NULL: none found. The search is already freed. */
+typedef void (*orphan_fn)(struct worker *worker, struct proc *orphan);
+
+/* Searches for a leftover process of a worker whose process has exited before any heartbeat.
+ * Candidates are orphans reparented to us as subreaper, of the same start.
+ * failed: the exit status was a failure; an orphan then counts only with evidence that it has booted. Returns
+ * 0 with *ret, or -errno. done is called once, from the loop, unless process_free() cancels the search. */
+int orphan_search_start(struct runtime *runtime, struct worker *worker, bool failed, orphan_fn done,
+                        struct orphan_search **ret);

@@ -3,13 +3,13 @@
 #include "daemon/workers/rescue.h"
 #include "base/argv.h"
 #include "continuity/state.h"
-#include "daemon/runtime/links.h"
 #include "daemon/runtime/proc_evidence.h"
 #include "daemon/runtime/runtime.h"
 #include "frameworks/framework.h"
 #include "frameworks/table.h"
 #include "io/clock.h"
 #include "io/log.h"
+#include "io/timer.h"
 #include "model/names.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
@@ -39,9 +39,8 @@ struct rescue {
         bool left;          /* the process that ran the jobs may still run: it is watched */
         bool left_reported; /* the event was added that the process runs on */
         struct leftover leftover;
-        struct heartbeat heartbeat;        /* of the leftover process, as last read */
-        struct running_jobs *running_jobs; /* NULL: not reading */
-        struct reader *reader;             /* NULL: no query in progress */
+        struct heartbeat heartbeat; /* of the leftover process, as last read */
+        struct reader *reader;      /* NULL: no query in progress */
         struct job_list jobs;
         size_t next_job;           /* the job that the query is about */
         char **drained_jobs;       /* see struct process; NULL: none, or counted */
@@ -55,7 +54,6 @@ static void rescue_free(struct rescue *rescue)
         LIST_UNLINK(rescue->runtime->rescues, dead);
         wakeup_changed(rescue->runtime->wakeup);
         sd_event_source_disable_unref(rescue->timer);
-        running_jobs_cancel(rescue->running_jobs);
         if (rescue->reader)
                 reader_forget(rescue->reader, rescue);
         job_list_clear(&rescue->jobs);
@@ -117,10 +115,10 @@ static void try_again(struct rescue *rescue, const struct error_report *error)
         if (!fleet)
                 return;
         job_list_clear(&rescue->jobs);
-        if (rescue_is_repeated(fleet, rescue->died_at, now) &&
-            sd_event_source_set_time(rescue->timer, now + WAIT_USEC) >= 0 &&
-            sd_event_source_set_enabled(rescue->timer, SD_EVENT_ONESHOT) >= 0)
+        if (rescue_is_repeated(fleet, rescue->died_at, now)) {
+                timer_set(rescue->timer, now + WAIT_USEC);
                 return;
+        }
         if (!is_off(fleet))
                 rescue_observe_failed(fleet, &rescue->dead.worker.worker, error);
         rescue_free(rescue);
@@ -245,11 +243,13 @@ static void ask_released(struct rescue *rescue, struct fleet *fleet)
                 rescue->reader = fleet->link->reader;
 }
 
-static void on_running_jobs(struct job_list *lists, const struct error_report *error, void *userdata)
+static void on_running_jobs(struct answer *answer, void *userdata)
 {
         struct rescue *rescue = userdata;
+        const struct error_report *error;
+        struct job_list *lists = link_running_jobs(answer, 1, &error);
 
-        rescue->running_jobs = NULL;
+        rescue->reader = NULL;
         if (error) {
                 try_again(rescue, error);
                 return;
@@ -299,7 +299,9 @@ static void read_jobs(struct rescue *rescue)
                 return;
         const char *identity = rescue->dead.worker.identity;
         const struct running_jobs_request request = {.identities = &identity, .n = 1, .with_entries = true};
-        int r = link_read_running_jobs(fleet->link, &request, on_running_jobs, rescue, &rescue->running_jobs);
+        int r = link_read_running_jobs(fleet->link, &request, on_running_jobs, rescue);
+        if (r >= 0)
+                rescue->reader = fleet->link->reader;
         const struct error_report *error = r < 0 ? reader_error(fleet->link->reader) : NULL;
         if (error)
                 try_again(rescue, error);
@@ -324,8 +326,7 @@ static struct fleet *leftover_fleet(const struct rescue *rescue)
 
 static void poll_later(struct rescue *rescue)
 {
-        (void)sd_event_source_set_time(rescue->timer, usec_add(clock_now(CLOCK_MONOTONIC), WAIT_USEC));
-        (void)sd_event_source_set_enabled(rescue->timer, SD_EVENT_ONESHOT);
+        timer_set(rescue->timer, usec_add(clock_now(CLOCK_MONOTONIC), WAIT_USEC));
 }
 
 /* Returns false if the query was not sent: the next poll tries again. */

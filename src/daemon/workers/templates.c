@@ -5,10 +5,10 @@
 #include "base/parse.h"
 #include "continuity/state.h"
 #include "daemon/runtime/proc_evidence.h"
-#include "daemon/runtime/start_record.h"
 #include "daemon/workers/attach.h"
 #include "daemon/workers/exit_log.h"
 #include "daemon/workers/process.h"
+#include "daemon/workers/start_record.h"
 #include "io/clock.h"
 #include "io/launch.h"
 #include "io/log.h"
@@ -78,16 +78,17 @@ int template_socket_receive(int fd, struct template_message *ret)
         return 1;
 }
 
-int template_socket_fork(int fd, const struct template_fork *fork, int worker_fd)
+int template_socket_fork(int fd, const struct fleet_settings *fleet, unsigned index, uint64_t generation,
+                         usec_t started_at, int worker_fd)
 {
-        const char *log = fork->log && strcmp(fork->log, "inherit") != 0 ? fork->log : NULL;
+        const char *log = log_of_workers(fleet->log);
         char text[TEMPLATE_MESSAGE_MAX];
         int n = snprintf(text, sizeof(text),
                          "fork%cSQMGR_WORKER=%s%cSQMGR_INDEX=%u%cSQMGR_GENERATION=%ju%cSQMGR_START=%ju", '\0',
-                         WORKER_ID_OF(fork->fleet, fork->index), '\0', fork->index, '\0',
-                         (uintmax_t)fork->generation, '\0', (uintmax_t)fork->started_at);
+                         WORKER_ID_OF(fleet->name, index), '\0', index, '\0', (uintmax_t)generation, '\0',
+                         (uintmax_t)started_at);
 
-        if (n > 0 && log)
+        if (n > 0 && strcmp(log, "inherit") != 0)
                 n += snprintf(text + n, sizeof(text) - (size_t)n, "%clog=%s", '\0', log);
         if (n < 0 || (size_t)n >= sizeof(text))
                 return -ENAMETOOLONG;
@@ -203,11 +204,6 @@ struct template_process {
         uint64_t asked_ticks; /* time of the fork request in the unit of field 22 of /proc/PID/stat */
 };
 
-static struct template_process *template_process_of(const struct template *template)
-{
-        return template->process;
-}
-
 static void forget_fork(struct template_process *process)
 {
         process->worker_input = sd_event_source_disable_unref(process->worker_input);
@@ -300,8 +296,7 @@ static void main_exited(struct template_process *process, const struct exit_stat
 
 static void on_child_exited(struct child *child, const siginfo_t *info)
 {
-        struct template_process *process =
-                (struct template_process *)((char *)child - offsetof(struct template_process, child));
+        struct template_process *process = CHILD_OWNER(child, struct template_process);
         const struct exit_status exit = children_status(info);
 
         main_exited(process, &exit);
@@ -559,7 +554,6 @@ static int launch(struct runtime *runtime, struct fleet *fleet, usec_t now, stru
         int r = template_socket_pair(&ours, &theirs);
         if (r < 0)
                 return r;
-        const struct launch_template template = {.fd = theirs, .script = runtime->preload_script};
         const struct launch_request request = {
                 .fleet = fleet->settings,
                 .generation = fleet->generation,
@@ -568,7 +562,9 @@ static int launch(struct runtime *runtime, struct fleet *fleet, usec_t now, stru
                 .nofile = runtime->nofile,
                 .base_environment = environ,
                 .outcomes_script = runtime->outcomes_script,
-                .template = &template,
+                .kind = LAUNCH_TEMPLATE,
+                .template_fd = theirs,
+                .template_script = runtime->preload_script,
         };
         r = launch_start(&request, &launched);
         if (r < 0)
@@ -608,15 +604,7 @@ void templates_load(struct runtime *runtime, struct fleet *fleet, usec_t now)
 void templates_fork(const struct action *action, usec_t now)
 {
         struct template *template = action->template;
-        struct template_process *process = template_process_of(template);
-        const struct fleet_settings *settings = template->fleet->settings;
-        const struct template_fork request = {
-                .fleet = settings->name,
-                .index = action->index,
-                .generation = template->generation,
-                .started_at = now,
-                .log = log_of_workers(settings->log),
-        };
+        struct template_process *process = template->process;
         _cleanup_close_ int ours = -1, theirs = -1;
 
         usec_t tick_usec = USEC_PER_SEC / (usec_t)sysconf(_SC_CLK_TCK);
@@ -626,7 +614,8 @@ void templates_fork(const struct action *action, usec_t now)
                 r = sd_event_add_io(process->runtime->event, &process->worker_input, ours, EPOLLIN,
                                     on_worker_message, process);
         if (r >= 0)
-                r = template_socket_fork(process->socket, &request, theirs);
+                r = template_socket_fork(process->socket, template->fleet->settings, action->index,
+                                         template->generation, now, theirs);
         if (r < 0)
                 process->worker_input = sd_event_source_disable_unref(process->worker_input);
         else
@@ -691,7 +680,7 @@ static bool poll_loading(struct template_process *process, usec_t now)
 
 void templates_end(struct template *template, usec_t now)
 {
-        struct template_process *process = template_process_of(template);
+        struct template_process *process = template->process;
 
         /* The processes were reaped: other processes may have the pids. */
         if (process->exit_waits)
@@ -713,11 +702,11 @@ void templates_end(struct template *template, usec_t now)
  * workers. */
 void templates_kill(struct template *template, usec_t now)
 {
-        if (template_process_of(template)->exit_waits)
+        if (template->process->exit_waits)
                 return;
         if (template->serving_pid == 0)
-                (void)signal_group(template_process_of(template)->main, SIGKILL);
-        (void)signal_process(template_process_of(template)->main, SIGKILL);
+                (void)signal_group(template->process->main, SIGKILL);
+        (void)signal_process(template->process->main, SIGKILL);
         template_observe_killed(template, now);
 }
 
@@ -771,15 +760,15 @@ void templates_poll(struct runtime *runtime, bool fast, usec_t now)
         WORLD_FOREACH_FLEET(runtime->world, fleet)
                 FLEET_FOREACH_TEMPLATE(fleet, template)
                         if (template_is_alive(template) && template->process &&
-                            !template_process_of(template)->exit_waits)
-                                poll_template(template_process_of(template), fast, now);
+                            !template->process->exit_waits)
+                                poll_template(template->process, fast, now);
 }
 
 void templates_resume(struct runtime *runtime, usec_t now)
 {
         WORLD_FOREACH_FLEET(runtime->world, fleet)
                 FLEET_FOREACH_TEMPLATE(fleet, template) {
-                        struct template_process *process = template_process_of(template);
+                        struct template_process *process = template->process;
 
                         if (process && process->exit_waits)
                                 template_process_ended(process, process->exit);
@@ -793,7 +782,7 @@ void templates_begin(const struct runtime *runtime)
 {
         WORLD_FOREACH_FLEET(runtime->world, fleet)
                 FLEET_FOREACH_TEMPLATE(fleet, template) {
-                        struct template_process *process = template_process_of(template);
+                        struct template_process *process = template->process;
 
                         if (process && process->awaits_start)
                                 (void)template_socket_go(process->socket);
@@ -866,9 +855,9 @@ size_t templates_hand(const struct runtime *runtime, struct handed *ret, size_t 
 
         WORLD_FOREACH_FLEET(runtime->world, fleet)
                 FLEET_FOREACH_TEMPLATE(fleet, template)
-                        if (n < max && template->process && template_process_of(template)->socket >= 0)
+                        if (n < max && template->process && template->process->socket >= 0)
                                 ret[n++] = (struct handed){.kind = HANDED_TEMPLATE,
-                                                           .fd = template_process_of(template)->socket,
+                                                           .fd = template->process->socket,
                                                            .pid = template->pid};
         return n;
 }

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 struct fleet;
+struct fleet_settings;
 struct state_fleet;
 struct template;
 struct worker;
@@ -35,14 +36,6 @@ struct template_message {
 struct template_ready {
         struct quoted unsafe;  /* the first reasons why the template cannot be forked; empty: none */
         struct quoted threads; /* threads that a fork leaves behind, separated by ", "; empty: none */
-};
-
-struct template_fork {
-        const char *fleet;
-        unsigned index;
-        uint64_t generation;
-        uint64_t started_at; /* identifies this start */
-        const char *log;     /* the fleet's setting `log` */
 };
 
 /* Execute actions on templates; the results are observed. templates_load() loads a new template of the
@@ -90,7 +83,9 @@ bool template_message_ready(const struct template_message *message, struct templ
 /* Parses an "error" message. ret_errno is positive, or 0 if it is not a number. Returns false if the
  * message is another one. */
 bool template_message_error(const struct template_message *message, int *ret_errno, struct quoted *ret_text);
-/* Requests a worker, whose socket is worker_fd. Returns 0 or -errno. */
-int template_socket_fork(int fd, const struct template_fork *fork, int worker_fd);
+/* Requests a worker of the fleet, whose socket is worker_fd. started_at identifies this start. Returns 0 or
+ * -errno. */
+int template_socket_fork(int fd, const struct fleet_settings *fleet, unsigned index, uint64_t generation,
+                         usec_t started_at, int worker_fd);
 /* Lets the worker proceed. Returns 0 or -errno. */
 int template_socket_go(int fd);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The ledger of the running sqmgr. */
-#include "daemon/runtime/start_record.h"
+#include "daemon/workers/start_record.h"
+#include "daemon/workers/process.h"
 #include "io/log.h"
 #include "model/counts.h"
 #include "model/fleet.h"
@@ -35,19 +36,18 @@ static void report_volatile(const char *action, const char *path, const char *wh
 
 static void report_lost(const char *path)
 {
-        log_error("cannot write the ledger '%s': disk full, or file truncated. Until this is fixed, workers "
-                  "whose jobs a second stop signal would end are stopped only at deadlines and by orders",
-                  path);
+        report_volatile("write", path, "disk full, or file truncated");
 }
 
-int start_record_open(struct runtime *runtime, const char *boot_id)
+int start_record_open(struct runtime *runtime)
 {
         _cleanup_free_ char *path = ledger_path(runtime);
         const char *why = NULL;
 
         if (!path)
                 return -ENOMEM;
-        int outcome = ledger_file_open(&runtime->ledger, path, boot_id, wanted_slots(runtime->world), &why);
+        int outcome = ledger_file_open(&runtime->ledger, path, runtime->boot_id, wanted_slots(runtime->world),
+                                       &why);
         if (outcome < 0)
                 return outcome;
         ledger_take_over(&runtime->ledger.ledger);
@@ -57,46 +57,9 @@ int start_record_open(struct runtime *runtime, const char *boot_id)
                 report_volatile("create", path, why);
         else if (lost) {
                 report_lost(path);
-                ledger_distrust(&runtime->ledger.ledger);
+                ledger_set_gap(&runtime->ledger.ledger, LEDGER_GAP_SEARCH, true);
         }
         return 0;
-}
-
-bool start_record_renew(struct runtime *runtime, const char *boot_id)
-{
-        if (!ledger_file_is_lost(&runtime->ledger))
-                return false;
-        if (!runtime->world->ledger_volatile)
-                report_lost(runtime->ledger.path);
-        observe_ledger(runtime->world, false);
-        if (ledger_file_detach(&runtime->ledger, boot_id) < 0)
-                return false;
-        ledger_miss(&runtime->ledger.ledger);
-        /* A new ledger is not trusted: the next sqmgr searches for workers, too. */
-        return true;
-}
-
-void start_record_keep(struct runtime *runtime)
-{
-        bool was_volatile = runtime->world->ledger_volatile;
-        bool in_place = ledger_file_is_in_place(&runtime->ledger);
-
-        /* A lost ledger may not know all workers: start_record_renew() comes first. */
-        if ((!was_volatile && in_place) || ledger_file_is_lost(&runtime->ledger))
-                return;
-        _cleanup_free_ char *path = ledger_path(runtime);
-        if (!path)
-                return;
-        int r = in_place ? 0 : ledger_file_make_durable(&runtime->ledger, path);
-        observe_ledger(runtime->world, r == 0 && ledger_is_complete(&runtime->ledger.ledger));
-        if (r < 0 && !was_volatile)
-                report_volatile("create", path, strerrordesc_np(-r));
-        else if (r == 0 && !was_volatile)
-                log_warning("the ledger '%s' was deleted while sqmgr runs and has been created again; find "
-                            "what deletes files there",
-                            path);
-        else if (!runtime->world->ledger_volatile)
-                log_info("ledger '%s' created", path);
 }
 
 void start_record_close(struct runtime *runtime)
@@ -110,7 +73,7 @@ static void miss(struct runtime *runtime, int error)
 {
         _cleanup_free_ char *path = ledger_path(runtime);
 
-        ledger_miss(&runtime->ledger.ledger);
+        ledger_set_gap(&runtime->ledger.ledger, LEDGER_GAP_SLOT, true);
         if (!runtime->world->ledger_volatile)
                 report_volatile("enlarge", path ?: "", strerrordesc_np(-error));
         observe_ledger(runtime->world, false);
@@ -149,4 +112,66 @@ unsigned start_record_add(struct runtime *runtime, const struct worker *worker)
         const struct ledger_start start = ledger_start_of(worker);
 
         return put(runtime, &start, ledger_add);
+}
+
+/* Gives each worker that has no slot one, if there is room by now. */
+static void record_missing(struct runtime *runtime)
+{
+        struct ledger *ledger = &runtime->ledger.ledger;
+
+        if (!ledger_has_gap(ledger, LEDGER_GAP_SLOT))
+                return;
+        WORLD_FOREACH_FLEET(runtime->world, fleet)
+                FLEET_FOREACH_WORKER(fleet, worker) {
+                        struct process *process = worker->handle;
+
+                        if (!process || process->record != 0 || worker->state == WORKER_GONE)
+                                continue;
+                        process->record = start_record_add(runtime, worker);
+                        if (process->record == 0)
+                                return;
+                }
+        ledger_set_gap(ledger, LEDGER_GAP_SLOT, false);
+}
+
+void start_record_renew(struct runtime *runtime)
+{
+        if (!ledger_file_is_lost(&runtime->ledger))
+                return;
+        if (!runtime->world->ledger_volatile)
+                report_lost(runtime->ledger.path);
+        observe_ledger(runtime->world, false);
+        if (ledger_file_detach(&runtime->ledger, runtime->boot_id) < 0)
+                return;
+        /* A new ledger is not trusted: the next sqmgr searches for workers, too. */
+        ledger_set_gap(&runtime->ledger.ledger, LEDGER_GAP_SLOT, true);
+        WORLD_FOREACH_FLEET(runtime->world, fleet)
+                FLEET_FOREACH_WORKER(fleet, worker)
+                        if (worker->handle)
+                                worker->handle->record = 0;
+        record_missing(runtime);
+}
+
+void start_record_keep(struct runtime *runtime)
+{
+        record_missing(runtime);
+        bool was_volatile = runtime->world->ledger_volatile;
+        bool in_place = ledger_file_is_in_place(&runtime->ledger);
+
+        /* A lost ledger may not know all workers: start_record_renew() comes first. */
+        if ((!was_volatile && in_place) || ledger_file_is_lost(&runtime->ledger))
+                return;
+        _cleanup_free_ char *path = ledger_path(runtime);
+        if (!path)
+                return;
+        int r = in_place ? 0 : ledger_file_make_durable(&runtime->ledger, path);
+        observe_ledger(runtime->world, r == 0 && !ledger_has_gap(&runtime->ledger.ledger, LEDGER_GAP_SLOT));
+        if (r < 0 && !was_volatile)
+                report_volatile("create", path, strerrordesc_np(-r));
+        else if (r == 0 && !was_volatile)
+                log_warning("the ledger '%s' was deleted while sqmgr runs and has been created again; find "
+                            "what deletes files there",
+                            path);
+        else if (!runtime->world->ledger_volatile)
+                log_info("ledger '%s' created", path);
 }
