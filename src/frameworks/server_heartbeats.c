@@ -9,10 +9,10 @@
 #include "frameworks/server_heartbeat_slots.h"
 #include "io/clock.h"
 #include "io/proc.h"
-#include "model/birth.h"
 #include "model/deadlines.h"
 #include "model/fleet.h"
 #include "model/world.h"
+#include "observe/match.h"
 #include <string.h>
 
 /* Queries for one worker in one poll. */

@@ -439,9 +439,7 @@ static void places_text(const struct fleet *fleet, usec_t now, char *text, size_
                          places, places == 1 ? "is" : "are");
                 return;
         }
-        unsigned draining = 0;
-        FLEET_FOREACH_WORKER(fleet, worker)
-                draining += occupies_place(worker);
+        unsigned draining = FLEET_COUNT_WORKERS(fleet, worker, occupies_place(worker));
         format_duration(usec_sub(now, drain_since(longest)), span, sizeof(span));
         if (worker_shows_busy(longest))
                 snprintf(jobs, sizeof(jobs), ", %u running job%s%s", longest->heartbeat.busy,

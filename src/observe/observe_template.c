@@ -2,7 +2,6 @@
 /* Records observations of templates; see the header. */
 #include "observe/observe_template.h"
 #include "base/parse.h"
-#include "model/backoff.h"
 #include "model/exit_status.h"
 #include "model/names.h"
 #include "model/preload.h"

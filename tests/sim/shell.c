@@ -8,7 +8,6 @@
 #include "model/worker_facts.h"
 #include "model/world.h"
 #include "observe/observe.h"
-#include "observe/observe_identity.h"
 #include "sim.h"
 #include <signal.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
 /* promises: P1 P8 */
 #include "decide/command.h"
 #include "model/fleets.h"
-#include "model/generation.h"
 #include "model/names.h"
+#include "model/rollout.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
 #include "observe/observe.h"

@@ -12,7 +12,6 @@
 #include "model/world.h"
 #include "observe/culprits.h"
 #include "observe/observe.h"
-#include "observe/observe_identity.h"
 #include "observe/observe_template.h"
 #include "observe/observe_time.h"
 #include "observe/rescue.h"

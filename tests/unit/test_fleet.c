@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The model itself: counts, names, looks, indexes, backoff and events. */
-#include "model/backoff.h"
 #include "model/deadlines.h"
 #include "model/fleets.h"
 #include "model/names.h"
+#include "model/rollout.h"
 #include "model/world.h"
 #include "observe/observe.h"
-#include "observe/observe_identity.h"
 #include "world.h"
 
 static struct test_world t;

@@ -8,7 +8,6 @@
 #include "model/idle_proof.h"
 #include "model/names.h"
 #include "observe/observe.h"
-#include "observe/observe_identity.h"
 #include "settings/traits.h"
 #include "world.h"
 

@@ -3,14 +3,13 @@
 /* promises: P1 P2 P5 P9 */
 #include "decide/command.h"
 #include "frameworks/solid_queue/solid_queue.h"
-#include "model/backoff.h"
 #include "model/deadlines.h"
 #include "model/exit_status.h"
 #include "model/fleet.h"
 #include "model/idle_proof.h"
+#include "model/rollout.h"
 #include "model/world.h"
 #include "observe/observe.h"
-#include "observe/observe_identity.h"
 #include "observe/observe_time.h"
 #include "world.h"
 

@@ -4,7 +4,6 @@
 #include "decide/command.h"
 #include "model/deadlines.h"
 #include "observe/observe.h"
-#include "observe/observe_identity.h"
 #include "world.h"
 
 TEST_WORLD(2)

@@ -4,7 +4,6 @@
 #include "decide/command.h"
 #include "model/fleet.h"
 #include "model/fleets.h"
-#include "model/generation.h"
 #include "model/preload.h"
 #include "model/rollout.h"
 #include "model/world.h"

@@ -7,7 +7,6 @@
 #include "model/exit_status.h"
 #include "model/fleet.h"
 #include "observe/observe.h"
-#include "observe/observe_identity.h"
 #include "world.h"
 
 TEST_WORLD(2)

@@ -12,7 +12,6 @@
 #include "model/preload.h"
 #include "model/world.h"
 #include "observe/observe.h"
-#include "observe/observe_identity.h"
 #include "observe/observe_template.h"
 
 #define TEST_START_USEC     (1000 * USEC_PER_SEC)
