@@ -2,10 +2,10 @@
 /* Generations, restarts and failed starts of a fleet; see the header. */
 #include "model/rollout.h"
 #include "base/parse.h"
+#include "base/text.h"
 #include "model/counts.h"
 #include "model/deadlines.h"
 #include "model/describe.h"
-#include "model/exit_status.h"
 #include "model/memory.h"
 #include "model/names.h"
 #include "model/preload.h"
@@ -254,6 +254,18 @@ static uint64_t proven_generation(const struct fleet *fleet)
                        : generation_shown(fleet);
 }
 
+/* Sets the state of the restart, and what ended it. quoted: NULL: nothing. */
+static void set_error(struct fleet *fleet, enum rollout_state state, const char *error,
+                      const struct quoted *quoted)
+{
+        struct rollout *rollout = &fleet->rollout;
+
+        rollout->state = state;
+        rollout->lines_token = 0;
+        snprintf(rollout->error, sizeof(rollout->error), "%s", error);
+        rollout->quoted = quoted ? *quoted : (struct quoted){0};
+}
+
 void rollout_start(struct fleet *fleet, const struct orderer *by, usec_t now)
 {
         char who[ORDERER_TEXT_MAX];
@@ -324,24 +336,18 @@ void rollout_abort(struct fleet *fleet, const char *why, const struct orderer *b
 {
         if (fleet->rollout.state != ROLLOUT_RUNNING)
                 return;
-        fleet->rollout.state = ROLLOUT_ABORTED;
-        snprintf(fleet->rollout.error, sizeof(fleet->rollout.error), "%s", why);
-        fleet->rollout.quoted = (struct quoted){0};
+        set_error(fleet, ROLLOUT_ABORTED, why, NULL);
         event_by(by, fleet_event(fleet, EVENT_ROLLOUT_ABORTED, ": restart aborted (reason: %s)", why));
 }
 
 void rollout_acknowledge(struct fleet *fleet, const struct orderer *by)
 {
-        struct rollout *rollout = &fleet->rollout;
-        char who[ORDERER_TEXT_MAX];
+        char who[ORDERER_TEXT_MAX], why[sizeof(who) + 64];
 
-        if (rollout->state != ROLLOUT_HALTED)
+        if (fleet->rollout.state != ROLLOUT_HALTED)
                 return;
-        rollout->state = ROLLOUT_ABORTED;
-        rollout->lines_token = 0;
-        snprintf(rollout->error, sizeof(rollout->error), "halted, then acknowledged by %s",
-                 orderer_text(by, who));
-        rollout->quoted = (struct quoted){0};
+        snprintf(why, sizeof(why), "halted, then acknowledged by %s", orderer_text(by, who));
+        set_error(fleet, ROLLOUT_ABORTED, why, NULL);
         backoff_reset(&fleet->crash);
         event_by(by, fleet_event(fleet, EVENT_ORDER, ": halted restart acknowledged by %s", who));
 }
@@ -414,13 +420,9 @@ static void return_to_before(struct fleet *fleet)
 
 void rollout_reject(struct fleet *fleet, const char *why, const struct quoted *quoted, usec_t now)
 {
-        struct rollout *rollout = &fleet->rollout;
-
-        if (rollout->state != ROLLOUT_RUNNING)
+        if (fleet->rollout.state != ROLLOUT_RUNNING)
                 return;
-        snprintf(rollout->error, sizeof(rollout->error), "%s", why);
-        rollout->quoted = quoted ? *quoted : (struct quoted){0};
-        rollout->lines_token = 0;
+        set_error(fleet, ROLLOUT_RUNNING, why, quoted);
         rollout_halt(fleet, true, now);
         if (count_kept(fleet) > 0 || fleet_template_before(fleet))
                 return_to_before(fleet);
@@ -433,17 +435,13 @@ bool rollout_can_return(const struct fleet *fleet)
 
 void rollout_return(struct fleet *fleet, const struct orderer *by)
 {
-        struct rollout *rollout = &fleet->rollout;
         uint64_t from = fleet->generation;
         char who[ORDERER_TEXT_MAX], why[sizeof(who) + 64];
 
         snprintf(why, sizeof(why), "rolled back to generation %llu by %s",
-                 (unsigned long long)rollout->before, orderer_text(by, who));
+                 (unsigned long long)fleet->rollout.before, orderer_text(by, who));
         rollout_abort(fleet, why, by);
-        rollout->state = ROLLOUT_ABORTED;
-        rollout->lines_token = 0;
-        snprintf(rollout->error, sizeof(rollout->error), "%s", why);
-        rollout->quoted = (struct quoted){0};
+        set_error(fleet, ROLLOUT_ABORTED, why, NULL);
         return_to_before(fleet);
         event_by(by, fleet_event(fleet, EVENT_ORDER, ": rolled back from generation %llu to %llu by %s",
                                  (unsigned long long)from, (unsigned long long)fleet->generation, who));
@@ -607,25 +605,30 @@ void rollout_observe_time(struct fleet *fleet, usec_t now)
         }
 
         struct fleet_counts counts = fleet_count(fleet, now);
-        char hung[96], drain[64], elsewhere[128], unseen[160];
+        char more[512] = "";
         unsigned ready = counts.active + (rollout->elsewhere ? counts.elsewhere : 0);
         if (counts.outdated == 0 && ready >= fleet_target(fleet)) {
                 rollout->state = ROLLOUT_DONE;
                 rollout->kept_since = fleet_template_before(fleet) ? now : 0;
-                unsigned left = quiet_the_hung(fleet);
-                snprintf(hung, sizeof(hung), "; %u old worker%s hung, to be quieted when heartbeats resume",
-                         left, left == 1 ? " is" : "s are");
-                unsigned n = counts.draining;
-                snprintf(drain, sizeof(drain), ", %u old worker%s still draining", n, plural(n));
-                snprintf(elsewhere, sizeof(elsewhere),
-                         "; no heartbeat of %u new worker%s was found. Run 'sqmgrctl doctor'",
-                         counts.elsewhere, plural(counts.elsewhere));
-                snprintf(unseen, sizeof(unseen),
-                         "; no heartbeat of %u worker%s was ever found; kept. Run 'sqmgrctl doctor'",
-                         counts.unseen, plural(counts.unseen));
-                fleet_event(fleet, EVENT_ROLLOUT_DONE, ": restart done; generation %llu is current%s%s%s%s",
-                            (unsigned long long)fleet->generation, n > 0 ? drain : "", left > 0 ? hung : "",
-                            counts.elsewhere > 0 ? elsewhere : "", counts.unseen > 0 ? unseen : "");
+                unsigned hung = quiet_the_hung(fleet);
+                if (counts.draining > 0)
+                        text_append(more, sizeof(more), ", %u old worker%s still draining", counts.draining,
+                                    plural(counts.draining));
+                if (hung > 0)
+                        text_append(more, sizeof(more),
+                                    "; %u old worker%s hung, to be quieted when heartbeats resume", hung,
+                                    hung == 1 ? " is" : "s are");
+                if (counts.elsewhere > 0)
+                        text_append(more, sizeof(more),
+                                    "; no heartbeat of %u new worker%s was found. Run 'sqmgrctl doctor'",
+                                    counts.elsewhere, plural(counts.elsewhere));
+                if (counts.unseen > 0)
+                        text_append(
+                                more, sizeof(more),
+                                "; no heartbeat of %u worker%s was ever found; kept. Run 'sqmgrctl doctor'",
+                                counts.unseen, plural(counts.unseen));
+                fleet_event(fleet, EVENT_ROLLOUT_DONE, ": restart done; generation %llu is current%s",
+                            (unsigned long long)fleet->generation, more);
                 return;
         }
         /* Blocked through no fault of the release: rollout_timeout does not advance. */

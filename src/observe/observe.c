@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "model/deadlines.h"
 #include "model/describe.h"
-#include "model/exit_status.h"
 #include "model/fleet.h"
 #include "model/idle_proof.h"
 #include "model/names.h"
@@ -209,11 +208,6 @@ void observe_shared_memory(struct worker *worker, uint64_t bytes, uint64_t share
 void observe_memory(struct worker *worker, uint64_t bytes, usec_t now)
 {
         observe_shared_memory(worker, bytes, bytes, now);
-}
-
-void observe_own_memory(struct worker *worker, uint64_t bytes)
-{
-        worker->memory.own_bytes = bytes;
 }
 
 /* A heartbeat of the worker: its own, or without a shim one that sqmgr made. */
@@ -1171,11 +1165,6 @@ void observe_failover(struct fleet *fleet, const char *from, const char *to)
         fleet_event(fleet, EVENT_REDIS_FAILOVER, ": Redis failed over from %s to %s", from, to);
 }
 
-void observe_unadopted(struct worker *worker)
-{
-        worker->state = WORKER_GONE;
-}
-
 void observe_ledger(struct world *world, bool durable)
 {
         world->ledger_volatile = !durable;
@@ -1189,11 +1178,6 @@ void observe_hold(struct fleet *fleet, bool held, bool unknown)
 
 /* A title shows a boot right before the first heartbeat is sent, which then needs a moment. */
 #define ELSEWHERE_USEC (3 * USEC_PER_SEC)
-
-void observe_heartbeat_fault(struct worker *worker, enum heartbeat_fault fault)
-{
-        worker->heartbeat.fault = fault;
-}
 
 void observe_threads(struct worker *worker, unsigned job_threads)
 {

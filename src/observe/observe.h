@@ -109,7 +109,10 @@ static inline void observe_redis(struct fleet *fleet, bool up, usec_t now)
 void observe_failover(struct fleet *fleet, const char *from, const char *to);
 
 /* An adopted worker cannot be watched: it is released as if never adopted. */
-void observe_unadopted(struct worker *worker);
+static inline void observe_unadopted(struct worker *worker)
+{
+        worker->state = WORKER_GONE;
+}
 
 /* durable: the ledger outlives sqmgr. */
 void observe_ledger(struct world *world, bool durable);
@@ -128,7 +131,10 @@ void observe_memory(struct worker *worker, uint64_t bytes, usec_t now);
 void observe_shared_memory(struct worker *worker, uint64_t bytes, uint64_t share, usec_t now);
 
 /* Records the memory that the worker shares with no other process. */
-void observe_own_memory(struct worker *worker, uint64_t bytes);
+static inline void observe_own_memory(struct worker *worker, uint64_t bytes)
+{
+        worker->memory.own_bytes = bytes;
+}
 
 /* The work list was read. oldest: run time of the oldest job in microseconds; 0: not known. */
 void observe_jobs(struct worker *worker, const struct job_list *jobs, usec_t oldest, usec_t now);
@@ -145,7 +151,10 @@ struct heartbeat heartbeat_complete(const struct worker *worker, const struct he
                                     unsigned busy, bool quiet);
 
 /* The worker's status file was read. fault: why it does not count, or HEARTBEAT_FAULT_NONE. */
-void observe_heartbeat_fault(struct worker *worker, enum heartbeat_fault fault);
+static inline void observe_heartbeat_fault(struct worker *worker, enum heartbeat_fault fault)
+{
+        worker->heartbeat.fault = fault;
+}
 
 /* The threads of the heartbeat process were counted. job_threads: threads that run jobs, by their names. */
 void observe_threads(struct worker *worker, unsigned job_threads);

@@ -2,7 +2,7 @@
 /* The jobs that ran in a worker as its memory exceeded a limit: when they are read, how much memory the
  * worker had gained, and the report. */
 #include "golden.h"
-#include "model/exit_status.h"
+#include "model/describe.h"
 #include "model/fleets.h"
 #include "model/world.h"
 #include "observe/culprits.h"

@@ -5,7 +5,7 @@
 #include "frameworks/plain/plain.h"
 #include "frameworks/sidekiq/format.h"
 #include "golden.h"
-#include "model/exit_status.h"
+#include "model/describe.h"
 #include "model/job.h"
 #include "model/preload.h"
 #include "model/rollout.h"

@@ -2,7 +2,7 @@
 /* What ends a worker's life early: memory, churn, crashes and the wait after them. */
 #include "decide/command.h"
 #include "model/counts.h"
-#include "model/exit_status.h"
+#include "model/describe.h"
 #include "observe/observe.h"
 #include "observe/observe_time.h"
 #include "quoting.h"

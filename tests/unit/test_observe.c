@@ -4,7 +4,7 @@
 #include "decide/command.h"
 #include "frameworks/solid_queue/solid_queue.h"
 #include "model/deadlines.h"
-#include "model/exit_status.h"
+#include "model/describe.h"
 #include "model/fleet.h"
 #include "model/idle_proof.h"
 #include "model/rollout.h"

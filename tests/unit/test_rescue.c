@@ -3,7 +3,7 @@
 #include "frameworks/sidekiq/format.h"
 #include "frameworks/solid_queue/solid_queue.h"
 #include "golden.h"
-#include "model/exit_status.h"
+#include "model/describe.h"
 #include "model/worker.h"
 #include "observe/rescue.h"
 #include "quoting.h"

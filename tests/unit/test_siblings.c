@@ -4,7 +4,7 @@
 #include "decide/command.h"
 #include "frameworks/rq/rq.h"
 #include "model/deadlines.h"
-#include "model/exit_status.h"
+#include "model/describe.h"
 #include "model/fleet.h"
 #include "observe/observe.h"
 #include "world.h"

@@ -3,7 +3,7 @@
 /* promises: P1 P2 */
 #include "decide/command.h"
 #include "model/deadlines.h"
-#include "model/exit_status.h"
+#include "model/describe.h"
 #include "model/idle_proof.h"
 #include "model/rollout.h"
 #include "model/worker_facts.h"

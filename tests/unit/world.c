@@ -6,7 +6,6 @@
 #include "frameworks/sidekiq/format.h"
 #include "model/deadlines.h"
 #include "model/describe.h"
-#include "model/exit_status.h"
 #include "model/fleets.h"
 #include "model/names.h"
 #include "model/preload.h"

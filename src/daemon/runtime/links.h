@@ -5,8 +5,8 @@
 #include "daemon/runtime/proc_facts.h"
 #include "daemon/runtime/wakeup.h"
 #include "frameworks/heartbeats.h"
+#include "model/names.h"
 #include "model/queues.h"
-#include "model/unique_host.h"
 #include "servers/server.h"
 #include "settings/database_url.h"
 

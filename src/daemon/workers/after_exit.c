@@ -7,7 +7,7 @@
 #include "io/launch.h"
 #include "io/log.h"
 #include "io/signal.h"
-#include "model/exit_status.h"
+#include "model/describe.h"
 #include "model/names.h"
 #include "model/worker_facts.h"
 #include <signal.h>
