@@ -250,38 +250,36 @@ static void host_sleeps(void)
 {
         t.suspended_usec += USEC_PER_HOUR;
 }
-static void clock_steps(void)
-{
-        t.stepped_usec += 3600 * (int64_t)USEC_PER_SEC;
-}
-static void a_reading_fails(void)
-{
-        queue.unread = true;
-        run(TICK);
-        queue.unread = false;
-}
-static void readings_cease(void)
-{
-        test_run(&t, 60);
-}
-static void the_queue_is_empty_once(void)
-{
-        uint64_t size = queue.size;
 
-        queue.size = 0;
-        run(TICK);
-        queue.size = size;
-}
-
-static void (*const breaks[])(void) = {
-        redis_goes, host_sleeps, clock_steps, a_reading_fails, readings_cease, the_queue_is_empty_once,
+enum interruption {
+        REDIS_GOES,
+        HOST_SLEEPS,
+        CLOCK_STEPS,
+        A_READING_FAILS,
+        READINGS_CEASE,
+        QUEUE_IS_EMPTY,
+        _INTERRUPTIONS
 };
 
-TEST_LOOP(these_begin_the_observation_anew, ELEMENTSOF(breaks))
+TEST_LOOP(these_begin_the_observation_anew, _INTERRUPTIONS)
 {
+        enum interruption interruption = _i;
+
         begin();
         run(200);
-        breaks[_i]();
+        if (interruption == REDIS_GOES)
+                redis_goes();
+        if (interruption == HOST_SLEEPS)
+                host_sleeps();
+        t.stepped_usec += interruption == CLOCK_STEPS ? 3600 * (int64_t)USEC_PER_SEC : 0;
+        queue.unread = interruption == A_READING_FAILS;
+        queue.size = interruption == QUEUE_IS_EMPTY ? 0 : 100;
+        if (interruption == READINGS_CEASE)
+                test_run(&t, 60);
+        else if (interruption >= A_READING_FAILS)
+                run(TICK);
+        queue.unread = false;
+        queue.size = 100;
         ck_assert(!is_deaf_after(290));
         ck_assert(is_deaf_after(60));
 }
