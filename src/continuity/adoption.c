@@ -108,7 +108,7 @@ bool adoption_know_start(struct adoption *adoption, const struct ledger_start *s
                     fleet->templates[i].pid_start == start->start)
                         return false;
         /* The fleet's generation may be older than this start, if the state is lost or was written before. */
-        observe_generation(fleet, start->generation);
+        generation_observe(fleet, start->generation);
         *ret_known = (struct worker){
                 .index = start->index,
                 .generation = start->generation,
@@ -431,7 +431,7 @@ void adoption_judge(struct adoption *adoption)
         for (size_t i = 0; i < adoption->n_claimants; i++)
                 /* Without the state, only running workers show which generations exist. */
                 if (is_lost(adoption, list[i].fleet))
-                        observe_generation(list[i].fleet, list[i].generation);
+                        generation_observe(list[i].fleet, list[i].generation);
         adoption->n_claimants = keep_mains(adoption);
         if (adoption->n_claimants > 1)
                 qsort(list, adoption->n_claimants, sizeof(*list), compare_claimants);

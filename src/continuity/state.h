@@ -4,7 +4,7 @@
  * contents into a new world. */
 #pragma once
 
-#include "model/exit_status.h"
+#include "model/describe.h"
 #include "model/fleet.h"
 
 struct world;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Operator commands: each records an order in the model. */
 #include "decide/command.h"
-#include "model/backoff.h"
 #include "model/counts.h"
 #include "model/idle_proof.h"
 #include "model/names.h"

@@ -4,7 +4,6 @@
 #include "decide/plan.h"
 #include "model/counts.h"
 #include "model/deadlines.h"
-#include "model/generation.h"
 #include "model/idle_proof.h"
 #include "model/memory.h"
 #include "model/preload.h"

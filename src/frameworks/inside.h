@@ -9,7 +9,7 @@
 #pragma once
 
 #include "base/macro.h"
-#include "model/unique_host.h"
+#include "model/names.h"
 #include "observe/match.h"
 #include <stdbool.h>
 #include <sys/types.h>

@@ -8,12 +8,11 @@
 #include "base/fd.h"
 #include "io/clock.h"
 #include "io/proc.h"
-#include "model/birth.h"
 #include "model/deadlines.h"
 #include "model/fleet.h"
 #include "model/world.h"
 #include "observe/scan_throttle.h"
-#include "observe/observe_identity.h"
+#include "observe/match.h"
 #include <string.h>
 #include <sys/random.h>
 

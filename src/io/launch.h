@@ -40,7 +40,7 @@ struct launch_request {
         struct ledger_claim claim;        /* the record of this start; zeros: none */
         const struct ledger_file *ledger; /* contains the claimed record; NULL: no ledger */
         const char *instance;
-        const char *unique_host;       /* see model/unique_host.h; NULL or "": the worker gets none */
+        const char *unique_host;       /* see model/names.h; NULL or "": the worker gets none */
         struct rlimit nofile;          /* the limit before launch_raise_nofile() */
         char *const *base_environment; /* sqmgr's own, NULL-terminated; filtered before it is passed to the
                                         * command */

@@ -94,37 +94,35 @@ struct fleet_counts fleet_count(const struct fleet *fleet, usec_t now)
 unsigned fleet_replaced(const struct fleet *fleet, usec_t now)
 {
         struct fleet_counts counts = fleet_count(fleet, now);
-        unsigned total = fleet->rollout.total, target = fleet_target(fleet), gone = 0, current = 0;
+        unsigned total = fleet->rollout.total, target = fleet_target(fleet);
+        unsigned gone = total > counts.outdated ? total - counts.outdated : 0;
 
-        gone = total > counts.outdated ? total - counts.outdated : 0;
         if (fleet->rollout.state == ROLLOUT_DONE)
                 return gone;
         /* An old worker that died counts as replaced only once a new worker is active. */
-        FLEET_FOREACH_WORKER(fleet, worker)
-                current += (worker->state == WORKER_ACTIVE || worker_title_ready(worker, now)) &&
-                           !worker_outdated(worker);
+        unsigned current =
+                FLEET_COUNT_WORKERS(fleet, worker,
+                                    (worker->state == WORKER_ACTIVE || worker_title_ready(worker, now)) &&
+                                            !worker_outdated(worker));
         return MIN(gone, current + (total > target ? total - target : 0));
 }
 
 bool fleet_is_limited(const struct fleet *fleet)
 {
-        unsigned n = 0;
+        unsigned limit = fleet->rollout.limit;
 
-        if (fleet->rollout.state != ROLLOUT_RUNNING || fleet->rollout.limit == 0)
-                return false;
-        FLEET_FOREACH_WORKER(fleet, worker)
-                n += worker->state <= WORKER_ACTIVE && !worker_outdated(worker) && !worker_hangs(worker) &&
-                     worker->verdict.retire_reason == REASON_NONE;
-        return n >= fleet->rollout.limit;
+        return fleet->rollout.state == ROLLOUT_RUNNING && limit > 0 &&
+               FLEET_COUNT_WORKERS(fleet, worker,
+                                   worker->state <= WORKER_ACTIVE && !worker_outdated(worker) &&
+                                           !worker_hangs(worker) &&
+                                           worker->verdict.retire_reason == REASON_NONE) >= limit;
 }
 
 unsigned fleet_given_up(const struct fleet *fleet)
 {
-        unsigned n = 0;
-
-        FLEET_FOREACH_WORKER(fleet, worker)
-                n += worker->state <= WORKER_ACTIVE && worker_is_given_up(worker) && !worker_hangs(worker);
-        return n;
+        return FLEET_COUNT_WORKERS(fleet, worker,
+                                   worker->state <= WORKER_ACTIVE && worker_is_given_up(worker) &&
+                                           !worker_hangs(worker));
 }
 
 /* A worker that has been active for this long, and is ready, ends a row of failed starts. */

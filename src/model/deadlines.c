@@ -5,7 +5,6 @@
 #include "model/idle_proof.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
-#include <limits.h>
 
 usec_t worker_stale_usec(const struct worker *worker)
 {
@@ -143,13 +142,12 @@ usec_t worker_boot_deadline(const struct worker *worker)
 static bool record_is_expected(const struct worker *worker)
 {
         const struct fleet *fleet = worker->fleet;
-        bool expected = fleet->boot_heard;
 
         if (worker->process.shim_error != 0)
                 return false;
-        FLEET_FOREACH_WORKER(fleet, other)
-                expected |= other->state != WORKER_GONE && worker_sends_heartbeats(other);
-        return expected;
+        return fleet->boot_heard ||
+               FLEET_COUNT_WORKERS(fleet, other,
+                                   other->state != WORKER_GONE && worker_sends_heartbeats(other)) > 0;
 }
 
 bool worker_boot_has_failed(const struct worker *worker)
@@ -230,64 +228,97 @@ static bool polls_siblings(const struct worker *worker, usec_t now)
                                                   usec_sub(now, worker->evidence.siblings_polled_at) < span);
 }
 
-unsigned worker_poll_items(const struct worker *worker, bool fast, usec_t now)
+/* The items that polls may read of a worker, by its state. */
+static const struct {
+        unsigned regular, fast;
+} poll_items[_WORKER_STATE_MAX] = {
+        [WORKER_STARTING] = {POLL_HEARTBEAT | POLL_MEMORY | POLL_THREADS | POLL_TITLE | POLL_BOOT |
+                                     POLL_ARGUMENTS | POLL_PEERS | POLL_ELSEWHERE,
+                             POLL_HEARTBEAT | POLL_ARGUMENTS},
+        [WORKER_ACTIVE] = {POLL_HEARTBEAT | POLL_MEMORY | POLL_THREADS | POLL_TITLE | POLL_SIBLINGS |
+                                   POLL_PEERS,
+                           POLL_HEARTBEAT},
+        [WORKER_QUIET] = {POLL_HEARTBEAT | POLL_WORK_LIST | POLL_MEMORY | POLL_THREADS | POLL_TITLE |
+                                  POLL_BOOT | POLL_PEERS,
+                          POLL_HEARTBEAT | POLL_WORK_LIST | POLL_THREADS | POLL_TITLE},
+        [WORKER_STOPPING] = {POLL_HEARTBEAT | POLL_MEMORY | POLL_TITLE | POLL_BOOT, 0},
+};
+
+/* Heartbeats, title and threads are to show that the worker runs no job. */
+static bool is_to_be_idle(const struct worker *worker)
+{
+        return worker->state == WORKER_QUIET && worker->heartbeat.seen && worker->heartbeat.busy == 0 &&
+               !worker_drains_to_exit(worker);
+}
+
+/* Returns true if a fast poll may read what the worker waits for. */
+static bool polls_fast(const struct worker *worker, usec_t now)
+{
+        if (worker->state == WORKER_STARTING)
+                return !worker->process.booted && !worker->process.unseen;
+        if (worker->state == WORKER_ACTIVE)
+                return worker_may_take_job(worker, now);
+        /* The title shows a signal only after its process wakes up. */
+        return is_to_be_idle(worker) &&
+               (!worker->fleet->settings->traits->title_completes || worker->heartbeat.not_quiet_count == 0);
+}
+
+/* Returns true if there is a reason to read the item of a worker in whose state it may be read. */
+static bool needs_item(const struct worker *worker, enum poll_item item, bool fast, usec_t now)
 {
         const struct fleet *fleet = worker->fleet;
         const struct traits *traits = fleet->settings->traits;
-        bool idle = worker->heartbeat.seen && worker->heartbeat.busy == 0 && !worker_drains_to_exit(worker);
-        bool elsewhere = worker->process.elsewhere;
-        /* /proc shows another process. */
-        const unsigned reachable = worker->process.remote ? POLL_HEARTBEAT | POLL_WORK_LIST : UINT_MAX;
-        unsigned poll_items = 0;
+        bool elsewhere = worker->process.elsewhere && worker->state <= WORKER_QUIET;
 
-        if (worker_is_remainder(worker) && !fast)
-                poll_items |= POLL_HEARTBEAT | POLL_BOOT;
-        switch (worker->state) {
-        case WORKER_STARTING:
-                if (!fast || !(worker->process.booted || worker->process.unseen))
-                        poll_items |= POLL_HEARTBEAT | (traits->title_shutdown_usec ? POLL_ARGUMENTS : 0);
-                if (!fast && (worker->process.unproven ||
-                              (fleet->redis_up && now >= worker_boot_deadline(worker) && !elsewhere)))
-                        poll_items |= POLL_BOOT;
-                else if (!fast && fleet->redis_up && traits->has_title && !worker->process.booted)
-                        poll_items |= POLL_ELSEWHERE;
-                break;
-        case WORKER_ACTIVE:
-                if (fast)
-                        return worker_may_take_job(worker, now) ? POLL_HEARTBEAT : 0;
-                poll_items |= POLL_HEARTBEAT | (polls_siblings(worker, now) ? POLL_SIBLINGS : 0);
-                if (traits->has_job_threads && !worker->evidence.threads_witness &&
+        switch (item) {
+        case POLL_HEARTBEAT:
+                /* A stop signal before this process was known may not have reached it. */
+                return worker->state <= WORKER_QUIET || worker->orders.group_signaled ||
+                       worker_is_remainder(worker);
+        case POLL_WORK_LIST:
+                return traits->has_work_list && is_to_be_idle(worker);
+        case POLL_THREADS:
+                if (worker->state == WORKER_ACTIVE && !worker->evidence.threads_witness &&
                     usec_sub(now, worker->active_at) < THREADS_POLL_USEC)
-                        poll_items |= POLL_THREADS;
-                break;
-        case WORKER_QUIET:
-                /* The title shows a signal only after its process wakes up. */
-                if (fast && (!idle || (traits->title_completes && worker->heartbeat.not_quiet_count > 0)))
-                        return 0;
-                poll_items |= POLL_HEARTBEAT | (traits->has_title && worker->heartbeat.seen ? POLL_TITLE : 0);
-                if (idle && traits->has_work_list)
-                        poll_items |= POLL_WORK_LIST;
-                if (idle && worker->evidence.threads_witness)
-                        poll_items |= POLL_THREADS;
-                break;
-        case WORKER_STOPPING:
-                /* The stop signal came before this process was known: it may not have received one. */
-                if (!fast && worker->orders.group_signaled)
-                        poll_items |= POLL_HEARTBEAT;
-                break;
-        case WORKER_GONE:
-        case _WORKER_STATE_MAX:
+                        return traits->has_job_threads;
+                return (elsewhere && traits->has_job_threads) ||
+                       (worker->evidence.threads_witness && is_to_be_idle(worker));
+        case POLL_TITLE:
+                return elsewhere ||
+                       (worker->heartbeat.seen && ((worker->state == WORKER_QUIET && traits->has_title) ||
+                                                   (!fast && !worker_fresh(worker, now))));
+        case POLL_BOOT:
+                if (worker->state != WORKER_STARTING)
+                        return worker_is_remainder(worker);
+                return worker->process.unproven ||
+                       (fleet->redis_up && now >= worker_boot_deadline(worker) && !elsewhere);
+        case POLL_ELSEWHERE:
+                return fleet->redis_up && traits->has_title && !worker->process.booted &&
+                       !needs_item(worker, POLL_BOOT, fast, now);
+        case POLL_ARGUMENTS:
+                return traits->title_shutdown_usec;
+        case POLL_SIBLINGS:
+                return polls_siblings(worker, now);
+        case POLL_PEERS:
+                return elsewhere && !worker->evidence.peers_known;
+        default:
+                return true;
+        }
+}
+
+unsigned worker_poll_items(const struct worker *worker, bool fast, usec_t now)
+{
+        unsigned items = fast ? poll_items[worker->state].fast : poll_items[worker->state].regular;
+
+        /* /proc shows another process. */
+        if (worker->process.remote)
+                items &= POLL_HEARTBEAT | POLL_WORK_LIST;
+        if (fast && !polls_fast(worker, now))
                 return 0;
-        }
-        if (!fast && elsewhere && worker->state <= WORKER_QUIET)
-                poll_items |= POLL_TITLE | (traits->has_job_threads ? POLL_THREADS : 0) |
-                              (worker->evidence.peers_known ? 0 : POLL_PEERS);
-        if (!fast) {
-                poll_items |= POLL_MEMORY;
-                if (worker->heartbeat.seen && !worker_fresh(worker, now))
-                        poll_items |= POLL_TITLE;
-        }
-        return poll_items & reachable;
+        for (unsigned item = 1; item <= items; item <<= 1)
+                if ((items & item) && !needs_item(worker, item, fast, now))
+                        items &= ~item;
+        return items;
 }
 
 bool fleet_wants_fast_polls(const struct fleet *fleet, usec_t now)

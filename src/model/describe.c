@@ -4,7 +4,6 @@
 #include "base/parse.h"
 #include "model/counts.h"
 #include "model/deadlines.h"
-#include "model/exit_status.h"
 #include "model/idle_proof.h"
 #include "model/memory.h"
 #include "model/names.h"
@@ -439,9 +438,7 @@ static void places_text(const struct fleet *fleet, usec_t now, char *text, size_
                          places, places == 1 ? "is" : "are");
                 return;
         }
-        unsigned draining = 0;
-        FLEET_FOREACH_WORKER(fleet, worker)
-                draining += occupies_place(worker);
+        unsigned draining = FLEET_COUNT_WORKERS(fleet, worker, occupies_place(worker));
         format_duration(usec_sub(now, drain_since(longest)), span, sizeof(span));
         if (worker_shows_busy(longest))
                 snprintf(jobs, sizeof(jobs), ", %u running job%s%s", longest->heartbeat.busy,
@@ -618,4 +615,27 @@ const char *worker_event_name(const struct worker *worker, char text[static WORK
 {
         snprintf(text, WORKER_EVENT_NAME_MAX, "%s (pid %d)", WORKER_ID(worker), (int)worker_pid(worker));
         return text;
+}
+
+bool exit_status_is_success(const struct exit_status *exit)
+{
+        return exit->known && !exit->by_signal && exit->status == 0;
+}
+
+void exit_status_text(const struct exit_status *exit, char *text, size_t size)
+{
+        if (exit->launch_error)
+                snprintf(text, size, "could not be started");
+        else if (!exit->known)
+                snprintf(text, size, "exited with unknown status");
+        else if (exit->by_signal)
+                snprintf(text, size, "was killed by signal %d (SIG%s)", exit->status,
+                         sigabbrev_np(exit->status) ?: "?");
+        else
+                snprintf(text, size, "exited with status %d", exit->status);
+}
+
+const char *start_error_text(int error)
+{
+        return error == EBUSY ? "too many earlier starts hang in a file system" : strerrordesc_np(error);
 }

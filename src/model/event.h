@@ -118,22 +118,27 @@ enum event_kind {
 
 /* clang-format on */
 
-/* Why a worker is started, replaced or stopped. A worker keeps its reason from the decision on. */
+/* Why a worker is started, replaced or stopped: the name, a contract, and the phrase about the worker. A
+ * worker keeps its reason from the decision on. */
+#define REASONS(X)                                                                                           \
+        X(REASON_NONE, "none", "")                                                                           \
+        X(REASON_MEMORY, "memory", "over memory_threshold or memory_limit")                                  \
+        X(REASON_RESTART, "restart", "a restart deploys new code")                                           \
+        X(REASON_OPERATOR, "operator", "ordered by the operator")                                            \
+        X(REASON_AGE, "age", "older than max_age")                                                           \
+        X(REASON_SCALE, "scale", "the fleet has more workers than its current count")                        \
+        X(REASON_EXTERNAL, "external", "quieted from outside sqmgr")                                         \
+        X(REASON_SHUTDOWN, "shutdown", "sqmgr is shutting down")                                             \
+        X(REASON_CRASH, "crash", "the worker crashed")                                                       \
+        X(REASON_BOOT, "boot", "did not boot within boot_timeout")                                           \
+        X(REASON_HUNG, "hung", "no heartbeat for longer than hang_after")                                    \
+        X(REASON_DEAF, "deaf", "runs no jobs although jobs wait")                                            \
+        X(REASON_ROLLBACK, "rollback", "the fleet returns to the previous release")
+
 enum reason {
-        REASON_NONE,
-        REASON_MEMORY,
-        REASON_RESTART,
-        REASON_OPERATOR,
-        REASON_AGE,
-        REASON_SCALE,
-        REASON_EXTERNAL,
-        REASON_SHUTDOWN,
-        REASON_CRASH,
-        REASON_BOOT,
-        REASON_HUNG,
-        REASON_DEAF,
-        REASON_ROLLBACK,
-        _REASON_MAX,
+#define REASON(reason, name, text) reason,
+        REASONS(REASON) _REASON_MAX,
+#undef REASON
 };
 
 /* The user who gave an order, as the kernel reports the peer of the control socket. */

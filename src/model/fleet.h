@@ -251,7 +251,7 @@ struct fleet {
 
         uint64_t generation;                   /* from 1; workers of any other one are outdated */
         uint64_t newest_generation;            /* the highest number given so far */
-        struct launch launches[LAUNCHES_KEPT]; /* model/generation.h; [0] is of the last restart */
+        struct launch launches[LAUNCHES_KEPT]; /* model/rollout.h; [0] is of the last restart */
         enum fleet_order order;                /* see fleet_order() */
         usec_t order_at;                       /* when the order was given; 0: not to this sqmgr */
         struct orderer order_by;
@@ -318,6 +318,15 @@ struct fleet {
 /* Loops over the workers of a fleet by index, including those that are gone; declares worker. The body may
  * add workers (a lower index repeats the current one), but must not reap. */
 #define FLEET_FOREACH_WORKER(of, worker) FOREACH_POINTER(worker, (of)->workers, (of)->n_workers)
+
+/* Returns the number of these workers for which the condition on `worker` holds. */
+#define FLEET_COUNT_WORKERS(of, worker, condition)                                                           \
+        ({                                                                                                   \
+                unsigned _n = 0;                                                                             \
+                FLEET_FOREACH_WORKER(of, worker)                                                             \
+                        _n += !!(condition);                                                                 \
+                _n;                                                                                          \
+        })
 
 /* Loops over the template slots of a fleet, free ones included (template_is_alive()). */
 #define FLEET_FOREACH_TEMPLATE(of, template) FOREACH_ELEMENT(template, (of)->templates)

@@ -2,7 +2,6 @@
 /* Makes, changes and frees the fleets of a world; see the header. */
 #include "model/fleets.h"
 #include "model/fleet.h"
-#include "model/generation.h"
 #include "model/preload.h"
 #include "model/rollout.h"
 #include "model/world.h"

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The names of states, reasons and the like; see the header. */
 #include "model/names.h"
+#include "base/hash.h"
 #include <stdio.h>
+#include <string.h>
 
 static const char *const state_names[] = {
         [WORKER_STARTING] = "starting", [WORKER_ACTIVE] = "active", [WORKER_QUIET] = "quiet",
@@ -16,28 +18,16 @@ const char *worker_id(const char *fleet, unsigned index, char text[static WORKER
 }
 
 static const char *const reason_names[] = {
-        [REASON_NONE] = "none",         [REASON_MEMORY] = "memory",     [REASON_RESTART] = "restart",
-        [REASON_OPERATOR] = "operator", [REASON_AGE] = "age",           [REASON_SCALE] = "scale",
-        [REASON_EXTERNAL] = "external", [REASON_SHUTDOWN] = "shutdown", [REASON_CRASH] = "crash",
-        [REASON_BOOT] = "boot",         [REASON_HUNG] = "hung",         [REASON_DEAF] = "deaf",
-        [REASON_ROLLBACK] = "rollback",
+#define REASON(reason, name, text) [reason] = name,
+        REASONS(REASON)
+#undef REASON
 };
 DEFINE_ENUM_NAMES(reason_name, enum reason, _REASON_MAX, reason_names)
 
 static const char *const reason_texts[] = {
-        [REASON_NONE] = "",
-        [REASON_MEMORY] = "over memory_threshold or memory_limit",
-        [REASON_RESTART] = "a restart deploys new code",
-        [REASON_OPERATOR] = "ordered by the operator",
-        [REASON_AGE] = "older than max_age",
-        [REASON_SCALE] = "the fleet has more workers than its current count",
-        [REASON_EXTERNAL] = "quieted from outside sqmgr",
-        [REASON_SHUTDOWN] = "sqmgr is shutting down",
-        [REASON_CRASH] = "the worker crashed",
-        [REASON_BOOT] = "did not boot within boot_timeout",
-        [REASON_HUNG] = "no heartbeat for longer than hang_after",
-        [REASON_DEAF] = "runs no jobs although jobs wait",
-        [REASON_ROLLBACK] = "the fleet returns to the previous release",
+#define REASON(reason, name, text) [reason] = text,
+        REASONS(REASON)
+#undef REASON
 };
 DEFINE_ENUM_NAMES(reason_text, enum reason, _REASON_MAX, reason_texts)
 
@@ -58,35 +48,10 @@ static const char *const rollout_state_names[] = {
 };
 DEFINE_ENUM_NAMES(rollout_state_name, enum rollout_state, _ROLLOUT_STATE_MAX, rollout_state_names)
 
-/* A contract: names are added, and never changed. */
 static const char *const wait_codes[] = {
-        [WAIT_NONE] = NULL,
-        [WAIT_FIRST_HEARTBEAT] = "first-beat",
-        [WAIT_READY_OTHERS] = "ready-others",
-        [WAIT_JOBS] = "jobs",
-        [WAIT_HEARTBEATS] = "idle-beats",
-        [WAIT_THREADS] = "threads",
-        [WAIT_EXIT] = "exit",
-        [WAIT_REDIS] = "redis",
-        [WAIT_FRESH_HEARTBEAT] = "fresh-beat",
-        [WAIT_STALE] = "stale",
-        [WAIT_HUNG] = "hung",
-        [WAIT_SIGNAL] = "signal",
-        [WAIT_IDLE_CHECK] = "rest",
-        [WAIT_ELSEWHERE] = "beats-elsewhere",
-        [WAIT_UNSEEN] = "unseen",
-        [WAIT_RELEASE] = "release",
-        [WAIT_PLACES] = "places",
-        [WAIT_TRIAL] = "trial",
-        [WAIT_RETURNED] = "rolled-back",
-        [WAIT_MEMORY] = "memory",
-        [WAIT_BACKOFF] = "backoff",
-        [WAIT_ADOPTION] = "adoption",
-        [WAIT_TEMPLATE] = "template",
-        [WAIT_FORK] = "fork",
-        [WAIT_STATE] = "state",
-        [WAIT_LEDGER] = "ledger",
-        [WAIT_UNCONFIRMED] = "unconfirmed",
+#define WAIT(wait, code) [wait] = code,
+        WAIT_KINDS(WAIT)
+#undef WAIT
 };
 DEFINE_ENUM_NAMES(wait_code, enum wait, _WAIT_MAX, wait_codes)
 
@@ -119,15 +84,31 @@ static const char *const cut_words[] = {
 DEFINE_ENUM_NAMES(cut_word_name, enum cut_word, _CUT_WORD_MAX, cut_words)
 
 static const char *const heartbeat_faults[] = {
-        [HEARTBEAT_FAULT_NONE] = "",
-        [HEARTBEAT_FAULT_BEGUN] = "the worker has loaded sqmgr's file, which has written no record yet",
-        [HEARTBEAT_FAULT_PLACE] = "the status directory is missing or was changed",
-        [HEARTBEAT_FAULT_MISSING] = "the status file is missing",
-        [HEARTBEAT_FAULT_KIND] = "the status file is not a regular file",
-        [HEARTBEAT_FAULT_SIZE] = "the status file is larger than 20 KiB",
-        [HEARTBEAT_FAULT_UNREADABLE] = "the status file cannot be read",
-        [HEARTBEAT_FAULT_CHANGES] = "the status file changes while being read",
-        [HEARTBEAT_FAULT_RECORD] = "the status file is not in the format of sqmgr-heartbeat(7)",
-        [HEARTBEAT_FAULT_START] = "'start' in the status file is missing or belongs to another process",
+#define HEARTBEAT_FAULT(fault, text) [fault] = text,
+        HEARTBEAT_FAULTS(HEARTBEAT_FAULT)
+#undef HEARTBEAT_FAULT
 };
 DEFINE_ENUM_NAMES(heartbeat_fault_text, enum heartbeat_fault, _HEARTBEAT_FAULT_MAX, heartbeat_faults)
+
+const char *unique_host(const struct unique_host *of, const char *host, char text[static UNIQUE_HOST_MAX])
+{
+        static const char digits[] = "0123456789abcdefghjkmnpqrstvwxyz";
+        uint64_t hash = hash_bytes(HASH_INIT, of->boot_id, strlen(of->boot_id) + 1);
+        char token[14] = "";
+
+        hash = hash_bytes(hash, of->instance, strlen(of->instance) + 1);
+        hash = hash_bytes(hash, of->fleet, strlen(of->fleet) + 1);
+        hash = hash_bytes(hash, &of->index, sizeof(of->index));
+        hash = hash_bytes(hash, &of->started_at, sizeof(of->started_at));
+        for (size_t i = 0; i < sizeof(token) - 1; i++, hash >>= 5)
+                token[i] = digits[hash & 31];
+        snprintf(text, UNIQUE_HOST_MAX, "%.255s:%s.%u.%s", host, of->fleet, of->index, token);
+        return text;
+}
+
+size_t unique_host_base(const char *text, size_t len)
+{
+        const char *colon = memchr(text, ':', len);
+
+        return colon ? (size_t)(colon - text) : len;
+}

@@ -96,21 +96,15 @@ static struct template *older_template(const struct fleet *fleet)
         return (struct template *)oldest;
 }
 
-static bool has_outdated(const struct fleet *fleet)
-{
-        FLEET_FOREACH_WORKER(fleet, worker)
-                if (worker->state <= WORKER_ACTIVE && worker_outdated(worker))
-                        return true;
-        return false;
-}
-
 /* Returns true if crashed workers must come back from the old code. */
 static bool falls_back(const struct fleet *fleet)
 {
         enum rollout_state state = fleet->rollout.state;
 
-        return !fleet->rollout.returned &&
-               (state == ROLLOUT_HALTED || (state == ROLLOUT_ABORTED && has_outdated(fleet)));
+        if (fleet->rollout.returned || state != ROLLOUT_ABORTED)
+                return !fleet->rollout.returned && state == ROLLOUT_HALTED;
+        return FLEET_COUNT_WORKERS(fleet, worker, worker->state <= WORKER_ACTIVE && worker_outdated(worker)) >
+               0;
 }
 
 bool template_is_kept(const struct template *template)

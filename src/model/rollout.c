@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* A restart in progress: its progress, halt and end. */
+/* Generations, restarts and failed starts of a fleet; see the header. */
 #include "model/rollout.h"
 #include "base/parse.h"
-#include "model/backoff.h"
+#include "base/text.h"
 #include "model/counts.h"
 #include "model/deadlines.h"
 #include "model/describe.h"
-#include "model/exit_status.h"
-#include "model/fleet.h"
-#include "model/generation.h"
 #include "model/memory.h"
 #include "model/names.h"
 #include "model/preload.h"
@@ -17,6 +14,161 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+/* splitmix64 (Steele, Lea and Flood, 2014): a state of 64 bits, any seed is valid. */
+static uint64_t random_next(uint64_t *state)
+{
+        uint64_t z = *state += 0x9e3779b97f4a7c15U;
+
+        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
+        z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
+        return z ^ (z >> 31);
+}
+
+void backoff_fail(struct backoff *backoff, uint64_t *random, usec_t now)
+{
+        usec_t ceiling = BACKOFF_MIN_USEC;
+
+        for (unsigned i = 0; i < backoff->count && ceiling < BACKOFF_MAX_USEC; i++)
+                ceiling *= 2;
+        ceiling = MIN(ceiling, BACKOFF_MAX_USEC);
+
+        if (backoff->count++ == 0)
+                backoff->since = now;
+        backoff->failed_at = now;
+        usec_t delay = random_next(random) % (ceiling + 1);
+        backoff->next_at = MAX(backoff->next_at, usec_add(now, delay));
+}
+
+void backoff_reset(struct backoff *backoff)
+{
+        *backoff = (struct backoff){0};
+}
+
+static bool is_used(const struct fleet *fleet, uint64_t generation)
+{
+        FLEET_FOREACH_WORKER(fleet, worker)
+                if (worker->state != WORKER_GONE && worker->generation == generation)
+                        return true;
+        FLEET_FOREACH_TEMPLATE(fleet, template)
+                if (template_is_alive(template) && template->generation == generation)
+                        return true;
+        return false;
+}
+
+void generation_begin(struct fleet *fleet)
+{
+        fleet->newest_generation = MAX(fleet->newest_generation, fleet->generation);
+        memset(fleet->launches, 0, sizeof(fleet->launches));
+        fleet->launches[0] = (struct launch){fleet->generation, fleet->settings->launch_hash};
+}
+
+void generation_restart(struct fleet *fleet)
+{
+        fleet->generation = MAX(fleet->newest_generation, fleet->generation) + 1;
+        generation_begin(fleet);
+}
+
+/* Returns to an earlier generation: workers and templates of all others become outdated. */
+static void generation_return(struct fleet *fleet, uint64_t generation)
+{
+        fleet->newest_generation = MAX(fleet->newest_generation, fleet->generation);
+        fleet->generation = generation;
+        generation_begin(fleet);
+}
+
+/* Returns a free entry. If there is none, drops the oldest one without workers and templates, or else the
+ * oldest. The entry of the last restart is never dropped. */
+static struct launch *launch_place(struct fleet *fleet)
+{
+        struct launch *end = fleet->launches + LAUNCHES_KEPT, *at = fleet->launches + 1;
+
+        for (struct launch *each = at; each < end; each++)
+                if (each->generation == 0)
+                        return each;
+        while (at < end - 1 && is_used(fleet, at->generation))
+                at++;
+        if (is_used(fleet, at->generation))
+                at = fleet->launches + 1;
+        memmove(at, at + 1, (size_t)(end - at - 1) * sizeof(*at));
+        return end - 1;
+}
+
+/* The launch settings have changed. During a restart a new generation begins, so all existing workers become
+ * outdated. Otherwise only workers that were started from other settings become outdated. */
+static void generation_follow_settings(struct fleet *fleet)
+{
+        uint64_t hash = fleet->settings->launch_hash;
+
+        fleet->boot_heard = fleet->boot_in_proc = false;
+        /* Clients recognize a running restart by its generation, which must not become lower. */
+        if (fleet->rollout.state == ROLLOUT_RUNNING) {
+                generation_restart(fleet);
+                return;
+        }
+        FOREACH_ELEMENT(launch, fleet->launches)
+                if (launch->generation != 0 && launch->launch_hash == hash) {
+                        fleet->generation = launch->generation;
+                        return;
+                }
+        fleet->generation = ++fleet->newest_generation;
+        *launch_place(fleet) = (struct launch){fleet->generation, hash};
+}
+
+void generation_observe(struct fleet *fleet, uint64_t generation)
+{
+        if (generation <= fleet->newest_generation)
+                return;
+        /* A restart that the state does not tell of has ended a return. */
+        fleet->rollout.returned = false;
+        /* The restart that is done was an earlier one. */
+        if (fleet->rollout.state == ROLLOUT_DONE)
+                fleet->rollout.state = ROLLOUT_NONE;
+        fleet->generation = generation;
+        generation_begin(fleet);
+}
+
+uint64_t generation_shown(const struct fleet *fleet)
+{
+        uint64_t shown = fleet->launches[0].generation;
+
+        if (fleet->rollout.state == ROLLOUT_RUNNING || is_used(fleet, fleet->generation))
+                return fleet->generation;
+        FOREACH_ELEMENT(launch, fleet->launches)
+                if (is_used(fleet, launch->generation))
+                        shown = MAX(shown, launch->generation);
+        return shown;
+}
+
+static bool precedes_restart(const struct worker *worker)
+{
+        return worker->generation < worker->fleet->launches[0].generation;
+}
+
+bool generation_is_replaced(const struct worker *worker)
+{
+        enum rollout_state state = worker->fleet->rollout.state;
+
+        return state == ROLLOUT_RUNNING ? worker_outdated(worker)
+                                        : state == ROLLOUT_DONE && precedes_restart(worker);
+}
+
+unsigned generation_outdated_by_reload(const struct fleet *fleet)
+{
+        unsigned n = 0;
+
+        /* A return has outdated the workers of later generations. */
+        if (fleet->rollout.returned)
+                return 0;
+        FLEET_FOREACH_WORKER(fleet, worker) {
+                if (worker->state > WORKER_ACTIVE || !worker_outdated(worker))
+                        continue;
+                if (precedes_restart(worker))
+                        return 0;
+                n++;
+        }
+        return n;
+}
 
 /* A worker that was active for less than this delays the next start, however short its trial. */
 #define FAILED_START_USEC (10 * USEC_PER_SEC)
@@ -73,23 +225,20 @@ void start_failure_observe(struct fleet *fleet, uint64_t generation, usec_t spaw
 /* Returns true if a worker of the generation before the last restart, or of an earlier one, accepts jobs. */
 static bool runs_before(const struct fleet *fleet)
 {
-        FLEET_FOREACH_WORKER(fleet, worker)
-                if (worker->generation <= fleet->rollout.before && !worker_hangs(worker) &&
-                    (worker->state == WORKER_ACTIVE ||
-                     (worker->state == WORKER_STARTING && worker->process.elsewhere)))
-                        return true;
-        return false;
+        return FLEET_COUNT_WORKERS(
+                       fleet, worker,
+                       worker->generation <= fleet->rollout.before && !worker_hangs(worker) &&
+                               (worker->state == WORKER_ACTIVE ||
+                                (worker->state == WORKER_STARTING && worker->process.elsewhere))) > 0;
 }
 
 /* The number of those that boot or accept jobs. */
 static unsigned count_kept(const struct fleet *fleet)
 {
-        unsigned n = 0;
-
-        FLEET_FOREACH_WORKER(fleet, worker)
-                n += worker->state <= WORKER_ACTIVE && worker->generation <= fleet->rollout.before &&
-                     !worker_hangs(worker);
-        return n;
+        return FLEET_COUNT_WORKERS(fleet, worker,
+                                   worker->state <= WORKER_ACTIVE &&
+                                           worker->generation <= fleet->rollout.before &&
+                                           !worker_hangs(worker));
 }
 
 /* Returns the generation to go back to from the next one: one that has workers. A restart that did not end
@@ -103,6 +252,18 @@ static uint64_t proven_generation(const struct fleet *fleet)
         return tried && !rollout->returned && (count_kept(fleet) > 0 || fleet_template_before(fleet))
                        ? rollout->before
                        : generation_shown(fleet);
+}
+
+/* Sets the state of the restart, and what ended it. quoted: NULL: nothing. */
+static void set_error(struct fleet *fleet, enum rollout_state state, const char *error,
+                      const struct quoted *quoted)
+{
+        struct rollout *rollout = &fleet->rollout;
+
+        rollout->state = state;
+        rollout->lines_token = 0;
+        snprintf(rollout->error, sizeof(rollout->error), "%s", error);
+        rollout->quoted = quoted ? *quoted : (struct quoted){0};
 }
 
 void rollout_start(struct fleet *fleet, const struct orderer *by, usec_t now)
@@ -175,24 +336,18 @@ void rollout_abort(struct fleet *fleet, const char *why, const struct orderer *b
 {
         if (fleet->rollout.state != ROLLOUT_RUNNING)
                 return;
-        fleet->rollout.state = ROLLOUT_ABORTED;
-        snprintf(fleet->rollout.error, sizeof(fleet->rollout.error), "%s", why);
-        fleet->rollout.quoted = (struct quoted){0};
+        set_error(fleet, ROLLOUT_ABORTED, why, NULL);
         event_by(by, fleet_event(fleet, EVENT_ROLLOUT_ABORTED, ": restart aborted (reason: %s)", why));
 }
 
 void rollout_acknowledge(struct fleet *fleet, const struct orderer *by)
 {
-        struct rollout *rollout = &fleet->rollout;
-        char who[ORDERER_TEXT_MAX];
+        char who[ORDERER_TEXT_MAX], why[sizeof(who) + 64];
 
-        if (rollout->state != ROLLOUT_HALTED)
+        if (fleet->rollout.state != ROLLOUT_HALTED)
                 return;
-        rollout->state = ROLLOUT_ABORTED;
-        rollout->lines_token = 0;
-        snprintf(rollout->error, sizeof(rollout->error), "halted, then acknowledged by %s",
-                 orderer_text(by, who));
-        rollout->quoted = (struct quoted){0};
+        snprintf(why, sizeof(why), "halted, then acknowledged by %s", orderer_text(by, who));
+        set_error(fleet, ROLLOUT_ABORTED, why, NULL);
         backoff_reset(&fleet->crash);
         event_by(by, fleet_event(fleet, EVENT_ORDER, ": halted restart acknowledged by %s", who));
 }
@@ -239,11 +394,11 @@ void rollout_observe_failure(struct fleet *fleet, usec_t now)
 void rollout_observe_unseen(struct fleet *fleet, usec_t now)
 {
         struct rollout *rollout = &fleet->rollout;
+        unsigned seen = FLEET_COUNT_WORKERS(fleet, worker,
+                                            worker->state <= WORKER_ACTIVE && !worker_outdated(worker) &&
+                                                    !worker_is_unseen(worker));
 
-        FLEET_FOREACH_WORKER(fleet, worker)
-                if (worker->state <= WORKER_ACTIVE && !worker_outdated(worker) && !worker_is_unseen(worker))
-                        return;
-        if (rollout->state != ROLLOUT_RUNNING)
+        if (rollout->state != ROLLOUT_RUNNING || seen > 0)
                 return;
         rollout->failures = ROLLOUT_FAILURES_MAX;
         snprintf(rollout->error, sizeof(rollout->error), "no new worker was seen to boot; %s",
@@ -265,13 +420,9 @@ static void return_to_before(struct fleet *fleet)
 
 void rollout_reject(struct fleet *fleet, const char *why, const struct quoted *quoted, usec_t now)
 {
-        struct rollout *rollout = &fleet->rollout;
-
-        if (rollout->state != ROLLOUT_RUNNING)
+        if (fleet->rollout.state != ROLLOUT_RUNNING)
                 return;
-        snprintf(rollout->error, sizeof(rollout->error), "%s", why);
-        rollout->quoted = quoted ? *quoted : (struct quoted){0};
-        rollout->lines_token = 0;
+        set_error(fleet, ROLLOUT_RUNNING, why, quoted);
         rollout_halt(fleet, true, now);
         if (count_kept(fleet) > 0 || fleet_template_before(fleet))
                 return_to_before(fleet);
@@ -284,17 +435,13 @@ bool rollout_can_return(const struct fleet *fleet)
 
 void rollout_return(struct fleet *fleet, const struct orderer *by)
 {
-        struct rollout *rollout = &fleet->rollout;
         uint64_t from = fleet->generation;
         char who[ORDERER_TEXT_MAX], why[sizeof(who) + 64];
 
         snprintf(why, sizeof(why), "rolled back to generation %llu by %s",
-                 (unsigned long long)rollout->before, orderer_text(by, who));
+                 (unsigned long long)fleet->rollout.before, orderer_text(by, who));
         rollout_abort(fleet, why, by);
-        rollout->state = ROLLOUT_ABORTED;
-        rollout->lines_token = 0;
-        snprintf(rollout->error, sizeof(rollout->error), "%s", why);
-        rollout->quoted = (struct quoted){0};
+        set_error(fleet, ROLLOUT_ABORTED, why, NULL);
         return_to_before(fleet);
         event_by(by, fleet_event(fleet, EVENT_ORDER, ": rolled back from generation %llu to %llu by %s",
                                  (unsigned long long)from, (unsigned long long)fleet->generation, who));
@@ -352,13 +499,9 @@ static void observe_kept_template(struct fleet *fleet, usec_t now)
 /* True if a new worker is ready, and became ready after the last failure. */
 static bool rollout_is_proven(const struct fleet *fleet, usec_t now)
 {
-        FLEET_FOREACH_WORKER(fleet, worker) {
-                if (worker->state != WORKER_ACTIVE || worker_outdated(worker))
-                        continue;
-                if (worker_ready_at(worker) > fleet->rollout.failed_at && worker_ready(worker, now))
-                        return true;
-        }
-        return false;
+        return FLEET_COUNT_WORKERS(fleet, worker,
+                                   !worker_outdated(worker) && worker_ready(worker, now) &&
+                                           worker_ready_at(worker) > fleet->rollout.failed_at) > 0;
 }
 
 enum reason rollout_kept_reason(const struct worker *worker)
@@ -425,10 +568,10 @@ static unsigned quiet_the_hung(struct fleet *fleet)
  */
 static bool places_are_held(const struct fleet *fleet, const struct fleet_counts *counts)
 {
-        bool for_restart = false;
+        bool for_restart =
+                FLEET_COUNT_WORKERS(fleet, worker,
+                                    worker_is_retiring(worker) && worker->reason == REASON_RESTART) > 0;
 
-        FLEET_FOREACH_WORKER(fleet, worker)
-                for_restart |= worker_is_retiring(worker) && worker->reason == REASON_RESTART;
         return counts->quiet + counts->stopping + counts->hung > 0 &&
                (counts->live >= fleet_max_processes(fleet) || (for_restart && fleet_surge(fleet) == 0));
 }
@@ -436,13 +579,14 @@ static bool places_are_held(const struct fleet *fleet, const struct fleet_counts
 /* True if a limited restart has all new workers that it may have, and they accept jobs. */
 static bool limit_holds(const struct fleet *fleet, usec_t now)
 {
-        unsigned n = 0;
+        unsigned limit = fleet->rollout.limit;
 
-        FLEET_FOREACH_WORKER(fleet, worker)
-                n += !worker_outdated(worker) &&
-                     ((worker->state == WORKER_ACTIVE && !worker->heartbeat.hung) ||
-                      (fleet->rollout.elsewhere && worker_title_ready(worker, now)));
-        return fleet->rollout.limit != 0 && n >= fleet->rollout.limit;
+        return limit > 0 &&
+               FLEET_COUNT_WORKERS(fleet, worker,
+                                   !worker_outdated(worker) &&
+                                           ((worker->state == WORKER_ACTIVE && !worker->heartbeat.hung) ||
+                                            (fleet->rollout.elsewhere && worker_title_ready(worker, now)))) >=
+                       limit;
 }
 
 void rollout_observe_time(struct fleet *fleet, usec_t now)
@@ -461,25 +605,30 @@ void rollout_observe_time(struct fleet *fleet, usec_t now)
         }
 
         struct fleet_counts counts = fleet_count(fleet, now);
-        char hung[96], drain[64], elsewhere[128], unseen[160];
+        char more[512] = "";
         unsigned ready = counts.active + (rollout->elsewhere ? counts.elsewhere : 0);
         if (counts.outdated == 0 && ready >= fleet_target(fleet)) {
                 rollout->state = ROLLOUT_DONE;
                 rollout->kept_since = fleet_template_before(fleet) ? now : 0;
-                unsigned left = quiet_the_hung(fleet);
-                snprintf(hung, sizeof(hung), "; %u old worker%s hung, to be quieted when heartbeats resume",
-                         left, left == 1 ? " is" : "s are");
-                unsigned n = counts.draining;
-                snprintf(drain, sizeof(drain), ", %u old worker%s still draining", n, plural(n));
-                snprintf(elsewhere, sizeof(elsewhere),
-                         "; no heartbeat of %u new worker%s was found. Run 'sqmgrctl doctor'",
-                         counts.elsewhere, plural(counts.elsewhere));
-                snprintf(unseen, sizeof(unseen),
-                         "; no heartbeat of %u worker%s was ever found; kept. Run 'sqmgrctl doctor'",
-                         counts.unseen, plural(counts.unseen));
-                fleet_event(fleet, EVENT_ROLLOUT_DONE, ": restart done; generation %llu is current%s%s%s%s",
-                            (unsigned long long)fleet->generation, n > 0 ? drain : "", left > 0 ? hung : "",
-                            counts.elsewhere > 0 ? elsewhere : "", counts.unseen > 0 ? unseen : "");
+                unsigned hung = quiet_the_hung(fleet);
+                if (counts.draining > 0)
+                        text_append(more, sizeof(more), ", %u old worker%s still draining", counts.draining,
+                                    plural(counts.draining));
+                if (hung > 0)
+                        text_append(more, sizeof(more),
+                                    "; %u old worker%s hung, to be quieted when heartbeats resume", hung,
+                                    hung == 1 ? " is" : "s are");
+                if (counts.elsewhere > 0)
+                        text_append(more, sizeof(more),
+                                    "; no heartbeat of %u new worker%s was found. Run 'sqmgrctl doctor'",
+                                    counts.elsewhere, plural(counts.elsewhere));
+                if (counts.unseen > 0)
+                        text_append(
+                                more, sizeof(more),
+                                "; no heartbeat of %u worker%s was ever found; kept. Run 'sqmgrctl doctor'",
+                                counts.unseen, plural(counts.unseen));
+                fleet_event(fleet, EVENT_ROLLOUT_DONE, ": restart done; generation %llu is current%s",
+                            (unsigned long long)fleet->generation, more);
                 return;
         }
         /* Blocked through no fault of the release: rollout_timeout does not advance. */

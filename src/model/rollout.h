@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* A restart in progress: its progress, halt and end. */
+/* The generations of a fleet, its restarts and its failed starts. A restart begins a new generation. So does
+ * a reload that changes what workers are started from; a reload that takes the change back returns to the
+ * generation that was started from the same settings. */
 #pragma once
 
 #include "base/macro.h"
-#include "model/event.h"
+#include "model/fleet.h"
 
 struct exit_status;
-struct worker;
 
 /* How long the template of the previous release stays after a complete restart: a bad release usually shows
  * within minutes, and the template holds the memory of a loaded application. */
@@ -80,3 +81,36 @@ void start_failure_back_off(struct fleet *fleet, usec_t now);
  * Failures without Redis do not count against the release. failed_start: also delay the next start. */
 void start_failure_observe(struct fleet *fleet, uint64_t generation, usec_t spawned_at, bool failed_start,
                            usec_t now);
+
+/* Records that fleet->generation was started from the current settings, and forgets the settings of all other
+ * generations. Call for a new fleet, and after fleet->generation was set. */
+void generation_begin(struct fleet *fleet);
+/* Begins a new generation, higher than all before: all existing workers become outdated. */
+void generation_restart(struct fleet *fleet);
+/* Call for each worker that was found. If its generation is higher than all known ones, that becomes the
+ * generation of the fleet. */
+void generation_observe(struct fleet *fleet, uint64_t generation);
+
+/* Returns true if a restart replaces the worker. After the restart is done, a worker of a generation before
+ * it still has to leave: its command has started another process late, or it refused to be quiet. A worker
+ * that only a reload has outdated stays. */
+bool generation_is_replaced(const struct worker *worker);
+/* Returns the highest generation that a restart began or that any worker or template has. A generation that a
+ * reload began counts only once a worker or template was started in it. */
+uint64_t generation_shown(const struct fleet *fleet);
+/* Returns the number of starting and active workers that a reload has outdated; 0 if a restart has outdated
+ * any. */
+unsigned generation_outdated_by_reload(const struct fleet *fleet);
+
+/* The next try is delayed longer after each failure in a row, with full jitter. A crash loop then costs
+ * little, and many hosts do not retry in step. */
+
+/* The bounds of the first and of the longest delays: a fault that ends soon costs little time, and one that
+ * stays costs the machine one start of an application a minute. */
+#define BACKOFF_MIN_USEC USEC_PER_SEC
+#define BACKOFF_MAX_USEC USEC_PER_MIN
+/* Records a failure at now, and delays the next try by a random time. The bound of that time is
+ * BACKOFF_MIN_USEC, doubled for each earlier failure in a row, but at most BACKOFF_MAX_USEC. A next try that
+ * is already due later stays so. random: the state of the generator, updated. */
+void backoff_fail(struct backoff *backoff, uint64_t *random, usec_t now);
+void backoff_reset(struct backoff *backoff);

@@ -17,40 +17,45 @@ enum worker_state {
         _WORKER_STATE_MAX,
 };
 
-/* The reason why a worker or a fleet waits. The planner decides; `status` shows the result. */
+/* The reasons why a worker or a fleet waits, each with its name in `status`: a contract, names are added and
+ * never changed. The planner decides. */
+#define WAIT_KINDS(X)                                                                                        \
+        X(WAIT_NONE, NULL)                                                                                   \
+        X(WAIT_FIRST_HEARTBEAT, "first-beat") /* no heartbeat yet */                                         \
+        X(WAIT_READY_OTHERS, "ready-others")  /* replacements must be ready before it may be quieted */      \
+        X(WAIT_JOBS, "jobs")                  /* running jobs must finish */                                 \
+        X(WAIT_HEARTBEATS, "idle-beats")      /* further idle heartbeats as proof that it is idle */         \
+        X(WAIT_THREADS, "threads") /* job threads must exit, or further idle heartbeats must arrive */       \
+        X(WAIT_EXIT, "exit")       /* was asked to exit */                                                   \
+        X(WAIT_REDIS, "redis")     /* Redis is down */                                                       \
+        X(WAIT_FRESH_HEARTBEAT,                                                                              \
+          "fresh-beat")          /* the clock jumped: waits for a heartbeat from after the jump */           \
+        X(WAIT_STALE, "stale")   /* heartbeats have stopped */                                               \
+        X(WAIT_HUNG, "hung")     /* fleet: all its workers are silent, and one must send a heartbeat */      \
+        X(WAIT_SIGNAL, "signal") /* does not catch the quiet signal, or could not be signaled */             \
+        X(WAIT_ELSEWHERE, "beats-elsewhere") /* has booted, but its heartbeat cannot be found */             \
+        X(WAIT_UNSEEN, "unseen")             /* see worker_process.unseen */                                 \
+        X(WAIT_AMBIGUOUS, NULL)         /* the heartbeat cannot be distinguished from another process's */   \
+        X(WAIT_SUCCESSOR, NULL)         /* exited as asked, but another of its processes may have booted */  \
+        X(WAIT_IDLE_CHECK, "rest")      /* may be taking a job */                                            \
+        X(WAIT_RELEASE, "release")      /* new workers failed: one of them must prove itself first */        \
+        X(WAIT_PLACES, "places")        /* fleet: max_processes are alive */                                 \
+        X(WAIT_TRIAL, "trial")          /* fleet: a restart has all new workers that it may have for now */  \
+        X(WAIT_RETURNED, "rolled-back") /* fleet: it has returned to a generation that is not in memory */   \
+        X(WAIT_MEMORY, "memory")        /* fleet: too little memory for an extra process */                  \
+        X(WAIT_BACKOFF,                                                                                      \
+          "backoff") /* fleet: before a start after a crash, or after a replacement over the threshold */    \
+        X(WAIT_ADOPTION, "adoption") /* fleet: processes may be its workers */                               \
+        X(WAIT_TEMPLATE, "template") /* fleet: the template of its generation is not ready */                \
+        X(WAIT_FORK, "fork")         /* fleet: not enough memory, processes or descriptors for a start */    \
+        X(WAIT_STATE, "state")       /* forked, and not recorded yet */                                      \
+        X(WAIT_LEDGER, "ledger")     /* the stop signal cannot be recorded, see world->ledger_volatile */    \
+        X(WAIT_UNCONFIRMED, "unconfirmed") /* may lack its stop signal, see orders.unconfirmed */
+
 enum wait {
-        WAIT_NONE,
-        WAIT_FIRST_HEARTBEAT, /* no heartbeat yet */
-        WAIT_READY_OTHERS,    /* replacements must be ready before it may be quieted */
-        WAIT_JOBS,            /* running jobs must finish */
-        WAIT_HEARTBEATS,      /* further idle heartbeats as proof that it is idle */
-        WAIT_THREADS,         /* job threads must exit, or further idle heartbeats must arrive */
-        WAIT_EXIT,            /* was asked to exit */
-        WAIT_REDIS,           /* Redis is down */
-        WAIT_FRESH_HEARTBEAT, /* the clock jumped: a heartbeat from after the jump is awaited */
-        WAIT_STALE,           /* heartbeats have stopped */
-        WAIT_HUNG,       /* hangs; fleet: all its workers are silent, and one must send a heartbeat first */
-        WAIT_SIGNAL,     /* does not catch the quiet signal, or could not be signaled */
-        WAIT_ELSEWHERE,  /* has booted, but its heartbeat cannot be found */
-        WAIT_UNSEEN,     /* see worker_process.unseen */
-        WAIT_AMBIGUOUS,  /* the heartbeat cannot be distinguished from another process's */
-        WAIT_SUCCESSOR,  /* was asked to exit, and its process has ended; but another of its processes has
-                            booted, or may have */
-        WAIT_IDLE_CHECK, /* may be taking a job */
-        WAIT_RELEASE,    /* new workers failed: one of them must prove itself first */
-        WAIT_PLACES,     /* fleet: max_processes are alive */
-        WAIT_TRIAL,      /* fleet: a restart has all new workers that it may have for now */
-        WAIT_RETURNED,   /* fleet: it has returned to a generation that is not in memory */
-        WAIT_MEMORY,     /* fleet: too little memory for an extra process */
-        WAIT_BACKOFF,    /* fleet: the delay before the next start after a crash, or before replacing a worker
-                            over its threshold */
-        WAIT_ADOPTION,   /* fleet: processes may be its workers */
-        WAIT_TEMPLATE,   /* fleet: the template of its generation is not ready */
-        WAIT_FORK,       /* fleet: not enough memory, processes or descriptors for a start */
-        WAIT_STATE,      /* forked, and not recorded yet */
-        WAIT_LEDGER,     /* the stop signal cannot be recorded, see world->ledger_volatile */
-        WAIT_UNCONFIRMED, /* may not have received its stop signal, see orders.unconfirmed */
-        _WAIT_MAX,
+#define WAIT(wait, code) wait,
+        WAIT_KINDS(WAIT) _WAIT_MAX,
+#undef WAIT
 };
 
 /* Number of heartbeats that contradict a signal before it counts as not received. The first ones may have
@@ -96,18 +101,22 @@ struct heartbeat {
 };
 
 /* Why the status file of a worker does not count. */
+#define HEARTBEAT_FAULTS(X)                                                                                  \
+        X(HEARTBEAT_FAULT_NONE, "")                                                                          \
+        X(HEARTBEAT_FAULT_BEGUN, "the worker has loaded sqmgr's file, which has written no record yet")      \
+        X(HEARTBEAT_FAULT_PLACE, "the status directory is missing or was changed")                           \
+        X(HEARTBEAT_FAULT_MISSING, "the status file is missing")                                             \
+        X(HEARTBEAT_FAULT_KIND, "the status file is not a regular file")                                     \
+        X(HEARTBEAT_FAULT_SIZE, "the status file is larger than 20 KiB")                                     \
+        X(HEARTBEAT_FAULT_UNREADABLE, "the status file cannot be read")                                      \
+        X(HEARTBEAT_FAULT_CHANGES, "the status file changes while being read")                               \
+        X(HEARTBEAT_FAULT_RECORD, "the status file is not in the format of sqmgr-heartbeat(7)")              \
+        X(HEARTBEAT_FAULT_START, "'start' in the status file is missing or belongs to another process")
+
 enum heartbeat_fault {
-        HEARTBEAT_FAULT_NONE,
-        HEARTBEAT_FAULT_BEGUN,      /* the process has loaded the shim, and has not written a record */
-        HEARTBEAT_FAULT_PLACE,      /* the file's directory is gone, or not as sqmgr made it */
-        HEARTBEAT_FAULT_MISSING,    /* no such file */
-        HEARTBEAT_FAULT_KIND,       /* not a regular file */
-        HEARTBEAT_FAULT_SIZE,       /* too large */
-        HEARTBEAT_FAULT_UNREADABLE, /* could not be read */
-        HEARTBEAT_FAULT_CHANGES,    /* changed while being read */
-        HEARTBEAT_FAULT_RECORD,     /* contains no record */
-        HEARTBEAT_FAULT_START,      /* the record is of another process, or does not say of which */
-        _HEARTBEAT_FAULT_MAX,
+#define HEARTBEAT_FAULT(fault, text) fault,
+        HEARTBEAT_FAULTS(HEARTBEAT_FAULT) _HEARTBEAT_FAULT_MAX,
+#undef HEARTBEAT_FAULT
 };
 
 /* The memory limits, from the lower to the higher one. */

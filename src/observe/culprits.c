@@ -3,7 +3,7 @@
 #include "observe/culprits.h"
 #include "base/parse.h"
 #include "model/deadlines.h"
-#include "model/exit_status.h"
+#include "model/describe.h"
 #include "model/names.h"
 #include "model/worker_facts.h"
 #include "model/world.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Matches the identities of this host in Redis to workers; see the header. */
 #include "observe/match.h"
-#include "model/birth.h"
+#include "model/world.h"
+#include <stdlib.h>
 #include <string.h>
 
 static void candidate_free(struct candidate *candidate)
@@ -26,11 +27,12 @@ static bool host_is(const struct match_host *host, const char *name, size_t len)
         return host->name && strlen(host->name) == len && memcmp(host->name, name, len) == 0;
 }
 
-static struct match_host *find_host(struct match *match, const char *name, size_t len)
+static struct match_host *find_host(const struct match *match, const char *name, size_t len)
 {
-        for (size_t i = 0; i < MATCH_HOSTS_MAX; i++)
-                if (host_is(&match->hosts[i], name, len))
-                        return &match->hosts[i];
+        FOREACH_ELEMENT(host, match->hosts) {
+                if (host_is(host, name, len))
+                        return (struct match_host *)host;
+        }
         return NULL;
 }
 
@@ -322,13 +324,9 @@ void match_distrust(struct match *match, const char *identity)
 /* True if the host had the identity's name when the worker was spawned, or later. */
 static bool host_counts(const struct match *match, const struct candidate *candidate, usec_t spawned_at)
 {
-        if (candidate->named)
-                return true;
-        FOREACH_ELEMENT(host, match->hosts) {
-                if (host_is(host, candidate->identity, candidate->host_len))
-                        return host_is_since(host, spawned_at);
-        }
-        return false;
+        const struct match_host *host = find_host(match, candidate->identity, candidate->host_len);
+
+        return candidate->named || (host && host_is_since(host, spawned_at));
 }
 
 void match_unbooted(struct match *match, const void *owner, pid_t pid, bool certain)
@@ -373,13 +371,9 @@ static bool may_be_own(const struct match *match, const struct candidate *candid
 /* True if a complete scan for the identity's host name began then or later. */
 static bool was_scanned(const struct match *match, const struct candidate *candidate, usec_t since)
 {
-        if (candidate->named)
-                return match->all_done_at >= since;
-        FOREACH_ELEMENT(host, match->hosts) {
-                if (host_is(host, candidate->identity, candidate->host_len))
-                        return host->scan_done_at >= since;
-        }
-        return false;
+        const struct match_host *host = find_host(match, candidate->identity, candidate->host_len);
+
+        return candidate->named ? match->all_done_at >= since : host && host->scan_done_at >= since;
 }
 
 /* True if the identity demonstrably belongs to a process that has sent heartbeats since then. */
@@ -506,4 +500,41 @@ struct candidate *match_next_unasked(const struct match *match, const void *owne
                         next = candidate;
         }
         return next;
+}
+
+/* /proc rounds the start of a process down to a hundredth of a second. */
+#define START_USEC (10 * USEC_PER_MSEC)
+
+/* Returns true if the wall clock was not stepped back within lasts_usec: all records that still exist were
+ * written after the last step. */
+static bool clock_is_steady(const struct birth *birth, const struct world *world, usec_t lasts_usec)
+{
+        const struct doubt *doubt = &world->doubt;
+
+        /* doubt->stepped_back_at does not show a step since the last tick. */
+        if (doubt_steps_back(doubt, birth->boottime, birth->realtime))
+                return false;
+        return doubt->stepped_back_at == 0 || usec_sub(birth->monotonic, doubt->stepped_back_at) > lasts_usec;
+}
+
+bool birth_is_own(const struct birth *birth, const struct world *world, usec_t lasts_usec)
+{
+        usec_t age = usec_sub(birth->boottime, birth->started_at);
+
+        return birth->born_usec != 0 && birth->born_usec <= birth->realtime &&
+               birth->born_usec >= usec_sub(birth->realtime, age) &&
+               (birth->booted || age >= BIRTH_UNSEEN_BOOT_USEC) && clock_is_steady(birth, world, lasts_usec);
+}
+
+bool birth_is_foreign(const struct birth *birth, const struct world *world)
+{
+        const struct doubt *doubt = &world->doubt;
+        int64_t lag = (int64_t)(birth->realtime - birth->boottime);
+        int64_t started_at = (int64_t)birth->started_at + doubt->steady_lag;
+
+        return birth->born_usec != 0 && doubt->due != 0 &&
+               birth->started_at + START_USEC >= doubt->steady_since &&
+               llabs(lag - doubt->steady_lag) <= CLOCK_STEP_USEC &&
+               llabs((int64_t)(birth->realtime - birth->sent_usec)) <= (int64_t)BIRTH_CLOCK_USEC &&
+               (int64_t)birth->born_usec + CLOCK_STEP_USEC < started_at;
 }

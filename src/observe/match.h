@@ -6,7 +6,7 @@
  * absent from a scan after the worker's spawn, if its heartbeat changed since, or if it was registered since
  * its process was started and a later scan found no other of that pid. Entries from before the worker, or
  * from before its process could send heartbeats, never count. If several identities of one pid send
- * heartbeats, none is chosen. No decision depends on a wall clock that has been stepped (model/birth.h).
+ * heartbeats, none is chosen. No decision depends on a wall clock that has been stepped (struct birth).
  *
  * A worker keeps the host name of its boot time, even after the host is renamed. The host can therefore have
  * several names. A former name counts only for workers that were spawned before the name ended. */
@@ -15,6 +15,7 @@
 #include "model/worker.h"
 
 struct heartbeat_info; /* opaque data of a framework about a process that sends heartbeats */
+struct world;
 
 /* Maximum number of known names of this host. Adding another one drops the name that ended first. */
 #define MATCH_HOSTS_MAX 4
@@ -189,3 +190,37 @@ struct candidate *match_decide(const struct match *match, const struct match_cla
  * `before`, the longest unasked first. skip: an identity to leave out, or NULL. NULL: none. */
 struct candidate *match_next_unasked(const struct match *match, const void *owner, usec_t before,
                                      const char *skip);
+
+/* A process of this age may have booted, even if /proc does not show a boot. */
+#define BIRTH_UNSEEN_BOOT_USEC (10 * USEC_PER_SEC)
+
+/* More than the age of any heartbeat that still counts, and less than time zones differ. */
+#define BIRTH_CLOCK_USEC (10 * USEC_PER_MIN)
+
+/* The times of a record, and of the process with its pid. All are in microseconds. */
+struct birth {
+        uint64_t born_usec; /* when the writer of the record registered, by the writer's wall clock; 0: not
+                               recorded */
+        uint64_t sent_usec; /* when the writer wrote the record last, by the same clock; for
+                               birth_is_foreign() */
+        usec_t started_at;  /* when the process was started, by CLOCK_BOOTTIME */
+        bool booted;        /* /proc shows that the process has booted */
+        usec_t monotonic, boottime, realtime; /* the clocks now */
+};
+
+/* Returns true if the process has booted, and the record was registered since the process was started: the
+ * writer is then this process, or one of another host that shares the host name and the pid. The second kind
+ * shows itself: a booted process has a record too, so a scan that begins from now on finds both.
+ *
+ * Returns false while the wall clock proves nothing. After a step back, the record of a dead process may look
+ * newer than it is, until it has expired: lasts_usec is how long a record lasts without its writer. */
+bool birth_is_own(const struct birth *birth, const struct world *world, usec_t lasts_usec);
+
+/* Returns true if another process has registered the record: the record is older than the process. Processes
+ * of another host that shares the host name and the pid are distinguished by that, unless they registered
+ * later than the process was started, or less than CLOCK_STEP_USEC before.
+ *
+ * Returns false while the clocks prove nothing: the wall clock was stepped since the process was started, or
+ * may have been before this sqmgr began; or the last heartbeat is further than BIRTH_CLOCK_USEC from now, as
+ * if the writer's times are in another time zone. */
+bool birth_is_foreign(const struct birth *birth, const struct world *world);

@@ -6,12 +6,9 @@
 #include "base/parse.h"
 #include "base/printable.h"
 #include "base/text.h"
-#include "model/backoff.h"
 #include "model/deadlines.h"
 #include "model/describe.h"
-#include "model/exit_status.h"
 #include "model/fleet.h"
-#include "model/generation.h"
 #include "model/idle_proof.h"
 #include "model/names.h"
 #include "model/rollout.h"
@@ -135,9 +132,8 @@ static bool memory_is_over(const struct fleet_settings *settings, uint64_t bytes
                (settings->memory_limit > 0 && bytes > settings->memory_limit);
 }
 
-/* Growth is measured from here on. A size over a limit does not move the mark: the growth still counts after
- * its job has ended. */
-/* Measures growth from now on: the worker runs no job, has sent its first heartbeat, or was adopted. */
+/* Measures growth from now on: the worker runs no job, has sent its first heartbeat, or was adopted. A size
+ * over a limit does not move the mark: the growth still counts after its job has ended. */
 static void observe_memory_mark(struct worker *worker, uint64_t bytes, usec_t now)
 {
         /* The limits apply to the proportional share of a forked worker, which only a sample has. */
@@ -212,11 +208,6 @@ void observe_shared_memory(struct worker *worker, uint64_t bytes, uint64_t share
 void observe_memory(struct worker *worker, uint64_t bytes, usec_t now)
 {
         observe_shared_memory(worker, bytes, bytes, now);
-}
-
-void observe_own_memory(struct worker *worker, uint64_t bytes)
-{
-        worker->memory.own_bytes = bytes;
 }
 
 /* A heartbeat of the worker: its own, or without a shim one that sqmgr made. */
@@ -624,17 +615,6 @@ static void worker_observe_fresh_heartbeat(struct worker *worker, const struct h
         }
 }
 
-/* The heartbeat is the same as before. The number of jobs is not part of some, and proves nothing else. */
-static void worker_observe_current_jobs(struct worker *worker, const struct heartbeat *heartbeat, bool mark,
-                                        usec_t now)
-{
-        if (!worker->fleet->settings->traits->jobs_are_current)
-                return;
-        deaf_observe_heartbeat(worker, heartbeat, now);
-        if (!mark)
-                worker->heartbeat.busy = heartbeat->busy;
-}
-
 /* Returns true if a heartbeat that is older than the newest one was answered before, or comes from a replica
  * that took over. Returns false if the worker's clock went back: sqmgr has observed a step back recently, or
  * has read nothing newer for longer than an answer can be late. Also if the newest heartbeat is from the
@@ -654,13 +634,52 @@ static bool worker_is_repeated(const struct worker *worker, usec_t now)
         return usec_sub(worker->heartbeat.read_at, worker->heartbeat.newest_at) <= latest;
 }
 
+/* A heartbeat beside the newest one that was read of its worker. */
+enum heartbeat_order {
+        HEARTBEAT_FIRST, /* the first reading of the worker */
+        HEARTBEAT_SAME,
+        HEARTBEAT_REPEATED, /* older: no sign of life */
+        HEARTBEAT_OLDER,    /* older: the clock went back; or a replica that lags answered, as the worker may
+                               hang */
+        HEARTBEAT_BASELINE, /* newer; the first reading after a doubt, or over a new connection */
+        HEARTBEAT_NEWER,
+};
+
+static enum heartbeat_order heartbeat_order(const struct worker *worker, const struct heartbeat *heartbeat,
+                                            bool baseline, usec_t now)
+{
+        uint64_t sent = heartbeat->sent_usec, newest = worker->heartbeat.written_usec;
+
+        if (!worker->heartbeat.seen)
+                return HEARTBEAT_FIRST;
+        if (sent == newest)
+                return HEARTBEAT_SAME;
+        if (sent < newest || sent == worker->heartbeat.before_usec)
+                return worker_is_repeated(worker, now) ? HEARTBEAT_REPEATED : HEARTBEAT_OLDER;
+        return baseline ? HEARTBEAT_BASELINE : HEARTBEAT_NEWER;
+}
+
+/* A quiet worker that is idle stays idle: of an adopted one, the baseline is the first idle heartbeat. */
+static void worker_observe_adopted_idle(struct worker *worker, const struct heartbeat *heartbeat)
+{
+        if (worker->heartbeat.newest_at == 0 && worker->state == WORKER_QUIET)
+                worker->heartbeat.idle_count = heartbeat->quiet && heartbeat->busy == 0;
+}
+
+static void worker_observe_newest(struct worker *worker, const struct heartbeat *heartbeat, usec_t now)
+{
+        worker->heartbeat.written_usec = heartbeat->sent_usec;
+        worker->heartbeat.newest_at = worker->heartbeat.read_at;
+        if (heartbeat->busy > 0 || !heartbeat->quiet)
+                worker->heartbeat.idle_count = 0;
+        deaf_observe_heartbeat(worker, heartbeat, now);
+}
+
 void observe_heartbeat(struct worker *worker, const struct heartbeat *heartbeat, usec_t now)
 {
         const struct fleet *fleet = worker->fleet;
-        /* After a doubt, and over a new connection, the first reading is only the baseline for changes. */
-        bool mark = worker->heartbeat.read_at <= fleet->world->doubt.since ||
-                    worker->heartbeat.read_at < fleet->redis_at;
         usec_t read_before = worker->heartbeat.read_at;
+        bool baseline = read_before <= fleet->world->doubt.since || read_before < fleet->redis_at;
 
         /* A heartbeat with a process start time belongs to no other process of that pid. */
         if (heartbeat->start != 0 &&
@@ -681,43 +700,42 @@ void observe_heartbeat(struct worker *worker, const struct heartbeat *heartbeat,
         /* A work list read at an earlier heartbeat says nothing about this one. */
         if (heartbeat->work_list_known || heartbeat->sent_usec != worker->heartbeat.written_usec)
                 worker->jobs.list_empty = heartbeat->work_list_known && heartbeat->work_list_empty;
-
         observe_outcomes(worker, heartbeat, now);
 
-        if (!worker->heartbeat.seen) {
+        switch (heartbeat_order(worker, heartbeat, baseline, now)) {
+        case HEARTBEAT_FIRST:
                 worker_observe_first_heartbeat(worker, heartbeat, now);
-                return;
-        }
-        /* A quiet worker that is idle stays idle: of an adopted one, the baseline is the first idle
-         * heartbeat. */
-        bool older = heartbeat->sent_usec < worker->heartbeat.written_usec ||
-                     heartbeat->sent_usec == worker->heartbeat.before_usec;
-        if (worker->heartbeat.newest_at == 0 && worker->state == WORKER_QUIET && !older)
-                worker->heartbeat.idle_count = heartbeat->quiet && heartbeat->busy == 0;
-        if (heartbeat->sent_usec == worker->heartbeat.written_usec) {
+                break;
+        case HEARTBEAT_SAME:
+                worker_observe_adopted_idle(worker, heartbeat);
                 /* An adopted worker: its newest heartbeat is the one that an earlier sqmgr has read. */
                 if (worker->heartbeat.newest_at == 0)
                         worker->heartbeat.newest_at = worker->heartbeat.read_at;
-                worker_observe_current_jobs(worker, heartbeat, mark, now);
-                return;
-        }
-        if (older && worker_is_repeated(worker, now)) {
+                /* The number of jobs is not part of some heartbeats, and proves nothing else. */
+                if (fleet->settings->traits->jobs_are_current) {
+                        deaf_observe_heartbeat(worker, heartbeat, now);
+                        worker->heartbeat.busy = baseline ? worker->heartbeat.busy : heartbeat->busy;
+                }
+                break;
+        case HEARTBEAT_REPEATED:
                 worker->heartbeat.idle_count = 0;
                 deaf_observe_repeated(worker, heartbeat);
-                return;
-        }
-        /* A replica that lags may have answered, and the worker may hang. */
-        if (older)
+                break;
+        case HEARTBEAT_OLDER:
                 worker->heartbeat.before_usec = worker->heartbeat.written_usec;
-        worker->heartbeat.written_usec = heartbeat->sent_usec;
-        worker->heartbeat.newest_at = worker->heartbeat.read_at;
-        if (older || heartbeat->busy > 0 || !heartbeat->quiet)
+                worker_observe_newest(worker, heartbeat, now);
                 worker->heartbeat.idle_count = 0;
-        deaf_observe_heartbeat(worker, heartbeat, now);
-        if (mark || older)
-                return;
-        worker->heartbeat.after = read_before;
-        worker_observe_fresh_heartbeat(worker, heartbeat, now);
+                break;
+        case HEARTBEAT_BASELINE:
+                worker_observe_adopted_idle(worker, heartbeat);
+                worker_observe_newest(worker, heartbeat, now);
+                break;
+        case HEARTBEAT_NEWER:
+                worker_observe_newest(worker, heartbeat, now);
+                worker->heartbeat.after = read_before;
+                worker_observe_fresh_heartbeat(worker, heartbeat, now);
+                break;
+        }
 }
 
 void observe_title_elsewhere(struct worker *worker, unsigned job_threads, usec_t now)
@@ -1147,11 +1165,6 @@ void observe_failover(struct fleet *fleet, const char *from, const char *to)
         fleet_event(fleet, EVENT_REDIS_FAILOVER, ": Redis failed over from %s to %s", from, to);
 }
 
-void observe_unadopted(struct worker *worker)
-{
-        worker->state = WORKER_GONE;
-}
-
 void observe_ledger(struct world *world, bool durable)
 {
         world->ledger_volatile = !durable;
@@ -1163,7 +1176,206 @@ void observe_hold(struct fleet *fleet, bool held, bool unknown)
         fleet->unknown = unknown;
 }
 
-void observe_generation(struct fleet *fleet, uint64_t generation)
+/* A title shows a boot right before the first heartbeat is sent, which then needs a moment. */
+#define ELSEWHERE_USEC (3 * USEC_PER_SEC)
+
+void observe_threads(struct worker *worker, unsigned job_threads)
 {
-        generation_observe(fleet, generation);
+        worker->evidence.threads_known = true;
+        worker->evidence.threads = job_threads;
+        /* Count threads as evidence only if their number is the one in the title: threads with other names
+         * would go unnoticed. */
+        if (worker->process.elsewhere && worker->state == WORKER_STARTING && worker->evidence.title_known &&
+            job_threads > 0 && job_threads == worker->evidence.title_threads)
+                worker->evidence.threads_witness = true;
+        if (worker->state == WORKER_ACTIVE && job_threads > 0)
+                worker->evidence.threads_witness = true;
+}
+
+static void worker_set_ambiguous(struct worker *worker, bool ambiguous, const char *why)
+{
+        bool reported = worker->heartbeat.ambiguous;
+
+        worker->heartbeat.ambiguous = ambiguous;
+        if (ambiguous && !reported)
+                worker_event(worker, EVENT_AMBIGUOUS,
+                             ": %s; no signal is sent because of these heartbeats. Give each machine and "
+                             "container its own host name",
+                             why);
+}
+
+void observe_title(struct worker *worker, bool known, unsigned busy, bool quiet)
+{
+        worker->evidence.title_known = known;
+        worker->evidence.title_busy = busy;
+        worker->evidence.title_quiet = quiet;
+        if (known && !worker->fleet->redis_up)
+                worker->heartbeat.busy = busy;
+        if (!worker->heartbeat.seen)
+                return;
+        /* The title may have been read shortly before its update. */
+        bool lasts = worker->heartbeat.idle_count >= WORKER_DENIED_HEARTBEATS ||
+                     worker->heartbeat.not_quiet_count >= WORKER_DENIED_HEARTBEATS;
+        bool denied = worker_contradicted(worker);
+
+        worker_set_ambiguous(
+                worker, denied && (lasts || worker->heartbeat.ambiguous),
+                "the process title contradicts the heartbeats, which may come from another process "
+                "with the same host name and pid");
+}
+
+void observe_booted(struct worker *worker, bool booted, usec_t now)
+{
+        char why[WORKER_ELSEWHERE_MAX];
+
+        worker->process.boot_polled_at = now;
+        if (booted) {
+                observe_boot_in_proc(worker);
+                worker->process.boot_seen_at = worker->process.boot_seen_at ?: now;
+        }
+        /* A boot alone is no news: time remains for the first heartbeat. */
+        if (booted && worker->process.unproven) {
+                worker->process.unproven = false;
+                return;
+        }
+        if (booted && !worker->process.booted && !worker->heartbeat.ambiguous &&
+            worker->state == WORKER_STARTING)
+                worker_event(worker, EVENT_ELSEWHERE, " has booted, but its heartbeat was not found: %s",
+                             worker_elsewhere_text(worker, why));
+        /* While the worker is starting, booted stays set: a later check may have failed. */
+        worker->process.booted = booted || (worker->process.booted && worker->state == WORKER_STARTING);
+        worker->process.unseen &= !worker->process.booted;
+}
+
+bool observe_environment_redis(struct worker *worker, const struct redis_comparison *redis)
+{
+        bool reported = worker->fleet->redis_reported;
+
+        worker->process.redis = *redis;
+        worker->fleet->redis_reported |= redis->difference != REDIS_SAME;
+        return worker->fleet->redis_reported && !reported;
+}
+
+bool observe_boot_title(struct worker *worker, bool booted, usec_t searched_at, usec_t now)
+{
+        usec_t doubt = worker->fleet->world->doubt.since;
+
+        if (!booted)
+                worker->process.boot_seen_at = 0;
+        else if (worker->process.boot_seen_at <= doubt)
+                worker->process.boot_seen_at = now;
+        return booted && searched_at >= usec_add(worker->process.boot_seen_at, ELSEWHERE_USEC);
+}
+
+void observe_elsewhere(struct worker *worker)
+{
+        worker->process.elsewhere = worker->state == WORKER_STARTING && !worker->heartbeat.seen;
+}
+
+void observe_boot_in_proc(const struct worker *worker)
+{
+        worker->fleet->boot_in_proc |= !worker_outdated(worker);
+}
+
+/* Nothing shows that the worker runs no jobs: it is kept. The release has failed to start it all the same. */
+static void worker_observe_unseen(struct worker *worker, usec_t now)
+{
+        struct fleet *fleet = worker->fleet;
+        char why[WORKER_UNSEEN_MAX];
+
+        worker->process.unseen = true;
+        start_failure_describe(fleet, NULL, "%s: no heartbeat was found within boot_timeout%s%s",
+                               WORKER_EVENT_NAME(worker),
+                               worker->heartbeat.fault != HEARTBEAT_FAULT_NONE ? ": " : "",
+                               heartbeat_fault_text(worker->heartbeat.fault));
+        world_event(fleet->world, EVENT_BOOT_TIMEOUT, fleet, worker,
+                    "%s; kept, as it may run jobs. %s; or run 'sqmgrctl stop %s --force'", fleet->crash_last,
+                    !fleet->settings->traits->shim                    ? "Fix the address of its server"
+                    : worker->heartbeat.fault == HEARTBEAT_FAULT_NONE ? worker_unseen_text(worker, why)
+                                                                      : "Read its log",
+                    WORKER_ID(worker));
+        start_failure_observe(fleet, worker->generation, now, false, now);
+        if (!worker_outdated(worker))
+                rollout_observe_unseen(fleet, now);
+}
+
+void observe_activity(struct worker *worker, bool apart, uint64_t wakeups, usec_t now)
+{
+        struct worker_evidence *evidence = &worker->evidence;
+        bool woken = evidence->still_since != 0 && wakeups != evidence->wakeups;
+
+        if (!apart || woken || evidence->still_since == 0)
+                evidence->still_since = now;
+        evidence->wakeups = wakeups;
+        if ((!apart || woken || worker->fleet->settings->traits->shim) && worker->state == WORKER_STARTING &&
+            !worker->process.unseen && !worker->process.booted && !worker->heartbeat.ambiguous &&
+            now >= worker_boot_deadline(worker) && !worker_boot_has_failed(worker) &&
+            !worker_lacks_shim(worker, now))
+                worker_observe_unseen(worker, now);
+}
+
+void observe_shutdown_time(struct worker *worker, usec_t shutdown)
+{
+        struct fleet *fleet = worker->fleet;
+        const struct fleet_settings *settings = fleet->settings;
+        char own[FORMAT_MAX], least[FORMAT_MAX], timeout[FORMAT_MAX];
+
+        if (shutdown == 0)
+                return;
+        usec_t needed = shutdown + SETTINGS_STOP_MARGIN_USEC;
+        worker->process.shutdown_usec = shutdown;
+        /* A title can claim any time: report again only if it has doubled, or stop_timeout was raised. */
+        bool heeded = fleet->shutdown_reported + SETTINGS_STOP_MARGIN_USEC <= settings->stop_timeout;
+        if (needed <= settings->stop_timeout || (!heeded && shutdown < 2 * fleet->shutdown_reported))
+                return;
+        fleet->shutdown_reported = shutdown;
+        worker_event(
+                worker, EVENT_STOP_TIMEOUT_SHORT,
+                " may take %s to exit (%s), but would be killed after %s (stop_timeout). Set stop_timeout "
+                "to %s or more",
+                format_duration(shutdown, own, sizeof(own)), settings->traits->shutdown_option,
+                format_duration(settings->stop_timeout, timeout, sizeof(timeout)),
+                format_duration_exact(needed, least, sizeof(least)));
+}
+
+void observe_peers(struct worker *worker, const char *peers)
+{
+        worker->evidence.peers_known = true;
+        snprintf(worker->evidence.peers, sizeof(worker->evidence.peers), "%s", peers);
+}
+
+/* A worker that was asked to be quiet shows that only once it is idle; while it runs a job, it counts as
+ * quiet. A worker that was not asked may show quiet too, for example while the queues are paused. A process
+ * that its command started later was not asked, and has sent no heartbeat yet at this point. */
+struct heartbeat heartbeat_complete(const struct worker *worker, const struct heartbeat *heartbeat,
+                                    unsigned busy, bool quiet)
+{
+        bool reported =
+                worker->orders.quiet_at != 0 && worker->heartbeat.seen && !worker->orders.group_signaled;
+        struct heartbeat complete = *heartbeat;
+
+        complete.busy = MAX(heartbeat->busy, busy);
+        complete.quiet = reported && (quiet || busy > 0);
+        return complete;
+}
+
+void observe_ambiguous(struct worker *worker, bool ambiguous)
+{
+        if (!worker->heartbeat.seen)
+                worker_set_ambiguous(worker, ambiguous,
+                                     "several processes send heartbeats with its host name and pid, and are "
+                                     "indistinguishable");
+}
+
+void observe_sibling(struct worker *worker, pid_t pid, usec_t now)
+{
+        if (worker->evidence.siblings_polled_at == 0)
+                worker->evidence.siblings_polled_at = now;
+        if (pid == 0 || worker->evidence.sibling_reported)
+                return;
+        worker->evidence.sibling_reported = true;
+        worker_event(worker, EVENT_SEVERAL,
+                     ": process %d sends heartbeats, too, but sqmgr manages one process per worker. Let the "
+                     "command start only one",
+                     (int)pid);
 }

@@ -109,7 +109,10 @@ static inline void observe_redis(struct fleet *fleet, bool up, usec_t now)
 void observe_failover(struct fleet *fleet, const char *from, const char *to);
 
 /* An adopted worker cannot be watched: it is released as if never adopted. */
-void observe_unadopted(struct worker *worker);
+static inline void observe_unadopted(struct worker *worker)
+{
+        worker->state = WORKER_GONE;
+}
 
 /* durable: the ledger outlives sqmgr. */
 void observe_ledger(struct world *world, bool durable);
@@ -117,9 +120,6 @@ void observe_ledger(struct world *world, bool durable);
 /* held: starts wait, because processes that may be workers of this fleet are not judged yet. unknown:
  * moreover, the state file has no record of the fleet. */
 void observe_hold(struct fleet *fleet, bool held, bool unknown);
-
-/* A worker of this generation was found; raises the fleet's generation to it. */
-void observe_generation(struct fleet *fleet, uint64_t generation);
 
 /* A replacement that breaches the threshold within this time of its first heartbeat is churn. */
 #define CHURN_USEC (10 * USEC_PER_MIN)
@@ -131,7 +131,10 @@ void observe_memory(struct worker *worker, uint64_t bytes, usec_t now);
 void observe_shared_memory(struct worker *worker, uint64_t bytes, uint64_t share, usec_t now);
 
 /* Records the memory that the worker shares with no other process. */
-void observe_own_memory(struct worker *worker, uint64_t bytes);
+static inline void observe_own_memory(struct worker *worker, uint64_t bytes)
+{
+        worker->memory.own_bytes = bytes;
+}
 
 /* The work list was read. oldest: run time of the oldest job in microseconds; 0: not known. */
 void observe_jobs(struct worker *worker, const struct job_list *jobs, usec_t oldest, usec_t now);
@@ -141,3 +144,60 @@ void observe_cut_off(const struct worker *worker, enum reason reason, usec_t now
 
 /* A job has been running for longer than allowed: for runs, in microseconds. */
 void observe_long_job(struct worker *worker, const struct job *job, usec_t runs);
+
+/* Returns the heartbeat, completed by the process title: number of running jobs, and whether the worker is
+ * quiet. For frameworks whose title completes the heartbeat. */
+struct heartbeat heartbeat_complete(const struct worker *worker, const struct heartbeat *heartbeat,
+                                    unsigned busy, bool quiet);
+
+/* The worker's status file was read. fault: why it does not count, or HEARTBEAT_FAULT_NONE. */
+static inline void observe_heartbeat_fault(struct worker *worker, enum heartbeat_fault fault)
+{
+        worker->heartbeat.fault = fault;
+}
+
+/* The threads of the heartbeat process were counted. job_threads: threads that run jobs, by their names. */
+void observe_threads(struct worker *worker, unsigned job_threads);
+
+/* The title of the heartbeat process was read. known: false if the title shows nothing; busy and quiet then
+ * do not count. While Redis is down, busy replaces the number of running jobs. */
+void observe_title(struct worker *worker, bool known, unsigned busy, bool quiet);
+
+/* The command line of a process of the worker was read. shutdown: how long the worker may take to exit after
+ * its stop signal, in microseconds; 0: not shown. */
+void observe_shutdown_time(struct worker *worker, usec_t shutdown);
+
+/* Call for a worker whose heartbeat is elsewhere. peers: see struct worker_evidence; "": none, or not known.
+ */
+void observe_peers(struct worker *worker, const char *peers);
+
+/* ambiguous: several processes send heartbeats that may be this worker's, which has no known heartbeat;
+ * false: no longer so. */
+void observe_ambiguous(struct worker *worker, bool ambiguous);
+
+/* A search for another process of the worker that sends heartbeats has ended. pid: that process; 0: none
+ * found. */
+void observe_sibling(struct worker *worker, pid_t pid, usec_t now);
+
+/* Title or threads of the worker show that it has booted: from now on their absence is evidence in its fleet.
+ */
+void observe_boot_in_proc(const struct worker *worker);
+
+/* Call after boot_timeout with the facts of /proc beside title and threads; observe_booted() comes next.
+ * apart: it has no child, no connection and no further thread, and sleeps. wakeups: as proc_sleeps() returns;
+ * 0 unless apart. */
+void observe_activity(struct worker *worker, bool apart, uint64_t wakeups, usec_t now);
+
+/* The processes of the worker were checked. booted: one of them has booted. A starting worker whose heartbeat
+ * was not found is reported once. */
+void observe_booted(struct worker *worker, bool booted, usec_t now);
+
+/* Records how the environment that the worker was started with differs from redis_url. Returns true once per
+ * fleet, for the first worker that differs: the caller then warns. */
+bool observe_environment_redis(struct worker *worker, const struct redis_comparison *redis);
+/* A title of a starting worker's processes shows whether the worker has booted. searched_at: when the last
+ * search for its heartbeat that found nothing began; 0: none. Returns true once the heartbeat is missing:
+ * observe_booted() comes next. */
+bool observe_boot_title(struct worker *worker, bool booted, usec_t searched_at, usec_t now);
+/* process.heartbeat_pid names the process that has booted, and no heartbeat of that process was found. */
+void observe_elsewhere(struct worker *worker);

@@ -2,8 +2,7 @@
 /* Records observations of templates; see the header. */
 #include "observe/observe_template.h"
 #include "base/parse.h"
-#include "model/backoff.h"
-#include "model/exit_status.h"
+#include "model/describe.h"
 #include "model/names.h"
 #include "model/preload.h"
 #include "model/rollout.h"

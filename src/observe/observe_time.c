@@ -3,7 +3,6 @@
 #include "observe/observe_time.h"
 #include "advice/leak.h"
 #include "base/parse.h"
-#include "model/backoff.h"
 #include "model/counts.h"
 #include "model/deadlines.h"
 #include "model/describe.h"
@@ -39,13 +38,10 @@ static void stale_observe_time(struct worker *worker, usec_t now)
 /* Records since when at least one worker is fresh, as proof that Redis accepts heartbeats. */
 static void fresh_observe_time(struct fleet *fleet, usec_t now)
 {
-        FLEET_FOREACH_WORKER(fleet, worker) {
-                if (worker->state <= WORKER_QUIET && worker_fresh(worker, now)) {
-                        fleet->fresh_since = fleet->fresh_since == 0 ? now : fleet->fresh_since;
-                        return;
-                }
-        }
-        fleet->fresh_since = 0;
+        unsigned fresh = FLEET_COUNT_WORKERS(fleet, worker,
+                                             worker->state <= WORKER_QUIET && worker_fresh(worker, now));
+
+        fleet->fresh_since = fresh == 0 ? 0 : fleet->fresh_since ?: now;
 }
 
 /* Hanging is the stage after stale. */
@@ -88,10 +84,9 @@ static bool wait_may_last(const struct fleet *fleet)
                 return true;
         if (fleet->waits_for != WAIT_PLACES)
                 return false;
-        FLEET_FOREACH_WORKER(fleet, worker)
-                if (worker_hangs(worker) || (worker->heartbeat.busy > 0 && worker_is_retiring(worker)))
-                        return true;
-        return false;
+        return FLEET_COUNT_WORKERS(fleet, worker,
+                                   worker_hangs(worker) ||
+                                           (worker->heartbeat.busy > 0 && worker_is_retiring(worker))) > 0;
 }
 
 static void wait_observe_time(struct fleet *fleet, usec_t now)

@@ -3,7 +3,7 @@
 #include "observe/rescue.h"
 #include "base/parse.h"
 #include "base/printable.h"
-#include "model/exit_status.h"
+#include "model/describe.h"
 #include "model/job.h"
 #include "model/names.h"
 #include "model/worker_facts.h"

@@ -7,7 +7,7 @@
 #include "daemon/workers/side_start.h"
 #include "frameworks/sidekiq/format.h"
 #include "fuzz.h"
-#include "model/exit_status.h"
+#include "model/describe.h"
 #include "model/fleet.h"
 #include "model/fleets.h"
 #include "model/world.h"

@@ -2,7 +2,7 @@
 /* Evidence of a worker that the simulator gives to the core: /proc and the worker's record, by the traits of
  * its framework. */
 #include "model/deadlines.h"
-#include "observe/observe_identity.h"
+#include "observe/observe.h"
 #include "sim.h"
 
 #define SEC USEC_PER_SEC

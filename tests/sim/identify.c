@@ -3,11 +3,10 @@
  * observe/match.h, fed from the simulated Redis, where records of dead processes remain and their pids are
  * reused. */
 #include "clone.h"
-#include "model/birth.h"
 #include "model/deadlines.h"
 #include "model/world.h"
+#include "observe/match.h"
 #include "observe/observe.h"
-#include "observe/observe_identity.h"
 #include "sim.h"
 #include <stdio.h>
 #include <string.h>

@@ -2,13 +2,12 @@
 /* The part of src/daemon around the core, simulated: the loop, polls, the connection to Redis, signals. */
 #include "clone.h"
 #include "model/deadlines.h"
-#include "model/exit_status.h"
+#include "model/describe.h"
 #include "model/idle_proof.h"
 #include "model/names.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
 #include "observe/observe.h"
-#include "observe/observe_identity.h"
 #include "sim.h"
 #include <signal.h>
 #include <stdio.h>

@@ -6,7 +6,6 @@
 #include "model/world.h"
 #include "observe/match.h"
 #include "observe/observe.h"
-#include "observe/observe_identity.h"
 #include "world.h"
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of when a record belongs to a process by the time at which it was registered (model/birth.h). */
+/* Tests of when a record belongs to a process by the time at which it was registered (observe/match.h). */
 /* promises: P1 P9 */
-#include "model/birth.h"
 #include "model/world.h"
+#include "observe/match.h"
 #include "observe/observe.h"
 #include "unit.h"
 #include "world.h"

@@ -3,8 +3,8 @@
 /* promises: P1 P8 */
 #include "decide/command.h"
 #include "model/fleets.h"
-#include "model/generation.h"
 #include "model/names.h"
+#include "model/rollout.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
 #include "observe/observe.h"
@@ -28,14 +28,17 @@ TEST(a_quieted_fleet_drains_and_is_not_refilled_until_start)
         test_after(&t, 1, t.starts, 4);
 }
 
-TEST(restart_leaves_a_quieted_fleet_quiet)
+TEST_LOOP(restart_leaves_a_quieted_or_stopped_fleet_so, 2)
 {
-        command_quiet_fleet(t.fleet, NULL, t.now);
-        test_run(&t, 60);
-        ck_assert_int_eq(command_restart(t.fleet, NULL, t.now), COMMAND_QUIETED);
+        if (_i == 0)
+                command_quiet_fleet(t.fleet, NULL, t.now);
+        else
+                command_stop(t.fleet, false, NULL, t.now);
+        test_after(&t, 60, test_counts(&t).live, 0);
+        ck_assert_int_eq(command_restart(t.fleet, NULL, t.now), _i == 0 ? COMMAND_QUIETED : COMMAND_STOPPED);
         test_after(&t, 60, test_counts(&t).live, 0);
         ck_assert_uint_eq(t.fleet->generation, 1);
-        ck_assert_int_eq(t.fleet->order, ORDER_QUIET);
+        ck_assert_str_eq(fleet_order_name(t.fleet->order), _i == 0 ? "quiet" : "stopped");
 }
 
 TEST(start_and_restart_resume_a_quieted_fleet)
@@ -47,16 +50,6 @@ TEST(start_and_restart_resume_a_quieted_fleet)
         test_after(&t, 20, test_counts(&t).ready, 2);
         ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
         ck_assert_uint_eq(t.fleet->workers[0]->generation, 2);
-}
-
-TEST(restart_leaves_a_stopped_fleet_stopped)
-{
-        command_stop(t.fleet, false, NULL, t.now);
-        test_after(&t, 60, test_counts(&t).live, 0);
-        ck_assert_int_eq(command_restart(t.fleet, NULL, t.now), COMMAND_STOPPED);
-        test_after(&t, 60, test_counts(&t).live, 0);
-        ck_assert_uint_eq(t.fleet->generation, 1);
-        ck_assert_str_eq(fleet_order_name(t.fleet->order), "stopped");
 }
 
 /* The last event, and whether it names the operator. */
@@ -216,14 +209,6 @@ TEST(that_another_count_is_in_force_is_reported_with_who_asked_for_it)
         ck_assert_uint_eq(t.fleet->scale_by.uid, 1001);
         command_scale(t.fleet, 2, NULL, t.now);
         ck_assert(!fleet_is_scaled(t.fleet));
-}
-
-TEST(a_fleet_scaled_down_can_be_scaled_back)
-{
-        ck_assert_int_eq(command_scale(t.fleet, 1, NULL, t.now), COMMAND_DONE);
-        ck_assert_uint_eq(fleet_max_processes(t.fleet), 6);
-        ck_assert_int_eq(command_scale(t.fleet, 6, NULL, t.now), COMMAND_DONE);
-        ck_assert_uint_eq(fleet_current_count(t.fleet), 6);
 }
 
 /* Another count in the file, read by a reload. */

@@ -2,7 +2,7 @@
 /* The jobs that ran in a worker as its memory exceeded a limit: when they are read, how much memory the
  * worker had gained, and the report. */
 #include "golden.h"
-#include "model/exit_status.h"
+#include "model/describe.h"
 #include "model/fleets.h"
 #include "model/world.h"
 #include "observe/culprits.h"
@@ -435,21 +435,9 @@ TEST(a_heartbeat_from_a_time_of_doubt_is_not_waited_for)
         ck_assert(culprits_take(worker));
 }
 
-#define SIGNALLED(n)                                                                                         \
-        (struct exit_status)                                                                                 \
-        {                                                                                                    \
-                .known = true, .status = n, .by_signal = true                                                \
-        }
-#define EXITED(n)                                                                                            \
-        (struct exit_status)                                                                                 \
-        {                                                                                                    \
-                .known = true, .status = n                                                                   \
-        }
-#define UNKNOWN                                                                                              \
-        (struct exit_status)                                                                                 \
-        {                                                                                                    \
-                .known = false                                                                               \
-        }
+#define SIGNALLED(n) ((struct exit_status){.known = true, .status = n, .by_signal = true})
+#define EXITED(n)    ((struct exit_status){.known = true, .status = n})
+#define UNKNOWN      ((struct exit_status){.known = false})
 
 static bool killed(enum worker_state state, usec_t killed_at, struct exit_status exit)
 {

@@ -160,76 +160,48 @@ TEST(one_that_was_found_deaf_remains_so_without_waiting_jobs)
         ck_assert(is_deaf_after(60));
 }
 
-static void none_waits(void)
-{
-        queue.size = 0;
-}
-static void none_is_taken(void)
-{
-        queue.rate = 0;
-}
-static void queue_is_paused(void)
-{
-        queue.paused = true;
-}
-static void queues_are_unread(void)
-{
-        queue.unread = true;
-}
-static void its_queues_are_unknown(void)
-{
-        served_1 = NULL;
-}
-static void it_serves_another_queue(void)
-{
-        served_1 = "mailers\0";
-}
-static void others_serve_another_queue(void)
-{
-        served_2 = "mailers\0";
-}
-static void never_hung(void)
-{
-        t.fleet_settings.hang_after = 0;
-}
-static void it_works(void)
-{
-        test_process(test_worker(&t, 1))->busy = 1;
-}
-static void it_is_quiet(void)
-{
-        test_process(test_worker(&t, 1))->native_thread = true;
-        command_quiet_worker(test_worker(&t, 1), NULL, t.now);
-}
-static void it_is_silent(void)
-{
-        test_process(test_worker(&t, 1))->hung = true;
-}
-static void it_is_ambiguous(void)
-{
-        test_worker(&t, 1)->heartbeat.ambiguous = true;
-}
-
-static void (*const lacks[])(void) = {
-        none_waits,
-        none_is_taken,
-        queue_is_paused,
-        queues_are_unread,
-        its_queues_are_unknown,
-        it_serves_another_queue,
-        others_serve_another_queue,
-        never_hung,
-        it_works,
-        it_is_quiet,
-        it_is_silent,
-        it_is_ambiguous,
+enum lack {
+        NONE_WAITS,
+        NONE_IS_TAKEN,
+        QUEUE_IS_PAUSED,
+        QUEUES_ARE_UNREAD,
+        ITS_QUEUES_ARE_UNKNOWN,
+        IT_SERVES_ANOTHER_QUEUE,
+        OTHERS_SERVE_ANOTHER_QUEUE,
+        NEVER_HUNG,
+        IT_WORKS,
+        IT_IS_QUIET,
+        IT_IS_SILENT,
+        IT_IS_AMBIGUOUS,
+        _LACKS,
 };
 
-TEST_LOOP(no_effect_unless_the_evidence_is_complete, ELEMENTSOF(lacks))
+static void lack(enum lack lacks)
+{
+        struct process *process = test_process(test_worker(&t, 1));
+
+        queue.size = lacks == NONE_WAITS ? 0 : queue.size;
+        queue.rate = lacks == NONE_IS_TAKEN ? 0 : queue.rate;
+        queue.paused = lacks == QUEUE_IS_PAUSED;
+        queue.unread = lacks == QUEUES_ARE_UNREAD;
+        served_1 = lacks == ITS_QUEUES_ARE_UNKNOWN    ? NULL
+                   : lacks == IT_SERVES_ANOTHER_QUEUE ? "mailers\0"
+                                                      : served_1;
+        served_2 = lacks == OTHERS_SERVE_ANOTHER_QUEUE ? "mailers\0" : served_2;
+        t.fleet_settings.hang_after = lacks == NEVER_HUNG ? 0 : t.fleet_settings.hang_after;
+        process->busy = lacks == IT_WORKS;
+        process->native_thread = lacks == IT_IS_QUIET;
+        process->hung = lacks == IT_IS_SILENT;
+        test_worker(&t, 1)->heartbeat.ambiguous = lacks == IT_IS_AMBIGUOUS;
+        if (lacks == IT_IS_QUIET)
+                command_quiet_worker(test_worker(&t, 1), NULL, t.now);
+}
+
+TEST_LOOP(no_effect_unless_the_evidence_is_complete, _LACKS)
 {
         begin();
         run(100);
-        lacks[_i]();
+        lack(_i);
         run(800);
         ck_assert_uint_eq(test_events(&t, EVENT_DEAF), 0);
 }
@@ -278,38 +250,36 @@ static void host_sleeps(void)
 {
         t.suspended_usec += USEC_PER_HOUR;
 }
-static void clock_steps(void)
-{
-        t.stepped_usec += 3600 * (int64_t)USEC_PER_SEC;
-}
-static void a_reading_fails(void)
-{
-        queue.unread = true;
-        run(TICK);
-        queue.unread = false;
-}
-static void readings_cease(void)
-{
-        test_run(&t, 60);
-}
-static void the_queue_is_empty_once(void)
-{
-        uint64_t size = queue.size;
 
-        queue.size = 0;
-        run(TICK);
-        queue.size = size;
-}
-
-static void (*const breaks[])(void) = {
-        redis_goes, host_sleeps, clock_steps, a_reading_fails, readings_cease, the_queue_is_empty_once,
+enum interruption {
+        REDIS_GOES,
+        HOST_SLEEPS,
+        CLOCK_STEPS,
+        A_READING_FAILS,
+        READINGS_CEASE,
+        QUEUE_IS_EMPTY,
+        _INTERRUPTIONS
 };
 
-TEST_LOOP(these_begin_the_observation_anew, ELEMENTSOF(breaks))
+TEST_LOOP(these_begin_the_observation_anew, _INTERRUPTIONS)
 {
+        enum interruption interruption = _i;
+
         begin();
         run(200);
-        breaks[_i]();
+        if (interruption == REDIS_GOES)
+                redis_goes();
+        if (interruption == HOST_SLEEPS)
+                host_sleeps();
+        t.stepped_usec += interruption == CLOCK_STEPS ? 3600 * (int64_t)USEC_PER_SEC : 0;
+        queue.unread = interruption == A_READING_FAILS;
+        queue.size = interruption == QUEUE_IS_EMPTY ? 0 : 100;
+        if (interruption == READINGS_CEASE)
+                test_run(&t, 60);
+        else if (interruption >= A_READING_FAILS)
+                run(TICK);
+        queue.unread = false;
+        queue.size = 100;
         ck_assert(!is_deaf_after(290));
         ck_assert(is_deaf_after(60));
 }
@@ -402,13 +372,13 @@ TEST(queues_are_wanted_while_one_shows_no_work_and_another_does)
         ck_assert(!deaf_is_suspected(t.fleet, t.now));
         run(60);
         ck_assert(deaf_is_suspected(t.fleet, t.now));
-        it_works();
+        lack(IT_WORKS);
         run(60);
         ck_assert(!deaf_is_suspected(t.fleet, t.now));
         test_process(test_worker(&t, 1))->busy = 0;
         run(60);
         ck_assert(deaf_is_suspected(t.fleet, t.now));
-        never_hung();
+        lack(NEVER_HUNG);
         ck_assert(!deaf_is_suspected(t.fleet, t.now));
 }
 

@@ -8,7 +8,6 @@
 #include "model/rollout.h"
 #include "model/world.h"
 #include "observe/observe.h"
-#include "observe/observe_identity.h"
 #include "world.h"
 
 #define SEC USEC_PER_SEC

@@ -4,7 +4,7 @@
 #include "base/fd.h"
 #include "daemon/workers/exit_log.h"
 #include "io/launch.h"
-#include "model/exit_status.h"
+#include "model/describe.h"
 #include "runtime.h"
 #include <glob.h>
 #include <sys/mman.h>

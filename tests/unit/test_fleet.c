@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The model itself: counts, names, looks, indexes, backoff and events. */
-#include "model/backoff.h"
 #include "model/deadlines.h"
 #include "model/fleets.h"
 #include "model/names.h"
+#include "model/rollout.h"
 #include "model/world.h"
 #include "observe/observe.h"
-#include "observe/observe_identity.h"
 #include "world.h"
-
-static struct test_world t;
 
 /* Allocations that may still succeed; below 0: all. */
 static int allocations_left = -1;
@@ -21,14 +18,8 @@ void *__wrap_calloc(size_t n, size_t size)
         return allocations_left >= 0 && allocations_left-- == 0 ? NULL : __real_calloc(n, size);
 }
 
-static void setup(void)
+TEST_WORLD(3)
 {
-        test_world_open(&t, 3);
-}
-
-static void teardown(void)
-{
-        test_world_close(&t);
 }
 
 TEST(every_name_is_reported)
@@ -210,22 +201,15 @@ TEST(backoff_doubles_with_full_jitter_up_to_its_bound)
         ck_assert_uint_lt(shortest, USEC_PER_SEC / 10);
 }
 
-TEST(backoff_goes_on_for_ever_and_never_overflows)
+TEST(backoff_never_overflows_and_a_later_try_stays_later)
 {
-        struct backoff backoff = {.count = 100000};
+        struct backoff many = {.count = 100000}, later = {.next_at = USEC_PER_DAY};
         uint64_t random = 1;
 
-        backoff_fail(&backoff, &random, USEC_PER_HOUR);
-        ck_assert_uint_le(backoff.next_at, USEC_PER_HOUR + 60 * USEC_PER_SEC);
-}
-
-TEST(a_later_try_stays_later)
-{
-        struct backoff backoff = {.next_at = USEC_PER_DAY};
-        uint64_t random = 1;
-
-        backoff_fail(&backoff, &random, USEC_PER_HOUR);
-        ck_assert_uint_eq(backoff.next_at, USEC_PER_DAY);
+        backoff_fail(&many, &random, USEC_PER_HOUR);
+        ck_assert_uint_le(many.next_at, USEC_PER_HOUR + 60 * USEC_PER_SEC);
+        backoff_fail(&later, &random, USEC_PER_HOUR);
+        ck_assert_uint_eq(later.next_at, USEC_PER_DAY);
 }
 
 TEST(freeing_nothing_is_harmless)

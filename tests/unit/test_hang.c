@@ -2,7 +2,7 @@
 /* Workers that live and have stopped beating: when they count, who takes their place, and when they end. */
 /* promises: P3 P5 P9 */
 #include "decide/command.h"
-#include "model/exit_status.h"
+#include "model/describe.h"
 #include "model/fleet.h"
 #include "model/worker.h"
 #include "observe/observe.h"

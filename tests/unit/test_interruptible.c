@@ -4,11 +4,9 @@
 /* promises: P1 P5 */
 #include "decide/command.h"
 #include "model/describe.h"
-#include "model/exit_status.h"
 #include "model/idle_proof.h"
 #include "model/names.h"
 #include "observe/observe.h"
-#include "observe/observe_identity.h"
 #include "settings/traits.h"
 #include "world.h"
 

@@ -58,60 +58,50 @@ TEST(the_payload_is_text_from_6_0_2_on)
 
 /* Each entry, and what the job in it must be, byte for byte. */
 static const struct {
-        const char *entry, *payload;
+        const char *entry, *payload, *class;
+        uint64_t started_usec;
 } objects[] = {
         {"{\"queue\":\"q\",\"payload\":{\"jid\":\"1\",\"class\":\"A\",\"args\":[12345678901234567890,1,1.10,"
          "1e3,"
          "0.1]},\"run_at\":1}",
-         "{\"jid\":\"1\",\"class\":\"A\",\"args\":[12345678901234567890,1,1.10,1e3,0.1]}"},
+         "{\"jid\":\"1\",\"class\":\"A\",\"args\":[12345678901234567890,1,1.10,1e3,0.1]}", "A", 1000000},
         {"{\"payload\" : "
          "{\"class\":\"A\",\"jid\":\"1\",\"x\":{\"payload\":[{\"payload\":1}]},\"t\":\"\\\"},{\\\\\"} "
          ", \"queue\":\"q\"}",
-         "{\"class\":\"A\",\"jid\":\"1\",\"x\":{\"payload\":[{\"payload\":1}]},\"t\":\"\\\"},{\\\\\"}"},
+         "{\"class\":\"A\",\"jid\":\"1\",\"x\":{\"payload\":[{\"payload\":1}]},\"t\":\"\\\"},{\\\\\"}", "A",
+         0},
         {"{\"queue\":\"payload\",\"a\":[\"payload\",{\"payload\":2}],\"payload\":{\"class\":\"B\",\"jid\":"
          "\"2\"}}",
-         "{\"class\":\"B\",\"jid\":\"2\"}"},
+         "{\"class\":\"B\",\"jid\":\"2\"}", "B", 0},
         {"{\"payload\":7,\"queue\":\"q\",\"payload\":\n{ \"class\":\"A\", \"jid\":\"1\" }\n}",
-         "{ \"class\":\"A\", \"jid\":\"1\" }"},
+         "{ \"class\":\"A\", \"jid\":\"1\" }", "A", 0},
+        /* Up to 6.0.1. */
+        {"{\"queue\":\"default\",\"payload\":{\"class\":\"Sleep\",\"jid\":\"1\",\"args\":[]},\"run_at\":1}",
+         "{\"class\":\"Sleep\",\"jid\":\"1\",\"args\":[]}", "Sleep", 1000000},
+        /* A job of Active Job has its own class. */
+        {"{\"queue\":\"q\",\"payload\":{\"class\":\"ActiveJob::QueueAdapters::SidekiqAdapter::JobWrapper\","
+         "\"wrapped\":\"Invoice\",\"jid\":\"1\"}}",
+         "{\"class\":\"ActiveJob::QueueAdapters::SidekiqAdapter::JobWrapper\",\"wrapped\":\"Invoice\","
+         "\"jid\":\"1\"}",
+         "Invoice", 0},
+        /* Milliseconds, not seconds. */
+        {"{\"queue\":\"q\",\"payload\":{\"class\":\"A\",\"jid\":\"1\"},\"run_at\":1795252687123}",
+         "{\"class\":\"A\",\"jid\":\"1\"}", "A", 1795252687123000},
         /* As nothing writes it: not found, and so unreadable. */
-        {"{\"queue\":\"q\",\"p\\u0061yload\":{\"class\":\"A\",\"jid\":\"1\"}}", NULL},
-        {"{\"queue\":\"q\",\"payload\":[1],\"p\\u0061yload\":{\"class\":\"A\",\"jid\":\"1\"}}", NULL},
+        {"{\"queue\":\"q\",\"p\\u0061yload\":{\"class\":\"A\",\"jid\":\"1\"}}", NULL, NULL, 0},
+        {"{\"queue\":\"q\",\"payload\":[1],\"p\\u0061yload\":{\"class\":\"A\",\"jid\":\"1\"}}", NULL, NULL,
+         0},
 };
 
 TEST_LOOP(a_payload_that_is_an_object_stays_as_it_was_written, ELEMENTSOF(objects))
 {
         ck_assert_int_eq(add(objects[_i].entry), objects[_i].payload ? 0 : 1);
         ck_assert_uint_eq(list.n_jobs, objects[_i].payload ? 1 : 0);
-        if (objects[_i].payload)
+        if (objects[_i].payload) {
                 ck_assert_str_eq(list.jobs[0].payload, objects[_i].payload);
-}
-
-TEST(the_payload_is_an_object_up_to_6_0_1)
-{
-        ck_assert_int_eq(
-                add("{\"queue\":\"default\",\"payload\":{\"class\":\"Sleep\",\"jid\":\"1\",\"args\":[]},"
-                    "\"run_at\":1}"),
-                0);
-        ck_assert_str_eq(list.jobs[0].payload, "{\"class\":\"Sleep\",\"jid\":\"1\",\"args\":[]}");
-        ck_assert_str_eq(list.jobs[0].class, "Sleep");
-}
-
-TEST(an_active_job_is_reported_by_its_own_class)
-{
-        ck_assert_int_eq(
-                add("{\"queue\":\"q\",\"payload\":{\"class\":\"ActiveJob::QueueAdapters::SidekiqAdapter::"
-                    "JobWrapper\",\"wrapped\":\"Invoice\",\"jid\":\"1\"}}"),
-                0);
-        ck_assert_str_eq(list.jobs[0].class, "Invoice");
-        ck_assert_uint_eq(list.jobs[0].started_usec, 0);
-}
-
-TEST(milliseconds_are_reported_from_seconds)
-{
-        ck_assert_int_eq(
-                add("{\"queue\":\"q\",\"payload\":{\"class\":\"A\",\"jid\":\"1\"},\"run_at\":1795252687123}"),
-                0);
-        ck_assert_uint_eq(list.jobs[0].started_usec, 1795252687123000);
+                ck_assert_str_eq(list.jobs[0].class, objects[_i].class);
+                ck_assert_uint_eq(list.jobs[0].started_usec, objects[_i].started_usec);
+        }
 }
 
 TEST(an_entry_of_8_1_7)

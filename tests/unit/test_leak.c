@@ -3,7 +3,7 @@
 #include "advice/leak.h"
 #include "continuity/state.h"
 #include "golden.h"
-#include "model/generation.h"
+#include "model/rollout.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
 #include "observe/observe.h"

@@ -2,9 +2,8 @@
 /* What ends a worker's life early: memory, churn, crashes and the wait after them. */
 #include "decide/command.h"
 #include "model/counts.h"
-#include "model/exit_status.h"
+#include "model/describe.h"
 #include "observe/observe.h"
-#include "observe/observe_identity.h"
 #include "observe/observe_time.h"
 #include "quoting.h"
 #include "world.h"
@@ -70,23 +69,14 @@ static void grow(struct worker *worker)
                 memory(worker, 600);
 }
 
-TEST(a_replacement_that_grows_within_10_min_is_churn)
+TEST_LOOP(a_replacement_that_grows_within_10_min_is_churn, 2)
 {
         struct worker *worker = replacement(true);
 
-        t.now += 9 * USEC_PER_MIN;
+        t.now += (9 + (usec_t)_i) * USEC_PER_MIN;
         grow(worker);
-        ck_assert_uint_eq(t.fleet->churn.count, 1);
-        ck_assert_uint_eq(test_events(&t, EVENT_MEMORY_CHURN), 1);
-}
-
-TEST(a_replacement_that_grows_later_is_no_churn)
-{
-        struct worker *worker = replacement(true);
-
-        t.now += 10 * USEC_PER_MIN;
-        grow(worker);
-        ck_assert_uint_eq(t.fleet->churn.count, 0);
+        ck_assert_uint_eq(t.fleet->churn.count, _i == 0);
+        ck_assert_uint_eq(test_events(&t, EVENT_MEMORY_CHURN), _i == 0);
 }
 
 TEST(a_replacement_over_the_threshold_while_it_boots_is_churn)
@@ -268,19 +258,6 @@ TEST(after_a_short_trial_an_end_delays_the_next_start_and_is_no_failure_of_the_r
         ck_assert_uint_eq(t.fleet->rollout.failures, 0);
 }
 
-TEST(a_row_of_short_lives_goes_on_until_one_is_ready)
-{
-        t.fleet_settings.ready_after = 90 * USEC_PER_SEC;
-        test_exit(&t, test_spawn(&t), 1);
-        test_heartbeat(&t, test_spawn(&t), 100, 0, false);
-        t.now += 90 * USEC_PER_SEC - 1;
-        observe_time(t.world, t.now);
-        ck_assert_uint_eq(t.fleet->crash.count, 1);
-        t.now++;
-        observe_time(t.world, t.now);
-        ck_assert_uint_eq(t.fleet->crash.count, 0);
-}
-
 static void fail_once(void)
 {
         test_exit(&t, test_spawn(&t), 1);
@@ -328,49 +305,36 @@ TEST(a_worker_once_seen_booted_is_left_alone_though_a_later_look_fails)
         ck_assert(worker->process.booted);
 }
 
-TEST(sixty_seconds_of_activity_reset_the_backoff)
+/* After sixty seconds at least. */
+TEST_LOOP(a_row_of_short_lives_goes_on_until_one_is_ready, 2)
 {
+        usec_t ready_after = (_i == 0 ? 30 : 90) * USEC_PER_SEC;
+
+        t.fleet_settings.ready_after = ready_after;
         fail_once();
-        struct worker *worker = test_spawn(&t);
-        test_heartbeat(&t, worker, 100, 0, false);
-        t.now += 60 * USEC_PER_SEC - 1;
+        test_heartbeat(&t, test_spawn(&t), 100, 0, false);
+        t.now += MAX(ready_after, USEC_PER_MIN) - 1;
         observe_time(t.world, t.now);
         ck_assert_uint_eq(t.fleet->crash.count, 1);
-        t.now += 1;
+        t.now++;
         observe_time(t.world, t.now);
         ck_assert_uint_eq(t.fleet->crash.count, 0);
         ck_assert_uint_eq(t.fleet->crash.next_at, 0);
 }
 
-TEST(redis_coming_back_resets_the_backoff)
+TEST_LOOP(redis_coming_back_resets_a_backoff_unless_an_earlier_sqmgr_had_it, 2)
 {
-        fail_once();
-        test_redis(&t, false);
-        ck_assert_uint_eq(t.fleet->crash.count, 1);
-        test_redis(&t, true);
-        ck_assert_uint_eq(t.fleet->crash.count, 0);
-}
+        bool was_away = _i == 1;
 
-TEST(an_earlier_backoff_outlives_the_first_connection_only)
-{
         test_redis(&t, false);
         fail_once();
         t.fleet->redis_at = 0;
         t.fleet->continued = true;
+        if (was_away)
+                observe_redis(t.fleet, false, t.now);
         test_redis(&t, true);
-        ck_assert_uint_eq(t.fleet->crash.count, 1);
+        ck_assert_uint_eq(t.fleet->crash.count, was_away ? 0 : 1);
         test_redis(&t, false);
-        test_redis(&t, true);
-        ck_assert_uint_eq(t.fleet->crash.count, 0);
-}
-
-TEST(an_earlier_backoff_is_reset_where_redis_was_away_at_first)
-{
-        test_redis(&t, false);
-        fail_once();
-        t.fleet->redis_at = 0;
-        t.fleet->continued = true;
-        observe_redis(t.fleet, false, t.now);
         test_redis(&t, true);
         ck_assert_uint_eq(t.fleet->crash.count, 0);
 }

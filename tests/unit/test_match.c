@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Is a heartbeat given to the worker that it belongs to, and to no other? */
 /* promises: P1 P9 */
-#include "model/birth.h"
 #include "observe/match.h"
 #include "unit.h"
 #include <stdio.h>

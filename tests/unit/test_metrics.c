@@ -5,7 +5,7 @@
 #include "daemon/runtime/subsystem.h"
 #include "decide/pass.h"
 #include "frameworks/sidekiq/format.h"
-#include "model/exit_status.h"
+#include "model/describe.h"
 #include "model/fleets.h"
 #include "model/queues.h"
 #include "model/world.h"

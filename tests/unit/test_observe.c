@@ -3,14 +3,13 @@
 /* promises: P1 P2 P5 P9 */
 #include "decide/command.h"
 #include "frameworks/solid_queue/solid_queue.h"
-#include "model/backoff.h"
 #include "model/deadlines.h"
-#include "model/exit_status.h"
+#include "model/describe.h"
 #include "model/fleet.h"
 #include "model/idle_proof.h"
+#include "model/rollout.h"
 #include "model/world.h"
 #include "observe/observe.h"
-#include "observe/observe_identity.h"
 #include "observe/observe_time.h"
 #include "world.h"
 
@@ -36,17 +35,45 @@ TEST(a_command_that_goes_to_the_background_leaves_its_worker_behind)
         ck_assert_uint_eq(test_events(&t, EVENT_STARTED), 2);
 }
 
-TEST(one_idle_heartbeat_is_no_proof)
+/* Heartbeats of a quieted worker, and whether the last of them is the proof. */
+static const struct {
+        struct {
+                double sent_at;
+                unsigned busy;
+                bool denies; /* does not say that it is quiet */
+        } heartbeats[4];
+        bool proves;
+} proofs[] = {
+        {{{115, 0, false}}, false},
+        {{{115, 0, false}, {120, 0, false}}, true},
+        /* Read twice, a heartbeat counts once. */
+        {{{115, 0, false}, {115, 0, false}, {115, 0, false}, {115, 0, false}}, false},
+        /* A job starts the proof over. */
+        {{{115, 0, false}, {120, 1, false}, {125, 0, false}}, false},
+        {{{115, 0, false}, {120, 1, false}, {125, 0, false}, {130, 0, false}}, true},
+        /* One that is not quiet, too, and an older one. */
+        {{{115, 0, false}, {120, 0, true}, {125, 0, false}}, false},
+        {{{115, 0, false}, {112, 0, false}, {120, 0, false}}, false},
+        {{{115, 0, false}, {112, 0, false}, {120, 0, false}, {125, 0, false}}, true},
+};
+
+TEST_LOOP(two_idle_heartbeats_in_a_row_are_the_proof, ELEMENTSOF(proofs))
 {
         struct worker *worker = test_spawn_quiet(&t);
 
-        ck_assert(!test_stops(&t, worker));
-        ck_assert_int_eq(worker->verdict.waits_for, WAIT_HEARTBEATS);
-        ck_assert_uint_eq(worker->verdict.waits_count, 2);
-        ck_assert(!stops_after(worker, 115, 0));
-        ck_assert_int_eq(worker->verdict.waits_for, WAIT_HEARTBEATS);
-        ck_assert_uint_eq(worker->verdict.waits_count, 1);
-        ck_assert(stops_after(worker, 120, 0));
+        for (size_t i = 0; i < ELEMENTSOF(proofs[_i].heartbeats) && proofs[_i].heartbeats[i].sent_at > 0;
+             i++) {
+                unsigned busy = proofs[_i].heartbeats[i].busy;
+
+                ck_assert(!test_stops(&t, worker));
+                ck_assert_int_eq(worker->verdict.waits_for,
+                                 worker->heartbeat.busy > 0 ? WAIT_JOBS : WAIT_HEARTBEATS);
+                ck_assert(worker->heartbeat.busy > 0 ||
+                          worker->verdict.waits_count == 2 - worker->heartbeat.idle_count);
+                test_heartbeat(&t, worker, proofs[_i].heartbeats[i].sent_at, busy,
+                               !proofs[_i].heartbeats[i].denies);
+        }
+        ck_assert(test_stops(&t, worker) == proofs[_i].proves);
 }
 
 static const struct job_list *some_jobs(size_t n)
@@ -92,46 +119,6 @@ TEST(the_oldest_job_is_reported_of_one_that_drains_while_it_can_be_running)
         ck_assert_uint_gt(worker_oldest_job_usec(worker, t.now), 0);
         observe_heartbeat_process(worker, 4711, 99, t.now);
         ck_assert_uint_eq(worker_oldest_job_usec(worker, t.now), 0);
-}
-
-TEST(a_heartbeat_read_twice_counts_once)
-{
-        struct worker *worker = test_spawn_quiet(&t);
-
-        for (unsigned i = 0; i < 5; i++)
-                test_heartbeat(&t, worker, 115, 0, true);
-        ck_assert(!test_stops(&t, worker));
-}
-
-TEST(a_busy_heartbeat_starts_the_proof_over)
-{
-        struct worker *worker = test_spawn_quiet(&t);
-
-        test_heartbeat(&t, worker, 115, 0, true);
-        ck_assert(!stops_after(worker, 120, 1));
-        ck_assert_int_eq(worker->verdict.waits_for, WAIT_JOBS);
-        ck_assert_uint_eq(worker->heartbeat.busy, 1);
-        ck_assert(!stops_after(worker, 125, 0));
-        ck_assert(stops_after(worker, 130, 0));
-}
-
-TEST(a_heartbeat_that_is_not_quiet_starts_the_proof_over)
-{
-        struct worker *worker = test_spawn_quiet(&t);
-
-        test_heartbeat(&t, worker, 115, 0, true);
-        test_heartbeat(&t, worker, 120, 0, false);
-        ck_assert(!stops_after(worker, 125, 0));
-}
-
-TEST(an_older_heartbeat_starts_the_proof_over)
-{
-        struct worker *worker = test_spawn_quiet(&t);
-
-        test_heartbeat(&t, worker, 115, 0, true);
-        ck_assert(!stops_after(worker, 112, 0));
-        ck_assert(!stops_after(worker, 120, 0));
-        ck_assert(stops_after(worker, 125, 0));
 }
 
 TEST(a_heartbeat_that_is_answered_again_is_no_sign_of_life)
@@ -451,36 +438,34 @@ TEST(the_first_tick_is_trusted)
         ck_assert_uint_eq(t.world->doubt.since, 0);
 }
 
-TEST(a_suspend_is_doubtful)
-{
-        clocks(t.now, 0, 0, false);
-        clocks(t.now + USEC_PER_SEC, 20 * USEC_PER_SEC, -20 * (int64_t)USEC_PER_SEC, true);
-        ck_assert_uint_eq(test_events(&t, EVENT_TIME_DOUBT), 1);
-        clocks(t.now + 2 * USEC_PER_SEC, 20 * USEC_PER_SEC, -20 * (int64_t)USEC_PER_SEC, false);
-}
+/* Two further ticks: how many seconds later, by clocks that have slept or were stepped, and their doubts. */
+static const struct {
+        unsigned interval, slept;
+        struct {
+                unsigned after;
+                int stepped;
+                bool doubtful;
+        } ticks[2];
+} doubts[] = {
+        {5, 20, {{1, -20, true}, {1, -20, false}}},  /* a suspend */
+        {5, 0, {{1, -3600, true}, {1, 3600, true}}}, /* a step either way */
+        {5, 0, {{15, 0, false}, {15, 0, true}}},     /* a stall past twice the interval */
+        {1, 0, {{6, 0, false}, {6, 0, true}}},       /* and past five seconds at least */
+};
 
-TEST(a_clock_step_either_way_is_doubtful)
+TEST_LOOP(a_suspend_a_step_and_a_stall_are_doubtful, ELEMENTSOF(doubts))
 {
-        clocks(t.now, 0, 0, false);
-        clocks(t.now + USEC_PER_SEC, 0, -3600 * (int64_t)USEC_PER_SEC, true);
-        clocks(t.now + 2 * USEC_PER_SEC, 0, 3600 * (int64_t)USEC_PER_SEC, true);
-        ck_assert_uint_eq(test_events(&t, EVENT_TIME_DOUBT), 2);
-}
+        unsigned n = 0;
 
-TEST(a_stall_is_doubtful_past_twice_the_interval)
-{
+        t.settings.check_interval = doubts[_i].interval * USEC_PER_SEC;
         clocks(t.now, 0, 0, false);
-        clocks(t.now + 15 * USEC_PER_SEC, 0, 0, false);
-        clocks(t.now + 15 * USEC_PER_SEC + 15 * USEC_PER_SEC + 1, 0, 0, true);
-        ck_assert_uint_eq(test_events(&t, EVENT_TIME_DOUBT), 1);
-}
-
-TEST(a_stall_is_doubtful_past_five_seconds_at_least)
-{
-        t.settings.check_interval = USEC_PER_SEC;
-        clocks(t.now, 0, 0, false);
-        clocks(t.now + 6 * USEC_PER_SEC, 0, 0, false);
-        clocks(t.now + 12 * USEC_PER_SEC + 1, 0, 0, true);
+        FOREACH_ELEMENT(tick, doubts[_i].ticks) {
+                t.now += tick->after * USEC_PER_SEC + (tick->doubtful ? 1 : 0);
+                clocks(t.now, doubts[_i].slept * USEC_PER_SEC, tick->stepped * (int64_t)USEC_PER_SEC,
+                       tick->doubtful);
+                n += tick->doubtful;
+        }
+        ck_assert_uint_eq(test_events(&t, EVENT_TIME_DOUBT), n);
 }
 
 TEST(after_a_doubt_a_proof_needs_a_fresh_heartbeat)

@@ -3,9 +3,9 @@
 /* promises: P3 P6 P7 */
 #include "decide/command.h"
 #include "frameworks/plain/plain.h"
-#include "model/backoff.h"
-#include "model/exit_status.h"
+#include "model/describe.h"
 #include "model/fleet.h"
+#include "model/rollout.h"
 #include "model/world.h"
 #include "observe/observe.h"
 #include "observe/observe_time.h"

@@ -4,7 +4,6 @@
 #include "decide/command.h"
 #include "model/deadlines.h"
 #include "observe/observe.h"
-#include "observe/observe_identity.h"
 #include "world.h"
 
 TEST_WORLD(2)
@@ -26,19 +25,13 @@ TEST(starts_the_configured_count_with_the_lowest_free_indexes)
         ck_assert_uint_eq(t.quiets + t.stops + t.kills, 0);
 }
 
-TEST(fills_the_gap_that_a_crash_leaves_at_once)
+TEST_LOOP(fills_the_gap_that_a_crash_leaves_at_once_with_and_without_redis, 2)
 {
         test_settle(&t);
+        test_redis(&t, _i == 0);
         test_exit(&t, test_worker(&t, 1), 1);
         test_after(&t, 1, t.starts, 3);
         ck_assert_int_eq(test_worker(&t, 1)->state, WORKER_STARTING);
-}
-
-TEST(replaces_a_crashed_worker_with_redis_away)
-{
-        test_settle(&t);
-        test_redis(&t, false);
-        test_exit(&t, test_worker(&t, 1), 1);
         test_after(&t, 5, test_counts(&t).live, 2);
         ck_assert_uint_eq(t.quiets + t.stops, 0);
 }
@@ -132,14 +125,6 @@ TEST(no_extra_process_while_memory_is_short)
         test_after(&t, 1, t.starts, 3);
 }
 
-TEST(short_memory_does_not_hold_what_is_no_extra)
-{
-        test_settle(&t);
-        observe_available_memory(t.world, 1);
-        test_exit(&t, test_worker(&t, 1), 1);
-        test_after(&t, 1, t.starts, 3);
-}
-
 TEST(old_age_replaces_one_at_a_time)
 {
         t.fleet_settings.max_age = 5 * USEC_PER_MIN;
@@ -174,18 +159,6 @@ TEST(a_drain_lasts_as_long_as_its_jobs)
         test_after(&t, 16, t.stops, 1);
 }
 
-TEST(drain_timeout_ends_a_drain)
-{
-        t.fleet_settings.drain_timeout = 5 * USEC_PER_MIN;
-        test_settle(&t);
-        struct worker *worker = test_worker(&t, 1);
-        test_process(worker)->busy = 1;
-        test_run(&t, 6);
-        command_quiet_worker(worker, NULL, t.now);
-        test_after(&t, 300, t.stops, 0);
-        test_after(&t, 2, t.stops, 1);
-}
-
 TEST(drain_timeout_waits_for_redis_and_a_fresh_heartbeat)
 {
         t.fleet_settings.drain_timeout = 5 * USEC_PER_MIN;
@@ -200,7 +173,8 @@ TEST(drain_timeout_waits_for_redis_and_a_fresh_heartbeat)
         test_after(&t, 12, t.stops, 1);
 }
 
-TEST(kills_only_what_ignored_its_stop_for_stop_timeout)
+/* A worker that was asked to exit, and ignores that. */
+static struct worker *stop_deaf(void)
 {
         t.newborn.deaf = true;
         test_settle(&t);
@@ -209,6 +183,13 @@ TEST(kills_only_what_ignored_its_stop_for_stop_timeout)
         while (t.stops == 0)
                 test_tick(&t, 1);
         ck_assert_int_eq(worker->state, WORKER_STOPPING);
+        return worker;
+}
+
+TEST(kills_only_what_ignored_its_stop_for_stop_timeout)
+{
+        struct worker *worker = stop_deaf();
+
         test_after(&t, 59, t.kills, 0);
         ck_assert_int_eq(worker->verdict.waits_for, WAIT_EXIT);
         test_after(&t, 1, t.kills, 1);
@@ -218,41 +199,24 @@ TEST(kills_only_what_ignored_its_stop_for_stop_timeout)
 
 TEST(never_kills_without_stop_timeout)
 {
-        t.newborn.deaf = true;
         t.fleet_settings.stop_timeout = USEC_INFINITY;
-        test_settle(&t);
-        command_quiet_worker(test_worker(&t, 1), NULL, t.now);
-        while (t.stops == 0)
-                test_tick(&t, 1);
+        struct worker *worker = stop_deaf();
         test_after(&t, 600, t.kills, 0);
-        ck_assert_str_eq(test_waits_for(&t, test_worker(&t, 1)), "is exiting");
-        test_worker(&t, 1)->process.remote = true;
-        ck_assert_uint_eq(worker_kill_at(test_worker(&t, 1)), USEC_INFINITY);
+        ck_assert_str_eq(test_waits_for(&t, worker), "is exiting");
+        worker->process.remote = true;
+        ck_assert_uint_eq(worker_kill_at(worker), USEC_INFINITY);
 }
 
 TEST(never_kills_with_redis_away)
 {
-        t.newborn.deaf = true;
-        test_settle(&t);
-        command_quiet_worker(test_worker(&t, 1), NULL, t.now);
-        while (t.stops == 0)
-                test_tick(&t, 1);
+        struct worker *worker = stop_deaf();
+
         test_redis(&t, false);
         test_after(&t, 600, t.kills, 0);
-        ck_assert_int_eq(test_worker(&t, 1)->verdict.waits_for, WAIT_REDIS);
+        ck_assert_int_eq(worker->verdict.waits_for, WAIT_REDIS);
         test_redis(&t, true);
         test_after(&t, 59, t.kills, 0);
         test_after(&t, 2, t.kills, 1);
-}
-
-TEST(a_native_thread_holds_a_drain_for_two_heartbeats_only)
-{
-        t.newborn.native_thread = true;
-        test_settle(&t);
-        ck_assert(test_worker(&t, 1)->evidence.threads_witness);
-        command_quiet_worker(test_worker(&t, 1), NULL, t.now);
-        test_after(&t, 14, t.stops, 0);
-        test_after(&t, 16, t.stops, 1);
 }
 
 /* Boot */
@@ -270,25 +234,19 @@ TEST(a_worker_that_never_heartbeats_is_ended_after_boot_timeout)
         ck_assert_int_eq(test_worker(&t, 1)->reason, REASON_BOOT);
 }
 
-TEST(boot_timeout_counts_only_unbroken_time_with_redis)
+TEST_LOOP(boot_timeout_counts_only_unbroken_time_with_redis, 2)
 {
         t.fleet->boot_heard = true;
         t.newborn.boot_usec = USEC_INFINITY;
         test_run(&t, 100);
-        test_redis(&t, false);
-        test_run(&t, 300);
-        ck_assert_int_eq(test_worker(&t, 1)->verdict.waits_for, WAIT_REDIS);
-        test_redis(&t, true);
-        test_after(&t, 119, t.stops, 0);
-        test_after(&t, 2, t.stops, 2);
-}
-
-TEST(boot_timeout_starts_over_after_a_suspend)
-{
-        t.fleet->boot_heard = true;
-        t.newborn.boot_usec = USEC_INFINITY;
-        test_run(&t, 100);
-        t.suspended_usec += USEC_PER_HOUR;
+        if (_i == 0) {
+                test_redis(&t, false);
+                test_run(&t, 300);
+                ck_assert_int_eq(test_worker(&t, 1)->verdict.waits_for, WAIT_REDIS);
+                test_redis(&t, true);
+        } else {
+                t.suspended_usec += USEC_PER_HOUR;
+        }
         test_after(&t, 119, t.stops, 0);
         test_after(&t, 3, t.stops, 2);
 }

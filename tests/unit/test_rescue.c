@@ -3,42 +3,22 @@
 #include "frameworks/sidekiq/format.h"
 #include "frameworks/solid_queue/solid_queue.h"
 #include "golden.h"
-#include "model/exit_status.h"
+#include "model/describe.h"
 #include "model/worker.h"
 #include "observe/rescue.h"
 #include "quoting.h"
 #include "world.h"
 
-static struct test_world t;
-
 static char queue[] = "low", class[] = "Sle\tep", jid[] = "8d42";
 static const struct job job = {.queue = queue, .class = class, .jid = jid};
 
-static void setup(void)
+TEST_WORLD(1)
 {
-        test_world_open(&t, 1);
 }
 
-static void teardown(void)
-{
-        test_world_close(&t);
-}
-
-#define KNOWN(n)                                                                                             \
-        (struct exit_status)                                                                                 \
-        {                                                                                                    \
-                .known = true, .status = n                                                                   \
-        }
-#define SIGNAL(n)                                                                                            \
-        (struct exit_status)                                                                                 \
-        {                                                                                                    \
-                .known = true, .status = n, .by_signal = true                                                \
-        }
-#define UNKNOWN                                                                                              \
-        (struct exit_status)                                                                                 \
-        {                                                                                                    \
-                .known = false                                                                               \
-        }
+#define KNOWN(n)  ((struct exit_status){.known = true, .status = n})
+#define SIGNAL(n) ((struct exit_status){.known = true, .status = n, .by_signal = true})
+#define UNKNOWN   ((struct exit_status){.known = false})
 
 static bool is_due(enum worker_state state, bool killed, struct exit_status exit)
 {

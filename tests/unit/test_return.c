@@ -4,7 +4,6 @@
 #include "decide/command.h"
 #include "model/fleet.h"
 #include "model/fleets.h"
-#include "model/generation.h"
 #include "model/preload.h"
 #include "model/rollout.h"
 #include "model/world.h"
@@ -60,6 +59,15 @@ static void limited(bool preload)
         ck_assert_int_eq(test_rollout(&t), ROLLOUT_RUNNING);
         ck_assert_uint_eq(test_of_generation(&t, 2), 2);
         ck_assert_uint_eq(test_of_generation(&t, 1), 2);
+}
+
+/* Returns an active worker of the generation. */
+static struct worker *active_of(uint64_t generation)
+{
+        FLEET_FOREACH_WORKER(t.fleet, worker)
+                if (worker->generation == generation && worker->state == WORKER_ACTIVE)
+                        return worker;
+        ck_abort_msg("there is none");
 }
 
 TEST(the_old_template_is_kept_after_a_restart_for_ten_minutes)
@@ -162,11 +170,7 @@ TEST(a_limit_holds_a_restart_however_long)
 TEST(an_old_worker_that_dies_meanwhile_is_forked_from_the_old_template)
 {
         limited(true);
-        for (size_t i = 0; i < t.fleet->n_workers; i++)
-                if (t.fleet->workers[i]->generation == 1 && t.fleet->workers[i]->state == WORKER_ACTIVE) {
-                        test_exit(&t, t.fleet->workers[i], 1);
-                        break;
-                }
+        test_exit(&t, active_of(1), 1);
         test_run(&t, 60);
         ck_assert_uint_eq(test_of_generation(&t, 1), 2);
         ck_assert_uint_eq(test_of_generation(&t, 2), 2);
@@ -333,10 +337,7 @@ TEST(a_generation_without_workers_is_not_gone_back_to)
 TEST(an_old_worker_over_its_threshold_is_replaced_while_a_restart_is_limited)
 {
         limited(true);
-        struct worker *old = t.fleet->workers[0];
-        for (size_t i = 0; i < t.fleet->n_workers; i++)
-                if (t.fleet->workers[i]->generation == 1 && t.fleet->workers[i]->state == WORKER_ACTIVE)
-                        old = t.fleet->workers[i];
+        struct worker *old = active_of(1);
         t.fleet_settings.memory_threshold = 500 << 20;
         test_process(old)->memory_bytes = (uint64_t)600 << 20;
         unsigned starts = t.starts;
@@ -353,10 +354,7 @@ TEST(an_old_worker_over_its_threshold_is_replaced_while_a_restart_is_limited)
 TEST(a_new_worker_over_its_threshold_is_replaced_by_a_new_one_while_a_restart_is_limited)
 {
         limited(true);
-        struct worker *new = t.fleet->workers[0];
-        for (size_t i = 0; i < t.fleet->n_workers; i++)
-                if (t.fleet->workers[i]->generation == 2 && t.fleet->workers[i]->state == WORKER_ACTIVE)
-                        new = t.fleet->workers[i];
+        struct worker *new = active_of(2);
         t.fleet_settings.memory_threshold = 500 << 20;
         test_process(new)->memory_bytes = (uint64_t)600 << 20;
         unsigned starts = t.starts;
@@ -371,10 +369,7 @@ TEST(a_limited_restart_has_no_old_worker_leave_for_a_new_one_too_many)
 {
         t.fleet_settings.hang_after = 30 * USEC_PER_SEC;
         limited(false);
-        struct worker *new = t.fleet->workers[0];
-        for (size_t i = 0; i < t.fleet->n_workers; i++)
-                if (t.fleet->workers[i]->generation == 2 && t.fleet->workers[i]->state == WORKER_ACTIVE)
-                        new = t.fleet->workers[i];
+        struct worker *new = active_of(2);
         test_process(new)->silent = true;
         test_run(&t, 120);
         ck_assert_uint_eq(test_of_generation(&t, 2), 3);

@@ -5,7 +5,7 @@
 #include "decide/command.h"
 #include "golden.h"
 #include "model/deadlines.h"
-#include "model/exit_status.h"
+#include "model/describe.h"
 #include "model/fleet.h"
 #include "model/world.h"
 #include "observe/observe.h"

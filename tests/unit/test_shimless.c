@@ -10,7 +10,6 @@
 #include "model/worker_facts.h"
 #include "model/world.h"
 #include "observe/observe.h"
-#include "observe/observe_identity.h"
 #include "world.h"
 #include <signal.h>
 

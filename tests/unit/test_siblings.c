@@ -4,10 +4,9 @@
 #include "decide/command.h"
 #include "frameworks/rq/rq.h"
 #include "model/deadlines.h"
-#include "model/exit_status.h"
+#include "model/describe.h"
 #include "model/fleet.h"
 #include "observe/observe.h"
-#include "observe/observe_identity.h"
 #include "world.h"
 
 TEST_WORLD(2)

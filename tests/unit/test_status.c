@@ -5,7 +5,6 @@
 #include "decide/command.h"
 #include "frameworks/sidekiq/format.h"
 #include "model/describe.h"
-#include "model/exit_status.h"
 #include "model/fleets.h"
 #include "model/names.h"
 #include "model/world.h"

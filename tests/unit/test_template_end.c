@@ -2,7 +2,7 @@
 /* Templates: how one ends, by itself and as told, and what becomes of those of an earlier sqmgr. */
 /* promises: P1 P4 */
 #include "decide/command.h"
-#include "model/exit_status.h"
+#include "model/describe.h"
 #include "model/fleet.h"
 #include "model/fleets.h"
 #include "model/preload.h"

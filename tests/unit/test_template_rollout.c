@@ -2,7 +2,7 @@
 /* A restart of a fleet that preloads: the new template first, the old one until it is done. */
 /* promises: P2 P6 P7 */
 #include "decide/command.h"
-#include "model/exit_status.h"
+#include "model/describe.h"
 #include "model/fleet.h"
 #include "model/fleets.h"
 #include "model/preload.h"

@@ -3,13 +3,12 @@
 /* promises: P1 P2 */
 #include "decide/command.h"
 #include "model/deadlines.h"
-#include "model/exit_status.h"
-#include "model/generation.h"
+#include "model/describe.h"
 #include "model/idle_proof.h"
+#include "model/rollout.h"
 #include "model/worker_facts.h"
 #include "observe/culprits.h"
 #include "observe/observe.h"
-#include "observe/observe_identity.h"
 #include "observe/rescue.h"
 #include "world.h"
 #include <string.h>

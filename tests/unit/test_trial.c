@@ -9,7 +9,6 @@
 #include "model/rollout.h"
 #include "model/worker_facts.h"
 #include "observe/observe.h"
-#include "observe/observe_identity.h"
 #include "rollout_trial/rollout_trial.h"
 #include "rollout_trial/trial_rules.h"
 #include "settings/settings.h"

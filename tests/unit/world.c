@@ -6,13 +6,11 @@
 #include "frameworks/sidekiq/format.h"
 #include "model/deadlines.h"
 #include "model/describe.h"
-#include "model/exit_status.h"
 #include "model/fleets.h"
 #include "model/names.h"
 #include "model/preload.h"
 #include "model/world.h"
 #include "observe/observe.h"
-#include "observe/observe_identity.h"
 #include "observe/observe_template.h"
 
 #define TEST_START_USEC     (1000 * USEC_PER_SEC)

@@ -10,7 +10,6 @@
 #include "model/counts.h"
 #include "model/deadlines.h"
 #include "model/describe.h"
-#include "model/generation.h"
 #include "model/idle_proof.h"
 #include "model/names.h"
 #include "model/preload.h"

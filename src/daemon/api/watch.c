@@ -5,8 +5,8 @@
 #include "io/clock.h"
 #include "model/counts.h"
 #include "model/describe.h"
-#include "model/generation.h"
 #include "model/names.h"
+#include "model/rollout.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
 #include <string.h>

@@ -15,7 +15,6 @@
 #include "model/world.h"
 #include "observe/culprits.h"
 #include "observe/observe.h"
-#include "observe/observe_identity.h"
 #include <string.h>
 
 /* State of the search for a worker's file, kept between polls. */

@@ -11,7 +11,6 @@
 #include "model/deadlines.h"
 #include "model/world.h"
 #include "observe/observe.h"
-#include "observe/observe_identity.h"
 #include <string.h>
 
 /* Poll each worker's job list every third regular poll, staggered by worker index. The list takes two

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/macro.h"
-#include "model/exit_status.h"
+#include "model/describe.h"
 #include <signal.h>
 #include <sys/types.h>
 #include <systemd/sd-event.h>

@@ -6,7 +6,7 @@
 #include "io/own_program.h"
 #include "io/program.h"
 #include "io/signal.h"
-#include "model/exit_status.h"
+#include "model/describe.h"
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>

@@ -12,11 +12,10 @@
 #include "io/log.h"
 #include "io/proc.h"
 #include "io/timer.h"
-#include "model/birth.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
+#include "observe/match.h"
 #include "observe/observe.h"
-#include "observe/observe_identity.h"
 #include "settings/redis_url.h"
 #include <limits.h>
 #include <stdio.h>

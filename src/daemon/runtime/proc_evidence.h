@@ -8,7 +8,7 @@
 #include "frameworks/table.h"
 #include "io/host.h"
 #include "io/proc.h"
-#include "model/birth.h"
+#include "observe/match.h"
 
 struct worker;
 struct world;

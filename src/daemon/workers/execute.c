@@ -17,7 +17,6 @@
 #include "model/worker_facts.h"
 #include "model/world.h"
 #include "observe/observe.h"
-#include "observe/observe_identity.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>

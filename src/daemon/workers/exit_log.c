@@ -7,7 +7,7 @@
 #include "io/log.h"
 #include "io/log_tail.h"
 #include "io/own_program.h"
-#include "model/exit_status.h"
+#include "model/describe.h"
 #include "model/fleet.h"
 #include "model/world.h"
 #include "observe/observe.h"

@@ -13,7 +13,7 @@
 #include "model/fleet.h"
 #include "model/names.h"
 #include "model/world.h"
-#include "observe/observe_identity.h"
+#include "observe/observe.h"
 #include <string.h>
 #include <unistd.h>
 

@@ -5,7 +5,7 @@
 #include "daemon/runtime/runtime.h"
 #include "io/launch.h"
 #include "io/proc.h"
-#include "model/exit_status.h"
+#include "model/describe.h"
 
 struct orphan_search; /* a search for the leftover process of a worker */
 

@@ -5,7 +5,7 @@
 
 #include "daemon/runtime/runtime.h"
 
-struct exit_status; /* model/exit_status.h */
+struct exit_status; /* model/describe.h */
 
 /* Starts a rescue for rescue_jobs and for OOM kills, if jobs were cut off. The process that sent heartbeats
  * for worker under identity is dead. Does nothing if identity is NULL (not known). Copies worker, as it was
