@@ -11,7 +11,7 @@
 #include "frameworks/heartbeats.h"
 #include "io/ledger_file.h"
 #include "model/queues.h"
-#include "model/unique_host.h"
+#include "model/names.h"
 #include "servers/server.h"
 #include "settings/database_url.h"
 #include <sys/resource.h>

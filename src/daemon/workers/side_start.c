@@ -5,7 +5,7 @@
 #include "base/parse.h"
 #include "io/launch.h"
 #include "io/log.h"
-#include "model/exit_status.h"
+#include "model/describe.h"
 #include "model/fleet.h"
 #include "model/names.h"
 #include "model/worker_facts.h"
