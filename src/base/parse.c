@@ -151,7 +151,7 @@ int parse_signal(const char *text, int *ret)
         return -EINVAL;
 }
 
-int percent_decode(const char *text, size_t len, char **ret)
+int percent_decode(const char *text, size_t len, char **ret, const char **why)
 {
         char *out = malloc(len + 1);
         size_t n = 0;
@@ -171,7 +171,8 @@ int percent_decode(const char *text, size_t len, char **ret)
                                                                        : '\0';
                 if (out[n++] == '\0') {
                         free(out);
-                        return -EINVAL;
+                        return parse_refuse(why,
+                                            "a '%' must be followed by two hexadecimal digits, not both 0");
                 }
                 i += 2;
         }

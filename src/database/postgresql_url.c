@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads the URL of a PostgreSQL database; see the header. */
 #include "database/postgresql_url.h"
+#include "base/parse.h"
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,12 +15,6 @@ static const char *const roots[] = {
         "/etc/pki/tls/certs/ca-bundle.crt",
         "/etc/ssl/ca-bundle.pem",
 };
-
-static int refuse(const char **why, const char *error)
-{
-        *why = error;
-        return -EINVAL;
-}
 
 static bool is_known(const PQconninfoOption *options, const char *name, size_t len)
 {
@@ -94,9 +89,10 @@ static int take_servers(const PQconninfoOption *options, struct postgresql_url *
         int r = 0;
 
         if (n > POSTGRESQL_SERVERS_MAX)
-                return refuse(why, "the URL names too many servers");
+                return parse_refuse(why, "the URL names too many servers");
         if ((hosts && count(hosts) != n) || (ports && count(ports) != 1 && count(ports) != n))
-                return refuse(why, "the URL has lists of hosts, addresses and ports that differ in length");
+                return parse_refuse(why,
+                                    "the URL has lists of hosts, addresses and ports that differ in length");
         for (url->n_servers = 0; r == 0 && url->n_servers < n; url->n_servers++) {
                 struct postgresql_server *server = &url->servers[url->n_servers];
 
@@ -106,7 +102,7 @@ static int take_servers(const PQconninfoOption *options, struct postgresql_url *
                 if (r == 0)
                         r = take_entry(ports, url->n_servers, true, &server->port);
                 if (r == 0 && n > 1 && !server->name && !server->address)
-                        r = refuse(why, "the URL has a list of hosts with an empty one");
+                        r = parse_refuse(why, "the URL has a list of hosts with an empty one");
         }
         return r;
 }
@@ -140,7 +136,7 @@ static int take_user(const PQconninfoOption *options, struct postgresql_url *url
 static int take(const PQconninfoOption *options, struct postgresql_url *url, const char **why)
 {
         if (value_of(options, "service"))
-                return refuse(why, "the URL names a service of a file, which is not read");
+                return parse_refuse(why, "the URL names a service of a file, which is not read");
         int r = take_servers(options, url, why);
         if (r == 0)
                 r = take_user(options, url);
@@ -157,7 +153,7 @@ int postgresql_url_read(const char *text, struct postgresql_url *ret, const char
 
         /* Not quoted: the message may contain the password. */
         if (url.text && !(options = PQconninfoParse(url.text, &message)) && message)
-                r = refuse(why, "libpq cannot read the URL. Check the parameters behind '?'");
+                r = parse_refuse(why, "libpq cannot read the URL. Check the parameters behind '?'");
         if (options)
                 r = take(options, &url, why);
         PQfreemem(message);

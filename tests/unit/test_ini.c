@@ -101,7 +101,7 @@ static const char *const refused[] = {
         FLEET "environment = A='x ; y' ; z\n",
         FLEET "environment = A=it\\'s ; z\n",
         FLEET "directory = /srv/bob's ; mine\n",
-        FLEET "directory = /srv/\001\n",
+        FLEET "directory = /srv/bob's # mine\n",
         FLEET "environment =;\n",
         FLEET "environment = ; A=1\n",
         FLEET "environment = A=1\t;\n",

@@ -207,8 +207,6 @@ static const struct line_case line_cases[] = {
         {"fleet:a", "active_process_count=four"},
         {"fleet:a", "active_process_count="},
         {"fleet:a", "max_processes=0"},
-        {"sqmgr", "socket_mode=0660"},
-        {"sqmgr", "read_socket=none"},
         {"sqmgr", "socket=run/s"},
         {"fleet:a", "directory=\"/srv\""},
         {"redis", "queue_warn_size=100 low"},
@@ -330,7 +328,6 @@ static const char *const file_cases[] = {
         "[fleet:a]\nstop_timeout=x\nactive_process_count=9\nmax_processes=9\n[nope]\nx=1\n[fleet:b]\n"
         "max_age=99",
         /* Keys that are gone. */
-        "[sqmgr]\nalert_user=root",
         "[fleet:a]\ncommand=run\nUser=app\ngroup=app",
         "[fleet:a]\ncommand=run\nUMask=022\nnice=5\ncpu_affinity=0\noom_score_adj=1\nlimit_as=1G\nlimit_core="
         "0\n"
