@@ -2,6 +2,7 @@
 /* Builds the environment of a process: a list of NAME=VALUE entries with unique names. */
 #include "base/environment.h"
 #include "base/parse.h"
+#include "base/text.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -37,9 +38,7 @@ static int environment_add(struct environment *environment, char *entry)
 
 int environment_set(struct environment *environment, const char *name, const char *value)
 {
-        char *entry;
-
-        return environment_add(environment, asprintf(&entry, "%s=%s", name, value) < 0 ? NULL : entry);
+        return environment_add(environment, text_format("%s=%s", name, value));
 }
 
 int environment_put(struct environment *environment, const char *entry)
@@ -99,15 +98,11 @@ int environment_extend(struct environment *environment, const char *name, const 
                        bool first)
 {
         const char *before = environment_get(environment, name);
-        _cleanup_free_ char *all = NULL;
 
         if (!before || before[0] == '\0')
                 return environment_set(environment, name, value);
-        if (asprintf(&all, "%s%c%s", first ? value : before, separator, first ? before : value) < 0) {
-                all = NULL;
-                return -ENOMEM;
-        }
-        return environment_set(environment, name, all);
+        return environment_add(environment, text_format("%s=%s%c%s", name, first ? value : before, separator,
+                                                        first ? before : value));
 }
 
 const char *environment_find(const char *text, size_t length, const char *name)

@@ -8,7 +8,6 @@
 #include "database/database.h"
 #include "database/postgresql_url.h"
 #include "io/clock.h"
-#include "io/reconnect_delay.h"
 #include "io/resolve.h"
 #include <libpq-fe.h>
 #include <netdb.h>

@@ -4,6 +4,7 @@
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/socket_path.h"
+#include "base/text.h"
 #include "io/proc.h"
 #include <fcntl.h>
 #include <stdarg.h>
@@ -122,13 +123,11 @@ static bool has_ended(pid_t pid)
 
 int listener_lock(const char *path, int *ret_fd, char *error, size_t error_size)
 {
-        _cleanup_free_ char *lock_path = NULL;
+        _cleanup_free_ char *lock_path = text_format("%s.lock", path);
         pid_t holder = 0;
 
-        if (asprintf(&lock_path, "%s.lock", path) < 0) {
-                lock_path = NULL;
+        if (!lock_path)
                 return fail(-ENOMEM, error, error_size, "cannot lock '%s'", path);
-        }
         int r = lock_take(lock_path, ret_fd, &holder);
         /* For a moment, a child just forked may share the descriptors of its sqmgr, which has ended or is the
          * previous image of this one. */

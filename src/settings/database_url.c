@@ -3,6 +3,7 @@
 #include "settings/database_url.h"
 #include "base/environment.h"
 #include "base/parse.h"
+#include "base/text.h"
 #include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
@@ -84,7 +85,8 @@ static int parse_postgresql(const char *rest, struct database_url *url, const ch
         if (hosts_len == 0 && !host && !find_parameter(parameters, "hostaddr", &len) &&
             !(url->path = strdup(POSTGRESQL_FOLDER)))
                 return -ENOMEM;
-        return asprintf(&url->text, "postgresql://%.*s", (int)shown, hosts) < 0 ? -ENOMEM : 0;
+        url->text = text_format("postgresql://%.*s", (int)shown, hosts);
+        return url->text ? 0 : -ENOMEM;
 }
 
 static int parse_sqlite(const char *rest, struct database_url *url, const char **why)
@@ -99,7 +101,8 @@ static int parse_sqlite(const char *rest, struct database_url *url, const char *
                 return r;
         if (strlen(url->path) >= PATH_MAX || url->path[strlen(url->path) - 1] == '/')
                 return parse_refuse(why, "not the path of a file; write sqlite3:/PATH");
-        return asprintf(&url->text, "sqlite3:%.*s", (int)len, path) < 0 ? -ENOMEM : 0;
+        url->text = text_format("sqlite3:%.*s", (int)len, path);
+        return url->text ? 0 : -ENOMEM;
 }
 
 int database_url_parse(const char *url, struct database_url *ret, const char **why)
@@ -142,14 +145,12 @@ char *database_url_mask(const char *url)
 {
         _cleanup_database_url_ struct database_url parsed = {0};
         const char *masked = strchr(url, '@') || strchr(url, '?') ? "***@" : "";
-        char *text = NULL;
 
         if (database_url_parse(url, &parsed, NULL) < 0)
                 return strdup("***");
         if (parsed.engine == DATABASE_SQLITE)
                 return TAKE_PTR(parsed.text);
-        return asprintf(&text, "postgresql://%s%s", masked, parsed.text + strlen("postgresql://")) < 0 ? NULL
-                                                                                                       : text;
+        return text_format("postgresql://%s%s", masked, parsed.text + strlen("postgresql://"));
 }
 
 int database_url_of_file(const char *text, size_t length, char **ret, const char **why)

@@ -5,6 +5,7 @@
 #include "base/argv.h"
 #include "base/parse.h"
 #include "base/socket_path.h"
+#include "base/text.h"
 #include "settings/command_flaw.h"
 #include "settings/errors.h"
 #include "settings/limits.h"
@@ -28,22 +29,19 @@ static int orders_file_find(struct settings *settings, const struct settings_sur
                             bool own_paths)
 {
         char **file = &settings->orders_file;
-        int n;
 
         settings->orders_make_folder = true;
         if (is_absolute(around->state_dir)) {
-                n = asprintf(file, "%.*s/orders", (int)strcspn(around->state_dir, ":"), around->state_dir);
+                *file = text_format("%.*s/orders", (int)strcspn(around->state_dir, ":"), around->state_dir);
         } else if (!own_paths && is_absolute(around->state_home)) {
-                n = asprintf(file, "%s/sqmgr/orders", around->state_home);
+                *file = text_format("%s/sqmgr/orders", around->state_home);
         } else if (!own_paths && is_absolute(around->home) && around->home[1] != '\0') {
-                n = asprintf(file, "%s/.local/state/sqmgr/orders", around->home);
+                *file = text_format("%s/.local/state/sqmgr/orders", around->home);
         } else {
                 settings->orders_make_folder = false;
-                n = asprintf(file, "%s.orders", settings->state_file);
+                *file = text_format("%s.orders", settings->state_file);
         }
-        if (n < 0)
-                *file = NULL;
-        return n < 0 ? -ENOMEM : 0;
+        return *file ? 0 : -ENOMEM;
 }
 
 /* inih truncates section names at 49 bytes; FLEET_NAME_MAX stays below that. */
@@ -711,11 +709,11 @@ static int finish_paths(const struct settings_draft *draft)
         if (strlen(s->socket) > SOCKET_PATH_MAX)
                 refuse(draft, line, "socket = %s: a socket path has at most %d bytes; shorten the path",
                        s->socket, SOCKET_PATH_MAX);
-        if (!s->state_file && asprintf(&s->state_file, "%.*s/state",
-                                       (int)(strrchr(s->socket, '/') - s->socket), s->socket) < 0) {
-                s->state_file = NULL;
+        if (!s->state_file)
+                s->state_file =
+                        text_format("%.*s/state", (int)(strrchr(s->socket, '/') - s->socket), s->socket);
+        if (!s->state_file)
                 return -ENOMEM;
-        }
         int r = orders_file_find(s, around, own_paths);
         /* Both have their locks at PATH.lock: see lock_take(). */
         if (strcmp(s->state_file, s->socket) == 0)

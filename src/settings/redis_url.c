@@ -2,6 +2,7 @@
 /* Parses the URL of a Redis; see the header for its forms. */
 #include "settings/redis_url.h"
 #include "base/parse.h"
+#include "base/text.h"
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -238,7 +239,6 @@ char *redis_url_redact(const char *url)
 {
         _cleanup_redis_url_ struct redis_url parsed = {0};
         const char *authority = strstr(url, "://");
-        char *text = NULL;
 
         if (!authority) {
                 /* Without a scheme, the place of a password is unknown. */
@@ -250,9 +250,7 @@ char *redis_url_redact(const char *url)
         bool valid = redis_url_parse(url, &parsed, NULL) == 0;
         const char *at = memrchr(authority, '@', valid ? strcspn(authority, "/?#") : strlen(authority));
         const char *rest = at ? at + 1 : authority;
-        if (asprintf(&text, "%.*s%s", (int)(authority - url), url, rest) < 0)
-                return NULL;
-        return text;
+        return text_format("%.*s%s", (int)(authority - url), url, rest);
 }
 
 bool redis_url_is_local(const struct redis_url *url)

@@ -529,14 +529,13 @@ bool settings_value_equal(const struct settings_key *key, const void *a, const v
 /* Returns the URL with user and password masked. */
 static char *mask_url(const char *url)
 {
-        char *redacted = redis_url_redact(url), *masked = NULL;
+        char *redacted = redis_url_redact(url), *masked;
         const char *rest = redacted ? strstr(redacted, "://") : NULL;
 
         if (!rest || strcmp(redacted, url) == 0)
                 return redacted;
         rest += strlen("://");
-        if (asprintf(&masked, "%.*s" MASK "@%s", (int)(rest - redacted), redacted, rest) < 0)
-                masked = NULL;
+        masked = text_format("%.*s" MASK "@%s", (int)(rest - redacted), redacted, rest);
         free(redacted);
         return masked;
 }
