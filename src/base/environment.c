@@ -8,9 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The list grows by this many entries. */
-#define LIST_STEP 64
-
 /* Takes entry, which is NAME=VALUE or NULL: memory is short. */
 static int environment_add(struct environment *environment, char *entry)
 {
@@ -22,13 +19,9 @@ static int environment_add(struct environment *environment, char *entry)
                 i++;
         if (i < environment->n) {
                 free(environment->list[i]);
-        } else if (environment->n % LIST_STEP == 0) {
-                char **larger = reallocarray(environment->list, i + LIST_STEP + 1, sizeof(char *));
-                if (!larger) {
-                        free(entry);
-                        return -ENOMEM;
-                }
-                environment->list = larger;
+        } else if (!ARRAY_RESIZE(environment->list, i + 2)) {
+                free(entry);
+                return -ENOMEM;
         }
         environment->list[i] = entry;
         if (i == environment->n)

@@ -77,11 +77,8 @@ struct settings_draft {
 /* Appends a fleet with all values unset. name is NULL for the section [fleet]. */
 static int add_fleet(struct settings_draft *draft, const char *name, unsigned line)
 {
-        struct draft_fleet *larger = reallocarray(draft->fleets, draft->n_fleets + 1, sizeof(*larger));
-        if (!larger)
+        if (!ARRAY_RESIZE(draft->fleets, draft->n_fleets + 1))
                 return -ENOMEM;
-        draft->fleets = larger;
-
         struct fleet_settings *settings =
                 name ? settings_add_fleet(draft->settings, name) : fleet_settings_new(NULL);
         if (!settings)

@@ -37,15 +37,11 @@ struct fleet_settings *fleet_settings_free(struct fleet_settings *fleet)
 
 struct fleet_settings *settings_add_fleet(struct settings *settings, const char *name)
 {
-        struct fleet_settings **list =
-                reallocarray(settings->fleets, settings->n_fleets + 1, sizeof(*settings->fleets));
-
-        if (!list)
+        if (!ARRAY_RESIZE(settings->fleets, settings->n_fleets + 1))
                 return NULL;
-        settings->fleets = list;
         struct fleet_settings *fleet = fleet_settings_new(name);
         if (fleet)
-                list[settings->n_fleets++] = fleet;
+                settings->fleets[settings->n_fleets++] = fleet;
         return fleet;
 }
 

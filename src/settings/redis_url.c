@@ -196,11 +196,9 @@ int redis_sentinels_parse(const char *text, struct redis_url **ret, size_t *ret_
                 while (len > 0 && strchr(BLANKS, text[len - 1]))
                         len--;
 
-                struct redis_url *larger = reallocarray(list, n + 1, sizeof(*list));
-                r = larger ? 0 : -ENOMEM;
+                r = ARRAY_RESIZE(list, n + 1) ? 0 : -ENOMEM;
                 if (r < 0)
                         break;
-                list = larger;
                 list[n] = (struct redis_url){.port = SENTINEL_PORT};
                 r = parse_host(text, len, &list[n], NULL);
                 if (r == -EINVAL)
