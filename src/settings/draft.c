@@ -6,7 +6,6 @@
 #include "base/parse.h"
 #include "base/socket_path.h"
 #include "base/text.h"
-#include "settings/command_flaw.h"
 #include "settings/errors.h"
 #include "settings/limits.h"
 #include "settings/operations.h"
