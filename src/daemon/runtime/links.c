@@ -428,12 +428,9 @@ static int make_link(struct links *links, const struct fleet_settings *fleet)
                 .on_sibling = on_sibling,
                 .on_done = on_done,
         };
-        struct link **list = reallocarray(links->list, links->n + 1, sizeof(*list));
         _cleanup_(free_link_pointer) struct link *link = calloc(1, sizeof(*link));
 
-        if (list)
-                links->list = list;
-        if (!list || !link)
+        if (!link || !ARRAY_RESIZE(links->list, links->n + 1))
                 return -ENOMEM;
         link->links = links;
         link->framework = framework_of(fleet->traits);
@@ -444,7 +441,7 @@ static int make_link(struct links *links, const struct fleet_settings *fleet)
                 r = server_heartbeats_new(link->reader, link->framework, &ops, link, &link->heartbeats);
         if (r < 0)
                 return r;
-        list[links->n++] = TAKE_PTR(link);
+        links->list[links->n++] = TAKE_PTR(link);
         return 0;
 }
 
