@@ -8,7 +8,7 @@
 #include "model/names.h"
 #include "model/redis_facts.h"
 #include "model/world.h"
-#include "settings/command_flaw.h"
+#include "settings/settings.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -67,10 +67,8 @@ int argv_split(const char *line, char ***ret_words, const char **ret_error)
                 if (r < 0)
                         return r;
 
-                char **larger = reallocarray(words, n + 2, sizeof(*words));
-                if (!larger)
+                if (!ARRAY_RESIZE(words, n + 2))
                         return -ENOMEM;
-                words = larger;
                 words[n++] = TAKE_PTR(word);
                 words[n] = NULL;
         }

@@ -1,83 +1,42 @@
 /* SPDX-License-Identifier: MIT */
 /* Builds the environment of a process: a list of NAME=VALUE entries with unique names. */
 #include "base/environment.h"
+#include "base/parse.h"
+#include "base/text.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
-/* The list grows by this many entries. */
-#define LIST_STEP  64
-#define TEXT_BYTES ((size_t)4096)
-
-/* Entries are packed together and never freed one by one. */
-struct environment_text {
-        struct environment_text *next;
-        size_t size, used;
-        char bytes[];
-};
-
-static char *environment_reserve(struct environment *environment, size_t size)
-{
-        struct environment_text *text = environment->texts;
-
-        if (!text || size > text->size - text->used) {
-                size_t bytes = MAX(size, TEXT_BYTES);
-
-                text = malloc(sizeof(*text) + bytes);
-                if (!text)
-                        return NULL;
-                *text = (struct environment_text){.next = environment->texts, .size = bytes};
-                environment->texts = text;
-        }
-        text->used += size;
-        return text->bytes + text->used - size;
-}
-
+/* Takes entry, which is NAME=VALUE or NULL: memory is short. */
 static int environment_add(struct environment *environment, char *entry)
 {
-        size_t name_length = (size_t)(strchr(entry, '=') - entry);
+        size_t i = 0, name_size = entry ? (size_t)(strchr(entry, '=') - entry) + 1 : 0;
 
-        for (size_t i = 0; i < environment->n; i++)
-                if (strncmp(environment->list[i], entry, name_length + 1) == 0) {
-                        environment->list[i] = entry;
-                        return 0;
-                }
-
-        if (environment->n % LIST_STEP == 0) {
-                char **larger =
-                        reallocarray(environment->list, environment->n + LIST_STEP + 1, sizeof(char *));
-                if (!larger)
-                        return -ENOMEM;
-                environment->list = larger;
+        if (!entry)
+                return -ENOMEM;
+        while (i < environment->n && strncmp(environment->list[i], entry, name_size) != 0)
+                i++;
+        if (i < environment->n) {
+                free(environment->list[i]);
+        } else if (!ARRAY_RESIZE(environment->list, i + 2)) {
+                free(entry);
+                return -ENOMEM;
         }
-        environment->list[environment->n++] = entry;
-        environment->list[environment->n] = NULL;
+        environment->list[i] = entry;
+        if (i == environment->n)
+                environment->list[++environment->n] = NULL;
         return 0;
 }
 
 int environment_set(struct environment *environment, const char *name, const char *value)
 {
-        size_t size = strlen(name) + strlen(value) + 2;
-        char *entry = environment_reserve(environment, size);
-
-        if (!entry)
-                return -ENOMEM;
-        snprintf(entry, size, "%s=%s", name, value);
-        return environment_add(environment, entry);
+        return environment_add(environment, text_format("%s=%s", name, value));
 }
 
 int environment_put(struct environment *environment, const char *entry)
 {
-        if (entry[0] == '=' || !strchr(entry, '='))
-                return 0;
-
-        size_t size = strlen(entry) + 1;
-        char *copy = environment_reserve(environment, size);
-        if (!copy)
-                return -ENOMEM;
-        memcpy(copy, entry, size);
-        return environment_add(environment, copy);
+        return entry[0] == '=' || !strchr(entry, '=') ? 0 : environment_add(environment, strdup(entry));
 }
 
 /* A process that inherited one of these would speak for its parent or be taken for a worker. */
@@ -109,7 +68,9 @@ void environment_remove(struct environment *environment, const char *name)
         size_t length = strlen(name), kept = 0;
 
         for (size_t i = 0; i < environment->n; i++)
-                if (strncmp(environment->list[i], name, length) != 0 || environment->list[i][length] != '=')
+                if (strncmp(environment->list[i], name, length) == 0 && environment->list[i][length] == '=')
+                        free(environment->list[i]);
+                else
                         environment->list[kept++] = environment->list[i];
         environment->n = kept;
         if (environment->list)
@@ -130,15 +91,11 @@ int environment_extend(struct environment *environment, const char *name, const 
                        bool first)
 {
         const char *before = environment_get(environment, name);
-        _cleanup_free_ char *all = NULL;
 
         if (!before || before[0] == '\0')
                 return environment_set(environment, name, value);
-        if (asprintf(&all, "%s%c%s", first ? value : before, separator, first ? before : value) < 0) {
-                all = NULL;
-                return -ENOMEM;
-        }
-        return environment_set(environment, name, all);
+        return environment_add(environment, text_format("%s=%s%c%s", name, first ? value : before, separator,
+                                                        first ? before : value));
 }
 
 const char *environment_find(const char *text, size_t length, const char *name)
@@ -160,25 +117,25 @@ static char *trim(char *text)
         return text + strspn(text, " \t");
 }
 
-/* Removes the quotes from value, in place. Returns an error message or NULL. */
-static const char *value_unquote(char *value)
+/* Removes the quotes from value, in place. Returns 0, or -EINVAL with an error message. */
+static int value_unquote(char *value, const char **ret_error)
 {
         char quote = value[0];
         char *to = value, *from = value + 1;
 
         if (quote != '\'' && quote != '"')
-                return NULL;
+                return 0;
         for (; *from && *from != quote; from++) {
                 if (quote == '"' && *from == '\\' && from[1] && strchr("\"\\$`", from[1]))
                         from++;
                 *to++ = *from;
         }
         if (*from != quote)
-                return "the closing quote is missing";
+                return parse_refuse(ret_error, "the closing quote is missing");
         if (from[1] != '\0')
-                return "text follows the closing quote";
+                return parse_refuse(ret_error, "text follows the closing quote");
         *to = '\0';
-        return NULL;
+        return 0;
 }
 
 /* Returns 0, -ENOMEM, or -EINVAL with an error message. Modifies line. */
@@ -193,55 +150,41 @@ static int environment_put_line(struct environment *environment, char *line, con
                 name = trim(name + strlen("export"));
 
         size_t length = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
-        if (length == 0 || isdigit((unsigned char)name[0]) || name[length] != '=') {
-                *ret_error = "the line is not NAME=VALUE";
-                return -EINVAL;
-        }
+        if (length == 0 || isdigit((unsigned char)name[0]) || name[length] != '=')
+                return parse_refuse(ret_error, "the line is not NAME=VALUE");
         name[length] = '\0';
 
         char *value = trim(name + length + 1);
-        const char *error = value_unquote(value);
-        if (error) {
-                *ret_error = error;
-                return -EINVAL;
-        }
-        return environment_set(environment, name, value);
+        int r = value_unquote(value, ret_error);
+        return r < 0 ? r : environment_set(environment, name, value);
 }
 
 int environment_put_lines(struct environment *environment, const char *text, size_t length,
                           unsigned *ret_line, const char **ret_error)
 {
         const char *end = text + length;
-        const char *next;
+        int r = 0;
 
-        for (unsigned number = 1; text < end; text = next, number++) {
-                const char *newline = memchr(text, '\n', (size_t)(end - text));
-                size_t line_length = (size_t)((newline ? newline : end) - text);
-                next = newline ? newline + 1 : end;
+        for (*ret_line = 0; text < end && r == 0; text++) {
+                const char *newline = memchr(text, '\n', (size_t)(end - text)) ?: end;
+                _cleanup_free_ char *line = strndup(text, (size_t)(newline - text));
 
-                if (memchr(text, '\0', line_length)) {
-                        *ret_line = number;
-                        *ret_error = "the line contains a NUL byte";
-                        return -EINVAL;
-                }
-                _cleanup_free_ char *line = strndup(text, line_length);
+                ++*ret_line;
                 if (!line)
-                        return -ENOMEM;
-                int r = environment_put_line(environment, line, ret_error);
-                if (r == -EINVAL)
-                        *ret_line = number;
-                if (r < 0)
-                        return r;
+                        r = -ENOMEM;
+                else if (strlen(line) < (size_t)(newline - text))
+                        r = parse_refuse(ret_error, "the line contains a NUL byte");
+                else
+                        r = environment_put_line(environment, line, ret_error);
+                text = newline;
         }
-        return 0;
+        return r;
 }
 
 void environment_done(struct environment *environment)
 {
-        for (struct environment_text *text = environment->texts, *next; text; text = next) {
-                next = text->next;
-                free(text);
-        }
+        for (size_t i = 0; i < environment->n; i++)
+                free(environment->list[i]);
         free(environment->list);
         *environment = (struct environment){0};
 }

@@ -7,7 +7,6 @@
 struct environment {
         char **list; /* owned, NULL-terminated; NULL while empty */
         size_t n;
-        struct environment_text *texts; /* owned; holds the text of the list's entries */
 };
 
 /* Sets name to value, replacing an earlier value. Copies both. Returns 0 or -ENOMEM. */
@@ -29,7 +28,7 @@ int environment_extend(struct environment *environment, const char *name, const 
 /* Removes name, if set. */
 void environment_remove(struct environment *environment, const char *name);
 
-/* Returns the value of name, or NULL. The value is borrowed. */
+/* Returns the value of name, or NULL. The value is borrowed until name is set again or removed. */
 const char *environment_get(const struct environment *environment, const char *name);
 
 /* Finds a variable in an environment in the format of /proc/PID/environ: NAME=VALUE entries, each followed by

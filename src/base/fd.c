@@ -42,10 +42,8 @@ int fd_read_whole(int fd, size_t max_bytes, char **ret, size_t *ret_length)
         for (;;) {
                 if (allocated - length < 2) {
                         size_t wanted = MAX((size_t)4096, allocated * 2);
-                        char *larger = realloc(text, wanted);
-                        if (!larger)
+                        if (!ARRAY_RESIZE(text, wanted))
                                 return -ENOMEM;
-                        text = larger;
                         allocated = wanted;
                 }
                 ssize_t n = TEMP_FAILURE_RETRY(read(fd, text + length, allocated - length - 1));

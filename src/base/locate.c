@@ -3,9 +3,9 @@
 #include "base/locate.h"
 #include "base/fd.h"
 #include "base/socket_path.h"
+#include "base/text.h"
 #include <dirent.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
@@ -58,20 +58,18 @@ bool locate_finds(const char *socket, const char *runtime_dir)
         return name && socket_path_instance(name, &system) == 0 && strcmp(system, socket) == 0;
 }
 
-static void locate_in_user_dir(const char *user_dir,
-                               void (*found)(void *userdata, const struct located *instance), void *userdata)
+/* Calls found() for the instance whose directory is below parent, if any. has_name: the directory has the
+ * name of the instance. */
+static void see_directory(const char *parent, const char *below, bool has_name,
+                          void (*found)(void *userdata, const struct located *instance), void *userdata)
 {
-        char directory[PATH_MAX], socket[PATH_MAX + sizeof("/" SOCKET)];
+        _cleanup_free_ char *directory = text_format("%s/%s", parent, below), *name = NULL;
+        _cleanup_free_ char *socket = text_format("%s/%s/" SOCKET, parent, below);
         struct located instance = {.socket = socket};
 
-        if (!user_dir || user_dir[0] != '/' || !is_directory_of_trusted(user_dir))
+        if (!directory || !socket || !has_socket(directory, socket, &instance.owner))
                 return;
-        if (snprintf(directory, sizeof(directory), "%s/sqmgr", user_dir) >= (int)sizeof(directory))
-                return;
-        snprintf(socket, sizeof(socket), "%s/" SOCKET, directory);
-        if (!has_socket(directory, socket, &instance.owner))
-                return;
-        _cleanup_free_ char *name = locate_name(socket, instance.owner);
+        name = has_name ? strdup(below) : locate_name(socket, instance.owner);
         instance.name = name;
         if (name)
                 found(userdata, &instance);
@@ -84,19 +82,13 @@ void locate_instances(const char *system_dir, const char *user_dir,
         int n = is_directory_of_trusted(system_dir) ? scandir(system_dir, &entries, NULL, alphasort) : 0;
 
         for (int i = 0; i < n; i++) {
-                const char *name = entries[i]->d_name;
-                char directory[PATH_MAX], socket[PATH_MAX + sizeof("/" SOCKET)];
-                struct located instance = {.name = name, .socket = socket};
-                int length = snprintf(directory, sizeof(directory), "%s/%s", system_dir, name);
-
-                snprintf(socket, sizeof(socket), "%s/" SOCKET, directory);
-                if (length < (int)sizeof(directory) && socket_path_is_instance(name, strlen(name)) &&
-                    has_socket(directory, socket, &instance.owner))
-                        found(userdata, &instance);
+                if (socket_path_is_instance(entries[i]->d_name, strlen(entries[i]->d_name)))
+                        see_directory(system_dir, entries[i]->d_name, true, found, userdata);
                 free(entries[i]);
         }
         free(entries);
-        locate_in_user_dir(user_dir, found, userdata);
+        if (user_dir && user_dir[0] == '/' && is_directory_of_trusted(user_dir))
+                see_directory(user_dir, "sqmgr", false, found, userdata);
 }
 
 static int refuse(const char **ret_reason, const char *reason)

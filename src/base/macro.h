@@ -25,20 +25,24 @@
 #define FOREACH_ELEMENT(item, array)                                                                         \
         for (__auto_type item = &(array)[0]; item < (array) + ELEMENTSOF(array); item++)
 
+/* Gives an array space for n elements. Returns false, with everything unchanged, if memory is short. */
+#define ARRAY_RESIZE(array, n)                                                                               \
+        ({                                                                                                   \
+                __typeof__(array) _larger = reallocarray((array), (n), sizeof(*(array)));                    \
+                if (_larger)                                                                                 \
+                        (array) = _larger;                                                                   \
+                !!_larger;                                                                                   \
+        })
+
 /* Makes space for one more element after the n elements of an array with `allocated` elements allocated.
- * Returns false, with everything unchanged, if memory is short. */
+ * Returns as ARRAY_RESIZE(). */
 #define ARRAY_RESERVE(array, n, allocated)                                                                   \
         ({                                                                                                   \
-                size_t _more = MAX((size_t)16, 2 * (allocated));                                             \
-                __typeof__(array) _larger = (array);                                                         \
-                if ((n) == (allocated)) {                                                                    \
-                        _larger = reallocarray((array), _more, sizeof(*(array)));                            \
-                        if (_larger) {                                                                       \
-                                (array) = _larger;                                                           \
-                                (allocated) = _more;                                                         \
-                        }                                                                                    \
-                }                                                                                            \
-                !!_larger;                                                                                   \
+                bool _is_full = (n) == (allocated);                                                          \
+                size_t _more = _is_full ? MAX((size_t)16, 2 * (allocated)) : (allocated);                    \
+                bool _has_space = !_is_full || ARRAY_RESIZE(array, _more);                                   \
+                (allocated) = _has_space ? _more : (allocated);                                              \
+                _has_space;                                                                                  \
         })
 
 /* Defines `const char *function(type value)`, which returns the name of an enum value from table. value must

@@ -29,19 +29,14 @@ static const struct unit size_units[] = {
 /* Reads the digits at *text and advances *text. */
 static int parse_digits(const char **text, uint64_t *ret)
 {
-        const char *p = *text;
-        uint64_t value = 0;
+        char *end;
 
-        for (; *p >= '0' && *p <= '9'; p++) {
-                if (__builtin_mul_overflow(value, 10, &value) ||
-                    __builtin_add_overflow(value, (uint64_t)(*p - '0'), &value))
-                        return -ERANGE;
-        }
-        if (p == *text)
+        if (**text < '0' || **text > '9')
                 return -EINVAL;
-        *text = p;
-        *ret = value;
-        return 0;
+        errno = 0;
+        *ret = strtoull(*text, &end, 10);
+        *text = end;
+        return -errno;
 }
 
 int parse_unsigned(const char *text, uint64_t min, uint64_t max, uint64_t *ret)
@@ -151,7 +146,7 @@ int parse_signal(const char *text, int *ret)
         return -EINVAL;
 }
 
-int percent_decode(const char *text, size_t len, char **ret)
+int percent_decode(const char *text, size_t len, char **ret, const char **why)
 {
         char *out = malloc(len + 1);
         size_t n = 0;
@@ -171,7 +166,8 @@ int percent_decode(const char *text, size_t len, char **ret)
                                                                        : '\0';
                 if (out[n++] == '\0') {
                         free(out);
-                        return -EINVAL;
+                        return parse_refuse(why,
+                                            "a '%' must be followed by two hexadecimal digits, not both 0");
                 }
                 i += 2;
         }

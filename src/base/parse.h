@@ -26,11 +26,18 @@ int parse_size(const char *text, uint64_t total_bytes, uint64_t *ret_bytes);
 /* Reads a signal's name, `TERM` or `SIGTERM`, case-insensitive. Realtime signals are not supported. */
 int parse_signal(const char *text, int *ret);
 
-#define PERCENT_DECODE_HINT "a '%' must be followed by two hexadecimal digits, not both 0"
+/* For parsers that describe an error: sets *why, unless why is NULL, to a constant sentence. Returns -EINVAL.
+ */
+static inline int parse_refuse(const char **why, const char *error)
+{
+        if (why)
+                *why = error;
+        return -EINVAL;
+}
 
 /* Decodes %XX in the len bytes at text. A NUL byte, which would truncate the value, is refused. Returns 0
- * with *ret, which the caller frees; -EINVAL; or -ENOMEM. */
-int percent_decode(const char *text, size_t len, char **ret);
+ * with *ret, which the caller frees; -EINVAL with *why, unless why is NULL; or -ENOMEM. */
+int percent_decode(const char *text, size_t len, char **ret, const char **why);
 
 /* Returns the ending of a word that follows the number n. */
 static inline const char *plural(uint64_t n)

@@ -2,6 +2,7 @@
 /* The default path of the control socket, and the paths derived from a socket's path. */
 #include "base/socket_path.h"
 #include "base/macro.h"
+#include "base/text.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -12,19 +13,16 @@
 
 int socket_path_default(const char *service_dir, const char *runtime_dir, const char *user, char **ret)
 {
-        char *path = NULL;
-        int n = 0;
-
+        *ret = NULL;
         if (service_dir && service_dir[0] == '/')
-                n = asprintf(&path, "%.*s/" NAME, (int)strcspn(service_dir, ":"), service_dir);
+                *ret = text_format("%.*s/" NAME, (int)strcspn(service_dir, ":"), service_dir);
         else if (runtime_dir && runtime_dir[0] == '/')
-                n = asprintf(&path, "%s/" USER_DIR "/" NAME, runtime_dir);
+                *ret = text_format("%s/" USER_DIR "/" NAME, runtime_dir);
         else if (user)
-                n = asprintf(&path, SOCKET_PATH_SYSTEM "/%s/" NAME, user);
-        if (n < 0)
-                return -ENOMEM;
-        *ret = path;
-        return 0;
+                *ret = text_format(SOCKET_PATH_SYSTEM "/%s/" NAME, user);
+        else
+                return 0;
+        return *ret ? 0 : -ENOMEM;
 }
 
 bool socket_path_is_instance(const char *name, size_t length)
@@ -41,20 +39,19 @@ int socket_path_instance(const char *name, char **ret)
         if ((at && strncmp(name, "sqmgr@", strlen("sqmgr@")) != 0) ||
             !socket_path_is_instance(instance, strlen(instance)))
                 return -EINVAL;
-        return asprintf(ret, SOCKET_PATH_SYSTEM "/%s/" NAME, instance) < 0 ? -ENOMEM : 0;
+        *ret = text_format(SOCKET_PATH_SYSTEM "/%s/" NAME, instance);
+        return *ret ? 0 : -ENOMEM;
 }
 
 char *socket_path_status(const char *socket)
 {
         const char *slash = strrchr(socket, '/'), *name = slash ? slash + 1 : socket;
-        size_t length = strlen(name), above = (size_t)(name - socket);
-        char *path;
+        size_t length = strlen(name);
 
         if (length > strlen(SUFFIX) && strcmp(name + length - strlen(SUFFIX), SUFFIX) == 0)
                 length -= strlen(SUFFIX);
         if (strcmp(name, NAME) == 0)
                 length = 0;
-        int n = asprintf(&path, "%.*s%.*s%sstatus", (int)above, socket, (int)length, name,
-                         length > 0 ? "." : "");
-        return n < 0 ? NULL : path;
+        return text_format("%.*s%.*s%sstatus", (int)(name - socket), socket, (int)length, name,
+                           length > 0 ? "." : "");
 }

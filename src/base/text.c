@@ -104,6 +104,17 @@ void text_print_wrapped(FILE *out, const char *text, int used, int indent, int c
         fputc('\n', out);
 }
 
+char *text_format(const char *format, ...)
+{
+        va_list arguments;
+        char *text;
+
+        va_start(arguments, format);
+        int length = vasprintf(&text, format, arguments);
+        va_end(arguments);
+        return length < 0 ? NULL : text;
+}
+
 int text_copy(const char *text, char **ret)
 {
         *ret = text ? strdup(text) : NULL;

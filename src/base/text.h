@@ -16,6 +16,9 @@ void text_print_cell(FILE *out, const char *text, int width);
  * is indented by indent columns. The first line begins in the column `used`. */
 void text_print_wrapped(FILE *out, const char *text, int used, int indent, int columns);
 
+/* Formats a text that the caller frees. Returns NULL if memory is short. */
+char *text_format(const char *format, ...) _printf_(1, 2);
+
 /* Copies a text that may be NULL to *ret, which the caller frees. Returns 0 or -ENOMEM. */
 int text_copy(const char *text, char **ret);
 

@@ -40,20 +40,18 @@ static void add(struct log_source *source, const char *format, ...) _printf_(2, 
 static void add(struct log_source *source, const char *format, ...)
 {
         va_list arguments;
-        char **larger = reallocarray(source->argv, source->n + 2, sizeof(*larger));
 
-        if (!larger) {
+        if (!ARRAY_RESIZE(source->argv, source->n + 2)) {
                 source->failed = true;
                 return;
         }
-        source->argv = larger;
         va_start(arguments, format);
-        if (vasprintf(&larger[source->n], format, arguments) >= 0)
+        if (vasprintf(&source->argv[source->n], format, arguments) >= 0)
                 source->n++;
         else
                 source->failed = true;
         va_end(arguments);
-        larger[source->n] = NULL;
+        source->argv[source->n] = NULL;
 }
 
 static void add_beginning(struct log_source *source, const char *program, const char *follow)

@@ -17,7 +17,6 @@
 #include "io/listen.h"
 #include "io/log.h"
 #include "io/own_program.h"
-#include "io/program.h"
 #include "io/users.h"
 #include "settings/errors.h"
 #include "settings/operations.h"
@@ -175,9 +174,10 @@ static char *program_path(void)
 static int run_init(char **argv)
 {
         _cleanup_close_ int fd = own_program_open("sqmgr-init", INIT_PROGRAM);
-        int r = fd < 0 ? fd : program_continue_as(fd, argv);
 
-        fprintf(stderr, "sqmgr: cannot run " INIT_PROGRAM ": %s\n", strerrordesc_np(-r));
+        if (fd >= 0)
+                (void)fexecve(fd, argv, environ);
+        fprintf(stderr, "sqmgr: cannot run " INIT_PROGRAM ": %s\n", strerrordesc_np(fd < 0 ? -fd : errno));
         return EXIT_FAILURE;
 }
 

@@ -40,6 +40,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
@@ -412,7 +413,7 @@ static int begin_runtime(struct daemon *daemon)
         struct settings *settings = daemon->reloader.settings;
 
         /* Workers left behind by a wrapper are reparented to us, not to init. */
-        int r = program_adopt_orphans();
+        int r = prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0 ? -errno : 0;
         if (r >= 0)
                 r = local_heartbeats_new(&runtime->local);
         if (r >= 0)

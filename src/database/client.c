@@ -7,7 +7,6 @@
 #include "database/messages.h"
 #include "io/clock.h"
 #include "io/message_socket.h"
-#include "io/reconnect_delay.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

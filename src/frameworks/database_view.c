@@ -114,13 +114,11 @@ int database_view_add_queue(struct database_view *view, struct database_process 
         text[length] = '\0';
         if (queue_names_have(process->queues, text))
                 return 0;
-        char *queues = realloc(process->queues, process->queues_length + length + 2);
-        if (!queues)
+        if (!ARRAY_RESIZE(process->queues, process->queues_length + length + 2))
                 return -ENOMEM;
-        process->queues = queues;
-        memcpy(queues + process->queues_length, text, length + 1);
+        memcpy(process->queues + process->queues_length, text, length + 1);
         process->queues_length += length + 1;
-        queues[process->queues_length] = '\0';
+        process->queues[process->queues_length] = '\0';
         return 0;
 }
 

@@ -3,7 +3,6 @@
 #include "init/proposal_rules.h"
 #include "base/argv.h"
 #include "base/printable.h"
-#include "settings/command_flaw.h"
 #include "settings/draft.h"
 #include "settings/operations.h"
 #include "settings/settings.h"

@@ -36,19 +36,13 @@ static void host_open_levels(struct proc_host *host, const char *proc_root, cons
         host->v1 = procfile_cgroup(proc_root, "memory", group, sizeof(group)) == 0;
         if (!host->v1 && procfile_cgroup(proc_root, NULL, group, sizeof(group)) < 0)
                 return;
-        int length = (int)strlen(group);
-        while (host->n_levels < LEVELS_MAX) {
-                while (length > 0 && group[length - 1] == '/')
-                        length--;
-                snprintf(path, sizeof(path), "%s%s%.*s", cgroup_root, host->v1 ? "/memory" : "", length,
-                         group);
+        for (char *slash = strcmp(group, "/") == 0 ? group : group + strlen(group);
+             slash && host->n_levels < LEVELS_MAX; slash = strrchr(group, '/')) {
+                *slash = '\0';
+                snprintf(path, sizeof(path), "%s%s%s", cgroup_root, host->v1 ? "/memory" : "", group);
                 int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
                 if (fd >= 0)
                         host->levels[host->n_levels++] = fd;
-                if (length == 0)
-                        break;
-                while (length > 0 && group[length - 1] != '/')
-                        length--;
         }
 }
 

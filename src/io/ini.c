@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads the config file and checks it against this machine.
  *
- * inih splits keys from values. Lines that inih would misinterpret (comments after values, indented or
- * over-long lines) are refused before inih reads them, so its build options make no difference. */
+ * inih finds the keys. Its line has 200 bytes, and what it does with indented lines, and with ';' in a value,
+ * depends on its build: such lines are refused before, and values go past it. */
 #include "io/ini.h"
 #include "base/fd.h"
 #include "io/file_access.h"
@@ -22,79 +22,76 @@
 
 #define FILE_MAX_BYTES (1024 * 1024)
 static_assert(FILE_MAX_BYTES + 1 < SETTINGS_LINES_MAX, "room for each of its lines");
-/* Replaces a ';' after a blank while inih has the line: inih would end the value there, even in quotes. */
-#define MASK        '\001'
-#define KEY_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-."
+#define BYTE_ORDER_MARK "\xEF\xBB\xBF"
+#define BLANKS          " \t\v\f\r"
+#define KEY_LETTERS     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-."
 
 struct reader {
         const char *text; /* remaining text of the file */
         size_t length;
         unsigned line; /* as encoded by settings_line() */
-        bool begun;
         struct settings_draft *draft;
         struct settings_errors *errors;
-        int error; /* -ENOMEM: stop reading */
+        int error;                              /* -ENOMEM: stop reading */
+        const char *value;                      /* of the current line */
+        char name[SETTINGS_LINE_BYTES_MAX + 1]; /* of the current line; the value follows */
 };
 
 #define refuse(reader, ...) settings_errors_add((reader)->errors, (reader)->line, __VA_ARGS__)
 
 /* Refuses a comment after the value of a line. Returns true if there is one. */
-static bool refuse_comment(struct reader *reader, const char *value)
+static bool refuse_comment(struct reader *reader)
 {
-        const char *end = value + strlen(value);
-        bool blank = true, unquoted = false, quoted = false;
+        const char *begin = NULL;
+        bool blank = true;
         char quote = '\0';
 
-        for (const char *p = value; p < end; p++) {
-                unquoted |= blank && *p == ';' && !quote;
-                quoted |= blank && *p == ';' && quote;
-                if (blank && *p == '#' && !quote) {
-                        refuse(reader, "'#' after a blank would become part of the value; put the comment on "
-                                       "its own line, or quote the '#'");
-                        return true;
-                }
+        for (const char *p = reader->value; *p != '\0' && (quote || !begin); p++) {
+                if (blank && (*p == '#' || *p == ';'))
+                        begin = p;
                 blank = isspace((unsigned char)*p);
-                if (*p == '\\' && quote != '\'')
+                if (*p == '\\' && quote != '\'' && p[1] != '\0') {
                         p++;
-                else if (quote ? *p == quote : *p == '\'' || *p == '"')
+                } else if (quote ? *p == quote : *p == '\'' || *p == '"') {
                         quote = quote ? '\0' : *p;
+                        begin = NULL;
+                }
         }
         /* An unclosed quote is an apostrophe and quotes nothing. */
-        if (!unquoted && !(quoted && quote))
-                return false;
-        refuse(reader, "';' after a blank begins a comment, which cannot follow a value; put the comment on "
-                       "its own line, or quote the ';'");
-        return true;
+        if (begin)
+                refuse(reader,
+                       "'%c' after a blank begins a comment, which cannot follow a value; put the comment on "
+                       "its own line, or quote the '%c'",
+                       *begin, *begin);
+        return begin;
 }
 
-/* Handles a line `[NAME]` without outer blanks. Returns true if inih may read the line. */
-static bool take_section(struct reader *reader, char *line)
+/* Handles a line `[NAME]` without outer blanks. */
+static void take_section(struct reader *reader, char *line)
 {
         char *close = strchr(line, ']');
 
         settings_draft_refuse_section(reader->draft);
         if (!close) {
                 refuse(reader, "the section name has no closing ']'; add the ']'");
-                return false;
-        }
-        if (close[1] != '\0') {
+        } else if (close[1] != '\0') {
                 refuse(reader, "text follows the section's ']'; move the text to its own line");
-                return false;
+        } else {
+                *close = '\0';
+                reader->error = settings_draft_section(reader->draft, line + 1, reader->line);
         }
-        *close = '\0';
-        int r = settings_draft_section(reader->draft, line + 1, reader->line);
-        if (r < 0)
-                reader->error = r;
-        return r == 0;
 }
 
-/* Checks a line for the form `key = value`. Returns true if inih may read the line. */
-static bool check_pair(struct reader *reader, const char *line)
+/* Splits a line of the form `key = value`. Returns false if it has another form. */
+static bool split_pair(struct reader *reader, char *line)
 {
-        size_t name = strspn(line, KEY_LETTERS);
-        size_t equals = name + strspn(line + name, " \t");
-        if (name > 0 && line[equals] == '=')
-                return !refuse_comment(reader, line + equals + 1);
+        size_t name = strspn(line, KEY_LETTERS), equals = name + strspn(line + name, " \t");
+
+        if (name > 0 && line[equals] == '=') {
+                reader->value = line + equals + 1 + strspn(line + equals + 1, BLANKS);
+                line[name] = '\0';
+                return !refuse_comment(reader);
+        }
         if (name > 0 && line[equals] == ':')
                 refuse(reader, "'%.*s' is followed by ':'; write '%.*s = ...'", (int)name, line, (int)name,
                        line);
@@ -103,14 +100,13 @@ static bool check_pair(struct reader *reader, const char *line)
         return false;
 }
 
-/* Checks the line from start to end. Returns true if inih may read the line. */
+/* Reads the line from start to end. Returns true if reader->name and reader->value are those of the line. */
 static bool take_line(struct reader *reader, const char *start, const char *end)
 {
-        char line[SETTINGS_LINE_BYTES_MAX + 1];
         size_t length = (size_t)(end - start);
 
-        if (memchr(start, '\0', length) || memchr(start, MASK, length)) {
-                refuse(reader, "the line contains a NUL byte or Ctrl-A; make the file plain text");
+        if (memchr(start, '\0', length)) {
+                refuse(reader, "the line contains a NUL byte; make the file plain text");
                 return false;
         }
         const char *text = start;
@@ -129,9 +125,12 @@ static bool take_line(struct reader *reader, const char *start, const char *end)
                 refuse(reader, "the line is indented and would continue the previous line; remove the "
                                "indentation and write each value on one line");
         } else {
-                memcpy(line, text, (size_t)(end - text));
-                line[end - text] = '\0';
-                return *text == '[' ? take_section(reader, line) : check_pair(reader, line);
+                memcpy(reader->name, text, (size_t)(end - text));
+                reader->name[end - text] = '\0';
+                if (*text != '[')
+                        return split_pair(reader, reader->name);
+                take_section(reader, reader->name);
+                return false;
         }
         /* The keys of a refused section must not be added to the previous section. */
         if (*text == '[')
@@ -139,48 +138,30 @@ static bool take_line(struct reader *reader, const char *start, const char *end)
         return false;
 }
 
-/* Passes the next line to inih, as fgets() does. Refused lines become empty lines. */
+/* Passes the key of the next line to inih, as fgets() does, or an empty line. inih reports a key for which
+ * its buffer is too small. */
 static char *read_line(char *buffer, int size, void *stream)
 {
         struct reader *reader = stream;
 
         if (reader->length == 0 || reader->error < 0)
                 return NULL;
-        const char *start = reader->text;
-        const char *newline = memchr(start, '\n', reader->length);
-        const char *end = newline ? newline : start + reader->length;
-        reader->length -= (size_t)(end - start) + (newline ? 1 : 0);
-        reader->text = newline ? newline + 1 : end;
+        const char *start = reader->text, *end = memchr(start, '\n', reader->length);
+        size_t length = end ? (size_t)(end - start) + 1 : reader->length;
+        reader->length -= length;
+        reader->text += length;
         reader->line++;
-
-        if (!reader->begun && end - start >= 3 && memcmp(start, "\xEF\xBB\xBF", 3) == 0)
-                start += 3;
-        reader->begun = true;
-        size_t length = take_line(reader, start, end) ? (size_t)(end - start) : 0;
-        if (length + sizeof("\n") > (size_t)size) {
-                refuse(reader, "the line is too long for this build of inih; shorten it");
-                length = 0;
-        }
-        memcpy(buffer, start, length);
-        memcpy(buffer + length, "\n", sizeof("\n"));
-        for (size_t i = 1; i < length; i++)
-                if (buffer[i] == ';' && isspace((unsigned char)buffer[i - 1]))
-                        buffer[i] = MASK;
+        bool is_pair = take_line(reader, start, end ?: start + length);
+        snprintf(buffer, (size_t)size, "%s%s\n", is_pair ? reader->name : "", is_pair ? " =" : "");
         return buffer;
 }
 
-static int take_pair(void *userdata, const char *section _unused_, const char *name, const char *value)
+static int take_pair(void *userdata, const char *section _unused_, const char *name,
+                     const char *value _unused_)
 {
         struct reader *reader = userdata;
-        char text[SETTINGS_LINE_BYTES_MAX + 1];
 
-        snprintf(text, sizeof(text), "%s", value ? value : "");
-        for (char *p = text; *p != '\0'; p++)
-                if (*p == MASK)
-                        *p = ';';
-        int r = settings_draft_set(reader->draft, name, text, reader->line);
-        if (r < 0)
-                reader->error = r;
+        reader->error = settings_draft_set(reader->draft, name, reader->value, reader->line);
         return 1;
 }
 
@@ -196,6 +177,11 @@ static int read_ini(const char *text, size_t length, unsigned file, struct setti
                 .errors = errors,
         };
 
+        if (length >= strlen(BYTE_ORDER_MARK) &&
+            memcmp(text, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK)) == 0) {
+                reader.text += strlen(BYTE_ORDER_MARK);
+                reader.length -= strlen(BYTE_ORDER_MARK);
+        }
         settings_draft_begin_file(draft);
         int r = ini_parse_stream(read_line, &reader, take_pair, &reader);
         if (r < 0)

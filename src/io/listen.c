@@ -4,6 +4,7 @@
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/socket_path.h"
+#include "base/text.h"
 #include "io/proc.h"
 #include <fcntl.h>
 #include <stdarg.h>
@@ -26,6 +27,8 @@ static_assert(SOCKET_PATH_MAX == sizeof(((struct sockaddr_un *)NULL)->sun_path) 
 /* A short queue: if strangers keep it full, connect() of others waits in turn instead of behind many of
  * them. */
 #define BACKLOG 32
+/* All may connect. */
+#define SOCKET_MODE 0666
 
 /* Writes the sentence to error and returns error_number, which is negative. */
 static _printf_(4, 5) int fail(int error_number, char *error, size_t error_size, const char *format, ...)
@@ -50,17 +53,12 @@ static int make_directory(const char *path, char *error, size_t error_size)
         if (!slash || slash == directory)
                 return 0;
         *slash = '\0';
-        if (mkdir(directory, 0755) < 0) {
-                if (errno == EEXIST)
-                        return 0;
-                return fail(-errno, error, error_size, "cannot create directory '%s' for the socket",
-                            directory);
-        }
-        /* Set the mode regardless of the umask: clients must get through. */
-        _cleanup_close_ int fd = open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (fd < 0 || fchmod(fd, 0755) < 0)
-                return fail(-errno, error, error_size, "cannot change the mode of '%s'", directory);
-        return 0;
+        /* Clients must get through. */
+        mode_t mask = umask(022);
+        int r = mkdir(directory, 0755) < 0 && errno != EEXIST ? -errno : 0;
+        (void)umask(mask);
+        return r == 0 ? 0
+                      : fail(r, error, error_size, "cannot create directory '%s' for the socket", directory);
 }
 
 /* Locks the file at path, which contains the pid of its holder, and writes ours into it. The lock belongs to
@@ -125,13 +123,11 @@ static bool has_ended(pid_t pid)
 
 int listener_lock(const char *path, int *ret_fd, char *error, size_t error_size)
 {
-        _cleanup_free_ char *lock_path = NULL;
+        _cleanup_free_ char *lock_path = text_format("%s.lock", path);
         pid_t holder = 0;
 
-        if (asprintf(&lock_path, "%s.lock", path) < 0) {
-                lock_path = NULL;
+        if (!lock_path)
                 return fail(-ENOMEM, error, error_size, "cannot lock '%s'", path);
-        }
         int r = lock_take(lock_path, ret_fd, &holder);
         /* For a moment, a child just forked may share the descriptors of its sqmgr, which has ended or is the
          * previous image of this one. */
@@ -261,23 +257,6 @@ int listener_check(const char *path, char *error, size_t error_size)
         return 0;
 }
 
-/* Lets all connect to our own socket at path, whatever the umask, even if the path is replaced meanwhile.
- * Returns 0 or -errno. */
-static int set_mode(const char *path)
-{
-        char name[64];
-        struct stat status;
-        _cleanup_close_ int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-
-        if (fd < 0 || fstat(fd, &status) < 0)
-                return -errno;
-        if (!S_ISSOCK(status.st_mode) || status.st_uid != geteuid())
-                return -EPERM;
-        /* fchmod() does not work on O_PATH descriptors. */
-        snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
-        return chmod(name, 0666) < 0 ? -errno : 0;
-}
-
 static int listen_beside(const struct sockaddr_un *address)
 {
         const struct sockaddr_un beside = address_beside(address);
@@ -287,9 +266,9 @@ static int listen_beside(const struct sockaddr_un *address)
                 return -errno;
         if (unlink(beside.sun_path) < 0 && errno != ENOENT)
                 return -errno;
-        if (bind(fd, (const struct sockaddr *)&beside, sizeof(beside)) < 0)
-                return -errno;
-        int r = set_mode(beside.sun_path);
+        mode_t mask = umask(0777 & ~SOCKET_MODE);
+        int r = bind(fd, (const struct sockaddr *)&beside, sizeof(beside)) < 0 ? -errno : 0;
+        (void)umask(mask);
         if (r == 0 && (listen(fd, BACKLOG) < 0 || rename(beside.sun_path, address->sun_path) < 0))
                 r = -errno;
         if (r < 0)
@@ -315,6 +294,7 @@ static bool can_keep(int inherited, const struct sockaddr_un *address)
         const struct sockaddr_un beside = address_beside(address);
         struct sockaddr_un bound = {0};
         socklen_t size = sizeof(bound) - 1;
+        struct stat status;
 
         if (inherited <= 0 || getsockname(inherited, (struct sockaddr *)&bound, &size) < 0)
                 return false;
@@ -322,7 +302,8 @@ static bool can_keep(int inherited, const struct sockaddr_un *address)
                 remove_name(&bound);
                 return false;
         }
-        return set_mode(address->sun_path) == 0;
+        return lstat(address->sun_path, &status) == 0 && S_ISSOCK(status.st_mode) &&
+               status.st_uid == geteuid();
 }
 
 /* Returns a new socket that listens at the address, or -errno with a sentence in error. */

@@ -107,26 +107,6 @@ static bool journal_has_space(int timeout_msec)
                poll(&pollfd, 1, timeout_msec) != 0;
 }
 
-/* Returns true if an entry can be sent. Otherwise the entry is lost and counted; a later entry reports the
- * count. */
-static bool journal_is_ready(void)
-{
-        static unsigned lost;
-
-        if (journal_has_space(lost > 0 ? 0 : JOURNAL_WAIT_MSEC)) {
-                if (lost == 0)
-                        return true;
-                sd_journal_send("MESSAGE=%u %s lost here: the journal did not accept %s", lost,
-                                lost == 1 ? "entry was" : "entries were", lost == 1 ? "it" : "them",
-                                "PRIORITY=%d", LOG_WARNING, NULL);
-                lost = 0;
-                if (journal_has_space(JOURNAL_WAIT_MSEC))
-                        return true;
-        }
-        lost++;
-        return false;
-}
-
 /* Writes each quoted line on a line of its own. */
 static void write_quoted(const struct quoted *quoted)
 {
@@ -142,7 +122,6 @@ static void write_quoted(const struct quoted *quoted)
 
 static void log_line(int level, const char *text, const struct quoted *quoted)
 {
-        static unsigned lost;
         static const char *const names[] = {
                 [LOG_ERR] = "error: ", [LOG_WARNING] = "warning: ", [LOG_INFO] = "", [LOG_DEBUG] = "debug: "};
         const char *name = level >= LOG_ERR && level <= LOG_DEBUG && names[level] ? names[level] : "";
@@ -152,20 +131,8 @@ static void log_line(int level, const char *text, const struct quoted *quoted)
 
         if (localtime_r(&now, &parts))
                 strftime(stamp, sizeof(stamp), "%Y-%m-%d %H:%M:%S", &parts);
-        if (!log_has_space()) {
-                lost++;
-                return;
-        }
-        if (lost > 0)
-                dprintf(STDERR_FILENO, "%s warning: %u %s lost here: the reader of the log did not read %s\n",
-                        stamp, lost, lost == 1 ? "line was" : "lines were", lost == 1 ? "it" : "them");
-        lost = 0;
-        if (log_has_space()) {
-                dprintf(STDERR_FILENO, "%s %s%s\n", stamp, name, text);
-                write_quoted(quoted);
-        } else {
-                lost++;
-        }
+        dprintf(STDERR_FILENO, "%s %s%s\n", stamp, name, text);
+        write_quoted(quoted);
 }
 
 #define FIELDS_MAX 11
@@ -202,22 +169,57 @@ static void send_fields(struct fields *fields)
                 free(fields->list[i].iov_base);
 }
 
-static void write_sentence(int level, const struct quoted *quoted, const char *format, va_list arguments)
+static void write_entry(int level, const char *text, const struct quoted *quoted)
 {
         struct fields fields = {0};
-        char text[2048];
 
-        if (level > log_level)
-                return;
-        vsnprintf(text, sizeof(text), format, arguments);
         if (!log_is_journal()) {
                 log_line(level, text, quoted);
-        } else if (journal_is_ready()) {
-                add_field(&fields, "MESSAGE=%s", text);
-                add_field(&fields, "PRIORITY=%d", level);
-                add_quoted(&fields, quoted);
-                send_fields(&fields);
+                return;
         }
+        add_field(&fields, "MESSAGE=%s", text);
+        add_field(&fields, "PRIORITY=%d", level);
+        add_quoted(&fields, quoted);
+        send_fields(&fields);
+}
+
+static bool has_space(int timeout_msec)
+{
+        return log_is_journal() ? journal_has_space(timeout_msec) : log_has_space();
+}
+
+/* Returns true if an entry of that level is to be written, and can be. Otherwise the entry is lost and
+ * counted; a later entry reports the count. */
+static bool log_is_ready(int level)
+{
+        static unsigned lost;
+        bool one = lost == 1, journal = log_is_journal();
+        char text[128];
+
+        if (level > log_level)
+                return false;
+        if (lost > 0 && has_space(0)) {
+                snprintf(text, sizeof(text), "%u %s lost here: %s %s", lost,
+                         journal ? (one ? "entry was" : "entries were") : (one ? "line was" : "lines were"),
+                         journal ? "the journal did not accept" : "the reader of the log did not read",
+                         one ? "it" : "them");
+                lost = 0;
+                write_entry(LOG_WARNING, text, NULL);
+        }
+        if (lost == 0 && has_space(JOURNAL_WAIT_MSEC))
+                return true;
+        lost++;
+        return false;
+}
+
+static void write_sentence(int level, const struct quoted *quoted, const char *format, va_list arguments)
+{
+        char text[2048];
+
+        if (!log_is_ready(level))
+                return;
+        vsnprintf(text, sizeof(text), format, arguments);
+        write_entry(level, text, quoted);
 }
 
 void log_write(int level, const char *format, ...)
@@ -266,10 +268,10 @@ void log_event(const struct event *event)
 {
         int level = event_level(event);
 
-        if (level > log_level)
+        if (!log_is_ready(level))
                 return;
-        if (!log_is_journal())
-                log_line(level, event->text, event->quoted);
-        else if (journal_is_ready())
+        if (log_is_journal())
                 send_event(event);
+        else
+                log_line(level, event->text, event->quoted);
 }

@@ -49,11 +49,9 @@ static uint8_t *buffer_reserve(struct queue_buffer *buffer, size_t n)
         }
         if (buffer->size + n > buffer->allocated) {
                 size_t allocated = MAX(buffer->size + n, 2 * buffer->allocated);
-                uint8_t *bytes = realloc(buffer->bytes, allocated);
 
-                if (!bytes)
+                if (!ARRAY_RESIZE(buffer->bytes, allocated))
                         return NULL;
-                buffer->bytes = bytes;
                 buffer->allocated = allocated;
         }
         return buffer->bytes + buffer->size;

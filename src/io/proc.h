@@ -113,7 +113,7 @@ int proc_sleeps(const struct proc *proc, bool *ret_asleep, uint64_t *ret_times);
  * or -errno. */
 int proc_has_ancestor(pid_t pid, pid_t ancestor_pid, uint64_t ancestor_start);
 
-/* Lists the children of pid: *ret_n pids in *ret, which the caller frees. */
+/* Lists the children of pid: *ret_n pids in *ret, which the caller frees; NULL: none. */
 int proc_children(pid_t pid, pid_t **ret, size_t *ret_n);
 
 /* Lists all processes; returns as proc_children() does. Expensive: for the startup, not for each tick. */
@@ -124,11 +124,8 @@ int proc_all(pid_t **ret, size_t *ret_n);
 int proc_group_each(pid_t group, int (*each)(pid_t pid, void *userdata), void *userdata);
 
 /* Calls each() for pid and its descendants, parents before children, until a call returns nonzero, and
- * returns that value. Expensive: reads a directory for each thread, so not for every tick. The _at variant
- * reads proc_root instead of /proc. Scans all processes if the kernel has no `children` files. */
+ * returns that value. Expensive: reads a directory for each thread, so not for every tick. */
 int proc_tree_each(pid_t pid, int (*each)(pid_t pid, void *userdata), void *userdata);
-int proc_tree_each_at(const char *proc_root, pid_t pid, int (*each)(pid_t pid, void *userdata),
-                      void *userdata);
 
 /* Facts that the kernel shows to root and to the user of the process alone. */
 

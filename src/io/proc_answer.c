@@ -48,15 +48,9 @@ static int answer_process(const struct proc_question *question, struct proc_repl
                 return -ESRCH;
         switch (question->subject) {
         case PROC_TITLE:
-                r = proc_title(proc, reply->text, sizeof(reply->text));
-                if (r == 0)
-                        reply->length = (uint32_t)strlen(reply->text) + 1;
-                return r;
+                return proc_title(proc, reply->text, sizeof(reply->text));
         case PROC_PEERS:
-                r = proc_peers(proc, reply->text);
-                if (r == 0)
-                        reply->length = (uint32_t)strlen(reply->text) + 1;
-                return r;
+                return proc_peers(proc, reply->text);
         case PROC_ENVIRONMENT:
                 return answer_environment(proc, reply);
         case PROC_MEMORY:
@@ -69,20 +63,21 @@ static int answer_process(const struct proc_question *question, struct proc_repl
 static int answer_log_tail(const struct proc_question *question, int log_fd, struct proc_reply *reply)
 {
         const pid_t pids[2] = {question->pid, question->other_pid};
-        int r = log_tail_read(log_fd, question->start, pids, reply->text, LOG_TAIL_MAX_BYTES + 1);
 
-        if (r == 0)
-                reply->length = (uint32_t)strlen(reply->text) + 1;
-        return r;
+        return log_tail_read(log_fd, question->start, pids, reply->text, LOG_TAIL_MAX_BYTES + 1);
 }
 
 void proc_answer(const struct proc_question *question, int log_fd, struct proc_reply *reply)
 {
+        bool is_text = question->subject != PROC_MEMORY && question->subject != PROC_ENVIRONMENT;
+
         memset(reply, 0, offsetof(struct proc_reply, text));
         reply->error = question->subject == PROC_LOG_TAIL ? answer_log_tail(question, log_fd, reply)
                                                           : answer_process(question, reply);
         if (reply->error < 0)
                 reply->length = 0;
+        else if (is_text)
+                reply->length = (uint32_t)strlen(reply->text) + 1;
 }
 
 int proc_answer_serve(int fd)

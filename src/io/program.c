@@ -3,11 +3,9 @@
 #include "io/program.h"
 #include "base/fd.h"
 #include "io/launcher.h"
-#include "io/log.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -43,30 +41,6 @@ int program_check_start(const struct program_check *check, struct program_checki
                 return pid;
         *ret = (struct program_checking){.pid = pid, .output_fd = TAKE_FD(read_fd)};
         return 0;
-}
-
-int program_replace(const char *program, char *const *argv, const struct rlimit *nofile)
-{
-        struct rlimit raised;
-
-        if (getrlimit(RLIMIT_NOFILE, &raised) < 0 || setrlimit(RLIMIT_NOFILE, nofile) < 0)
-                return -errno;
-        log_info("re-exec: handing over to '%s'", program);
-        execve(program, argv, environ);
-        int r = -errno;
-        (void)setrlimit(RLIMIT_NOFILE, &raised);
-        return r;
-}
-
-int program_continue_as(int program_fd, char *const *argv)
-{
-        fexecve(program_fd, argv, environ);
-        return -errno;
-}
-
-int program_adopt_orphans(void)
-{
-        return prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0 ? -errno : 0;
 }
 
 int helper_start(int program_fd, const char *name, pid_t *ret_pid, int *ret_fd)

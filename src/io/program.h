@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Executes the installed sqmgr, as a child that checks settings and state or in place of this process, and
- * the helper programs: those of databases and sqmgr-proc-reader. */
+/* Starts programs of ours: the installed sqmgr, which checks settings and state, and the helper programs,
+ * those of databases and sqmgr-proc-reader. */
 #pragma once
 
 #include "base/macro.h"
@@ -25,18 +25,6 @@ struct program_checking {
  * cannot run, the child prints the reason and exits with status 127. Returns 0, or -errno if nothing was
  * started. */
 int program_check_start(const struct program_check *check, struct program_checking *ret);
-
-/* Executes the program in the place of this one, with this limit of open files. Our children, and descriptors
- * that are not closed on execve(), are kept. Returns only on failure, with the limit as before: -errno. */
-int program_replace(const char *program, char *const *argv, const struct rlimit *nofile);
-
-/* Executes another program of ours, given as an O_PATH descriptor, in this process. Returns only on failure:
- * -errno. */
-int program_continue_as(int program_fd, char *const *argv);
-
-/* Makes processes that our children leave behind our own children instead of init's. Returns 0 or
- * -errno. */
-int program_adopt_orphans(void);
 
 /* Starts a program of ours, opened with O_PATH, whose standard input is one end of a SOCK_SEQPACKET pair.
  * *ret_fd is our end, which the caller owns. Returns 0 with the pid of a child that the caller reaps; or

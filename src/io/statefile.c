@@ -2,6 +2,7 @@
 /* The state file, trusted only if nobody else can have written it. */
 #include "io/statefile.h"
 #include "base/fd.h"
+#include "base/text.h"
 #include "continuity/state.h"
 #include "io/ledger_file.h"
 #include "io/listen.h"
@@ -117,12 +118,10 @@ static int put_in_place(const char *beside, const char *path)
  * lock file stays, so that they go in the order in which they came. Returns a descriptor or -errno. */
 static int lock_writers(const char *path)
 {
-        _cleanup_free_ char *lock = NULL;
+        _cleanup_free_ char *lock = text_format("%s.lock", path);
 
-        if (asprintf(&lock, "%s.lock", path) < 0) {
-                lock = NULL;
+        if (!lock)
                 return -ENOMEM;
-        }
         _cleanup_close_ int fd = open(lock, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0600);
         return fd < 0 || flock(fd, LOCK_EX) < 0 ? -errno : TAKE_FD(fd);
 }
@@ -139,13 +138,11 @@ static int sync_folder(const char *path)
 
 static int write_file(const char *path, const uint8_t *bytes, size_t size, bool synced)
 {
-        _cleanup_free_ char *beside = NULL;
+        _cleanup_free_ char *beside = text_format("%s" BESIDE, path);
         struct stat before = {0};
 
-        if (asprintf(&beside, "%s" BESIDE, path) < 0) {
-                beside = NULL;
+        if (!beside)
                 return -ENOMEM;
-        }
         _cleanup_close_ int fd = open_beside(beside, &before);
         if (fd < 0)
                 return fd;

@@ -3,6 +3,7 @@
 #include "io/systemd.h"
 #include "base/fd.h"
 #include "base/macro.h"
+#include "base/text.h"
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -115,11 +116,8 @@ static int open_manager(char **ret_unit, sd_bus **ret_bus)
         if (sd_pid_get_user_unit(0, ret_unit) >= 0) {
                 if (!runtime)
                         return -ENXIO;
-                if (asprintf(&address, "unix:path=%s/systemd/private", runtime) < 0) {
-                        address = NULL;
-                        return -ENOMEM;
-                }
-                return open_private(address, ret_bus);
+                address = text_format("unix:path=%s/systemd/private", runtime);
+                return address ? open_private(address, ret_bus) : -ENOMEM;
         }
         if (sd_pid_get_unit(0, ret_unit) < 0)
                 return -ENXIO;

@@ -4,7 +4,6 @@
 #include "base/parse.h"
 #include "base/printable.h"
 #include "io/clock.h"
-#include "io/reconnect_delay.h"
 #include "redis/connection.h"
 #include "redis/oversized.h"
 #include "redis/sentinel.h"

@@ -3,6 +3,7 @@
 #include "settings/database_url.h"
 #include "base/environment.h"
 #include "base/parse.h"
+#include "base/text.h"
 #include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
@@ -19,21 +20,6 @@ static const char *const programs[] = {
         [DATABASE_POSTGRESQL] = "sqmgr-postgresql", [DATABASE_SQLITE] = "sqmgr-sqlite"};
 DEFINE_ENUM_NAMES(database_engine_program, enum database_engine, _DATABASE_ENGINE_MAX, programs)
 
-/* error is a constant sentence. Returns -EINVAL. */
-static int refuse(const char **why, const char *error)
-{
-        if (why)
-                *why = error;
-        return -EINVAL;
-}
-
-static int decode(const char *text, size_t len, char **ret, const char **why)
-{
-        int r = percent_decode(text, len, ret);
-
-        return r == -EINVAL ? refuse(why, PERCENT_DECODE_HINT) : r;
-}
-
 void database_url_clear(struct database_url *url)
 {
         free(url->text);
@@ -48,7 +34,7 @@ static int take_folder(const char *hosts, size_t len, struct database_url *url, 
                 const char *comma = memchr(hosts, ',', (size_t)(end - hosts));
                 _cleanup_free_ char *host = NULL;
 
-                int r = decode(hosts, (size_t)((comma ?: end) - hosts), &host, why);
+                int r = percent_decode(hosts, (size_t)((comma ?: end) - hosts), &host, why);
                 if (r < 0)
                         return r;
                 if (host[0] == '/') {
@@ -90,7 +76,7 @@ static int parse_postgresql(const char *rest, struct database_url *url, const ch
         size_t hosts_len = strcspn(hosts, "/?"), shown = strcspn(hosts, "?"), len = 0;
 
         if (memchr(hosts, '@', shown))
-                return refuse(why, in_password);
+                return parse_refuse(why, in_password);
         const char *parameters = hosts + shown + (hosts[shown] == '?');
         const char *host = find_parameter(parameters, "host", &len);
         int r = host ? take_folder(host, len, url, why) : take_folder(hosts, hosts_len, url, why);
@@ -99,7 +85,8 @@ static int parse_postgresql(const char *rest, struct database_url *url, const ch
         if (hosts_len == 0 && !host && !find_parameter(parameters, "hostaddr", &len) &&
             !(url->path = strdup(POSTGRESQL_FOLDER)))
                 return -ENOMEM;
-        return asprintf(&url->text, "postgresql://%.*s", (int)shown, hosts) < 0 ? -ENOMEM : 0;
+        url->text = text_format("postgresql://%.*s", (int)shown, hosts);
+        return url->text ? 0 : -ENOMEM;
 }
 
 static int parse_sqlite(const char *rest, struct database_url *url, const char **why)
@@ -108,13 +95,14 @@ static int parse_sqlite(const char *rest, struct database_url *url, const char *
         size_t len = strcspn(path, "?#");
 
         if (path[0] != '/')
-                return refuse(why, "the path of the file must be absolute; write sqlite3:/PATH");
-        int r = decode(path, len, &url->path, why);
+                return parse_refuse(why, "the path of the file must be absolute; write sqlite3:/PATH");
+        int r = percent_decode(path, len, &url->path, why);
         if (r < 0)
                 return r;
         if (strlen(url->path) >= PATH_MAX || url->path[strlen(url->path) - 1] == '/')
-                return refuse(why, "not the path of a file; write sqlite3:/PATH");
-        return asprintf(&url->text, "sqlite3:%.*s", (int)len, path) < 0 ? -ENOMEM : 0;
+                return parse_refuse(why, "not the path of a file; write sqlite3:/PATH");
+        url->text = text_format("sqlite3:%.*s", (int)len, path);
+        return url->text ? 0 : -ENOMEM;
 }
 
 int database_url_parse(const char *url, struct database_url *ret, const char **why)
@@ -135,13 +123,13 @@ int database_url_parse(const char *url, struct database_url *ret, const char **w
 
         for (const char *at = url; *at != '\0'; at++)
                 if ((unsigned char)*at <= ' ' || *at == 0x7f)
-                        return refuse(why, "blanks and control characters must be written as %XX");
+                        return parse_refuse(why, "blanks and control characters must be written as %XX");
         while (i < ELEMENTSOF(forms) && strncmp(url, forms[i].scheme, strlen(forms[i].scheme)) != 0)
                 i++;
         if (i == ELEMENTSOF(forms))
-                return refuse(why, "must begin with postgresql://, postgres:// or sqlite3:/");
+                return parse_refuse(why, "must begin with postgresql://, postgres:// or sqlite3:/");
         if (forms[i].refusal)
-                return refuse(why, forms[i].refusal);
+                return parse_refuse(why, forms[i].refusal);
         parsed.engine = forms[i].engine;
         const char *rest = url + strlen(forms[i].scheme);
         int r = parsed.engine == DATABASE_SQLITE ? parse_sqlite(rest, &parsed, why)
@@ -157,14 +145,12 @@ char *database_url_mask(const char *url)
 {
         _cleanup_database_url_ struct database_url parsed = {0};
         const char *masked = strchr(url, '@') || strchr(url, '?') ? "***@" : "";
-        char *text = NULL;
 
         if (database_url_parse(url, &parsed, NULL) < 0)
                 return strdup("***");
         if (parsed.engine == DATABASE_SQLITE)
                 return TAKE_PTR(parsed.text);
-        return asprintf(&text, "postgresql://%s%s", masked, parsed.text + strlen("postgresql://")) < 0 ? NULL
-                                                                                                       : text;
+        return text_format("postgresql://%s%s", masked, parsed.text + strlen("postgresql://"));
 }
 
 int database_url_of_file(const char *text, size_t length, char **ret, const char **why)
@@ -178,7 +164,7 @@ int database_url_of_file(const char *text, size_t length, char **ret, const char
                 const char *rest = text + skipped + len;
 
                 if (rest + strspn(rest, " \t\r\n") != text + length)
-                        return refuse(why, "more than one line follows; put only the URL there");
+                        return parse_refuse(why, "more than one line follows; put only the URL there");
                 *ret = strndup(text + skipped, len);
                 return *ret ? 0 : -ENOMEM;
         }
@@ -188,7 +174,7 @@ int database_url_of_file(const char *text, size_t length, char **ret, const char
         const char *value = environment_get(&environment, "QUEUE_DATABASE_URL")
                                     ?: environment_get(&environment, "DATABASE_URL");
         if (!value)
-                return refuse(why, "neither a URL nor a line DATABASE_URL=...");
+                return parse_refuse(why, "neither a URL nor a line DATABASE_URL=...");
         *ret = strdup(value);
         return *ret ? 0 : -ENOMEM;
 }

@@ -5,7 +5,7 @@
 #include "base/argv.h"
 #include "base/parse.h"
 #include "base/socket_path.h"
-#include "settings/command_flaw.h"
+#include "base/text.h"
 #include "settings/errors.h"
 #include "settings/limits.h"
 #include "settings/operations.h"
@@ -21,40 +21,26 @@ static bool is_absolute(const char *path)
         return path && path[0] == '/';
 }
 
-/* Finds the directory of the file: of the unit, or of the user whose sqmgr has its default socket. Returns 0
- * with *ret owned by the caller, NULL if there is none, or -ENOMEM. */
-static int find_folder(const struct settings_surroundings *around, bool own_paths, char **ret)
-{
-        int n = 0;
-
-        *ret = NULL;
-        if (is_absolute(around->state_dir))
-                n = asprintf(ret, "%.*s", (int)strcspn(around->state_dir, ":"), around->state_dir);
-        else if (own_paths)
-                return 0;
-        else if (is_absolute(around->state_home))
-                n = asprintf(ret, "%s/sqmgr", around->state_home);
-        else if (is_absolute(around->home) && around->home[1] != '\0')
-                n = asprintf(ret, "%s/.local/state/sqmgr", around->home);
-        if (n < 0)
-                *ret = NULL;
-        return n < 0 ? -ENOMEM : 0;
-}
-
-/* Sets settings->orders_file. own_paths: the settings name a socket or a state file, which are not the
+/* Sets settings->orders_file: in the directory of the unit, or of the user whose sqmgr has its default
+ * socket, or beside the state file. own_paths: the settings name a socket or a state file, which are not the
  * defaults then. Both paths are set in any case. Returns 0 or -ENOMEM. */
 static int orders_file_find(struct settings *settings, const struct settings_surroundings *around,
                             bool own_paths)
 {
-        _cleanup_free_ char *folder = NULL;
+        char **file = &settings->orders_file;
 
-        if (find_folder(around, own_paths, &folder) < 0)
-                return -ENOMEM;
-        settings->orders_make_folder = folder;
-        if (asprintf(&settings->orders_file, "%s%sorders", folder ?: settings->state_file,
-                     folder ? "/" : ".") < 0)
-                settings->orders_file = NULL;
-        return settings->orders_file ? 0 : -ENOMEM;
+        settings->orders_make_folder = true;
+        if (is_absolute(around->state_dir)) {
+                *file = text_format("%.*s/orders", (int)strcspn(around->state_dir, ":"), around->state_dir);
+        } else if (!own_paths && is_absolute(around->state_home)) {
+                *file = text_format("%s/sqmgr/orders", around->state_home);
+        } else if (!own_paths && is_absolute(around->home) && around->home[1] != '\0') {
+                *file = text_format("%s/.local/state/sqmgr/orders", around->home);
+        } else {
+                settings->orders_make_folder = false;
+                *file = text_format("%s.orders", settings->state_file);
+        }
+        return *file ? 0 : -ENOMEM;
 }
 
 /* inih truncates section names at 49 bytes; FLEET_NAME_MAX stays below that. */
@@ -90,11 +76,8 @@ struct settings_draft {
 /* Appends a fleet with all values unset. name is NULL for the section [fleet]. */
 static int add_fleet(struct settings_draft *draft, const char *name, unsigned line)
 {
-        struct draft_fleet *larger = reallocarray(draft->fleets, draft->n_fleets + 1, sizeof(*larger));
-        if (!larger)
+        if (!ARRAY_RESIZE(draft->fleets, draft->n_fleets + 1))
                 return -ENOMEM;
-        draft->fleets = larger;
-
         struct fleet_settings *settings =
                 name ? settings_add_fleet(draft->settings, name) : fleet_settings_new(NULL);
         if (!settings)
@@ -214,14 +197,6 @@ static const struct {
         {"limit_stack", "LimitSTACK"},
 };
 
-/* Keys of earlier versions that nothing in the unit replaces. */
-static const struct {
-        const char *key, *instead;
-} gone_keys[] = {
-        {"read_socket", "remove it: members of group 'sqmgr-read' may read through the one socket"},
-        {"socket_mode", "remove it: all may connect, and 'socket_group' says who may give orders"},
-};
-
 /* Reports an unknown key, with what replaces it, the section where it belongs or the likely name. */
 static void unknown_key(const struct settings_draft *draft, const char *name, const char *value,
                         unsigned line)
@@ -229,12 +204,6 @@ static void unknown_key(const struct settings_draft *draft, const char *name, co
         const struct settings_key *near = settings_key_near(draft->scope, name);
         const char *section = settings_scope_name(draft->scope);
 
-        if (strcasecmp(name, "alert_user") == 0) {
-                refuse(draft, line,
-                       "'alert_user' is no key of sqmgr any more, since alert_command runs as sqmgr's user; "
-                       "remove the line");
-                return;
-        }
         if (strcasecmp(name, "user") == 0 && draft->surroundings.user &&
             strcmp(value, draft->surroundings.user) == 0) {
                 settings_errors_add(
@@ -249,11 +218,6 @@ static void unknown_key(const struct settings_draft *draft, const char *name, co
                         refuse(draft, line,
                                "'%s' is no key of sqmgr any more; set %s= in the unit that runs sqmgr",
                                gone->key, gone->directive);
-                        return;
-                }
-        FOREACH_ELEMENT(gone, gone_keys)
-                if (strcasecmp(gone->key, name) == 0) {
-                        refuse(draft, line, "'%s' is no key of sqmgr any more; %s", gone->key, gone->instead);
                         return;
                 }
         for (enum settings_scope scope = 0; scope < _SETTINGS_SCOPE_MAX; scope++) {
@@ -741,11 +705,11 @@ static int finish_paths(const struct settings_draft *draft)
         if (strlen(s->socket) > SOCKET_PATH_MAX)
                 refuse(draft, line, "socket = %s: a socket path has at most %d bytes; shorten the path",
                        s->socket, SOCKET_PATH_MAX);
-        if (!s->state_file && asprintf(&s->state_file, "%.*s/state",
-                                       (int)(strrchr(s->socket, '/') - s->socket), s->socket) < 0) {
-                s->state_file = NULL;
+        if (!s->state_file)
+                s->state_file =
+                        text_format("%.*s/state", (int)(strrchr(s->socket, '/') - s->socket), s->socket);
+        if (!s->state_file)
                 return -ENOMEM;
-        }
         int r = orders_file_find(s, around, own_paths);
         /* Both have their locks at PATH.lock: see lock_take(). */
         if (strcmp(s->state_file, s->socket) == 0)

@@ -16,20 +16,16 @@ void settings_errors_add(struct settings_errors *errors, unsigned line, const ch
         int length = vasprintf(&text, format, args);
         va_end(args);
 
-        struct settings_error *larger = NULL;
-        if (length >= 0)
-                larger = reallocarray(errors->list, errors->n + 1, sizeof(*larger));
-        if (!larger) {
+        if (length < 0 || !ARRAY_RESIZE(errors->list, errors->n + 1)) {
                 errors->lost = true;
                 return;
         }
         printable_replace(text, (size_t)length, false);
-        errors->list = larger;
         /* Sort by line. Errors of the same line keep their order. */
         size_t at = errors->n++;
-        for (; at > 0 && larger[at - 1].line > line; at--)
-                larger[at] = larger[at - 1];
-        larger[at] = (struct settings_error){.line = line, .text = TAKE_PTR(text)};
+        for (; at > 0 && errors->list[at - 1].line > line; at--)
+                errors->list[at] = errors->list[at - 1];
+        errors->list[at] = (struct settings_error){.line = line, .text = TAKE_PTR(text)};
 }
 
 bool settings_errors_any(const struct settings_errors *errors)
@@ -40,11 +36,8 @@ bool settings_errors_any(const struct settings_errors *errors)
 int settings_errors_add_file(struct settings_errors *errors, const char *path)
 {
         _cleanup_free_ char *copy = strdup(path);
-        char **larger = reallocarray(errors->files, errors->n_files + 1, sizeof(*larger));
 
-        if (larger)
-                errors->files = larger;
-        if (!larger || !copy)
+        if (!copy || !ARRAY_RESIZE(errors->files, errors->n_files + 1))
                 return -ENOMEM;
         printable_replace(copy, strlen(copy), false);
         errors->files[errors->n_files++] = TAKE_PTR(copy);

@@ -4,6 +4,7 @@
 #include "base/argv.h"
 #include "base/hash.h"
 #include "base/memstream.h"
+#include "base/text.h"
 #include "settings/settings.h"
 #include "settings/value.h"
 #include <stdio.h>
@@ -36,15 +37,11 @@ struct fleet_settings *fleet_settings_free(struct fleet_settings *fleet)
 
 struct fleet_settings *settings_add_fleet(struct settings *settings, const char *name)
 {
-        struct fleet_settings **list =
-                reallocarray(settings->fleets, settings->n_fleets + 1, sizeof(*settings->fleets));
-
-        if (!list)
+        if (!ARRAY_RESIZE(settings->fleets, settings->n_fleets + 1))
                 return NULL;
-        settings->fleets = list;
         struct fleet_settings *fleet = fleet_settings_new(name);
         if (fleet)
-                list[settings->n_fleets++] = fleet;
+                settings->fleets[settings->n_fleets++] = fleet;
         return fleet;
 }
 
@@ -158,9 +155,10 @@ static int diff_values(const struct diff *diff, const char *fleet, const void *o
 static int diff_fleet(const struct diff *diff, const struct fleet_settings *old,
                       const struct fleet_settings *new)
 {
-        _cleanup_free_ char *section = NULL;
+        _cleanup_free_ char *section =
+                text_format("%s:%s", settings_scope_name(SETTINGS_FLEET), old ? old->name : new->name);
 
-        if (asprintf(&section, "%s:%s", settings_scope_name(SETTINGS_FLEET), old ? old->name : new->name) < 0)
+        if (!section)
                 return -ENOMEM;
         bool was = old && !old->removed, is = new && !new->removed;
         if (!was && !is)

@@ -2,6 +2,7 @@
 /* Parses the URL of a Redis; see the header for its forms. */
 #include "settings/redis_url.h"
 #include "base/parse.h"
+#include "base/text.h"
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,14 +20,6 @@
 static const char SENTINELS_ERROR[] = "must be a list 'host:port, host:port' of names or addresses; write "
                                       "IPv6 addresses in [], ports from 1 to 65535";
 
-/* error is a constant sentence. Returns -EINVAL. */
-static int refuse(const char **ret_error, const char *error)
-{
-        if (ret_error)
-                *ret_error = error;
-        return -EINVAL;
-}
-
 void redis_url_clear(struct redis_url *url)
 {
         free(url->host);
@@ -36,13 +29,6 @@ void redis_url_clear(struct redis_url *url)
                 explicit_bzero(url->password, strlen(url->password));
         free(url->password);
         *url = (struct redis_url){0};
-}
-
-static int decode(const char *text, size_t len, char **ret, const char **ret_error)
-{
-        int r = percent_decode(text, len, ret);
-
-        return r == -EINVAL ? refuse(ret_error, PERCENT_DECODE_HINT) : r;
 }
 
 /* Parses a decimal number of at most max, without other characters. */
@@ -66,13 +52,13 @@ static int parse_userinfo(const char *text, size_t len, struct redis_url *url, c
         int r;
 
         if (user_len > 0) {
-                r = decode(text, user_len, &url->username, ret_error);
+                r = percent_decode(text, user_len, &url->username, ret_error);
                 if (r < 0)
                         return r;
         }
         if (!colon || user_len + 1 == len)
                 return 0;
-        return decode(colon + 1, len - user_len - 1, &url->password, ret_error);
+        return percent_decode(colon + 1, len - user_len - 1, &url->password, ret_error);
 }
 
 /* `host`, `host:port` or `[v6]:port`. */
@@ -85,7 +71,7 @@ static int parse_host(const char *text, size_t len, struct redis_url *url, const
         if (len > 0 && text[0] == '[') {
                 const char *end = memchr(text, ']', len);
                 if (!end)
-                        return refuse(ret_error, "the IPv6 address has no closing ']'");
+                        return parse_refuse(ret_error, "the IPv6 address has no closing ']'");
                 host = text + 1;
                 host_len = (size_t)(end - host);
                 rest = end + 1;
@@ -97,13 +83,13 @@ static int parse_host(const char *text, size_t len, struct redis_url *url, const
         }
 
         if (host_len == 0 || host_len > HOST_MAX || strspn(host, allowed) < host_len)
-                return refuse(
+                return parse_refuse(
                         ret_error,
                         "the host must be a name, an IPv4 address or an IPv6 address in []; " PASSWORD_HINT);
         size_t rest_len = len - (size_t)(rest - text);
         if (rest_len > 0 &&
             (rest[0] != ':' || !parse_number(rest + 1, rest_len - 1, 65535, &url->port) || url->port == 0))
-                return refuse(ret_error, "the port must be a number from 1 to 65535");
+                return parse_refuse(ret_error, "the port must be a number from 1 to 65535");
         url->host = strndup(host, host_len);
         return url->host ? 0 : -ENOMEM;
 }
@@ -115,16 +101,17 @@ static int parse_unix_path(const char *text, struct redis_url *url, const char *
         const char *query = text + len;
 
         if (len < 2)
-                return refuse(ret_error, "the path of the socket is missing; write, for example, "
-                                         "unix:///run/redis/redis.sock");
+                return parse_refuse(ret_error, "the path of the socket is missing; write, for example, "
+                                               "unix:///run/redis/redis.sock");
         if (*query && (strncmp(query, "?db=", 4) != 0 ||
                        !parse_number(query + 4, strlen(query + 4), INT_MAX, &url->db)))
-                return refuse(ret_error, "only ?db=NUMBER may follow the path of the socket");
-        int r = decode(text, len, &url->path, ret_error);
+                return parse_refuse(ret_error, "only ?db=NUMBER may follow the path of the socket");
+        int r = percent_decode(text, len, &url->path, ret_error);
         if (r < 0)
                 return r;
         if (strlen(url->path) >= sizeof(((struct sockaddr_un *)0)->sun_path))
-                return refuse(ret_error, "the path of the socket has more than 107 bytes; shorten the path");
+                return parse_refuse(ret_error,
+                                    "the path of the socket has more than 107 bytes; shorten the path");
         return 0;
 }
 
@@ -134,7 +121,7 @@ static int parse_database(const char *text, struct redis_url *url, const char **
         if (*text == '\0' || strcmp(text, "/") == 0)
                 return 0;
         if (text[0] != '/' || !parse_number(text + 1, strlen(text + 1), INT_MAX, &url->db))
-                return refuse(ret_error, "only /NUMBER, the database, may follow the host");
+                return parse_refuse(ret_error, "only /NUMBER, the database, may follow the host");
         return 0;
 }
 
@@ -169,7 +156,7 @@ int redis_url_parse(const char *url, struct redis_url *ret, const char **ret_err
 
         const char *authority = parse_scheme(url, &is_unix, &parsed.tls);
         if (!authority)
-                return refuse(ret_error, "must begin with redis://, rediss:// or unix://");
+                return parse_refuse(ret_error, "must begin with redis://, rediss:// or unix://");
         size_t len = strcspn(authority, "/?#");
         const char *rest = authority + len;
         const char *at = memrchr(authority, '@', len);
@@ -182,7 +169,7 @@ int redis_url_parse(const char *url, struct redis_url *ret, const char **ret_err
         }
 
         if (is_unix && len > 0)
-                return refuse(ret_error, "the path of the socket must be absolute; write unix:///PATH");
+                return parse_refuse(ret_error, "the path of the socket must be absolute; write unix:///PATH");
         if (!is_unix) {
                 r = parse_host(authority, len, &parsed, ret_error);
                 if (r < 0)
@@ -209,15 +196,13 @@ int redis_sentinels_parse(const char *text, struct redis_url **ret, size_t *ret_
                 while (len > 0 && strchr(BLANKS, text[len - 1]))
                         len--;
 
-                struct redis_url *larger = reallocarray(list, n + 1, sizeof(*list));
-                r = larger ? 0 : -ENOMEM;
+                r = ARRAY_RESIZE(list, n + 1) ? 0 : -ENOMEM;
                 if (r < 0)
                         break;
-                list = larger;
                 list[n] = (struct redis_url){.port = SENTINEL_PORT};
                 r = parse_host(text, len, &list[n], NULL);
                 if (r == -EINVAL)
-                        r = refuse(ret_error, SENTINELS_ERROR);
+                        r = parse_refuse(ret_error, SENTINELS_ERROR);
                 if (r < 0)
                         break;
                 n++;
@@ -252,7 +237,6 @@ char *redis_url_redact(const char *url)
 {
         _cleanup_redis_url_ struct redis_url parsed = {0};
         const char *authority = strstr(url, "://");
-        char *text = NULL;
 
         if (!authority) {
                 /* Without a scheme, the place of a password is unknown. */
@@ -264,9 +248,7 @@ char *redis_url_redact(const char *url)
         bool valid = redis_url_parse(url, &parsed, NULL) == 0;
         const char *at = memrchr(authority, '@', valid ? strcspn(authority, "/?#") : strlen(authority));
         const char *rest = at ? at + 1 : authority;
-        if (asprintf(&text, "%.*s%s", (int)(authority - url), url, rest) < 0)
-                return NULL;
-        return text;
+        return text_format("%.*s%s", (int)(authority - url), url, rest);
 }
 
 bool redis_url_is_local(const struct redis_url *url)

@@ -209,6 +209,13 @@ static inline const char *fleet_settings_server(const struct fleet_settings *fle
 /* Returns the stop signal of the settings or the preset; 0: the framework's. */
 int fleet_settings_stop_signal(const struct fleet_settings *fleet);
 
+/* Judges the command by one of the flaws that the framework lists. Of the settings, traits, command, argv and
+ * environment_list are read. */
+bool command_has_flaw(const struct fleet_settings *fleet, const struct command_flaw *flaw);
+/* Describes the flaw in a sentence without a period. Returns text. */
+#define COMMAND_FLAW_MAX 256
+const char *command_flaw_text(const struct command_flaw *flaw, char text[static COMMAND_FLAW_MAX]);
+
 /* Describes why a worker starts without its shim (io/launch.h). Returns a static string. */
 const char *shim_error_text(int error);
 

@@ -383,7 +383,7 @@ static int parse_framework(const char *text, const struct traits *const *framewo
 }
 
 /* Parses a number within the key's bounds, optionally followed by '%'. */
-static bool read_share(const struct settings_key *key, const char *text, struct share *ret)
+static int parse_share(const struct settings_key *key, const char *text, struct share *field, char *why)
 {
         char digits[24] = "";
         size_t length = strcspn(text, "%");
@@ -393,20 +393,12 @@ static bool read_share(const struct settings_key *key, const char *text, struct 
                 memcpy(digits, text, length);
         if ((text[length] != '\0' && strcmp(text + length, "%") != 0) ||
             parse_unsigned(digits, (uint64_t)key->min, (uint64_t)key->max, &value) < 0)
-                return false;
-        *ret = (struct share){.value = (uint32_t)value, .percent = text[length] == '%'};
-        return true;
-}
-
-static int parse_share(const struct settings_key *key, const char *text, struct share *field, char *why)
-{
-        if (read_share(key, text, field))
-                return 0;
-        if (key->min > 0)
-                return refuse(why, "must be a number (2) or a share (10%%), from %" PRId64 " to %" PRId64,
-                              key->min, key->max);
-        return refuse(why, "must be a number of workers (2) or a share of the count (50%%), at most %" PRId64,
-                      key->max);
+                return refuse(
+                        why,
+                        "must be a number of workers (2) or a share of the count (50%%), at most %" PRId64,
+                        key->max);
+        *field = (struct share){.value = (uint32_t)value, .percent = text[length] == '%'};
+        return 0;
 }
 
 static int parse_duration_field(const struct settings_key *key, const char *text, usec_t *field, char *why)
@@ -537,14 +529,13 @@ bool settings_value_equal(const struct settings_key *key, const void *a, const v
 /* Returns the URL with user and password masked. */
 static char *mask_url(const char *url)
 {
-        char *redacted = redis_url_redact(url), *masked = NULL;
+        char *redacted = redis_url_redact(url), *masked;
         const char *rest = redacted ? strstr(redacted, "://") : NULL;
 
         if (!rest || strcmp(redacted, url) == 0)
                 return redacted;
         rest += strlen("://");
-        if (asprintf(&masked, "%.*s" MASK "@%s", (int)(rest - redacted), redacted, rest) < 0)
-                masked = NULL;
+        masked = text_format("%.*s" MASK "@%s", (int)(rest - redacted), redacted, rest);
         free(redacted);
         return masked;
 }

@@ -524,22 +524,19 @@ static int open_socket(const struct address *address)
 
 int http_listen(struct http *http, const struct address *address, char *error, size_t error_size)
 {
-        struct listener *listeners =
-                reallocarray(http->listeners, http->n_listeners + 1, sizeof(*http->listeners));
         char text[ADDRESS_TEXT_MAX];
 
-        if (!listeners) {
+        if (!ARRAY_RESIZE(http->listeners, http->n_listeners + 1)) {
                 snprintf(error, error_size, "not enough memory");
                 return -ENOMEM;
         }
-        http->listeners = listeners;
         int fd = open_socket(address);
         if (fd < 0) {
                 snprintf(error, error_size, "cannot listen on %s: %s",
                          address_format(address, text, sizeof(text)), strerrordesc_np(-fd));
                 return fd;
         }
-        struct listener *listener = &listeners[http->n_listeners++];
+        struct listener *listener = &http->listeners[http->n_listeners++];
         *listener = (struct listener){.fd = fd, .address = *address};
         int r = sd_event_add_io(http->event, &listener->io, listener->fd, EPOLLIN, on_connect, http);
         if (r < 0)

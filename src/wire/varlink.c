@@ -25,11 +25,9 @@ int varlink_input_reserve(struct varlink_input *input, size_t size, char **ret)
                 move_to_start(input);
         if (input->allocated - input->end < size) {
                 size_t allocated = MAX(input->end + size, input->allocated * 2);
-                char *data = realloc(input->data, allocated);
 
-                if (!data)
+                if (!ARRAY_RESIZE(input->data, allocated))
                         return -ENOMEM;
-                input->data = data;
                 input->allocated = allocated;
         }
         *ret = input->data + input->end;
@@ -43,11 +41,8 @@ void varlink_input_trim(struct varlink_input *input)
         if (size == 0 || input->allocated == size)
                 return;
         move_to_start(input);
-        char *data = realloc(input->data, size);
-        if (!data)
-                return;
-        input->data = data;
-        input->allocated = size;
+        if (ARRAY_RESIZE(input->data, size))
+                input->allocated = size;
 }
 
 void varlink_input_filled(struct varlink_input *input, size_t size)

@@ -5,7 +5,6 @@
 #include "frameworks/good_job/good_job.h"
 #include "frameworks/solid_queue/solid_queue.h"
 #include "golden.h"
-#include "settings/command_flaw.h"
 #include "settings/operations.h"
 #include "settings/settings.h"
 #include "unit.h"

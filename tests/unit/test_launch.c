@@ -20,6 +20,11 @@
 /* A fleet with a folder of its own, and how its last launch went. */
 static const struct traits traits = {.name = "any"};
 static const struct traits named = {.name = "named", .name_variable = "WORKER_NAME", .name_suffix = "@%h"};
+static const struct shim path_shim = {.file = "python/shim.py", .variable = "LOADS", .separator = ':'};
+static const struct shim option_shim = {
+        .file = "python/shim.py", .variable = "LOADS", .separator = ' ', .option = "--require="};
+static const struct traits of_path = {.name = "any", .shim = &path_shim};
+static const struct traits of_option = {.name = "any", .shim = &option_shim};
 
 struct bench {
         char dir[64];
@@ -278,6 +283,51 @@ TEST(names_the_host_of_a_worker_in_namespaces_unless_the_fleet_does)
         bench.environment_list[0] = (char *)"HOST_NAME=mine";
         bench.fleet.environment_list = bench.environment_list;
         ck_assert_str_eq(bench_run_script(&bench, script), "none\nvm:mail.3.abc\ninherited\nmine\n");
+}
+
+/* before: what the worker has in $LOADS without the shim, which is below the folder of that name. The folder
+ * of this test is "D" in what is expected. */
+static void expect_loads(const struct traits *shimmed, const char *shims, const char *before, int error,
+                         const char *expected)
+{
+        char folder[128], loads[64], line[256];
+        const char *at = strchr(expected, 'D') ?: expected + strlen(expected);
+
+        snprintf(folder, sizeof(folder), "%s%s", bench.dir, shims ?: "");
+        snprintf(loads, sizeof(loads), "LOADS=%s", before ?: "");
+        snprintf(line, sizeof(line), "%.*s%s%s\n", (int)(at - expected), expected, *at ? bench.dir : "",
+                 *at ? at + 1 : "");
+        bench.base_environment[1] = before ? loads : NULL;
+        bench.fleet.traits = shimmed;
+        bench.request.shims = shims ? folder : NULL;
+        (void)unlink(bench.log);
+        ck_assert_str_eq(bench_run_script(&bench, "echo \"$LOADS\""), line);
+        ck_assert_int_eq(bench.report.shim_error, error);
+}
+
+TEST(adds_the_shim_behind_what_the_variable_has)
+{
+        unit_write_file(bench.dir, "python/shim.py", "");
+        expect_loads(&of_path, "", NULL, 0, "D/python");
+        expect_loads(&of_path, "", "", 0, "D/python");
+        expect_loads(&of_path, "", "/app:/lib", 0, "/app:/lib:D/python");
+        expect_loads(&of_option, "", "--old=99", 0, "--old=99 --require=D/python/shim.py");
+        expect_loads(&traits, "", "kept", 0, "kept");
+        expect_loads(&of_path, NULL, "kept", 0, "kept");
+}
+
+TEST(starts_without_a_shim_that_cannot_be_read_or_named)
+{
+        static const char *const names[] = {"/a b", "/a:b", "/a\"b", "/a\\b"};
+        char file[64];
+
+        expect_loads(&of_option, "/missing", "kept", ENOENT, "kept");
+        for (size_t i = 0; i < ELEMENTSOF(names); i++) {
+                snprintf(file, sizeof(file), "%s/python/shim.py", names[i] + 1);
+                unit_write_file(bench.dir, file, "");
+                expect_loads(&of_option, names[i], "kept", EINVAL, "kept");
+        }
+        ck_assert_str_ne(shim_error_text(EINVAL), shim_error_text(ENOENT));
 }
 
 TEST(orphans_below_a_worker_in_namespaces_stay_its_children)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Which processes are a worker's own (daemon/workers/process.h, attach.h), with real processes. */
 /* promises: P1 P4 */
-#include "io/program.h"
 #include "observe/observe.h"
 #include "runtime_folder.h"
 
@@ -9,7 +8,7 @@ static void setup(void)
 {
         runtime_folder_open();
         signal(SIGPIPE, SIG_IGN);
-        ck_assert_int_eq(program_adopt_orphans(), 0);
+        ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
 }
 
 /* Another worker of the fleet has this process. */

@@ -625,37 +625,6 @@ TEST(walks_a_process_and_its_descendants)
         munmap(family, 4096);
 }
 
-TEST(scans_all_processes_where_children_are_not_listed)
-{
-        static const pid_t expected[] = {10, 12, 13, 15};
-        static const struct {
-                const char *path, *text;
-        } files[] = {
-                {"10/stat", "10 (head) S 1 0"},
-                {"11/stat", "11 (other) S 1 0"},
-                {"12/stat", "12 () S 11 (x) S 10 0"},
-                {"13/stat", "13 (a b) S 10 0"},
-                {"14/stat", "14 (of other) S 11 0"},
-                {"15/stat", "15 (grandchild) S 12 0"},
-                {"16/stat", "broken"},
-                {"meminfo", ""},
-        };
-        char dir[] = "/tmp/test_proc.XXXXXX";
-        struct visits visits = {0};
-
-        ck_assert_ptr_nonnull(mkdtemp(dir));
-        for (size_t i = 0; i < ELEMENTSOF(files); i++)
-                unit_write_file(dir, files[i].path, files[i].text);
-        ck_assert_int_eq(proc_tree_each_at(dir, 10, visit, &visits), 0);
-        unit_remove_tree(dir);
-
-        ck_assert_uint_eq(visits.n, ELEMENTSOF(expected));
-        for (size_t i = 0; i < ELEMENTSOF(expected); i++)
-                (void)visit_place(&visits, expected[i]);
-        ck_assert_int_eq(visits.pids[0], 10);
-        ck_assert_uint_lt(visit_place(&visits, 12), visit_place(&visits, 15));
-}
-
 static char output_folder[] = "/tmp/test-proc.XXXXXX";
 static char output_path[64];
 

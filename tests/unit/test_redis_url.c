@@ -7,48 +7,29 @@
 #include <string.h>
 
 static const struct {
-        const char *url;
-        struct redis_url expect;
+        const char *url, *host, *path, *username, *password;
+        unsigned port, db;
+        bool tls;
 } good[] = {
-        {"redis://127.0.0.1:6379/0", {.host = (char *)"127.0.0.1", .port = 6379}},
-        {"redis://localhost", {.host = (char *)"localhost", .port = 6379}},
-        {"redis://cache-1.example.org:7000/15",
-         {.host = (char *)"cache-1.example.org", .port = 7000, .db = 15}},
-        {"redis://host/", {.host = (char *)"host", .port = 6379}},
-        {"redis://[::1]:6380/1", {.host = (char *)"::1", .port = 6380, .db = 1}},
-        {"redis://[fe80::1%eth0]", {.host = (char *)"fe80::1%eth0", .port = 6379}},
-        {"redis://:secret@host", {.host = (char *)"host", .port = 6379, .password = (char *)"secret"}},
-        {"redis://me:secret@host/2",
-         {.host = (char *)"host",
-          .port = 6379,
-          .db = 2,
-          .username = (char *)"me",
-          .password = (char *)"secret"}},
-        {"redis://me:p%40s%2f%3A@host",
-         {.host = (char *)"host", .port = 6379, .username = (char *)"me", .password = (char *)"p@s/:"}},
-        {"redis://me:a@b@host", /* the last '@' divides */
-         {.host = (char *)"host", .port = 6379, .username = (char *)"me", .password = (char *)"a@b"}},
-        {"redis://me@host", {.host = (char *)"host", .port = 6379, .username = (char *)"me"}},
-        {"redis://me:@host", {.host = (char *)"host", .port = 6379, .username = (char *)"me"}},
-        {"rediss://host:6380", {.host = (char *)"host", .port = 6380, .tls = true}},
-        {"unix:///run/redis/redis.sock", {.path = (char *)"/run/redis/redis.sock", .port = 6379}},
-        {"unix:///run/r.sock?db=3", {.path = (char *)"/run/r.sock", .port = 6379, .db = 3}},
-        {"unix://me:pw@/run/a@b?db=1",
-         {.path = (char *)"/run/a@b",
-          .port = 6379,
-          .db = 1,
-          .username = (char *)"me",
-          .password = (char *)"pw"}},
-        {"unix:///run/with%20blank", {.path = (char *)"/run/with blank", .port = 6379}},
+        {"redis://127.0.0.1:6379/0", "127.0.0.1", NULL, NULL, NULL, 6379, 0, false},
+        {"redis://localhost", "localhost", NULL, NULL, NULL, 6379, 0, false},
+        {"redis://cache-1.example.org:7000/15", "cache-1.example.org", NULL, NULL, NULL, 7000, 15, false},
+        {"redis://host/", "host", NULL, NULL, NULL, 6379, 0, false},
+        {"redis://[::1]:6380/1", "::1", NULL, NULL, NULL, 6380, 1, false},
+        {"redis://[fe80::1%eth0]", "fe80::1%eth0", NULL, NULL, NULL, 6379, 0, false},
+        {"redis://:secret@host", "host", NULL, NULL, "secret", 6379, 0, false},
+        {"redis://me:secret@host/2", "host", NULL, "me", "secret", 6379, 2, false},
+        {"redis://me:p%40s%2f%3A@host", "host", NULL, "me", "p@s/:", 6379, 0, false},
+        /* the last '@' divides */
+        {"redis://me:a@b@host", "host", NULL, "me", "a@b", 6379, 0, false},
+        {"redis://me@host", "host", NULL, "me", NULL, 6379, 0, false},
+        {"redis://me:@host", "host", NULL, "me", NULL, 6379, 0, false},
+        {"rediss://host:6380", "host", NULL, NULL, NULL, 6380, 0, true},
+        {"unix:///run/redis/redis.sock", NULL, "/run/redis/redis.sock", NULL, NULL, 6379, 0, false},
+        {"unix:///run/r.sock?db=3", NULL, "/run/r.sock", NULL, NULL, 6379, 3, false},
+        {"unix://me:pw@/run/a@b?db=1", NULL, "/run/a@b", "me", "pw", 6379, 1, false},
+        {"unix:///run/with%20blank", NULL, "/run/with blank", NULL, NULL, 6379, 0, false},
 };
-
-static void assert_same(const char *a, const char *b)
-{
-        if (b)
-                ck_assert_pstr_eq(a, b);
-        else
-                ck_assert_ptr_null(a);
-}
 
 TEST_LOOP(reads_every_form, ELEMENTSOF(good))
 {
@@ -56,13 +37,13 @@ TEST_LOOP(reads_every_form, ELEMENTSOF(good))
         const char *error = NULL;
 
         ck_assert_int_eq(redis_url_parse(good[_i].url, &url, &error), 0);
-        assert_same(url.host, good[_i].expect.host);
-        assert_same(url.path, good[_i].expect.path);
-        assert_same(url.username, good[_i].expect.username);
-        assert_same(url.password, good[_i].expect.password);
-        ck_assert_uint_eq(url.port, good[_i].expect.port);
-        ck_assert_uint_eq(url.db, good[_i].expect.db);
-        ck_assert_int_eq(url.tls, good[_i].expect.tls);
+        ck_assert_pstr_eq(url.host, good[_i].host);
+        ck_assert_pstr_eq(url.path, good[_i].path);
+        ck_assert_pstr_eq(url.username, good[_i].username);
+        ck_assert_pstr_eq(url.password, good[_i].password);
+        ck_assert_uint_eq(url.port, good[_i].port);
+        ck_assert_uint_eq(url.db, good[_i].db);
+        ck_assert_int_eq(url.tls, good[_i].tls);
 }
 
 static const char *const bad[] = {

@@ -6,7 +6,6 @@
 #include "frameworks/rq/rq.h"
 #include "frameworks/table.h"
 #include "redis/redis_command.h"
-#include "settings/command_flaw.h"
 #include "settings/operations.h"
 #include "settings/settings.h"
 #include "settings/traits.h"

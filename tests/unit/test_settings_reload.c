@@ -147,18 +147,8 @@ TEST(hashes_what_a_worker_is_started_from)
 /* Only Sidekiq loads a file to count its jobs, whatever the duration of a trial. */
 TEST(a_trial_is_for_those_that_count_their_jobs)
 {
-        static const char *const others[] = {"solid_queue", "good_job", "plain"};
         static const char *const counting[] = {"sidekiq", "celery", "bullmq", "rq", "resque", "native"};
 
-        golden_begin();
-        for (size_t i = 0; i < ELEMENTSOF(others); i++) {
-                char text[128];
-
-                snprintf(text, sizeof(text), "[fleet:a]\ncommand=run\nframework=%s\nrollout_trial=1h\n",
-                         others[i]);
-                add_refused_settings(&root_surroundings, text, text);
-        }
-        golden_end("settings-errors", "rollout_trial");
         for (size_t i = 0; i < ELEMENTSOF(counting); i++) {
                 char text[256];
 
@@ -183,16 +173,6 @@ TEST(a_trial_is_for_those_that_count_their_jobs)
 
 TEST(preloading_is_for_those_that_can)
 {
-        static const char *const others[] = {"native", "rq", "resque", "plain"};
-
-        golden_begin();
-        for (size_t i = 0; i < ELEMENTSOF(others); i++) {
-                char text[128];
-
-                snprintf(text, sizeof(text), "[fleet:a]\ncommand=run\nframework=%s\npreload=no\n", others[i]);
-                add_refused_settings(&root_surroundings, text, text);
-        }
-        golden_end("settings-errors", "preload");
         _cleanup_settings_ struct settings *inherited =
                 read_good("[fleet]\npreload=yes\n[fleet:a]\ncommand=run\n"
                           "framework=resque\n[fleet:b]\ncommand=run\n[fleet:c]\ncommand=run\npreload=no\n");
@@ -205,17 +185,6 @@ TEST(preloading_is_for_those_that_can)
 
 TEST(namespaces_are_for_heartbeats_on_a_server_and_exclude_templates)
 {
-        static const char *const texts[] = {
-                "[fleet:a]\ncommand=run\nframework=plain\nnamespaced=yes\n",
-                "[fleet:a]\ncommand=run\nframework=native\nheartbeat=file\nnamespaced=yes\n",
-                "[fleet:a]\ncommand=run\nnamespaced=yes\npreload=yes\n",
-                "[fleet]\nnamespaced=yes\n[fleet:a]\ncommand=run\npreload=yes\n",
-        };
-
-        golden_begin();
-        for (size_t i = 0; i < ELEMENTSOF(texts); i++)
-                add_refused_settings(&root_surroundings, texts[i], texts[i]);
-        golden_end("settings-errors", "namespaced");
         _cleanup_settings_ struct settings *inherited =
                 read_good("[fleet]\nnamespaced=yes\n[fleet:a]\ncommand=run\nframework=plain\n"
                           "[fleet:b]\ncommand=run\n[fleet:c]\ncommand=run\nframework=rq\n"
@@ -250,15 +219,6 @@ TEST(accepts_its_own_user_with_a_warning)
 
         ck_assert_msg(settings, "%s", errors);
         golden_expect("settings-errors", "its own user", warnings);
-}
-
-TEST(takes_yes_and_no_alone)
-{
-        static const char text[] = "[fleet:a]\ncommand=run\npreload=true\nnamespaced=1\n";
-
-        golden_begin();
-        add_refused_settings(&root_surroundings, text, text);
-        golden_end("settings-errors", "yes and no");
 }
 
 TEST(keeps_every_key_of_a_cross_check_reloadable)

@@ -212,37 +212,27 @@ TEST(reads_the_file_of_that_process)
 
 TEST_LOOP(follows_no_link, 4)
 {
+        static const char *const targets[] = {"other", "/etc/passwd", "nothing", "4711"};
+
         put("status/web/other", "v=1\n");
-        ck_assert_int_eq(symlink(_i == 0   ? "other"
-                                 : _i == 1 ? "/etc/passwd"
-                                 : _i == 2 ? "nothing"
-                                           : "4711",
-                                 below("status/web/4711")),
-                         0);
+        ck_assert_int_eq(symlink(targets[_i], below("status/web/4711")), 0);
         ck_assert_int_eq(read_it(), HEARTBEAT_FAULT_KIND);
         status_file_remove(dir, PID);
         ck_assert(exists("status/web/other"));
 }
 
-TEST(waits_for_nobody_at_a_pipe)
-{
-        ck_assert_int_eq(mkfifo(below("status/web/4711"), 0666), 0);
-        ck_assert_int_eq(read_it(), HEARTBEAT_FAULT_KIND);
-}
-
-TEST(a_directory_is_no_file)
-{
-        ck_assert_int_eq(mkdir(below("status/web/4711"), 0700), 0);
-        ck_assert_int_eq(read_it(), HEARTBEAT_FAULT_KIND);
-}
-
-TEST(a_socket_is_no_file)
+/* Nobody reads the pipe. */
+TEST_LOOP(a_pipe_a_directory_and_a_socket_are_no_files, 3)
 {
         struct sockaddr_un address = {.sun_family = AF_UNIX};
+        const char *path = below("status/web/4711");
         _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-        snprintf(address.sun_path, sizeof(address.sun_path), "%s", below("status/web/4711"));
-        ck_assert_int_eq(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+        snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+        ck_assert_int_eq(_i == 0   ? mkfifo(path, 0666)
+                         : _i == 1 ? mkdir(path, 0700)
+                                   : bind(fd, (const struct sockaddr *)&address, sizeof(address)),
+                         0);
         ck_assert_int_eq(read_it(), HEARTBEAT_FAULT_KIND);
 }
 

@@ -161,11 +161,8 @@ static int output_add(struct client_connection *connection, const char *text, si
                 connection->output_start = 0;
         }
         if (connection->output_allocated - connection->output_end < size) {
-                char *output = realloc(connection->output, connection->output_end + size);
-
-                if (!output)
+                if (!ARRAY_RESIZE(connection->output, connection->output_end + size))
                         return -ENOMEM;
-                connection->output = output;
                 connection->output_allocated = connection->output_end + size;
         }
         memcpy(connection->output + connection->output_end, text, size);

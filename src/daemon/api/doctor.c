@@ -355,13 +355,9 @@ static bool rehearses(struct diagnosis *diagnosis)
         while (!diagnosis->rehearsal && diagnosis->n_starts < world->n_fleets &&
                usec_sub(clock_now(CLOCK_MONOTONIC), diagnosis->asked_at) < REHEARSALS_USEC) {
                 const struct fleet *fleet = world->fleets[diagnosis->n_starts];
-                struct start_diagnosis *larger =
-                        reallocarray(diagnosis->starts, diagnosis->n_starts + 1, sizeof(*larger));
                 char *name = strdup(fleet->settings->name);
 
-                if (larger)
-                        diagnosis->starts = larger;
-                if (!larger || !name) {
+                if (!name || !ARRAY_RESIZE(diagnosis->starts, diagnosis->n_starts + 1)) {
                         free(name);
                         diagnosis->findings.lost = true;
                         return false;

@@ -149,6 +149,21 @@ static const char *why_not(struct reexec *reexec)
         return NULL;
 }
 
+/* Executes the program with this limit of open files. Returns only on failure, with the limit as before:
+ * -errno. */
+static int execute(const char *program, char *const *argv, const struct rlimit *nofile)
+{
+        struct rlimit raised;
+
+        if (getrlimit(RLIMIT_NOFILE, &raised) < 0 || setrlimit(RLIMIT_NOFILE, nofile) < 0)
+                return -errno;
+        log_info("re-exec: handing over to '%s'", program);
+        execve(program, argv, environ);
+        int r = -errno;
+        (void)setrlimit(RLIMIT_NOFILE, &raised);
+        return r;
+}
+
 /* Returns only on failure: -errno. */
 static int replace_image(const struct reexec *reexec)
 {
@@ -166,7 +181,7 @@ static int replace_image(const struct reexec *reexec)
         if (r == 0) {
                 proc_facts_kill(reexec->runtime->proc_facts);
                 order_writer_kill(&reexec->persist->orders);
-                r = program_replace(invocation->program, invocation->argv, &reexec->runtime->nofile);
+                r = execute(invocation->program, invocation->argv, &reexec->runtime->nofile);
         }
         handover_undo(&handover);
         return r;

@@ -425,12 +425,9 @@ static int make_link(struct runtime *runtime, const struct fleet_settings *fleet
                 .on_done = on_done,
         };
         struct links *links = &runtime->links;
-        struct link **list = reallocarray(links->list, links->n + 1, sizeof(*list));
         _cleanup_(free_link_pointer) struct link *link = calloc(1, sizeof(*link));
 
-        if (list)
-                links->list = list;
-        if (!list || !link)
+        if (!link || !ARRAY_RESIZE(links->list, links->n + 1))
                 return -ENOMEM;
         link->runtime = runtime;
         link->framework = framework_of(fleet->traits);
@@ -441,7 +438,7 @@ static int make_link(struct runtime *runtime, const struct fleet_settings *fleet
                 r = server_heartbeats_new(link->reader, link->framework, &ops, link, &link->heartbeats);
         if (r < 0)
                 return r;
-        list[links->n++] = TAKE_PTR(link);
+        links->list[links->n++] = TAKE_PTR(link);
         return 0;
 }
 
