@@ -26,6 +26,7 @@ int control_new(const struct control_host *host, struct control **ret)
                                                     .metrics = handler_metrics,
                                                     .diagnose = handler_diagnose,
                                                     .userdata = control};
+        control->jobs_calls.runtime = host->persist->runtime;
         int r = events_new(&control->events);
         if (r < 0) {
                 free(control);

@@ -292,6 +292,7 @@ static void make_world(void)
         keeps = has_release = false;
         host.world = world;
         runtime.event = event;
+        runtime.world = world;
         fuzz_check(control_new(&host, &control) == 0);
         for (size_t i = 0; i < world->n_events; i++)
                 events_add(control->events, &world->events[i], NOW);

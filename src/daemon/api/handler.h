@@ -126,6 +126,7 @@ void queue_calls_forget(struct queue_calls *calls, usec_t now);
 /* The calls of GetJobs that wait for a reply: the running jobs of the workers, as of their last heartbeats.
  */
 struct jobs_calls {
+        const struct runtime *runtime;
         struct jobs_query *first; /* NULL initially */
         usec_t view_at;           /* start of the last reading for a read-only client; 0: none */
 };
