@@ -157,6 +157,22 @@ const char *reply_worker_state(const json_t *worker)
         return reply_is_true(worker, "hung") ? "hung" : reply_string(worker, "state");
 }
 
+bool reply_has_heartbeat(const json_t *worker)
+{
+        return !json_is_null(json_object_get(worker, "beat_age_seconds"));
+}
+
+const char *reply_heartbeat_age(const json_t *worker, char *text)
+{
+        return reply_seconds(worker, "beat_age_seconds", text);
+}
+
+const char *reply_worker_since(const json_t *worker, char *text)
+{
+        return reply_is_true(worker, "hung") ? reply_heartbeat_age(worker, text)
+                                             : reply_seconds(worker, "state_seconds", text);
+}
+
 /* Appends a phrase to text, a buffer of size bytes. */
 static void add_phrase(char *text, size_t size, const char *phrase)
 {

@@ -41,6 +41,10 @@ const char *reply_server_kind(const json_t *redis);
 
 /* Returns a Worker's state, or "hung" for a hung one: its state alone would be "active". */
 const char *reply_worker_state(const json_t *worker);
+/* Format for how long it has been in that state, and the age of its last heartbeat, as reply_seconds(). */
+const char *reply_worker_since(const json_t *worker, char *text);
+const char *reply_heartbeat_age(const json_t *worker, char *text);
+bool reply_has_heartbeat(const json_t *worker);
 /* Formats why a Worker is retiring and what the worker waits for, in text of size bytes. Empty if neither
  * applies. */
 void reply_worker_why(const json_t *worker, char *text, size_t size);

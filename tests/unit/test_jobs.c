@@ -12,7 +12,7 @@
 #define GET_JOBS "{\"method\":\"org.sqmgr.Control.GetJobs\",\"parameters\":%s}"
 
 static char path[80];
-static struct server *server;
+static struct api_server *server;
 static struct jobs_calls calls;
 
 /* The tests ask for one fleet in turn with its index, or with none for all. */
@@ -42,10 +42,10 @@ char *__wrap_json_text(const json_t *value, size_t flags)
 
 static void setup(void)
 {
-        const struct server_options options = {.path = path,
-                                               .groups = {VIEWERS, CONTROL_NO_GROUP, ""},
-                                               .version = "1.2.3",
-                                               .handle = on_call};
+        const struct api_server_options options = {.path = path,
+                                                   .groups = {VIEWERS, CONTROL_NO_GROUP, ""},
+                                                   .version = "1.2.3",
+                                                   .handle = on_call};
         char text[1024], error[512] = "";
         size_t length;
 
@@ -63,7 +63,7 @@ static void setup(void)
         runtime_start(text);
         snprintf(path, sizeof(path), "%s/control.sock", server_directory);
         calls = (struct jobs_calls){.runtime = &runtime};
-        ck_assert_msg(server_new(event, &options, &server, error, sizeof(error)) == 0, "%s", error);
+        ck_assert_msg(api_server_new(event, &options, &server, error, sizeof(error)) == 0, "%s", error);
         views = false;
 
         struct worker *worker = runtime_start_worker();
@@ -76,7 +76,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-        server = server_free(server);
+        server = api_server_free(server);
         ck_assert_ptr_null(calls.first);
         redis_runtime_teardown_all();
 }

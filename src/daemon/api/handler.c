@@ -57,7 +57,7 @@ bool handler_refuse_unrecorded(struct control *control, struct call *call)
 void handler_done(struct control *control, struct call *call)
 {
         if (handler_record(control, call))
-                server_reply(call, json_object(), false);
+                call_reply(call, json_object(), false);
 }
 
 struct orderer handler_orderer(const struct call *call)
@@ -70,7 +70,7 @@ struct orderer handler_orderer(const struct call *call)
 
 void handler_refuse_parameter(struct call *call, const char *name)
 {
-        server_reply_error(call, VARLINK_INVALID_PARAMETER, json_pack("{s:s}", "parameter", name));
+        call_reply_error(call, VARLINK_INVALID_PARAMETER, json_pack("{s:s}", "parameter", name));
 }
 
 static void refuse(struct call *call, const struct quoted *quoted, const char *format, va_list arguments)
@@ -79,7 +79,7 @@ static void refuse(struct call *call, const struct quoted *quoted, const char *f
 
         vsnprintf(reason, sizeof(reason), format, arguments);
         json_t *parameters = json_pack("{s:o, s:[]}", "reason", varlink_text(reason), "details");
-        server_reply_error(call, CONTROL_REFUSED, quoted ? quoted_put(parameters, quoted) : parameters);
+        call_reply_error(call, CONTROL_REFUSED, quoted ? quoted_put(parameters, quoted) : parameters);
 }
 
 void handler_refuse(struct call *call, const char *format, ...)
@@ -122,8 +122,8 @@ static json_t *fleet_names(const struct world *world)
 
 static void refuse_fleet(struct control *control, struct call *call, const char *name)
 {
-        server_reply_error(call, CONTROL_UNKNOWN_FLEET,
-                           json_pack("{s:s, s:o}", "name", name, "fleets", fleet_names(control->host.world)));
+        call_reply_error(call, CONTROL_UNKNOWN_FLEET,
+                         json_pack("{s:s, s:o}", "name", name, "fleets", fleet_names(control->host.world)));
 }
 
 static void refuse_worker(struct call *call, const char *id, const struct fleet *fleet)
@@ -134,8 +134,8 @@ static void refuse_worker(struct call *call, const char *id, const struct fleet 
         FLEET_FOREACH_WORKER(fleet, worker)
                 if (worker->state != WORKER_GONE)
                         failed |= json_array_append_new(ids, varlink_text(WORKER_ID(worker))) < 0;
-        server_reply_error(call, CONTROL_UNKNOWN_WORKER,
-                           failed ? NULL : json_pack("{s:s, s:O}", "name", id, "workers", ids));
+        call_reply_error(call, CONTROL_UNKNOWN_WORKER,
+                         failed ? NULL : json_pack("{s:s, s:O}", "name", id, "workers", ids));
 }
 
 void handler_refuse_removed(struct call *call, const struct fleet *fleet)
@@ -204,7 +204,7 @@ bool handler_parse_fleets(struct control *control, struct call *call, json_t *pa
         }
         ret->fleets = calloc(world->n_fleets + 1, sizeof(*ret->fleets));
         if (!ret->fleets) {
-                server_reply(call, NULL, false);
+                call_reply(call, NULL, false);
                 return false;
         }
         if (json_array_size(names) == 0) {

@@ -107,7 +107,7 @@ struct queue_calls {
         struct {
                 struct call *call;
                 enum queue_question question;
-        } list[SERVER_CONNECTIONS_MAX];
+        } list[API_CONNECTIONS_MAX];
         size_t n;
         /* The latest replies, reused for read-only clients: frequent calls of theirs must not load Redis. */
         struct {

@@ -53,7 +53,7 @@ struct jobs_query {
         sd_event_source *slice; /* timer, armed anew for each slice */
         char *names; /* names of the fleets, one per line; calls with the same names join. NULL: the reply is
                         complete */
-        struct call *calls[SERVER_CONNECTIONS_MAX];
+        struct call *calls[API_CONNECTIONS_MAX];
         size_t n_calls;
         struct reading *readings;
         size_t n_readings;
@@ -230,7 +230,7 @@ static int on_slice(sd_event_source *source _unused_, uint64_t due _unused_, voi
         size_t left = SLICE_JOBS;
 
         if (!query->names) {
-                server_reply_shared(query->calls[--query->n_calls], &query->reply);
+                call_reply_shared(query->calls[--query->n_calls], &query->reply);
                 if (query->n_calls == 0)
                         query_free(query);
                 else
@@ -397,7 +397,7 @@ static const char *refuses(struct jobs_calls *list, bool view, usec_t now)
 static void query_join(struct jobs_query *query, struct call *call)
 {
         query->calls[query->n_calls++] = call;
-        server_keep(call, on_cancelled, query);
+        call_keep(call, on_cancelled, query);
 }
 
 void jobs_calls_add(struct jobs_calls *list, struct call *call, struct fleet *const *fleets, size_t n_fleets,
@@ -413,13 +413,13 @@ void jobs_calls_add(struct jobs_calls *list, struct call *call, struct fleet *co
                 }
         const char *reason = refuses(list, is_view, now);
         if (reason) {
-                server_reply_error(call, CONTROL_REFUSED,
-                                   json_pack("{s:s, s:[]}", "reason", reason, "details"));
+                call_reply_error(call, CONTROL_REFUSED,
+                                 json_pack("{s:s, s:[]}", "reason", reason, "details"));
                 return;
         }
         struct jobs_query *query = query_new(list, n_fleets, TAKE_PTR(names));
         if (!query) {
-                server_reply(call, NULL, false);
+                call_reply(call, NULL, false);
                 return;
         }
         query->reply.is_view = is_view;

@@ -116,7 +116,7 @@ void queue_calls_answer(struct queue_calls *calls, usec_t now)
                 if (!encoded[question][is_view])
                         encode(calls, question, is_view, now);
                 encoded[question][is_view] = true;
-                server_reply_shared(call, &calls->answers[question][is_view].reply);
+                call_reply_shared(call, &calls->answers[question][is_view].reply);
         }
 }
 
@@ -142,11 +142,11 @@ void queue_calls_add(struct queue_calls *calls, struct call *call, enum queue_qu
 {
         queue_calls_forget(calls, now);
         if (call_is_view(call) && calls->answers[question][true].reply.text) {
-                server_reply_shared(call, &calls->answers[question][true].reply);
+                call_reply_shared(call, &calls->answers[question][true].reply);
                 return;
         }
         calls->list[calls->n].question = question;
         calls->list[calls->n++].call = call;
-        server_keep(call, on_cancelled, calls);
+        call_keep(call, on_cancelled, calls);
         queue_reading_begin(calls->links);
 }

@@ -67,7 +67,7 @@ void handle_get_status(struct control *control, struct call *call, json_t *param
         if (!handler_parse_fleets(control, call, parameters, &list))
                 return;
         if (!list.all) {
-                server_reply(call, render_status(control, &list, now), false);
+                call_reply(call, render_status(control, &list, now), false);
                 return;
         }
         struct shared_reply *reply = &control->status[is_view].reply;
@@ -78,7 +78,7 @@ void handle_get_status(struct control *control, struct call *call, json_t *param
                 control->status[is_view].serial = serial;
                 control->status[is_view].at = now;
         }
-        server_reply_shared(call, reply);
+        call_reply_shared(call, reply);
 }
 
 void handle_get_events(struct control *control, struct call *call, json_t *parameters, usec_t now _unused_)
