@@ -22,10 +22,6 @@ int control_new(const struct control_host *host, struct control **ret)
                 return -ENOMEM;
         control->host = *host;
         control->watches = (struct watch_list){.world = host->world, .event = host->persist->runtime->event};
-        control->queue_calls = (struct queue_calls){.links = &host->persist->runtime->links,
-                                                    .metrics = handler_metrics,
-                                                    .diagnose = handler_diagnose,
-                                                    .userdata = control};
         control->jobs_calls.runtime = host->persist->runtime;
         int r = events_new(&control->events);
         if (r < 0) {
@@ -43,7 +39,7 @@ struct control *control_free(struct control *control)
                 return NULL;
         assert(!control->watches.first);
         events_free(control->events);
-        queue_calls_forget(&control->queue_calls, USEC_INFINITY);
+        queue_calls_forget(control, USEC_INFINITY);
         (void)handler_forget_status(control, USEC_INFINITY);
         free(control);
         return NULL;
@@ -135,7 +131,7 @@ void control_tick(struct control *control, usec_t now)
         if (handler_forget_status(control, usec_sub(now, USEC_PER_SEC)))
                 (void)malloc_trim(0);
         watch_tick(&control->watches, now);
-        queue_calls_forget(&control->queue_calls, now);
+        queue_calls_forget(control, now);
 }
 
 static gid_t find_viewers(void)

@@ -173,7 +173,7 @@ static void plan(struct supervisor *supervisor)
         usec_t now = clocks.monotonic;
 
         if (queue_reading_tick(&supervisor->runtime.links))
-                queue_calls_answer(&control->queue_calls, now);
+                queue_calls_answer(control, now);
         subsystems_observe(&supervisor->runtime.subsystems, now);
         if (pass_run(&supervisor->wakeup.pass, &ops, &clocks, supervisor) < 0)
                 log_error("out of memory: the plan is incomplete; retrying with the next check");

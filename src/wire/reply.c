@@ -303,6 +303,21 @@ const char *reply_scaling(const json_t *scaling, char text[static REPLY_SCALING_
         return text;
 }
 
+json_t *reply_lacks(const json_t *status)
+{
+        _cleanup_json_ json_t *lacks = json_array();
+        const json_t *problems = json_object_get(status, "problems"), *problem;
+        int r = lacks ? 0 : -1;
+
+        if (!json_is_array(json_object_get(status, "fleets")) || !json_is_array(problems))
+                r = r < 0 ? r
+                          : json_array_append_new(lacks, json_string("sqmgr has not reported its status"));
+        json_foreach(problem, r < 0 ? NULL : problems)
+                if (reply_is_true(problem, "unready"))
+                        r = r < 0 ? r : json_array_append(lacks, json_object_get(problem, "summary"));
+        return r < 0 ? NULL : TAKE_PTR(lacks);
+}
+
 #define MEBIBYTES(n) ((size_t)(n) << 20)
 
 /* Each limit is several times what sqmgr sends, except for the workers: the status of 10,000 workers in 1,000

@@ -72,6 +72,13 @@ const char *reply_template(const json_t *template, char text[static REPLY_TEMPLA
 #define REPLY_SCALING_MAX 640
 const char *reply_scaling(const json_t *scaling, char text[static REPLY_SCALING_MAX]);
 
+/* Lists why sqmgr is not ready: the summaries of the problems with "unready" in a reply to GetStatus (NULL or
+ * null: no reply, which is not ready either). An empty list means ready. A fleet that its operator quieted,
+ * stopped, drained or scaled to 0 counts as ready.
+ *
+ * The caller owns the list; NULL if memory is short. */
+json_t *reply_lacks(const json_t *status);
+
 /* In the order of sending if several are due. */
 enum instance_query {
         INSTANCE_QUERY_STATUS,

@@ -356,7 +356,7 @@ static unsigned client_iterate(struct client *client)
         end_check();
         world_events_clear(world);
         if (queue_reading_tick(&runtime.links))
-                queue_calls_answer(&control->queue_calls, NOW);
+                queue_calls_answer(control, NOW);
         control_tick(control, NOW);
         return n + take_replies(client);
 }

@@ -85,13 +85,12 @@ void __wrap_problems_collect(const struct control_host *host _unused_, struct pr
 }
 
 /* At once: there is no Redis to wait for. */
-void __wrap_queue_calls_add(struct queue_calls *calls, struct call *call, enum queue_question question,
-                            usec_t now);
-void __wrap_queue_calls_add(struct queue_calls *calls, struct call *call, enum queue_question question,
+void __wrap_queue_calls_add(struct control *of, struct call *call, enum queue_question question, usec_t now);
+void __wrap_queue_calls_add(struct control *of, struct call *call, enum queue_question question,
                             usec_t now _unused_)
 {
         ck_assert_int_eq(question, QUEUE_QUESTION_METRICS);
-        call_reply(call, calls->metrics(calls->userdata), false);
+        call_reply(call, handler_metrics(of), false);
 }
 
 void __wrap_persist_save_now(struct persist *unsaved, usec_t now);

@@ -40,8 +40,8 @@ struct client_connection {
         uid_t uid;                  /* of the peer */
         enum control_access access; /* of the peer; not CONTROL_NONE */
         sd_event_source *io;
-        sd_event_source *deadline; /* created on first use */
-        sd_event_source *resume;   /* advances the connection without a socket event */
+        sd_event_source *deadline;
+        sd_event_source *resume; /* advances the connection without a socket event */
         struct varlink_input input;
         char *output;
         size_t output_start, output_end, output_allocated;
@@ -468,27 +468,16 @@ static int on_deadline(sd_event_source *source _unused_, uint64_t usec _unused_,
 /* Limits the time for an incomplete message, and for unread output before closing. */
 static int connection_arm(struct client_connection *connection, bool wanted)
 {
-        struct api_server *server = connection->server;
-        int enabled = SD_EVENT_OFF;
+        int enabled, r = sd_event_source_get_enabled(connection->deadline, &enabled);
 
-        if (connection->deadline)
-                (void)sd_event_source_get_enabled(connection->deadline, &enabled);
-        if (wanted == (enabled != SD_EVENT_OFF))
-                return 0;
-        if (!wanted)
-                return sd_event_source_set_enabled(connection->deadline, SD_EVENT_OFF);
-        if (!connection->deadline) {
-                int r = sd_event_add_time_relative(server->event, &connection->deadline, CLOCK_MONOTONIC,
-                                                   server->options.message_timeout, 0, on_deadline,
-                                                   connection);
-                if (r < 0)
-                        return r;
-                return sd_event_source_set_priority(connection->deadline, quota_of(connection)->priority);
-        }
-        int r = sd_event_source_set_time_relative(connection->deadline, server->options.message_timeout);
-        if (r < 0)
-                return r;
-        return sd_event_source_set_enabled(connection->deadline, SD_EVENT_ONESHOT);
+        if (r < 0 || wanted == (enabled != SD_EVENT_OFF))
+                return MIN(r, 0);
+        if (wanted)
+                r = sd_event_source_set_time_relative(connection->deadline,
+                                                      connection->server->options.message_timeout);
+        return r < 0 ? r
+                     : sd_event_source_set_enabled(connection->deadline,
+                                                   wanted ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
 }
 
 /* Maximum of buffered input: not more than one whole message ahead, and almost nothing while a call is in
@@ -646,6 +635,13 @@ static int connection_new(struct api_server *server, int fd, uid_t uid, enum con
                 r = sd_event_source_set_enabled(connection->resume, SD_EVENT_OFF);
         if (r >= 0)
                 r = sd_event_source_set_priority(connection->resume, quota_of(connection)->priority);
+        if (r >= 0)
+                r = sd_event_add_time(server->event, &connection->deadline, CLOCK_MONOTONIC, USEC_INFINITY, 0,
+                                      on_deadline, connection);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(connection->deadline, SD_EVENT_OFF);
+        if (r >= 0)
+                r = sd_event_source_set_priority(connection->deadline, quota_of(connection)->priority);
         if (r < 0)
                 connection_free(connection);
         return r;

@@ -73,31 +73,16 @@ void handler_refuse_parameter(struct call *call, const char *name)
         call_reply_error(call, VARLINK_INVALID_PARAMETER, json_pack("{s:s}", "parameter", name));
 }
 
-static void refuse(struct call *call, const struct quoted *quoted, const char *format, va_list arguments)
-{
-        char reason[512];
-
-        vsnprintf(reason, sizeof(reason), format, arguments);
-        json_t *parameters = json_pack("{s:o, s:[]}", "reason", varlink_text(reason), "details");
-        call_reply_error(call, CONTROL_REFUSED, quoted ? quoted_put(parameters, quoted) : parameters);
-}
-
-void handler_refuse(struct call *call, const char *format, ...)
-{
-        va_list arguments;
-
-        va_start(arguments, format);
-        refuse(call, NULL, format, arguments);
-        va_end(arguments);
-}
-
 void handler_refuse_quoted(struct call *call, const struct quoted *quoted, const char *format, ...)
 {
         va_list arguments;
+        char reason[512];
 
         va_start(arguments, format);
-        refuse(call, quoted, format, arguments);
+        vsnprintf(reason, sizeof(reason), format, arguments);
         va_end(arguments);
+        json_t *parameters = json_pack("{s:o, s:[]}", "reason", varlink_text(reason), "details");
+        call_reply_error(call, CONTROL_REFUSED, quoted ? quoted_put(parameters, quoted) : parameters);
 }
 
 json_t *handler_lines(char *text)

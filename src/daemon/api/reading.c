@@ -111,9 +111,8 @@ void handle_get_events(struct control *control, struct call *call, json_t *param
                      });
 }
 
-json_t *handler_metrics(void *userdata)
+json_t *handler_metrics(const struct control *control)
 {
-        const struct control *control = userdata;
         const struct control_host *host = &control->host;
         struct status_redis redis[REDIS_MAX];
         struct status_info info = status_info(control, redis);
@@ -126,21 +125,14 @@ json_t *handler_metrics(void *userdata)
         return text ? json_pack("{s:s}", "text", text) : NULL;
 }
 
-void handler_diagnose(struct call *call, void *userdata)
-{
-        const struct control *control = userdata;
-
-        doctor_request(&control->host, call);
-}
-
 void handle_get_metrics(struct control *control, struct call *call, json_t *parameters _unused_, usec_t now)
 {
-        queue_calls_add(&control->queue_calls, call, QUEUE_QUESTION_METRICS, now);
+        queue_calls_add(control, call, QUEUE_QUESTION_METRICS, now);
 }
 
 void handle_get_queues(struct control *control, struct call *call, json_t *parameters _unused_, usec_t now)
 {
-        queue_calls_add(&control->queue_calls, call, QUEUE_QUESTION_QUEUES, now);
+        queue_calls_add(control, call, QUEUE_QUESTION_QUEUES, now);
 }
 
 void handle_get_jobs(struct control *control, struct call *call, json_t *parameters, usec_t now)
@@ -160,7 +152,7 @@ void handle_get_diagnosis(struct control *control, struct call *call, json_t *pa
         WORLD_FOREACH_FLEET(world, fleet)
                 scales |= fleet_scales(fleet);
         if (scales)
-                queue_calls_add(&control->queue_calls, call, QUEUE_QUESTION_DOCTOR, now);
+                queue_calls_add(control, call, QUEUE_QUESTION_DOCTOR, now);
         else
-                handler_diagnose(call, control);
+                doctor_request(&control->host, call);
 }
