@@ -153,9 +153,6 @@ bool handler_forget_status(struct control *control, usec_t before);
 CONTROL_METHODS(HANDLER_DECLARE)
 #undef HANDLER_DECLARE
 
-/* Returns the reply to GetMetrics as a new reference, or NULL when memory is short. */
-json_t *handler_metrics(const struct control *control);
-
 /* Call after a command has changed the model, before the reply. Plans soon and writes the state first, so an
  * acknowledged order survives a restart of sqmgr. */
 void handler_changed(struct control *control);
@@ -202,6 +199,11 @@ struct handler_fleets {
         bool all;
 };
 void handler_fleets_free(struct handler_fleets *list);
+
+/* Return the status of these fleets, and the reply to GetMetrics: new references; NULL when memory is short.
+ */
+json_t *handler_status(const struct control *control, const struct handler_fleets *list, usec_t now);
+json_t *handler_metrics(const struct control *control);
 
 /* Returns false after replying with an error. Free *ret in both cases. */
 bool handler_parse_fleets(struct control *control, struct call *call, json_t *parameters,
