@@ -6,7 +6,6 @@
 #include "ctl/commands.h"
 #include "ctl/output.h"
 #include "ctl/render.h"
-#include "wire/ready.h"
 #include "wire/reply.h"
 #include <stdio.h>
 #include <string.h>
@@ -349,7 +348,7 @@ static int ask_ready(struct ctl *ctl)
 
         if (r != CTL_DONE)
                 return r;
-        lacks = ready_lacks(reply);
+        lacks = reply_lacks(reply);
         if (!lacks)
                 return output_error(CTL_FAILED, "not enough memory");
         if (json_array_size(lacks) > 0)

@@ -71,16 +71,13 @@ static void fill_row(struct worker_row *row, json_t *worker, long long threshold
 
         snprintf(row->cells[COLUMN_WORKER], size, "%s", reply_string(worker, "id"));
         snprintf(row->cells[COLUMN_PID], size, "%lld", reply_integer(worker, "pid"));
-        /* For a hung worker, show the time since its last heartbeat. */
-        bool hung = reply_is_true(worker, "hung");
-        snprintf(row->cells[COLUMN_STATE], size, "%s %s", state,
-                 reply_seconds(worker, hung ? "beat_age_seconds" : "state_seconds", span));
+        snprintf(row->cells[COLUMN_STATE], size, "%s %s", state, reply_worker_since(worker, span));
         row->colours[COLUMN_STATE] = state_colour(state);
         snprintf(row->cells[COLUMN_GENERATION], size, "%lld", reply_integer(worker, "generation"));
         if (reply_integer(worker, "concurrency") > 0)
                 snprintf(row->cells[COLUMN_BUSY], size, "%lld/%lld", reply_integer(worker, "busy"),
                          reply_integer(worker, "concurrency"));
-        else if (json_is_null(json_object_get(worker, "beat_age_seconds")))
+        else if (!reply_has_heartbeat(worker))
                 snprintf(row->cells[COLUMN_BUSY], size, "-");
         else
                 snprintf(row->cells[COLUMN_BUSY], size, "%lld", reply_integer(worker, "busy"));

@@ -22,10 +22,7 @@ int control_new(const struct control_host *host, struct control **ret)
                 return -ENOMEM;
         control->host = *host;
         control->watches = (struct watch_list){.world = host->world, .event = host->persist->runtime->event};
-        control->queue_calls = (struct queue_calls){.runtime = host->persist->runtime,
-                                                    .metrics = handler_metrics,
-                                                    .diagnose = handler_diagnose,
-                                                    .userdata = control};
+        control->jobs_calls.runtime = host->persist->runtime;
         int r = events_new(&control->events);
         if (r < 0) {
                 free(control);
@@ -42,7 +39,7 @@ struct control *control_free(struct control *control)
                 return NULL;
         assert(!control->watches.first);
         events_free(control->events);
-        queue_calls_forget(&control->queue_calls, USEC_INFINITY);
+        queue_calls_forget(control, USEC_INFINITY);
         (void)handler_forget_status(control, USEC_INFINITY);
         free(control);
         return NULL;
@@ -68,14 +65,14 @@ void handle_reload(struct control *control, struct call *call, json_t *parameter
         }
         json_t *list = handler_lines(lines);
         if (r > 0) {
-                server_reply_error(call, CONTROL_REFUSED,
-                                   json_pack("{s:s, s:o}", "reason",
-                                             "the configuration has errors; the old settings remain active",
-                                             "details", list));
+                call_reply_error(call, CONTROL_REFUSED,
+                                 json_pack("{s:s, s:o}", "reason",
+                                           "the configuration has errors; the old settings remain active",
+                                           "details", list));
                 return;
         }
         handler_changed(control);
-        server_reply(call, json_pack("{s:o}", "changes", list), false);
+        call_reply(call, json_pack("{s:o}", "changes", list), false);
 }
 
 void handle_reexec(struct control *control, struct call *call, json_t *parameters _unused_,
@@ -92,13 +89,13 @@ void handle_reexec(struct control *control, struct call *call, json_t *parameter
 void handle_ping(struct control *control _unused_, struct call *call, json_t *parameters _unused_,
                  usec_t now _unused_)
 {
-        server_reply(call, json_object(), false);
+        call_reply(call, json_object(), false);
 }
 
 void handle_get_version(struct control *control, struct call *call, json_t *parameters _unused_,
                         usec_t now _unused_)
 {
-        server_reply(
+        call_reply(
                 call,
                 json_pack("{s:s, s:s}", "version", control->host.version, "instance", control->host.instance),
                 false);
@@ -134,7 +131,7 @@ void control_tick(struct control *control, usec_t now)
         if (handler_forget_status(control, usec_sub(now, USEC_PER_SEC)))
                 (void)malloc_trim(0);
         watch_tick(&control->watches, now);
-        queue_calls_forget(&control->queue_calls, now);
+        queue_calls_forget(control, now);
 }
 
 static gid_t find_viewers(void)
@@ -147,10 +144,10 @@ static gid_t find_viewers(void)
 int service_start(struct service *service, const struct handover *handover)
 {
         const struct settings *settings = service->host.world->settings;
-        struct server_groups *groups = &service->groups;
+        struct api_server_groups *groups = &service->groups;
         char error[512];
 
-        *groups = (struct server_groups){.view = find_viewers(), .operate = CONTROL_NO_GROUP};
+        *groups = (struct api_server_groups){.view = find_viewers(), .operate = CONTROL_NO_GROUP};
         if (settings->socket_group) {
                 const struct group *group = getgrnam(settings->socket_group);
 
@@ -165,7 +162,7 @@ int service_start(struct service *service, const struct handover *handover)
         int r = control_new(&service->host, &service->control);
         if (r < 0)
                 return r;
-        const struct server_options options = {
+        const struct api_server_options options = {
                 .path = settings->socket,
                 .inherited = handover_fd(handover, HANDED_LISTEN),
                 .groups = *groups,
@@ -173,8 +170,8 @@ int service_start(struct service *service, const struct handover *handover)
                 .handle = control_handle,
                 .userdata = service->control,
         };
-        r = server_new(service->host.persist->runtime->event, &options, &service->server, error,
-                       sizeof(error));
+        r = api_server_new(service->host.persist->runtime->event, &options, &service->server, error,
+                           sizeof(error));
         if (r >= 0)
                 r = listener_lock(settings->state_file, &service->state_lock_fd, error, sizeof(error));
         if (r >= 0)
@@ -192,11 +189,11 @@ void service_continue(struct service *service, const struct handover *handover)
                 const struct handed *handed = &handover->list[i];
 
                 if (handed->kind == HANDED_IDLE)
-                        server_continue(service->server, handed->fd, NULL);
+                        api_server_continue(service->server, handed->fd, NULL);
                 else if (handed->kind == HANDED_CALLER)
-                        server_continue(service->server, handed->fd,
-                                        json_pack("{s:s, s:I}", "version", PACKAGE_VERSION, "pid",
-                                                  (json_int_t)getpid()));
+                        api_server_continue(service->server, handed->fd,
+                                            json_pack("{s:s, s:I}", "version", PACKAGE_VERSION, "pid",
+                                                      (json_int_t)getpid()));
         }
 }
 
@@ -209,7 +206,7 @@ void service_keep(struct service *service)
                 (void)listener_claim(path, &service->claim_fd, error, sizeof(error));
         if (access(path, F_OK) < 0)
                 service->host.persist->runtime->wakeup->pass.unsaved = true;
-        int r = server_keep_socket(service->server, error, sizeof(error));
+        int r = api_server_keep_socket(service->server, error, sizeof(error));
 
         if (r > 0)
                 log_warning(
@@ -224,12 +221,12 @@ void service_keep(struct service *service)
 void service_find_groups(struct service *service)
 {
         service->groups.view = find_viewers();
-        server_set_groups(service->server, &service->groups);
+        api_server_set_groups(service->server, &service->groups);
 }
 
 void service_end(struct service *service)
 {
-        service->server = server_free(service->server);
+        service->server = api_server_free(service->server);
         service->control = control_free(service->control);
         service->state_lock_fd = close_fd(service->state_lock_fd);
         service->claim_fd = close_fd(service->claim_fd);

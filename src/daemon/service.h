@@ -9,8 +9,8 @@
 struct service {
         struct control_host host;
         struct control *control;
-        struct server *server;
-        struct server_groups groups;
+        struct api_server *server;
+        struct api_server_groups groups;
         int state_lock_fd; /* -1: not locked */
         int claim_fd;      /* -1: not claimed yet */
         int socket_error;  /* -errno since the socket was lost and could not be made again; 0: none */
@@ -31,9 +31,9 @@ void service_end(struct service *service);
 
 /* Returns 0 with *ret, to be freed with control_free(), or -ENOMEM. Copies *host. */
 int control_new(const struct control_host *host, struct control **ret);
-/* Call after server_free(), which cancels the calls that are kept here. Returns NULL. */
+/* Call after api_server_free(), which cancels the calls that are kept here. Returns NULL. */
 struct control *control_free(struct control *control);
-/* Handler for server_options.handle; userdata is the struct control. */
+/* Handler for api_server_options.handle; userdata is the struct control. */
 void control_handle(struct call *call, const struct control_method *method, json_t *parameters,
                     void *userdata);
 /* Sends pending replies to clients that wait or follow. Call after each plan, before or after

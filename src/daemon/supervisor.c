@@ -168,7 +168,7 @@ static void plan(struct daemon *daemon)
         usec_t now = clocks.monotonic;
 
         if (queue_reading_tick(&daemon->runtime))
-                queue_calls_answer(&control->queue_calls, now);
+                queue_calls_answer(control, now);
         SUBSYSTEMS_CALL(&daemon->runtime.subsystems, observe, now);
         if (pass_run(&daemon->wakeup.pass, &ops, &clocks, daemon) < 0)
                 log_error("out of memory: the plan is incomplete; retrying with the next check");

@@ -2,7 +2,7 @@
 /* The last known state of each sqmgr, and its age. No I/O, no clock. */
 #include "web/instances.h"
 #include "base/memstream.h"
-#include "wire/ready.h"
+#include "wire/reply.h"
 #include <string.h>
 
 int instances_init(struct instances *instances)
@@ -221,7 +221,7 @@ static void put_lack(FILE *out, const char *title, const char *sentence)
 
 static void put_lacks(FILE *out, const struct instance *instance, bool several)
 {
-        _cleanup_json_ json_t *lacks = ready_lacks(instance->status);
+        _cleanup_json_ json_t *lacks = reply_lacks(instance->status);
         json_t *sentence;
 
         if (!instance->reachable)

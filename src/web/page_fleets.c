@@ -68,8 +68,7 @@ static void put_busy(FILE *out, const json_t *worker)
 
         if (concurrency > 0)
                 html_print(out, "<td class=\"number\">%lld/%lld</td>", busy, concurrency);
-        else if (!json_is_integer(json_object_get(worker, "busy")) ||
-                 json_is_null(json_object_get(worker, "beat_age_seconds")))
+        else if (!json_is_integer(json_object_get(worker, "busy")) || !reply_has_heartbeat(worker))
                 fputs("<td class=\"number\">-</td>", out);
         else
                 html_print(out, "<td class=\"number\">%lld</td>", busy);
@@ -92,7 +91,6 @@ static void put_memory(FILE *out, const json_t *worker, long long threshold)
 
 static void put_worker(FILE *out, const json_t *worker, long long threshold)
 {
-        bool hung = reply_is_true(worker, "hung");
         const char *state = reply_worker_state(worker), *id = reply_string(worker, "id");
         char why[WHY_MAX], span[FORMAT_MAX];
 
@@ -100,7 +98,7 @@ static void put_worker(FILE *out, const json_t *worker, long long threshold)
         html_print(out, "<tr data-key=\"%s\" class=\"%s\">", id, why[0] != '\0' ? "has-why" : "");
         put_id(out, id);
         html_print(out, "<td class=\"state %s\">%s <span class=\"for\">%s</span></td>", state, state,
-                   reply_seconds(worker, hung ? "beat_age_seconds" : "state_seconds", span));
+                   reply_worker_since(worker, span));
         put_busy(out, worker);
         put_memory(out, worker, threshold);
         html_print(out, "<td class=\"number spare\">%s</td>", reply_seconds(worker, "uptime_seconds", span));

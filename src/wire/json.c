@@ -66,3 +66,13 @@ char *json_text(const json_t *value, size_t flags)
         free(text);
         return NULL;
 }
+
+json_t *json_object_of(const struct json_member *members, size_t n)
+{
+        _cleanup_json_ json_t *object = json_object();
+        bool failed = false;
+
+        for (size_t i = 0; i < n; i++)
+                failed |= json_object_set_new(object, members[i].name, members[i].value) < 0;
+        return failed ? NULL : TAKE_PTR(object);
+}

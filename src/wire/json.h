@@ -26,6 +26,15 @@ int json_load(const struct json_bounds *bounds, const char *text, size_t size, s
  * drops what it has no memory for, and only errno shows this. */
 char *json_text(const json_t *value, size_t flags);
 
+struct json_member {
+        const char *name;
+        json_t *value; /* NULL: memory was short */
+};
+
+/* Returns an object of these members in this order, a new reference; NULL when memory is short. Takes the
+ * values, also then. */
+json_t *json_object_of(const struct json_member *members, size_t n);
+
 DEFINE_CLEANUP(json_t *, json_decref)
 #define _cleanup_json_ _cleanup_(json_decref_pointer)
 

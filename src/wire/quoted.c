@@ -72,29 +72,14 @@ void quoted_drop(json_t *message)
         json_array_foreach(message, i, value) quoted_drop(value);
 }
 
-static void set_sentence(struct error_report *report, const char *format, va_list arguments)
-{
-        vsnprintf(report->text, sizeof(report->text), format, arguments);
-        printable_replace(report->text, strlen(report->text), false);
-}
-
-void error_report_set(struct error_report *report, const char *format, ...)
-{
-        va_list arguments;
-
-        va_start(arguments, format);
-        set_sentence(report, format, arguments);
-        va_end(arguments);
-        quoted_set(&report->quoted, NULL);
-}
-
 void error_report_quote(struct error_report *report, const char *said, const char *format, ...)
 {
         va_list arguments;
 
         va_start(arguments, format);
-        set_sentence(report, format, arguments);
+        vsnprintf(report->text, sizeof(report->text), format, arguments);
         va_end(arguments);
+        printable_replace(report->text, strlen(report->text), false);
         quoted_set(&report->quoted, said);
         /* libpq ends its messages with a line break. */
         char *quoted = report->quoted.quoted_bytes;

@@ -41,9 +41,8 @@ struct error_report {
         struct quoted quoted;
 };
 
-/* Sets the sentence; nothing is quoted. */
-void error_report_set(struct error_report *report, const char *format, ...) _printf_(2, 3);
-/* Sets the sentence, and quotes what the other side said. */
+/* Sets the sentence, and quotes what the other side said, or nothing (NULL). */
+#define error_report_set(report, ...) error_report_quote(report, NULL, __VA_ARGS__)
 void error_report_quote(struct error_report *report, const char *said, const char *format, ...)
         _printf_(3, 4);
 bool error_report_equal(const struct error_report *a, const struct error_report *b);

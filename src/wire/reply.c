@@ -157,6 +157,22 @@ const char *reply_worker_state(const json_t *worker)
         return reply_is_true(worker, "hung") ? "hung" : reply_string(worker, "state");
 }
 
+bool reply_has_heartbeat(const json_t *worker)
+{
+        return !json_is_null(json_object_get(worker, "beat_age_seconds"));
+}
+
+const char *reply_heartbeat_age(const json_t *worker, char *text)
+{
+        return reply_seconds(worker, "beat_age_seconds", text);
+}
+
+const char *reply_worker_since(const json_t *worker, char *text)
+{
+        return reply_is_true(worker, "hung") ? reply_heartbeat_age(worker, text)
+                                             : reply_seconds(worker, "state_seconds", text);
+}
+
 /* Appends a phrase to text, a buffer of size bytes. */
 static void add_phrase(char *text, size_t size, const char *phrase)
 {
@@ -285,6 +301,21 @@ const char *reply_scaling(const json_t *scaling, char text[static REPLY_SCALING_
                          reply_integer(scaling, "min"), reply_integer(scaling, "max"),
                          reply_string(scaling, "because"));
         return text;
+}
+
+json_t *reply_lacks(const json_t *status)
+{
+        _cleanup_json_ json_t *lacks = json_array();
+        const json_t *problems = json_object_get(status, "problems"), *problem;
+        int r = lacks ? 0 : -1;
+
+        if (!json_is_array(json_object_get(status, "fleets")) || !json_is_array(problems))
+                r = r < 0 ? r
+                          : json_array_append_new(lacks, json_string("sqmgr has not reported its status"));
+        json_foreach(problem, r < 0 ? NULL : problems)
+                if (reply_is_true(problem, "unready"))
+                        r = r < 0 ? r : json_array_append(lacks, json_object_get(problem, "summary"));
+        return r < 0 ? NULL : TAKE_PTR(lacks);
 }
 
 #define MEBIBYTES(n) ((size_t)(n) << 20)

@@ -41,6 +41,10 @@ const char *reply_server_kind(const json_t *redis);
 
 /* Returns a Worker's state, or "hung" for a hung one: its state alone would be "active". */
 const char *reply_worker_state(const json_t *worker);
+/* Format for how long it has been in that state, and the age of its last heartbeat, as reply_seconds(). */
+const char *reply_worker_since(const json_t *worker, char *text);
+const char *reply_heartbeat_age(const json_t *worker, char *text);
+bool reply_has_heartbeat(const json_t *worker);
 /* Formats why a Worker is retiring and what the worker waits for, in text of size bytes. Empty if neither
  * applies. */
 void reply_worker_why(const json_t *worker, char *text, size_t size);
@@ -67,6 +71,13 @@ const char *reply_template(const json_t *template, char text[static REPLY_TEMPLA
 /* Formats the autoscaling of a Fleet; "" if its Scaling is null. Returns text. */
 #define REPLY_SCALING_MAX 640
 const char *reply_scaling(const json_t *scaling, char text[static REPLY_SCALING_MAX]);
+
+/* Lists why sqmgr is not ready: the summaries of the problems with "unready" in a reply to GetStatus (NULL or
+ * null: no reply, which is not ready either). An empty list means ready. A fleet that its operator quieted,
+ * stopped, drained or scaled to 0 counts as ready.
+ *
+ * The caller owns the list; NULL if memory is short. */
+json_t *reply_lacks(const json_t *status);
 
 /* In the order of sending if several are due. */
 enum instance_query {

@@ -127,7 +127,7 @@ static int on_reload(struct reloader *reloader _unused_, const struct orderer *b
 
 static void on_reexec(struct reexec *reexec _unused_, struct call *call)
 {
-        server_reply(call, json_object(), false);
+        call_reply(call, json_object(), false);
 }
 
 static void on_cancelled(struct call *call, void *userdata _unused_)
@@ -149,14 +149,14 @@ void __wrap_jobs_calls_add(struct jobs_calls *list, struct call *call, struct fl
                 struct call *answered = kept;
 
                 kept = NULL;
-                server_reply(answered, json_object(), false);
+                call_reply(answered, json_object(), false);
         }
         keeps = !keeps;
         if (keeps) {
                 __real_jobs_calls_add(list, call, fleets, n_fleets, now);
                 return;
         }
-        server_keep(call, on_cancelled, NULL);
+        call_keep(call, on_cancelled, NULL);
         kept = call;
 }
 
@@ -172,7 +172,7 @@ void __wrap_problems_collect(const struct control_host *host _unused_, struct pr
 void __wrap_doctor_request(const struct control_host *host, struct call *call);
 void __wrap_doctor_request(const struct control_host *host _unused_, struct call *call)
 {
-        server_reply(call, json_object(), false);
+        call_reply(call, json_object(), false);
 }
 
 int __wrap_release_check_begin(struct runtime *of, const struct fleet *fleet, const char *release,
@@ -292,6 +292,7 @@ static void make_world(void)
         keeps = has_release = false;
         host.world = world;
         runtime.event = event;
+        runtime.world = world;
         fuzz_check(control_new(&host, &control) == 0);
         for (size_t i = 0; i < world->n_events; i++)
                 events_add(control->events, &world->events[i], NOW);
@@ -336,13 +337,13 @@ enum control_access __wrap_control_peer_access(const struct control_peer *peer _
         return next_access;
 }
 
-static struct client client_open(struct server *server, bool views)
+static struct client client_open(struct api_server *server, bool views)
 {
         int fds[2];
 
         fuzz_check(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds) == 0);
         next_access = views ? CONTROL_VIEW : CONTROL_OWN;
-        server_continue(server, fds[0], NULL);
+        api_server_continue(server, fds[0], NULL);
         return (struct client){.fd = fds[1], .views = views};
 }
 
@@ -355,7 +356,7 @@ static unsigned client_iterate(struct client *client)
         end_check();
         world_events_clear(world);
         if (queue_reading_tick(&runtime))
-                queue_calls_answer(&control->queue_calls, NOW);
+                queue_calls_answer(control, NOW);
         control_tick(control, NOW);
         return n + take_replies(client);
 }
@@ -382,7 +383,7 @@ static void ask_all(struct client *client)
                 (void)client_iterate(client);
                 /* The kept call would delay the calls behind it. */
                 if (kept) {
-                        server_reply(kept, json_object(), false);
+                        call_reply(kept, json_object(), false);
                         kept = NULL;
                 }
                 (void)client_iterate(client);
@@ -426,19 +427,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         struct input input = {data, size};
         struct client clients[CLIENTS];
-        struct server *server = NULL;
+        struct api_server *server = NULL;
         char error[512] = "";
 
         make_folder();
         make_world();
-        struct server_options options = {
+        struct api_server_options options = {
                 .path = path,
                 .groups = {CONTROL_NO_GROUP, CONTROL_NO_GROUP, ""},
                 .version = "1",
                 .handle = control_handle,
                 .userdata = control,
         };
-        fuzz_check(server_new(event, &options, &server, error, sizeof(error)) == 0);
+        fuzz_check(api_server_new(event, &options, &server, error, sizeof(error)) == 0);
         for (size_t i = 0; i < CLIENTS; i++)
                 clients[i] = client_open(server, i == VIEWER);
         /* Before any client changes anything, all canaries are sent to the clients that may have them, and
@@ -459,7 +460,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         for (size_t i = 0; i < CLIENTS; i++)
                 client_close(&clients[i]);
         (void)sd_event_run(event, 0);
-        server_free(server);
+        api_server_free(server);
         fuzz_check(!kept && !check.fn);
         control = control_free(control);
         world = world_free(world);

@@ -38,7 +38,7 @@ static sd_event *event;
 static struct world *world;
 static struct fleet *web, *mail;
 static struct control *control;
-static struct server *server;
+static struct api_server *server;
 static struct client client;
 static usec_t clock_usec;
 static unsigned n_changed, n_rendered; /* n_changed: times that the state was written */
@@ -60,7 +60,7 @@ void __wrap_jobs_calls_add(struct jobs_calls *list, struct call *call, struct fl
 void __wrap_jobs_calls_add(struct jobs_calls *list _unused_, struct call *call, struct fleet *const *fleets,
                            size_t n_fleets, usec_t now _unused_)
 {
-        server_reply(
+        call_reply(
                 call,
                 json_pack("{s:[], s:s, s:i}", "jobs", "first", fleets[0]->settings->name, "n", (int)n_fleets),
                 false);
@@ -85,13 +85,12 @@ void __wrap_problems_collect(const struct control_host *host _unused_, struct pr
 }
 
 /* At once: there is no Redis to wait for. */
-void __wrap_queue_calls_add(struct queue_calls *calls, struct call *call, enum queue_question question,
-                            usec_t now);
-void __wrap_queue_calls_add(struct queue_calls *calls, struct call *call, enum queue_question question,
+void __wrap_queue_calls_add(struct control *of, struct call *call, enum queue_question question, usec_t now);
+void __wrap_queue_calls_add(struct control *of, struct call *call, enum queue_question question,
                             usec_t now _unused_)
 {
         ck_assert_int_eq(question, QUEUE_QUESTION_METRICS);
-        server_reply(call, calls->metrics(calls->userdata), false);
+        call_reply(call, handler_metrics(of), false);
 }
 
 void __wrap_persist_save_now(struct persist *unsaved, usec_t now);
@@ -146,14 +145,14 @@ static void setup(void)
         host.world = world;
         runtime.event = event;
         ck_assert_int_eq(control_new(&host, &control), 0);
-        struct server_options options = {
+        struct api_server_options options = {
                 .path = path,
                 .groups = {CONTROL_NO_GROUP, CONTROL_NO_GROUP, ""},
                 .version = "1.2.3",
                 .handle = control_handle,
                 .userdata = control,
         };
-        ck_assert_int_eq(server_new(event, &options, &server, error, sizeof(error)), 0);
+        ck_assert_int_eq(api_server_new(event, &options, &server, error, sizeof(error)), 0);
         client = client_open(path);
         for (size_t i = 0; i < 2; i++) {
                 observe_redis(world->fleets[i], true, T0);
@@ -165,7 +164,7 @@ static void setup(void)
 static void teardown(void)
 {
         client_end(&client);
-        server = server_free(server);
+        server = api_server_free(server);
         control = control_free(control);
         world = world_free(world);
         event = sd_event_unref(event);

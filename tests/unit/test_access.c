@@ -22,7 +22,7 @@
 static char dir[] = "/tmp/sqmgr-test-XXXXXX";
 static char path[64];
 static sd_event *event;
-static struct server *server;
+static struct api_server *server;
 static unsigned n_kept, n_orders;
 
 /* GetEvents is kept, the status has 2 MiB, and all else tells a secret. */
@@ -38,30 +38,30 @@ static void on_call(struct call *call, const struct control_method *method, json
         n_orders += method->access > CONTROL_VIEW;
         if (strcmp(method->name, "GetEvents") == 0) {
                 json_decref(reported);
-                server_keep(call, NULL, NULL);
+                call_keep(call, NULL, NULL);
                 n_kept++;
         } else if (strcmp(method->name, "GetStatus") == 0) {
                 json_decref(reported);
                 memset(large, 'x', sizeof(large) - 1);
-                server_reply(call, json_pack("{s:s}", "large", large), false);
+                call_reply(call, json_pack("{s:s}", "large", large), false);
         } else if (strcmp(method->name, "Follow") == 0) {
-                server_reply_error(call, CONTROL_REFUSED, reported);
+                call_reply_error(call, CONTROL_REFUSED, reported);
         } else if (strcmp(method->name, "GetVersion") == 0 || strcmp(method->name, "GetQueues") == 0) {
                 bool is_queues = strcmp(method->name, "GetQueues") == 0;
                 struct shared_reply reply;
 
                 /* The reply to GetQueues was encoded for others than viewers. */
                 shared_reply_make(&reply, call_is_view(call) && !is_queues, NULL, reported);
-                server_reply_shared(call, &reply);
+                call_reply_shared(call, &reply);
                 shared_reply_clear(&reply);
         } else {
-                server_reply(call, reported, false);
+                call_reply(call, reported, false);
         }
 }
 
 static void start(usec_t message_timeout)
 {
-        const struct server_options options = {
+        const struct api_server_options options = {
                 .path = path,
                 .groups = {VIEWERS, OPERATORS, "operators"},
                 .version = "1.2.3",
@@ -72,7 +72,7 @@ static void start(usec_t message_timeout)
         struct stat status;
         mode_t mask = umask(0077);
 
-        ck_assert_msg(server_new(event, &options, &server, error, sizeof(error)) == 0, "%s", error);
+        ck_assert_msg(api_server_new(event, &options, &server, error, sizeof(error)) == 0, "%s", error);
         umask(mask);
         ck_assert_int_eq(stat(path, &status), 0);
         ck_assert_uint_eq(status.st_mode & 07777, 0666);
@@ -90,7 +90,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-        server = server_free(server);
+        server = api_server_free(server);
         event = sd_event_unref(event);
         unit_remove_tree(dir);
 }
@@ -152,19 +152,19 @@ static void expect_refused(const char *section)
 
 TEST(a_stranger_is_sent_which_group_helps)
 {
-        struct server_groups groups = {.view = CONTROL_NO_GROUP, .operate = CONTROL_NO_GROUP};
+        struct api_server_groups groups = {.view = CONTROL_NO_GROUP, .operate = CONTROL_NO_GROUP};
         struct client viewer = open_viewer();
 
         expect_refused("a stranger");
         ck_assert_str_eq(ask(&viewer), "");
         /* After a reload, for those who connect then. */
-        server_set_groups(server, &groups);
+        api_server_set_groups(server, &groups);
         expect_refused("a stranger without socket_group");
         struct client late = open_viewer();
         golden_expect("refusals", "a stranger without socket_group", client_answer(event, &late));
         client_end(&late);
         groups.view = USER;
-        server_set_groups(server, &groups);
+        api_server_set_groups(server, &groups);
         late = client_open_as(path, USER, USER);
         ck_assert_str_eq(ask(&late), "");
         ck_assert_str_eq(ask(&viewer), "");
@@ -400,7 +400,7 @@ TEST_LOOP(replies_that_nobody_reads_are_bounded, ELEMENTSOF(bounds))
 
 TEST(half_a_call_of_a_viewer_is_borne_for_a_while_only)
 {
-        server = server_free(server);
+        server = api_server_free(server);
         start(50 * USEC_PER_MSEC);
         struct client viewer = open_viewer();
         client_write(&viewer, "{\"method\"", 9);
@@ -559,30 +559,30 @@ TEST_LOOP(four_strangers_that_connect_in_a_loop_do_not_hold_up_orders, 2)
 TEST(idle_connections_are_handed_to_the_next_image)
 {
         struct client viewer = open_viewer();
-        struct handed handed[SERVER_CONNECTIONS_MAX + 1];
-        const struct server_groups nobody = {.view = CONTROL_NO_GROUP, .operate = CONTROL_NO_GROUP};
+        struct handed handed[API_CONNECTIONS_MAX + 1];
+        const struct api_server_groups nobody = {.view = CONTROL_NO_GROUP, .operate = CONTROL_NO_GROUP};
 
         ck_assert_str_eq(ask(&viewer), "");
-        ck_assert_uint_eq(server_hand(server, handed), 2);
+        ck_assert_uint_eq(api_server_hand(server, handed), 2);
         ck_assert_int_eq(handed[0].kind, HANDED_LISTEN);
         ck_assert_int_eq(handed[1].kind, HANDED_IDLE);
         int fd = dup(handed[1].fd);
         struct client owner = client_open(path);
         ck_assert_str_eq(ask(&owner), "");
-        ck_assert_uint_eq(server_hand(server, handed), 3);
-        server = server_free(server);
+        ck_assert_uint_eq(api_server_hand(server, handed), 3);
+        server = api_server_free(server);
         start(0);
-        server_continue(server, fd, NULL);
+        api_server_continue(server, fd, NULL);
         expect_text(&viewer, PING, NULL);
         client_expect(event, &viewer, CALL("Reload"), VARLINK_PERMISSION_DENIED);
 
         /* The user has left the group: a stranger. */
-        ck_assert_uint_eq(server_hand(server, handed), 2);
+        ck_assert_uint_eq(api_server_hand(server, handed), 2);
         fd = dup(handed[1].fd);
-        server = server_free(server);
+        server = api_server_free(server);
         start(0);
-        server_set_groups(server, &nobody);
-        server_continue(server, fd, NULL);
+        api_server_set_groups(server, &nobody);
+        api_server_continue(server, fd, NULL);
         client_expect_closed(event, &viewer);
         client_end(&viewer);
         client_end(&owner);

@@ -2,7 +2,7 @@
 /* Whether all is up, by what GetStatus replies. */
 #include "golden.h"
 #include "unit.h"
-#include "wire/ready.h"
+#include "wire/reply.h"
 
 #define PROBLEM(summary, unready) "{\"summary\":\"" summary "\",\"unready\":" unready "}"
 #define STATUS(problems)          "{\"version\":\"1\",\"fleets\":[],\"problems\":[" problems "]}"
@@ -10,7 +10,7 @@
 /* The sentences of that section of tests/golden/ready; NULL: nothing is missing. */
 static void expect_lacks(const char *status, const char *section)
 {
-        json_t *json = json_loads(status, JSON_DECODE_ANY, NULL), *lacks = ready_lacks(json), *text;
+        json_t *json = json_loads(status, JSON_DECODE_ANY, NULL), *lacks = reply_lacks(json), *text;
         char reported[1024] = "";
         size_t i;
 

@@ -34,7 +34,7 @@ static void on_call(struct call *call, const struct control_method *method, json
         if (strcmp(method->name, "Reexec") == 0)
                 reexec_request(userdata, call);
         else
-                server_reply(call, json_object(), false);
+                call_reply(call, json_object(), false);
 }
 
 static void make_dir(void)
@@ -68,19 +68,20 @@ static void start(void)
                 .persist = &persist,
                 .publish = publish,
         };
-        const struct server_options options = {
+        const struct api_server_options options = {
                 .path = path,
                 .groups = {CONTROL_NO_GROUP, CONTROL_NO_GROUP, ""},
                 .version = "1.2.3",
                 .handle = on_call,
                 .userdata = &reexec,
         };
-        ck_assert_msg(server_new(event, &options, &reexec.server, error, sizeof(error)) == 0, "%s", error);
+        ck_assert_msg(api_server_new(event, &options, &reexec.server, error, sizeof(error)) == 0, "%s",
+                      error);
 }
 
 static void end(void)
 {
-        reexec.server = server_free(reexec.server);
+        reexec.server = api_server_free(reexec.server);
         reexec_end(&reexec);
         runtime_end();
         event = sd_event_unref(event);

@@ -18,7 +18,7 @@
 static char dir[] = "/tmp/sqmgr-test-XXXXXX";
 static char path[64];
 static sd_event *event;
-static struct server *server;
+static struct api_server *server;
 static struct call *kept;
 static unsigned n_handled, n_cancelled;
 
@@ -39,22 +39,22 @@ static void on_call(struct call *call, const struct control_method *method, json
         ck_assert_ptr_eq(userdata, &n_handled);
         n_handled++;
         if (strcmp(method->name, "Restart") == 0 && call_wants_more(call)) {
-                server_reply(call, json_pack("{s:s}", "state", "begun"), true);
-                server_keep(call, on_cancelled, &kept);
+                call_reply(call, json_pack("{s:s}", "state", "begun"), true);
+                call_keep(call, on_cancelled, &kept);
                 kept = call;
         } else if (strcmp(method->name, "Reload") == 0) {
                 memset(large, 'x', sizeof(large) - 1);
-                server_reply(call, json_pack("{s:s}", "large", large), false);
+                call_reply(call, json_pack("{s:s}", "large", large), false);
         } else if (strcmp(method->name, "Scale") == 0) {
-                server_reply(call, json_pack("{s:O}", "count", json_object_get(parameters, "count")), false);
+                call_reply(call, json_pack("{s:O}", "count", json_object_get(parameters, "count")), false);
         } else {
-                server_reply(call, json_object(), false);
+                call_reply(call, json_object(), false);
         }
 }
 
-static struct server_options options(void)
+static struct api_server_options options(void)
 {
-        return (struct server_options){
+        return (struct api_server_options){
                 .path = path,
                 .groups = {CONTROL_NO_GROUP, CONTROL_NO_GROUP, ""},
                 .version = "1.2.3",
@@ -65,11 +65,11 @@ static struct server_options options(void)
 
 static void start_server(usec_t message_timeout)
 {
-        struct server_options all = options();
+        struct api_server_options all = options();
         char error[512] = "";
 
         all.message_timeout = message_timeout;
-        ck_assert_msg(server_new(event, &all, &server, error, sizeof(error)) == 0, "%s", error);
+        ck_assert_msg(api_server_new(event, &all, &server, error, sizeof(error)) == 0, "%s", error);
 }
 
 static void setup(void)
@@ -83,7 +83,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-        server = server_free(server);
+        server = api_server_free(server);
         event = sd_event_unref(event);
         unit_remove_tree(dir);
 }
@@ -242,7 +242,7 @@ TEST(a_subscriber_hears_all_until_the_last_reply_then_its_next_call_is_answered)
         for (int i = 0; i < 3; i++) {
                 ck_assert_int_ge(sd_event_run(event, 1000), 0);
                 ck_assert_uint_eq(n_handled, 1);
-                server_reply(kept, json_pack("{s:i}", "step", i), i < 2);
+                call_reply(kept, json_pack("{s:i}", "step", i), i < 2);
                 ck_assert_int_eq(client_wait(event, &client, &reply), 1);
                 ck_assert_int_eq(json_integer_value(json_object_get(reply.parameters, "step")), i);
                 ck_assert_int_eq(reply.continues, i < 2);
@@ -270,7 +270,7 @@ TEST(a_subscription_is_cancelled_when_its_client_leaves)
         client = client_open(path);
         reply = client_call(event, &client, SUBSCRIBE);
         varlink_reply_free(&reply);
-        server = server_free(server);
+        server = api_server_free(server);
         ck_assert_uint_eq(n_cancelled, 2);
         client_end(&client);
 }
@@ -287,7 +287,7 @@ TEST(a_subscriber_that_does_not_read_is_dropped)
         memset(text, 'x', sizeof(text) - 1);
         while (n_cancelled == 0) {
                 ck_assert_uint_lt(sent++, 1000);
-                server_reply(kept, json_pack("{s:s}", "text", text), true);
+                call_reply(kept, json_pack("{s:s}", "text", text), true);
                 ck_assert_int_ge(sd_event_run(event, 0), 0);
         }
         ck_assert_uint_gt(sent, 60);
@@ -421,14 +421,14 @@ TEST(a_second_server_is_refused_and_reported_the_pid_of_the_first)
         struct client client = client_open(path);
         client_expect(event, &client, PING, NULL);
         client_end(&client);
-        server = server_free(server);
+        server = api_server_free(server);
         ck_assert_int_eq(access(path, F_OK), -1);
         start_server(0);
 }
 
 TEST(replaces_a_dead_socket_but_nothing_else)
 {
-        struct server_options all = options();
+        struct api_server_options all = options();
         struct sockaddr_un address = {.sun_family = AF_UNIX};
         struct stat status;
         char error[512];
@@ -436,19 +436,19 @@ TEST(replaces_a_dead_socket_but_nothing_else)
         start_server(0);
         ck_assert_int_eq(stat(path, &status), 0);
         ck_assert_uint_eq(status.st_mode & 07777, 0666);
-        server = server_free(server);
+        server = api_server_free(server);
 
         int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
         strcpy(address.sun_path, path);
         ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
         ck_assert_int_eq(listen(fd, 1), 0);
-        ck_assert_int_eq(server_new(event, &all, &server, error, sizeof(error)), -EADDRINUSE);
+        ck_assert_int_eq(api_server_new(event, &all, &server, error, sizeof(error)), -EADDRINUSE);
         close(fd);
         start_server(0);
-        server = server_free(server);
+        server = api_server_free(server);
 
         unit_write_file(dir, "run/control.sock", "precious");
-        ck_assert_int_eq(server_new(event, &all, &server, error, sizeof(error)), -EEXIST);
+        ck_assert_int_eq(api_server_new(event, &all, &server, error, sizeof(error)), -EEXIST);
         ck_assert_ptr_nonnull(strstr(error, "not a socket"));
         ck_assert_int_eq(unlink(path), 0);
 }
@@ -477,7 +477,7 @@ static void keep_socket(int outcome)
 {
         char error[512] = "";
 
-        ck_assert_int_eq(server_keep_socket(server, error, sizeof(error)), outcome);
+        ck_assert_int_eq(api_server_keep_socket(server, error, sizeof(error)), outcome);
         ck_assert_int_eq(error[0] != '\0', outcome < 0);
 }
 
@@ -512,7 +512,7 @@ TEST_LOOP(a_socket_that_was_deleted_is_made_again, 3)
         /* Another sqmgr is refused there, as before. */
         char error[512] = "";
         ck_assert_int_eq(listen_as_another(error, sizeof(error)), _i == 0 ? -EBUSY : -EADDRINUSE);
-        server = server_free(server);
+        server = api_server_free(server);
         ck_assert_int_lt(access(path, F_OK), 0);
 }
 
@@ -531,7 +531,7 @@ TEST(a_socket_on_which_another_answers_stays_the_others)
         ck_assert_int_eq(listen(fd, 1), 0);
         ck_assert_int_eq(lstat(path, &ours), 0);
         keep_socket(-EADDRINUSE);
-        server = server_free(server);
+        server = api_server_free(server);
         ck_assert_int_eq(lstat(path, &there), 0);
         ck_assert_uint_eq(there.st_ino, ours.st_ino);
         close(fd);
@@ -545,7 +545,7 @@ TEST(a_socket_on_which_another_answers_stays_the_others)
         ino_t inode = socket_inode();
         keep_socket(-EADDRINUSE);
         ck_assert_uint_eq(socket_inode(), inode);
-        server = server_free(server);
+        server = api_server_free(server);
         ck_assert_uint_eq(socket_inode(), inode);
         end_holder(&second);
         close(second.go);
@@ -553,11 +553,11 @@ TEST(a_socket_on_which_another_answers_stays_the_others)
 
 TEST(a_directory_that_cannot_be_made_is_named)
 {
-        struct server_options all = options();
+        struct api_server_options all = options();
         char error[512];
 
         all.path = "/proc/nothing/there/control.sock";
-        ck_assert_int_lt(server_new(event, &all, &server, error, sizeof(error)), 0);
+        ck_assert_int_lt(api_server_new(event, &all, &server, error, sizeof(error)), 0);
         ck_assert_ptr_nonnull(strstr(error, "'/proc/nothing/there'"));
 }
 

@@ -34,14 +34,14 @@ struct call {
 };
 
 struct client_connection {
-        struct server *server;
+        struct api_server *server;
         struct client_connection *next;
         int fd;
         uid_t uid;                  /* of the peer */
         enum control_access access; /* of the peer; not CONTROL_NONE */
         sd_event_source *io;
-        sd_event_source *deadline; /* created on first use */
-        sd_event_source *resume;   /* advances the connection without a socket event */
+        sd_event_source *deadline;
+        sd_event_source *resume; /* advances the connection without a socket event */
         struct varlink_input input;
         char *output;
         size_t output_start, output_end, output_allocated;
@@ -52,7 +52,7 @@ struct client_connection {
         bool dead;    /* to be freed later: callers may still use the call */
 };
 
-struct server {
+struct api_server {
         struct listener listener;
         sd_event_source *accept;
         sd_event_source *accept_pause;
@@ -60,7 +60,7 @@ struct server {
         unsigned n_strangers; /* refused since the last pause */
         sd_event *event;
         uid_t uid;
-        struct server_options options;
+        struct api_server_options options;
         struct client_connection *connections;
 };
 
@@ -246,12 +246,12 @@ static void reply(struct call *call, const char *error, json_t *parameters, bool
         call_send(call, r, text, size, continues);
 }
 
-void server_reply(struct call *call, json_t *parameters, bool continues)
+void call_reply(struct call *call, json_t *parameters, bool continues)
 {
         reply(call, NULL, parameters, continues);
 }
 
-void server_reply_error(struct call *call, const char *error, json_t *parameters)
+void call_reply_error(struct call *call, const char *error, json_t *parameters)
 {
         reply(call, error, parameters, false);
 }
@@ -271,14 +271,14 @@ void shared_reply_clear(struct shared_reply *reply)
         *reply = (struct shared_reply){0};
 }
 
-void server_reply_shared(struct call *call, const struct shared_reply *reply)
+void call_reply_shared(struct call *call, const struct shared_reply *reply)
 {
         bool may_see = reply->text && (reply->is_view || !call_is_view(call));
 
         call_send(call, may_see ? 0 : -EINVAL, reply->text, reply->size, false);
 }
 
-void server_keep(struct call *call, void (*cancelled)(struct call *call, void *userdata), void *userdata)
+void call_keep(struct call *call, void (*cancelled)(struct call *call, void *userdata), void *userdata)
 {
         assert(call->open);
         call->kept = true;
@@ -339,13 +339,13 @@ static void describe(struct call *call, json_t *interface)
                                                                      : NULL;
 
         if (text)
-                server_reply(call, json_pack("{s:s}", "description", text), false);
+                call_reply(call, json_pack("{s:s}", "description", text), false);
         else if (name)
-                server_reply_error(call, VARLINK_INTERFACE_NOT_FOUND,
-                                   json_pack("{s:O}", "interface", interface));
+                call_reply_error(call, VARLINK_INTERFACE_NOT_FOUND,
+                                 json_pack("{s:O}", "interface", interface));
         else
-                server_reply_error(call, VARLINK_INVALID_PARAMETER,
-                                   json_pack("{s:s}", "parameter", "interface"));
+                call_reply_error(call, VARLINK_INVALID_PARAMETER,
+                                 json_pack("{s:s}", "parameter", "interface"));
 }
 
 /* Answers a call of that interface. */
@@ -355,28 +355,27 @@ static void call_introspect(struct call *call)
         const char *version = call->connection->server->options.version;
 
         if (strcmp(name, "GetInfo") == 0)
-                server_reply(call,
-                             json_pack("{s:s, s:s, s:s, s:s, s:[s, s]}", "vendor", "sqmgr", "product",
-                                       "sqmgr", "version", version, "url", "", "interfaces",
-                                       INTROSPECT_INTERFACE, CONTROL_INTERFACE),
-                             false);
+                call_reply(call,
+                           json_pack("{s:s, s:s, s:s, s:s, s:[s, s]}", "vendor", "sqmgr", "product", "sqmgr",
+                                     "version", version, "url", "", "interfaces", INTROSPECT_INTERFACE,
+                                     CONTROL_INTERFACE),
+                           false);
         else if (strcmp(name, "GetInterfaceDescription") == 0)
                 describe(call, json_object_get(call->message.parameters, "interface"));
         else
-                server_reply_error(call, VARLINK_METHOD_NOT_FOUND,
-                                   json_pack("{s:s}", "method", call->message.method));
+                call_reply_error(call, VARLINK_METHOD_NOT_FOUND,
+                                 json_pack("{s:s}", "method", call->message.method));
 }
 
 static void call_dispatch(struct call *call)
 {
         struct client_connection *connection = call->connection;
-        struct server *server = connection->server;
+        struct api_server *server = connection->server;
         struct varlink_call *message = &call->message;
         char *dot = strrchr(message->method, '.');
 
         if (!dot) {
-                server_reply_error(call, VARLINK_INVALID_PARAMETER,
-                                   json_pack("{s:s}", "parameter", "method"));
+                call_reply_error(call, VARLINK_INVALID_PARAMETER, json_pack("{s:s}", "parameter", "method"));
                 return;
         }
         size_t length = (size_t)(dot - message->method);
@@ -386,27 +385,27 @@ static void call_dispatch(struct call *call)
                 return;
         }
         if (length != strlen(CONTROL_INTERFACE) || strncmp(message->method, CONTROL_INTERFACE, length) != 0) {
-                server_reply_error(call, VARLINK_INTERFACE_NOT_FOUND,
-                                   json_pack("{s:s%}", "interface", message->method, length));
+                call_reply_error(call, VARLINK_INTERFACE_NOT_FOUND,
+                                 json_pack("{s:s%}", "interface", message->method, length));
                 return;
         }
 
         const struct control_method *method = control_find_method(dot + 1);
         if (!method) {
-                server_reply_error(call, VARLINK_METHOD_NOT_FOUND,
-                                   json_pack("{s:s}", "method", message->method));
+                call_reply_error(call, VARLINK_METHOD_NOT_FOUND,
+                                 json_pack("{s:s}", "method", message->method));
                 return;
         }
         if (message->upgrade) {
-                server_reply_error(call, VARLINK_METHOD_NOT_IMPLEMENTED,
-                                   json_pack("{s:s}", "method", message->method));
+                call_reply_error(call, VARLINK_METHOD_NOT_IMPLEMENTED,
+                                 json_pack("{s:s}", "method", message->method));
                 return;
         }
         if (method->access > connection->access) {
                 const char *group = server->options.groups.operate_name;
                 bool helps = method->access == CONTROL_OPERATE && group[0] != '\0';
 
-                server_reply_error(
+                call_reply_error(
                         call, VARLINK_PERMISSION_DENIED,
                         json_pack("{s:s, s:s?}", "method", message->method, "group", helps ? group : NULL));
                 return;
@@ -466,27 +465,16 @@ static int on_deadline(sd_event_source *source _unused_, uint64_t usec _unused_,
 /* Limits the time for an incomplete message, and for unread output before closing. */
 static int connection_arm(struct client_connection *connection, bool wanted)
 {
-        struct server *server = connection->server;
-        int enabled = SD_EVENT_OFF;
+        int enabled, r = sd_event_source_get_enabled(connection->deadline, &enabled);
 
-        if (connection->deadline)
-                (void)sd_event_source_get_enabled(connection->deadline, &enabled);
-        if (wanted == (enabled != SD_EVENT_OFF))
-                return 0;
-        if (!wanted)
-                return sd_event_source_set_enabled(connection->deadline, SD_EVENT_OFF);
-        if (!connection->deadline) {
-                int r = sd_event_add_time_relative(server->event, &connection->deadline, CLOCK_MONOTONIC,
-                                                   server->options.message_timeout, 0, on_deadline,
-                                                   connection);
-                if (r < 0)
-                        return r;
-                return sd_event_source_set_priority(connection->deadline, quota_of(connection)->priority);
-        }
-        int r = sd_event_source_set_time_relative(connection->deadline, server->options.message_timeout);
-        if (r < 0)
-                return r;
-        return sd_event_source_set_enabled(connection->deadline, SD_EVENT_ONESHOT);
+        if (r < 0 || wanted == (enabled != SD_EVENT_OFF))
+                return MIN(r, 0);
+        if (wanted)
+                r = sd_event_source_set_time_relative(connection->deadline,
+                                                      connection->server->options.message_timeout);
+        return r < 0 ? r
+                     : sd_event_source_set_enabled(connection->deadline,
+                                                   wanted ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
 }
 
 /* Maximum of buffered input: not more than one whole message ahead, and almost nothing while a call is in
@@ -594,7 +582,7 @@ static int on_resume(sd_event_source *source _unused_, void *userdata)
 }
 
 /* Returns what the peer may do, as the kernel reports its user and groups, with the user in *ret_uid. */
-static enum control_access access_of(const struct server *server, int fd, uid_t *ret_uid)
+static enum control_access access_of(const struct api_server *server, int fd, uid_t *ret_uid)
 {
         struct ucred credentials;
         socklen_t size = sizeof(credentials);
@@ -617,7 +605,7 @@ static enum control_access access_of(const struct server *server, int fd, uid_t 
                                    server->options.groups.operate);
 }
 
-static int connection_new(struct server *server, int fd, uid_t uid, enum control_access access)
+static int connection_new(struct api_server *server, int fd, uid_t uid, enum control_access access)
 {
         struct client_connection *connection = calloc(1, sizeof(*connection));
 
@@ -644,6 +632,13 @@ static int connection_new(struct server *server, int fd, uid_t uid, enum control
                 r = sd_event_source_set_enabled(connection->resume, SD_EVENT_OFF);
         if (r >= 0)
                 r = sd_event_source_set_priority(connection->resume, quota_of(connection)->priority);
+        if (r >= 0)
+                r = sd_event_add_time(server->event, &connection->deadline, CLOCK_MONOTONIC, USEC_INFINITY, 0,
+                                      on_deadline, connection);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(connection->deadline, SD_EVENT_OFF);
+        if (r >= 0)
+                r = sd_event_source_set_priority(connection->deadline, quota_of(connection)->priority);
         if (r < 0)
                 connection_free(connection);
         return r;
@@ -659,7 +654,7 @@ static void refuse_connection(int fd, const char *error, const char *reason)
         close_fd(fd);
 }
 
-static void refuse_stranger(const struct server *server, int fd)
+static void refuse_stranger(const struct api_server *server, int fd)
 {
         const char *group = server->options.groups.operate_name;
         char reason[256];
@@ -677,7 +672,7 @@ static void refuse_stranger(const struct server *server, int fd)
         refuse_connection(fd, VARLINK_PERMISSION_DENIED, reason);
 }
 
-static int pause_accepting(struct server *server, usec_t span)
+static int pause_accepting(struct api_server *server, usec_t span)
 {
         int r = sd_event_source_set_time_relative(server->accept_pause, span);
 
@@ -689,7 +684,7 @@ static int pause_accepting(struct server *server, usec_t span)
 }
 
 /* Without descriptors or memory, the listening socket stays readable: pause to avoid a busy loop. */
-static int fail_accepting(struct server *server, int error)
+static int fail_accepting(struct api_server *server, int error)
 {
         if (!server->accept_failed)
                 log_error("cannot accept a connection on the control socket: %s; retrying", strerror(error));
@@ -699,7 +694,7 @@ static int fail_accepting(struct server *server, int error)
 
 static int on_accept_pause(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
 {
-        struct server *server = userdata;
+        struct api_server *server = userdata;
 
         /* Enabling the source takes kernel memory, which may fail. */
         int r = sd_event_source_set_enabled(server->accept, SD_EVENT_ON);
@@ -707,7 +702,7 @@ static int on_accept_pause(sd_event_source *source _unused_, uint64_t usec _unus
 }
 
 /* Returns a sentence why a peer of this class is refused, or NULL if it may connect. */
-static const char *find_no_place(const struct server *server, uid_t uid, enum control_access access)
+static const char *find_no_place(const struct api_server *server, uid_t uid, enum control_access access)
 {
         unsigned total = 0, same = 0;
 
@@ -724,7 +719,7 @@ static const char *find_no_place(const struct server *server, uid_t uid, enum co
 static int on_accept(sd_event_source *source _unused_, int listen_fd, uint32_t revents _unused_,
                      void *userdata)
 {
-        struct server *server = userdata;
+        struct api_server *server = userdata;
 
         for (;;) {
                 int fd = accept4(listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -753,7 +748,7 @@ static int on_accept(sd_event_source *source _unused_, int listen_fd, uint32_t r
         }
 }
 
-size_t server_hand(const struct server *server, struct handed *ret)
+size_t api_server_hand(const struct api_server *server, struct handed *ret)
 {
         size_t n = 0;
 
@@ -780,7 +775,7 @@ int call_fd(const struct call *call)
         return call->connection->fd;
 }
 
-void server_continue(struct server *server, int fd, json_t *reply)
+void api_server_continue(struct api_server *server, int fd, json_t *reply)
 {
         _cleanup_free_ char *text = NULL;
         size_t size = 0;
@@ -794,12 +789,12 @@ void server_continue(struct server *server, int fd, json_t *reply)
                 connection_send(server->connections, text, size);
 }
 
-void server_set_groups(struct server *server, const struct server_groups *groups)
+void api_server_set_groups(struct api_server *server, const struct api_server_groups *groups)
 {
         server->options.groups = *groups;
 }
 
-static int server_watch(struct server *server)
+static int server_watch(struct api_server *server)
 {
         int r = sd_event_add_io(server->event, &server->accept, server->listener.fd, EPOLLIN, on_accept,
                                 server);
@@ -814,16 +809,16 @@ static int server_watch(struct server *server)
         return MIN(r, 0);
 }
 
-int server_new(sd_event *event, const struct server_options *options, struct server **ret, char *error,
-               size_t error_size)
+int api_server_new(sd_event *event, const struct api_server_options *options, struct api_server **ret,
+                   char *error, size_t error_size)
 {
-        struct server *server = calloc(1, sizeof(*server));
+        struct api_server *server = calloc(1, sizeof(*server));
 
         if (!server) {
                 snprintf(error, error_size, "out of memory for the control socket");
                 return -ENOMEM;
         }
-        *server = (struct server){
+        *server = (struct api_server){
                 .listener = LISTENER_NONE,
                 .event = sd_event_ref(event),
                 .uid = geteuid(),
@@ -839,14 +834,14 @@ int server_new(sd_event *event, const struct server_options *options, struct ser
                                  strerrordesc_np(-r));
         }
         if (r < 0) {
-                server_free(server);
+                api_server_free(server);
                 return r;
         }
         *ret = server;
         return 0;
 }
 
-int server_keep_socket(struct server *server, char *error, size_t error_size)
+int api_server_keep_socket(struct api_server *server, char *error, size_t error_size)
 {
         struct listener *listener = &server->listener;
         int fd = -1;
@@ -867,7 +862,7 @@ int server_keep_socket(struct server *server, char *error, size_t error_size)
         return 1;
 }
 
-struct server *server_free(struct server *server)
+struct api_server *api_server_free(struct api_server *server)
 {
         if (!server)
                 return NULL;

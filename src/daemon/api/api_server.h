@@ -13,23 +13,23 @@
 #define QUOTA_OPERATORS_MAX 128
 #define QUOTA_OWNERS_MAX    128
 /* Maximum of calls in progress: one per connection. */
-#define SERVER_CONNECTIONS_MAX (QUOTA_VIEWERS_MAX + QUOTA_OPERATORS_MAX + QUOTA_OWNERS_MAX)
+#define API_CONNECTIONS_MAX (QUOTA_VIEWERS_MAX + QUOTA_OPERATORS_MAX + QUOTA_OWNERS_MAX)
 
 struct handed; /* daemon/runtime/runtime.h */
-struct server;
+struct api_server;
 /* A call in progress. The pointer is valid until the last reply or cancellation. */
 struct call;
 
 /* The groups whose members may read, and give orders. CONTROL_NO_GROUP: no such group. */
-struct server_groups {
+struct api_server_groups {
         gid_t view, operate;
         char operate_name[64]; /* reported to clients without the right; "": none */
 };
 
-struct server_options {
+struct api_server_options {
         const char *path;
         int inherited; /* socket that may listen at path already; 0: none */
-        struct server_groups groups;
+        struct api_server_groups groups;
         const char *version;    /* of sqmgr; must outlive the server */
         usec_t message_timeout; /* for an incomplete message; 0: 10 s */
         /* Called for each method of the control interface that the peer may call. Must reply or keep the call
@@ -42,19 +42,19 @@ struct server_options {
 /* Opens the listener at options->path, taking ownership of options->inherited, and serves it on event.
  * Viewers are read-only and are not sent what messages quote (wire/quoted.h). Strangers, who belong to no
  * class, get one error that names the groups, and are closed. Returns 0 with *ret, to be freed with
- * server_free(), or -errno with a sentence in error, like listener_open(). */
-int server_new(sd_event *event, const struct server_options *options, struct server **ret, char *error,
-               size_t error_size);
+ * api_server_free(), or -errno with a sentence in error, like listener_open(). */
+int api_server_new(sd_event *event, const struct api_server_options *options, struct api_server **ret,
+                   char *error, size_t error_size);
 
 /* Sets the groups for connections that are accepted later. */
-void server_set_groups(struct server *server, const struct server_groups *groups);
+void api_server_set_groups(struct api_server *server, const struct api_server_groups *groups);
 
 /* Makes the control socket again if somebody has deleted or replaced its file. Returns 1 if it did, 0 if the
  * socket is in place, or -errno with a sentence in error. */
-int server_keep_socket(struct server *server, char *error, size_t error_size);
+int api_server_keep_socket(struct api_server *server, char *error, size_t error_size);
 
 /* Cancels the calls in progress, closes and removes the socket, and releases its lock. Returns NULL. */
-struct server *server_free(struct server *server);
+struct api_server *api_server_free(struct api_server *server);
 
 /* False if the caller wants no reply ("oneway"). */
 bool call_wants_reply(const struct call *call);
@@ -70,9 +70,9 @@ bool call_is_view(const struct call *call);
 
 /* Sends a reply and takes ownership of parameters. NULL stands for a failed allocation and closes the
  * connection. The call ends unless continues is set. */
-void server_reply(struct call *call, json_t *parameters, bool continues);
-/* Ends the call with an error; parameters as for server_reply(). */
-void server_reply_error(struct call *call, const char *error, json_t *parameters);
+void call_reply(struct call *call, json_t *parameters, bool continues);
+/* Ends the call with an error; parameters as for call_reply(). */
+void call_reply_error(struct call *call, const char *error, json_t *parameters);
 
 /* A reply that several calls share, encoded once: for viewers, without text from elsewhere, or for others. */
 struct shared_reply {
@@ -87,18 +87,18 @@ void shared_reply_make(struct shared_reply *ret, bool is_view, const char *error
 void shared_reply_clear(struct shared_reply *reply);
 /* Ends the call with a reply. Without a text, or if it is for others than viewers and the caller is one,
  * closes the connection. */
-void server_reply_shared(struct call *call, const struct shared_reply *reply);
+void call_reply_shared(struct call *call, const struct shared_reply *reply);
 
 /* Keeps the call in progress after the handler returns. cancelled is called if the connection closes before
  * the last reply, never after. */
-void server_keep(struct call *call, void (*cancelled)(struct call *call, void *userdata), void *userdata);
+void call_keep(struct call *call, void (*cancelled)(struct call *call, void *userdata), void *userdata);
 
 /* Lists sockets for the next image of the program: the listening socket and idle connections. The server
- * keeps ownership. Returns the number of entries, at most SERVER_CONNECTIONS_MAX + 1. */
-size_t server_hand(const struct server *server, struct handed *ret);
+ * keeps ownership. Returns the number of entries, at most API_CONNECTIONS_MAX + 1. */
+size_t api_server_hand(const struct api_server *server, struct handed *ret);
 /* Returns the descriptor of the call's connection, which the server owns. */
 int call_fd(const struct call *call);
 /* Continues a connection of the previous image and takes ownership of fd. reply answers the call that still
  * waits, and is consumed; NULL: no call waits. The connection is closed on failure, and if its peer is a
  * stranger by now. */
-void server_continue(struct server *server, int fd, json_t *reply);
+void api_server_continue(struct api_server *server, int fd, json_t *reply);

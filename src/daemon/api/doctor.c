@@ -28,7 +28,7 @@
 
 uint64_t problems_files_needed(const struct world *world)
 {
-        uint64_t needed = FILES_APART + SERVER_CONNECTIONS_MAX;
+        uint64_t needed = FILES_APART + API_CONNECTIONS_MAX;
 
         WORLD_FOREACH_FLEET(world, fleet)
                 needed += (uint64_t)FILES_OF_WORKER * fleet_max_processes(fleet);
@@ -149,7 +149,7 @@ struct diagnosis {
         size_t n_starts;
         struct problems findings;
         sd_event_source *titles; /* timer of await_titles(); NULL: never used */
-        bool kept;               /* the call was kept by server_keep() */
+        bool kept;               /* the call was kept by call_keep() */
 };
 
 /* How often to check whether all titles are read, and all connections were tried. */
@@ -329,7 +329,7 @@ static bool awaits_connections(const struct diagnosis *diagnosis)
 static void keep(struct diagnosis *diagnosis)
 {
         if (!diagnosis->kept)
-                server_keep(diagnosis->call, on_cancelled, diagnosis);
+                call_keep(diagnosis->call, on_cancelled, diagnosis);
         diagnosis->kept = true;
 }
 
@@ -522,7 +522,7 @@ static void finish(struct diagnosis *diagnosis)
                 keep(diagnosis);
                 return;
         }
-        server_reply(diagnosis->call, report(diagnosis), false);
+        call_reply(diagnosis->call, report(diagnosis), false);
         diagnosis_free(diagnosis);
 }
 
@@ -531,7 +531,7 @@ void doctor_request(const struct control_host *host, struct call *call)
         struct diagnosis *diagnosis = calloc(1, sizeof(*diagnosis));
 
         if (!diagnosis) {
-                server_reply(call, NULL, false);
+                call_reply(call, NULL, false);
                 return;
         }
         diagnosis->host = host;

@@ -267,11 +267,11 @@ void events_reply(struct events *events, struct call *call, const struct events_
         json_t *reply = follower ? render_news(follower, &any) : NULL;
 
         if (!call_wants_more(call) || !reply) {
-                server_reply(call, reply, false);
+                call_reply(call, reply, false);
                 return;
         }
-        server_reply(call, reply, true);
-        server_keep(call, on_cancelled, follower);
+        call_reply(call, reply, true);
+        call_keep(call, on_cancelled, follower);
         follower->next = events->first;
         events->first = TAKE_PTR(follower);
 }
@@ -288,11 +288,11 @@ void events_tick(struct events *events)
                         continue;
                 json_t *reply = render_news(follower, &any);
                 if (!reply) {
-                        server_reply(follower->call, NULL, false);
+                        call_reply(follower->call, NULL, false);
                         LIST_UNLINK(follower->events->first, follower);
                         follower_free(follower);
                 } else if (any) {
-                        server_reply(follower->call, reply, true);
+                        call_reply(follower->call, reply, true);
                 } else {
                         json_decref(reply);
                 }

@@ -14,7 +14,7 @@ struct events;
 
 /* Returns 0 with *ret, to be freed with events_free(), or -ENOMEM. */
 int events_new(struct events **ret);
-/* Call after server_free(), which cancels the calls that are kept here. Returns NULL. */
+/* Call after api_server_free(), which cancels the calls that are kept here. Returns NULL. */
 struct events *events_free(struct events *events);
 
 /* Renders an event as in the reply to GetEvents. realtime is the wall clock time of the report. Returns a new

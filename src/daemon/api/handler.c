@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared parts of the call handlers: parameters and refusals. */
+/* Shared parts of the call handlers: the status, parameters and refusals. */
 #include "daemon/api/handler.h"
 #include "io/clock.h"
 #include "io/users.h"
@@ -7,6 +7,70 @@
 #include "model/world.h"
 #include <stdio.h>
 #include <string.h>
+
+#define REDIS_MAX 64
+
+/* redis is storage for status_info.redis. Strings in redis stay valid until the next iteration of the
+ * loop. */
+static struct status_info status_info(const struct control *control, struct status_redis redis[REDIS_MAX])
+{
+        const struct control_host *host = &control->host;
+        const struct links *links = &host->persist->runtime->links;
+        size_t n = MIN((size_t)REDIS_MAX, links->n);
+
+        for (size_t i = 0; i < n; i++) {
+                const struct reader *link = links->list[i]->reader;
+                usec_t rtt_usec = reader_rtt_usec(link);
+
+                redis[i] = (struct status_redis){
+                        .kind = link_kind(links->list[i]),
+                        .is_database = link_is_database(links->list[i]),
+                        .url = reader_url_text(link),
+                        .server = reader_server_text(link),
+                        .state = reader_state_name(reader_state(link)),
+                        .error = reader_error(link),
+                        .queues = links->list[i]->queues,
+                        .rtt_ms = rtt_usec == 0 ? -1 : (double)rtt_usec / (double)USEC_PER_MSEC,
+                };
+        }
+        return (struct status_info){
+                .instance = host->instance,
+                .version = host->version,
+                .settings = host->settings,
+                .pid = getpid(),
+                .started_at = host->started_at,
+                .realtime = clock_now(CLOCK_REALTIME),
+                .world = host->world,
+                .subsystems = &host->persist->runtime->subsystems,
+                .redis = redis,
+                .n_redis = n,
+        };
+}
+
+json_t *handler_status(const struct control *control, const struct handler_fleets *list, usec_t now)
+{
+        struct status_redis redis[REDIS_MAX];
+        struct status_info info = status_info(control, redis);
+        struct problem_storage storage;
+
+        info.facts = &storage.facts;
+        problems_collect(&control->host, &storage, now);
+        return status_render(&info, list->fleets, list->n_fleets, now);
+}
+
+json_t *handler_metrics(const struct control *control)
+{
+        const struct control_host *host = &control->host;
+        struct status_redis redis[REDIS_MAX];
+        struct status_info info = status_info(control, redis);
+        struct problem_storage storage;
+        usec_t now = clock_now(CLOCK_MONOTONIC);
+
+        info.facts = &storage.facts;
+        problems_collect(&control->host, &storage, now);
+        _cleanup_free_ char *text = metrics_collect(&info, &host->persist->runtime->wakeup->pass.ticks, now);
+        return text ? json_pack("{s:s}", "text", text) : NULL;
+}
 
 bool handler_forget_status(struct control *control, usec_t before)
 {
@@ -57,7 +121,7 @@ bool handler_refuse_unrecorded(struct control *control, struct call *call)
 void handler_done(struct control *control, struct call *call)
 {
         if (handler_record(control, call))
-                server_reply(call, json_object(), false);
+                call_reply(call, json_object(), false);
 }
 
 struct orderer handler_orderer(const struct call *call)
@@ -70,34 +134,19 @@ struct orderer handler_orderer(const struct call *call)
 
 void handler_refuse_parameter(struct call *call, const char *name)
 {
-        server_reply_error(call, VARLINK_INVALID_PARAMETER, json_pack("{s:s}", "parameter", name));
-}
-
-static void refuse(struct call *call, const struct quoted *quoted, const char *format, va_list arguments)
-{
-        char reason[512];
-
-        vsnprintf(reason, sizeof(reason), format, arguments);
-        json_t *parameters = json_pack("{s:o, s:[]}", "reason", varlink_text(reason), "details");
-        server_reply_error(call, CONTROL_REFUSED, quoted ? quoted_put(parameters, quoted) : parameters);
-}
-
-void handler_refuse(struct call *call, const char *format, ...)
-{
-        va_list arguments;
-
-        va_start(arguments, format);
-        refuse(call, NULL, format, arguments);
-        va_end(arguments);
+        call_reply_error(call, VARLINK_INVALID_PARAMETER, json_pack("{s:s}", "parameter", name));
 }
 
 void handler_refuse_quoted(struct call *call, const struct quoted *quoted, const char *format, ...)
 {
         va_list arguments;
+        char reason[512];
 
         va_start(arguments, format);
-        refuse(call, quoted, format, arguments);
+        vsnprintf(reason, sizeof(reason), format, arguments);
         va_end(arguments);
+        json_t *parameters = json_pack("{s:o, s:[]}", "reason", varlink_text(reason), "details");
+        call_reply_error(call, CONTROL_REFUSED, quoted ? quoted_put(parameters, quoted) : parameters);
 }
 
 json_t *handler_lines(char *text)
@@ -122,8 +171,8 @@ static json_t *fleet_names(const struct world *world)
 
 static void refuse_fleet(struct control *control, struct call *call, const char *name)
 {
-        server_reply_error(call, CONTROL_UNKNOWN_FLEET,
-                           json_pack("{s:s, s:o}", "name", name, "fleets", fleet_names(control->host.world)));
+        call_reply_error(call, CONTROL_UNKNOWN_FLEET,
+                         json_pack("{s:s, s:o}", "name", name, "fleets", fleet_names(control->host.world)));
 }
 
 static void refuse_worker(struct call *call, const char *id, const struct fleet *fleet)
@@ -134,8 +183,8 @@ static void refuse_worker(struct call *call, const char *id, const struct fleet 
         FLEET_FOREACH_WORKER(fleet, worker)
                 if (worker->state != WORKER_GONE)
                         failed |= json_array_append_new(ids, varlink_text(WORKER_ID(worker))) < 0;
-        server_reply_error(call, CONTROL_UNKNOWN_WORKER,
-                           failed ? NULL : json_pack("{s:s, s:O}", "name", id, "workers", ids));
+        call_reply_error(call, CONTROL_UNKNOWN_WORKER,
+                         failed ? NULL : json_pack("{s:s, s:O}", "name", id, "workers", ids));
 }
 
 void handler_refuse_removed(struct call *call, const struct fleet *fleet)
@@ -204,7 +253,7 @@ bool handler_parse_fleets(struct control *control, struct call *call, json_t *pa
         }
         ret->fleets = calloc(world->n_fleets + 1, sizeof(*ret->fleets));
         if (!ret->fleets) {
-                server_reply(call, NULL, false);
+                call_reply(call, NULL, false);
                 return false;
         }
         if (json_array_size(names) == 0) {

@@ -93,21 +93,15 @@ void watch_tick(struct watch_list *list, usec_t now);
 enum queue_question {
         QUEUE_QUESTION_QUEUES,
         QUEUE_QUESTION_METRICS, /* includes the queues */
-        QUEUE_QUESTION_DOCTOR,  /* answered by diagnose() */
+        QUEUE_QUESTION_DOCTOR,  /* answered by doctor_request() */
         _QUEUE_QUESTION_MAX,
 };
 
 struct queue_calls {
-        struct runtime *runtime; /* not owned */
-        /* Called once the queues were read. metrics() returns the reply to GetMetrics as a new reference, or
-         * NULL when memory is short. diagnose() replies to the call or keeps it. */
-        json_t *(*metrics)(void *userdata);
-        void (*diagnose)(struct call *call, void *userdata);
-        void *userdata;
         struct {
                 struct call *call;
                 enum queue_question question;
-        } list[SERVER_CONNECTIONS_MAX];
+        } list[API_CONNECTIONS_MAX];
         size_t n;
         /* The latest replies, reused for read-only clients: frequent calls of theirs must not load Redis. */
         struct {
@@ -116,16 +110,10 @@ struct queue_calls {
         } answers[_QUEUE_QUESTION_MAX][2]; /* [0]: for other clients; [1]: for viewers */
 };
 
-/* Replies once the queues were read. A read-only client may get a reply at once, at most one second old. */
-void queue_calls_add(struct queue_calls *calls, struct call *call, enum queue_question question, usec_t now);
-/* Replies to all waiting calls. Call when the queues were read. */
-void queue_calls_answer(struct queue_calls *calls, usec_t now);
-/* Drops replies that are older than one second; now = USEC_INFINITY drops all. */
-void queue_calls_forget(struct queue_calls *calls, usec_t now);
-
 /* The calls of GetJobs that wait for a reply: the running jobs of the workers, as of their last heartbeats.
  */
 struct jobs_calls {
+        const struct runtime *runtime;
         struct jobs_query *first; /* NULL initially */
         usec_t view_at;           /* start of the last reading for a read-only client; 0: none */
 };
@@ -150,6 +138,13 @@ struct control {
         } status[2];
 };
 
+/* Replies once the queues were read. A read-only client may get a reply at once, at most one second old. */
+void queue_calls_add(struct control *control, struct call *call, enum queue_question question, usec_t now);
+/* Replies to all waiting calls. Call when the queues were read. */
+void queue_calls_answer(struct control *control, usec_t now);
+/* Drops replies that are older than one second; now = USEC_INFINITY drops all. */
+void queue_calls_forget(struct control *control, usec_t now);
+
 /* Drops cached statuses of before that time. Returns true if there was one. */
 bool handler_forget_status(struct control *control, usec_t before);
 
@@ -157,12 +152,6 @@ bool handler_forget_status(struct control *control, usec_t before);
         void handle_##name(struct control *control, struct call *call, json_t *parameters, usec_t now);
 CONTROL_METHODS(HANDLER_DECLARE)
 #undef HANDLER_DECLARE
-
-/* Callbacks of struct queue_calls, called once the queues were read; userdata is the control.
- * handler_metrics() returns the reply to GetMetrics as a new reference, or NULL when memory is short.
- * handler_diagnose() replies to the call or keeps it. */
-json_t *handler_metrics(void *userdata);
-void handler_diagnose(struct call *call, void *userdata);
 
 /* Call after a command has changed the model, before the reply. Plans soon and writes the state first, so an
  * acknowledged order survives a restart of sqmgr. */
@@ -192,7 +181,7 @@ json_t *handler_lines(char *text);
 
 /* The handler_refuse functions end the call with an error. */
 void handler_refuse_parameter(struct call *call, const char *name);
-void handler_refuse(struct call *call, const char *format, ...) _printf_(2, 3);
+#define handler_refuse(call, ...) handler_refuse_quoted(call, NULL, __VA_ARGS__)
 /* quoted: text from elsewhere that the reason is about; NULL: nothing. */
 void handler_refuse_quoted(struct call *call, const struct quoted *quoted, const char *format, ...)
         _printf_(3, 4);
@@ -210,6 +199,11 @@ struct handler_fleets {
         bool all;
 };
 void handler_fleets_free(struct handler_fleets *list);
+
+/* Return the status of these fleets, and the reply to GetMetrics: new references; NULL when memory is short.
+ */
+json_t *handler_status(const struct control *control, const struct handler_fleets *list, usec_t now);
+json_t *handler_metrics(const struct control *control);
 
 /* Returns false after replying with an error. Free *ret in both cases. */
 bool handler_parse_fleets(struct control *control, struct call *call, json_t *parameters,

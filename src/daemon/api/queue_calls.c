@@ -88,20 +88,21 @@ static void encode_queues(const struct runtime *runtime, bool is_view, struct sh
         shared_reply_make(ret, is_view, CONTROL_REFUSED, quoted_put(parameters, &error->quoted));
 }
 
-static void encode(struct queue_calls *calls, enum queue_question question, bool is_view, usec_t now)
+static void encode(struct control *control, enum queue_question question, bool is_view, usec_t now)
 {
-        struct shared_reply *reply = &calls->answers[question][is_view].reply;
+        struct shared_reply *reply = &control->queue_calls.answers[question][is_view].reply;
 
         shared_reply_clear(reply);
         if (question == QUEUE_QUESTION_QUEUES)
-                encode_queues(calls->runtime, is_view, reply);
+                encode_queues(control->host.persist->runtime, is_view, reply);
         else
-                shared_reply_make(reply, is_view, NULL, calls->metrics(calls->userdata));
-        calls->answers[question][is_view].at = now;
+                shared_reply_make(reply, is_view, NULL, handler_metrics(control));
+        control->queue_calls.answers[question][is_view].at = now;
 }
 
-void queue_calls_answer(struct queue_calls *calls, usec_t now)
+void queue_calls_answer(struct control *control, usec_t now)
 {
+        struct queue_calls *calls = &control->queue_calls;
         bool encoded[_QUEUE_QUESTION_MAX][2] = {{false}};
 
         while (calls->n > 0) {
@@ -110,22 +111,22 @@ void queue_calls_answer(struct queue_calls *calls, usec_t now)
                 bool is_view = call_is_view(call);
 
                 if (question == QUEUE_QUESTION_DOCTOR) {
-                        calls->diagnose(call, calls->userdata);
+                        doctor_request(&control->host, call);
                         continue;
                 }
                 if (!encoded[question][is_view])
-                        encode(calls, question, is_view, now);
+                        encode(control, question, is_view, now);
                 encoded[question][is_view] = true;
-                server_reply_shared(call, &calls->answers[question][is_view].reply);
+                call_reply_shared(call, &calls->answers[question][is_view].reply);
         }
 }
 
-void queue_calls_forget(struct queue_calls *calls, usec_t now)
+void queue_calls_forget(struct control *control, usec_t now)
 {
         for (enum queue_question i = 0; i < _QUEUE_QUESTION_MAX; i++)
                 for (unsigned view = 0; view < 2; view++)
-                        if (usec_sub(now, calls->answers[i][view].at) >= KEEP_USEC)
-                                shared_reply_clear(&calls->answers[i][view].reply);
+                        if (usec_sub(now, control->queue_calls.answers[i][view].at) >= KEEP_USEC)
+                                shared_reply_clear(&control->queue_calls.answers[i][view].reply);
 }
 
 static void on_cancelled(struct call *call, void *userdata)
@@ -138,15 +139,17 @@ static void on_cancelled(struct call *call, void *userdata)
         calls->list[i] = calls->list[--calls->n];
 }
 
-void queue_calls_add(struct queue_calls *calls, struct call *call, enum queue_question question, usec_t now)
+void queue_calls_add(struct control *control, struct call *call, enum queue_question question, usec_t now)
 {
-        queue_calls_forget(calls, now);
+        struct queue_calls *calls = &control->queue_calls;
+
+        queue_calls_forget(control, now);
         if (call_is_view(call) && calls->answers[question][true].reply.text) {
-                server_reply_shared(call, &calls->answers[question][true].reply);
+                call_reply_shared(call, &calls->answers[question][true].reply);
                 return;
         }
         calls->list[calls->n].question = question;
         calls->list[calls->n++].call = call;
-        server_keep(call, on_cancelled, calls);
-        queue_reading_begin(calls->runtime);
+        call_keep(call, on_cancelled, calls);
+        queue_reading_begin(control->host.persist->runtime);
 }

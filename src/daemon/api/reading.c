@@ -6,57 +6,8 @@
 #include "model/fleet.h"
 #include "model/world.h"
 
-#define REDIS_MAX 64
 /* Maximum age of a rendered status while the model is unchanged: ages in the status still grow. */
 #define STATUS_KEEP_USEC (50 * USEC_PER_MSEC)
-
-/* redis is storage for status_info.redis. Strings in redis stay valid until the next iteration of the
- * loop. */
-static struct status_info status_info(const struct control *control, struct status_redis redis[REDIS_MAX])
-{
-        const struct control_host *host = &control->host;
-        const struct links *links = &host->persist->runtime->links;
-        size_t n = MIN((size_t)REDIS_MAX, links->n);
-
-        for (size_t i = 0; i < n; i++) {
-                const struct reader *link = links->list[i]->reader;
-                usec_t rtt_usec = reader_rtt_usec(link);
-
-                redis[i] = (struct status_redis){
-                        .kind = link_kind(links->list[i]),
-                        .is_database = link_is_database(links->list[i]),
-                        .url = reader_url_text(link),
-                        .server = reader_server_text(link),
-                        .state = reader_state_name(reader_state(link)),
-                        .error = reader_error(link),
-                        .queues = links->list[i]->queues,
-                        .rtt_ms = rtt_usec == 0 ? -1 : (double)rtt_usec / (double)USEC_PER_MSEC,
-                };
-        }
-        return (struct status_info){
-                .instance = host->instance,
-                .version = host->version,
-                .settings = host->settings,
-                .pid = getpid(),
-                .started_at = host->started_at,
-                .realtime = clock_now(CLOCK_REALTIME),
-                .world = host->world,
-                .subsystems = &host->persist->runtime->subsystems,
-                .redis = redis,
-                .n_redis = n,
-        };
-}
-
-static json_t *render_status(struct control *control, const struct handler_fleets *list, usec_t now)
-{
-        struct status_redis redis[REDIS_MAX];
-        struct status_info info = status_info(control, redis);
-        struct problem_storage storage;
-
-        info.facts = &storage.facts;
-        problems_collect(&control->host, &storage, now);
-        return status_render(&info, list->fleets, list->n_fleets, now);
-}
 
 void handle_get_status(struct control *control, struct call *call, json_t *parameters, usec_t now)
 {
@@ -67,18 +18,18 @@ void handle_get_status(struct control *control, struct call *call, json_t *param
         if (!handler_parse_fleets(control, call, parameters, &list))
                 return;
         if (!list.all) {
-                server_reply(call, render_status(control, &list, now), false);
+                call_reply(call, handler_status(control, &list, now), false);
                 return;
         }
         struct shared_reply *reply = &control->status[is_view].reply;
         if (!reply->text || control->status[is_view].serial != serial ||
             usec_sub(now, control->status[is_view].at) > STATUS_KEEP_USEC) {
                 shared_reply_clear(reply);
-                shared_reply_make(reply, is_view, NULL, render_status(control, &list, now));
+                shared_reply_make(reply, is_view, NULL, handler_status(control, &list, now));
                 control->status[is_view].serial = serial;
                 control->status[is_view].at = now;
         }
-        server_reply_shared(call, reply);
+        call_reply_shared(call, reply);
 }
 
 void handle_get_events(struct control *control, struct call *call, json_t *parameters, usec_t now _unused_)
@@ -111,36 +62,14 @@ void handle_get_events(struct control *control, struct call *call, json_t *param
                      });
 }
 
-json_t *handler_metrics(void *userdata)
-{
-        const struct control *control = userdata;
-        const struct control_host *host = &control->host;
-        struct status_redis redis[REDIS_MAX];
-        struct status_info info = status_info(control, redis);
-        struct problem_storage storage;
-        usec_t now = clock_now(CLOCK_MONOTONIC);
-
-        info.facts = &storage.facts;
-        problems_collect(&control->host, &storage, now);
-        _cleanup_free_ char *text = metrics_collect(&info, &host->persist->runtime->wakeup->pass.ticks, now);
-        return text ? json_pack("{s:s}", "text", text) : NULL;
-}
-
-void handler_diagnose(struct call *call, void *userdata)
-{
-        const struct control *control = userdata;
-
-        doctor_request(&control->host, call);
-}
-
 void handle_get_metrics(struct control *control, struct call *call, json_t *parameters _unused_, usec_t now)
 {
-        queue_calls_add(&control->queue_calls, call, QUEUE_QUESTION_METRICS, now);
+        queue_calls_add(control, call, QUEUE_QUESTION_METRICS, now);
 }
 
 void handle_get_queues(struct control *control, struct call *call, json_t *parameters _unused_, usec_t now)
 {
-        queue_calls_add(&control->queue_calls, call, QUEUE_QUESTION_QUEUES, now);
+        queue_calls_add(control, call, QUEUE_QUESTION_QUEUES, now);
 }
 
 void handle_get_jobs(struct control *control, struct call *call, json_t *parameters, usec_t now)
@@ -160,7 +89,7 @@ void handle_get_diagnosis(struct control *control, struct call *call, json_t *pa
         WORLD_FOREACH_FLEET(world, fleet)
                 scales |= fleet_scales(fleet);
         if (scales)
-                queue_calls_add(&control->queue_calls, call, QUEUE_QUESTION_DOCTOR, now);
+                queue_calls_add(control, call, QUEUE_QUESTION_DOCTOR, now);
         else
-                handler_diagnose(call, control);
+                doctor_request(&control->host, call);
 }

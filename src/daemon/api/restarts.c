@@ -39,11 +39,11 @@ static void answer(struct control *control, struct call *call, const struct flee
 /* Replies with the outcome. exits: quieting stops the worker. */
 static void reply_to_worker_order(struct call *call, enum command_outcome outcome, bool exits)
 {
-        server_reply(call,
-                     json_pack("{s:b, s:b, s:b, s:b}", "leaving", (int)(outcome == COMMAND_LEAVING), "exits",
-                               (int)exits, "waits", (int)(outcome == COMMAND_WAITS), "kept",
-                               (int)(outcome == COMMAND_KEPT)),
-                     false);
+        call_reply(call,
+                   json_pack("{s:b, s:b, s:b, s:b}", "leaving", (int)(outcome == COMMAND_LEAVING), "exits",
+                             (int)exits, "waits", (int)(outcome == COMMAND_WAITS), "kept",
+                             (int)(outcome == COMMAND_KEPT)),
+                   false);
 }
 
 void handle_quiet(struct control *control, struct call *call, json_t *parameters, usec_t now)
@@ -92,8 +92,8 @@ void handle_stop(struct control *control, struct call *call, json_t *parameters,
                 return;
         (void)command_stop(fleet, force, &by, now);
         if (handler_record(control, call))
-                server_reply(call, json_pack("{s:n, s:n, s:n, s:n}", "leaving", "exits", "waits", "kept"),
-                             false);
+                call_reply(call, json_pack("{s:n, s:n, s:n, s:n}", "leaving", "exits", "waits", "kept"),
+                           false);
 }
 
 void handle_start(struct control *control, struct call *call, json_t *parameters, usec_t now)
@@ -146,7 +146,7 @@ static bool parse_watch(struct call *call, json_t *parameters, struct watch_requ
         if (!handler_parse_flag(call, parameters, "workers", &workers))
                 return false;
         if (what && !call_wants_more(call)) {
-                server_reply_error(call, VARLINK_EXPECTED_MORE, json_object());
+                call_reply_error(call, VARLINK_EXPECTED_MORE, json_object());
                 return false;
         }
         *ret = (struct watch_request){
@@ -164,7 +164,7 @@ static struct watch_order *allocate_orders(struct call *call, const struct handl
         struct watch_order *orders = calloc(list->n_fleets + 1, sizeof(*orders));
 
         if (!orders)
-                server_reply(call, NULL, false);
+                call_reply(call, NULL, false);
         return orders;
 }
 
@@ -281,7 +281,7 @@ static void continue_with_release(struct awaited_release *awaited)
                                                     on_release_checked, awaited, &awaited->check)
                               : 0;
                 if (awaited->check) {
-                        server_keep(call, on_release_cancelled, awaited);
+                        call_keep(call, on_release_cancelled, awaited);
                         return;
                 }
                 if (r < 0)
@@ -331,7 +331,7 @@ static void await_release(struct control *control, struct call *call, json_t *pa
         }
         json_decref(names);
         if (failed) {
-                server_reply(call, NULL, false);
+                call_reply(call, NULL, false);
                 if (awaited)
                         awaited_release_free(awaited);
                 return;
@@ -383,9 +383,8 @@ static bool choose_returning(struct call *call, struct handler_fleets *list, str
                 if (refused->settings->removed)
                         handler_refuse_removed(call, refused);
                 else
-                        server_reply_error(
-                                call, CONTROL_NOT_IN_MEMORY,
-                                watch_render_not_in_memory(refused, not_in_memory_reason(refused)));
+                        call_reply_error(call, CONTROL_NOT_IN_MEMORY,
+                                         watch_render_not_in_memory(refused, not_in_memory_reason(refused)));
                 return false;
         }
         list->n_fleets = n;
@@ -455,8 +454,7 @@ void handle_abort(struct control *control, struct call *call, json_t *parameters
         }
         if (!handler_record(control, call))
                 return;
-        server_reply(call,
-                     failed ? NULL
-                            : json_pack("{s:O, s:O}", "aborted", aborted, "acknowledged", acknowledged),
-                     false);
+        call_reply(call,
+                   failed ? NULL : json_pack("{s:O, s:O}", "aborted", aborted, "acknowledged", acknowledged),
+                   false);
 }

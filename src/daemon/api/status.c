@@ -28,10 +28,19 @@ static double seconds(usec_t usec)
         return (double)(usec / USEC_PER_MSEC) / 1000.0;
 }
 
-static json_t *reason_json(enum reason reason)
+static json_t *word(const char *text)
 {
-        return reason == REASON_NONE ? json_null() : json_string(reason_name(reason));
+        return text ? json_string(text) : json_null();
 }
+
+/* Kinds of values. A member that is NULL stands for a failed allocation, so what is not known is JSON null.
+ */
+#define TEXT(text)                varlink_text(text) /* null if empty */
+#define WORD(text)                word(text)
+#define NUMBER(number)            json_integer((json_int_t)(number))
+#define FLAG(flag)                json_boolean(flag)
+#define SECONDS(usec)             json_real(seconds(usec))
+#define NULL_UNLESS(known, value) ((known) ? (value) : json_null())
 
 static const char *worker_evidence(const struct worker *worker, usec_t now)
 {
@@ -51,57 +60,48 @@ static const char *worker_evidence(const struct worker *worker, usec_t now)
         return "none";
 }
 
-/* Null if the number is not known. */
-static json_t *jobs_number(const struct worker *worker, unsigned number)
-{
-        return worker_shows_busy(worker) ? json_integer(number) : json_null();
-}
-
-static json_t *heartbeat_age(const struct worker *worker, usec_t now)
-{
-        return worker_sends_heartbeats(worker)
-                       ? json_real(seconds(usec_sub(now, worker->heartbeat.changed_at)))
-                       : json_null();
-}
-
-/* Time until the worker is ready; null if it is ready, or if the time is not known. */
-static json_t *ready_in(const struct worker *worker, usec_t now)
-{
-        if (worker->state != WORKER_ACTIVE || !worker_fresh(worker, now) || now >= worker_ready_at(worker))
-                return json_null();
-        return json_real(seconds(worker_ready_at(worker) - now));
-}
-
 static json_t *render_worker(const struct worker *worker, usec_t now)
 {
         enum reason reason = worker->reason != REASON_NONE ? worker->reason : worker->verdict.retire_reason;
-        usec_t oldest = worker_oldest_job_usec(worker, now);
-        usec_t reaches = leak_reaches(worker);
+        usec_t oldest = worker_oldest_job_usec(worker, now), reaches = leak_reaches(worker);
+        usec_t ready_at = worker_ready_at(worker);
+        bool becomes_ready = worker->state == WORKER_ACTIVE && worker_fresh(worker, now) && now < ready_at;
+        bool shows_busy = worker_shows_busy(worker);
         enum problem_code code = problem_of_worker(worker);
         char waits_for[512], leak[LEAK_TEXT_MAX];
 
         worker_waits_for(worker, now, waits_for, sizeof(waits_for));
-        return json_pack(
-                "{s:o, s:I, s:I, s:s, s:b, s:o, s:b, s:I, s:b, s:o, s:o, s:o, s:I, s:f, s:f, s:o, s:o, "
-                "s:o, s:s, s:o, s:b, s:s?, s:o, s:o, s:s?, s:b}",
-                "id", varlink_text(WORKER_ID(worker)), "index", (json_int_t)worker->index, "pid",
-                (json_int_t)worker_pid(worker), "state", worker_state_name(worker->state), "ready",
-                (int)worker_ready(worker, now), "ready_seconds", ready_in(worker, now), "hung",
-                (int)worker->heartbeat.hung, "generation", (json_int_t)worker->generation, "outdated",
-                (int)worker_outdated(worker), "busy", jobs_number(worker, worker->heartbeat.busy),
-                "oldest_job_seconds", oldest > 0 ? json_real(seconds(oldest)) : json_null(), "concurrency",
-                jobs_number(worker, worker->heartbeat.concurrency), "memory_bytes",
-                (json_int_t)worker->memory.bytes, "uptime_seconds",
-                seconds(usec_sub(now, worker->spawned_at)), "state_seconds",
-                seconds(usec_sub(now, worker->state_at)), "reason", reason_json(reason), "reason_text",
-                varlink_text(worker_reason_text(worker)), "waits_for", varlink_text(waits_for), "evidence",
-                worker_evidence(worker, now), "beat_age_seconds", heartbeat_age(worker, now), "forked",
-                (int)worker->process.forked, "waits_for_code",
-                waits_for[0] != '\0' ? wait_code(worker->verdict.waits_for) : NULL, "memory_reaches_seconds",
-                reaches != USEC_INFINITY ? json_real(seconds(reaches)) : json_null(), "memory_text",
-                varlink_text(leak_worker_text(worker, leak)), "problem",
-                code != PROBLEM_NONE ? problem_kinds[code].name : NULL, "remote",
-                (int)worker->process.remote);
+        const struct json_member members[] = {
+                {"id", TEXT(WORKER_ID(worker))},
+                {"index", NUMBER(worker->index)},
+                {"pid", NUMBER(worker_pid(worker))},
+                {"state", WORD(worker_state_name(worker->state))},
+                {"ready", FLAG(worker_ready(worker, now))},
+                {"ready_seconds", NULL_UNLESS(becomes_ready, SECONDS(ready_at - now))},
+                {"hung", FLAG(worker->heartbeat.hung)},
+                {"generation", NUMBER(worker->generation)},
+                {"outdated", FLAG(worker_outdated(worker))},
+                {"busy", NULL_UNLESS(shows_busy, NUMBER(worker->heartbeat.busy))},
+                {"oldest_job_seconds", NULL_UNLESS(oldest > 0, SECONDS(oldest))},
+                {"concurrency", NULL_UNLESS(shows_busy, NUMBER(worker->heartbeat.concurrency))},
+                {"memory_bytes", NUMBER(worker->memory.bytes)},
+                {"uptime_seconds", SECONDS(usec_sub(now, worker->spawned_at))},
+                {"state_seconds", SECONDS(usec_sub(now, worker->state_at))},
+                {"reason", NULL_UNLESS(reason != REASON_NONE, WORD(reason_name(reason)))},
+                {"reason_text", TEXT(worker_reason_text(worker))},
+                {"waits_for", TEXT(waits_for)},
+                {"evidence", WORD(worker_evidence(worker, now))},
+                {"beat_age_seconds", NULL_UNLESS(worker_sends_heartbeats(worker),
+                                                 SECONDS(usec_sub(now, worker->heartbeat.changed_at)))},
+                {"forked", FLAG(worker->process.forked)},
+                {"waits_for_code",
+                 NULL_UNLESS(waits_for[0] != '\0', WORD(wait_code(worker->verdict.waits_for)))},
+                {"memory_reaches_seconds", NULL_UNLESS(reaches != USEC_INFINITY, SECONDS(reaches))},
+                {"memory_text", TEXT(leak_worker_text(worker, leak))},
+                {"problem", NULL_UNLESS(code != PROBLEM_NONE, WORD(problem_kinds[code].name))},
+                {"remote", FLAG(worker->process.remote)},
+        };
+        return json_object_of(members, ELEMENTSOF(members));
 }
 
 json_t *status_workers(const struct fleet *fleet, usec_t now)
@@ -249,35 +249,46 @@ static json_t *render_leak(const struct fleet *fleet)
 
 static json_t *render_fleet(const struct fleet *fleet, const struct status_info *info, usec_t now)
 {
+        const struct fleet_settings *settings = fleet->settings;
         struct fleet_counts counts = fleet_count(fleet, now);
-        uint64_t threshold = fleet->settings->memory_threshold;
         char waits_for[512], ordered[FLEET_ORDERED_MAX], scaled[FLEET_SCALED_MAX];
         bool is_scaled = fleet_is_scaled(fleet);
 
         fleet_waits_for(fleet, now, waits_for, sizeof(waits_for));
-        return json_pack(
-                "{s:o, s:s, s:o, s:I, s:I, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, "
-                "s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s?, s:o, s:o, s:o, s:I}",
-                "name", varlink_text(fleet->settings->name), "framework", fleet->settings->traits->name,
-                "log", varlink_text(log_of_workers(fleet->settings->log)), "target",
-                (json_int_t)fleet_target(fleet), "configured",
-                (json_int_t)fleet->settings->active_process_count, "scaled_by",
-                is_scaled ? status_orderer(&fleet->scale_by) : json_null(), "scaled_at",
-                time_of(is_scaled ? fleet->scale_at : 0, info, now), "scaled_text",
-                varlink_text(fleet_scaled_text(fleet, now, scaled)), "active", (json_int_t)counts.active,
-                "starting", (json_int_t)counts.starting, "hung", (json_int_t)counts.hung, "quiet",
-                (json_int_t)counts.quiet, "stopping", (json_int_t)counts.stopping, "max_processes",
-                (json_int_t)fleet_max_processes(fleet), "generation", (json_int_t)generation_shown(fleet),
-                "memory_bytes", (json_int_t)counts.memory_bytes, "state",
-                fleet_order_name(fleet_order(fleet)), "state_text",
-                varlink_text(fleet_ordered_text(fleet, now, ordered)), "waits_for", varlink_text(waits_for),
-                "rollout", render_rollout(fleet, &counts, now), "crash", render_crash(fleet, now), "workers",
-                status_workers(fleet, now), "memory_threshold_bytes",
-                threshold > 0 ? json_integer((json_int_t)threshold) : json_null(), "culprits",
-                render_culprits(fleet, now), "template", render_template(fleet, now), "waits_for_code",
-                waits_for[0] != '\0' ? wait_code(fleet->waits_for) : NULL, "scaling", json_null(), "trial",
-                json_null(), "growth", render_leak(fleet), "reload_outdated",
-                (json_int_t)generation_outdated_by_reload(fleet));
+        const struct json_member members[] = {
+                {"name", TEXT(settings->name)},
+                {"framework", WORD(settings->traits->name)},
+                {"log", TEXT(log_of_workers(settings->log))},
+                {"target", NUMBER(fleet_target(fleet))},
+                {"configured", NUMBER(settings->active_process_count)},
+                {"scaled_by", NULL_UNLESS(is_scaled, status_orderer(&fleet->scale_by))},
+                {"scaled_at", time_of(is_scaled ? fleet->scale_at : 0, info, now)},
+                {"scaled_text", TEXT(fleet_scaled_text(fleet, now, scaled))},
+                {"active", NUMBER(counts.active)},
+                {"starting", NUMBER(counts.starting)},
+                {"hung", NUMBER(counts.hung)},
+                {"quiet", NUMBER(counts.quiet)},
+                {"stopping", NUMBER(counts.stopping)},
+                {"max_processes", NUMBER(fleet_max_processes(fleet))},
+                {"generation", NUMBER(generation_shown(fleet))},
+                {"memory_bytes", NUMBER(counts.memory_bytes)},
+                {"state", WORD(fleet_order_name(fleet_order(fleet)))},
+                {"state_text", TEXT(fleet_ordered_text(fleet, now, ordered))},
+                {"waits_for", TEXT(waits_for)},
+                {"rollout", render_rollout(fleet, &counts, now)},
+                {"crash", render_crash(fleet, now)},
+                {"workers", status_workers(fleet, now)},
+                {"memory_threshold_bytes",
+                 NULL_UNLESS(settings->memory_threshold > 0, NUMBER(settings->memory_threshold))},
+                {"culprits", render_culprits(fleet, now)},
+                {"template", render_template(fleet, now)},
+                {"waits_for_code", NULL_UNLESS(waits_for[0] != '\0', WORD(wait_code(fleet->waits_for)))},
+                {"scaling", json_null()},
+                {"trial", json_null()},
+                {"growth", render_leak(fleet)},
+                {"reload_outdated", NUMBER(generation_outdated_by_reload(fleet))},
+        };
+        return json_object_of(members, ELEMENTSOF(members));
 }
 
 static json_t *render_redis(const struct status_info *info)

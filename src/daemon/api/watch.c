@@ -389,9 +389,9 @@ static void watch_report(struct watcher *watch, enum update update, usec_t now)
         int r = watch_update(watch, update, now, &reply);
 
         if (r == 0 && reply) {
-                server_reply(watch->call, reply, true);
+                call_reply(watch->call, reply, true);
         } else if (r != 0) {
-                server_reply(watch->call, reply, false);
+                call_reply(watch->call, reply, false);
                 LIST_UNLINK(watch->list->first, watch);
                 watch_free(watch);
         }
@@ -421,16 +421,16 @@ void watch_reply(struct watch_list *list, struct call *call, const struct watch_
         int r = watch ? watch_update(watch, UPDATE_FIRST, now, &reply) : -ENOMEM;
 
         if (r != 0 || !request->wait) {
-                server_reply(call, reply, false);
+                call_reply(call, reply, false);
                 return;
         }
         if (watch->workers && arm_timer(watch) < 0) {
                 json_decref(reply);
-                server_reply(call, NULL, false);
+                call_reply(call, NULL, false);
                 return;
         }
-        server_reply(call, reply, true);
-        server_keep(call, on_cancelled, watch);
+        call_reply(call, reply, true);
+        call_keep(call, on_cancelled, watch);
         watch->next = list->first;
         list->first = TAKE_PTR(watch);
 }

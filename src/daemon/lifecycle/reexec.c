@@ -130,8 +130,8 @@ static void refuse(struct reexec *reexec, const char *why, json_t *details)
         for (size_t i = 0; i < json_array_size(lines); i++)
                 log_error("re-exec: %s", json_string_value(json_array_get(lines, i)));
         while (reexec->n_calls > 0)
-                server_reply_error(reexec->calls[--reexec->n_calls], CONTROL_REFUSED,
-                                   json_pack("{s:o, s:O}", "reason", varlink_text(reason), "details", lines));
+                call_reply_error(reexec->calls[--reexec->n_calls], CONTROL_REFUSED,
+                                 json_pack("{s:o, s:O}", "reason", varlink_text(reason), "details", lines));
 }
 
 /* Returns why a re-exec is not possible now, or NULL. */
@@ -172,7 +172,7 @@ static int replace_image(const struct reexec *reexec)
 
         /* Publish before the connections are listed: writing to a client may drop the client. */
         reexec->publish(reexec->userdata);
-        handover.n = server_hand(reexec->server, handover.list);
+        handover.n = api_server_hand(reexec->server, handover.list);
         for (size_t i = 0; i < reexec->n_calls; i++)
                 handover.list[handover.n++] =
                         (struct handed){.kind = HANDED_CALLER, .fd = call_fd(reexec->calls[i])};
@@ -303,7 +303,7 @@ void reexec_request(struct reexec *reexec, struct call *call)
         const char *why;
 
         if (call && !call_wants_reply(call)) {
-                server_reply(call, json_object(), false);
+                call_reply(call, json_object(), false);
                 call = NULL;
         }
         if (call && reexec->n_calls == ELEMENTSOF(reexec->calls)) {
@@ -312,7 +312,7 @@ void reexec_request(struct reexec *reexec, struct call *call)
         }
         if (call) {
                 reexec->calls[reexec->n_calls++] = call;
-                server_keep(call, on_cancelled, reexec);
+                call_keep(call, on_cancelled, reexec);
         }
         if (reexec->child.pid > 0)
                 return;

@@ -8,7 +8,7 @@
 
 /* The listening socket, each connection once, and template sockets. Templates beyond this limit are loaded
  * anew. */
-#define HANDOVER_MAX (1 + SERVER_CONNECTIONS_MAX + 256)
+#define HANDOVER_MAX (1 + API_CONNECTIONS_MAX + 256)
 
 struct handover {
         struct handed list[HANDOVER_MAX];
@@ -27,7 +27,7 @@ struct reexec {
         const struct invocation *invocation; /* not owned; the same holds for all fields down to server */
         struct runtime *runtime;
         struct persist *persist;
-        struct server *server;
+        struct api_server *server;
         void (*publish)(void *userdata); /* publishes pending events, which end with this image */
         void *userdata;
 
