@@ -32,14 +32,21 @@ static inline void golden_complete(json_t *object, const json_t *defaults, const
 static inline json_t *golden_reply(const char *name)
 {
         json_t *reply = golden_load(name), *defaults = golden_load("status-defaults");
-        json_t *fleet, *worker, *problem;
+        json_t *server, *fleet, *worker, *problem;
         size_t i, j;
 
+        if (json_object_get(reply, "fleets"))
+                golden_complete(reply, defaults, "reply");
+        json_array_foreach(json_object_get(reply, "redis"), i, server)
+        {
+                golden_complete(server, defaults, "redis");
+        }
         json_array_foreach(json_object_get(reply, "fleets"), i, fleet)
         {
                 golden_complete(fleet, defaults, "fleet");
                 golden_complete(json_object_get(fleet, "rollout"), defaults, "rollout");
                 golden_complete(json_object_get(fleet, "crash"), defaults, "crash");
+                golden_complete(json_object_get(fleet, "template"), defaults, "template");
                 json_array_foreach(json_object_get(fleet, "workers"), j, worker)
                 {
                         golden_complete(worker, defaults, "worker");
