@@ -36,7 +36,7 @@ static bool is_forced(const struct sim *sim, const struct fleet *fleet)
                 sim->now >= world->shutdown_at + sim->shell.settings.shutdown_timeout);
 }
 
-static usec_t stale_usec(const struct sim *sim, unsigned fleet)
+usec_t check_stale_usec(const struct sim *sim, unsigned fleet)
 {
         return settings_of(sim, fleet)->traits->stale_usec + 2 * sim->shell.settings.check_interval;
 }
@@ -45,19 +45,16 @@ static usec_t stale_usec(const struct sim *sim, unsigned fleet)
 static bool has_evidence(const struct sim *sim, const struct process *process)
 {
         return sim->fleets[process->fleet].link.up && process->trusted_reads > 0 &&
-               sim->now - process->changed_at <= stale_usec(sim, process->fleet);
+               sim->now - process->changed_at <= check_stale_usec(sim, process->fleet);
 }
 
 /* Returns true if a heartbeat that was read before, or an older one, is the evidence for a worker of the
  * fleet. A replica has lagged, and sqmgr need not take that heartbeat for a sign of life. */
 static bool is_any_shown_again(const struct sim *sim, unsigned fleet)
 {
-        for (size_t i = 0; i < sim->n_processes; i++) {
-                const struct process *process = sim->processes[i];
-
+        SIM_FOREACH_PROCESS(sim, process)
                 if (process->fleet == fleet && process->shown_again && has_evidence(sim, process))
                         return true;
-        }
         return false;
 }
 
@@ -72,8 +69,8 @@ static bool is_heard(const struct sim *sim, const struct process *process, unsig
 static const char *evidence_promise(const struct sim *sim, const struct process *process)
 {
         const struct link *link = &sim->fleets[process->fleet].link;
-        bool lately =
-                process->changed_at != 0 && sim->now - process->changed_at <= stale_usec(sim, process->fleet);
+        bool lately = process->changed_at != 0 &&
+                      sim->now - process->changed_at <= check_stale_usec(sim, process->fleet);
         bool doubted = process->changed_at > link->up_at && process->changed_at <= sim->shell.trusted_at;
 
         return link->up && lately && doubted ? "P9" : "P5";
@@ -91,7 +88,7 @@ static bool seems_hung(const struct sim *sim, const struct process *process)
             (process->worker->state != WORKER_ACTIVE && process->worker->state != WORKER_QUIET))
                 return false;
         return process->hung || (link->up && hang_after > 0 &&
-                                 sim->now > from + MAX(hang_after, stale_usec(sim, process->fleet)));
+                                 sim->now > from + MAX(hang_after, check_stale_usec(sim, process->fleet)));
 }
 
 /* Returns true if the trial of a new worker is over (P7). */
@@ -115,11 +112,8 @@ static unsigned count_ready(const struct sim *sim, unsigned fleet, const struct 
 {
         unsigned ready = 0;
 
-        for (size_t i = 0; i < sim->n_processes; i++) {
-                const struct process *process = sim->processes[i];
-
+        SIM_FOREACH_PROCESS(sim, process)
                 ready += process->fleet == fleet && process != except && seems_ready(sim, process);
-        }
         return ready;
 }
 
@@ -127,9 +121,9 @@ static unsigned count_living(const struct sim *sim, unsigned fleet)
 {
         unsigned living = 0;
 
-        for (size_t i = 0; i < sim->n_processes; i++)
-                living += sim->processes[i]->fleet == fleet && process_is_alive(sim->processes[i]) &&
-                          (sim->processes[i]->worker || !check_is_unowned(sim->processes[i]));
+        SIM_FOREACH_PROCESS(sim, process)
+                living += process->fleet == fleet && process_is_alive(process) &&
+                          (process->worker || !check_is_unowned(process));
         /* A requested fork counts. */
         return living + check_forking(sim, fleet, 0);
 }
@@ -138,13 +132,10 @@ static unsigned draining_for_restart(const struct fleet *fleet, const struct wor
 {
         unsigned n = 0;
 
-        for (size_t i = 0; i < fleet->n_workers; i++) {
-                const struct worker *worker = fleet->workers[i];
-
+        FLEET_FOREACH_WORKER(fleet, worker)
                 n += worker != except &&
                      (worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING) &&
                      (worker->reason == REASON_RESTART || worker->reason == REASON_ROLLBACK);
-        }
         return n;
 }
 
@@ -165,8 +156,7 @@ static uint64_t known_size(const struct sim *sim, unsigned fleet)
         if (sim->fleets[fleet].preloads)
                 base /= 4;
 
-        for (size_t i = 0; i < sim->n_processes; i++) {
-                const struct process *process = sim->processes[i];
+        SIM_FOREACH_PROCESS(sim, process) {
                 const struct worker *worker = process->worker;
 
                 if (process->fleet != fleet || !worker || worker->state != WORKER_ACTIVE)
@@ -184,9 +174,7 @@ static void check_memory(struct sim *sim, const struct fleet *fleet, unsigned nu
         uint64_t promised = 0;
         bool any = false;
 
-        for (size_t i = 0; i < sim->n_processes; i++) {
-                const struct process *process = sim->processes[i];
-
+        SIM_FOREACH_PROCESS(sim, process) {
                 any |= process->fleet == number && process->worker && process->worker->state <= WORKER_ACTIVE;
                 /* A worker that was asked to exit grows no more. */
                 if (process->runner_alive && !check_is_unowned(process) &&
@@ -215,9 +203,7 @@ static void check_start(struct sim *sim, const struct action *action)
         struct fleet_sim *model = &sim->fleets[number];
 
         /* A worker that is outdated while it still boots takes no place of the surge (P6). */
-        for (size_t i = 0; i < fleet->n_workers; i++) {
-                const struct worker *worker = fleet->workers[i];
-
+        FLEET_FOREACH_WORKER(fleet, worker) {
                 hung += worker->state == WORKER_ACTIVE && seems_hung(sim, worker->handle);
                 trying += (worker->state == WORKER_ACTIVE && !seems_hung(sim, worker->handle)) ||
                           (worker->state == WORKER_STARTING && worker->generation == fleet->generation);
@@ -228,11 +214,11 @@ static void check_start(struct sim *sim, const struct action *action)
                 violate(sim, "P5",
                         "a start with %u active and starting while Redis is away, the target is %u", present,
                         scaling_target(sim, fleet));
-        for (size_t i = 0; i < sim->n_processes; i++)
-                if (process_is_alive(sim->processes[i]) && !sim->processes[i]->worker &&
-                    !check_is_unowned(sim->processes[i]) && !is_sought(sim, sim->processes[i]))
+        SIM_FOREACH_PROCESS(sim, process)
+                if (process_is_alive(process) && !process->worker && !check_is_unowned(process) &&
+                    !is_sought(sim, process))
                         violate(sim, "P4", "a start while %s lives and is not known",
-                                process_name(sim, sim->processes[i]));
+                                process_name(sim, process));
         if (living >= fleet_max_processes(fleet))
                 violate(sim, "P3", "a start with %u processes alive, max_processes is %u", living,
                         fleet_max_processes(fleet));
@@ -397,17 +383,16 @@ static void check_idle(struct sim *sim, const struct action *action, struct proc
 static void check_hang_stop(struct sim *sim, const struct action *action, const struct process *process)
 {
         const struct fleet_sim *model = &sim->fleets[process->fleet];
-        bool heard =
-                model->fresh_since != 0 && sim->now >= model->fresh_since + stale_usec(sim, process->fleet);
+        bool heard = model->fresh_since != 0 &&
+                     sim->now >= model->fresh_since + check_stale_usec(sim, process->fleet);
         unsigned starting = 0;
         bool any_heard = false;
 
-        for (size_t i = 0; i < action->fleet->n_workers; i++)
-                starting += action->fleet->workers[i]->state == WORKER_STARTING;
+        FLEET_FOREACH_WORKER(action->fleet, worker)
+                starting += worker->state == WORKER_STARTING;
         /* After a lie, true heartbeats may be taken for old ones. */
-        for (size_t i = 0; i < sim->n_processes; i++)
-                any_heard |=
-                        is_heard(sim, sim->processes[i], process->fleet) && sim->processes[i]->lied_at == 0;
+        SIM_FOREACH_PROCESS(sim, other)
+                any_heard |= is_heard(sim, other, process->fleet) && other->lied_at == 0;
         if (action->fleet->settings->hang_action != HANG_KILL)
                 violate(sim, "P5", "%s is ended as hung, which hang_action does not ask for",
                         process_name(sim, process));
@@ -422,13 +407,13 @@ static void check_hang_stop(struct sim *sim, const struct action *action, const 
                 violate(sim, "P5", "%s is ended as hung while none is heard of", process_name(sim, process));
 }
 
-static void note_failure(struct sim *sim, const struct process *process)
+void check_failed_start(struct sim *sim, unsigned number, uint64_t generation, usec_t began_at)
 {
-        struct fleet_sim *model = &sim->fleets[process->fleet];
-        const struct fleet *fleet = sim->shell.world->fleets[process->fleet];
+        struct fleet_sim *model = &sim->fleets[number];
+        const struct fleet *fleet = sim->shell.world->fleets[number];
 
-        if (fleet->rollout.state != ROLLOUT_RUNNING || process->worker->generation != fleet->generation ||
-            !fleet->redis_up || fleet->redis_at > process->spawned_at)
+        if (fleet->rollout.state != ROLLOUT_RUNNING || generation != fleet->generation || !fleet->redis_up ||
+            fleet->redis_at > began_at)
                 return;
         if (model->failed_generation != fleet->generation)
                 model->failures = 0;
@@ -556,7 +541,7 @@ void check_signalled(struct sim *sim, const struct action *action, struct proces
                         process->reported_to_exit);
         if (action->kind == ACTION_STOP && action->worker->state == WORKER_STARTING &&
             !is_forced(sim, action->fleet) && !makes_way(sim, action, process))
-                note_failure(sim, process);
+                check_failed_start(sim, process->fleet, action->worker->generation, process->spawned_at);
 }
 
 /* Call when sqmgr learns of the death of a worker. */
@@ -569,19 +554,16 @@ void check_death(struct sim *sim, struct process *process)
         process->counted_failure = true;
         if ((worker->state == WORKER_STARTING || worker->state == WORKER_ACTIVE) &&
             !outlived_trial(sim, process))
-                note_failure(sim, process);
+                check_failed_start(sim, process->fleet, worker->generation, process->spawned_at);
 }
 
 /* P4: each living process has one worker, and each worker a living process. */
 static void check_processes(struct sim *sim)
 {
-        for (size_t i = 0; i < sim->n_processes; i++) {
-                const struct process *process = sim->processes[i];
-
+        SIM_FOREACH_PROCESS(sim, process)
                 if (process_is_alive(process) && !process->worker && !check_is_unowned(process) &&
                     !is_sought(sim, process))
                         violate(sim, "P4", "%s lives and is forgotten", process_name(sim, process));
-        }
         for (unsigned i = 0; i < sim->n_fleets; i++) {
                 const struct fleet *fleet = sim->shell.world->fleets[i];
 
@@ -651,7 +633,7 @@ static const char *silent_promise(const struct sim *sim, const struct process *p
 {
         const struct link *link = &sim->fleets[process->fleet].link;
         usec_t hang_after =
-                MAX(settings_of(sim, process->fleet)->hang_after, stale_usec(sim, process->fleet));
+                MAX(settings_of(sim, process->fleet)->hang_after, check_stale_usec(sim, process->fleet));
         usec_t from = MAX(process->changed_at, link->up_at);
 
         return link->up && sim->shell.trusted_at > from && sim->now > from + hang_after ? "P9" : "P5";
@@ -668,9 +650,7 @@ void check_hung(struct sim *sim)
                         heard = is_heard(sim, sim->processes[j], i);
                 model->fresh_since = !heard ? 0 : model->fresh_since != 0 ? model->fresh_since : sim->now;
         }
-        for (size_t i = 0; i < sim->n_processes; i++) {
-                struct process *process = sim->processes[i];
-
+        SIM_FOREACH_PROCESS(sim, process) {
                 process->hung = seems_hung(sim, process) ||
                                 /* A writer to the server can make a worker seem hung: SECURITY.md. */
                                 (process->lied_at != 0 && process->worker && process->worker->heartbeat.hung);
@@ -701,9 +681,7 @@ static void check_gaps(struct sim *sim, unsigned number)
         bool short_of_memory = living >= scaling_target(sim, fleet) &&
                                (memory_lacks(fleet, sim->now) || check_load_lacks_memory(sim, number));
 
-        for (size_t i = 0; i < sim->n_processes; i++) {
-                const struct process *process = sim->processes[i];
-
+        SIM_FOREACH_PROCESS(sim, process) {
                 if (process->fleet != number || !process->worker)
                         continue;
                 trying += process->worker->state <= WORKER_ACTIVE && !process->hung;
@@ -761,9 +739,7 @@ static bool fleet_settled(struct sim *sim, unsigned number, char *why, size_t si
                          fleet->settings->name);
                 return false;
         }
-        for (size_t i = 0; i < fleet->n_workers; i++) {
-                const struct worker *worker = fleet->workers[i];
-
+        FLEET_FOREACH_WORKER(fleet, worker) {
                 /* Workers that a reload outdated stay until a restart. */
                 if (fleet->rollout.state == ROLLOUT_DONE && worker->generation != fleet->generation &&
                     fleet->generation != sim->fleets[number].reloaded_generation)

@@ -17,8 +17,7 @@ bool check_is_unsure(const struct sim *sim)
 bool check_has_lied(const struct sim *sim, unsigned fleet)
 {
         const struct reader_sim *reader = &sim->fleets[fleet].reader;
-        usec_t stale = sim->shell.world->fleets[fleet]->settings->traits->stale_usec +
-                       2 * sim->shell.settings.check_interval;
+        usec_t stale = check_stale_usec(sim, fleet);
 
         return reader->lied_at != 0 &&
                sim->now <= MAX(reader->lied_at, reader->delays_until) + 2 * stale + 2 * USEC_PER_MIN;
@@ -88,16 +87,16 @@ void check_reading(struct sim *sim, struct process *process, const struct heartb
 
 void check_distrust(struct sim *sim, unsigned fleet)
 {
-        for (size_t i = 0; i < sim->n_processes; i++) {
-                if (fleet != UINT32_MAX && sim->processes[i]->fleet != fleet)
+        SIM_FOREACH_PROCESS(sim, process) {
+                if (fleet != UINT32_MAX && process->fleet != fleet)
                         continue;
-                sim->processes[i]->trusted_reads = 0;
-                sim->processes[i]->marked = false;
+                process->trusted_reads = 0;
+                process->marked = false;
         }
 }
 
 void check_began(struct sim *sim)
 {
-        for (size_t i = 0; i < sim->n_processes; i++)
-                sim->processes[i]->rebased = true;
+        SIM_FOREACH_PROCESS(sim, process)
+                process->rebased = true;
 }

@@ -106,9 +106,8 @@ void check_fork(struct sim *sim, const struct action *action)
         if (from->index != 0)
                 violate(sim, "P3", "%s is asked for %u while it forks %u", process_name(sim, from->process),
                         action->index, from->index);
-        for (size_t i = 0; i < sim->n_processes; i++)
-                if (sim->processes[i]->fleet == number &&
-                    sim->processes[i]->as_template.index == action->index)
+        SIM_FOREACH_PROCESS(sim, process)
+                if (process->fleet == number && process->as_template.index == action->index)
                         violate(sim, "P3", "place %u is given twice", action->index);
         if (fleet->rollout.state == ROLLOUT_HALTED && !fleet->rollout.returned && old && from != old)
                 violate(sim, "P7",
@@ -214,32 +213,20 @@ void check_unborn(struct sim *sim, const struct worker *known, const struct work
 void check_template_trouble(struct sim *sim, const struct template_process *template, bool fails)
 {
         const struct process *process = template->process;
-        struct fleet_sim *model = &sim->fleets[process->fleet];
-        const struct fleet *fleet = sim->shell.world->fleets[process->fleet];
 
-        model->troubles++;
-        if (!fails || template->ended_at != 0 || template->template->state == TEMPLATE_ENDING ||
-            template->template->lost || fleet->rollout.state != ROLLOUT_RUNNING ||
-            template->generation != fleet->generation || !fleet->redis_up ||
-            fleet->redis_at > process->spawned_at)
-                return;
-        if (model->failed_generation != fleet->generation)
-                model->failures = 0;
-        model->failed_generation = fleet->generation;
-        model->failed_at = sim->now;
-        model->failures++;
+        sim->fleets[process->fleet].troubles++;
+        if (fails && template->ended_at == 0 && template->template->state != TEMPLATE_ENDING &&
+            !template->template->lost)
+                check_failed_start(sim, process->fleet, template->generation, process->spawned_at);
 }
 
 unsigned check_living_templates(const struct sim *sim, unsigned fleet)
 {
         unsigned n = 0;
 
-        for (size_t i = 0; i < sim->n_processes; i++) {
-                const struct process *process = sim->processes[i];
-
+        SIM_FOREACH_PROCESS(sim, process)
                 n += process->fleet == fleet && process->is_template && !process->let_go &&
                      (process_is_alive(process) || process->as_template.template);
-        }
         return n;
 }
 
@@ -250,10 +237,10 @@ static void check_load(struct sim *sim, unsigned number)
         const struct fleet *fleet = sim->shell.world->fleets[number];
         bool any = false;
 
-        for (size_t i = 0; i < sim->n_processes; i++) {
-                const struct template_process *template = &sim->processes[i]->as_template;
+        SIM_FOREACH_PROCESS(sim, process) {
+                const struct template_process *template = &process->as_template;
 
-                any |= sim->processes[i]->fleet == number && template->template &&
+                any |= process->fleet == number && template->template &&
                        template->generation == fleet->generation && template->ended_at == 0;
         }
         if (any || !check_preloads(sim, number) || fleet->rollout.state != ROLLOUT_RUNNING ||
@@ -292,9 +279,9 @@ void check_templates(struct sim *sim)
 
                 if (!model->preloads)
                         continue;
-                for (size_t j = 0; j < sim->n_processes; j++)
-                        if (sim->processes[j]->fleet == i && sim->processes[j]->is_template)
-                                check_kept(sim, &sim->processes[j]->as_template);
+                SIM_FOREACH_PROCESS(sim, process)
+                        if (process->fleet == i && process->is_template)
+                                check_kept(sim, &process->as_template);
                 check_load(sim, i);
                 if (fleet->preload.unrecorded && sim->now > sim->disk_full_until + 10 * SEC)
                         violate(sim, "P5", "fleet '%s' is not preloaded, though the state is written",
@@ -317,10 +304,9 @@ bool check_templates_settled(const struct sim *sim, unsigned number)
         if (check_template_state(sim, number, TEMPLATE_LOADING) ||
             check_template_state(sim, number, TEMPLATE_ENDING))
                 return false;
-        for (size_t i = 0; i < sim->n_processes; i++)
-                if (sim->processes[i]->fleet == number && sim->processes[i]->is_template &&
-                    process_is_alive(sim->processes[i]) && !sim->processes[i]->let_go &&
-                    !sim->processes[i]->as_template.template)
+        SIM_FOREACH_PROCESS(sim, process)
+                if (process->fleet == number && process->is_template && process_is_alive(process) &&
+                    !process->let_go && !process->as_template.template)
                         return false;
         if (fleet->rollout.returned)
                 return check_living_templates(sim, number) <= 1;

@@ -27,15 +27,12 @@ unsigned check_title_ready(const struct sim *sim, unsigned fleet, const struct p
 {
         unsigned ready = 0;
 
-        for (size_t i = 0; i < sim->n_processes; i++) {
-                const struct process *process = sim->processes[i];
-
+        SIM_FOREACH_PROCESS(sim, process)
                 ready += process->fleet == fleet && process != except && process->worker &&
                          process->worker->state == WORKER_STARTING && process->title_first_at != 0 &&
                          process->title_read_at > sim->shell.trusted_at &&
                          sim->now >= process->title_first_at +
                                              sim->shell.world->fleets[fleet]->settings->ready_after;
-        }
         return ready;
 }
 

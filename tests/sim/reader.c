@@ -79,8 +79,8 @@ void readers_calm(struct sim *sim)
                 reader->lost_at = USEC_INFINITY;
         }
         /* A lie on its way would undo the repair of the worker. */
-        for (size_t i = 0; i < sim->n_processes; i++)
-                sim->processes[i]->answered &= !sim->processes[i]->answer.lie;
+        SIM_FOREACH_PROCESS(sim, process)
+                process->answered &= !process->answer.lie;
 }
 
 usec_t reader_delay(struct sim *sim, unsigned fleet)

@@ -73,9 +73,7 @@ struct heartbeat_record redis_read(struct sim *sim, struct process *process)
 void redis_fail_over(struct sim *sim, unsigned lag)
 {
         clones_end(sim, true);
-        for (size_t i = 0; i < sim->n_processes; i++) {
-                struct process *process = sim->processes[i];
-
+        SIM_FOREACH_PROCESS(sim, process) {
                 if (fleet_is_local(sim, process->fleet))
                         continue;
                 process->listed = process->listed && lag < RECORDS_MAX;
@@ -87,8 +85,8 @@ void redis_fail_over(struct sim *sim, unsigned lag)
 
 void redis_freeze(struct sim *sim)
 {
-        for (size_t i = 0; i < sim->n_processes; i++)
-                sim->processes[i]->frozen_record = sim->processes[i]->records[0];
+        SIM_FOREACH_PROCESS(sim, process)
+                process->frozen_record = process->records[0];
 }
 
 void redis_empty(struct sim *sim)

@@ -82,12 +82,9 @@ static unsigned leaves_for_scaling(const struct fleet *fleet)
 {
         unsigned n = 0;
 
-        for (size_t i = 0; i < fleet->n_workers; i++) {
-                const struct worker *worker = fleet->workers[i];
-
+        FLEET_FOREACH_WORKER(fleet, worker)
                 n += (worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING) &&
                      worker->reason == REASON_SCALE;
-        }
         return n;
 }
 

@@ -20,6 +20,7 @@ struct state_fleet;
 #define RECORDS_MAX   4
 #define SCHEDULE_MAX  40
 #define DRAINS        2 /* in a row */
+#define ACTS_MAX      ((size_t)SCHEDULE_MAX + 2 * DRAINS)
 #define MEGABYTE      ((uint64_t)1 << 20)
 #define MEMORY_PLENTY (1024 * 1024 * MEGABYTE)
 #define CLONES_MAX    256
@@ -164,7 +165,7 @@ struct process {
         usec_t woken_at;
 
         /* TSTP will be handled; was handled; idle threads exit. */
-        usec_t quiet_from, quiet_since, threads_gone_at;
+        usec_t quiet_from, threads_gone_at;
         bool quiet;
         usec_t term_from, stop_by, exit_at;
         bool stopping;
@@ -184,7 +185,7 @@ struct process {
         unsigned identity; /* serial + 1 of the process whose heartbeat is read for this one; 0: not known */
         unsigned poll_items;
         struct heartbeat_record answer;
-        bool answered, main_reported, runner_reported;
+        bool answered;
         usec_t exit_report_at;
         uint64_t slept_wakes; /* wakes at slept_at: as far as polls show, the process has slept since */
         usec_t slept_at;
@@ -213,7 +214,7 @@ struct process {
         bool threads_counted;   /* the thread count has matched the title */
         unsigned quiets, stops;
         unsigned reported_to_exit; /* how often the runner was asked to exit */
-        usec_t term_at, kill_at;
+        usec_t term_at;
         usec_t cut_at;           /* when the drain was given up */
         bool refused;            /* was seen to catch no quiet signal */
         bool drains;             /* got the stop signal when it was quieted */
@@ -392,8 +393,7 @@ struct shell {
         uint8_t *state;                /* the state file */
         size_t state_size;
         uint64_t written; /* check_digest() of the state file */
-        uint64_t n_written;
-        bool behind; /* the last write of the state file failed */
+        bool behind;      /* the last write of the state file failed */
         struct ledger ledger;
         void *ledger_memory;
         bool ledger_lost; /* with this sqmgr, or as it is killed */
@@ -430,7 +430,6 @@ struct sim {
         bool calm;
         usec_t settled_at, swept_at;
         unsigned same; /* steps in a row at one moment */
-        uint64_t actions, calm_actions;
 
         usec_t suspended_usec;
         int64_t stepped_usec;
@@ -445,7 +444,6 @@ struct sim {
 
         usec_t down_until, silent_until, slow_until, garbage_until, frozen_until, lags_until;
         usec_t slow_usec;
-        bool frozen;
         unsigned lag;
 
         struct fleet_sim fleets[FLEETS_MAX];
@@ -461,14 +459,14 @@ struct sim {
         struct clone clones[CLONES_MAX];
         unsigned n_clones;
 
-        struct act acts[SCHEDULE_MAX + 2 * DRAINS];
+        struct act acts[ACTS_MAX];
         size_t n_acts, next_act;
 
         /* Totals. */
-        uint64_t n_ticks, n_started, n_interrupted_by_others, n_jobs;
+        uint64_t n_ticks, n_started, n_jobs, actions;
 
         bool broken;
-        char invariant[16], detail[512];
+        char invariant[16];
         struct story *story; /* NULL: no story is kept */
 };
 
@@ -479,6 +477,9 @@ struct origin {
         size_t size;
 };
 
+/* Loops over all processes, also the dead ones that are remembered, and declares process. */
+#define SIM_FOREACH_PROCESS(sim, process) FOREACH_POINTER(process, (sim)->processes, (sim)->n_processes)
+
 /* generate.c: the world and its schedule. */
 void sim_open(struct sim *sim, const struct origin *origin);
 /* The first bytes are the seed. */
@@ -486,8 +487,6 @@ struct origin origin_of_bytes(const uint8_t *bytes, size_t size);
 void sim_close(struct sim *sim);
 /* world.c: runs the world to its end, or to the first violation. */
 void sim_run(struct sim *sim);
-/* Runs the world until this moment, or to the first violation. */
-void sim_run_to(struct sim *sim, usec_t until);
 
 /* scaling.c */
 void scaling_open(struct sim *sim);
@@ -521,6 +520,8 @@ struct process *process_fork(struct sim *sim, const struct template_process *fro
 void process_go(struct sim *sim, struct process *process);
 void process_exits(struct sim *sim, struct process *process, const char *how);
 void process_step(struct sim *sim, struct process *process);
+/* Returns one of the live processes, or of the live templates; NULL: there is none. */
+struct process *process_pick(struct sim *sim, uint64_t which, bool template);
 /* Makes the process that a job of the process with this serial has left behind; NULL: there is none. */
 struct process *process_left_behind(struct sim *sim, pid_t serial, uint64_t start);
 /* Returns the time that a heartbeat carries which is sent now. */
@@ -660,6 +661,8 @@ void identify_added(struct sim *sim, unsigned fleet);
 const char *identify_text(const struct worker *worker, void *userdata);
 
 /* acts.c */
+/* Adds an act to the schedule, after those of the same time. */
+void act_add(struct sim *sim, const struct act *act);
 void act_apply(struct sim *sim, const struct act *act);
 void act_calm(struct sim *sim);
 const char *act_text(const struct act *act, char text[static 128]);
@@ -669,6 +672,11 @@ const char *act_text(const struct act *act, char text[static 128]);
 void check_flapping(struct sim *sim, const struct fleet *fleet);
 unsigned check_number(const struct sim *sim, const struct fleet *fleet);
 void check_action(struct sim *sim, const struct action *action);
+/* Returns for how long a heartbeat of the fleet's framework is evidence, as readings are some time apart. */
+usec_t check_stale_usec(const struct sim *sim, unsigned fleet);
+/* A start of this generation, begun at that time, has failed: counts that against the release of a restart.
+ */
+void check_failed_start(struct sim *sim, unsigned fleet, uint64_t generation, usec_t began_at);
 /* Call right before a signal that ends an orphan. */
 void check_remainder(struct sim *sim, const struct process *process);
 /* The shell has learned that the runner with heartbeats has ended: later readings are of another process. */
