@@ -223,37 +223,29 @@ static bool serves_all(const char *queues, const char *names)
         return true;
 }
 
-bool foreign_consumers_count(const struct foreign_consumers *consumers, const char *names, usec_t now,
-                             struct foreign_count *ret)
+struct foreign_count foreign_consumers_count(const struct foreign_consumers *consumers, const char *names,
+                                             usec_t now)
 {
         const struct consumer_list *census = &consumers->counted;
-        double serving = 0;
+        double serving = 0, each = MAX((double)census->n_found / READ_MAX, 1.0);
+        struct foreign_count count = {
+                .known = now<consumers->counted_until, .unread = consumers->next_at == 0,
+                             .counted_at = consumers->counted_at, .any = census->n_read> 0};
 
-        *ret = (struct foreign_count){.unread = consumers->next_at == 0,
-                                      .counted_at = consumers->counted_at,
-                                      .any = census->n_read > 0};
-        if (now >= consumers->counted_until)
-                return false;
+        if (!count.known)
+                return count;
         for (const struct consumer *consumer = census->list; consumer; consumer = consumer->next) {
                 const char *queues = consumers->framework->queue_names(consumer->info);
 
                 if (!consumer->active || !serves_any(queues, names))
                         continue;
-                serving++;
-                ret->idle += consumer->idle;
+                serving += each;
+                count.idle += consumer->idle * each;
                 if (serves_all(queues, names))
-                        ret->threads += consumer->threads;
+                        count.threads += consumer->threads * each;
                 else
-                        ret->partial_idle += consumer->idle;
+                        count.partial_idle += consumer->idle * each;
         }
-        if (census->n_found > READ_MAX) {
-                double each = (double)census->n_found / READ_MAX;
-
-                serving *= each;
-                ret->threads *= each;
-                ret->idle *= each;
-                ret->partial_idle *= each;
-        }
-        ret->serving = (unsigned)serving;
-        return true;
+        count.serving = (unsigned)serving;
+        return count;
 }

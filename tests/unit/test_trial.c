@@ -305,21 +305,21 @@ TEST(the_next_sqmgr_continues_a_trial_and_counts_nothing_twice)
         work(200, 2, 2, true);
         const struct trial before = t.fleet->trial->trial;
         writer.now = t.now;
-        fleet_trial_pack(t.fleet, &writer);
+        fleet_trial_pack(NULL, t.fleet, &writer);
         fleet_trial_forget(t.fleet);
         for (size_t cut = 0; cut < writer.size; cut++) {
                 struct codec_reader reader = {.at = writer.bytes, .left = cut, .now = t.now};
 
-                fleet_trial_unpack(t.fleet, &reader);
+                fleet_trial_unpack(NULL, t.fleet, &reader);
                 ck_assert_ptr_null(t.fleet->trial);
         }
         struct codec_reader reader = {.at = writer.bytes, .left = writer.size, .now = t.now};
         t.fleet_settings.removed = true;
-        fleet_trial_unpack(t.fleet, &reader);
+        fleet_trial_unpack(NULL, t.fleet, &reader);
         ck_assert_ptr_null(t.fleet->trial);
         t.fleet_settings.removed = false;
         reader = (struct codec_reader){.at = writer.bytes, .left = writer.size, .now = t.now};
-        fleet_trial_unpack(t.fleet, &reader);
+        fleet_trial_unpack(NULL, t.fleet, &reader);
         ck_assert_uint_eq(reader.left, 0);
         ck_assert_uint_eq(t.fleet->trial->trial.new.processed, before.new.processed);
         ck_assert_uint_eq(t.fleet->trial->trial.begun_at, before.begun_at);
