@@ -463,10 +463,11 @@ static struct scaling_limits limits_of(const struct fleet *fleet)
                                        settings->scale_down_after};
 }
 
-bool autoscale_reads(const struct world *world, const struct link *link)
+bool autoscale_any(const struct world *world, const struct link *link,
+                   bool (*is_one)(const struct fleet *fleet))
 {
         WORLD_FOREACH_FLEET(world, fleet)
-                if (fleet->queue_link == link && fleet_scales(fleet))
+                if (fleet->queue_link == link && is_one(fleet))
                         return true;
         return false;
 }
@@ -1200,7 +1201,7 @@ void doctor_queues(struct problems *findings, const struct world *world, const s
         size_t reported = 0;
 
         /* Without autoscaling, the queues that the fleets serve are not determined. */
-        if (!autoscale_reads(world, link))
+        if (!autoscale_any(world, link, fleet_scales))
                 return;
         for (size_t i = 0; i < queues->n && reported < UNSERVED_MAX; i++) {
                 const struct queue *queue = &queues->list[i];

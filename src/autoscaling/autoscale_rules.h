@@ -193,8 +193,9 @@ struct autoscale {
         bool queues_left_out; /* the workers serve more queues than QUEUES_NAMED_MAX allows */
 };
 
-/* True if any fleet at this link is autoscaled. */
-bool autoscale_reads(const struct world *world, const struct link *link);
+/* True if any fleet that reads its queues at this link is one of these. */
+bool autoscale_any(const struct world *world, const struct link *link,
+                   bool (*is_one)(const struct fleet *fleet));
 /* Returns the autoscaling state of the fleet; all zero if nothing is known. Never NULL. */
 const struct autoscale *autoscale_of(const struct fleet *fleet);
 

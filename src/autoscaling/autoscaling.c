@@ -122,7 +122,7 @@ static void on_demand(struct answer *answer, void *userdata)
 {
         struct scaled_link *scaled = userdata;
         const struct link *link = scaled->link;
-        bool failed = answer->status != ANSWER_OK && autoscale_reads(link->links->world, link);
+        bool failed = answer->status != ANSWER_OK && autoscale_any(link->links->world, link, fleet_scales);
 
         queues_free(scaled->demanded.queues);
         scaled->demanded = answer->queues;
@@ -157,22 +157,15 @@ static struct scaled_link *join_link(struct link *link)
         return scaled;
 }
 
-static bool link_sleeps(const struct link *link)
+/* Whether jobs are about to fall due decides when such a fleet ends its last worker, too. */
+static bool may_sleep(const struct fleet *fleet)
 {
-        WORLD_FOREACH_FLEET(link->links->world, fleet)
-                if (fleet->queue_link == link && fleet_sleeps(fleet))
-                        return true;
-        return false;
+        return fleet_scales(fleet) && fleet->settings->active_process_count == 0;
 }
 
-/* Whether jobs are about to fall due decides when such a fleet ends its last worker, too. */
-static bool link_may_sleep(const struct link *link)
+static bool link_sleeps(const struct link *link)
 {
-        WORLD_FOREACH_FLEET(link->links->world, fleet)
-                if (fleet->queue_link == link && fleet_scales(fleet) &&
-                    fleet->settings->active_process_count == 0)
-                        return true;
-        return false;
+        return scaled_link_of(link) && autoscale_any(link->links->world, link, fleet_sleeps);
 }
 
 /* Asks for these queues. A reading of sleeping fleets alone says nothing about other fleets. */
@@ -182,7 +175,9 @@ static int ask_queues(struct scaled_link *scaled, const struct served_queues *na
                 scaled->missed |= !for_sleepers && scaled->for_sleepers;
                 return 0;
         }
-        int r = link_read_queues(scaled->link, names->text, link_may_sleep(scaled->link), on_demand, scaled);
+        int r = link_read_queues(scaled->link, names->text,
+                                 autoscale_any(scaled->link->links->world, scaled->link, may_sleep),
+                                 on_demand, scaled);
 
         scaled->asked = r >= 0;
         scaled->for_sleepers = for_sleepers;
@@ -222,7 +217,7 @@ static void add_all(const struct link *link, struct served_queues *names, usec_t
 static void poll_link(struct scaled_link *scaled, usec_t now)
 {
         struct link *link = scaled->link;
-        bool scales = autoscale_reads(link->links->world, link);
+        bool scales = autoscale_any(link->links->world, link, fleet_scales);
         struct served_queues names = {0};
         int r = scales ? open_foreign(scaled) : 0;
 
@@ -256,37 +251,30 @@ static void poll_sleepers(struct scaled_link *scaled)
         (void)ask_queues(scaled, &names, !scaled->missed);
 }
 
-static bool any_sleeps(const struct links *links)
-{
-        for (size_t i = 0; i < links->n; i++)
-                if (scaled_link_of(links->list[i]) && link_sleeps(links->list[i]))
-                        return true;
-        return false;
-}
-
 /* Repeats itself while a fleet sleeps. */
 static int on_wake_poll(sd_event_source *source, uint64_t usec _unused_, void *userdata)
 {
         const struct scaler *scaler = userdata;
+        bool any = false;
 
-        if (!any_sleeps(scaler->links))
-                return sd_event_source_set_enabled(source, SD_EVENT_OFF);
-        for (size_t i = 0; i < scaler->links->n; i++) {
-                struct scaled_link *scaled = scaled_link_of(scaler->links->list[i]);
-
-                if (scaled && link_sleeps(scaled->link))
-                        poll_sleepers(scaled);
-        }
+        for (size_t i = 0; i < scaler->links->n; i++)
+                if (link_sleeps(scaler->links->list[i])) {
+                        poll_sleepers(scaled_link_of(scaler->links->list[i]));
+                        any = true;
+                }
         (void)sd_event_source_set_time(source, clock_now(CLOCK_MONOTONIC) + WAKE_POLL_USEC);
-        return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+        return sd_event_source_set_enabled(source, any ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
 }
 
 /* Has the queues of sleeping fleets polled, if there are any. */
 static void arm_wake_poll(struct scaler *scaler)
 {
         int enabled = SD_EVENT_OFF;
+        bool any = false;
 
-        if (!any_sleeps(scaler->links))
+        for (size_t i = 0; i < scaler->links->n; i++)
+                any |= link_sleeps(scaler->links->list[i]);
+        if (!any)
                 return;
         if (!scaler->timer)
                 (void)sd_event_add_time(scaler->links->event, &scaler->timer, CLOCK_MONOTONIC, 0, 0,

@@ -276,44 +276,28 @@ static const char *worst_class(const struct fleet *fleet)
         return worst;
 }
 
-static void reject(struct fleet *fleet, usec_t now)
-{
-        char counts[TRIAL_TEXT_MAX], why[TRIAL_TEXT_MAX + 128], worst[JOB_CLASS_MAX + 64];
-        const char *class = worst_class(fleet);
-        struct quoted quoted = {0};
-
-        snprintf(why, sizeof(why), "jobs fail more often in the new release: %s",
-                 trial_text(&fleet->trial->trial, counts));
-        snprintf(worst, sizeof(worst), "class with the most failures: %s", class);
-        quoted_set(&quoted, class[0] != '\0' ? worst : NULL);
-        rollout_reject(fleet, why, &quoted, now);
-}
-
-static void reject_for_default(struct fleet *fleet, usec_t now)
-{
-        char counts[TRIAL_TEXT_MAX], span[FORMAT_MAX], why[TRIAL_TEXT_MAX + 160];
-
-        snprintf(why, sizeof(why),
-                 "too few jobs ended in %s (rollout_trial, rollout_trial_default = halt): %s",
-                 format_duration(fleet->settings->rollout_trial, span, sizeof(span)),
-                 trial_text(&fleet->trial->trial, counts));
-        rollout_reject(fleet, why, NULL, now);
-}
-
 static void conclude(struct fleet *fleet, enum trial_verdict verdict, usec_t now)
 {
-        char counts[TRIAL_TEXT_MAX];
+        char counts[TRIAL_TEXT_MAX], span[FORMAT_MAX], why[TRIAL_TEXT_MAX + 160], worst[JOB_CLASS_MAX + 64];
+        const char *class = verdict == TRIAL_WORSE ? worst_class(fleet) : "";
+        struct quoted quoted = {0};
 
         fleet->trial->verdict = verdict;
+        trial_text(&fleet->trial->trial, counts);
         if (verdict == TRIAL_WORSE) {
-                reject(fleet, now);
+                snprintf(why, sizeof(why), "jobs fail more often in the new release: %s", counts);
+                snprintf(worst, sizeof(worst), "class with the most failures: %s", class);
+                quoted_set(&quoted, class[0] != '\0' ? worst : NULL);
+                rollout_reject(fleet, why, &quoted, now);
         } else if (verdict == TRIAL_TOO_FEW && fleet->settings->rollout_trial_default == TRIAL_DEFAULT_HALT) {
-                reject_for_default(fleet, now);
+                snprintf(why, sizeof(why),
+                         "too few jobs ended in %s (rollout_trial, rollout_trial_default = halt): %s",
+                         format_duration(fleet->settings->rollout_trial, span, sizeof(span)), counts);
+                rollout_reject(fleet, why, NULL, now);
         } else {
                 fleet_event(fleet, EVENT_TRIAL, ": the trial of generation %llu has ended%s: %s",
                             (unsigned long long)fleet->generation,
-                            verdict == TRIAL_TOO_FEW ? " with too few jobs" : "",
-                            trial_text(&fleet->trial->trial, counts));
+                            verdict == TRIAL_TOO_FEW ? " with too few jobs" : "", counts);
                 fleet->rollout.limit = 0;
                 rollout_observe_progress(fleet, now);
         }
