@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Applies the acts of a schedule: faults of Redis, the host and the workers, and orders of the operator. */
-#include "clone.h"
 #include "decide/command.h"
 #include "model/counts.h"
 #include "model/fleets.h"

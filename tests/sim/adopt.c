@@ -3,7 +3,6 @@
 #include "autoscaling/autoscale_rules.h"
 #include "continuity/adoption.h"
 #include "continuity/state.h"
-#include "drain.h"
 #include "model/fleets.h"
 #include "model/names.h"
 #include "model/world.h"

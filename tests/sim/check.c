@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checks the promises against the truth of the world and what could be read of it. What the core believes
  * counts only for orders and settings. */
-#include "drain.h"
 #include "model/counts.h"
 #include "model/memory.h"
 #include "model/names.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Another host of the same name, as with two containers: its processes have the pids of this host's workers
  * and send heartbeats to the same Redis. Cases that cannot be distinguished by any evidence are left out. */
-#include "clone.h"
 #include "model/world.h"
+#include "sim.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Schedules the drains, and checks what follows from them; see the header. */
-#include "drain.h"
+/* Schedules drains in which sqmgr is killed, and checks what follows from them. */
 #include "model/idle_proof.h"
 #include "model/world.h"
 #include "sim.h"

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Makes a world and its schedule from a seed, or from bytes. */
 #include "autoscaling/autoscale_rules.h"
-#include "clone.h"
 #include "continuity/adoption.h"
-#include "drain.h"
 #include "model/fleets.h"
 #include "model/world.h"
 #include "sim.h"

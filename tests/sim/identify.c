@@ -2,7 +2,6 @@
 /* Finds which heartbeat belongs to which worker, like src/frameworks/server_heartbeats.c: the real
  * observe/match.h, fed from the simulated Redis, where records of dead processes remain and their pids are
  * reused. */
-#include "clone.h"
 #include "model/birth.h"
 #include "model/deadlines.h"
 #include "model/world.h"

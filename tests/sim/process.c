@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Simulated workers with their real races: one function for each kind of step. */
-#include "clone.h"
 #include "sim.h"
 #include <signal.h>
 #include <string.h>

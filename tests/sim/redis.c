@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The simulated Redis and its faults: down, silent, slow, failed over, a stale replica, garbage, emptied. */
-#include "clone.h"
 #include "sim.h"
 
 bool redis_answers(const struct sim *sim)

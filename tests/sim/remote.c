@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Workers that signals cannot reach; see the header. */
+/* Workers that signals cannot reach. */
 #include "model/deadlines.h"
 #include "model/world.h"
 #include "observe/observe.h"

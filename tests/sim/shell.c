@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The part of src/daemon around the core, simulated: the loop, polls, the connection to Redis, signals. */
-#include "clone.h"
 #include "model/deadlines.h"
 #include "model/exit_status.h"
 #include "model/idle_proof.h"

@@ -8,8 +8,7 @@
 #include "decide/pass.h"
 #include "model/fleet.h"
 #include "observe/match.h"
-#include "remote.h"
-#include "trial.h"
+#include "rng.h"
 
 struct adoption;
 struct claimant;
@@ -62,6 +61,30 @@ struct behavior {
         bool shows_boot; /* by its title or threads */
         bool title_may_lack;
         unsigned titleless; /* share without a title, which shows nothing */
+};
+
+#define REMOTE_SIGNALS_MAX 16
+
+/* A worker out of reach: what sqmgr started is a client, such as `docker run`. It takes signals from its
+ * server, one with each heartbeat, and /proc does not show it. */
+struct remote_sim {
+        bool is; /* out of reach */
+        int signals[REMOTE_SIGNALS_MAX];
+        unsigned n_signals;
+        usec_t expire_at;
+        usec_t repeated_at; /* when the stop signal was last sent again; 0: never */
+};
+
+/* The trials of a fleet. */
+struct trial_sim {
+        struct rng rng;
+        bool tries;          /* restarts of the fleet are judged, and it may return */
+        uint64_t generation; /* of the restart for which the following was chosen */
+        unsigned limit;
+        usec_t until;     /* when the verdict falls */
+        bool worse;       /* the verdict */
+        usec_t return_at; /* when the operator orders the return; USEC_INFINITY: never */
+        usec_t kill_at;   /* when the template that is returned to dies; USEC_INFINITY: never */
 };
 
 /* How the processes of a release behave, apart from chance. */
@@ -510,6 +533,66 @@ void deaf_check_loop(struct sim *sim, const struct process *process); /* after e
 void deaf_look(struct sim *sim, unsigned number);
 /* Checks that the worker is to be quieted because it is deaf. */
 void deaf_check(struct sim *sim, const struct action *action, const struct process *process);
+
+/* clone.c: another host of the same name as ours. */
+void clones_open(struct sim *sim);
+/* A process of ours begins: a clone with its pid may appear on another host, sooner or later. */
+void clone_of(struct sim *sim, const struct process *process);
+usec_t clones_next_at(const struct sim *sim);
+void clones_step(struct sim *sim);
+/* Redis loses the clones' records. heartbeat_on: the clones continue to send heartbeats. */
+void clones_end(struct sim *sim, bool heartbeat_on);
+/* Our wall clock was stepped back: times of earlier registrations prove nothing any more. */
+void clones_lose_births(struct sim *sim);
+void clones_serve(struct sim *sim, unsigned fleet);
+/* Returns true if a clone may not be older than the process. */
+bool clones_resemble(const struct sim *sim, const struct process *process);
+/* Returns NULL if serial is no clone's. */
+const struct clone *clone_find(const struct sim *sim, unsigned serial);
+
+/* drain.c: worlds in which sqmgr is asked to exit and killed in the middle of it, twice in a row. */
+/* Adds the drains to the schedule of some worlds. */
+void drains_open(struct sim *sim);
+/* sqmgr has started, and adopted the workers of the last one. */
+void drains_continued(struct sim *sim);
+/* Checks that a worker that the last sqmgr has quieted keeps its place only until two of its heartbeats were
+ * read that say idle. */
+void drains_check(struct sim *sim, unsigned number);
+
+/* remote.c */
+/* Chooses whether the workers of this fleet are out of reach. */
+bool remote_is_fleet(const struct sim *sim, unsigned fleet);
+/* Call when the worker has a process that sends heartbeats. */
+void remote_found(const struct sim *sim, struct process *process);
+/* Sends a signal through the server. Returns false if it goes another way; *ret_error is 0 or an errno. */
+bool remote_signal(struct sim *sim, const struct worker *worker, int signo, bool forced, int *ret_error);
+/* The process has written a heartbeat. */
+void remote_heartbeat(struct sim *sim, struct process *process);
+/* Checks what is read of the worker. */
+void remote_polled(struct sim *sim, const struct worker *worker, unsigned poll_items);
+/* Checks a stop signal that is sent again. Returns false if it is the first. */
+bool remote_repeats(struct sim *sim, const struct action *action, struct process *process);
+
+/* trial.c: restarts that are held at a few new workers until their jobs are judged, and returns to the
+ * release before. */
+void trial_open(struct sim *sim);
+/* Call before each pass. */
+void trial_look(struct sim *sim, unsigned fleet);
+/* P2 and P7: what a limit and a return allow. */
+void trial_check(struct sim *sim, const struct action *action, const struct process *process);
+/* Returns true if the fleet stays below its count until a restart, as the release before is not in memory,
+ * and no worker leaves any more. */
+bool trial_withholds(const struct sim *sim, unsigned fleet);
+
+/* interrupt.c */
+/* Interruptible jobs: some fleets name the class of some jobs in `interruptible`. */
+void interrupt_open(struct sim *sim);
+/* Returns the number of jobs that the process runs and that are of another class. */
+unsigned interrupt_plain_jobs(const struct process *process);
+/* Returns the end, moved by less than 10 us: a job that ends then instead of before stays of its class. */
+usec_t interrupt_end(usec_t before, usec_t end);
+/* Reads the work list of a quieted worker, as its last heartbeat copied it. */
+void interrupt_look(struct sim *sim, struct worker *worker);
 
 /* process.c */
 struct process *process_spawn(struct sim *sim, const struct fleet *fleet, unsigned index);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The loop of the world: runs the step that is due next, until everything has settled in the calm. */
-#include "clone.h"
 #include "sim.h"
 
 /* How long nothing may change once everything has settled. */
