@@ -27,7 +27,7 @@ const struct traits *process_traits(const struct sim *sim, const struct process 
         return sim->fleets[process->fleet].settings[0].traits;
 }
 
-void process_woken(const struct sim *sim, struct process *process)
+static void process_woken(const struct sim *sim, struct process *process)
 {
         process->wakes++;
         process->woken_at = sim->now;

@@ -44,7 +44,8 @@ void scaling_started(struct sim *sim)
                 sim->fleets[i].count = sim->shell.world->fleets[i]->automatic_count;
 }
 
-unsigned scaling_count(const struct sim *sim, unsigned number)
+/* Returns the current count without the operator's order. */
+static unsigned scaling_count(const struct sim *sim, unsigned number)
 {
         const struct fleet_settings *settings = sim->shell.world->fleets[number]->settings;
 

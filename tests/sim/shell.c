@@ -649,7 +649,7 @@ static void check_deferral(struct sim *sim, bool deferred)
                 violate(sim, "P4", "neither state nor ledger tells of the starts");
 }
 
-void shell_iterate(struct sim *sim)
+static void shell_iterate(struct sim *sim)
 {
         static const struct pass_ops ops = {.save = on_save, .execute = on_action, .release = forget_worker};
         struct shell *shell = &sim->shell;

@@ -517,8 +517,6 @@ void scaling_open(struct sim *sim);
 void scaling_started(struct sim *sim);
 /* Polls the queues of the fleet. */
 void scaling_look(struct sim *sim, unsigned number);
-/* Returns the current count without the operator's order. */
-unsigned scaling_count(const struct sim *sim, unsigned number);
 /* Returns how many workers the fleet is to have. */
 unsigned scaling_target(const struct sim *sim, const struct fleet *fleet);
 
@@ -560,8 +558,6 @@ void drains_continued(struct sim *sim);
 void drains_check(struct sim *sim, unsigned number);
 
 /* remote.c */
-/* Chooses whether the workers of this fleet are out of reach. */
-bool remote_is_fleet(const struct sim *sim, unsigned fleet);
 /* Call when the worker has a process that sends heartbeats. */
 void remote_found(const struct sim *sim, struct process *process);
 /* Sends a signal through the server. Returns false if it goes another way; *ret_error is 0 or an errno. */
@@ -621,7 +617,6 @@ uint64_t process_bytes_left(const struct sim *sim);
 void process_oom(struct sim *sim);
 /* Returns the traits of the process' framework. */
 const struct traits *process_traits(const struct sim *sim, const struct process *process);
-void process_woken(const struct sim *sim, struct process *process);
 /* Sends signo to the runner, or to the whole group. Returns 0 or a positive errno. */
 int process_signal(struct sim *sim, struct process *process, int signo, bool group);
 void process_kill(struct sim *sim, struct process *process, bool main_only);
@@ -693,7 +688,7 @@ void redis_fail_over(struct sim *sim, unsigned lag);
 void redis_freeze(struct sim *sim);
 void redis_empty(struct sim *sim);
 
-/* reader.c: what reading a server may lead to. */
+/* What reading a server may lead to. */
 void readers_open(struct sim *sim);
 void reader_befalls(struct sim *sim, const struct act *act);
 void readers_calm(struct sim *sim);
@@ -716,7 +711,6 @@ usec_t reader_lost(struct sim *sim, unsigned fleet);
 /* shell.c: models src/daemon around the core; adopt.c: its start and its end. */
 usec_t shell_next_at(const struct sim *sim);
 void shell_step(struct sim *sim);
-void shell_iterate(struct sim *sim);
 void shell_start(struct sim *sim);
 void shell_die(struct sim *sim);
 /* Queries a fleet's Redis, if it is up and no query is pending. */
@@ -751,15 +745,10 @@ void act_calm(struct sim *sim);
 const char *act_text(const struct act *act, char text[static 128]);
 
 /* check.c */
-/* Counts a start, and checks that the starts in an hour are bounded. */
-void check_flapping(struct sim *sim, const struct fleet *fleet);
 unsigned check_number(const struct sim *sim, const struct fleet *fleet);
 void check_action(struct sim *sim, const struct action *action);
 /* Returns for how long a heartbeat of the fleet's framework is evidence, as readings are some time apart. */
 usec_t check_stale_usec(const struct sim *sim, unsigned fleet);
-/* A start of this generation, begun at that time, has failed: counts that against the release of a restart.
- */
-void check_failed_start(struct sim *sim, unsigned fleet, uint64_t generation, usec_t began_at);
 /* Call right before a signal that ends an orphan. */
 void check_remainder(struct sim *sim, const struct process *process);
 /* The shell has learned that the runner with heartbeats has ended: later readings are of another process. */
@@ -795,43 +784,17 @@ void check_distrust(struct sim *sim, unsigned fleet);
 /* Call when a new sqmgr begins, which has read nothing. */
 void check_began(struct sim *sim);
 void check_death(struct sim *sim, struct process *process);
-bool check_has_lied(const struct sim *sim, unsigned fleet);
 /* True for a while after a backward step of the wall clock: old heartbeats cannot be told from new ones. */
 bool check_is_unsure(const struct sim *sim);
-bool check_is_lied_of(const struct sim *sim, const struct process *process);
 /* Returns true if everything has settled in the calm phase. must: reports a violation if not. */
 bool check_settled(struct sim *sim, bool must);
 
-/* check_title.c */
-/* The worker's heartbeat is not known, but its title was read recently, while time, Redis and sqmgr were
- * trusted. */
-bool check_title_tells(const struct sim *sim, const struct process *process);
 /* The title of a worker was read whose heartbeat is not known. */
 void check_title(struct sim *sim, struct process *process, bool known, bool idle);
-/* Returns the number of workers without known heartbeats whose titles have shown for ready_after that they
- * accept jobs. */
-unsigned check_title_ready(const struct sim *sim, unsigned fleet, const struct process *except);
-/* check_title_tells(), with the check before a worker is quieted by its title. */
-bool check_title_quiet(struct sim *sim, const struct process *process);
-void check_title_idle(struct sim *sim, const struct process *process);
 
-/* check_template.c */
-/* Returns true if sqmgr need not know this process. */
-bool check_is_unowned(const struct process *process);
-/* Returns the number of requested forks of this fleet, from this generation on, that have not reported. */
-unsigned check_forking(const struct sim *sim, unsigned fleet, uint64_t generation);
-/* Returns the number of template processes that are alive, or that sqmgr takes for alive. */
-unsigned check_living_templates(const struct sim *sim, unsigned fleet);
-bool check_template_state(const struct sim *sim, unsigned fleet, enum template_state state);
-/* Returns true if the fleet's template is due, and needs more memory than is free. */
-bool check_load_lacks_memory(const struct sim *sim, unsigned fleet);
-/* Returns true if the fleet's workers must be forked, as far as the world knows. */
-bool check_preloads(const struct sim *sim, unsigned fleet);
 /* Returns the ready template of the current generation that sqmgr knows; newest false: the oldest one of an
  * earlier generation. NULL: none. */
 const struct template_process *check_template(const struct sim *sim, unsigned fleet, bool newest);
-/* Checks that a start is forked from the right template, once. */
-void check_fork(struct sim *sim, const struct action *action);
 /* Call right before the fork gets `go`. */
 void check_go(struct sim *sim, const struct process *process);
 /* Call right before the template is asked to end, and before it is killed because it did not. */
@@ -846,8 +809,6 @@ unsigned check_failures(const struct fleet *fleet);
 void check_template_trouble(struct sim *sim, const struct template_process *template, bool fails);
 /* The fork is a worker from now on. */
 void check_hello(struct sim *sim, const struct process *process);
-void check_templates(struct sim *sim);
-bool check_templates_settled(const struct sim *sim, unsigned fleet);
 
 /* story.c */
 void violate(struct sim *sim, const char *invariant, const char *format, ...) _printf_(3, 4);
