@@ -201,7 +201,7 @@ const struct autoscale *autoscale_of(const struct fleet *fleet);
 
 /* Processes of one server that accept jobs there and are not workers of this host. */
 struct foreign_count {
-        bool known;          /* they were counted, and not too long ago */
+        bool known;          /* counted, and not too long ago */
         bool unread;         /* the first count has not ended yet */
         usec_t counted_at;   /* when the last count that did not fail ended */
         bool any;            /* some exist, for any queue */

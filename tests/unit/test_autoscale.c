@@ -50,17 +50,20 @@ static struct queues *one_queue(const char *name, uint64_t size, usec_t age)
         return queues;
 }
 
-/* Polls the queue once and finds size jobs, of one second each. */
+/* Polls the queue once, with whatever else was read, and finds size jobs. */
+static bool look_with(struct autoscale_reading *reading, uint64_t size, usec_t age)
+{
+        FLEET_FOREACH_WORKER(t.fleet, worker)
+                worker->heartbeat.concurrency = 5;
+        reading->queues = one_queue("default", size, age);
+        return autoscale_observe(t.fleet, reading, t.now);
+}
+
+/* The same, of jobs of one second each. */
 static bool look(uint64_t size, double age)
 {
-        struct autoscale_reading reading = {
-                .queues = one_queue("default", size, (usec_t)(age * USEC_PER_SEC)),
-                .service = USEC_PER_SEC,
-        };
-
-        for (size_t i = 0; i < t.fleet->n_workers; i++)
-                t.fleet->workers[i]->heartbeat.concurrency = 5;
-        return autoscale_observe(t.fleet, &reading, t.now);
+        return look_with(&(struct autoscale_reading){.service = USEC_PER_SEC}, size,
+                         (usec_t)(age * USEC_PER_SEC));
 }
 
 /* Looks for so many seconds, one each second. */
@@ -160,8 +163,8 @@ TEST(what_took_longer_than_boots_may_is_no_boot)
         begin();
         usec_t boot = autoscale_of(t.fleet)->boot;
 
-        for (size_t i = 0; i < t.fleet->n_workers; i++)
-                t.fleet->workers[i]->active_at = t.fleet->workers[i]->spawned_at + USEC_PER_HOUR;
+        FLEET_FOREACH_WORKER(t.fleet, worker)
+                worker->active_at = worker->spawned_at + USEC_PER_HOUR;
         (void)look(0, 0);
         ck_assert_uint_eq(autoscale_of(t.fleet)->boot, boot);
 }
@@ -188,8 +191,8 @@ TEST(a_boot_that_is_not_known_is_not_reported)
         golden_expect("autoscaling", "a boot that is not known is not reported", line_of("a worker runs"));
         /* All were adopted, and nobody saw them boot. */
         t.fleet->autoscale->boot = 0;
-        for (size_t i = 0; i < t.fleet->n_workers; i++)
-                t.fleet->workers[i]->active_at = t.fleet->workers[i]->spawned_at + USEC_PER_HOUR;
+        FLEET_FOREACH_WORKER(t.fleet, worker)
+                worker->active_at = worker->spawned_at + USEC_PER_HOUR;
         (void)look(0, 0);
         golden_expect("autoscaling", "a boot that is not known is not reported, 2", line_of("a worker runs"));
 }
@@ -328,7 +331,6 @@ TEST(queues_without_a_target_and_paused_ones_are_not_looked_at)
 static void poll_beside(double threads, double idle, usec_t counted_at, uint64_t size)
 {
         struct autoscale_reading reading = {
-                .queues = one_queue("default", size, USEC_PER_SEC),
                 .service = 10 * USEC_PER_SEC,
                 .foreign = {.known = counted_at > 0,
                             .counted_at = counted_at,
@@ -338,10 +340,8 @@ static void poll_beside(double threads, double idle, usec_t counted_at, uint64_t
                             .idle = idle},
         };
 
-        for (size_t i = 0; i < t.fleet->n_workers; i++)
-                t.fleet->workers[i]->heartbeat.concurrency = 5;
         t.fleet->automatic_count = 2;
-        (void)autoscale_observe(t.fleet, &reading, t.now);
+        (void)look_with(&reading, size, USEC_PER_SEC);
 }
 
 TEST(of_jobs_that_other_hosts_take_too_each_takes_its_share)
@@ -395,9 +395,8 @@ TEST(until_the_other_hosts_are_counted_the_count_is_kept)
         ck_assert(autoscale_observe(t.fleet, &reading, t.now));
         traits.records_workers = false;
         t.fleet_settings.traits = &traits;
-        reading.queues = one_queue("default", 4000, 20 * USEC_PER_SEC);
         reading.foreign.unread = true;
-        (void)autoscale_observe(t.fleet, &reading, t.now);
+        (void)look_with(&reading, 4000, 20 * USEC_PER_SEC);
         ck_assert_int_ne(autoscale_of(t.fleet)->verdict.cause, SCALING_HELD);
 }
 
@@ -416,8 +415,7 @@ TEST(of_hosts_that_serve_only_some_of_the_queues_what_is_idle_is_subtracted)
         /* Without a share, all idle threads of other processes are subtracted. */
         traits.records_workers = false;
         t.fleet_settings.traits = &traits;
-        reading.queues = one_queue("default", 40, USEC_PER_SEC);
-        (void)autoscale_observe(t.fleet, &reading, t.now);
+        (void)look_with(&reading, 40, USEC_PER_SEC);
         ck_assert_double_eq_tol(autoscale_of(t.fleet)->foreign_idle, 7, 0.001);
 }
 
@@ -540,17 +538,14 @@ TEST(a_count_of_all_jobs_done_reports_only_where_one_fleet_serves_the_redis)
         struct autoscale_reading reading = {.done_known = true, .foreign.known = true};
 
         begin();
-        reading.queues = one_queue("default", 0, 0);
-        (void)autoscale_observe(t.fleet, &reading, t.now);
+        (void)look_with(&reading, 0, 0);
         ck_assert_int_eq(autoscale_of(t.fleet)->source, AUTOSCALE_BY_COUNT);
-        reading.queues = one_queue("default", 0, 0);
         reading.foreign.any = true;
-        (void)autoscale_observe(t.fleet, &reading, t.now);
+        (void)look_with(&reading, 0, 0);
         ck_assert_int_eq(autoscale_of(t.fleet)->source, AUTOSCALE_BY_NOTHING);
-        reading.queues = one_queue("default", 0, 0);
         reading.foreign.any = false;
         (void)second_fleet(&settings);
-        (void)autoscale_observe(t.fleet, &reading, t.now);
+        (void)look_with(&reading, 0, 0);
         ck_assert_int_eq(autoscale_of(t.fleet)->source, AUTOSCALE_BY_NOTHING);
 }
 
@@ -584,8 +579,8 @@ TEST(what_keeps_targets_from_being_kept_is_reported)
         expect_trouble(1, "trouble: a target shorter than a boot");
         expect_trouble(2, NULL);
         t.fleet_settings.latency_target = (char *)"30s";
-        for (size_t i = 0; i < t.fleet->n_workers; i++)
-                t.fleet->workers[i]->heartbeat.concurrency = 5;
+        FLEET_FOREACH_WORKER(t.fleet, worker)
+                worker->heartbeat.concurrency = 5;
         t.fleet_settings.active_process_max = 3;
         (void)autoscale_observe(t.fleet, &reading, t.now);
         expect_trouble(0, "trouble: a target shorter than a job");
