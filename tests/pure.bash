@@ -18,6 +18,7 @@ pure_core_files() { # ROOT SUFFIX
                 compgen -G "src/frameworks/*/format.$2"
                 compgen -G "src/frameworks/database_view.$2"
                 compgen -G "src/frameworks/heartbeat_check.$2"
+                compgen -G "src/servers/answer.$2"
                 compgen -G "src/frameworks/*/*_database.$2"
                 compgen -G "src/frameworks/*/*_postgresql.$2"
                 compgen -G "src/frameworks/*/*_sqlite.$2"
