@@ -4,6 +4,7 @@
 #include "advice/problem.h"
 #include "base/parse.h"
 #include "base/printable.h"
+#include "base/text.h"
 #include "continuity/codec.h"
 #include "model/counts.h"
 #include "model/deadlines.h"
@@ -331,16 +332,12 @@ void scaling_observe(struct scaling *scaling, const struct scaling_limits *limit
 
         find_oldest(reading, &verdict);
         verdict.hold = find_hold(reading, &verdict);
-        if (verdict.hold != SCALING_FREE) {
+        if (verdict.hold != SCALING_FREE || reading->count == 0) {
                 scaling->read_at = 0;
-                verdict.cause = SCALING_HELD;
-                put_within(limits, &verdict);
-                *ret = verdict;
-                return;
-        }
-        if (reading->count == 0) {
-                scaling->read_at = 0;
-                choose_from_none(scaling, limits, reading, &verdict);
+                if (verdict.hold != SCALING_FREE)
+                        verdict.cause = SCALING_HELD;
+                else
+                        choose_from_none(scaling, limits, reading, &verdict);
                 put_within(limits, &verdict);
                 *ret = verdict;
                 return;
@@ -380,25 +377,25 @@ static const char *const hold_texts[] = {
 };
 static_assert(ELEMENTSOF(hold_texts) == _SCALING_HOLD_MAX, "a text for each hold");
 
-static const char *waiting_text(const struct scaling_verdict *verdict, char *text, size_t size)
+static void waiting_text(const struct scaling_verdict *verdict, char text[static SCALING_TEXT_MAX])
 {
         char age[FORMAT_MAX], oldest[FORMAT_MAX + 24] = "", service[FORMAT_MAX], left[FORMAT_MAX];
 
         if (verdict->age > 0 || !verdict->age_unknown)
                 snprintf(oldest, sizeof(oldest), " (oldest %s)",
                          format_duration(verdict->age, age, sizeof(age)));
-        snprintf(text, size, "%llu job%s waiting%s; at %s per job, %.1f threads start %s of them within %s",
+        snprintf(text, SCALING_TEXT_MAX,
+                 "%llu job%s waiting%s; at %s per job, %.1f threads start %s of them within %s",
                  (unsigned long long)verdict->waiting, plural(verdict->waiting), oldest,
                  format_duration(verdict->service, service, sizeof(service)), verdict->backlog,
                  verdict->share < 1 ? "this host's share" : "all",
                  format_duration(verdict->left, left, sizeof(left)));
-        return text;
 }
 
 const char *scaling_text(const struct scaling_verdict *verdict, const struct scaling_limits *limits,
                          char text[static SCALING_TEXT_MAX])
 {
-        char because[SCALING_TEXT_MAX - 64] = "", age[FORMAT_MAX], target[FORMAT_MAX];
+        char age[FORMAT_MAX], target[FORMAT_MAX];
         const char *bound = verdict->bounded_by_max    ? "; active_process_max allows no more"
                             : verdict->bounded_by_boot ? "; more may follow once these workers have booted"
                                                        : "";
@@ -406,51 +403,49 @@ const char *scaling_text(const struct scaling_verdict *verdict, const struct sca
         format_duration(limits->down_after, age, sizeof(age));
         switch (verdict->cause) {
         case SCALING_HELD:
-                snprintf(because, sizeof(because), "count kept (reason: %s)", hold_texts[verdict->hold]);
+                snprintf(text, SCALING_TEXT_MAX, "count kept (reason: %s)", hold_texts[verdict->hold]);
                 break;
         case SCALING_LOAD:
-                snprintf(because, sizeof(because),
-                         "%.1f threads busy; %.1f more keep the queues from growing", verdict->busy,
-                         MAX(verdict->growing, 0.0));
+                snprintf(text, SCALING_TEXT_MAX, "%.1f threads busy; %.1f more keep the queues from growing",
+                         verdict->busy, MAX(verdict->growing, 0.0));
                 break;
         case SCALING_WAITING:
-                waiting_text(verdict, because, sizeof(because));
+                waiting_text(verdict, text);
                 break;
         case SCALING_LATE:
-                snprintf(because, sizeof(because),
+                snprintf(text, SCALING_TEXT_MAX,
                          "all threads busy; the oldest job has waited %s of its target %s",
                          format_duration(verdict->age, age, sizeof(age)),
                          format_duration(verdict->target, target, sizeof(target)));
                 break;
         case SCALING_ASLEEP:
-                snprintf(because, sizeof(because), "no job waits; the next one starts a worker");
+                snprintf(text, SCALING_TEXT_MAX, "no job waits; the next one starts a worker");
                 break;
         case SCALING_LEARN:
-                snprintf(because, sizeof(because), "one worker shows which queues the fleet serves");
+                snprintf(text, SCALING_TEXT_MAX, "one worker shows which queues the fleet serves");
                 break;
         case SCALING_WAKE:
-                snprintf(because, sizeof(because), "%llu job%s waiting, and no worker runs",
+                snprintf(text, SCALING_TEXT_MAX, "%llu job%s waiting, and no worker runs",
                          (unsigned long long)verdict->waiting, plural(verdict->waiting));
                 break;
         case SCALING_DUE:
-                snprintf(because, sizeof(because), "a scheduled job falls due in %s, and no worker runs",
+                snprintf(text, SCALING_TEXT_MAX, "a scheduled job falls due in %s, and no worker runs",
                          format_duration(verdict->due_in, age, sizeof(age)));
                 break;
         case SCALING_FEWER:
-                snprintf(because, sizeof(because), "needed at most %.1f threads within %s", verdict->peak,
-                         age);
+                snprintf(text, SCALING_TEXT_MAX, "needed at most %.1f threads within %s", verdict->peak, age);
                 break;
         case SCALING_LIMITS:
-                snprintf(because, sizeof(because), "count must be from %u to %u", limits->min, limits->max);
+                snprintf(text, SCALING_TEXT_MAX, "count must be from %u to %u", limits->min, limits->max);
                 break;
         case SCALING_KEPT:
         case _SCALING_CAUSE_MAX:
-                snprintf(because, sizeof(because), "needs %.1f threads (peak %.1f %s%s), has %u",
-                         verdict->need, verdict->peak, verdict->peak_is_complete ? "within " : "so far",
+                snprintf(text, SCALING_TEXT_MAX, "needs %.1f threads (peak %.1f %s%s), has %u", verdict->need,
+                         verdict->peak, verdict->peak_is_complete ? "within " : "so far",
                          verdict->peak_is_complete ? age : "", verdict->threads);
                 break;
         }
-        snprintf(text, SCALING_TEXT_MAX, "%s%s", because, bound);
+        text_append(text, SCALING_TEXT_MAX, "%s", bound);
         return text;
 }
 
@@ -468,10 +463,11 @@ static struct scaling_limits limits_of(const struct fleet *fleet)
                                        settings->scale_down_after};
 }
 
-bool autoscale_reads(const struct world *world, const struct link *link)
+bool autoscale_any(const struct world *world, const struct link *link,
+                   bool (*is_one)(const struct fleet *fleet))
 {
         WORLD_FOREACH_FLEET(world, fleet)
-                if (fleet->queue_link == link && fleet_scales(fleet))
+                if (fleet->queue_link == link && is_one(fleet))
                         return true;
         return false;
 }
@@ -717,10 +713,10 @@ static double take_share(const struct fleet *fleet, const struct autoscale_readi
         /* If counts fail, the last share stays. */
         if (autoscale->share == 0 || !records)
                 autoscale->share = 1;
-        if (records && read->foreign_known && autoscale->shared_at != read->foreign_counted_at) {
+        if (records && read->foreign.known && autoscale->shared_at != read->foreign.counted_at) {
                 /* While the first worker boots, its threads are not known yet. */
-                autoscale->shared_at = threads > 0 ? read->foreign_counted_at : 0;
-                autoscale->share = scaling_share(threads, read->foreign_threads, autoscale->concurrency);
+                autoscale->shared_at = threads > 0 ? read->foreign.counted_at : 0;
+                autoscale->share = scaling_share(threads, read->foreign.threads, autoscale->concurrency);
         }
         return autoscale->share;
 }
@@ -731,8 +727,8 @@ static double idle_elsewhere(const struct fleet *fleet, const struct autoscale_r
                              const struct scaling_reading *reading)
 {
         if (reading->count == 0)
-                return read->foreign_idle + MAX(reading->threads - reading->busy, 0.0);
-        return fleet->settings->traits->records_workers ? read->foreign_partial_idle : read->foreign_idle;
+                return read->foreign.idle + MAX(reading->threads - reading->busy, 0.0);
+        return fleet->settings->traits->records_workers ? read->foreign.partial_idle : read->foreign.idle;
 }
 
 static unsigned fleets_beside(const struct fleet *fleet, bool scaling)
@@ -857,7 +853,7 @@ bool autoscale_observe(struct fleet *fleet, struct autoscale_reading *read, usec
         struct autoscale *autoscale = fleet->autoscale;
         if (!autoscale)
                 return false;
-        autoscale->foreign_consumers = read->foreign_consumers;
+        autoscale->foreign_consumers = read->foreign.serving;
         /* The fleet shall accept no jobs, so waiting jobs do not show a lack of workers. */
         if (!fleet_serves(fleet)) {
                 autoscale->rule.read_at = autoscale->read_at = 0;
@@ -873,14 +869,14 @@ bool autoscale_observe(struct fleet *fleet, struct autoscale_reading *read, usec
                 /* Clamped, because the automatic count is also computed while the operator's count
                  * applies. */
                 .count = MIN(MAX(count, limits.min), limits.max),
-                .done_known = read->done_known && read->foreign_known && !read->foreign_any &&
+                .done_known = read->done_known && read->foreign.known && !read->foreign.any &&
                               fleets_beside(fleet, false) == 1,
                 .done = read->done,
                 .service = read->service,
                 .every = fleet->world->settings->check_interval,
                 .unserved = is_unserved(fleet),
         };
-        if (reading.hold == SCALING_FREE && read->foreign_unread && fleet->settings->traits->records_workers)
+        if (reading.hold == SCALING_FREE && read->foreign.unread && fleet->settings->traits->records_workers)
                 reading.hold = SCALING_HELD_HOSTS;
         count_workers(fleet, &reading);
         unsigned weight = count_fleets(fleet, &reading);
@@ -942,46 +938,46 @@ const char *autoscale_text(const struct fleet *fleet, char text[static AUTOSCALE
         return text;
 }
 
+#define ADD(...) text_append(text, AUTOSCALE_TEXT_MAX, __VA_ARGS__)
+
+/* Returns the name as it may be printed. */
+static const char *shown(const char *name, char text[static 80])
+{
+        snprintf(text, 80, "%.79s", name);
+        printable_replace(text, strlen(text), false);
+        return text;
+}
+
 static void queue_line(const struct fleet *fleet, const struct queue *queue, char *text)
 {
         char name[80], age[FORMAT_MAX], target[FORMAT_MAX];
         usec_t wanted = autoscale_target(fleet, queue->name);
 
-        snprintf(name, sizeof(name), "%s", queue->name);
-        printable_replace(name, strlen(name), false);
-        int n = snprintf(text, AUTOSCALE_TEXT_MAX, "queue '%s'%s: %llu job%s waiting", name,
-                         queue->paused ? " (paused)" : "", (unsigned long long)queue->size,
-                         plural(queue->size));
+        snprintf(text, AUTOSCALE_TEXT_MAX, "queue '%s'%s: %llu job%s waiting", shown(queue->name, name),
+                 queue->paused ? " (paused)" : "", (unsigned long long)queue->size, plural(queue->size));
         if (queue->size > 0 && queue->latency_known)
-                n += snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n, ", oldest %s%s",
-                              fleet->settings->traits->latency_estimated ? "about " : "",
-                              format_duration(queue->latency, age, sizeof(age)));
+                ADD(", oldest %s%s", fleet->settings->traits->latency_estimated ? "about " : "",
+                    format_duration(queue->latency, age, sizeof(age)));
         if (wanted > 0)
-                snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n, "; target %s",
-                         format_duration_exact(wanted, target, sizeof(target)));
+                ADD("; target %s", format_duration_exact(wanted, target, sizeof(target)));
         else
-                snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n, "; no target");
+                ADD("; no target");
 }
 
 static void foreign_line(const struct autoscale *autoscale, char *text)
 {
-        int n = snprintf(text, AUTOSCALE_TEXT_MAX, "threads: %.0f of %.0f busy", autoscale->busy,
-                         autoscale->threads);
+        snprintf(text, AUTOSCALE_TEXT_MAX, "threads: %.0f of %.0f busy", autoscale->busy, autoscale->threads);
 
         if (autoscale->fleets > 1)
-                n += snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n,
-                              ", of %u fleets that scale by these queues", autoscale->fleets);
+                ADD(", of %u fleets that scale by these queues", autoscale->fleets);
         if (autoscale->foreign_consumers > 0)
-                n += snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n,
-                              "; %u other process%s serve%s these queues, too", autoscale->foreign_consumers,
-                              autoscale->foreign_consumers == 1 ? "" : "es",
-                              autoscale->foreign_consumers == 1 ? "s" : "");
+                ADD("; %u other process%s serve%s these queues, too", autoscale->foreign_consumers,
+                    autoscale->foreign_consumers == 1 ? "" : "es",
+                    autoscale->foreign_consumers == 1 ? "s" : "");
         if (autoscale->share < 1)
-                n += snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n,
-                              "; this host takes %.0f %% of the waiting jobs", 100 * autoscale->share);
+                ADD("; this host takes %.0f %% of the waiting jobs", 100 * autoscale->share);
         if (autoscale->foreign_idle > 0)
-                snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n, "; %.0f threads idle elsewhere",
-                         autoscale->foreign_idle);
+                ADD("; %.0f threads idle elsewhere", autoscale->foreign_idle);
 }
 
 static void service_line(const struct autoscale *autoscale, char *text)
@@ -992,21 +988,19 @@ static void service_line(const struct autoscale *autoscale, char *text)
                 [AUTOSCALE_BY_COUNT] = " (source: number of finished jobs)",
         };
         char service[FORMAT_MAX], boot[FORMAT_MAX];
-        int n;
 
         static_assert(ELEMENTSOF(sources) == _AUTOSCALE_SOURCE_MAX, "a text for each source");
         if (autoscale->verdict.service > 0)
-                n = snprintf(text, AUTOSCALE_TEXT_MAX, "a job takes %s%s",
-                             format_duration(autoscale->verdict.service, service, sizeof(service)),
-                             sources[autoscale->source]);
+                snprintf(text, AUTOSCALE_TEXT_MAX, "a job takes %s%s",
+                         format_duration(autoscale->verdict.service, service, sizeof(service)),
+                         sources[autoscale->source]);
         else
-                n = snprintf(text, AUTOSCALE_TEXT_MAX, "duration of a job is unknown");
+                snprintf(text, AUTOSCALE_TEXT_MAX, "duration of a job is unknown");
         if (autoscale->concurrency > 0)
-                n += snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n, "; a worker runs %u job%s at once",
-                              autoscale->concurrency, plural(autoscale->concurrency));
+                ADD("; a worker runs %u job%s at once", autoscale->concurrency,
+                    plural(autoscale->concurrency));
         if (autoscale->concurrency > 0 && autoscale->boot > 0)
-                snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n, " and boots in %s",
-                         format_duration(autoscale->boot, boot, sizeof(boot)));
+                ADD(" and boots in %s", format_duration(autoscale->boot, boot, sizeof(boot)));
 }
 
 static void need_line(const struct fleet *fleet, char *text)
@@ -1058,12 +1052,10 @@ bool autoscale_line(const struct fleet *fleet, size_t i, char text[static AUTOSC
 /* How long a queue may be served by none: a worker that is just starting may serve it. */
 #define UNSERVED_USEC USEC_PER_MIN
 
-static const char *shown(const char *name, char text[static 80])
-{
-        snprintf(text, 80, "%.79s", name);
-        printable_replace(text, strlen(text), false);
-        return text;
-}
+/* Adds a problem of the fleet, with a text. */
+#define ADD_PROBLEM(of_code, ...)                                                                            \
+        problems_add(problems, &(struct problem){.code = (of_code), .fleet = fleet}, PROBLEM_ABOUT_FLEET,    \
+                     __VA_ARGS__)
 
 /* Reports queues with a target that no worker serves: a misspelt name, or a missing option in the worker's
  * command. */
@@ -1075,11 +1067,9 @@ static void find_unserved(const struct fleet *fleet, struct problems *problems)
         for (size_t i = 0; served && limits_name(fleet->settings->latency_target, LIMITS_DURATION, i, name);
              i++)
                 if (!queue_names_have(served, name))
-                        problems_add(problems,
-                                     &(struct problem){.code = PROBLEM_QUEUE_NAME_UNKNOWN, .fleet = fleet},
-                                     PROBLEM_ABOUT_FLEET,
-                                     "latency_target names queue '%s', which no worker of the fleet serves",
-                                     shown(name, text));
+                        ADD_PROBLEM(PROBLEM_QUEUE_NAME_UNKNOWN,
+                                    "latency_target names queue '%s', which no worker of the fleet serves",
+                                    shown(name, text));
 }
 
 /* After a job arrives, more threads take up to two polls, a heartbeat and a boot. */
@@ -1123,9 +1113,8 @@ static void find_long_job(const struct fleet *fleet, usec_t now, struct problems
 
                 if (wanted == 0 || job <= wanted)
                         continue;
-                problems_add(
-                        problems, &(struct problem){.code = PROBLEM_TARGET_BELOW_JOB, .fleet = fleet},
-                        PROBLEM_ABOUT_FLEET,
+                ADD_PROBLEM(
+                        PROBLEM_TARGET_BELOW_JOB,
                         "target of queue '%s' is %s, but jobs run for %s; while all threads run such jobs, "
                         "others wait as long",
                         shown(queues->list[i].name, name), format_duration(wanted, target, sizeof(target)),
@@ -1140,13 +1129,11 @@ static void find_bound(const struct fleet *fleet, struct problems *problems)
         if (autoscale->read_at == 0)
                 return;
         if (autoscale->verdict.bounded_by_max)
-                problems_add(problems, &(struct problem){.code = PROBLEM_AUTOSCALING_AT_MAX, .fleet = fleet},
-                             PROBLEM_ABOUT_FLEET,
-                             "needs %.1f threads, more than active_process_max = %u workers have",
-                             autoscale->verdict.need, fleet->settings->active_process_max);
+                ADD_PROBLEM(PROBLEM_AUTOSCALING_AT_MAX,
+                            "needs %.1f threads, more than active_process_max = %u workers have",
+                            autoscale->verdict.need, fleet->settings->active_process_max);
         if (autoscale->bounded_by_memory)
-                problems_add(problems, &(struct problem){.code = PROBLEM_AUTOSCALING_MEMORY, .fleet = fleet},
-                             PROBLEM_ABOUT_FLEET, "needs more workers than the memory allows");
+                ADD_PROBLEM(PROBLEM_AUTOSCALING_MEMORY, "needs more workers than the memory allows");
 }
 
 /* Reports queues whose jobs wait although none of the threads that serve them runs a job. */
@@ -1163,11 +1150,10 @@ static void find_idle(const struct fleet *fleet, struct problems *problems)
                 if (wanted == 0 || queue->paused || queue->size == 0 || !queue->latency_known ||
                     queue->latency < MAX(wanted, IDLE_USEC) || autoscale->busy > 0 || autoscale->threads <= 0)
                         continue;
-                problems_add(problems, &(struct problem){.code = PROBLEM_QUEUE_STUCK, .fleet = fleet},
-                             PROBLEM_ABOUT_FLEET,
-                             "oldest job in queue '%s' has waited %s, but none of %.0f threads runs a job",
-                             shown(queue->name, name), format_duration(queue->latency, age, sizeof(age)),
-                             autoscale->threads);
+                ADD_PROBLEM(PROBLEM_QUEUE_STUCK,
+                            "oldest job in queue '%s' has waited %s, but none of %.0f threads runs a job",
+                            shown(queue->name, name), format_duration(queue->latency, age, sizeof(age)),
+                            autoscale->threads);
         }
 }
 
@@ -1182,11 +1168,10 @@ void autoscale_problems(const void *self _unused_, const struct fleet *fleet, us
         find_bound(fleet, problems);
         find_idle(fleet, problems);
         if (autoscale_of(fleet)->queues_left_out)
-                problems_add(problems, &(struct problem){.code = PROBLEM_QUEUES_LEFT_OUT, .fleet = fleet},
-                             PROBLEM_ABOUT_FLEET,
-                             "workers serve more queues than sqmgr reads (%d of one server); jobs in the "
-                             "others are not seen",
-                             QUEUES_NAMED_MAX);
+                ADD_PROBLEM(PROBLEM_QUEUES_LEFT_OUT,
+                            "workers serve more queues than sqmgr reads (%d of one server); jobs in the "
+                            "others are not seen",
+                            QUEUES_NAMED_MAX);
 }
 
 /* True if the queues that the fleet's workers serve are known, and none was left out. */
@@ -1199,41 +1184,37 @@ static bool reports_served(const struct fleet *fleet)
         return autoscale_of(fleet)->served ? n < QUEUES_NAMED_MAX : fleet_target(fleet) == 0;
 }
 
-static bool is_served(const struct doctor_queues *facts, const char *queue)
+static bool is_served_here(const struct world *world, const struct link *link, const char *queue)
 {
-        WORLD_FOREACH_FLEET(facts->world, fleet) {
-                if (fleet->queue_link == facts->link &&
+        WORLD_FOREACH_FLEET(world, fleet)
+                if (fleet->queue_link == link &&
                     (!reports_served(fleet) || queue_names_have(autoscale_of(fleet)->served, queue)))
                         return true;
-        }
-        return facts->foreign_serve(queue, facts->userdata);
+        return false;
 }
 
-static void check_unserved(struct problems *findings, const struct queue *queue)
+void doctor_queues(struct problems *findings, const struct world *world, const struct link *link,
+                   const struct queues *queues, bool (*is_served)(const char *queue, const void *userdata),
+                   const void *userdata)
 {
         char name[80], age[FORMAT_MAX];
-
-        problems_note(findings, PROBLEM_WARNING, "queues",
-                      "Let workers serve the queue (-q), or check what enqueues jobs there",
-                      "%llu job%s waiting in queue '%s', oldest %s, but no worker serves the queue",
-                      (unsigned long long)queue->size, plural(queue->size), shown(queue->name, name),
-                      format_duration(queue->latency, age, sizeof(age)));
-}
-
-void doctor_queues(struct problems *findings, const struct doctor_queues *facts)
-{
         size_t reported = 0;
 
         /* Without autoscaling, the queues that the fleets serve are not determined. */
-        if (!autoscale_reads(facts->world, facts->link))
+        if (!autoscale_any(world, link, fleet_scales))
                 return;
-        for (size_t i = 0; i < facts->queues->n && reported < UNSERVED_MAX; i++) {
-                const struct queue *queue = &facts->queues->list[i];
+        for (size_t i = 0; i < queues->n && reported < UNSERVED_MAX; i++) {
+                const struct queue *queue = &queues->list[i];
 
                 if (queue->paused || queue->size == 0 || !queue->latency_known ||
-                    queue->latency < UNSERVED_USEC || is_served(facts, queue->name))
+                    queue->latency < UNSERVED_USEC || is_served_here(world, link, queue->name) ||
+                    is_served(queue->name, userdata))
                         continue;
-                check_unserved(findings, queue);
+                problems_note(findings, PROBLEM_WARNING, "queues",
+                              "Let workers serve the queue (-q), or check what enqueues jobs there",
+                              "%llu job%s waiting in queue '%s', oldest %s, but no worker serves the queue",
+                              (unsigned long long)queue->size, plural(queue->size), shown(queue->name, name),
+                              format_duration(queue->latency, age, sizeof(age)));
                 reported++;
         }
 }

@@ -193,10 +193,23 @@ struct autoscale {
         bool queues_left_out; /* the workers serve more queues than QUEUES_NAMED_MAX allows */
 };
 
-/* True if any fleet at this link is autoscaled. */
-bool autoscale_reads(const struct world *world, const struct link *link);
+/* True if any fleet that reads its queues at this link is one of these. */
+bool autoscale_any(const struct world *world, const struct link *link,
+                   bool (*is_one)(const struct fleet *fleet));
 /* Returns the autoscaling state of the fleet; all zero if nothing is known. Never NULL. */
 const struct autoscale *autoscale_of(const struct fleet *fleet);
+
+/* Processes of one server that accept jobs there and are not workers of this host. */
+struct foreign_count {
+        bool known;          /* counted, and not too long ago */
+        bool unread;         /* the first count has not ended yet */
+        usec_t counted_at;   /* when the last count that did not fail ended */
+        bool any;            /* some exist, for any queue */
+        unsigned serving;    /* accept jobs from at least one of the fleet's queues */
+        double idle;         /* idle threads of the processes in serving */
+        double partial_idle; /* idle threads of those that serve only some of these queues */
+        double threads;      /* threads of those that serve all of these queues */
+};
 
 /* The readings for one fleet. */
 struct autoscale_reading {
@@ -204,15 +217,7 @@ struct autoscale_reading {
         bool done_known;       /* `done` is valid: the total of jobs ever done in its Redis */
         uint64_t done;
         usec_t service; /* how long a job takes by the framework's metrics; 0: unknown */
-
-        bool foreign_unread;         /* the first count of foreign processes has not ended yet */
-        bool foreign_known;          /* foreign processes were counted */
-        usec_t foreign_counted_at;   /* when the count ended */
-        bool foreign_any;            /* the fleet's Redis has a foreign process, for any queue */
-        unsigned foreign_consumers;  /* foreign processes that serve at least one of these queues */
-        double foreign_idle;         /* idle threads of these foreign processes */
-        double foreign_partial_idle; /* idle threads of those that serve only some of these queues */
-        double foreign_threads;      /* threads of those that serve all of these queues */
+        struct foreign_count foreign;
 };
 
 /* Sets the queues that the fleet's workers serve: each name ends with a NUL, the list with two. Takes
@@ -247,14 +252,8 @@ bool autoscale_line(const struct fleet *fleet, size_t i, char text[static AUTOSC
 /* Adds what keeps a fleet from its targets. A function of struct subsystem. */
 void autoscale_problems(const void *self, const struct fleet *fleet, usec_t now, struct problems *problems);
 
-/* The queues of one Redis with autoscaled fleets, as read. */
-struct doctor_queues {
-        const struct world *world;
-        const struct link *link; /* the link of these queues */
-        const struct queues *queues;
-        /* True if a process outside our fleets serves the queue, or if that is unknown. */
-        bool (*foreign_serve)(const char *queue, void *userdata);
-        void *userdata;
-};
-/* Adds findings about jobs that wait in queues that no worker serves. */
-void doctor_queues(struct problems *findings, const struct doctor_queues *facts);
+/* Adds findings about jobs that wait in queues of this link, as read, that no worker serves. is_served: true
+ * if a process outside our fleets serves the queue, or if that is unknown. */
+void doctor_queues(struct problems *findings, const struct world *world, const struct link *link,
+                   const struct queues *queues, bool (*is_served)(const char *queue, const void *userdata),
+                   const void *userdata);

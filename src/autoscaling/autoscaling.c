@@ -122,7 +122,7 @@ static void on_demand(struct answer *answer, void *userdata)
 {
         struct scaled_link *scaled = userdata;
         const struct link *link = scaled->link;
-        bool failed = answer->status != ANSWER_OK && autoscale_reads(link->runtime->world, link);
+        bool failed = answer->status != ANSWER_OK && autoscale_any(link->runtime->world, link, fleet_scales);
 
         queues_free(scaled->demanded.queues);
         scaled->demanded = answer->queues;
@@ -157,22 +157,15 @@ static struct scaled_link *join_link(struct link *link)
         return scaled;
 }
 
-static bool link_sleeps(const struct link *link)
+/* Whether jobs are about to fall due decides when such a fleet ends its last worker, too. */
+static bool may_sleep(const struct fleet *fleet)
 {
-        WORLD_FOREACH_FLEET(link->runtime->world, fleet)
-                if (fleet->queue_link == link && fleet_sleeps(fleet))
-                        return true;
-        return false;
+        return fleet_scales(fleet) && fleet->settings->active_process_count == 0;
 }
 
-/* Whether jobs are about to fall due decides when such a fleet ends its last worker, too. */
-static bool link_may_sleep(const struct link *link)
+static bool link_sleeps(const struct link *link)
 {
-        WORLD_FOREACH_FLEET(link->runtime->world, fleet)
-                if (fleet->queue_link == link && fleet_scales(fleet) &&
-                    fleet->settings->active_process_count == 0)
-                        return true;
-        return false;
+        return scaled_link_of(link) && autoscale_any(link->runtime->world, link, fleet_sleeps);
 }
 
 /* Asks for these queues. A reading of sleeping fleets alone says nothing about other fleets. */
@@ -182,7 +175,9 @@ static int ask_queues(struct scaled_link *scaled, const struct served_queues *na
                 scaled->missed |= !for_sleepers && scaled->for_sleepers;
                 return 0;
         }
-        int r = link_read_queues(scaled->link, names->text, link_may_sleep(scaled->link), on_demand, scaled);
+        int r = link_read_queues(scaled->link, names->text,
+                                 autoscale_any(scaled->link->runtime->world, scaled->link, may_sleep),
+                                 on_demand, scaled);
 
         scaled->asked = r >= 0;
         scaled->for_sleepers = for_sleepers;
@@ -222,7 +217,7 @@ static void add_all(const struct link *link, struct served_queues *names, usec_t
 static void poll_link(struct scaled_link *scaled, usec_t now)
 {
         struct link *link = scaled->link;
-        bool scales = autoscale_reads(link->runtime->world, link);
+        bool scales = autoscale_any(link->runtime->world, link, fleet_scales);
         struct served_queues names = {0};
         int r = scales ? open_foreign(scaled) : 0;
 
@@ -256,37 +251,30 @@ static void poll_sleepers(struct scaled_link *scaled)
         (void)ask_queues(scaled, &names, !scaled->missed);
 }
 
-static bool any_sleeps(const struct links *links)
-{
-        for (size_t i = 0; i < links->n; i++)
-                if (scaled_link_of(links->list[i]) && link_sleeps(links->list[i]))
-                        return true;
-        return false;
-}
-
 /* Repeats itself while a fleet sleeps. */
 static int on_wake_poll(sd_event_source *source, uint64_t usec _unused_, void *userdata)
 {
         const struct scaler *scaler = userdata;
+        bool any = false;
 
-        if (!any_sleeps(&scaler->runtime->links))
-                return sd_event_source_set_enabled(source, SD_EVENT_OFF);
-        for (size_t i = 0; i < scaler->runtime->links.n; i++) {
-                struct scaled_link *scaled = scaled_link_of(scaler->runtime->links.list[i]);
-
-                if (scaled && link_sleeps(scaled->link))
-                        poll_sleepers(scaled);
-        }
+        for (size_t i = 0; i < scaler->runtime->links.n; i++)
+                if (link_sleeps(scaler->runtime->links.list[i])) {
+                        poll_sleepers(scaled_link_of(scaler->runtime->links.list[i]));
+                        any = true;
+                }
         (void)sd_event_source_set_time(source, clock_now(CLOCK_MONOTONIC) + WAKE_POLL_USEC);
-        return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+        return sd_event_source_set_enabled(source, any ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
 }
 
 /* Has the queues of sleeping fleets polled, if there are any. */
 static void arm_wake_poll(struct scaler *scaler)
 {
         int enabled = SD_EVENT_OFF;
+        bool any = false;
 
-        if (!any_sleeps(&scaler->runtime->links))
+        for (size_t i = 0; i < scaler->runtime->links.n; i++)
+                any |= link_sleeps(scaler->runtime->links.list[i]);
+        if (!any)
                 return;
         if (!scaler->timer)
                 (void)sd_event_add_time(scaler->runtime->event, &scaler->timer, CLOCK_MONOTONIC, 0, 0,
@@ -295,7 +283,7 @@ static void arm_wake_poll(struct scaler *scaler)
                 (void)sd_event_source_set_enabled(scaler->timer, SD_EVENT_ONESHOT);
 }
 
-void scaler_poll(void *self, usec_t now)
+static void scaler_poll(void *self, usec_t now)
 {
         const struct scaler *scaler = self;
         const struct links *links = &scaler->runtime->links;
@@ -335,22 +323,6 @@ static struct queues *pick(const struct queues *read, const char *served)
         return picked;
 }
 
-static void take_foreign(const struct scaled_link *scaled, const struct fleet *fleet,
-                         struct autoscale_reading *reading, usec_t now)
-{
-        struct foreign_count count;
-
-        reading->foreign_known =
-                foreign_consumers_count(scaled->foreign, autoscale_of(fleet)->served, now, &count);
-        reading->foreign_unread = count.unread;
-        reading->foreign_counted_at = count.counted_at;
-        reading->foreign_any = count.any;
-        reading->foreign_consumers = count.serving;
-        reading->foreign_threads = count.threads;
-        reading->foreign_idle = count.idle;
-        reading->foreign_partial_idle = count.partial_idle;
-}
-
 static bool observe(const struct scaled_link *scaled, struct fleet *fleet, usec_t now)
 {
         const struct autoscale *autoscale = autoscale_of(fleet);
@@ -371,11 +343,11 @@ static bool observe(const struct scaled_link *scaled, struct fleet *fleet, usec_
         if (reading.queues)
                 reading.service = queues_service(reading.queues);
         if (scaled->foreign)
-                take_foreign(scaled, fleet, &reading, now);
+                reading.foreign = foreign_consumers_count(scaled->foreign, autoscale->served, now);
         return autoscale_observe(fleet, &reading, now);
 }
 
-void scaler_observe(void *self, usec_t now)
+static void scaler_observe(void *self, usec_t now)
 {
         const struct scaler *scaler = self;
         const struct links *links = &scaler->runtime->links;
@@ -400,7 +372,7 @@ void scaler_observe(void *self, usec_t now)
 
 /* Drops the state of fleets with a fixed count and of removed fleets: freeing a fleet does not free that
  * state. */
-void scaler_join(void *self)
+static void scaler_join(void *self)
 {
         const struct scaler *scaler = self;
 
@@ -422,7 +394,7 @@ static void scaler_unpack(void *self _unused_, struct fleet *fleet, struct codec
                 autoscale_unpack(fleet, reader);
 }
 
-void scaler_end(void *self)
+static void scaler_end(void *self)
 {
         struct scaler *scaler = self;
 
@@ -432,7 +404,7 @@ void scaler_end(void *self)
         free(scaler);
 }
 
-int scaler_begin(struct persist *persist, void **ret)
+static int scaler_begin(struct persist *persist, void **ret)
 {
         struct scaler *scaler = calloc(1, sizeof(*scaler));
 
@@ -470,69 +442,41 @@ static int scaling_status(const void *self _unused_, const struct fleet *fleet, 
         return json_object_set_new(object, "scaling", scaling) < 0 ? -ENOMEM : 0;
 }
 
-/* The value functions return the value of a sample; below 0: the fleet has no such sample. */
-static double value_max(const struct fleet *fleet)
-{
-        return fleet->settings->active_process_max;
-}
-
-static double value_wanted(const struct fleet *fleet)
-{
-        return autoscale_wanted(fleet);
-}
-
-static double value_automatic(const struct fleet *fleet)
-{
-        return fleet->scale == 0;
-}
-
-static bool has_verdict(const struct fleet *fleet)
-{
-        return autoscale_of(fleet)->read_at != 0 && autoscale_of(fleet)->verdict.cause != SCALING_HELD;
-}
-
-static double value_need(const struct fleet *fleet)
-{
-        return has_verdict(fleet) ? autoscale_of(fleet)->verdict.need : -1;
-}
-
-static double value_oldest(const struct fleet *fleet)
-{
-        const struct scaling_verdict *verdict = &autoscale_of(fleet)->verdict;
-
-        return has_verdict(fleet) && verdict->target > 0 ? (double)verdict->age / (double)verdict->target
-                                                         : -1;
-}
-
 static void scaling_metrics(const void *self _unused_, const struct world *world, struct metrics *metrics)
 {
         static const struct {
                 const char *name, *help;
-                double (*value)(const struct fleet *fleet);
         } families[] = {
                 {"sqmgr_fleet_scaling_max_workers",
                  "Number of workers that the settings allow; like the other metrics of scaling, only for "
-                 "autoscaled fleets.",
-                 value_max},
-                {"sqmgr_fleet_scaling_wanted_workers", "Number of workers that the queues need.",
-                 value_wanted},
+                 "autoscaled fleets."},
+                {"sqmgr_fleet_scaling_wanted_workers", "Number of workers that the queues need."},
                 {"sqmgr_fleet_scaling_automatic",
-                 "1 if autoscaling sets the count, 0 if an operator has ordered one.", value_automatic},
+                 "1 if autoscaling sets the count, 0 if an operator has ordered one."},
                 {"sqmgr_fleet_scaling_need_threads",
-                 "Number of threads needed for running and waiting jobs; only if known.", value_need},
+                 "Number of threads needed for running and waiting jobs; only if known."},
                 {"sqmgr_fleet_scaling_oldest_ratio",
                  "Waiting time of the oldest job divided by its target, of the queue where that is the "
-                 "greatest; only if known.",
-                 value_oldest},
+                 "greatest; only if known."},
         };
 
         for (size_t i = 0; i < ELEMENTSOF(families); i++) {
                 metrics_family(metrics, families[i].name, "gauge", families[i].help);
                 WORLD_FOREACH_FLEET(world, fleet) {
-                        double value = fleet_scales(fleet) ? families[i].value(fleet) : -1;
+                        const struct scaling_verdict *verdict = &autoscale_of(fleet)->verdict;
+                        bool known = autoscale_of(fleet)->read_at != 0 && verdict->cause != SCALING_HELD;
+                        /* Below 0: the fleet has no such sample. */
+                        const double values[ELEMENTSOF(families)] = {
+                                fleet->settings->active_process_max,
+                                autoscale_wanted(fleet),
+                                fleet->scale == 0,
+                                known ? verdict->need : -1,
+                                known && verdict->target > 0 ? (double)verdict->age / (double)verdict->target
+                                                             : -1,
+                        };
 
-                        if (value >= 0)
-                                METRICS_SAMPLE(metrics, value, "fleet", fleet->settings->name);
+                        if (fleet_scales(fleet) && values[i] >= 0)
+                                METRICS_SAMPLE(metrics, values[i], "fleet", fleet->settings->name);
                 }
         }
 }
@@ -555,34 +499,28 @@ struct queue_servers {
         usec_t now;
 };
 
-static bool foreign_serve(const char *queue, void *userdata)
+static bool foreign_serve(const char *queue, const void *userdata)
 {
         const struct queue_servers *queue_servers = userdata;
-        struct foreign_count count = {0};
         char names[512] = "";
 
         /* The list ends with two NULs. */
         if (strlen(queue) > sizeof(names) - 2)
                 return true;
         snprintf(names, sizeof(names) - 1, "%s", queue);
-        return !foreign_consumers_count(queue_servers->foreign, names, queue_servers->now, &count) ||
-               count.serving > 0;
+        struct foreign_count count =
+                foreign_consumers_count(queue_servers->foreign, names, queue_servers->now);
+        return !count.known || count.serving > 0;
 }
 
 static void scaling_diagnose_link(const void *self _unused_, const struct link *link,
                                   struct problems *findings, usec_t now)
 {
         const struct scaled_link *scaled = scaled_link_of(link);
-        struct queue_servers queue_servers = {scaled ? scaled->foreign : NULL, now};
 
-        if (link->queues && queue_servers.foreign)
-                doctor_queues(findings, &(struct doctor_queues){
-                                                .world = link->runtime->world,
-                                                .link = link,
-                                                .queues = link->queues,
-                                                .foreign_serve = foreign_serve,
-                                                .userdata = &queue_servers,
-                                        });
+        if (link->queues && scaled && scaled->foreign)
+                doctor_queues(findings, link->runtime->world, link, link->queues, foreign_serve,
+                              &(struct queue_servers){scaled->foreign, now});
 }
 
 const struct subsystem autoscaling_subsystem = {

@@ -5,9 +5,10 @@
 #include "daemon/runtime/runtime.h"
 
 struct foreign_consumers;
-struct persist;
 struct subsystem;
 
+/* poll() starts a reading of each Redis with fleets that need one. observe() evaluates the replies since, and
+ * marks the saved state as changed if a count has changed. */
 extern const struct subsystem autoscaling_subsystem;
 
 /* The autoscaling state of one link, owned by the link. */
@@ -23,15 +24,6 @@ struct scaled_link {
         bool of_sleepers; /* the answer is about the queues of sleeping fleets only */
         bool error_reported;
 };
-
-/* Functions of struct subsystem. self is private. poll() starts a reading of each Redis with
- * fleets that need one. observe() evaluates the replies since, and marks the saved state as changed if a
- * count has changed. */
-int scaler_begin(struct persist *persist, void **ret);
-void scaler_join(void *self);
-void scaler_poll(void *self, usec_t now);
-void scaler_observe(void *self, usec_t now);
-void scaler_end(void *self);
 
 /* NULL: no fleet at this link has been autoscaled yet. */
 struct scaled_link *scaled_link_of(const struct link *link);

@@ -158,10 +158,7 @@ static void found(struct foreign_consumers *consumers, const struct answer_ident
                 consumers->failed = true;
                 return;
         }
-        *consumer = (struct consumer){
-                .next = census->list,
-                .consumers = consumers,
-        };
+        *consumer = (struct consumer){.next = census->list, .consumers = consumers};
         census->list = consumer;
         ask(consumers, &query, on_consumer, consumer);
 }
@@ -185,10 +182,8 @@ int foreign_consumers_new(const struct framework *framework, struct reader *read
 
         if (!consumers)
                 return -ENOMEM;
-        consumers->framework = framework;
-        consumers->reader = reader;
-        consumers->is_ours = is_ours;
-        consumers->userdata = userdata;
+        *consumers = (struct foreign_consumers){
+                .framework = framework, .reader = reader, .is_ours = is_ours, .userdata = userdata};
         *ret = consumers;
         return 0;
 }
@@ -207,53 +202,45 @@ void foreign_consumers_poll(struct foreign_consumers *consumers, usec_t now)
                 consumers->next_at = now + COUNT_USEC;
 }
 
-static bool serves_any(const char *queues, const char *names)
+/* Returns true if a process that serves `queues` serves any of the names. */
+static bool serves(const char *queues, const char *names, bool *ret_all)
 {
-        for (; names && *names != '\0'; names += strlen(names) + 1)
-                if (queue_names_have(queues, names))
-                        return true;
-        return false;
+        bool any = false;
+
+        *ret_all = true;
+        for (; names && *names != '\0'; names += strlen(names) + 1) {
+                bool has = queue_names_have(queues, names);
+
+                any |= has;
+                *ret_all &= has;
+        }
+        return any;
 }
 
-static bool serves_all(const char *queues, const char *names)
-{
-        for (; names && *names != '\0'; names += strlen(names) + 1)
-                if (!queue_names_have(queues, names))
-                        return false;
-        return true;
-}
-
-bool foreign_consumers_count(const struct foreign_consumers *consumers, const char *names, usec_t now,
-                             struct foreign_count *ret)
+struct foreign_count foreign_consumers_count(const struct foreign_consumers *consumers, const char *names,
+                                             usec_t now)
 {
         const struct consumer_list *census = &consumers->counted;
-        double serving = 0;
+        double serving = 0, each = MAX((double)census->n_found / READ_MAX, 1.0);
+        struct foreign_count count = {
+                .known = now<consumers->counted_until, .unread = consumers->next_at == 0,
+                             .counted_at = consumers->counted_at, .any = census->n_read> 0};
 
-        *ret = (struct foreign_count){.unread = consumers->next_at == 0,
-                                      .counted_at = consumers->counted_at,
-                                      .any = census->n_read > 0};
-        if (now >= consumers->counted_until)
-                return false;
+        if (!count.known)
+                return count;
         for (const struct consumer *consumer = census->list; consumer; consumer = consumer->next) {
-                const char *queues = consumers->framework->queue_names(consumer->info);
+                bool all;
 
-                if (!consumer->active || !serves_any(queues, names))
+                if (!consumer->active ||
+                    !serves(consumers->framework->queue_names(consumer->info), names, &all))
                         continue;
-                serving++;
-                ret->idle += consumer->idle;
-                if (serves_all(queues, names))
-                        ret->threads += consumer->threads;
+                serving += each;
+                count.idle += consumer->idle * each;
+                if (all)
+                        count.threads += consumer->threads * each;
                 else
-                        ret->partial_idle += consumer->idle;
+                        count.partial_idle += consumer->idle * each;
         }
-        if (census->n_found > READ_MAX) {
-                double each = (double)census->n_found / READ_MAX;
-
-                serving *= each;
-                ret->threads *= each;
-                ret->idle *= each;
-                ret->partial_idle *= each;
-        }
-        ret->serving = (unsigned)serving;
-        return true;
+        count.serving = (unsigned)serving;
+        return count;
 }

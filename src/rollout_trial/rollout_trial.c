@@ -42,16 +42,6 @@ static void end(void *self)
                 fleet_trial_forget(fleet);
 }
 
-static void pack(const void *self _unused_, const struct fleet *fleet, struct codec_writer *writer)
-{
-        fleet_trial_pack(fleet, writer);
-}
-
-static void unpack(void *self _unused_, struct fleet *fleet, struct codec_reader *reader)
-{
-        fleet_trial_unpack(fleet, reader);
-}
-
 static json_t *render_counts(const struct trial_counts *counts)
 {
         return json_pack("{s:I, s:I}", "processed", (json_int_t)counts->processed, "failed",
@@ -115,7 +105,7 @@ const struct subsystem rollout_trial_subsystem = {
         .observe = observe,
         .diagnose = diagnose,
         .status = status,
-        .pack = pack,
-        .unpack = unpack,
+        .pack = fleet_trial_pack,
+        .unpack = fleet_trial_unpack,
         .end = end,
 };

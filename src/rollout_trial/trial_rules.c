@@ -145,35 +145,6 @@ static double unpack_evidence(struct codec_reader *reader)
         return (double)shifted / EVIDENCE_UNIT - EVIDENCE_SHIFT;
 }
 
-void trial_pack(const struct trial *trial, struct codec_writer *writer)
-{
-        codec_write_number(writer, usec_sub(writer->now, trial->begun_at));
-        codec_write_number(writer, trial->new.processed);
-        codec_write_number(writer, trial->new.failed);
-        codec_write_number(writer, trial->old.processed);
-        codec_write_number(writer, trial->old.failed);
-        codec_write_number(writer, trial->windows);
-        FOREACH_ELEMENT(evidence, trial->evidence)
-                pack_evidence(writer, *evidence);
-}
-
-bool trial_unpack(struct trial *ret, struct codec_reader *reader)
-{
-        struct trial trial = {.begun_at = reader->now - codec_read_number(reader, 0, reader->now - 1)};
-
-        trial.new.processed = codec_read_number(reader, 0, INT64_MAX);
-        trial.new.failed = codec_read_number(reader, 0, trial.new.processed);
-        trial.old.processed = codec_read_number(reader, 0, INT64_MAX);
-        trial.old.failed = codec_read_number(reader, 0, trial.old.processed);
-        trial.windows = (unsigned)codec_read_number(reader, 0, UINT32_MAX);
-        FOREACH_ELEMENT(evidence, trial.evidence)
-                *evidence = unpack_evidence(reader);
-        if (reader->wrong)
-                trial = (struct trial){0};
-        *ret = trial;
-        return !reader->wrong;
-}
-
 static const char *const verdict_names[] = {
         [TRIAL_RUNNING] = "running",
         [TRIAL_PASSED] = "passed",
@@ -305,44 +276,28 @@ static const char *worst_class(const struct fleet *fleet)
         return worst;
 }
 
-static void reject(struct fleet *fleet, usec_t now)
-{
-        char counts[TRIAL_TEXT_MAX], why[TRIAL_TEXT_MAX + 128], worst[JOB_CLASS_MAX + 64];
-        const char *class = worst_class(fleet);
-        struct quoted quoted = {0};
-
-        snprintf(why, sizeof(why), "jobs fail more often in the new release: %s",
-                 trial_text(&fleet->trial->trial, counts));
-        snprintf(worst, sizeof(worst), "class with the most failures: %s", class);
-        quoted_set(&quoted, class[0] != '\0' ? worst : NULL);
-        rollout_reject(fleet, why, &quoted, now);
-}
-
-static void reject_for_default(struct fleet *fleet, usec_t now)
-{
-        char counts[TRIAL_TEXT_MAX], span[FORMAT_MAX], why[TRIAL_TEXT_MAX + 160];
-
-        snprintf(why, sizeof(why),
-                 "too few jobs ended in %s (rollout_trial, rollout_trial_default = halt): %s",
-                 format_duration(fleet->settings->rollout_trial, span, sizeof(span)),
-                 trial_text(&fleet->trial->trial, counts));
-        rollout_reject(fleet, why, NULL, now);
-}
-
 static void conclude(struct fleet *fleet, enum trial_verdict verdict, usec_t now)
 {
-        char counts[TRIAL_TEXT_MAX];
+        char counts[TRIAL_TEXT_MAX], span[FORMAT_MAX], why[TRIAL_TEXT_MAX + 160], worst[JOB_CLASS_MAX + 64];
+        const char *class = verdict == TRIAL_WORSE ? worst_class(fleet) : "";
+        struct quoted quoted = {0};
 
         fleet->trial->verdict = verdict;
+        trial_text(&fleet->trial->trial, counts);
         if (verdict == TRIAL_WORSE) {
-                reject(fleet, now);
+                snprintf(why, sizeof(why), "jobs fail more often in the new release: %s", counts);
+                snprintf(worst, sizeof(worst), "class with the most failures: %s", class);
+                quoted_set(&quoted, class[0] != '\0' ? worst : NULL);
+                rollout_reject(fleet, why, &quoted, now);
         } else if (verdict == TRIAL_TOO_FEW && fleet->settings->rollout_trial_default == TRIAL_DEFAULT_HALT) {
-                reject_for_default(fleet, now);
+                snprintf(why, sizeof(why),
+                         "too few jobs ended in %s (rollout_trial, rollout_trial_default = halt): %s",
+                         format_duration(fleet->settings->rollout_trial, span, sizeof(span)), counts);
+                rollout_reject(fleet, why, NULL, now);
         } else {
                 fleet_event(fleet, EVENT_TRIAL, ": the trial of generation %llu has ended%s: %s",
                             (unsigned long long)fleet->generation,
-                            verdict == TRIAL_TOO_FEW ? " with too few jobs" : "",
-                            trial_text(&fleet->trial->trial, counts));
+                            verdict == TRIAL_TOO_FEW ? " with too few jobs" : "", counts);
                 fleet->rollout.limit = 0;
                 rollout_observe_progress(fleet, now);
         }
@@ -418,27 +373,42 @@ void fleet_trial_forget(struct fleet *fleet)
         fleet->trial = NULL;
 }
 
-void fleet_trial_pack(const struct fleet *fleet, struct codec_writer *writer)
+void fleet_trial_pack(const void *self _unused_, const struct fleet *fleet, struct codec_writer *writer)
 {
-        const struct fleet_trial *trial = fleet->trial;
+        const struct fleet_trial *of_fleet = fleet->trial;
+        const struct trial *trial = of_fleet ? &of_fleet->trial : NULL;
 
-        if (!trial || trial->generation != fleet->generation || fleet->rollout.state != ROLLOUT_RUNNING ||
-            trial->trial.begun_at == 0)
+        if (!trial || of_fleet->generation != fleet->generation || fleet->rollout.state != ROLLOUT_RUNNING ||
+            trial->begun_at == 0)
                 return;
-        codec_write_number(writer, trial->generation);
-        codec_write_number(writer, trial->verdict);
-        trial_pack(&trial->trial, writer);
+        codec_write_number(writer, of_fleet->generation);
+        codec_write_number(writer, of_fleet->verdict);
+        codec_write_number(writer, usec_sub(writer->now, trial->begun_at));
+        codec_write_number(writer, trial->new.processed);
+        codec_write_number(writer, trial->new.failed);
+        codec_write_number(writer, trial->old.processed);
+        codec_write_number(writer, trial->old.failed);
+        codec_write_number(writer, trial->windows);
+        FOREACH_ELEMENT(evidence, trial->evidence)
+                pack_evidence(writer, *evidence);
 }
 
-void fleet_trial_unpack(struct fleet *fleet, struct codec_reader *reader)
+/* Bytes that are wrong are ignored. */
+void fleet_trial_unpack(void *self _unused_, struct fleet *fleet, struct codec_reader *reader)
 {
         uint64_t generation = codec_read_number(reader, 1, UINT64_MAX - 1);
         enum trial_verdict verdict = (enum trial_verdict)codec_read_number(reader, 0, _TRIAL_VERDICT_MAX - 1);
-        struct trial trial;
+        struct trial trial = {.begun_at = reader->now - codec_read_number(reader, 0, reader->now - 1)};
 
+        trial.new.processed = codec_read_number(reader, 0, INT64_MAX);
+        trial.new.failed = codec_read_number(reader, 0, trial.new.processed);
+        trial.old.processed = codec_read_number(reader, 0, INT64_MAX);
+        trial.old.failed = codec_read_number(reader, 0, trial.old.processed);
+        trial.windows = (unsigned)codec_read_number(reader, 0, UINT32_MAX);
+        FOREACH_ELEMENT(evidence, trial.evidence)
+                *evidence = unpack_evidence(reader);
         /* join() has freed the trials of removed fleets. */
-        if (!trial_unpack(&trial, reader) || generation != fleet->generation || fleet->settings->removed ||
-            !attach(fleet))
+        if (reader->wrong || generation != fleet->generation || fleet->settings->removed || !attach(fleet))
                 return;
         fleet->trial->verdict = verdict;
         fleet->trial->trial = trial;

@@ -77,10 +77,6 @@ enum trial_verdict trial_judge(const struct trial *trial, usec_t duration, usec_
 /* Returns the evidence that the new release is worse: 1 says nothing, TRIAL_EVIDENCE is enough. */
 double trial_evidence(const struct trial *trial);
 
-void trial_pack(const struct trial *trial, struct codec_writer *writer);
-/* Returns false if the bytes are wrong; *ret is then all zeroes. */
-bool trial_unpack(struct trial *ret, struct codec_reader *reader);
-
 /* The report of a worker when the current window began. */
 struct trial_seen {
         unsigned index;
@@ -107,10 +103,9 @@ void fleet_trial_observe(struct fleet *fleet, usec_t now);
 /* Frees fleet->trial. */
 void fleet_trial_forget(struct fleet *fleet);
 
-/* Writes the trial of a running restart, if any. */
-void fleet_trial_pack(const struct fleet *fleet, struct codec_writer *writer);
-/* Bytes that are wrong are ignored. */
-void fleet_trial_unpack(struct fleet *fleet, struct codec_reader *reader);
+/* Functions of struct subsystem. fleet_trial_pack() writes the trial of a running restart, if any. */
+void fleet_trial_pack(const void *self, const struct fleet *fleet, struct codec_writer *writer);
+void fleet_trial_unpack(void *self, struct fleet *fleet, struct codec_reader *reader);
 
 /* "62 of 1000 jobs failed in new workers (6.2%), 100 of 5000 in old ones (2.0%)". Returns text. */
 #define TRIAL_TEXT_MAX 160

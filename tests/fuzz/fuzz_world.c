@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         sim_close(sim);
         free(sim);
         if (broken) {
-                story_explain(&origin, true);
+                story_explain(&origin);
                 fflush(stdout);
                 abort();
         }

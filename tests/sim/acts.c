@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Applies the acts of a schedule: faults of Redis, the host and the workers, and orders of the operator. */
-#include "clone.h"
 #include "decide/command.h"
 #include "model/counts.h"
 #include "model/fleets.h"
@@ -63,19 +62,13 @@ const char *act_text(const struct act *act, char text[static 128])
         return text;
 }
 
-static struct process *pick_process(struct sim *sim, const struct act *act)
+void act_add(struct sim *sim, const struct act *act)
 {
-        size_t n = 0, wanted;
+        size_t at = sim->n_acts++;
 
-        for (size_t i = 0; i < sim->n_processes; i++)
-                n += sim->processes[i]->runner_alive;
-        if (n == 0)
-                return NULL;
-        wanted = act->a % n;
-        for (size_t i = 0; i < sim->n_processes; i++)
-                if (sim->processes[i]->runner_alive && wanted-- == 0)
-                        return sim->processes[i];
-        return NULL;
+        for (; at > 0 && sim->acts[at - 1].at > act->at; at--)
+                sim->acts[at] = sim->acts[at - 1];
+        sim->acts[at] = *act;
 }
 
 static void act_on_redis(struct sim *sim, const struct act *act)
@@ -178,8 +171,8 @@ static void act_on_host(struct sim *sim, const struct act *act)
         case ACT_PAUSE:
                 sim->paused_at = sim->now;
                 sim->paused_until = sim->now + act->a;
-                for (size_t i = 0; i < sim->n_processes; i++)
-                        sim->processes[i]->hang_until = MAX(sim->processes[i]->hang_until, sim->paused_until);
+                SIM_FOREACH_PROCESS(sim, process)
+                        process->hang_until = MAX(process->hang_until, sim->paused_until);
                 if (shell->running)
                         shell->stalled_until = sim->paused_until;
                 else
@@ -210,7 +203,7 @@ static void act_on_host(struct sim *sim, const struct act *act)
 
 static void act_on_worker(struct sim *sim, const struct act *act)
 {
-        struct process *process = pick_process(sim, act);
+        struct process *process = process_pick(sim, act->a, false);
 
         if (!process)
                 return;
@@ -422,9 +415,7 @@ void act_calm(struct sim *sim)
         if (!shell->running)
                 shell_start(sim);
         sim->total_bytes = 1024 * 1024 * MEGABYTE;
-        for (size_t i = 0; i < sim->n_processes; i++) {
-                struct process *process = sim->processes[i];
-
+        SIM_FOREACH_PROCESS(sim, process) {
                 process->hang_until = sim->now;
                 if (process->crash_at > sim->now + SEC)
                         process->crash_at = USEC_INFINITY;

@@ -3,7 +3,6 @@
 #include "autoscaling/autoscale_rules.h"
 #include "continuity/adoption.h"
 #include "continuity/state.h"
-#include "drain.h"
 #include "model/fleets.h"
 #include "model/names.h"
 #include "model/world.h"
@@ -72,7 +71,6 @@ bool shell_save(struct sim *sim)
         shell->state = bytes;
         shell->state_size = size;
         shell->written = check_digest(sim);
-        shell->n_written++;
         shell->written_hosts = shell->hosts;
         for (unsigned i = 0; i < sim->n_fleets; i++) {
                 const struct fleet *fleet = shell->world->fleets[i];
@@ -90,13 +88,13 @@ void shell_die(struct sim *sim)
 {
         struct shell *shell = &sim->shell;
 
-        for (size_t i = 0; i < sim->n_processes; i++) {
-                sim->processes[i]->worker = NULL;
-                sim->processes[i]->identity = 0;
-                sim->processes[i]->poll_items = 0;
-                sim->processes[i]->answered = false;
-                sim->processes[i]->slept_at = sim->processes[i]->tried_at = 0;
-                template_orphaned(sim, sim->processes[i]);
+        SIM_FOREACH_PROCESS(sim, process) {
+                process->worker = NULL;
+                process->identity = 0;
+                process->poll_items = 0;
+                process->answered = false;
+                process->slept_at = process->tried_at = 0;
+                template_orphaned(sim, process);
         }
         for (unsigned i = 0; i < sim->n_fleets; i++) {
                 match_clear(&sim->fleets[i].link.match);
@@ -152,14 +150,11 @@ static void spoil_state(struct sim *sim)
 
 static struct process *find_known(const struct sim *sim, const struct worker *known)
 {
-        for (size_t i = 0; i < sim->n_processes; i++) {
-                struct process *process = sim->processes[i];
-
+        SIM_FOREACH_PROCESS(sim, process)
                 if ((process->pid == known->process.pid && process->start == known->process.start) ||
                     (process->runner_pid == known->process.pid &&
                      process->runner_start == known->process.start))
                         return process;
-        }
         return NULL;
 }
 
@@ -167,9 +162,7 @@ static struct process *find_known(const struct sim *sim, const struct worker *kn
  * again, by a foreign process. */
 static uint64_t start_of(struct sim *sim, pid_t pid)
 {
-        for (size_t i = 0; i < sim->n_processes; i++) {
-                const struct process *process = sim->processes[i];
-
+        SIM_FOREACH_PROCESS(sim, process) {
                 if (process->main_alive && process->pid == pid)
                         return process->start;
                 if (process->runner_alive && process->runner_pid == pid)
@@ -340,13 +333,13 @@ static int search(struct sim *sim)
         for (size_t i = 0; i < adoption->n_sought; i++)
                 lost = lost && adoption->sought[i].lost;
         adoption_search_begin(adoption);
-        for (size_t i = 0; i < sim->n_processes; i++) {
+        SIM_FOREACH_PROCESS(sim, process) {
                 /* Dead processes are not in /proc. */
-                if (sim->processes[i]->left_behind || !process_is_alive(sim->processes[i]))
+                if (process->left_behind || !process_is_alive(process))
                         continue;
                 if (fails && rng_chance(&sim->rng, 100))
                         return -EMFILE;
-                see_process(sim, sim->processes[i], lost);
+                see_process(sim, process, lost);
         }
         if (sim->strangers)
                 see_strangers(sim);
@@ -423,9 +416,9 @@ static void continue_orders(struct sim *sim)
  * command yet. */
 static bool may_lose_ledger(const struct sim *sim)
 {
-        for (size_t i = 0; i < sim->n_processes; i++)
-                if (process_is_alive(sim->processes[i]) &&
-                    (sim->now < sim->processes[i]->marked_at || sim->processes[i]->claim_at != USEC_INFINITY))
+        SIM_FOREACH_PROCESS(sim, process)
+                if (process_is_alive(process) &&
+                    (sim->now < process->marked_at || process->claim_at != USEC_INFINITY))
                         return false;
         return true;
 }
@@ -457,10 +450,9 @@ static void open_ledger(struct sim *sim)
         observe_ledger(shell->world, !shell->ledger_lost);
         ledger_take_over(&shell->ledger);
         /* A process that has not claimed its start by now ends by itself. */
-        for (size_t i = 0; i < sim->n_processes; i++)
-                if (sim->processes[i]->claim_at != USEC_INFINITY &&
-                    !is_claimed(&sim->processes[i]->claim, sim->processes[i]->pid))
-                        sim->processes[i]->let_go = true;
+        SIM_FOREACH_PROCESS(sim, process)
+                if (process->claim_at != USEC_INFINITY && !is_claimed(&process->claim, process->pid))
+                        process->let_go = true;
 }
 
 void shell_keep_ledger(struct sim *sim)
@@ -548,9 +540,9 @@ void shell_start(struct sim *sim)
         shell->iterated_at = shell->stalled_until = shell->deferred_at = 0;
         check_distrust(sim, UINT32_MAX);
         check_began(sim);
-        for (size_t i = 0; i < sim->n_processes; i++) {
-                sim->processes[i]->read_bytes = 0;
-                sim->processes[i]->exit_report_at = USEC_INFINITY;
+        SIM_FOREACH_PROCESS(sim, process) {
+                process->read_bytes = 0;
+                process->exit_report_at = USEC_INFINITY;
         }
         for (unsigned i = 0; i < sim->n_fleets; i++)
                 begin_link(sim, i);

@@ -201,7 +201,6 @@ void behavior_become_quiet(struct sim *sim, struct process *process)
         if (process->quiet)
                 return;
         process->quiet = true;
-        process->quiet_since = sim->now;
         process->threads_gone_at = sim->now + rng_range(&process->rng, 100 * MSEC, 5 * SEC);
         for (unsigned i = 0; i < process->n_jobs; i++)
                 if (process->job_end[i] == USEC_INFINITY)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Checks the promises against the truth of the world and what could be read of it. What the core believes
  * counts only for orders and settings. */
-#include "drain.h"
+#include "continuity/state.h"
 #include "model/counts.h"
 #include "model/memory.h"
 #include "model/names.h"
+#include "model/preload.h"
 #include "model/rollout.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
@@ -36,28 +37,533 @@ static bool is_forced(const struct sim *sim, const struct fleet *fleet)
                 sim->now >= world->shutdown_at + sim->shell.settings.shutdown_timeout);
 }
 
-static usec_t stale_usec(const struct sim *sim, unsigned fleet)
+usec_t check_stale_usec(const struct sim *sim, unsigned fleet)
 {
         return settings_of(sim, fleet)->traits->stale_usec + 2 * sim->shell.settings.check_interval;
+}
+
+/* A start of this generation, begun at that time, has failed: counts that against the release of a restart.
+ */
+static void check_failed_start(struct sim *sim, unsigned number, uint64_t generation, usec_t began_at)
+{
+        struct fleet_sim *model = &sim->fleets[number];
+        const struct fleet *fleet = sim->shell.world->fleets[number];
+
+        if (fleet->rollout.state != ROLLOUT_RUNNING || generation != fleet->generation || !fleet->redis_up ||
+            fleet->redis_at > began_at)
+                return;
+        if (model->failed_generation != fleet->generation)
+                model->failures = 0;
+        model->failed_generation = fleet->generation;
+        model->failed_at = sim->now;
+        model->failures++;
+}
+
+/* After a backward step of the wall clock, an answer this late, and stale_usec old, may count as new. */
+#define STEPPED_USEC (150 * SEC)
+
+bool check_is_unsure(const struct sim *sim)
+{
+        return sim->stepped_back_at != 0 && sim->now <= sim->stepped_back_at + STEPPED_USEC;
+}
+
+/* Returns true while lies may keep workers from being replaced: until heartbeats count again. */
+static bool check_has_lied(const struct sim *sim, unsigned fleet)
+{
+        const struct reader_sim *reader = &sim->fleets[fleet].reader;
+        usec_t stale = check_stale_usec(sim, fleet);
+
+        return reader->lied_at != 0 &&
+               sim->now <= MAX(reader->lied_at, reader->delays_until) + 2 * stale + 2 * USEC_PER_MIN;
+}
+
+/* Returns true if an answer has reported the worker as idle within the bound of SECURITY.md, and nothing read
+ * from /proc contradicts it. */
+static bool check_is_lied_of(const struct sim *sim, const struct process *process)
+{
+        const struct traits *traits = process_traits(sim, process);
+        bool denied = traits->has_title && process->shown_title && !process->remote.is &&
+                      (process->shown_busy > 0 || !process->shown_quiet);
+
+        return process->lied_at != 0 &&
+               sim->now <= process->lied_at + sim->shell.settings.check_interval + SEC &&
+               !traits->title_completes && !denied;
+}
+
+void check_reading(struct sim *sim, struct process *process, const struct heartbeat *heartbeat,
+                   usec_t written_at)
+{
+        bool first = !process->worker->heartbeat.seen;
+        usec_t asked_at = heartbeat->asked_at ?: sim->now;
+        bool same = !first && heartbeat->sent_usec == process->read_heartbeat;
+        /* For a new sqmgr, too, an old heartbeat cannot be told from a new one. */
+        bool unsure = process->rebased || check_is_unsure(sim);
+        bool newer = (written_at > process->read_written_at || unsure) &&
+                     heartbeat->sent_usec > process->read_heartbeat;
+
+        if (first) {
+                process->first_read_at = sim->now;
+                process->counted_failure = false;
+        }
+        if (heartbeat->work_list_known || !same)
+                process->read_list_empty = heartbeat->work_list_known && heartbeat->work_list_empty;
+        bool marks = asked_at > sim->shell.trusted_at;
+        /* A lie does not show when the heartbeat was written that the server has. */
+        if (process->lied_at != sim->now)
+                process->read_written_at =
+                        unsure || first ? written_at : MAX(process->read_written_at, written_at);
+        /* The first reading of a new sqmgr counts, whatever the one before has read since. */
+        bool counts = newer || first || (process->rebased && process->idle_row == 0);
+        if (same && counts)
+                process->idle_row = heartbeat->quiet && heartbeat->busy == 0;
+        process->rebased = false;
+        process->title_read_at = process->title_idle_from = 0;
+        if (same) {
+                process->marked = marks;
+                return;
+        }
+        process->read_heartbeat = heartbeat->sent_usec;
+        if (!heartbeat->quiet || heartbeat->busy > 0)
+                process->idle_row = 0;
+        else if (counts)
+                process->idle_row++;
+        if (first || (process->marked && newer)) {
+                /* The first heartbeat that is read after a doubt about time may have been written before it.
+                 */
+                process->trusted_reads += !first || marks;
+                process->changed_at = asked_at;
+                process->shown_again = !first && written_at <= process->newest_written_at;
+                process->hung = false;
+        }
+        process->newest_written_at = MAX(process->newest_written_at, written_at);
+        process->marked = marks;
+}
+
+void check_distrust(struct sim *sim, unsigned fleet)
+{
+        SIM_FOREACH_PROCESS(sim, process) {
+                if (fleet != UINT32_MAX && process->fleet != fleet)
+                        continue;
+                process->trusted_reads = 0;
+                process->marked = false;
+        }
+}
+
+void check_began(struct sim *sim)
+{
+        SIM_FOREACH_PROCESS(sim, process)
+                process->rebased = true;
+}
+
+/* A title is mostly rewritten within half of this time. */
+#define TITLE_IDLE_USEC (20 * SEC)
+
+/* The worker's heartbeat is not known, but its title was read recently, while time, Redis and sqmgr were
+ * trusted. */
+static bool check_title_tells(const struct sim *sim, const struct process *process)
+{
+        return (process_traits(sim, process)->has_title ||
+                process_traits(sim, process)->process_is_heartbeat) &&
+               sim->fleets[process->fleet].link.up && process->title_read_at > sim->shell.trusted_at &&
+               sim->now - process->title_read_at <= 3 * sim->shell.settings.check_interval;
+}
+
+void check_title(struct sim *sim, struct process *process, bool known, bool idle)
+{
+        if (known)
+                process->title_read_at = sim->now;
+        if (!known || !idle || process->title_idle_from <= sim->shell.trusted_at)
+                process->title_idle_from = known && idle ? sim->now : 0;
+}
+
+/* Returns the number of workers without known heartbeats whose titles have shown for ready_after that they
+ * accept jobs. */
+static unsigned check_title_ready(const struct sim *sim, unsigned fleet, const struct process *except)
+{
+        unsigned ready = 0;
+
+        SIM_FOREACH_PROCESS(sim, process)
+                ready += process->fleet == fleet && process != except && process->worker &&
+                         process->worker->state == WORKER_STARTING && process->title_first_at != 0 &&
+                         process->title_read_at > sim->shell.trusted_at &&
+                         sim->now >= process->title_first_at +
+                                             sim->shell.world->fleets[fleet]->settings->ready_after;
+        return ready;
+}
+
+/* check_title_tells(), with the check before a worker is quieted by its title. */
+static bool check_title_quiet(struct sim *sim, const struct process *process)
+{
+        bool tells = check_title_tells(sim, process);
+
+        if (tells && !process->threads_counted && process_traits(sim, process)->has_job_threads)
+                violate(sim, "P1", "%s is quieted, and not all of its job threads were seen",
+                        process_name(sim, process));
+        return tells;
+}
+
+static void check_title_idle(struct sim *sim, const struct process *process)
+{
+        bool threads = process_traits(sim, process)->has_job_threads;
+
+        if (threads && process_threads(sim, process) > 0)
+                violate(sim, "P1", "%s is stopped though job threads of it are left",
+                        process_name(sim, process));
+        if ((threads && !process->threads_counted) || process->title_idle_from == 0 ||
+            process->title_read_at - process->title_idle_from < (threads ? TITLE_IDLE_USEC : SEC))
+                violate(sim, "P1", "%s is stopped though its title was not idle for long",
+                        process_name(sim, process));
+}
+
+/* Returns true if sqmgr need not know this process. */
+static bool check_is_unowned(const struct process *process)
+{
+        if (process->left_behind || process->let_go || process->unseen)
+                return true;
+        /* A fork that waits runs no job, and ends by itself if sqmgr does not know it. So does a template,
+         * unless it works as a worker. */
+        return process->awaits_go ||
+               (process->is_template && (!process->booted || process->as_template.template));
+}
+
+/* Returns the number of requested forks of this fleet, from this generation on, that have not reported. */
+static unsigned check_forking(const struct sim *sim, unsigned fleet, uint64_t generation)
+{
+        unsigned n = 0;
+
+        for (size_t i = 0; sim->fleets[fleet].preloads && i < sim->n_processes; i++) {
+                const struct template_process *template = &sim->processes[i]->as_template;
+
+                n += sim->processes[i]->fleet == fleet && template->index != 0 &&
+                     template->generation >= generation;
+        }
+        return n;
+}
+
+/* Returns true if the fleet's workers must be forked, as far as the world knows. */
+static bool check_preloads(const struct sim *sim, unsigned fleet)
+{
+        const struct fleet *core = sim->shell.world->fleets[fleet];
+
+        return core->settings->preload && core->settings->traits->can_preload &&
+               fleet_order(core) == ORDER_RUN && !sim->shell.world->shutting_down &&
+               fleet_preload_refused(core)[0] == '\0';
+}
+
+/* Returns true if sqmgr knows that the template is ready, and not yet that it has ended. With a wrapper,
+ * sqmgr learns the end last. */
+static bool template_seems_ready(const struct template_process *template)
+{
+        return template->template && !template->template->lost && template->ready &&
+               template->ended_at == 0 && !template->unsafe &&
+               (template->connected || template->process->exit_report_at != USEC_INFINITY);
+}
+
+const struct template_process *check_template(const struct sim *sim, unsigned fleet, bool newest)
+{
+        uint64_t generation = sim->shell.world->fleets[fleet]->generation;
+        uint64_t before = sim->shell.world->fleets[fleet]->rollout.before;
+        const struct template_process *found = NULL;
+
+        for (size_t i = 0; sim->fleets[fleet].preloads && i < sim->n_processes; i++) {
+                const struct template_process *template = &sim->processes[i]->as_template;
+
+                if (sim->processes[i]->fleet == fleet && template_seems_ready(template) &&
+                    (template->generation == generation) == newest &&
+                    (!found || template->generation == before ||
+                     (template->generation < found->generation && found->generation != before)))
+                        found = template;
+        }
+        return found;
+}
+
+static bool check_template_state(const struct sim *sim, unsigned fleet, enum template_state state)
+{
+        FLEET_FOREACH_TEMPLATE(sim->shell.world->fleets[fleet], template)
+                if (template->state == state)
+                        return true;
+        return false;
+}
+
+/* Returns true if the fleet's template is due, and needs more memory than is free. */
+static bool check_load_lacks_memory(const struct sim *sim, unsigned fleet)
+{
+        const struct world *world = sim->shell.world;
+
+        return check_preloads(sim, fleet) && !check_template(sim, fleet, true) &&
+               world->available_bytes > 0 &&
+               memory_is_short(world, memory_reserved_bytes(world, sim->now),
+                               fleet_template_bytes(world->fleets[fleet]));
+}
+
+/* Checks that a start is forked from the right template, once. */
+static void check_fork(struct sim *sim, const struct action *action)
+{
+        const struct fleet *fleet = action->fleet;
+        unsigned number = check_number(sim, fleet);
+        const struct template_process *from = action->template ? action->template->process : NULL;
+        const struct template_process *old = check_template(sim, number, false);
+        const struct template_process *new = check_template(sim, number, true);
+
+        if (!from && old && fleet->rollout.state == ROLLOUT_HALTED && fleet->settings->preload &&
+            !fleet->rollout.returned)
+                violate(sim, "P7", "after a halt a worker is started, though the old code is there to fork");
+        if (!from)
+                return;
+        if (from->unsafe)
+                violate(sim, "P1", "%s is forked, though it leaves a socket open for all to share",
+                        process_name(sim, from->process));
+        if (from->index != 0)
+                violate(sim, "P3", "%s is asked for %u while it forks %u", process_name(sim, from->process),
+                        action->index, from->index);
+        SIM_FOREACH_PROCESS(sim, process)
+                if (process->fleet == number && process->as_template.index == action->index)
+                        violate(sim, "P3", "place %u is given twice", action->index);
+        if (fleet->rollout.state == ROLLOUT_HALTED && !fleet->rollout.returned && old && from != old)
+                violate(sim, "P7",
+                        "after a halt a worker is forked from generation %llu, the old one is %llu",
+                        (unsigned long long)from->generation, (unsigned long long)old->generation);
+        if (fleet->rollout.state == ROLLOUT_RUNNING && fleet->rollout.limit == 0 && new &&from != new)
+                violate(sim, "P6", "a worker is forked from generation %llu, though %llu is ready",
+                        (unsigned long long)from->generation, (unsigned long long)new->generation);
+}
+
+/* Checks that a forked process runs only once a durable ledger or the state names it. */
+void check_go(struct sim *sim, const struct process *process)
+{
+        struct state *state = NULL;
+        bool found = process->record != 0 && !sim->shell.world->ledger_volatile;
+
+        if (!found &&
+            state_unpack(sim->shell.state, sim->shell.state_size, "boot", sim->now, &state) == STATE_READ)
+                for (size_t i = 0; i < state->n_fleets; i++)
+                        for (size_t j = 0; j < state->fleets[i].n_workers; j++) {
+                                const struct worker *worker = &state->fleets[i].workers[j].worker;
+
+                                found |= worker->process.pid == process->pid &&
+                                         worker->process.start == process->start;
+                        }
+        state_free(state);
+        if (!found)
+                violate(sim, "P4", "%s is let go on before it is recorded", process_name(sim, process));
+}
+
+/* Call for each start, and for each fork once sqmgr knows its worker. */
+static void check_flapping(struct sim *sim, const struct fleet *fleet)
+{
+        struct fleet_sim *model = &sim->fleets[check_number(sim, fleet)];
+
+        if (sim->now >= model->hour_at + USEC_PER_HOUR) {
+                model->hour_at = sim->now;
+                model->hour_starts = 0;
+                model->hour_target = 0;
+        }
+        model->hour_target = MAX(model->hour_target, MAX(scaling_target(sim, fleet), 1U));
+        /* A worker that dies after it was ready is replaced at once. */
+        usec_t least = usec_add(MIN(fleet->settings->ready_after, 10 * SEC), 2 * SEC);
+        if (++model->hour_starts > USEC_PER_HOUR / least * model->hour_target)
+                violate(sim, "flapping", "%u starts within an hour", model->hour_starts);
+        if (sim->now >= model->burst_at + 10 * SEC) {
+                model->burst_at = sim->now;
+                model->burst_starts = 0;
+        }
+        if (++model->burst_starts > 20 + 6 * MAX(scaling_target(sim, fleet), 1U))
+                violate(sim, "flapping", "%u starts within 10 s", model->burst_starts);
+}
+
+void check_hello(struct sim *sim, const struct process *process)
+{
+        struct fleet_sim *model = &sim->fleets[process->fleet];
+
+        model->slowest_fork = MAX(model->slowest_fork, sim->now - process->spawned_at);
+        model->troubles = 0;
+        check_flapping(sim, process->worker->fleet);
+        if (process->worker->index != process->index ||
+            process->worker->generation != process->mark_generation)
+                violate(sim, "P4", "%s is taken for another", process_name(sim, process));
+}
+
+/* Returns true if a requested fork has taken longer than any fork may, while the template and sqmgr could
+ * work on it. */
+static bool fork_is_overdue(const struct sim *sim, const struct template_process *template, usec_t slack)
+{
+        const struct process *process = template->process;
+        const struct fleet_sim *model = &sim->fleets[process->fleet];
+        usec_t boot_timeout = sim->shell.world->fleets[process->fleet]->settings->boot_timeout;
+        usec_t patience = MAX(5 * SEC, MIN(10 * model->slowest_fork, boot_timeout));
+        usec_t from = MAX(template->asked_at, MAX(sim->shell.trusted_at, sim->shell.stalled_until));
+
+        if (template->index == 0 || !template->template)
+                return false;
+        if (process->frozen || process->hang_until > template->asked_at)
+                patience *= 20;
+        return sim->now >= from + patience + slack;
+}
+
+void check_template_end(struct sim *sim, const struct template_process *template)
+{
+        const struct process *process = template->process;
+        const struct fleet *fleet = sim->shell.world->fleets[process->fleet];
+        enum rollout_state rollout = fleet->rollout.state;
+        bool forks = template->index != 0 && sim->now >= template->asked_at + 5 * SEC;
+
+        if (evidence_booted(sim, process) && sim->now > process->booted_at + SEC)
+                violate(sim, "P1", "%s works, and is ended as a template", process_name(sim, process));
+        if (check_template(sim, process->fleet, false) != template || forks || !fleet->settings->preload ||
+            fleet_order(fleet) != ORDER_RUN || sim->shell.world->shutting_down)
+                return;
+        if (rollout == ROLLOUT_RUNNING || (rollout == ROLLOUT_HALTED && !fleet->rollout.returned))
+                violate(sim, "P7", "%s is ended, though the restart has not ended well",
+                        process_name(sim, process));
+}
+
+void check_template_kill(struct sim *sim, const struct template_process *template)
+{
+        const struct process *process = template->process;
+        usec_t stop_timeout = sim->shell.world->fleets[process->fleet]->settings->stop_timeout;
+
+        if (template->ended_at == 0)
+                violate(sim, "P1", "%s is killed before it was told to end", process_name(sim, process));
+        if (!template->loaded && sim->now < template->ended_at + stop_timeout)
+                violate(sim, "P1", "%s, that may work, is killed %llu s after it was told to end",
+                        process_name(sim, process),
+                        (unsigned long long)((sim->now - template->ended_at) / SEC));
+}
+
+unsigned check_failures(const struct fleet *fleet)
+{
+        return fleet->rollout.failures + fleet->preload.failures + fleet->crash.count;
+}
+
+void check_unborn(struct sim *sim, const struct worker *known, const struct worker *worker, unsigned failures)
+{
+        if (known->process.awaits_go && worker->state == WORKER_GONE &&
+            check_failures(worker->fleet) != failures)
+                violate(sim, "P4", "that %s, which was not told to go on, has ended counts as a failure",
+                        WORKER_ID(worker));
+}
+
+void check_template_trouble(struct sim *sim, const struct template_process *template, bool fails)
+{
+        const struct process *process = template->process;
+
+        sim->fleets[process->fleet].troubles++;
+        if (fails && template->ended_at == 0 && template->template->state != TEMPLATE_ENDING &&
+            !template->template->lost)
+                check_failed_start(sim, process->fleet, template->generation, process->spawned_at);
+}
+
+/* Returns the number of template processes that are alive, or that sqmgr takes for alive. */
+static unsigned check_living_templates(const struct sim *sim, unsigned fleet)
+{
+        unsigned n = 0;
+
+        SIM_FOREACH_PROCESS(sim, process)
+                n += process->fleet == fleet && process->is_template && !process->let_go &&
+                     (process_is_alive(process) || process->as_template.template);
+        return n;
+}
+
+/* P6: the template of a new release loads at once, while the server of the fleet is up. */
+static void check_load(struct sim *sim, unsigned number)
+{
+        struct fleet_sim *model = &sim->fleets[number];
+        const struct fleet *fleet = sim->shell.world->fleets[number];
+        bool any = false;
+
+        SIM_FOREACH_PROCESS(sim, process) {
+                const struct template_process *template = &process->as_template;
+
+                any |= process->fleet == number && template->template &&
+                       template->generation == fleet->generation && template->ended_at == 0;
+        }
+        if (any || !check_preloads(sim, number) || fleet->rollout.state != ROLLOUT_RUNNING ||
+            check_living_templates(sim, number) >= TEMPLATES_MAX || sim->read_left < MEMORY_PLENTY / 2 ||
+            fleet->held || !model->link.up || sim->now < MAX(fleet->crash.next_at, fleet->shortage.next_at) ||
+            sim->now < sim->fork_fails_until)
+                model->load_since = 0;
+        else if (model->load_since == 0)
+                model->load_since = sim->now;
+        else if (sim->now > model->load_since + SEC)
+                violate(sim, "P6", "the new release is not loaded");
+}
+
+static void check_kept(struct sim *sim, const struct template_process *template)
+{
+        const struct process *process = template->process;
+        const struct fleet *fleet = sim->shell.world->fleets[process->fleet];
+
+        if (fork_is_overdue(sim, template, 10 * SEC) && template->ended_at == 0)
+                violate(sim, "P8", "%s was asked for a fork %llu s ago", process_name(sim, process),
+                        (unsigned long long)((sim->now - template->asked_at) / SEC));
+        if (fleet->rollout.state == ROLLOUT_DONE && template->generation != fleet->generation &&
+            template->ended_at == 0 && template->ready && process->runner_alive && template->template &&
+            sim->now > fleet->rollout.kept_since + TEMPLATE_KEEP_USEC)
+                violate(sim, "P3", "%s is kept though the restart is done", process_name(sim, process));
+        if (template->template && !template->connected && template->ended_at == 0 && template->loaded &&
+            process->runner_alive)
+                violate(sim, "P3", "%s is kept though nobody speaks with it", process_name(sim, process));
+}
+
+static void check_templates(struct sim *sim)
+{
+        for (unsigned i = 0; i < sim->n_fleets; i++) {
+                struct fleet_sim *model = &sim->fleets[i];
+                const struct fleet *fleet = sim->shell.world->fleets[i];
+
+                if (!model->preloads)
+                        continue;
+                SIM_FOREACH_PROCESS(sim, process)
+                        if (process->fleet == i && process->is_template)
+                                check_kept(sim, &process->as_template);
+                check_load(sim, i);
+                if (fleet->preload.unrecorded && sim->now > sim->disk_full_until + 10 * SEC)
+                        violate(sim, "P5", "fleet '%s' is not preloaded, though the state is written",
+                                fleet->settings->name);
+                /* A generation that the fleet has returned to may have been refused before. */
+                if (fleet_preload_is_refused(fleet) && !fleet->rollout.returned && !model->excused &&
+                    model->troubles < 3)
+                        violate(sim, "P5", "fleet '%s' is not preloaded, though nothing is wrong with that",
+                                fleet->settings->name);
+        }
+}
+
+static bool check_templates_settled(const struct sim *sim, unsigned number)
+{
+        const struct fleet *fleet = sim->shell.world->fleets[number];
+        bool halted = fleet->rollout.state == ROLLOUT_HALTED || fleet->rollout.state == ROLLOUT_ABORTED;
+        unsigned wanted = check_preloads(sim, number);
+
+        /* A template that does not load is ended after boot_timeout, and killed after stop_timeout. */
+        if (check_template_state(sim, number, TEMPLATE_LOADING) ||
+            check_template_state(sim, number, TEMPLATE_ENDING))
+                return false;
+        SIM_FOREACH_PROCESS(sim, process)
+                if (process->fleet == number && process->is_template && process_is_alive(process) &&
+                    !process->let_go && !process->as_template.template)
+                        return false;
+        if (fleet->rollout.returned)
+                return check_living_templates(sim, number) <= 1;
+        if (halted && check_template(sim, number, false))
+                return check_living_templates(sim, number) <= TEMPLATES_MAX;
+        return check_living_templates(sim, number) == wanted &&
+               (!wanted || check_template(sim, number, true));
 }
 
 /* Returns true if the heartbeat has changed recently, while time, Redis and sqmgr were trusted (P5, P9). */
 static bool has_evidence(const struct sim *sim, const struct process *process)
 {
         return sim->fleets[process->fleet].link.up && process->trusted_reads > 0 &&
-               sim->now - process->changed_at <= stale_usec(sim, process->fleet);
+               sim->now - process->changed_at <= check_stale_usec(sim, process->fleet);
 }
 
 /* Returns true if a heartbeat that was read before, or an older one, is the evidence for a worker of the
  * fleet. A replica has lagged, and sqmgr need not take that heartbeat for a sign of life. */
 static bool is_any_shown_again(const struct sim *sim, unsigned fleet)
 {
-        for (size_t i = 0; i < sim->n_processes; i++) {
-                const struct process *process = sim->processes[i];
-
+        SIM_FOREACH_PROCESS(sim, process)
                 if (process->fleet == fleet && process->shown_again && has_evidence(sim, process))
                         return true;
-        }
         return false;
 }
 
@@ -72,8 +578,8 @@ static bool is_heard(const struct sim *sim, const struct process *process, unsig
 static const char *evidence_promise(const struct sim *sim, const struct process *process)
 {
         const struct link *link = &sim->fleets[process->fleet].link;
-        bool lately =
-                process->changed_at != 0 && sim->now - process->changed_at <= stale_usec(sim, process->fleet);
+        bool lately = process->changed_at != 0 &&
+                      sim->now - process->changed_at <= check_stale_usec(sim, process->fleet);
         bool doubted = process->changed_at > link->up_at && process->changed_at <= sim->shell.trusted_at;
 
         return link->up && lately && doubted ? "P9" : "P5";
@@ -91,7 +597,7 @@ static bool seems_hung(const struct sim *sim, const struct process *process)
             (process->worker->state != WORKER_ACTIVE && process->worker->state != WORKER_QUIET))
                 return false;
         return process->hung || (link->up && hang_after > 0 &&
-                                 sim->now > from + MAX(hang_after, stale_usec(sim, process->fleet)));
+                                 sim->now > from + MAX(hang_after, check_stale_usec(sim, process->fleet)));
 }
 
 /* Returns true if the trial of a new worker is over (P7). */
@@ -115,11 +621,8 @@ static unsigned count_ready(const struct sim *sim, unsigned fleet, const struct 
 {
         unsigned ready = 0;
 
-        for (size_t i = 0; i < sim->n_processes; i++) {
-                const struct process *process = sim->processes[i];
-
+        SIM_FOREACH_PROCESS(sim, process)
                 ready += process->fleet == fleet && process != except && seems_ready(sim, process);
-        }
         return ready;
 }
 
@@ -127,9 +630,9 @@ static unsigned count_living(const struct sim *sim, unsigned fleet)
 {
         unsigned living = 0;
 
-        for (size_t i = 0; i < sim->n_processes; i++)
-                living += sim->processes[i]->fleet == fleet && process_is_alive(sim->processes[i]) &&
-                          (sim->processes[i]->worker || !check_is_unowned(sim->processes[i]));
+        SIM_FOREACH_PROCESS(sim, process)
+                living += process->fleet == fleet && process_is_alive(process) &&
+                          (process->worker || !check_is_unowned(process));
         /* A requested fork counts. */
         return living + check_forking(sim, fleet, 0);
 }
@@ -138,13 +641,10 @@ static unsigned draining_for_restart(const struct fleet *fleet, const struct wor
 {
         unsigned n = 0;
 
-        for (size_t i = 0; i < fleet->n_workers; i++) {
-                const struct worker *worker = fleet->workers[i];
-
+        FLEET_FOREACH_WORKER(fleet, worker)
                 n += worker != except &&
                      (worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING) &&
                      (worker->reason == REASON_RESTART || worker->reason == REASON_ROLLBACK);
-        }
         return n;
 }
 
@@ -165,8 +665,7 @@ static uint64_t known_size(const struct sim *sim, unsigned fleet)
         if (sim->fleets[fleet].preloads)
                 base /= 4;
 
-        for (size_t i = 0; i < sim->n_processes; i++) {
-                const struct process *process = sim->processes[i];
+        SIM_FOREACH_PROCESS(sim, process) {
                 const struct worker *worker = process->worker;
 
                 if (process->fleet != fleet || !worker || worker->state != WORKER_ACTIVE)
@@ -184,9 +683,7 @@ static void check_memory(struct sim *sim, const struct fleet *fleet, unsigned nu
         uint64_t promised = 0;
         bool any = false;
 
-        for (size_t i = 0; i < sim->n_processes; i++) {
-                const struct process *process = sim->processes[i];
-
+        SIM_FOREACH_PROCESS(sim, process) {
                 any |= process->fleet == number && process->worker && process->worker->state <= WORKER_ACTIVE;
                 /* A worker that was asked to exit grows no more. */
                 if (process->runner_alive && !check_is_unowned(process) &&
@@ -215,9 +712,7 @@ static void check_start(struct sim *sim, const struct action *action)
         struct fleet_sim *model = &sim->fleets[number];
 
         /* A worker that is outdated while it still boots takes no place of the surge (P6). */
-        for (size_t i = 0; i < fleet->n_workers; i++) {
-                const struct worker *worker = fleet->workers[i];
-
+        FLEET_FOREACH_WORKER(fleet, worker) {
                 hung += worker->state == WORKER_ACTIVE && seems_hung(sim, worker->handle);
                 trying += (worker->state == WORKER_ACTIVE && !seems_hung(sim, worker->handle)) ||
                           (worker->state == WORKER_STARTING && worker->generation == fleet->generation);
@@ -228,11 +723,11 @@ static void check_start(struct sim *sim, const struct action *action)
                 violate(sim, "P5",
                         "a start with %u active and starting while Redis is away, the target is %u", present,
                         scaling_target(sim, fleet));
-        for (size_t i = 0; i < sim->n_processes; i++)
-                if (process_is_alive(sim->processes[i]) && !sim->processes[i]->worker &&
-                    !check_is_unowned(sim->processes[i]) && !is_sought(sim, sim->processes[i]))
+        SIM_FOREACH_PROCESS(sim, process)
+                if (process_is_alive(process) && !process->worker && !check_is_unowned(process) &&
+                    !is_sought(sim, process))
                         violate(sim, "P4", "a start while %s lives and is not known",
-                                process_name(sim, sim->processes[i]));
+                                process_name(sim, process));
         if (living >= fleet_max_processes(fleet))
                 violate(sim, "P3", "a start with %u processes alive, max_processes is %u", living,
                         fleet_max_processes(fleet));
@@ -397,17 +892,16 @@ static void check_idle(struct sim *sim, const struct action *action, struct proc
 static void check_hang_stop(struct sim *sim, const struct action *action, const struct process *process)
 {
         const struct fleet_sim *model = &sim->fleets[process->fleet];
-        bool heard =
-                model->fresh_since != 0 && sim->now >= model->fresh_since + stale_usec(sim, process->fleet);
+        bool heard = model->fresh_since != 0 &&
+                     sim->now >= model->fresh_since + check_stale_usec(sim, process->fleet);
         unsigned starting = 0;
         bool any_heard = false;
 
-        for (size_t i = 0; i < action->fleet->n_workers; i++)
-                starting += action->fleet->workers[i]->state == WORKER_STARTING;
+        FLEET_FOREACH_WORKER(action->fleet, worker)
+                starting += worker->state == WORKER_STARTING;
         /* After a lie, true heartbeats may be taken for old ones. */
-        for (size_t i = 0; i < sim->n_processes; i++)
-                any_heard |=
-                        is_heard(sim, sim->processes[i], process->fleet) && sim->processes[i]->lied_at == 0;
+        SIM_FOREACH_PROCESS(sim, other)
+                any_heard |= is_heard(sim, other, process->fleet) && other->lied_at == 0;
         if (action->fleet->settings->hang_action != HANG_KILL)
                 violate(sim, "P5", "%s is ended as hung, which hang_action does not ask for",
                         process_name(sim, process));
@@ -420,21 +914,6 @@ static void check_hang_stop(struct sim *sim, const struct action *action, const 
         if (!heard &&
             (any_heard || starting > 0 || action->fleet->n_workers < fleet_max_processes(action->fleet)))
                 violate(sim, "P5", "%s is ended as hung while none is heard of", process_name(sim, process));
-}
-
-static void note_failure(struct sim *sim, const struct process *process)
-{
-        struct fleet_sim *model = &sim->fleets[process->fleet];
-        const struct fleet *fleet = sim->shell.world->fleets[process->fleet];
-
-        if (fleet->rollout.state != ROLLOUT_RUNNING || process->worker->generation != fleet->generation ||
-            !fleet->redis_up || fleet->redis_at > process->spawned_at)
-                return;
-        if (model->failed_generation != fleet->generation)
-                model->failures = 0;
-        model->failed_generation = fleet->generation;
-        model->failed_at = sim->now;
-        model->failures++;
 }
 
 /* Returns true if a fork that waits for the state is ended in favor of a worker that boots separately: it has
@@ -556,7 +1035,7 @@ void check_signalled(struct sim *sim, const struct action *action, struct proces
                         process->reported_to_exit);
         if (action->kind == ACTION_STOP && action->worker->state == WORKER_STARTING &&
             !is_forced(sim, action->fleet) && !makes_way(sim, action, process))
-                note_failure(sim, process);
+                check_failed_start(sim, process->fleet, action->worker->generation, process->spawned_at);
 }
 
 /* Call when sqmgr learns of the death of a worker. */
@@ -569,19 +1048,16 @@ void check_death(struct sim *sim, struct process *process)
         process->counted_failure = true;
         if ((worker->state == WORKER_STARTING || worker->state == WORKER_ACTIVE) &&
             !outlived_trial(sim, process))
-                note_failure(sim, process);
+                check_failed_start(sim, process->fleet, worker->generation, process->spawned_at);
 }
 
 /* P4: each living process has one worker, and each worker a living process. */
 static void check_processes(struct sim *sim)
 {
-        for (size_t i = 0; i < sim->n_processes; i++) {
-                const struct process *process = sim->processes[i];
-
+        SIM_FOREACH_PROCESS(sim, process)
                 if (process_is_alive(process) && !process->worker && !check_is_unowned(process) &&
                     !is_sought(sim, process))
                         violate(sim, "P4", "%s lives and is forgotten", process_name(sim, process));
-        }
         for (unsigned i = 0; i < sim->n_fleets; i++) {
                 const struct fleet *fleet = sim->shell.world->fleets[i];
 
@@ -651,7 +1127,7 @@ static const char *silent_promise(const struct sim *sim, const struct process *p
 {
         const struct link *link = &sim->fleets[process->fleet].link;
         usec_t hang_after =
-                MAX(settings_of(sim, process->fleet)->hang_after, stale_usec(sim, process->fleet));
+                MAX(settings_of(sim, process->fleet)->hang_after, check_stale_usec(sim, process->fleet));
         usec_t from = MAX(process->changed_at, link->up_at);
 
         return link->up && sim->shell.trusted_at > from && sim->now > from + hang_after ? "P9" : "P5";
@@ -668,9 +1144,7 @@ void check_hung(struct sim *sim)
                         heard = is_heard(sim, sim->processes[j], i);
                 model->fresh_since = !heard ? 0 : model->fresh_since != 0 ? model->fresh_since : sim->now;
         }
-        for (size_t i = 0; i < sim->n_processes; i++) {
-                struct process *process = sim->processes[i];
-
+        SIM_FOREACH_PROCESS(sim, process) {
                 process->hung = seems_hung(sim, process) ||
                                 /* A writer to the server can make a worker seem hung: SECURITY.md. */
                                 (process->lied_at != 0 && process->worker && process->worker->heartbeat.hung);
@@ -701,9 +1175,7 @@ static void check_gaps(struct sim *sim, unsigned number)
         bool short_of_memory = living >= scaling_target(sim, fleet) &&
                                (memory_lacks(fleet, sim->now) || check_load_lacks_memory(sim, number));
 
-        for (size_t i = 0; i < sim->n_processes; i++) {
-                const struct process *process = sim->processes[i];
-
+        SIM_FOREACH_PROCESS(sim, process) {
                 if (process->fleet != number || !process->worker)
                         continue;
                 trying += process->worker->state <= WORKER_ACTIVE && !process->hung;
@@ -761,9 +1233,7 @@ static bool fleet_settled(struct sim *sim, unsigned number, char *why, size_t si
                          fleet->settings->name);
                 return false;
         }
-        for (size_t i = 0; i < fleet->n_workers; i++) {
-                const struct worker *worker = fleet->workers[i];
-
+        FLEET_FOREACH_WORKER(fleet, worker) {
                 /* Workers that a reload outdated stay until a restart. */
                 if (fleet->rollout.state == ROLLOUT_DONE && worker->generation != fleet->generation &&
                     fleet->generation != sim->fleets[number].reloaded_generation)

@@ -63,9 +63,7 @@ uint64_t check_digest(const struct sim *sim)
 
                 hash = digest(hash, orders, ELEMENTSOF(orders));
                 hash = digest_templates(hash, fleet);
-                for (size_t j = 0; j < fleet->n_workers; j++) {
-                        const struct worker *worker = fleet->workers[j];
-
+                FLEET_FOREACH_WORKER(fleet, worker) {
                         if (worker->state == WORKER_GONE)
                                 continue;
                         const uint64_t known[] = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Another host of the same name, as with two containers: its processes have the pids of this host's workers
  * and send heartbeats to the same Redis. Cases that cannot be distinguished by any evidence are left out. */
-#include "clone.h"
 #include "model/world.h"
+#include "sim.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -83,8 +83,7 @@ static bool is_alone(const struct sim *sim, const struct clone *clone)
 {
         usec_t heard = sim->now < sim->paused_until ? sim->paused_at : sim->now;
 
-        for (size_t i = 0; i < sim->n_processes; i++) {
-                const struct process *process = sim->processes[i];
+        SIM_FOREACH_PROCESS(sim, process) {
                 const struct heartbeat_record *last = &process->records[0];
                 usec_t boot_at = process->boot_at;
 
@@ -127,13 +126,10 @@ static bool is_older(const struct sim *sim, const struct clone *clone, const str
 /* As is_older(), of each process of ours with the clone's pid. */
 static bool is_distinguished(const struct sim *sim, const struct clone *clone)
 {
-        for (size_t i = 0; i < sim->n_processes; i++) {
-                const struct process *process = sim->processes[i];
-
+        SIM_FOREACH_PROCESS(sim, process)
                 if (process->runner_alive && process->runner_pid == clone->pid &&
                     !is_older(sim, clone, process))
                         return false;
-        }
         return true;
 }
 
@@ -147,13 +143,6 @@ bool clones_resemble(const struct sim *sim, const struct process *process)
                         return true;
         }
         return false;
-}
-
-/* The wall clocks of both hosts agree: with a clock that is ahead, the processes could not be distinguished.
- */
-static uint64_t clone_clock(const struct sim *sim)
-{
-        return (uint64_t)((int64_t)(sim->now + sim->suspended_usec) + sim->stepped_usec);
 }
 
 void clones_lose_births(struct sim *sim)
@@ -172,7 +161,9 @@ static void clone_step(struct sim *sim, struct clone *clone)
                 return;
         }
         if (!clone->listed && sim->fleets[clone->fleet].behavior->reports_birth)
-                clone->born_usec = clone_clock(sim) - clone->ran_usec;
+                /* The wall clocks of both hosts agree: with a clock that is ahead, the processes could not be
+                 * distinguished. */
+                clone->born_usec = sim_time_of_heartbeats(sim) - clone->ran_usec;
         if (!redis_answers(sim) || (is_alone(sim, clone) && !is_distinguished(sim, clone))) {
                 clone->next_at = sim->now + SEC;
                 return;
@@ -182,7 +173,7 @@ static void clone_step(struct sim *sim, struct clone *clone)
         clone->quiet = clone->quiet || rng_chance(rng, 50);
         clone->record = (struct heartbeat_record){
                 .written_at = sim->now,
-                .heartbeat = {.sent_usec = clone_clock(sim),
+                .heartbeat = {.sent_usec = sim_time_of_heartbeats(sim),
                               .born_usec = clone->born_usec,
                               .busy = clone->busy,
                               .concurrency = SIM_JOBS_MAX,

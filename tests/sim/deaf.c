@@ -89,7 +89,7 @@ static void judge_found(struct sim *sim, unsigned number, const struct process *
 {
         const struct deaf_sim *deaf = &sim->fleets[number].deaf;
         const struct fleet *fleet = sim->shell.world->fleets[number];
-        usec_t stale = fleet->settings->traits->stale_usec + 2 * sim->shell.settings.check_interval;
+        usec_t stale = check_stale_usec(sim, number);
         usec_t span = MAX(fleet->settings->hang_after, stale), others_at = 0;
         const char *who = process_name(sim, process);
 
@@ -130,9 +130,9 @@ void deaf_look(struct sim *sim, unsigned number)
         queues_free(deaf->before);
         deaf->before = queues;
         deaf->before_at = sim->now;
-        for (size_t i = 0; i < fleet->n_workers; i++)
-                if (fleet->workers[i]->deaf.found_at == sim->now)
-                        judge_found(sim, number, fleet->workers[i]->handle);
+        FLEET_FOREACH_WORKER(fleet, worker)
+                if (worker->deaf.found_at == sim->now)
+                        judge_found(sim, number, worker->handle);
 }
 
 void deaf_check(struct sim *sim, const struct action *action, const struct process *process)

@@ -1,20 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Schedules the drains, and checks what follows from them; see the header. */
-#include "drain.h"
+/* Schedules drains in which sqmgr is killed, and checks what follows from them. */
 #include "model/idle_proof.h"
 #include "model/world.h"
 #include "sim.h"
 
 #define SEC USEC_PER_SEC
-
-static void add_act(struct sim *sim, const struct act *act)
-{
-        size_t at = sim->n_acts++;
-
-        for (; at > 0 && sim->acts[at - 1].at > act->at; at--)
-                sim->acts[at] = sim->acts[at - 1];
-        sim->acts[at] = *act;
-}
 
 void drains_open(struct sim *sim)
 {
@@ -26,9 +16,9 @@ void drains_open(struct sim *sim)
         for (unsigned i = 0; i < DRAINS; i++) {
                 usec_t down = rng_range(&rng, 0, SEC);
 
-                add_act(sim, &(struct act){.kind = ACT_SHUTDOWN, .at = at, .b = down});
+                act_add(sim, &(struct act){.kind = ACT_SHUTDOWN, .at = at, .b = down});
                 at += rng_range(&rng, 100 * USEC_PER_MSEC, 5 * SEC);
-                add_act(sim, &(struct act){.kind = ACT_SQMGR_KILL, .at = at, .a = down, .c = 1});
+                act_add(sim, &(struct act){.kind = ACT_SQMGR_KILL, .at = at, .a = down, .c = 1});
                 at += rng_range(&rng, SEC, 15 * SEC);
         }
 }
@@ -39,9 +29,8 @@ void drains_continued(struct sim *sim)
                 const struct fleet *fleet = sim->shell.world->fleets[i];
 
                 sim->fleets[i].drained_at = 0;
-                for (size_t j = 0; j < fleet->n_workers; j++)
-                        if (fleet->workers[j]->state == WORKER_QUIET &&
-                            fleet->workers[j]->reason == REASON_SHUTDOWN)
+                FLEET_FOREACH_WORKER(fleet, worker)
+                        if (worker->state == WORKER_QUIET && worker->reason == REASON_SHUTDOWN)
                                 sim->fleets[i].drained_at = sim->now;
         }
 }
@@ -50,7 +39,7 @@ void drains_continued(struct sim *sim)
 static bool is_shown_idle(const struct sim *sim, const struct process *process)
 {
         const struct worker *worker = process->worker;
-        usec_t stale = process_traits(sim, process)->stale_usec + 2 * sim->shell.settings.check_interval;
+        usec_t stale = check_stale_usec(sim, process->fleet);
 
         return worker && worker->state == WORKER_QUIET && worker->reason == REASON_SHUTDOWN &&
                process->runner_alive && process->idle_row >= 2 && process->trusted_reads > 0 &&
@@ -67,9 +56,7 @@ void drains_check(struct sim *sim, unsigned number)
                     model->link.up_at <= model->drained_at + SEC && sim->now >= sim->proc_fails_until + SEC &&
                     !check_is_unsure(sim);
 
-        for (size_t i = 0; i < sim->n_processes; i++) {
-                struct process *process = sim->processes[i];
-
+        SIM_FOREACH_PROCESS(sim, process) {
                 if (process->fleet != number)
                         continue;
                 if (!calm || !is_shown_idle(sim, process))

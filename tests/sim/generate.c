@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Makes a world and its schedule from a seed, or from bytes. */
 #include "autoscaling/autoscale_rules.h"
-#include "clone.h"
 #include "continuity/adoption.h"
-#include "drain.h"
 #include "model/fleets.h"
 #include "model/world.h"
 #include "sim.h"
@@ -140,8 +138,8 @@ static void make_schedule(struct sim *sim)
         struct rng *rng = &sim->rng;
         usec_t span = sim->calm_at - sim->begun_at, at = 0;
 
-        sim->n_acts = PICK(rng, 2, 4, 8, 16, 24, SCHEDULE_MAX);
-        for (size_t i = 0; i < sim->n_acts; i++) {
+        size_t n = PICK(rng, 2, 4, 8, 16, 24, SCHEDULE_MAX);
+        for (size_t i = 0; i < n; i++) {
                 struct act act = {.kind = make_kind(rng)};
 
                 /* Faults often coincide. */
@@ -154,10 +152,7 @@ static void make_schedule(struct sim *sim)
                 act.c = make_choice(rng);
                 if (act.kind == ACT_WORKER_HANG)
                         act.b = rng_range(rng, 0, PICK(rng, 10, 60, 600, 3600) * SEC);
-                size_t place = i;
-                for (; place > 0 && sim->acts[place - 1].at > act.at; place--)
-                        sim->acts[place] = sim->acts[place - 1];
-                sim->acts[place] = act;
+                act_add(sim, &act);
         }
 }
 
@@ -252,7 +247,7 @@ void sim_close(struct sim *sim)
         free(sim->shell.ledger_memory);
         for (unsigned i = 0; i < sim->n_fleets; i++)
                 match_clear(&sim->fleets[i].link.match);
-        for (size_t i = 0; i < sim->n_processes; i++)
-                free(sim->processes[i]);
+        SIM_FOREACH_PROCESS(sim, process)
+                free(process);
         free(sim->processes);
 }

@@ -2,7 +2,6 @@
 /* Finds which heartbeat belongs to which worker, like src/frameworks/server_heartbeats.c: the real
  * observe/match.h, fed from the simulated Redis, where records of dead processes remain and their pids are
  * reused. */
-#include "clone.h"
 #include "model/deadlines.h"
 #include "model/world.h"
 #include "observe/match.h"
@@ -31,9 +30,9 @@ static void clone_text(const struct clone *clone, char text[static 64])
 
 static struct process *find_serial(const struct sim *sim, unsigned serial)
 {
-        for (size_t i = 0; i < sim->n_processes; i++)
-                if (sim->processes[i]->serial == serial)
-                        return sim->processes[i];
+        SIM_FOREACH_PROCESS(sim, process)
+                if (process->serial == serial)
+                        return process;
         return NULL;
 }
 
@@ -118,17 +117,14 @@ static void scan(struct sim *sim, unsigned fleet)
         char text[64];
 
         observe_host(sim, &link->match);
-        for (size_t i = 0; i < sim->n_processes; i++)
-                if (sim->processes[i]->fleet == fleet && sim->processes[i]->worker)
-                        oldest = MIN(oldest, sim->processes[i]->worker->spawned_at);
+        SIM_FOREACH_PROCESS(sim, process)
+                if (process->fleet == fleet && process->worker)
+                        oldest = MIN(oldest, process->worker->spawned_at);
         match_hosts_forget(&link->match, oldest);
         match_scan_begin(&link->match, link->asked_at);
-        for (size_t i = 0; i < sim->n_processes; i++) {
-                struct process *process = sim->processes[i];
-
+        SIM_FOREACH_PROCESS(sim, process)
                 if (process->fleet == fleet && process->listed)
                         add(sim, fleet, identity_text(process), process->runner_pid);
-        }
         if (reader_foreign(sim, fleet)) {
                 snprintf(text, sizeof(text), "host%u:%d:%012x", sim->host, FOREIGN_PID, FOREIGN_SERIAL);
                 add(sim, fleet, text, FOREIGN_PID);
@@ -200,15 +196,14 @@ static int is_born(const struct sim *sim, const struct process *process, const s
 {
         const struct world *world = sim->shell.world;
         usec_t lasts_usec = process_traits(sim, process)->stale_usec;
-        usec_t boottime = sim->now + sim->suspended_usec;
         const struct birth birth = {
                 .born_usec = heartbeat->born_usec,
                 .sent_usec = heartbeat->sent_usec,
                 .started_at = process->runner_boottime,
                 .booted = process->registered && evidence_booted(sim, process),
                 .monotonic = sim->now,
-                .boottime = boottime,
-                .realtime = (usec_t)((int64_t)boottime + sim->stepped_usec),
+                .boottime = sim->now + sim->suspended_usec,
+                .realtime = sim_time_of_heartbeats(sim),
         };
 
         if (!process->runner_alive)
@@ -220,13 +215,10 @@ static int is_born(const struct sim *sim, const struct process *process, const s
  * late that it sent heartbeats. */
 static bool succeeds_listed(const struct sim *sim, const struct process *process)
 {
-        for (size_t i = 0; i < sim->n_processes; i++) {
-                const struct process *other = sim->processes[i];
-
+        SIM_FOREACH_PROCESS(sim, other)
                 if (other != process && other->fleet == process->fleet && other->listed &&
                     other->runner_pid == process->runner_pid)
                         return true;
-        }
         return false;
 }
 
@@ -289,9 +281,7 @@ void identify(struct sim *sim, unsigned fleet)
         struct link *link = &sim->fleets[fleet].link;
         bool scanned = false;
 
-        for (size_t i = 0; i < sim->n_processes; i++) {
-                struct process *process = sim->processes[i];
-
+        SIM_FOREACH_PROCESS(sim, process) {
                 if (process->fleet != fleet || !process->worker || process->poll_items == 0 ||
                     process->identity != 0 || !process->runner_alive)
                         continue;
@@ -323,7 +313,7 @@ void check_succeeded(struct process *process)
 {
         process->quiets = process->stops = process->reported_to_exit = process->idle_row = 0;
         process->trusted_reads = 0;
-        process->term_at = process->kill_at = process->first_read_at = process->changed_at = 0;
+        process->term_at = process->first_read_at = process->changed_at = 0;
         process->read_heartbeat = 0;
         process->marked = process->hung = process->drains = process->given_up = process->shown_title = false;
         process->read_written_at = process->newest_written_at = process->lied_at = 0;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Simulated workers with their real races: one function for each kind of step. */
-#include "clone.h"
 #include "sim.h"
 #include <signal.h>
 #include <string.h>
@@ -28,7 +27,7 @@ const struct traits *process_traits(const struct sim *sim, const struct process 
         return sim->fleets[process->fleet].settings[0].traits;
 }
 
-void process_woken(const struct sim *sim, struct process *process)
+static void process_woken(const struct sim *sim, struct process *process)
 {
         process->wakes++;
         process->woken_at = sim->now;
@@ -70,8 +69,8 @@ uint64_t process_bytes_left(const struct sim *sim)
 {
         uint64_t used = 0;
 
-        for (size_t i = 0; i < sim->n_processes; i++)
-                used += process_own_bytes(sim, sim->processes[i]);
+        SIM_FOREACH_PROCESS(sim, process)
+                used += process_own_bytes(sim, process);
         return sim->total_bytes - MIN(sim->total_bytes, used);
 }
 
@@ -81,37 +80,46 @@ void process_oom(struct sim *sim)
 
         if (sim->total_bytes == MEMORY_PLENTY || process_bytes_left(sim) > 0)
                 return;
-        for (size_t i = 0; i < sim->n_processes; i++) {
-                struct process *process = sim->processes[i];
-
+        SIM_FOREACH_PROCESS(sim, process)
                 if (process->runner_alive &&
                     (!largest || process_own_bytes(sim, process) > process_own_bytes(sim, largest)))
                         largest = process;
-        }
         if (!largest)
                 return;
         report(sim, "memory has run out: its killer takes %s", process_name(sim, largest));
         process_kill(sim, largest, false);
 }
 
+struct process *process_pick(struct sim *sim, uint64_t which, bool template)
+{
+        size_t n = 0;
+
+        SIM_FOREACH_PROCESS(sim, process)
+                n += process->runner_alive && (!template || process->is_template);
+        for (size_t i = 0, wanted = n > 0 ? which % n : 0; n > 0; i++) {
+                struct process *process = sim->processes[i];
+
+                if (process->runner_alive && (!template || process->is_template) && wanted-- == 0)
+                        return process;
+        }
+        return NULL;
+}
+
 static bool pid_is_free(const struct sim *sim, pid_t pid)
 {
-        for (size_t i = 0; i < sim->n_processes; i++) {
-                const struct process *process = sim->processes[i];
-
+        SIM_FOREACH_PROCESS(sim, process)
                 if ((process->main_alive && process->pid == pid) ||
                     (process->runner_alive && process->runner_pid == pid))
                         return false;
-        }
         return true;
 }
 
 /* Returns a new pid; sometimes that of a worker that died recently and whose heartbeat can still be read. */
 static pid_t new_pid(struct sim *sim, struct rng *rng)
 {
-        for (size_t i = 0; i < sim->n_processes; i++)
-                if (rng_chance(rng, 300) && pid_is_free(sim, sim->processes[i]->runner_pid))
-                        return sim->processes[i]->runner_pid;
+        SIM_FOREACH_PROCESS(sim, process)
+                if (rng_chance(rng, 300) && pid_is_free(sim, process->runner_pid))
+                        return process->runner_pid;
         return sim->next_pid++;
 }
 

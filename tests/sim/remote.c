@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Workers that signals cannot reach; see the header. */
+/* Workers that signals cannot reach. */
 #include "model/deadlines.h"
 #include "model/world.h"
 #include "observe/observe.h"
@@ -12,7 +12,8 @@
 /* The list of signals in Redis expires. */
 #define EXPIRY_USEC (60 * SEC)
 
-bool remote_is_fleet(const struct sim *sim, unsigned fleet)
+/* Chooses whether the workers of this fleet are out of reach. */
+static bool remote_is_fleet(const struct sim *sim, unsigned fleet)
 {
         struct rng rng = rng_fork(sim->seed, 5000000 + fleet);
 

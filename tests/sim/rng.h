@@ -63,3 +63,23 @@ static inline usec_t rng_wait(struct rng *rng, usec_t mean)
                 wait += rng_range(rng, 0, 2 * mean);
         return wait;
 }
+
+/* Returns a number from 0 to less than 1. */
+static inline double rng_uniform(struct rng *rng)
+{
+        return (double)(rng_next(rng) >> 11) * 0x1p-53;
+}
+
+/* Returns an exponential number of mean 1, by von Neumann's comparisons. */
+static inline double rng_exponential(struct rng *rng)
+{
+        for (double whole = 0;; whole++) {
+                double first = rng_uniform(rng), last = first;
+                unsigned n = 1;
+
+                for (double next; (next = rng_uniform(rng)) < last; last = next)
+                        n++;
+                if (n % 2 == 1)
+                        return whole + first;
+        }
+}

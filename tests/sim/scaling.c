@@ -44,7 +44,8 @@ void scaling_started(struct sim *sim)
                 sim->fleets[i].count = sim->shell.world->fleets[i]->automatic_count;
 }
 
-unsigned scaling_count(const struct sim *sim, unsigned number)
+/* Returns the current count without the operator's order. */
+static unsigned scaling_count(const struct sim *sim, unsigned number)
 {
         const struct fleet_settings *settings = sim->shell.world->fleets[number]->settings;
 
@@ -82,12 +83,9 @@ static unsigned leaves_for_scaling(const struct fleet *fleet)
 {
         unsigned n = 0;
 
-        for (size_t i = 0; i < fleet->n_workers; i++) {
-                const struct worker *worker = fleet->workers[i];
-
+        FLEET_FOREACH_WORKER(fleet, worker)
                 n += (worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING) &&
                      worker->reason == REASON_SCALE;
-        }
         return n;
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The part of src/daemon around the core, simulated: the loop, polls, the connection to Redis, signals. */
-#include "clone.h"
 #include "model/deadlines.h"
 #include "model/describe.h"
 #include "model/idle_proof.h"
@@ -37,10 +36,10 @@ usec_t shell_next_at(const struct sim *sim)
                 else if (link->asked)
                         at = MIN(at, link->answer_at);
         }
-        for (size_t i = 0; i < sim->n_processes; i++) {
-                at = MIN(at, sim->processes[i]->exit_report_at);
-                if (sim->processes[i]->is_template)
-                        at = MIN(at, template_reports_at(sim->processes[i]));
+        SIM_FOREACH_PROCESS(sim, process) {
+                at = MIN(at, process->exit_report_at);
+                if (process->is_template)
+                        at = MIN(at, template_reports_at(process));
         }
         return MIN(served, MAX(at, shell->stalled_until));
 }
@@ -100,9 +99,7 @@ static void link_serve(struct sim *sim, unsigned fleet)
                 link->next_at = MIN(link->next_at, sim->now + COMMAND_TIMEOUT_USEC);
                 return;
         }
-        for (size_t i = 0; i < sim->n_processes; i++) {
-                struct process *process = sim->processes[i];
-
+        SIM_FOREACH_PROCESS(sim, process) {
                 if (process->fleet != fleet)
                         continue;
                 process->answer = reader_answers(sim, process, redis_read(sim, process));
@@ -155,8 +152,7 @@ static void link_answer(struct sim *sim, unsigned fleet)
         link->asked = false;
         link->next_at = USEC_INFINITY;
         identify(sim, fleet);
-        for (size_t i = 0; i < sim->n_processes; i++) {
-                struct process *process = sim->processes[i];
+        SIM_FOREACH_PROCESS(sim, process) {
                 unsigned poll_items = process->poll_items;
 
                 if (process->fleet != fleet || !process->answered)
@@ -333,8 +329,8 @@ static void poll_memory(struct sim *sim)
 {
         sim->read_left = MAX(process_bytes_left(sim), MEGABYTE);
         observe_available_memory(sim->shell.world, sim->read_left);
-        for (size_t i = 0; i < sim->n_processes; i++)
-                sim->processes[i]->held_bytes = process_own_bytes(sim, sim->processes[i]);
+        SIM_FOREACH_PROCESS(sim, process)
+                process->held_bytes = process_own_bytes(sim, process);
 }
 
 static void look_local(struct sim *sim, struct worker *worker, unsigned poll_items)
@@ -360,8 +356,7 @@ static void look(struct sim *sim, bool fast)
                         deaf_look(sim, i);
                 }
                 template_looks(sim, fleet, fast);
-                for (size_t j = 0; j < fleet->n_workers; j++) {
-                        struct worker *worker = fleet->workers[j];
+                FLEET_FOREACH_WORKER(fleet, worker) {
                         unsigned poll_items = worker_poll_items(worker, fast, sim->now);
 
                         remote_polled(sim, worker, poll_items);
@@ -498,10 +493,7 @@ static void was_signalled(struct sim *sim, const struct action *action, bool for
                 process->term_at = sim->now;
         if (action->kind == ACTION_STOP && process->cut_at == 0)
                 process->cut_at = sim->now;
-        if (action->kind != ACTION_KILL)
-                return;
-        process->kill_at = sim->now;
-        if (process->main_alive && forced)
+        if (action->kind == ACTION_KILL && process->main_alive && forced)
                 process_kill(sim, process, true);
 }
 
@@ -656,15 +648,14 @@ static void check_deferral(struct sim *sim, bool deferred)
                 violate(sim, "P4", "neither state nor ledger tells of the starts");
 }
 
-void shell_iterate(struct sim *sim)
+static void shell_iterate(struct sim *sim)
 {
         static const struct pass_ops ops = {.save = on_save, .execute = on_action, .release = forget_worker};
         struct shell *shell = &sim->shell;
-        usec_t boottime = sim->now + sim->suspended_usec;
         const struct pass_clocks clocks = {
                 .monotonic = sim->now,
-                .boottime = boottime,
-                .realtime = (usec_t)((int64_t)boottime + sim->stepped_usec),
+                .boottime = sim->now + sim->suspended_usec,
+                .realtime = sim_time_of_heartbeats(sim),
         };
 
         sim->n_ticks++;
@@ -703,9 +694,7 @@ static bool input_step(struct sim *sim)
                 shell_search(sim);
                 any = true;
         }
-        for (size_t i = 0; i < sim->n_processes; i++) {
-                struct process *process = sim->processes[i];
-
+        SIM_FOREACH_PROCESS(sim, process) {
                 if (process->is_template && sim->now >= template_reports_at(process)) {
                         template_reports(sim, process);
                         any = true;

@@ -8,8 +8,7 @@
 #include "decide/pass.h"
 #include "model/fleet.h"
 #include "observe/match.h"
-#include "remote.h"
-#include "trial.h"
+#include "rng.h"
 
 struct adoption;
 struct claimant;
@@ -20,6 +19,7 @@ struct state_fleet;
 #define RECORDS_MAX   4
 #define SCHEDULE_MAX  40
 #define DRAINS        2 /* in a row */
+#define ACTS_MAX      ((size_t)SCHEDULE_MAX + 2 * DRAINS)
 #define MEGABYTE      ((uint64_t)1 << 20)
 #define MEMORY_PLENTY (1024 * 1024 * MEGABYTE)
 #define CLONES_MAX    256
@@ -61,6 +61,30 @@ struct behavior {
         bool shows_boot; /* by its title or threads */
         bool title_may_lack;
         unsigned titleless; /* share without a title, which shows nothing */
+};
+
+#define REMOTE_SIGNALS_MAX 16
+
+/* A worker out of reach: what sqmgr started is a client, such as `docker run`. It takes signals from its
+ * server, one with each heartbeat, and /proc does not show it. */
+struct remote_sim {
+        bool is; /* out of reach */
+        int signals[REMOTE_SIGNALS_MAX];
+        unsigned n_signals;
+        usec_t expire_at;
+        usec_t repeated_at; /* when the stop signal was last sent again; 0: never */
+};
+
+/* The trials of a fleet. */
+struct trial_sim {
+        struct rng rng;
+        bool tries;          /* restarts of the fleet are judged, and it may return */
+        uint64_t generation; /* of the restart for which the following was chosen */
+        unsigned limit;
+        usec_t until;     /* when the verdict falls */
+        bool worse;       /* the verdict */
+        usec_t return_at; /* when the operator orders the return; USEC_INFINITY: never */
+        usec_t kill_at;   /* when the template that is returned to dies; USEC_INFINITY: never */
 };
 
 /* How the processes of a release behave, apart from chance. */
@@ -164,7 +188,7 @@ struct process {
         usec_t woken_at;
 
         /* TSTP will be handled; was handled; idle threads exit. */
-        usec_t quiet_from, quiet_since, threads_gone_at;
+        usec_t quiet_from, threads_gone_at;
         bool quiet;
         usec_t term_from, stop_by, exit_at;
         bool stopping;
@@ -184,7 +208,7 @@ struct process {
         unsigned identity; /* serial + 1 of the process whose heartbeat is read for this one; 0: not known */
         unsigned poll_items;
         struct heartbeat_record answer;
-        bool answered, main_reported, runner_reported;
+        bool answered;
         usec_t exit_report_at;
         uint64_t slept_wakes; /* wakes at slept_at: as far as polls show, the process has slept since */
         usec_t slept_at;
@@ -213,7 +237,7 @@ struct process {
         bool threads_counted;   /* the thread count has matched the title */
         unsigned quiets, stops;
         unsigned reported_to_exit; /* how often the runner was asked to exit */
-        usec_t term_at, kill_at;
+        usec_t term_at;
         usec_t cut_at;           /* when the drain was given up */
         bool refused;            /* was seen to catch no quiet signal */
         bool drains;             /* got the stop signal when it was quieted */
@@ -392,8 +416,7 @@ struct shell {
         uint8_t *state;                /* the state file */
         size_t state_size;
         uint64_t written; /* check_digest() of the state file */
-        uint64_t n_written;
-        bool behind; /* the last write of the state file failed */
+        bool behind;      /* the last write of the state file failed */
         struct ledger ledger;
         void *ledger_memory;
         bool ledger_lost; /* with this sqmgr, or as it is killed */
@@ -430,7 +453,6 @@ struct sim {
         bool calm;
         usec_t settled_at, swept_at;
         unsigned same; /* steps in a row at one moment */
-        uint64_t actions, calm_actions;
 
         usec_t suspended_usec;
         int64_t stepped_usec;
@@ -445,7 +467,6 @@ struct sim {
 
         usec_t down_until, silent_until, slow_until, garbage_until, frozen_until, lags_until;
         usec_t slow_usec;
-        bool frozen;
         unsigned lag;
 
         struct fleet_sim fleets[FLEETS_MAX];
@@ -461,14 +482,14 @@ struct sim {
         struct clone clones[CLONES_MAX];
         unsigned n_clones;
 
-        struct act acts[SCHEDULE_MAX + 2 * DRAINS];
+        struct act acts[ACTS_MAX];
         size_t n_acts, next_act;
 
         /* Totals. */
-        uint64_t n_ticks, n_started, n_interrupted_by_others, n_jobs;
+        uint64_t n_ticks, n_started, n_jobs, actions;
 
         bool broken;
-        char invariant[16], detail[512];
+        char invariant[16];
         struct story *story; /* NULL: no story is kept */
 };
 
@@ -479,6 +500,9 @@ struct origin {
         size_t size;
 };
 
+/* Loops over all processes, also the dead ones that are remembered, and declares process. */
+#define SIM_FOREACH_PROCESS(sim, process) FOREACH_POINTER(process, (sim)->processes, (sim)->n_processes)
+
 /* generate.c: the world and its schedule. */
 void sim_open(struct sim *sim, const struct origin *origin);
 /* The first bytes are the seed. */
@@ -486,8 +510,6 @@ struct origin origin_of_bytes(const uint8_t *bytes, size_t size);
 void sim_close(struct sim *sim);
 /* world.c: runs the world to its end, or to the first violation. */
 void sim_run(struct sim *sim);
-/* Runs the world until this moment, or to the first violation. */
-void sim_run_to(struct sim *sim, usec_t until);
 
 /* scaling.c */
 void scaling_open(struct sim *sim);
@@ -495,8 +517,6 @@ void scaling_open(struct sim *sim);
 void scaling_started(struct sim *sim);
 /* Polls the queues of the fleet. */
 void scaling_look(struct sim *sim, unsigned number);
-/* Returns the current count without the operator's order. */
-unsigned scaling_count(const struct sim *sim, unsigned number);
 /* Returns how many workers the fleet is to have. */
 unsigned scaling_target(const struct sim *sim, const struct fleet *fleet);
 
@@ -512,6 +532,64 @@ void deaf_look(struct sim *sim, unsigned number);
 /* Checks that the worker is to be quieted because it is deaf. */
 void deaf_check(struct sim *sim, const struct action *action, const struct process *process);
 
+/* clone.c: another host of the same name as ours. */
+void clones_open(struct sim *sim);
+/* A process of ours begins: a clone with its pid may appear on another host, sooner or later. */
+void clone_of(struct sim *sim, const struct process *process);
+usec_t clones_next_at(const struct sim *sim);
+void clones_step(struct sim *sim);
+/* Redis loses the clones' records. heartbeat_on: the clones continue to send heartbeats. */
+void clones_end(struct sim *sim, bool heartbeat_on);
+/* Our wall clock was stepped back: times of earlier registrations prove nothing any more. */
+void clones_lose_births(struct sim *sim);
+void clones_serve(struct sim *sim, unsigned fleet);
+/* Returns true if a clone may not be older than the process. */
+bool clones_resemble(const struct sim *sim, const struct process *process);
+/* Returns NULL if serial is no clone's. */
+const struct clone *clone_find(const struct sim *sim, unsigned serial);
+
+/* drain.c: worlds in which sqmgr is asked to exit and killed in the middle of it, twice in a row. */
+/* Adds the drains to the schedule of some worlds. */
+void drains_open(struct sim *sim);
+/* sqmgr has started, and adopted the workers of the last one. */
+void drains_continued(struct sim *sim);
+/* Checks that a worker that the last sqmgr has quieted keeps its place only until two of its heartbeats were
+ * read that say idle. */
+void drains_check(struct sim *sim, unsigned number);
+
+/* remote.c */
+/* Call when the worker has a process that sends heartbeats. */
+void remote_found(const struct sim *sim, struct process *process);
+/* Sends a signal through the server. Returns false if it goes another way; *ret_error is 0 or an errno. */
+bool remote_signal(struct sim *sim, const struct worker *worker, int signo, bool forced, int *ret_error);
+/* The process has written a heartbeat. */
+void remote_heartbeat(struct sim *sim, struct process *process);
+/* Checks what is read of the worker. */
+void remote_polled(struct sim *sim, const struct worker *worker, unsigned poll_items);
+/* Checks a stop signal that is sent again. Returns false if it is the first. */
+bool remote_repeats(struct sim *sim, const struct action *action, struct process *process);
+
+/* trial.c: restarts that are held at a few new workers until their jobs are judged, and returns to the
+ * release before. */
+void trial_open(struct sim *sim);
+/* Call before each pass. */
+void trial_look(struct sim *sim, unsigned fleet);
+/* P2 and P7: what a limit and a return allow. */
+void trial_check(struct sim *sim, const struct action *action, const struct process *process);
+/* Returns true if the fleet stays below its count until a restart, as the release before is not in memory,
+ * and no worker leaves any more. */
+bool trial_withholds(const struct sim *sim, unsigned fleet);
+
+/* interrupt.c */
+/* Interruptible jobs: some fleets name the class of some jobs in `interruptible`. */
+void interrupt_open(struct sim *sim);
+/* Returns the number of jobs that the process runs and that are of another class. */
+unsigned interrupt_plain_jobs(const struct process *process);
+/* Returns the end, moved by less than 10 us: a job that ends then instead of before stays of its class. */
+usec_t interrupt_end(usec_t before, usec_t end);
+/* Reads the work list of a quieted worker, as its last heartbeat copied it. */
+void interrupt_look(struct sim *sim, struct worker *worker);
+
 /* process.c */
 struct process *process_spawn(struct sim *sim, const struct fleet *fleet, unsigned index);
 /* Assigns the process a slot of the ledger, which it will claim. */
@@ -521,6 +599,8 @@ struct process *process_fork(struct sim *sim, const struct template_process *fro
 void process_go(struct sim *sim, struct process *process);
 void process_exits(struct sim *sim, struct process *process, const char *how);
 void process_step(struct sim *sim, struct process *process);
+/* Returns one of the live processes, or of the live templates; NULL: there is none. */
+struct process *process_pick(struct sim *sim, uint64_t which, bool template);
 /* Makes the process that a job of the process with this serial has left behind; NULL: there is none. */
 struct process *process_left_behind(struct sim *sim, pid_t serial, uint64_t start);
 /* Returns the time that a heartbeat carries which is sent now. */
@@ -537,7 +617,6 @@ uint64_t process_bytes_left(const struct sim *sim);
 void process_oom(struct sim *sim);
 /* Returns the traits of the process' framework. */
 const struct traits *process_traits(const struct sim *sim, const struct process *process);
-void process_woken(const struct sim *sim, struct process *process);
 /* Sends signo to the runner, or to the whole group. Returns 0 or a positive errno. */
 int process_signal(struct sim *sim, struct process *process, int signo, bool group);
 void process_kill(struct sim *sim, struct process *process, bool main_only);
@@ -609,7 +688,7 @@ void redis_fail_over(struct sim *sim, unsigned lag);
 void redis_freeze(struct sim *sim);
 void redis_empty(struct sim *sim);
 
-/* reader.c: what reading a server may lead to. */
+/* What reading a server may lead to. */
 void readers_open(struct sim *sim);
 void reader_befalls(struct sim *sim, const struct act *act);
 void readers_calm(struct sim *sim);
@@ -632,7 +711,6 @@ usec_t reader_lost(struct sim *sim, unsigned fleet);
 /* shell.c: models src/daemon around the core; adopt.c: its start and its end. */
 usec_t shell_next_at(const struct sim *sim);
 void shell_step(struct sim *sim);
-void shell_iterate(struct sim *sim);
 void shell_start(struct sim *sim);
 void shell_die(struct sim *sim);
 /* Queries a fleet's Redis, if it is up and no query is pending. */
@@ -660,15 +738,17 @@ void identify_added(struct sim *sim, unsigned fleet);
 const char *identify_text(const struct worker *worker, void *userdata);
 
 /* acts.c */
+/* Adds an act to the schedule, after those of the same time. */
+void act_add(struct sim *sim, const struct act *act);
 void act_apply(struct sim *sim, const struct act *act);
 void act_calm(struct sim *sim);
 const char *act_text(const struct act *act, char text[static 128]);
 
 /* check.c */
-/* Counts a start, and checks that the starts in an hour are bounded. */
-void check_flapping(struct sim *sim, const struct fleet *fleet);
 unsigned check_number(const struct sim *sim, const struct fleet *fleet);
 void check_action(struct sim *sim, const struct action *action);
+/* Returns for how long a heartbeat of the fleet's framework is evidence, as readings are some time apart. */
+usec_t check_stale_usec(const struct sim *sim, unsigned fleet);
 /* Call right before a signal that ends an orphan. */
 void check_remainder(struct sim *sim, const struct process *process);
 /* The shell has learned that the runner with heartbeats has ended: later readings are of another process. */
@@ -704,43 +784,17 @@ void check_distrust(struct sim *sim, unsigned fleet);
 /* Call when a new sqmgr begins, which has read nothing. */
 void check_began(struct sim *sim);
 void check_death(struct sim *sim, struct process *process);
-bool check_has_lied(const struct sim *sim, unsigned fleet);
 /* True for a while after a backward step of the wall clock: old heartbeats cannot be told from new ones. */
 bool check_is_unsure(const struct sim *sim);
-bool check_is_lied_of(const struct sim *sim, const struct process *process);
 /* Returns true if everything has settled in the calm phase. must: reports a violation if not. */
 bool check_settled(struct sim *sim, bool must);
 
-/* check_title.c */
-/* The worker's heartbeat is not known, but its title was read recently, while time, Redis and sqmgr were
- * trusted. */
-bool check_title_tells(const struct sim *sim, const struct process *process);
 /* The title of a worker was read whose heartbeat is not known. */
 void check_title(struct sim *sim, struct process *process, bool known, bool idle);
-/* Returns the number of workers without known heartbeats whose titles have shown for ready_after that they
- * accept jobs. */
-unsigned check_title_ready(const struct sim *sim, unsigned fleet, const struct process *except);
-/* check_title_tells(), with the check before a worker is quieted by its title. */
-bool check_title_quiet(struct sim *sim, const struct process *process);
-void check_title_idle(struct sim *sim, const struct process *process);
 
-/* check_template.c */
-/* Returns true if sqmgr need not know this process. */
-bool check_is_unowned(const struct process *process);
-/* Returns the number of requested forks of this fleet, from this generation on, that have not reported. */
-unsigned check_forking(const struct sim *sim, unsigned fleet, uint64_t generation);
-/* Returns the number of template processes that are alive, or that sqmgr takes for alive. */
-unsigned check_living_templates(const struct sim *sim, unsigned fleet);
-bool check_template_state(const struct sim *sim, unsigned fleet, enum template_state state);
-/* Returns true if the fleet's template is due, and needs more memory than is free. */
-bool check_load_lacks_memory(const struct sim *sim, unsigned fleet);
-/* Returns true if the fleet's workers must be forked, as far as the world knows. */
-bool check_preloads(const struct sim *sim, unsigned fleet);
 /* Returns the ready template of the current generation that sqmgr knows; newest false: the oldest one of an
  * earlier generation. NULL: none. */
 const struct template_process *check_template(const struct sim *sim, unsigned fleet, bool newest);
-/* Checks that a start is forked from the right template, once. */
-void check_fork(struct sim *sim, const struct action *action);
 /* Call right before the fork gets `go`. */
 void check_go(struct sim *sim, const struct process *process);
 /* Call right before the template is asked to end, and before it is killed because it did not. */
@@ -755,8 +809,6 @@ unsigned check_failures(const struct fleet *fleet);
 void check_template_trouble(struct sim *sim, const struct template_process *template, bool fails);
 /* The fork is a worker from now on. */
 void check_hello(struct sim *sim, const struct process *process);
-void check_templates(struct sim *sim);
-bool check_templates_settled(const struct sim *sim, unsigned fleet);
 
 /* story.c */
 void violate(struct sim *sim, const char *invariant, const char *format, ...) _printf_(3, 4);

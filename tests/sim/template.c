@@ -488,8 +488,7 @@ void template_orphaned(struct sim *sim, struct process *process)
 
 static void adopt(struct sim *sim, struct fleet *fleet, const struct template *known)
 {
-        for (size_t i = 0; i < sim->n_processes; i++) {
-                struct process *process = sim->processes[i];
+        SIM_FOREACH_PROCESS(sim, process) {
                 bool lives = process->main_alive && process->pid == known->pid &&
                              process->start == known->pid_start;
                 bool serves = process->runner_alive && known->serving_pid == process->runner_pid &&
@@ -519,9 +518,9 @@ static void adopt(struct sim *sim, struct fleet *fleet, const struct template *k
 
 void templates_begin(struct sim *sim)
 {
-        for (size_t i = 0; i < sim->n_processes; i++)
-                if (sim->processes[i]->as_template.template)
-                        sim->processes[i]->as_template.awaits_start = false;
+        SIM_FOREACH_PROCESS(sim, process)
+                if (process->as_template.template)
+                        process->as_template.awaits_start = false;
 }
 
 void templates_adopt(struct sim *sim, struct fleet *fleet, const struct state_fleet *saved)
@@ -529,21 +528,6 @@ void templates_adopt(struct sim *sim, struct fleet *fleet, const struct state_fl
         for (size_t i = 0; i < TEMPLATES_MAX; i++)
                 if (template_is_alive(&saved->templates[i]))
                         adopt(sim, fleet, &saved->templates[i]);
-}
-
-static struct process *pick(struct sim *sim, uint64_t which)
-{
-        size_t n = 0, wanted;
-
-        for (size_t i = 0; i < sim->n_processes; i++)
-                n += sim->processes[i]->is_template && sim->processes[i]->runner_alive;
-        if (n == 0)
-                return NULL;
-        wanted = which % n;
-        for (size_t i = 0; i < sim->n_processes; i++)
-                if (sim->processes[i]->is_template && sim->processes[i]->runner_alive && wanted-- == 0)
-                        return sim->processes[i];
-        return NULL;
 }
 
 void template_befalls(struct sim *sim, const struct act *act)
@@ -558,7 +542,7 @@ void template_befalls(struct sim *sim, const struct act *act)
                 sim->shell.down_usec = act->a;
                 return;
         }
-        struct process *process = pick(sim, act->b);
+        struct process *process = process_pick(sim, act->b, true);
         if (!process)
                 return;
         report(sim, "  that is %s", process_name(sim, process));
@@ -576,9 +560,7 @@ void template_repair(struct sim *sim, struct process *process)
 
 void template_unknown(struct sim *sim, bool read)
 {
-        for (size_t i = 0; i < sim->n_processes; i++) {
-                struct process *process = sim->processes[i];
-
+        SIM_FOREACH_PROCESS(sim, process) {
                 /* If the state is lost, a template that works or never loads need not be found. */
                 if (process->as_template.process && !process->worker && !process->as_template.template &&
                     !read)

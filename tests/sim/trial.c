@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Trials of releases, and returns to the release before; see the header. */
+/* Trials of releases, and returns to the release before. */
 #include "decide/command.h"
 #include "decide/plan.h"
 #include "model/counts.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The loop of the world: runs the step that is due next, until everything has settled in the calm. */
-#include "clone.h"
 #include "sim.h"
 
 /* How long nothing may change once everything has settled. */
@@ -14,8 +13,7 @@ static void forget_dead(struct sim *sim)
 {
         size_t kept = 0;
 
-        for (size_t i = 0; i < sim->n_processes; i++) {
-                struct process *process = sim->processes[i];
+        SIM_FOREACH_PROCESS(sim, process) {
                 bool known = process->worker || process->as_template.template ||
                              process->exit_report_at != USEC_INFINITY;
                 usec_t remembered = process->leftover ? LEFTOVER_USEC : REMEMBERED_USEC;
@@ -36,8 +34,8 @@ static usec_t next_at(const struct sim *sim)
 
         if (sim->next_act < sim->n_acts)
                 at = MIN(at, sim->acts[sim->next_act].at);
-        for (size_t i = 0; i < sim->n_processes; i++)
-                at = MIN(at, sim->processes[i]->next_at);
+        SIM_FOREACH_PROCESS(sim, process)
+                at = MIN(at, process->next_at);
         at = MIN(at, clones_next_at(sim));
         return MAX(sim->now, MIN(at, shell_next_at(sim)));
 }
@@ -54,9 +52,9 @@ static void step(struct sim *sim)
                 report(sim, "calm: nothing goes wrong from now on");
                 act_calm(sim);
         }
-        for (size_t i = 0; i < sim->n_processes; i++)
-                if (sim->processes[i]->next_at <= sim->now)
-                        process_step(sim, sim->processes[i]);
+        SIM_FOREACH_PROCESS(sim, process)
+                if (process->next_at <= sim->now)
+                        process_step(sim, process);
         clones_step(sim);
         process_oom(sim);
         if (shell_next_at(sim) <= sim->now)
@@ -76,15 +74,6 @@ static void move(struct sim *sim, usec_t now)
                 forget_dead(sim);
                 sim->swept_at = sim->now;
         }
-}
-
-void sim_run_to(struct sim *sim, usec_t until)
-{
-        usec_t now;
-
-        while (!sim->broken && (now = next_at(sim)) <= until)
-                move(sim, now);
-        sim->now = until;
 }
 
 void sim_run(struct sim *sim)

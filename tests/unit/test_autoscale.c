@@ -50,17 +50,20 @@ static struct queues *one_queue(const char *name, uint64_t size, usec_t age)
         return queues;
 }
 
-/* Polls the queue once and finds size jobs, of one second each. */
+/* Polls the queue once, with whatever else was read, and finds size jobs. */
+static bool look_with(struct autoscale_reading *reading, uint64_t size, usec_t age)
+{
+        FLEET_FOREACH_WORKER(t.fleet, worker)
+                worker->heartbeat.concurrency = 5;
+        reading->queues = one_queue("default", size, age);
+        return autoscale_observe(t.fleet, reading, t.now);
+}
+
+/* The same, of jobs of one second each. */
 static bool look(uint64_t size, double age)
 {
-        struct autoscale_reading reading = {
-                .queues = one_queue("default", size, (usec_t)(age * USEC_PER_SEC)),
-                .service = USEC_PER_SEC,
-        };
-
-        for (size_t i = 0; i < t.fleet->n_workers; i++)
-                t.fleet->workers[i]->heartbeat.concurrency = 5;
-        return autoscale_observe(t.fleet, &reading, t.now);
+        return look_with(&(struct autoscale_reading){.service = USEC_PER_SEC}, size,
+                         (usec_t)(age * USEC_PER_SEC));
 }
 
 /* Looks for so many seconds, one each second. */
@@ -160,8 +163,8 @@ TEST(what_took_longer_than_boots_may_is_no_boot)
         begin();
         usec_t boot = autoscale_of(t.fleet)->boot;
 
-        for (size_t i = 0; i < t.fleet->n_workers; i++)
-                t.fleet->workers[i]->active_at = t.fleet->workers[i]->spawned_at + USEC_PER_HOUR;
+        FLEET_FOREACH_WORKER(t.fleet, worker)
+                worker->active_at = worker->spawned_at + USEC_PER_HOUR;
         (void)look(0, 0);
         ck_assert_uint_eq(autoscale_of(t.fleet)->boot, boot);
 }
@@ -188,8 +191,8 @@ TEST(a_boot_that_is_not_known_is_not_reported)
         golden_expect("autoscaling", "a boot that is not known is not reported", line_of("a worker runs"));
         /* All were adopted, and nobody saw them boot. */
         t.fleet->autoscale->boot = 0;
-        for (size_t i = 0; i < t.fleet->n_workers; i++)
-                t.fleet->workers[i]->active_at = t.fleet->workers[i]->spawned_at + USEC_PER_HOUR;
+        FLEET_FOREACH_WORKER(t.fleet, worker)
+                worker->active_at = worker->spawned_at + USEC_PER_HOUR;
         (void)look(0, 0);
         golden_expect("autoscaling", "a boot that is not known is not reported, 2", line_of("a worker runs"));
 }
@@ -328,20 +331,17 @@ TEST(queues_without_a_target_and_paused_ones_are_not_looked_at)
 static void poll_beside(double threads, double idle, usec_t counted_at, uint64_t size)
 {
         struct autoscale_reading reading = {
-                .queues = one_queue("default", size, USEC_PER_SEC),
                 .service = 10 * USEC_PER_SEC,
-                .foreign_known = counted_at > 0,
-                .foreign_counted_at = counted_at,
-                .foreign_any = threads > 0,
-                .foreign_consumers = threads > 0 ? 2 : 0,
-                .foreign_threads = threads,
-                .foreign_idle = idle,
+                .foreign = {.known = counted_at > 0,
+                            .counted_at = counted_at,
+                            .any = threads > 0,
+                            .serving = threads > 0 ? 2 : 0,
+                            .threads = threads,
+                            .idle = idle},
         };
 
-        for (size_t i = 0; i < t.fleet->n_workers; i++)
-                t.fleet->workers[i]->heartbeat.concurrency = 5;
         t.fleet->automatic_count = 2;
-        (void)autoscale_observe(t.fleet, &reading, t.now);
+        (void)look_with(&reading, size, USEC_PER_SEC);
 }
 
 TEST(of_jobs_that_other_hosts_take_too_each_takes_its_share)
@@ -382,7 +382,7 @@ TEST(of_jobs_that_other_hosts_take_too_each_takes_its_share)
 
 TEST(until_the_other_hosts_are_counted_the_count_is_kept)
 {
-        struct autoscale_reading reading = {.service = USEC_PER_SEC, .foreign_unread = true};
+        struct autoscale_reading reading = {.service = USEC_PER_SEC, .foreign.unread = true};
         struct traits traits = *t.fleet_settings.traits;
 
         begin();
@@ -391,13 +391,12 @@ TEST(until_the_other_hosts_are_counted_the_count_is_kept)
         expect_hold(SCALING_HELD_HOSTS);
         /* The first count has failed. */
         reading.queues = one_queue("default", 4000, 20 * USEC_PER_SEC);
-        reading.foreign_unread = false;
+        reading.foreign.unread = false;
         ck_assert(autoscale_observe(t.fleet, &reading, t.now));
         traits.records_workers = false;
         t.fleet_settings.traits = &traits;
-        reading.queues = one_queue("default", 4000, 20 * USEC_PER_SEC);
-        reading.foreign_unread = true;
-        (void)autoscale_observe(t.fleet, &reading, t.now);
+        reading.foreign.unread = true;
+        (void)look_with(&reading, 4000, 20 * USEC_PER_SEC);
         ck_assert_int_ne(autoscale_of(t.fleet)->verdict.cause, SCALING_HELD);
 }
 
@@ -406,10 +405,7 @@ TEST(of_hosts_that_serve_only_some_of_the_queues_what_is_idle_is_subtracted)
         struct traits traits = *t.fleet_settings.traits;
         struct autoscale_reading reading = {
                 .queues = one_queue("default", 40, USEC_PER_SEC),
-                .foreign_known = true,
-                .foreign_counted_at = 1,
-                .foreign_idle = 7,
-                .foreign_partial_idle = 3,
+                .foreign = {.known = true, .counted_at = 1, .idle = 7, .partial_idle = 3},
         };
 
         begin();
@@ -419,8 +415,7 @@ TEST(of_hosts_that_serve_only_some_of_the_queues_what_is_idle_is_subtracted)
         /* Without a share, all idle threads of other processes are subtracted. */
         traits.records_workers = false;
         t.fleet_settings.traits = &traits;
-        reading.queues = one_queue("default", 40, USEC_PER_SEC);
-        (void)autoscale_observe(t.fleet, &reading, t.now);
+        (void)look_with(&reading, 40, USEC_PER_SEC);
         ck_assert_double_eq_tol(autoscale_of(t.fleet)->foreign_idle, 7, 0.001);
 }
 
@@ -540,20 +535,17 @@ TEST(threads_of_others_are_not_idle_where_the_oldest_job_is_unknown)
 TEST(a_count_of_all_jobs_done_reports_only_where_one_fleet_serves_the_redis)
 {
         struct fleet_settings settings;
-        struct autoscale_reading reading = {.done_known = true, .foreign_known = true};
+        struct autoscale_reading reading = {.done_known = true, .foreign.known = true};
 
         begin();
-        reading.queues = one_queue("default", 0, 0);
-        (void)autoscale_observe(t.fleet, &reading, t.now);
+        (void)look_with(&reading, 0, 0);
         ck_assert_int_eq(autoscale_of(t.fleet)->source, AUTOSCALE_BY_COUNT);
-        reading.queues = one_queue("default", 0, 0);
-        reading.foreign_any = true;
-        (void)autoscale_observe(t.fleet, &reading, t.now);
+        reading.foreign.any = true;
+        (void)look_with(&reading, 0, 0);
         ck_assert_int_eq(autoscale_of(t.fleet)->source, AUTOSCALE_BY_NOTHING);
-        reading.queues = one_queue("default", 0, 0);
-        reading.foreign_any = false;
+        reading.foreign.any = false;
         (void)second_fleet(&settings);
-        (void)autoscale_observe(t.fleet, &reading, t.now);
+        (void)look_with(&reading, 0, 0);
         ck_assert_int_eq(autoscale_of(t.fleet)->source, AUTOSCALE_BY_NOTHING);
 }
 
@@ -587,8 +579,8 @@ TEST(what_keeps_targets_from_being_kept_is_reported)
         expect_trouble(1, "trouble: a target shorter than a boot");
         expect_trouble(2, NULL);
         t.fleet_settings.latency_target = (char *)"30s";
-        for (size_t i = 0; i < t.fleet->n_workers; i++)
-                t.fleet->workers[i]->heartbeat.concurrency = 5;
+        FLEET_FOREACH_WORKER(t.fleet, worker)
+                worker->heartbeat.concurrency = 5;
         t.fleet_settings.active_process_max = 3;
         (void)autoscale_observe(t.fleet, &reading, t.now);
         expect_trouble(0, "trouble: a target shorter than a job");
@@ -613,7 +605,7 @@ TEST(jobs_that_wait_while_all_threads_are_idle_are_reported)
 
 static bool other_host_takes_it;
 
-static bool foreign_serve(const char *queue _unused_, void *userdata _unused_)
+static bool foreign_serve(const char *queue _unused_, const void *userdata _unused_)
 {
         return other_host_takes_it;
 }
@@ -624,10 +616,7 @@ static void expect_queue(const char *name, usec_t age, bool lost)
         struct queues *queues = one_queue(name, 7, age);
         struct problems findings = {0};
 
-        doctor_queues(&findings, &(struct doctor_queues){.world = t.world,
-                                                         .link = t.fleet->link,
-                                                         .queues = queues,
-                                                         .foreign_serve = foreign_serve});
+        doctor_queues(&findings, t.world, t.fleet->link, queues, foreign_serve, NULL);
         ck_assert(!findings.lost);
         ck_assert_uint_eq(findings.n, lost ? 1 : 0);
         if (lost) {
@@ -710,7 +699,7 @@ TEST(a_sleeping_fleet_is_woken_whether_or_not_other_hosts_are_counted)
 {
         for (int unread = 0; unread <= 1; unread++) {
                 struct autoscale_reading reading = {.queues = one_queue("default", 1, USEC_PER_SEC),
-                                                    .foreign_unread = unread};
+                                                    .foreign.unread = unread};
 
                 fall_asleep();
                 ck_assert(autoscale_observe(t.fleet, &reading, t.now));

@@ -32,7 +32,7 @@ static json_t *document(json_t *status)
 
 static json_t *events(void)
 {
-        json_t *reply = golden_load("events"), *list = json_incref(json_object_get(reply, "events")), *event;
+        json_t *reply = golden_reply("events"), *list = json_incref(json_object_get(reply, "events")), *event;
         size_t i;
 
         json_decref(reply);

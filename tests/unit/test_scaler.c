@@ -5,6 +5,7 @@
 #include "autoscaling/autoscale_rules.h"
 #include "autoscaling/autoscaling.h"
 #include "autoscaling/foreign_consumers.h"
+#include "daemon/runtime/subsystem.h"
 #include "daemon/takeover/persist.h"
 #include "golden.h"
 #include "model/counts.h"
@@ -49,7 +50,7 @@ static void *scaler(void)
 
         persist.runtime = &runtime;
         if (!begun)
-                ck_assert_int_eq(scaler_begin(&persist, &begun), 0);
+                ck_assert_int_eq(autoscaling_subsystem.begin(&persist, &begun), 0);
         return begun;
 }
 
@@ -60,9 +61,9 @@ static bool is_answered(void)
 
 static void look(void)
 {
-        scaler_poll(scaler(), clock_now(CLOCK_MONOTONIC));
+        autoscaling_subsystem.poll(scaler(), clock_now(CLOCK_MONOTONIC));
         run_until(is_answered());
-        scaler_observe(scaler(), clock_now(CLOCK_MONOTONIC));
+        autoscaling_subsystem.observe(scaler(), clock_now(CLOCK_MONOTONIC));
 }
 
 static long long calls(void)
@@ -83,8 +84,8 @@ TEST(a_fleet_that_does_not_scale_costs_no_command)
         run_until(web_is_up());
         long long before = calls();
         for (unsigned i = 0; i < 5; i++) {
-                scaler_poll(scaler(), clock_now(CLOCK_MONOTONIC));
-                scaler_observe(scaler(), clock_now(CLOCK_MONOTONIC));
+                autoscaling_subsystem.poll(scaler(), clock_now(CLOCK_MONOTONIC));
+                autoscaling_subsystem.observe(scaler(), clock_now(CLOCK_MONOTONIC));
                 ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
         }
         /* The question before is one itself. */
@@ -113,7 +114,7 @@ TEST(a_fleet_with_a_fixed_count_is_read_while_a_worker_may_be_deaf)
         serve("default\0", 9);
         server_do("LPUSH queue:default x");
         add_worker(1, true);
-        scaler_poll(scaler(), clock_now(CLOCK_MONOTONIC));
+        autoscaling_subsystem.poll(scaler(), clock_now(CLOCK_MONOTONIC));
         ck_assert_ptr_null(scaled_link_of(web()->link));
         add_worker(2, false);
         look();
@@ -128,17 +129,14 @@ TEST(a_fleet_with_a_fixed_count_is_read_while_a_worker_may_be_deaf)
                 worker->state = WORKER_GONE;
 }
 
-static bool is_counted(void)
+static struct foreign_count count(const char *names)
 {
-        struct foreign_count count;
-
-        return foreign_consumers_count(scaled_link_of(web()->link)->foreign, "default\0",
-                                       clock_now(CLOCK_MONOTONIC), &count);
+        return foreign_consumers_count(scaled_link_of(web()->link)->foreign, names,
+                                       clock_now(CLOCK_MONOTONIC));
 }
 
 TEST(what_waits_and_who_else_serves_is_read)
 {
-        struct foreign_count count;
         const struct queues *queues;
         long long now = time(NULL);
 
@@ -169,15 +167,14 @@ TEST(what_waits_and_who_else_serves_is_read)
         ck_assert(queues->list[1].paused);
         ck_assert(scaled_link_of(web()->link)->demanded.done_known);
         ck_assert_uint_eq(scaled_link_of(web()->link)->demanded.done, 17);
-        run_until(is_counted());
-        ck_assert(foreign_consumers_count(scaled_link_of(web()->link)->foreign, "default\0low\0",
-                                          clock_now(CLOCK_MONOTONIC), &count));
-        ck_assert(count.any && !count.unread);
-        ck_assert_uint_eq(count.serving, 2);
-        ck_assert_double_eq_tol(count.idle, 6, 0.001);
+        run_until(count("default\0").known);
+        struct foreign_count both = count("default\0low\0");
+        ck_assert(both.known && both.any && !both.unread);
+        ck_assert_uint_eq(both.serving, 2);
+        ck_assert_double_eq_tol(both.idle, 6, 0.001);
         /* Only one process serves both queues. */
-        ck_assert_double_eq_tol(count.partial_idle, 3, 0.001);
-        ck_assert_double_eq_tol(count.threads, 5, 0.001);
+        ck_assert_double_eq_tol(both.partial_idle, 3, 0.001);
+        ck_assert_double_eq_tol(both.threads, 5, 0.001);
         look();
         ck_assert_uint_eq(autoscale_of(web())->foreign_consumers, 2);
         /* A host without a worker counts as one worker of one thread. */
@@ -217,7 +214,7 @@ TEST(a_list_of_processes_without_end_is_not_followed_for_ever)
                 .url_text = endless_url_text, .begin = endless_begin, .end = endless_end, .ask = endless_ask};
         const struct reader_options options = {.backend = &backend};
         struct foreign_consumers *consumers;
-        struct foreign_count count;
+        struct foreign_count counted;
         struct reader *reader;
 
         web_start("");
@@ -225,8 +222,9 @@ TEST(a_list_of_processes_without_end_is_not_followed_for_ever)
         reader_report_state(reader, &(struct reader_report){.state = READER_STATE_CONNECTED});
         ck_assert_int_eq(foreign_consumers_new(web()->link->framework, reader, NULL, NULL, &consumers), 0);
         foreign_consumers_poll(consumers, clock_now(CLOCK_MONOTONIC));
-        run_until(!foreign_consumers_count(consumers, "default\0", clock_now(CLOCK_MONOTONIC), &count) &&
-                  !count.unread);
+        run_until(!(counted = foreign_consumers_count(consumers, "default\0", clock_now(CLOCK_MONOTONIC)))
+                           .unread);
+        ck_assert(!counted.known);
         ck_assert_uint_gt(pages, 500);
         pages = 0;
         foreign_consumers_poll(consumers, clock_now(CLOCK_MONOTONIC));
@@ -272,9 +270,9 @@ TEST(queues_of_a_broker_scale_a_fleet_as_if_it_were_alone)
         server_do("LPUSH celery x x x");
         run_until(reader_state(web()->queue_link->reader) == READER_STATE_CONNECTED);
         serve("celery\0", sizeof("celery\0"));
-        scaler_poll(scaler(), clock_now(CLOCK_MONOTONIC));
+        autoscaling_subsystem.poll(scaler(), clock_now(CLOCK_MONOTONIC));
         run_until(scaled_link_of(web()->queue_link)->answered);
-        scaler_observe(scaler(), clock_now(CLOCK_MONOTONIC));
+        autoscaling_subsystem.observe(scaler(), clock_now(CLOCK_MONOTONIC));
         ck_assert_ptr_null(scaled_link_of(web()->queue_link)->foreign);
         ck_assert_ptr_nonnull(autoscale_of(web())->queues);
         ck_assert_uint_eq(autoscale_of(web())->queues->list[0].size, 3);
@@ -282,9 +280,9 @@ TEST(queues_of_a_broker_scale_a_fleet_as_if_it_were_alone)
         /* While it is away, the count is kept. */
         server_kill();
         run_until(reader_state(web()->queue_link->reader) != READER_STATE_CONNECTED);
-        scaler_poll(scaler(), clock_now(CLOCK_MONOTONIC));
+        autoscaling_subsystem.poll(scaler(), clock_now(CLOCK_MONOTONIC));
         run_until(scaled_link_of(web()->queue_link)->answered);
-        scaler_observe(scaler(), clock_now(CLOCK_MONOTONIC));
+        autoscaling_subsystem.observe(scaler(), clock_now(CLOCK_MONOTONIC));
         ck_assert_int_eq(autoscale_of(web())->verdict.hold, SCALING_HELD_REDIS);
         ck_assert(web()->redis_up);
 }
@@ -297,9 +295,9 @@ TEST(nothing_is_kept_of_a_fleet_that_is_removed)
         look();
         ck_assert_ptr_nonnull(web()->autoscale);
         runtime_settings->fleets[0]->removed = true;
-        scaler_join(scaler());
+        autoscaling_subsystem.join(scaler());
         ck_assert_ptr_null(web()->autoscale);
-        scaler_poll(scaler(), clock_now(CLOCK_MONOTONIC));
+        autoscaling_subsystem.poll(scaler(), clock_now(CLOCK_MONOTONIC));
         ck_assert_ptr_null(web()->autoscale);
 }
 
@@ -392,7 +390,7 @@ static void begin_sleep(void)
 
 static bool is_awake(void)
 {
-        scaler_observe(scaler(), clock_now(CLOCK_MONOTONIC));
+        autoscaling_subsystem.observe(scaler(), clock_now(CLOCK_MONOTONIC));
         return fleet_current_count(web()) == 1;
 }
 
@@ -490,17 +488,17 @@ TEST(a_reading_for_a_sleeping_fleet_says_nothing_about_another)
 {
         begin_sleep_beside_another();
         run_until(is_answered());
-        scaler_poll(scaler(), clock_now(CLOCK_MONOTONIC));
-        scaler_observe(scaler(), clock_now(CLOCK_MONOTONIC));
+        autoscaling_subsystem.poll(scaler(), clock_now(CLOCK_MONOTONIC));
+        autoscaling_subsystem.observe(scaler(), clock_now(CLOCK_MONOTONIC));
         ck_assert_uint_eq(autoscale_of(mail())->queues->n, 1);
         run_until(is_answered());
-        scaler_observe(scaler(), clock_now(CLOCK_MONOTONIC));
+        autoscaling_subsystem.observe(scaler(), clock_now(CLOCK_MONOTONIC));
         ck_assert_uint_eq(autoscale_of(mail())->queues->n, 1);
 }
 
 static bool mail_has_two_jobs(void)
 {
-        scaler_observe(scaler(), clock_now(CLOCK_MONOTONIC));
+        autoscaling_subsystem.observe(scaler(), clock_now(CLOCK_MONOTONIC));
         return autoscale_of(mail())->queues->list[0].size == 2;
 }
 
@@ -510,14 +508,14 @@ TEST(a_reading_for_a_sleeping_fleet_delays_that_of_another_at_most)
         run_until(scaled_link_of(web()->link)->asked);
         ck_assert(scaled_link_of(web()->link)->for_sleepers);
         server_do("LPUSH queue:mail y");
-        scaler_poll(scaler(), clock_now(CLOCK_MONOTONIC));
+        autoscaling_subsystem.poll(scaler(), clock_now(CLOCK_MONOTONIC));
         run_until(mail_has_two_jobs());
 }
 
 /* Autoscaling frees what it keeps of each fleet, as the daemon has it do at its end. */
 static void teardown(void)
 {
-        scaler_end(scaler());
+        autoscaling_subsystem.end(scaler());
         begun = NULL;
         redis_runtime_teardown();
 }

@@ -543,67 +543,47 @@ TEST(a_job_that_is_about_to_fall_due_keeps_the_last_worker)
         ck_assert_uint_eq(poll_for(0, 610), 0);
 }
 
-TEST(the_first_job_wakes)
-{
-        sleep_with(0);
-        ck_assert_uint_eq(look(), 0);
-        golden_expect("autoscaling", "asleep", because());
-        queue.size = 1;
-        ck_assert_uint_eq(look(), 1);
-        golden_expect("autoscaling", "awake for the first job", because());
-}
+static const struct {
+        struct scaling_queue queue;
+        double foreign_idle;
+        enum scaling_hold hold;
+        unsigned max, count; /* max 0: that of all tests */
+        const char *golden;  /* NULL: the reason is not compared */
+} sleepers[] = {
+        {.count = 0, .golden = "asleep"},
+        {.queue.size = 1, .count = 1, .golden = "awake for the first job"},
+        /* Many jobs wake two, and no more before a boot. */
+        {.queue.size = 100000, .count = 2},
+        {.queue.size = 100000, .max = 1, .count = 1},
+        /* A job that falls due wakes ahead by a boot. */
+        {.queue = {.due_known = true, .due_in = 27 * USEC_PER_SEC}, .count = 0},
+        {.queue = {.due_known = true, .due_in = 26 * USEC_PER_SEC},
+         .count = 1,
+         .golden = "awake for a job that falls due"},
+        /* Idle threads elsewhere take as many jobs. */
+        {.queue.size = 2, .foreign_idle = 2, .count = 0},
+        {.queue.size = 3, .foreign_idle = 2, .count = 1},
+        /* A restart does not keep a fleet asleep, but a pause and an outage do. */
+        {.queue.size = 1, .hold = SCALING_HELD_ROLLOUT, .count = 1},
+        {.queue.size = 1, .hold = SCALING_HELD_HALTED, .count = 1},
+        {.queue.size = 1, .hold = SCALING_HELD_HOSTS, .count = 1},
+        {.queue.size = 1, .hold = SCALING_HELD_REDIS, .count = 0},
+        {.queue = {.size = 1, .paused = true}, .count = 0},
+};
 
-TEST(many_jobs_wake_two_and_no_more_before_a_boot)
+TEST_LOOP(what_wakes_a_sleeping_fleet, ELEMENTSOF(sleepers))
 {
-        sleep_with(0);
-        queue.size = 100000;
-        ck_assert_uint_eq(look(), 2);
-        limits.max = 1;
-        reading.count = 0;
-        ck_assert_uint_eq(look(), 1);
-}
+        usec_t target = queue.target;
 
-TEST(a_job_that_falls_due_wakes_ahead_by_a_boot)
-{
         sleep_with(0);
-        queue.due_known = true;
-        queue.due_in = 27 * USEC_PER_SEC;
-        ck_assert_uint_eq(look(), 0);
-        queue.due_in = 26 * USEC_PER_SEC;
-        ck_assert_uint_eq(look(), 1);
-        golden_expect("autoscaling", "awake for a job that falls due", because());
-}
-
-TEST(idle_threads_elsewhere_take_as_many_jobs)
-{
-        sleep_with(0);
-        reading.foreign_idle = 2;
-        queue.size = 2;
-        ck_assert_uint_eq(look(), 0);
-        queue.size = 3;
-        ck_assert_uint_eq(look(), 1);
-}
-
-TEST(a_restart_does_not_keep_a_fleet_asleep_but_a_pause_and_an_outage_do)
-{
-        static const struct {
-                enum scaling_hold hold;
-                unsigned count;
-        } holds[] = {{SCALING_HELD_ROLLOUT, 1},
-                     {SCALING_HELD_HALTED, 1},
-                     {SCALING_HELD_HOSTS, 1},
-                     {SCALING_HELD_REDIS, 0}};
-
-        FOREACH_ELEMENT(one, holds) {
-                sleep_with(0);
-                queue.size = 1;
-                reading.hold = one->hold;
-                ck_assert_uint_eq(look(), one->count);
-        }
-        sleep_with(0);
-        reading.hold = SCALING_FREE;
-        queue.paused = true;
-        ck_assert_uint_eq(look(), 0);
+        queue = sleepers[_i].queue;
+        queue.target = target;
+        reading.foreign_idle = sleepers[_i].foreign_idle;
+        reading.hold = sleepers[_i].hold;
+        limits.max = sleepers[_i].max ?: limits.max;
+        ck_assert_uint_eq(look(), sleepers[_i].count);
+        if (sleepers[_i].golden)
+                golden_expect("autoscaling", sleepers[_i].golden, because());
 }
 
 TEST(what_is_not_known_is_learned_from_one_worker)

@@ -152,8 +152,7 @@ static pid_t pids[ELEMENTSOF(done)];
 static void work(unsigned seconds, unsigned new_failed, unsigned old_failed, bool known)
 {
         for (unsigned i = 0; i < seconds; i++) {
-                for (size_t j = 0; j < t.fleet->n_workers; j++) {
-                        struct worker *worker = t.fleet->workers[j];
+                FLEET_FOREACH_WORKER(t.fleet, worker) {
                         unsigned percent = worker_outdated(worker) ? old_failed : new_failed;
                         struct worker_outcomes *outcomes = &done[worker->index];
 
@@ -188,8 +187,8 @@ static unsigned new_workers(void)
 {
         unsigned n = 0;
 
-        for (size_t i = 0; i < t.fleet->n_workers; i++)
-                n += t.fleet->workers[i]->state == WORKER_ACTIVE && !worker_outdated(t.fleet->workers[i]);
+        FLEET_FOREACH_WORKER(t.fleet, worker)
+                n += worker->state == WORKER_ACTIVE && !worker_outdated(worker);
         return n;
 }
 
@@ -204,7 +203,6 @@ TEST(a_release_that_is_not_worse_passes_after_enough_jobs)
         ck_assert_int_eq(test_rollout(&t), ROLLOUT_DONE);
         ck_assert_uint_eq(new_workers(), 5);
         ck_assert_uint_eq(test_events(&t, EVENT_TRIAL), 1);
-        fleet_trial_forget(t.fleet);
 }
 
 TEST(a_worse_release_halts_and_leaves)
@@ -219,7 +217,6 @@ TEST(a_worse_release_halts_and_leaves)
         /* Generation 1 is current again. */
         ck_assert_uint_eq(t.fleet->generation, 1);
         ck_assert_uint_eq(new_workers(), 4);
-        fleet_trial_forget(t.fleet);
 }
 
 TEST(without_counts_the_default_decides)
@@ -230,7 +227,6 @@ TEST(without_counts_the_default_decides)
         work(200, 20, 2, false);
         ck_assert_int_eq(t.fleet->trial->verdict, TRIAL_TOO_FEW);
         ck_assert_int_eq(test_rollout(&t), ROLLOUT_DONE);
-        fleet_trial_forget(t.fleet);
 }
 
 TEST(the_default_may_be_to_halt)
@@ -241,7 +237,6 @@ TEST(the_default_may_be_to_halt)
         work(700, 0, 0, false);
         ck_assert_int_eq(test_rollout(&t), ROLLOUT_HALTED);
         ck_assert_uint_eq(t.fleet->generation, 1);
-        fleet_trial_forget(t.fleet);
 }
 
 TEST(a_trial_of_an_aborted_restart_is_not_shown_as_running)
@@ -260,7 +255,6 @@ TEST(a_trial_of_an_aborted_restart_is_not_shown_as_running)
                 else
                         command_restart(t.fleet, NULL, t.now);
         }
-        fleet_trial_forget(t.fleet);
 }
 
 TEST(a_fleet_of_one_worker_is_not_judged)
@@ -304,21 +298,21 @@ TEST(the_next_sqmgr_continues_a_trial_and_counts_nothing_twice)
         work(200, 2, 2, true);
         const struct trial before = t.fleet->trial->trial;
         writer.now = t.now;
-        fleet_trial_pack(t.fleet, &writer);
+        fleet_trial_pack(NULL, t.fleet, &writer);
         fleet_trial_forget(t.fleet);
         for (size_t cut = 0; cut < writer.size; cut++) {
                 struct codec_reader reader = {.at = writer.bytes, .left = cut, .now = t.now};
 
-                fleet_trial_unpack(t.fleet, &reader);
+                fleet_trial_unpack(NULL, t.fleet, &reader);
                 ck_assert_ptr_null(t.fleet->trial);
         }
         struct codec_reader reader = {.at = writer.bytes, .left = writer.size, .now = t.now};
         t.fleet_settings.removed = true;
-        fleet_trial_unpack(t.fleet, &reader);
+        fleet_trial_unpack(NULL, t.fleet, &reader);
         ck_assert_ptr_null(t.fleet->trial);
         t.fleet_settings.removed = false;
         reader = (struct codec_reader){.at = writer.bytes, .left = writer.size, .now = t.now};
-        fleet_trial_unpack(t.fleet, &reader);
+        fleet_trial_unpack(NULL, t.fleet, &reader);
         ck_assert_uint_eq(reader.left, 0);
         ck_assert_uint_eq(t.fleet->trial->trial.new.processed, before.new.processed);
         ck_assert_uint_eq(t.fleet->trial->trial.begun_at, before.begun_at);
@@ -327,7 +321,6 @@ TEST(the_next_sqmgr_continues_a_trial_and_counts_nothing_twice)
         ck_assert_uint_ge(t.fleet->trial->trial.new.processed, before.new.processed + 40);
         ck_assert_uint_le(t.fleet->trial->trial.new.processed, before.new.processed + 70);
         free(writer.bytes);
-        fleet_trial_forget(t.fleet);
 }
 
 /* Their heartbeats are in another Redis, as were those of the old ones. */
@@ -339,9 +332,9 @@ TEST(the_trial_of_workers_whose_heartbeats_are_not_found_ends)
         restart();
         t.fleet->rollout.elsewhere = true;
         test_run(&t, 2);
-        for (size_t i = 0; i < t.fleet->n_workers; i++)
-                if (t.fleet->workers[i]->state == WORKER_STARTING)
-                        worker = t.fleet->workers[i];
+        FLEET_FOREACH_WORKER(t.fleet, other)
+                if (other->state == WORKER_STARTING)
+                        worker = other;
         if (!worker)
                 ck_abort_msg("no new worker");
         observe_booted(worker, true, t.now);
@@ -356,7 +349,6 @@ TEST(the_trial_of_workers_whose_heartbeats_are_not_found_ends)
         }
         ck_assert_int_eq(t.fleet->trial->verdict, TRIAL_TOO_FEW);
         ck_assert_uint_eq(t.fleet->rollout.limit, 0);
-        fleet_trial_forget(t.fleet);
 }
 
 TEST_MAIN("trial", .each = {setup, teardown})

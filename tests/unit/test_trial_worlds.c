@@ -11,7 +11,6 @@
 #include "unit.h"
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #define WORKERS 6
 #define THREADS 10
@@ -68,16 +67,6 @@ struct run {
         unsigned retries; /* failed jobs that wait to be run again */
 };
 
-static double uniform(struct run *run)
-{
-        return (double)(rng_next(&run->rng) >> 11) * 0x1p-53;
-}
-
-static double exponential(struct run *run, double mean)
-{
-        return -mean * log(1 - uniform(run));
-}
-
 /* Seconds until the next job of a thread ends. */
 static double length(struct run *run, bool fails)
 {
@@ -85,28 +74,28 @@ static double length(struct run *run, bool fails)
 
         if (fails && world->at_once)
                 return 0.5;
-        double normal = sqrt(-2 * log(1 - uniform(run))) * cos(2 * M_PI * uniform(run));
+        double normal = sqrt(-2 * log(1 - rng_uniform(&run->rng))) * cos(2 * M_PI * rng_uniform(&run->rng));
         double job = world->mean * exp(world->sigma * normal - world->sigma * world->sigma / 2);
 
-        return job + (world->idle > 0 ? exponential(run, world->idle) : 0);
+        return job + (world->idle > 0 ? world->idle * rng_exponential(&run->rng) : 0);
 }
 
 /* Moves on to the outage that matters at that time. */
 static bool is_out(struct run *run, double at)
 {
         while (run->world->outages > 0 && at >= run->outage_until) {
-                run->outage_from = run->outage_until + exponential(run, run->world->outages);
-                run->outage_until = run->outage_from + exponential(run, run->world->outage);
+                run->outage_from = run->outage_until + run->world->outages * rng_exponential(&run->rng);
+                run->outage_until = run->outage_from + run->world->outage * rng_exponential(&run->rng);
         }
         return run->world->outages > 0 && at >= run->outage_from;
 }
 
 static void begin_job(struct run *run, struct worker *worker, unsigned thread)
 {
-        bool retries = run->retries > 0 && uniform(run) < 0.5;
+        bool retries = run->retries > 0 && rng_uniform(&run->rng) < 0.5;
 
         run->retries -= retries;
-        worker->fails[thread] = uniform(run) < (retries ? 0.5 : run->world->base);
+        worker->fails[thread] = rng_uniform(&run->rng) < (retries ? 0.5 : run->world->base);
         worker->ends[thread] += length(run, worker->fails[thread]);
 }
 
@@ -114,13 +103,13 @@ static void end_job(struct run *run, struct worker *worker, unsigned thread, boo
 {
         bool failed = worker->fails[thread];
 
-        if (worker->new &&uniform(run) < 0.1)
-                failed |= uniform(run) < run->extra;
+        if (worker->new &&rng_uniform(&run->rng) < 0.1)
+                failed |= rng_uniform(&run->rng) < run->extra;
         if (out)
-                failed |= uniform(run) < 0.9;
+                failed |= rng_uniform(&run->rng) < 0.9;
         worker->counts.processed++;
         worker->counts.failed += failed;
-        run->retries += failed && uniform(run) < run->world->retried;
+        run->retries += failed && rng_uniform(&run->rng) < run->world->retried;
 }
 
 static void step(struct run *run, double now)
@@ -167,7 +156,7 @@ static enum trial_verdict try_release(const struct world *world, double extra, u
 
                 worker->new = i == 0;
                 worker->begun = worker->new ? 0 : -600;
-                worker->offset = REPORT * uniform(&run);
+                worker->offset = REPORT * rng_uniform(&run.rng);
                 for (unsigned k = 0; k < THREADS; k++) {
                         worker->ends[k] = worker->begun;
                         begin_job(&run, worker, k);
@@ -234,9 +223,9 @@ static unsigned find_tripled(unsigned trials)
                         struct trial_counts new = {.processed = 50}, old = {.processed = 250};
 
                         for (unsigned j = 0; j < 50; j++)
-                                new.failed += uniform(&run) < 0.06;
+                                new.failed += rng_uniform(&run.rng) < 0.06;
                         for (unsigned j = 0; j < 250; j++)
-                                old.failed += uniform(&run) < 0.02;
+                                old.failed += rng_uniform(&run.rng) < 0.02;
                         trial_add(&trial, &new, &old);
                         worse = trial_judge(&trial, USEC_PER_HOUR, 1) == TRIAL_WORSE;
                 }

@@ -12,6 +12,7 @@
 #include "model/world.h"
 #include "observe/observe.h"
 #include "observe/observe_template.h"
+#include "rollout_trial/trial_rules.h"
 
 #define TEST_START_USEC     (1000 * USEC_PER_SEC)
 #define TEST_WALL_USEC      ((int64_t)1700000000 * (int64_t)USEC_PER_SEC)
@@ -55,15 +56,15 @@ void test_world_open(struct test_world *t, unsigned count)
 
 void test_world_close(struct test_world *t)
 {
-        for (size_t i = 0; i < t->world->n_fleets; i++) {
-                for (size_t j = 0; j < t->world->fleets[i]->n_workers; j++)
-                        free(t->world->fleets[i]->workers[j]->handle);
-                for (size_t j = 0; j < TEMPLATES_MAX; j++)
-                        free(t->world->fleets[i]->templates[j].process);
+        WORLD_FOREACH_FLEET(t->world, fleet) {
+                FLEET_FOREACH_WORKER(fleet, worker)
+                        free(worker->handle);
+                FLEET_FOREACH_TEMPLATE(fleet, template)
+                        free(template->process);
+                autoscale_forget(fleet);
+                fleet_trial_forget(fleet);
         }
         plan_free(&t->pass.plan);
-        for (size_t i = 0; i < t->world->n_fleets; i++)
-                autoscale_forget(t->world->fleets[i]);
         t->world = world_free(t->world);
 }
 
@@ -181,10 +182,9 @@ void test_preload(struct test_world *t)
 
 struct template *test_template(struct test_world *t, uint64_t generation)
 {
-        for (size_t i = 0; i < TEMPLATES_MAX; i++)
-                if (template_is_alive(&t->fleet->templates[i]) &&
-                    t->fleet->templates[i].generation == generation)
-                        return &t->fleet->templates[i];
+        FLEET_FOREACH_TEMPLATE(t->fleet, template)
+                if (template_is_alive(template) && template->generation == generation)
+                        return template;
         return NULL;
 }
 
@@ -192,8 +192,8 @@ unsigned test_templates(const struct test_world *t)
 {
         unsigned n = 0;
 
-        for (size_t i = 0; i < TEMPLATES_MAX; i++)
-                n += template_is_alive(&t->fleet->templates[i]);
+        FLEET_FOREACH_TEMPLATE(t->fleet, template)
+                n += template_is_alive(template);
         return n;
 }
 
@@ -213,8 +213,8 @@ unsigned test_forked(const struct test_world *t)
 {
         unsigned n = 0;
 
-        for (size_t i = 0; i < t->fleet->n_workers; i++)
-                n += t->fleet->workers[i]->process.forked;
+        FLEET_FOREACH_WORKER(t->fleet, worker)
+                n += worker->process.forked;
         return n;
 }
 
@@ -283,8 +283,8 @@ static void check_quiet(const struct test_world *t, const struct action *action)
              fleet_surge(t->fleet) == 0) ||
             (action->reason == REASON_ROLLBACK && t->fleet->waits_for == WAIT_RETURNED))
                 return;
-        for (size_t i = 0; i < t->fleet->n_workers; i++)
-                ready += t->fleet->workers[i] != worker && seen_ready(t, t->fleet->workers[i]);
+        FLEET_FOREACH_WORKER(t->fleet, other)
+                ready += other != worker && seen_ready(t, other);
         ck_assert_msg(ready >= fleet_target(t->fleet), "P2: quieted for %s with %u others ready",
                       reason_name(action->reason), ready);
         if (action->reason == REASON_RESTART)
@@ -329,13 +329,13 @@ static void check_start(const struct test_world *t, const struct action *action)
 {
         unsigned live = 0;
 
-        for (size_t i = 0; i < t->fleet->n_workers; i++) {
-                ck_assert_uint_ne(t->fleet->workers[i]->index, action->index);
-                live += t->fleet->workers[i]->state != WORKER_GONE;
+        FLEET_FOREACH_WORKER(t->fleet, worker) {
+                ck_assert_uint_ne(worker->index, action->index);
+                live += worker->state != WORKER_GONE;
         }
-        for (size_t i = 0; i < TEMPLATES_MAX; i++) {
-                ck_assert_uint_ne(t->fleet->templates[i].fork.index, action->index);
-                live += template_forks(&t->fleet->templates[i]);
+        FLEET_FOREACH_TEMPLATE(t->fleet, template) {
+                ck_assert_uint_ne(template->fork.index, action->index);
+                live += template_forks(template);
         }
         ck_assert_msg(live < fleet_max_processes(t->fleet), "P3: started beyond max_processes");
 }
@@ -345,11 +345,9 @@ static void check_load(const struct test_world *t)
         const struct fleet *fleet = t->fleet;
 
         ck_assert_uint_lt(test_templates(t), TEMPLATES_MAX);
-        for (size_t i = 0; i < TEMPLATES_MAX; i++)
-                ck_assert_msg(fleet->templates[i].state == TEMPLATE_NONE ||
-                                      fleet->templates[i].state == TEMPLATE_ENDING ||
-                                      fleet->templates[i].lost ||
-                                      fleet->templates[i].generation != fleet->generation,
+        FLEET_FOREACH_TEMPLATE(fleet, template)
+                ck_assert_msg(template->state == TEMPLATE_NONE || template->state == TEMPLATE_ENDING ||
+                                      template->lost || template->generation != fleet->generation,
                               "a second template of this generation");
 }
 
@@ -635,16 +633,16 @@ void test_tick(struct test_world *t, double seconds)
         struct fleet *fleet = t->fleet;
 
         t->now += (usec_t)(seconds * 1e6);
-        for (size_t i = 0; i < fleet->n_workers; i++)
-                process_live(t, fleet->workers[i]);
-        for (size_t i = 0; i < TEMPLATES_MAX; i++)
-                if (fleet->templates[i].process)
-                        template_live(t, &fleet->templates[i]);
+        FLEET_FOREACH_WORKER(fleet, worker)
+                process_live(t, worker);
+        FLEET_FOREACH_TEMPLATE(fleet, template)
+                if (template->process)
+                        template_live(t, template);
         fleet_reap(fleet, test_process_free);
-        for (size_t i = 0; i < fleet->n_workers; i++) {
-                struct process *process = test_process(fleet->workers[i]);
+        FLEET_FOREACH_WORKER(fleet, worker) {
+                struct process *process = test_process(worker);
 
-                process_read(t, fleet->workers[i], worker_poll_items(fleet->workers[i], false, t->now));
+                process_read(t, worker, worker_poll_items(worker, false, t->now));
                 process->busy_copied = process->busy;
         }
         do
@@ -652,8 +650,8 @@ void test_tick(struct test_world *t, double seconds)
         while (pass_is_deferred(&t->pass));
 
         unsigned live = test_counts(t).live;
-        for (size_t i = 0; i < TEMPLATES_MAX; i++)
-                live += template_forks(&fleet->templates[i]);
+        FLEET_FOREACH_TEMPLATE(fleet, template)
+                live += template_forks(template);
         ck_assert_msg(live <= fleet_max_processes(fleet), "P3: %u processes live", live);
 }
 
