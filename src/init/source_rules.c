@@ -5,6 +5,7 @@
 #include "base/memstream.h"
 #include "base/parse.h"
 #include "settings/draft.h"
+#include <ctype.h>
 #include <string.h>
 
 #define BLANKS       " \t"
@@ -78,6 +79,131 @@ static const struct translation of_supervisord[] = {
         {"stdout_*", NULL},
         {"stopasgroup", NULL},
 };
+
+struct reader {
+        const char *text; /* the rest */
+        size_t length;
+        enum entries_style style;
+        unsigned line; /* the last one that was read */
+};
+
+static bool is_blank(char c)
+{
+        return isspace((unsigned char)c) || c == '\0';
+}
+
+/* Takes one line, without its outer blanks. */
+static const char *take_line(struct reader *reader, size_t *ret_length)
+{
+        const char *start = reader->text, *newline = memchr(start, '\n', reader->length);
+        const char *end = newline ? newline : start + reader->length;
+
+        reader->length -= (size_t)(end - start) + (newline ? 1 : 0);
+        reader->text = newline ? newline + 1 : end;
+        reader->line++;
+        for (const char *p = start + 1; reader->style == ENTRIES_SUPERVISORD && p < end; p++)
+                if ((*p == ';' || *p == '#') && is_blank(p[-1]))
+                        end = p;
+        while (start < end && is_blank(*start))
+                start++;
+        while (end > start && is_blank(end[-1]))
+                end--;
+        *ret_length = (size_t)(end - start);
+        return start;
+}
+
+static bool is_continued(const struct reader *reader, const char *line, size_t length)
+{
+        if (reader->style == ENTRIES_SYSTEMD)
+                return line[length - 1] == '\\';
+        return reader->length > 0 && (reader->text[0] == ' ' || reader->text[0] == '\t');
+}
+
+/* Writes the next line that is no comment, with those that continue it, at `to`. Returns its end: `to` if
+ * there is none. *ret_line is its number. */
+static char *join_lines(struct reader *reader, char *to, unsigned *ret_line)
+{
+        char *start = to;
+        size_t length;
+        bool more = true;
+
+        while (more && reader->length > 0) {
+                const char *line = take_line(reader, &length);
+
+                if (length > 0 && (*line == '#' || *line == ';')) {
+                        if (to > start && reader->style == ENTRIES_SUPERVISORD)
+                                more = is_continued(reader, line, length);
+                        continue;
+                }
+                if (to == start)
+                        *ret_line = reader->line;
+                more = length > 0 ? is_continued(reader, line, length) : to == start;
+                if (more && length > 0 && reader->style == ENTRIES_SYSTEMD)
+                        length--;
+                for (size_t i = 0; i < length; i++)
+                        *to++ = line[i] != '\0' ? line[i] : '?';
+                if (more && to > start)
+                        *to++ = ' ';
+        }
+        while (to > start && is_blank(to[-1]))
+                to--;
+        *to = '\0';
+        return to;
+}
+
+/* Splits a line into name and value, in place. Returns -EINVAL for a line that is no entry. */
+static int split_entry(char *line, enum entries_style style, struct entry *entry)
+{
+        char *separator = strpbrk(line, style == ENTRIES_SYSTEMD ? "=" : "=:"), *end = separator;
+
+        if (!separator)
+                return -EINVAL;
+        while (end > line && is_blank(end[-1]))
+                end--;
+        *end = '\0';
+        entry->name = line;
+        entry->value = separator + 1;
+        while (*entry->value != '\0' && is_blank(*entry->value))
+                entry->value++;
+        return 0;
+}
+
+int entries_read(struct entries *entries, const char *text, size_t length, enum entries_style style,
+                 unsigned *ret_line)
+{
+        struct reader reader = {.text = text, .length = length, .style = style};
+        const char *section = "";
+
+        /* Each line ends with a NUL, where the text has a newline or ends. */
+        char *line = entries->text = malloc(length + 2), *end;
+        if (!line)
+                return -ENOMEM;
+        for (; (end = join_lines(&reader, line, ret_line)) > line; line = end + 1) {
+                struct entry entry = {.section = section,
+                                      .line = *ret_line,
+                                      .too_long = end - line > SETTINGS_LINE_BYTES_MAX};
+                char *bracket = *line == '[' ? strchr(line, ']') : NULL;
+
+                if (bracket) {
+                        *bracket = '\0';
+                        section = line + 1;
+                        continue;
+                }
+                if (*line == '[' || split_entry(line, style, &entry) < 0)
+                        return -EINVAL;
+                if (!ARRAY_RESERVE(entries->list, entries->n, entries->allocated))
+                        return -ENOMEM;
+                entries->list[entries->n++] = entry;
+        }
+        return 0;
+}
+
+void entries_done(struct entries *entries)
+{
+        free(entries->text);
+        free(entries->list);
+        *entries = (struct entries){0};
+}
 
 /* The pattern ends with a blank or the text. */
 static bool matches(const char *pattern, const char *name)
@@ -343,7 +469,7 @@ static void take_exec(struct proposal *proposal, const struct entry *entry, cons
                               entry->name);
 }
 
-static void note_cut(struct proposal *proposal, const struct entry *entry, const char *remedy)
+static void note_too_long(struct proposal *proposal, const struct entry *entry, const char *remedy)
 {
         proposal_note(proposal, "%s, line %u: not taken over: longer than %d bytes: %s", entry->name,
                       entry->line, SETTINGS_LINE_BYTES_MAX, remedy);
@@ -369,8 +495,8 @@ static bool names_its_unit(const char *value)
 /* An empty value takes back what comes before. */
 static void take_for_unit(struct proposal *proposal, const struct entry *entry, const char *name)
 {
-        if (entry->cut) {
-                note_cut(proposal, entry, "copy it to the drop-in");
+        if (entry->too_long) {
+                note_too_long(proposal, entry, "copy it to the drop-in");
         } else if (has_controls(entry->value)) {
                 proposal_note(proposal, "%s=%s: not taken over: it has control characters", name,
                               entry->value);
@@ -414,8 +540,8 @@ static void take_of_systemd(struct proposal *proposal, struct entry *entry)
                 proposal_note(proposal, "Type=forking: the command of sqmgr must stay in the foreground");
         } else if (row && !key) {
                 return;
-        } else if (entry->cut) {
-                note_cut(proposal, entry, "move a long command to a script");
+        } else if (entry->too_long) {
+                note_too_long(proposal, entry, "move a long command to a script");
         } else if (refuse_expansion(proposal, name, value)) {
                 return;
         } else if (key && (strncmp(name, "Exec", strlen("Exec")) == 0 || strcmp(key, "environment") == 0) &&
@@ -490,8 +616,8 @@ static void take_of_supervisord(struct proposal *proposal, struct entry *entry)
                 return;
         if (strcmp(entry->name, "umask") == 0)
                 take_for_unit(proposal, entry, "UMask");
-        else if (entry->cut)
-                note_cut(proposal, entry, "move a long command to a script");
+        else if (entry->too_long)
+                note_too_long(proposal, entry, "move a long command to a script");
         else if (refuse_expansion(proposal, entry->name, value))
                 return;
         else if (strcmp(entry->name, "environment") == 0)

@@ -2,7 +2,6 @@
 /* Tests of src/init: what `sqmgr init` makes of other supervisors' configurations. */
 #include "frameworks/table.h"
 #include "golden.h"
-#include "init/entries.h"
 #include "init/proposal_rules.h"
 #include "init/source_rules.h"
 #include "io/ini.h"
@@ -131,7 +130,7 @@ TEST(entries_are_read_as_each_supervisor_reads_them)
         ck_assert_str_eq(entries.list[1].value, "x;y");
 }
 
-TEST(a_line_that_is_no_entry_is_refused_and_a_long_one_is_cut)
+TEST(a_line_that_is_no_entry_is_refused_and_a_long_one_is_marked)
 {
         char text[512];
         unsigned line = 0;
@@ -144,12 +143,12 @@ TEST(a_line_that_is_no_entry_is_refused_and_a_long_one_is_cut)
         snprintf(text, sizeof(text), "[a]\nb=%0300d\nc=1\n", 7);
         read_entries(text, ENTRIES_SYSTEMD);
         ck_assert_uint_eq(entries.n, 2);
-        ck_assert(entries.list[0].cut);
-        ck_assert(!entries.list[1].cut);
+        ck_assert(entries.list[0].too_long);
+        ck_assert(!entries.list[1].too_long);
         entries_done(&entries);
         ck_assert_int_eq(entries_read(&entries, "", 0, ENTRIES_SYSTEMD, &line), 0);
         ck_assert_int_eq(entries_read(&entries, "[a]\nb=\0\001 1\n", 12, ENTRIES_SYSTEMD, &line), 0);
-        ck_assert_str_eq(entries.list[0].value, "?? 1");
+        ck_assert_str_eq(entries.list[0].value, "?\001 1");
 }
 
 TEST(a_command_is_recognized_by_its_program_or_task)
