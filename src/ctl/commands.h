@@ -52,15 +52,9 @@ struct usage_option {
 };
 extern const struct usage_option usage_options[];
 extern const size_t usage_n_options;
-/* Reads the next option of a command line with getopt_long() and sets its bit and flag in ctl. Returns its
- * row. Returns NULL at the end of the options (*ret is -1) or for a wrong option (*ret is '?' or ':'). */
-const struct usage_option *usage_next_option(struct ctl *ctl, int argc, char **argv, int *ret);
 
 extern const struct command commands[];
 extern const size_t n_commands;
-
-/* Returns NULL if there is no command of that name. */
-const struct command *commands_find(const char *name);
 
 /* All return an exit code. Commands without a function of their own are rows in calls.c and run by
  * ctl_call(). */
@@ -78,11 +72,6 @@ int ctl_why(struct ctl *ctl);
 /* Reads the command line into ctl. Help and the version are printed; ctl->command then stays NULL. Returns
  * CTL_DONE or an exit code. */
 int command_line_read(struct ctl *ctl, int argc, char **argv);
-/* Takes over the socket that the option, -s or -i, names. Returns CTL_DONE or an exit code. */
-int command_line_take_socket(struct ctl *ctl, enum option_bit option, const char *value);
-
-/* Prints the help of the command, or of all commands if it is NULL. */
-void help_print(const struct command *command);
 /* Prints the error `what` and the usage of the command. Returns CTL_USAGE. */
 int usage_error(const struct command *command, const char *what);
 

@@ -188,17 +188,6 @@ void render_text(FILE *out, const char *text, const char *colour, const struct v
         fputs(colour[0] != '\0' ? RENDER_PLAIN : "", out);
 }
 
-const char *render_bar(char text[static RENDER_BAR_MAX], int full, int columns)
-{
-        int n = MIN(columns, RENDER_BAR_MAX - 4);
-
-        text[0] = '[';
-        for (int i = 0; i < n; i++)
-                text[i + 1] = i < full ? '#' : '-';
-        memcpy(text + n + 1, "]", 2);
-        return text;
-}
-
 /* Counts the workers that are active and ready, and how many of them are outdated. */
 static void render_settled(FILE *out, size_t n, size_t n_outdated, const struct view *view)
 {

@@ -32,10 +32,6 @@ void render_text(FILE *out, const char *text, const char *colour, const struct v
 #define RENDER_CYAN   "\033[36m"
 #define RENDER_PLAIN  "\033[0m"
 
-/* A bar in brackets: `columns` characters (at most 30), the first `full` of them filled. Returns text. */
-#define RENDER_BAR_MAX 34
-const char *render_bar(char text[static RENDER_BAR_MAX], int full, int columns);
-
 /* The table of workers with one line per worker, which may be wider than the terminal. */
 struct render_line {
         json_t *worker;

@@ -9,23 +9,6 @@
 
 #define HELP_WIDTH 80
 
-/* The commands themselves are not run. */
-#define COMMAND(name)                                                                                        \
-        int name(struct ctl *ctl _unused_)                                                                   \
-        {                                                                                                    \
-                return CTL_FAILED;                                                                           \
-        }
-COMMAND(ctl_call)
-COMMAND(ctl_events)
-COMMAND(ctl_logs)
-COMMAND(ctl_ping)
-COMMAND(ctl_restart)
-COMMAND(ctl_rollback)
-COMMAND(ctl_scale)
-COMMAND(ctl_status)
-COMMAND(ctl_top)
-COMMAND(ctl_why)
-
 static char error[512];
 
 /* Reads a command line of up to four words, NULL for none. *ret_output is what it prints; to be freed. */
