@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Commands of one call each: the method, its parameters, and how the reply is shown. */
+/* Commands of one call each: the method, its parameters, and how the reply is shown; `ping` and `why`. */
 #include "base/memstream.h"
 #include "base/text.h"
 #include "ctl/client.h"
@@ -367,4 +367,100 @@ static int ask_ready(struct ctl *ctl)
 int ctl_ping(struct ctl *ctl)
 {
         return ctl->ready ? ask_ready(ctl) : ctl_call(ctl);
+}
+
+static int print_json(json_t *json)
+{
+        if (!json)
+                return output_error(CTL_FAILED, "not enough memory");
+        output_print_json(json);
+        json_decref(json);
+        return CTL_DONE;
+}
+
+/* Prints only the fleet's events; each worker has its own report. */
+static void print_events(json_t *events, const struct view *view)
+{
+        json_t *event;
+
+        json_foreach(event, events)
+                if (reply_string(event, "worker")[0] == '\0')
+                        render_event(stdout, event, view);
+}
+
+static void print_scaling(json_t *fleet, const struct view *view)
+{
+        json_t *scaling = json_object_get(fleet, "scaling"), *line;
+        char text[REPLY_SCALING_MAX];
+
+        if (!json_is_object(scaling)) {
+                text_print_wrapped(stdout,
+                                   "The count does not follow the queues: active_process_max is not set", 0,
+                                   2, view->columns);
+                return;
+        }
+        reply_scaling(scaling, text);
+        text_print_wrapped(stdout, text, 0, 2, view->columns);
+        json_foreach_in(line, scaling, "arithmetic") {
+                fputs("  ", stdout);
+                text_print_wrapped(stdout, json_string_value(line) ?: "", 2, 4, view->columns);
+        }
+}
+
+static int report_fleet(const struct ctl *ctl, json_t *fleet, json_t *events)
+{
+        struct view view = screen_view();
+
+        if (ctl->json)
+                return print_json(json_pack("{s:O, s:O}", "fleet", fleet, "events", events));
+        _cleanup_free_ char *summary = render_fleet_summary(fleet);
+        if (!summary)
+                return output_error(CTL_FAILED, "not enough memory");
+        print_events(events, &view);
+        text_print_wrapped(stdout, summary, 0, 2, view.columns);
+        print_scaling(fleet, &view);
+        return CTL_DONE;
+}
+
+static int report_worker(const struct ctl *ctl, const char *id, json_t *status, json_t *events)
+{
+        struct worker_report worker_report;
+        struct view view = screen_view();
+        int r = CTL_DONE;
+
+        if (worker_report_find(&worker_report, id, status, events) < 0)
+                r = output_error(CTL_FAILED, "not enough memory");
+        else if (ctl->json)
+                r = print_json(json_pack("{s:O?, s:O}", "worker", worker_report.worker, "events",
+                                         worker_report.events));
+        else
+                worker_report_print(stdout, &worker_report, &view);
+        json_decref(worker_report.events);
+        return r;
+}
+
+int ctl_why(struct ctl *ctl)
+{
+        _cleanup_json_ json_t *own = NULL, *reply = NULL, *status = NULL;
+        const char *id = ctl->arguments[0];
+        bool worker = strchr(id, '/');
+        int r = CTL_DONE;
+
+        /* The events of a worker stand among those of its fleet and of sqmgr. Those of the worker alone show
+         * whether sqmgr knows it. */
+        if (worker)
+                r = client_call(ctl, "GetEvents", json_pack("{s:s}", "worker", id), &own);
+        client_close(ctl);
+        if (r == CTL_DONE)
+                r = client_call(ctl, "GetEvents", worker ? json_object() : json_pack("{s:[s]}", "fleets", id),
+                                &reply);
+        client_close(ctl);
+        if (r == CTL_DONE)
+                r = client_call(ctl, "GetStatus", worker ? json_object() : json_pack("{s:[s]}", "fleets", id),
+                                &status);
+        if (r != CTL_DONE)
+                return r;
+        json_t *events = json_object_get(reply, "events");
+        return worker ? report_worker(ctl, id, status, events)
+                      : report_fleet(ctl, json_array_get(json_object_get(status, "fleets"), 0), events);
 }

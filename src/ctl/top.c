@@ -38,9 +38,9 @@ struct show {
 
 static void draw(FILE *out, const struct view *view, void *userdata)
 {
-        const struct show *show = userdata;
+        struct show *show = userdata;
 
-        (void)top_draw(out, &show->top, &show->replies, view);
+        top_draw(out, &show->top, &show->replies, view);
 }
 
 static void redraw(struct show *show)
