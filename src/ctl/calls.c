@@ -2,8 +2,7 @@
 /* Commands of one call each: the method, its parameters, and how the reply is shown; `ping` and `why`. */
 #include "base/memstream.h"
 #include "base/text.h"
-#include "ctl/client.h"
-#include "ctl/commands.h"
+#include "ctl/ctl.h"
 #include "ctl/output.h"
 #include "ctl/render.h"
 #include "wire/ready.h"
@@ -86,7 +85,7 @@ static void show_quieted(const struct ctl *ctl, json_t *reply)
 
 static json_t *stop_parameters(const struct ctl *ctl)
 {
-        return json_pack("{s:s, s:b}", "fleet", ctl->arguments[0], "force", (int)ctl->force);
+        return json_pack("{s:s, s:b}", "fleet", ctl->arguments[0], "force", (int)ctl_has(ctl, OPTION_FORCE));
 }
 
 static void show_stopped(const struct ctl *ctl, json_t *reply)
@@ -97,12 +96,12 @@ static void show_stopped(const struct ctl *ctl, json_t *reply)
                 return;
         if (worker)
                 output_line("%s: %s; a new worker replaces it", ctl->arguments[0],
-                            ctl->force ? "stopping now, without waiting for its jobs"
-                                       : "stopping once its jobs are done");
+                            ctl_has(ctl, OPTION_FORCE) ? "stopping now, without waiting for its jobs"
+                                                       : "stopping once its jobs are done");
         else
                 output_line("%s: %s", ctl->arguments[0],
-                            ctl->force ? "stopping now, without waiting for running jobs"
-                                       : "stopping, each worker once its jobs are done");
+                            ctl_has(ctl, OPTION_FORCE) ? "stopping now, without waiting for running jobs"
+                                                       : "stopping, each worker once its jobs are done");
 }
 
 static void show_started(const struct ctl *ctl, json_t *reply _unused_)
@@ -199,7 +198,7 @@ static int judge_findings(const struct ctl *ctl, json_t *reply)
         json_foreach_in(finding, reply, "findings") {
                 if (reply_is(finding, "level", "problem"))
                         r = CTL_FAILED;
-                if (!ctl->json)
+                if (!ctl_has(ctl, OPTION_JSON))
                         print_finding(finding, &view);
         }
         return r;
@@ -212,7 +211,7 @@ static int judge_jobs(const struct ctl *ctl, json_t *reply)
         struct view view = screen_view();
         int r = CTL_DONE;
 
-        if (ctl->json)
+        if (ctl_has(ctl, OPTION_JSON))
                 return json_array_size(errors) > 0 ? CTL_FAILED : CTL_DONE;
         if (json_array_size(jobs) > 0 && job_table_print(stdout, jobs, time(NULL), &view) < 0)
                 r = output_error(CTL_FAILED, "not enough memory");
@@ -274,7 +273,7 @@ static int judge_queues(const struct ctl *ctl, json_t *reply)
         json_t *redis;
 
         json_foreach_in(redis, reply, "redis") {
-                if (!ctl->json)
+                if (!ctl_has(ctl, OPTION_JSON))
                         print_redis(redis);
                 if (!was_read(redis))
                         r = CTL_FAILED;
@@ -309,7 +308,7 @@ int ctl_call(struct ctl *ctl)
                             &reply);
         if (r != CTL_DONE)
                 return r;
-        if (ctl->json)
+        if (ctl_has(ctl, OPTION_JSON))
                 output_print_json(reply);
         else if (call->show)
                 call->show(ctl, reply);
@@ -354,7 +353,7 @@ static int ask_ready(struct ctl *ctl)
                 return output_error(CTL_FAILED, "not enough memory");
         if (json_array_size(lacks) > 0)
                 return report_lacks(lacks);
-        if (ctl->json) {
+        if (ctl_has(ctl, OPTION_JSON)) {
                 _cleanup_json_ json_t *ready = json_pack("{s:b}", "ready", 1);
 
                 output_print_json(ready);
@@ -366,7 +365,7 @@ static int ask_ready(struct ctl *ctl)
 
 int ctl_ping(struct ctl *ctl)
 {
-        return ctl->ready ? ask_ready(ctl) : ctl_call(ctl);
+        return ctl_has(ctl, OPTION_READY) ? ask_ready(ctl) : ctl_call(ctl);
 }
 
 static int print_json(json_t *json)
@@ -411,7 +410,7 @@ static int report_fleet(const struct ctl *ctl, json_t *fleet, json_t *events)
 {
         struct view view = screen_view();
 
-        if (ctl->json)
+        if (ctl_has(ctl, OPTION_JSON))
                 return print_json(json_pack("{s:O, s:O}", "fleet", fleet, "events", events));
         _cleanup_free_ char *summary = render_fleet_summary(fleet);
         if (!summary)
@@ -430,7 +429,7 @@ static int report_worker(const struct ctl *ctl, const char *id, json_t *status, 
 
         if (worker_report_find(&worker_report, id, status, events) < 0)
                 r = output_error(CTL_FAILED, "not enough memory");
-        else if (ctl->json)
+        else if (ctl_has(ctl, OPTION_JSON))
                 r = print_json(json_pack("{s:O?, s:O}", "worker", worker_report.worker, "events",
                                          worker_report.events));
         else

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Calls sqmgr over its socket and reports errors. */
-#include "ctl/client.h"
 #include "base/fd.h"
 #include "base/locate.h"
-#include "ctl/commands.h"
+#include "ctl/ctl.h"
 #include "ctl/output.h"
 #include "ctl/screen.h"
 #include "wire/control.h"

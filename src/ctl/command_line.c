@@ -6,9 +6,7 @@
 #include "base/socket_path.h"
 #include "base/text.h"
 #include "config.h"
-#include "ctl/client.h"
-#include "ctl/commands.h"
-#include "ctl/instances.h"
+#include "ctl/ctl.h"
 #include "ctl/output.h"
 #include "wire/reply.h"
 #include <getopt.h>
@@ -129,29 +127,23 @@ static const struct command *find_command(const char *name)
 const struct usage_option usage_options[] = {
         {'\0', OPTION_WAIT, "wait", "[=drained]",
          "shows progress until the old workers are replaced and quiet; drained: until they are gone",
-         "shows progress until the old workers are gone", 0},
-        {'\0', OPTION_RESUME, "resume", "", "also quieted fleets, which then accept jobs", NULL,
-         offsetof(struct ctl, resume)},
+         "shows progress until the old workers are gone"},
+        {'\0', OPTION_RESUME, "resume", "", "also quieted fleets, which then accept jobs", NULL},
         {'\0', OPTION_RELEASE, "release", " TEXT",
-         "restarts nothing unless the directory of each fleet leads to a path that ends in TEXT", NULL, 0},
-        {'\0', OPTION_WATCH, "watch", "", "updates each second, until q is pressed", NULL,
-         offsetof(struct ctl, watch)},
-        {'\0', OPTION_FORCE, "force", "", "does not wait for running jobs", NULL,
-         offsetof(struct ctl, force)},
-        {'n', OPTION_LINES, "lines", " N", "at most the last N so far", NULL, 0},
-        {'f', OPTION_FOLLOW, "follow", "", "continues with new ones", NULL, offsetof(struct ctl, follow)},
-        {'\0', OPTION_PREVIOUS, "previous", "", "of earlier processes of a worker", NULL,
-         offsetof(struct ctl, previous)},
-        {'\0', OPTION_READY, "ready", "", "also checks that each fleet has its workers", NULL,
-         offsetof(struct ctl, ready)},
-        {'\0', OPTION_JSON, "json", "", "prints JSON, one object on a line", NULL,
-         offsetof(struct ctl, json)},
-        {'\0', OPTION_TIMEOUT, "timeout", " DURATION", "maximum wait (30s; with --wait: unlimited)", NULL, 0},
-        {'i', OPTION_INSTANCE, "instance", " NAME", "connects to sqmgr@NAME.service", NULL, 0},
+         "restarts nothing unless the directory of each fleet leads to a path that ends in TEXT", NULL},
+        {'\0', OPTION_WATCH, "watch", "", "updates each second, until q is pressed", NULL},
+        {'\0', OPTION_FORCE, "force", "", "does not wait for running jobs", NULL},
+        {'n', OPTION_LINES, "lines", " N", "at most the last N so far", NULL},
+        {'f', OPTION_FOLLOW, "follow", "", "continues with new ones", NULL},
+        {'\0', OPTION_PREVIOUS, "previous", "", "of earlier processes of a worker", NULL},
+        {'\0', OPTION_READY, "ready", "", "also checks that each fleet has its workers", NULL},
+        {'\0', OPTION_JSON, "json", "", "prints JSON, one object on a line", NULL},
+        {'\0', OPTION_TIMEOUT, "timeout", " DURATION", "maximum wait (30s; with --wait: unlimited)", NULL},
+        {'i', OPTION_INSTANCE, "instance", " NAME", "connects to sqmgr@NAME.service", NULL},
         {'s', OPTION_SOCKET, "socket", " SOCKET", "the control socket; also SQMGR_SOCKET in the environment",
-         NULL, 0},
-        {'h', OPTION_HELP, "help", "", "shows this text", NULL, 0},
-        {'V', OPTION_VERSION, "version", "", "shows the version of sqmgrctl", NULL, 0},
+         NULL},
+        {'h', OPTION_HELP, "help", "", "shows this text", NULL},
+        {'V', OPTION_VERSION, "version", "", "shows the version of sqmgrctl", NULL},
 };
 const size_t usage_n_options = ELEMENTSOF(usage_options);
 
@@ -160,8 +152,8 @@ static int has_argument(const char *value)
         return value[0] == '\0' ? no_argument : value[0] == '[' ? optional_argument : required_argument;
 }
 
-/* Reads the next option of a command line with getopt_long() and sets its bit and flag in ctl. Returns its
- * row. Returns NULL at the end of the options (*ret is -1) or for a wrong option (*ret is '?' or ':'). */
+/* Reads the next option of a command line with getopt_long() and sets its bit in ctl. Returns its row.
+ * Returns NULL at the end of the options (*ret is -1) or for a wrong option (*ret is '?' or ':'). */
 static const struct usage_option *next_option(struct ctl *ctl, int argc, char **argv, int *ret)
 {
         struct option known[ELEMENTSOF(usage_options) + 1] = {0};
@@ -174,8 +166,6 @@ static const struct usage_option *next_option(struct ctl *ctl, int argc, char **
                 if (*ret != option->letter && *ret != (int)option->bit)
                         continue;
                 ctl->options |= option->bit;
-                if (option->flag > 0)
-                        *(bool *)((char *)ctl + option->flag) = true;
                 return option;
         }
         return NULL;
@@ -351,7 +341,7 @@ static int take_socket(struct ctl *ctl, enum option_bit option, const char *valu
                        : output_error(CTL_FAILED, "not enough memory");
 }
 
-/* Applies the part of an option that its flag does not cover. Returns CTL_DONE or an exit code. */
+/* Applies what an option is beyond its bit. Returns CTL_DONE or an exit code. */
 static int take_option(struct ctl *ctl, enum option_bit option)
 {
         switch (option) {
@@ -455,8 +445,9 @@ int command_line_read(struct ctl *ctl, int argc, char **argv)
         ctl->arguments = argv + optind + 1;
         ctl->n_arguments = (size_t)(argc - optind - 1);
         if (!(ctl->options & OPTION_TIMEOUT))
-                ctl->timeout =
-                        ctl->wait != CTL_WAIT_NONE || ctl->follow ? USEC_INFINITY : ANSWER_TIMEOUT_USEC;
+                ctl->timeout = ctl->wait != CTL_WAIT_NONE || ctl_has(ctl, OPTION_FOLLOW)
+                                       ? USEC_INFINITY
+                                       : ANSWER_TIMEOUT_USEC;
         return check_usage(ctl);
 }
 

@@ -4,8 +4,7 @@
  * call each second; after the connection was lost they reconnect. */
 #include "base/parse.h"
 #include "base/text.h"
-#include "ctl/client.h"
-#include "ctl/commands.h"
+#include "ctl/ctl.h"
 #include "ctl/output.h"
 #include "ctl/render.h"
 #include "wire/reply.h"
@@ -221,17 +220,17 @@ static int take_status(struct follow *follow, json_t *reply)
         struct view view = screen_view();
         int r = CTL_DONE;
 
-        if (follow->reply && !follow->live && !ctl->json)
+        if (follow->reply && !follow->live && !ctl_has(ctl, OPTION_JSON))
                 putchar('\n');
         keep(follow, reply);
         if (!follow->live) {
-                if (!ctl->json)
+                if (!ctl_has(ctl, OPTION_JSON))
                         r = render_status(stdout, reply, &view);
                 else
                         output_print_json(reply);
                 fflush(stdout);
         }
-        follow->ended = !ctl->watch || ferror(stdout);
+        follow->ended = !ctl_has(ctl, OPTION_WATCH) || ferror(stdout);
         return r;
 }
 
@@ -243,7 +242,8 @@ int ctl_status(struct ctl *ctl)
                                 .fail = fail_status,
                                 .draw = draw_status,
                                 .each_second = true,
-                                .live = ctl->watch && !ctl->json && screen_is_there()};
+                                .live = ctl_has(ctl, OPTION_WATCH) && !ctl_has(ctl, OPTION_JSON) &&
+                                        screen_is_there()};
 
         return run(&follow);
 }
@@ -260,7 +260,7 @@ static int send_events(struct follow *follow)
         json_t *parameters = names_worker(ctl) ? json_pack("{s:s}", "worker", ctl->arguments[0])
                                                : json_pack("{s:o}", "fleets", client_fleets(ctl));
 
-        return client_send(ctl, "GetEvents", parameters, ctl->follow);
+        return client_send(ctl, "GetEvents", parameters, ctl_has(ctl, OPTION_FOLLOW));
 }
 
 /* After a reconnect, a new sqmgr process does not have the earlier events. The same process sends them again,
@@ -282,7 +282,7 @@ static int take_events(struct follow *follow, json_t *reply)
                 if (i < first || at <= after)
                         continue;
                 follow->last_at = MAX(follow->last_at, at);
-                if (follow->ctl->json)
+                if (ctl_has(follow->ctl, OPTION_JSON))
                         output_print_json(event);
                 else
                         render_event(stdout, event, &view);
@@ -297,7 +297,7 @@ static int fail_events(struct follow *follow, int code)
 
         if (code != CTL_LOST)
                 return code;
-        if (!ctl->follow || ferror(stdout))
+        if (!ctl_has(ctl, OPTION_FOLLOW) || ferror(stdout))
                 return client_report_lost(ctl);
         if (await_reconnect(follow) == CTL_DONE)
                 return CTL_DONE;
@@ -555,8 +555,8 @@ static int finish(struct follow *follow)
 
         json_foreach_in(fleet, follow->reply, "fleets") {
                 if (has_failed(fleet))
-                        code = ctl->json ? CTL_FAILED : report_failure(fleet, follow->what);
-                else if (ctl->json)
+                        code = ctl_has(ctl, OPTION_JSON) ? CTL_FAILED : report_failure(fleet, follow->what);
+                else if (ctl_has(ctl, OPTION_JSON))
                         continue;
                 else if (is_kept(fleet))
                         (void)report_kept(fleet);
@@ -616,7 +616,7 @@ static int send_restart(struct follow *follow)
 
         if (follow->live)
                 json_object_set_new(parameters, "workers", json_true());
-        if (ctl->resume && !follow->reply)
+        if (ctl_has(ctl, OPTION_RESUME) && !follow->reply)
                 json_object_set_new(parameters, "resume", json_true());
         if (follow->rollback && follow->reply)
                 json_object_set_new(parameters, "rollback", json_true());
@@ -629,7 +629,7 @@ static int send_restart(struct follow *follow)
 
 static int take_restart(struct follow *follow, json_t *reply)
 {
-        if (follow->ctl->json)
+        if (ctl_has(follow->ctl, OPTION_JSON))
                 output_print_json(reply);
         else if (follow->ctl->wait != CTL_WAIT_NONE)
                 print_progress(reply, follow->reply, follow->live);
@@ -649,7 +649,7 @@ static int fail_restart(struct follow *follow, int code)
         if (code != CTL_LOST)
                 return follow->lost && code == CTL_USAGE ? CTL_FAILED : code;
         /* Fleets that were not restarted are not followed. */
-        json_foreach_in(fleet, follow->lost || ctl->json ? NULL : follow->reply, "fleets")
+        json_foreach_in(fleet, follow->lost || ctl_has(ctl, OPTION_JSON) ? NULL : follow->reply, "fleets")
                 if (is_kept(fleet))
                         (void)report_kept(fleet);
         if (await_reconnect(follow) == CTL_DONE)
@@ -672,7 +672,7 @@ static int restart(struct ctl *ctl, bool rollback)
                                 .what = rollback ? "rollback" : "restart",
                                 .rollback = rollback,
                                 .begun_at = client_now(),
-                                .live = wait && !ctl->json && screen_is_there()};
+                                .live = wait && !ctl_has(ctl, OPTION_JSON) && screen_is_there()};
         int r = send_restart(&follow);
 
         if (r != CTL_DONE)

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Chooses the instance of sqmgr that a command is for. */
-#include "ctl/instances.h"
 #include "base/argv.h"
 #include "base/fd.h"
 #include "base/locate.h"
 #include "base/socket_path.h"
-#include "ctl/client.h"
-#include "ctl/commands.h"
+#include "ctl/ctl.h"
 #include "ctl/output.h"
 #include "wire/reply.h"
 #include <stdio.h>
@@ -167,7 +165,7 @@ static int run_each(struct ctl *ctl, json_t *list)
         json_foreach(entry, list) {
                 const char *name = reply_string(entry, "name");
 
-                if (!ctl->json)
+                if (!ctl_has(ctl, OPTION_JSON))
                         printf("%s%sinstance %s\n", entry != json_array_get(list, 0) ? "\n" : "",
                                comment ? "# " : "", name);
                 output_instance(name);
@@ -188,8 +186,9 @@ int instances_run(struct ctl *ctl)
                                     "no instance of sqmgr found. Start one, or give its socket by -s or "
                                     "SQMGR_SOCKET");
         if (r == -EMLINK)
-                return ctl->command->reads && !ctl->watch && !ctl->follow ? run_each(ctl, list)
-                                                                          : report_several(list);
+                return ctl->command->reads && !ctl_has(ctl, OPTION_WATCH) && !ctl_has(ctl, OPTION_FOLLOW)
+                               ? run_each(ctl, list)
+                               : report_several(list);
         return r < 0 ? output_error(CTL_FAILED, "not enough memory") : ctl->command->run(ctl);
 }
 

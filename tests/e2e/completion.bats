@@ -23,14 +23,25 @@ in_fish() { # WORD...: prints the candidates of fish for the last word of the li
         HOME=$folder fish --no-config -c "source $completion/sqmgrctl.fish; complete -C '$*'" | cut -f 1 | sort | paste -sd ' '
 }
 
-# Starts a shell in a terminal: completion runs when Tab is pressed.
-open_terminal() { # COMMAND...
+# Starts a shell, in which completion runs when Tab is pressed.
+open_shell() { # PREPARATION COMMAND...
         launch tmux tmux -D -S "$folder/tmux.sock" -f /dev/null
-        wait_until 10 tmux_do new-session -d -s t -x 100 -y 24 -e "PATH=$PATH" -e "SQMGR_SOCKET=$SQMGR_SOCKET" -e "HOME=$folder" "$@"
+        wait_until 10 tmux_do new-session -d -s t -x 100 -y 24 -e "PATH=$PATH" -e "SQMGR_SOCKET=$SQMGR_SOCKET" -e "HOME=$folder" "${@:2}"
+        type_text "PS1='# '; $1; cd $folder; clear; echo rea''dy"
+        press Enter
+        # The shell reads keys itself once it shows its prompt; earlier input goes through the line editing of the terminal.
+        wait_until 20 at_prompt
 }
-# The shell reads keys itself once it shows its prompt; earlier input goes through the line editing of the terminal.
+open_bash() { open_shell ". $completion/sqmgrctl.bash" bash --norc; }
+open_zsh() { open_shell "fpath=($completion \$fpath); autoload -U compinit && compinit -u -D" zsh -f; }
 at_prompt() { shows '^ready' && shows '^#$\|^# $'; }
 type_text() { tmux_do send-keys -t t -l "$1"; }
+tab_shows() { # LINE PATTERN: what Tab makes of the line
+        press C-u
+        type_text "$1"
+        press Tab
+        wait_until 10 shows "$2"
+}
 
 @test "completion covers exactly the commands and options of --help" {
         commands=$(sqmgrctl --help | sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z]*\) .*/\1/p')
@@ -55,21 +66,27 @@ type_text() { tmux_do send-keys -t t -l "$1"; }
         run -0 --separate-stderr sqmgrctl --complete
         [ "$output$stderr" = '' ]
         start_both
-        [ "$(sqmgrctl --complete restart '' | paste -sd ' ')" = 'default mail' ]
-        [ "$(sqmgrctl --complete restart default '' | paste -sd ' ')" = 'mail' ]
-        [ "$(sqmgrctl --complete restart --wait m)" = 'mail' ]
-        [ "$(sqmgrctl --complete quiet m | paste -sd ' ')" = 'mail mail/1' ]
-        [ "$(sqmgrctl --complete why default/ | paste -sd ' ')" = 'default/1 default/2' ]
-        [ "$(sqmgrctl --complete why default/1 '')" = '' ]
-        [ "$(sqmgrctl --complete events m | paste -sd ' ')" = 'mail mail/1' ]
-        [ "$(sqmgrctl --complete events default '')" = 'mail' ]
-        [ "$(sqmgrctl --complete events default/1 '')" = '' ]
-        [ "$(sqmgrctl --complete scale '' | paste -sd ' ')" = 'default mail' ]
-        [ "$(sqmgrctl --complete scale default '' | cut -f 1)" = 'auto' ]
-        [ "$(sqmgrctl --complete scale default auto '')" = '' ]
-        [ "$(sqmgrctl --complete nosuch '')" = '' ]
-        [ "$(sqmgrctl --complete ping '')" = '' ]
-        [ "$(sqmgrctl --complete --timeout '')" = '' ]
+        # Words, the last of which is completed, and the candidates.
+        while IFS='|' read -r words candidates; do
+                # shellcheck disable=SC2086 # words of a command
+                [ "$(sqmgrctl --complete ${words% *} "${words##* }" | cut -f 1 | paste -sd ' ')" = "$candidates" ] || { echo "$words" && return 1; }
+        done <<'END'
+restart |default mail
+restart default |mail
+restart --wait m|mail
+quiet m|mail mail/1
+why default/|default/1 default/2
+why default/1 |
+events m|mail mail/1
+events default |mail
+events default/1 |
+scale |default mail
+scale default |auto
+scale default auto |
+nosuch |
+ping |
+--timeout |
+END
         [ "$(env -u SQMGR_SOCKET sqmgrctl --complete -s "$SQMGR_SOCKET" start d)" = 'default' ]
         [ "$(sqmgrctl --complete --socket=/proc/nowhere stop '')" = '' ]
         # A hung sqmgr does not delay completion.
@@ -127,54 +144,23 @@ among_instances() { # COMMAND...
         [ "$(in_bash why mail)" = 'mail mail/1' ]
         [ "$(in_bash -s "$SQMGR_SOCKET" status m)" = mail ]
         [[ $(in_bash -s /t) == 'option -o default'* ]]
-        open_terminal bash --norc
-        type_text "PS1='# '; . $completion/sqmgrctl.bash; cd $folder; clear; echo rea''dy"
-        press Enter
-        wait_until 10 at_prompt
-        type_text 'sqmgrctl wh'
-        press Tab
-        wait_until 10 shows 'sqmgrctl why $\|sqmgrctl why$'
-        type_text 'mail/'
-        press Tab
-        wait_until 10 shows 'sqmgrctl why mail/1'
-        press C-u
-        type_text 'sqmgrctl restart --wait=d'
-        press Tab
-        wait_until 10 shows 'sqmgrctl restart --wait=drained'
-        type_text 'd'
-        press Tab
-        wait_until 10 shows 'sqmgrctl restart --wait=drained default'
-        press C-u
-        type_text 'sqmgrctl -s sqmgr.i'
-        press Tab
-        wait_until 10 shows 'sqmgrctl -s sqmgr.ini'
+        open_bash
+        tab_shows 'sqmgrctl wh' 'sqmgrctl why $\|sqmgrctl why$'
+        tab_shows 'sqmgrctl why mail/' 'sqmgrctl why mail/1'
+        tab_shows 'sqmgrctl restart --wait=d' 'sqmgrctl restart --wait=drained'
+        tab_shows 'sqmgrctl restart --wait=drained d' 'sqmgrctl restart --wait=drained default'
+        tab_shows 'sqmgrctl -s sqmgr.i' 'sqmgrctl -s sqmgr.ini'
 }
 
 @test "zsh completes commands with descriptions, options, names and files" {
         command -v zsh >/dev/null || skip 'zsh is not installed'
         start_both
-        open_terminal zsh -f
-        type_text "PS1='# '; fpath=($completion \$fpath); autoload -U compinit && compinit -u -D; cd $folder; clear; echo rea''dy"
-        press Enter
-        wait_until 20 at_prompt
-        type_text 'sqmgrctl wh'
-        press Tab
-        wait_until 10 shows 'sqmgrctl why $'
-        type_text 'mail/'
-        press Tab
-        wait_until 10 shows 'sqmgrctl why mail/1'
-        press C-u
-        type_text 'sqmgrctl restart --wait=d'
-        press Tab
-        wait_until 10 shows 'sqmgrctl restart --wait=drained'
-        press C-u
-        type_text 'sqmgrctl re'
-        press Tab
-        wait_until 10 shows 'restart  *-- replaces all workers without interrupting jobs'
-        press C-u
-        type_text 'sqmgrctl -s sqmgr.i'
-        press Tab
-        wait_until 10 shows 'sqmgrctl -s sqmgr.ini'
+        open_zsh
+        tab_shows 'sqmgrctl wh' 'sqmgrctl why $'
+        tab_shows 'sqmgrctl why mail/' 'sqmgrctl why mail/1'
+        tab_shows 'sqmgrctl restart --wait=d' 'sqmgrctl restart --wait=drained'
+        tab_shows 'sqmgrctl re' 'restart  *-- replaces all workers without interrupting jobs'
+        tab_shows 'sqmgrctl -s sqmgr.i' 'sqmgrctl -s sqmgr.ini'
 }
 
 @test "a socket of another user cannot have a command completed" {
@@ -253,19 +239,8 @@ in_fish_of() { HOME=$folder fish --no-config -c "source $completion/$1.fish; com
                 [ "$(in_fish_of sqmgr-web --host '')" = '' ]
         fi
         command -v zsh >/dev/null || skip 'zsh is not installed'
-        open_terminal zsh -f
-        type_text "PS1='# '; fpath=($completion \$fpath); autoload -U compinit && compinit -u -D; cd $folder; clear; echo rea''dy"
-        press Enter
-        wait_until 20 at_prompt
-        type_text 'sqmgr-web --li'
-        press Tab
-        wait_until 10 shows 'sqmgr-web --listen'
-        press C-u
-        type_text 'sqmgr-web --history web.f'
-        press Tab
-        wait_until 10 shows 'sqmgr-web --history web.file'
-        press C-u
-        type_text 'sqmgr init --framework si'
-        press Tab
-        wait_until 10 shows 'sqmgr init --framework sidekiq'
+        open_zsh
+        tab_shows 'sqmgr-web --li' 'sqmgr-web --listen'
+        tab_shows 'sqmgr-web --history web.f' 'sqmgr-web --history web.file'
+        tab_shows 'sqmgr init --framework si' 'sqmgr init --framework sidekiq'
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The command line of sqmgrctl: what is accepted is what --help lists. */
 #include "base/text.h"
-#include "ctl/client.h"
-#include "ctl/commands.h"
+#include "ctl/ctl.h"
 #include "ctl/output.h"
 #include "unit.h"
 #include <getopt.h>
