@@ -262,11 +262,8 @@ static void add_procfile_directory(struct proposal *proposal, const char *path)
                 return;
         *slash = '\0';
         proposal_set(proposal, "directory of the Procfile", "directory", whole);
-        _cleanup_free_ char *file = NULL;
-        if (asprintf(&file, "%s/.env", whole) < 0) {
-                file = NULL;
-                proposal->lost = true;
-        } else if (access(file, F_OK) == 0)
+        _cleanup_free_ char *file = proposal_text(proposal, "%s/.env", whole);
+        if (file && access(file, F_OK) == 0)
                 proposal_set(proposal, ".env", "environment_file", ".env");
 }
 

@@ -260,23 +260,20 @@ static void set_shell_command(struct proposal *proposal, const char *from, const
         bool several = strchr(special, ';') &&
                        (strpbrk(command, ";&|(\n") || strncmp(command, "exec ", strlen("exec ")) == 0);
         const char *before = several ? "" : assigns ? "exec env " : "exec ";
-        _cleanup_free_ char *script = NULL, *quoted = NULL;
+        _cleanup_free_ char *quoted = NULL;
         size_t size = 0;
 
         if (!assigns && !strpbrk(command, special)) {
                 proposal_set(proposal, from, "command", command);
                 return;
         }
-        FILE *out = open_memstream(&quoted, &size);
-        if (!out || asprintf(&script, "%s%s", before, command) < 0) {
-                script = NULL;
-                proposal->lost = true;
-        } else {
+        _cleanup_free_ char *script = proposal_text(proposal, "%s%s", before, command);
+        FILE *out = script ? open_memstream(&quoted, &size) : NULL;
+        if (out) {
                 fputs("/bin/sh -c ", out);
                 argv_put_quoted(out, script);
         }
-        if (memstream_close(out, &quoted) < 0)
-                proposal->lost = true;
+        proposal->lost |= memstream_close(out, &quoted) < 0;
         if (proposal->lost)
                 return;
         proposal_note(proposal, "%s: a shell starts it, since sqmgr expands nothing%s", from,
@@ -327,13 +324,8 @@ static void set_memory(struct proposal *proposal, const char *name, const char *
 static void add_words(struct proposal *proposal, const char *name, const char *key, const char *value)
 {
         const char *before = proposal_get(proposal, key);
-        _cleanup_free_ char *both = NULL;
+        _cleanup_free_ char *both = proposal_text(proposal, "%s%s%s", before ?: "", before ? " " : "", value);
 
-        if (asprintf(&both, "%s%s%s", before ?: "", before ? " " : "", value) < 0) {
-                both = NULL;
-                proposal->lost = true;
-                return;
-        }
         proposal_set(proposal, name, key, both);
 }
 
@@ -387,7 +379,7 @@ static bool take_swarm_variables(struct proposal *proposal, const struct environ
         const char *memory = environment_get(variables, "SIDEKIQ_MAXMEM_MB");
         const char *groups = environment_get(variables, "SIDEKIQ_PRELOAD");
         const char *app = environment_get(variables, "SIDEKIQ_PRELOAD_APP");
-        char text[FORMAT_MAX];
+        _cleanup_free_ char *size = memory ? proposal_text(proposal, "%sM", memory) : NULL;
 
         if (!count && !memory && !groups && !app)
                 return false;
@@ -399,9 +391,7 @@ static bool take_swarm_variables(struct proposal *proposal, const struct environ
                 proposal_note(proposal,
                               "SIDEKIQ_COUNT: not set, sidekiqswarm starts one process for each processor: "
                               "set active_process_count");
-        snprintf(text, sizeof(text), "%sM", memory ?: "");
-        if (memory)
-                proposal_set(proposal, "SIDEKIQ_MAXMEM_MB", "memory_threshold", text);
+        proposal_set(proposal, "SIDEKIQ_MAXMEM_MB", "memory_threshold", size);
         if (app && *app != '\0' && strcmp(app, "0") != 0)
                 proposal_set(proposal, "SIDEKIQ_PRELOAD_APP", "preload", "yes");
         else if (groups && *groups != '\0')
@@ -418,16 +408,12 @@ static void replace_swarm(struct proposal *proposal)
         static const char swarm[] = "sidekiqswarm";
         const char *command = proposal_get(proposal, "command");
         _cleanup_environment_ struct environment variables = {0};
-        _cleanup_free_ char *plain = NULL;
         const char *at = command ? proposal_find_program(command, swarm) : NULL;
 
         if (!at)
                 return;
-        if (asprintf(&plain, "%.*ssidekiq%s", (int)(at - command), command, at + strlen(swarm)) < 0) {
-                plain = NULL;
-                proposal->lost = true;
-                return;
-        }
+        _cleanup_free_ char *plain =
+                proposal_text(proposal, "%.*ssidekiq%s", (int)(at - command), command, at + strlen(swarm));
         proposal_set(proposal, swarm, "command", plain);
         (void)proposal_get_variables(proposal, &variables);
         if (!take_swarm_variables(proposal, &variables))
