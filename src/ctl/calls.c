@@ -353,28 +353,15 @@ static int ask_ready(struct ctl *ctl)
                 return output_error(CTL_FAILED, "not enough memory");
         if (json_array_size(lacks) > 0)
                 return report_lacks(lacks);
-        if (ctl_has(ctl, OPTION_JSON)) {
-                _cleanup_json_ json_t *ready = json_pack("{s:b}", "ready", 1);
-
-                output_print_json(ready);
-        } else {
-                output_line("sqmgr is ready: each running fleet has its workers");
-        }
-        return r;
+        if (ctl_has(ctl, OPTION_JSON))
+                return output_json_new(json_pack("{s:b}", "ready", 1));
+        output_line("sqmgr is ready: each running fleet has its workers");
+        return CTL_DONE;
 }
 
 int ctl_ping(struct ctl *ctl)
 {
         return ctl_has(ctl, OPTION_READY) ? ask_ready(ctl) : ctl_call(ctl);
-}
-
-static int print_json(json_t *json)
-{
-        if (!json)
-                return output_error(CTL_FAILED, "not enough memory");
-        output_print_json(json);
-        json_decref(json);
-        return CTL_DONE;
 }
 
 /* Prints only the fleet's events; each worker has its own report. */
@@ -411,7 +398,7 @@ static int report_fleet(const struct ctl *ctl, json_t *fleet, json_t *events)
         struct view view = screen_view();
 
         if (ctl_has(ctl, OPTION_JSON))
-                return print_json(json_pack("{s:O, s:O}", "fleet", fleet, "events", events));
+                return output_json_new(json_pack("{s:O, s:O}", "fleet", fleet, "events", events));
         _cleanup_free_ char *summary = render_fleet_summary(fleet);
         if (!summary)
                 return output_error(CTL_FAILED, "not enough memory");
@@ -430,8 +417,8 @@ static int report_worker(const struct ctl *ctl, const char *id, json_t *status, 
         if (worker_report_find(&worker_report, id, status, events) < 0)
                 r = output_error(CTL_FAILED, "not enough memory");
         else if (ctl_has(ctl, OPTION_JSON))
-                r = print_json(json_pack("{s:O?, s:O}", "worker", worker_report.worker, "events",
-                                         worker_report.events));
+                r = output_json_new(json_pack("{s:O?, s:O}", "worker", worker_report.worker, "events",
+                                              worker_report.events));
         else
                 worker_report_print(stdout, &worker_report, &view);
         json_decref(worker_report.events);

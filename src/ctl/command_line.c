@@ -40,8 +40,7 @@ const struct command commands[] = {
          "without interrupting jobs: they are forked from its template, which preload = yes keeps in memory "
          "during a restart, and for 10 minutes after it. A running restart is aborted. Until the next "
          "restart new workers come from that template, too. Without a name, those fleets return whose "
-         "previous "
-         "release is in memory.",
+         "previous release is in memory.",
          "the previous release is not in memory, or the rollback was aborted", 0, SIZE_MAX,
          OPTION_WAIT | OPTION_JSON, ctl_rollback, false},
         {"quiet", "FLEET|WORKER", "stops accepting jobs; a worker is then replaced",
@@ -50,26 +49,24 @@ const struct command commands[] = {
          "quieted after its boot.",
          NULL, 1, 1, OPTION_JSON, ctl_call, false},
         {"stop", "FLEET|WORKER", "stops workers once their jobs are done",
-         "A fleet is drained, and stays stopped until start. A worker exits once it is idle, and "
-         "is replaced. With --force workers are asked to exit at once, and their jobs are cut off. This also "
+         "A fleet is drained, and stays stopped until start. A worker exits once it is idle, and is "
+         "replaced. With --force workers are asked to exit at once, and their jobs are cut off. This also "
          "ends a worker whose heartbeat is not found.",
          NULL, 1, 1, OPTION_FORCE | OPTION_JSON, ctl_call, false},
         {"start", "FLEET", "starts a stopped or quieted fleet", "Starts a fleet that was stopped or quieted.",
          NULL, 1, 1, OPTION_JSON, ctl_call, false},
         {"scale", "FLEET N|auto", "sets the number of active workers",
-         "Sets the count, from 1 to max_processes, until the file names another count. 0 "
-         "is possible only if active_process_count is 0 without active_process_max, and takes the order "
-         "back. "
-         "With active_process_max the count then no longer follows the queues, and may be outside of the "
-         "configured range; auto "
-         "returns the count to autoscaling.",
+         "Sets the count, from 1 to max_processes, until the file names another count. 0 is possible only if "
+         "active_process_count is 0 without active_process_max, and takes the order back. With "
+         "active_process_max the count then no longer follows the queues, and may be outside of the "
+         "configured range; auto returns the count to autoscaling.",
          "the count was refused", 2, 2, OPTION_JSON, ctl_scale, false},
         {"events", "[FLEET...|WORKER]", "shows what has happened",
          "Prints the last 512 events since sqmgr(8) started, oldest first. The journal has all events.", NULL,
          0, SIZE_MAX, OPTION_FOLLOW | OPTION_LINES | OPTION_JSON, ctl_events, true},
         {"jobs", "[FLEET...]", "shows the running jobs",
-         "Prints the running jobs, the longest first: class, id, queue, worker and age. If a Redis or "
-         "a database does not answer, or a job cannot be read, the others are printed, with the reason.",
+         "Prints the running jobs, the longest first: class, id, queue, worker and age. If a Redis or a "
+         "database does not answer, or a job cannot be read, the others are printed, with the reason.",
          "a Redis or a database did not answer", 0, SIZE_MAX, OPTION_JSON, ctl_call, true},
         {"queues", "", "shows the queues: size and latency",
          "Prints for each Redis and database the size of each queue, the wait of its oldest job, whether it "
@@ -82,9 +79,9 @@ const struct command commands[] = {
          "warning or problem, the last two with a remedy.",
          "there is a problem", 0, 0, OPTION_JSON, ctl_call, true},
         {"metrics", "", "prints metrics in the format of Prometheus",
-         "Prints metrics in the text format of Prometheus. Queues are read at that moment. They "
-         "are left out if their server does not answer, and a queue if its name is not printable. Counters "
-         "begin at 0 with each sqmgr(8).",
+         "Prints metrics in the text format of Prometheus. Queues are read at that moment. They are left out "
+         "if their server does not answer, and a queue if its name is not printable. Counters begin at 0 "
+         "with each sqmgr(8).",
          NULL, 0, 0, OPTION_JSON, ctl_call, true},
         {"why", "FLEET|WORKER", "explains a worker's history, or a fleet's count",
          "Prints the history of a worker from the events that are kept; then its state, the reason, what it "

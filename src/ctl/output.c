@@ -142,6 +142,15 @@ const char *output_names(json_t *names)
         return text;
 }
 
+int output_json_new(json_t *json)
+{
+        if (!json)
+                return output_error(CTL_FAILED, "not enough memory");
+        output_print_json(json);
+        json_decref(json);
+        return CTL_DONE;
+}
+
 void output_print_json(json_t *json)
 {
         if (instance)

@@ -43,3 +43,5 @@ const char *output_names(json_t *names);
 
 /* Prints one JSON object on a line of its own and flushes standard output. */
 void output_print_json(json_t *json);
+/* The same for an object that is taken over. NULL: memory is short. Returns an exit code. */
+int output_json_new(json_t *json);
