@@ -124,7 +124,7 @@ void alert_queue_sent(struct alert *alert)
 void alert_queue_delay(struct alert_queue *queue, struct alert *alert, usec_t due)
 {
         alert->due = due;
-        /* This alert came first, and must not be sent after the alert that ends it. */
+        /* The alert that waits came first, and must not be sent after the alert that ends it. */
         for (size_t i = 0; i < queue->n; i++)
                 if (are_opposite(alert, &queue->alerts[i]))
                         queue->alerts[i].due = MAX(queue->alerts[i].due, usec_add(due, 1));

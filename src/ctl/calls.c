@@ -432,8 +432,8 @@ int ctl_why(struct ctl *ctl)
         bool worker = strchr(id, '/');
         int r = CTL_DONE;
 
-        /* The events of a worker stand among those of its fleet and of sqmgr. Those of the worker alone show
-         * whether sqmgr knows it. */
+        /* The report needs the events of the fleet and of sqmgr, too. This call shows whether sqmgr knows the
+         * worker. */
         if (worker)
                 r = client_call(ctl, "GetEvents", json_pack("{s:s}", "worker", id), &own);
         client_close(ctl);

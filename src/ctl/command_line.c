@@ -168,7 +168,8 @@ static const struct usage_option *next_option(struct ctl *ctl, int argc, char **
         return NULL;
 }
 
-int usage_error(const struct command *command, const char *what)
+/* Prints the error `what` and the usage of the command. Returns CTL_USAGE. */
+static int usage_error(const struct command *command, const char *what)
 {
         char options[256] = "";
 
@@ -402,6 +403,7 @@ static const char *command_with(unsigned option)
 static int check_usage(const struct ctl *ctl)
 {
         const struct command *command = ctl->command;
+        bool worker = ctl->n_arguments > 0 && strchr(ctl->arguments[0], '/');
         unsigned wrong = ctl->options & ~(command->options | OPTIONS_COMMON);
 
         for (size_t i = 0; i < usage_n_options; i++)
@@ -412,6 +414,12 @@ static int check_usage(const struct ctl *ctl)
                 return usage_error(command, "missing argument");
         if (ctl->n_arguments > command->max)
                 return usage_error(command, "too many arguments");
+        if (worker && ctl->n_arguments > 1 && strstr(command->arguments, "|WORKER"))
+                return usage_error(command, "give one worker, or fleets");
+        if (ctl_has(ctl, OPTION_PREVIOUS) && ctl_has(ctl, OPTION_FOLLOW))
+                return usage_error(command, "--previous cannot be used with --follow");
+        if (ctl_has(ctl, OPTION_PREVIOUS) && !worker)
+                return usage_error(command, "--previous needs a worker");
         return CTL_DONE;
 }
 

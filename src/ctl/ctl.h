@@ -104,8 +104,6 @@ int ctl_why(struct ctl *ctl);
 /* Reads the command line into ctl. Help and the version are printed; ctl->command then stays NULL. Returns
  * CTL_DONE or an exit code. */
 int command_line_read(struct ctl *ctl, int argc, char **argv);
-/* Prints the error `what` and the usage of the command. Returns CTL_USAGE. */
-int usage_error(const struct command *command, const char *what);
 
 /* Shell completion (contrib/completion): prints the candidates for the last argument, one per line. A tab and
  * a short help text may follow a candidate. argv[0] is ignored. */

@@ -248,17 +248,12 @@ int ctl_status(struct ctl *ctl)
         return run(&follow);
 }
 
-/* An argument with a slash is a worker; only one is allowed. */
-static bool names_worker(const struct ctl *ctl)
-{
-        return ctl->n_arguments > 0 && strchr(ctl->arguments[0], '/');
-}
-
 static int send_events(struct follow *follow)
 {
         struct ctl *ctl = follow->ctl;
-        json_t *parameters = names_worker(ctl) ? json_pack("{s:s}", "worker", ctl->arguments[0])
-                                               : json_pack("{s:o}", "fleets", client_fleets(ctl));
+        bool worker = ctl->n_arguments > 0 && strchr(ctl->arguments[0], '/');
+        json_t *parameters = worker ? json_pack("{s:s}", "worker", ctl->arguments[0])
+                                    : json_pack("{s:o}", "fleets", client_fleets(ctl));
 
         return client_send(ctl, "GetEvents", parameters, ctl_has(ctl, OPTION_FOLLOW));
 }
@@ -309,8 +304,6 @@ int ctl_events(struct ctl *ctl)
 {
         struct follow follow = {.ctl = ctl, .send = send_events, .take = take_events, .fail = fail_events};
 
-        if (names_worker(ctl) && ctl->n_arguments > 1)
-                return usage_error(ctl->command, "give one worker, or fleets");
         return run(&follow);
 }
 

@@ -244,10 +244,6 @@ int ctl_logs(struct ctl *ctl)
         socklen_t size = sizeof(server);
         json_t *worker;
 
-        if (ctl_has(ctl, OPTION_PREVIOUS) && (ctl_has(ctl, OPTION_FOLLOW) || !is_of_worker(&source)))
-                return usage_error(ctl->command, ctl_has(ctl, OPTION_FOLLOW)
-                                                         ? "--previous cannot be used with --follow"
-                                                         : "--previous needs a worker");
         /* Before the call: lines of the present life are later than started_at, however long the reply takes.
          */
         (void)clock_gettime(CLOCK_REALTIME, &now);

@@ -22,9 +22,7 @@ static inline void golden_complete(json_t *object, const json_t *defaults, const
 {
         json_t *missing = json_deep_copy(json_object_get(defaults, kind));
 
-        ck_assert_ptr_nonnull(missing);
-        if (json_is_object(object))
-                ck_assert_int_eq(json_object_update_missing(object, missing), 0);
+        ck_assert_int_eq(json_object_update_missing(object, missing), 0);
         json_decref(missing);
 }
 
@@ -32,22 +30,16 @@ static inline void golden_complete(json_t *object, const json_t *defaults, const
 static inline json_t *golden_reply(const char *name)
 {
         json_t *reply = golden_load(name), *defaults = golden_load("status-defaults");
-        json_t *fleet, *worker, *problem;
+        json_t *fleet, *worker;
         size_t i, j;
 
         json_array_foreach(json_object_get(reply, "fleets"), i, fleet)
         {
                 golden_complete(fleet, defaults, "fleet");
-                golden_complete(json_object_get(fleet, "rollout"), defaults, "rollout");
-                golden_complete(json_object_get(fleet, "crash"), defaults, "crash");
                 json_array_foreach(json_object_get(fleet, "workers"), j, worker)
                 {
                         golden_complete(worker, defaults, "worker");
                 }
-        }
-        json_array_foreach(json_object_get(reply, "problems"), i, problem)
-        {
-                golden_complete(problem, defaults, "problem");
         }
         json_decref(defaults);
         return reply;

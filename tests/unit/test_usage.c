@@ -117,7 +117,7 @@ TEST(each_command_takes_the_options_that_its_help_lists_and_no_other)
 
                         snprintf(text, sizeof(text), "--%s%s", option->name, value_of(option));
                         const char *const words[4] = {commands[i].name, text,
-                                                      commands[i].min > 0 ? "x" : NULL,
+                                                      commands[i].min > 0 ? "x/1" : NULL,
                                                       commands[i].min > 1 ? "1" : NULL};
                         bool taken = reads(words) == CTL_DONE;
                         ck_assert_msg(taken == lists(help, option->name), "%s %s: %s", commands[i].name, text,
