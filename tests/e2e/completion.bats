@@ -12,15 +12,16 @@ start_both() {
         start_fleet 2 '[fleet:mail]' "command = $(stub_command)" "log = $folder/workers.log"
 }
 
-# Prints the candidates of bash for the last word.
-in_bash() { # WORD...
-        bash --norc -c '. "$1" && shift && COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) &&
-                compopt() { echo "option $*"; } && _sqmgrctl sqmgrctl "${COMP_WORDS[-1]}" "${COMP_WORDS[-2]}" &&
-                printf "%s\n" "${COMPREPLY[@]}"' bash "$completion/sqmgrctl.bash" sqmgrctl "$@" | paste -sd ' '
+# Prints the candidates of bash for the last word of PROGRAM's line.
+of() { # PROGRAM WORD...
+        bash --norc -c '. "$1" && shift && COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) && compopt() { echo "option $*"; } &&
+                "_${1//-/_}" "$1" "${COMP_WORDS[-1]}" "${COMP_WORDS[-2]}" && printf "%s\n" "${COMPREPLY[@]}"' \
+                bash "$completion/$1.bash" "$@" | paste -sd ' '
 }
+in_bash() { of sqmgrctl "$@"; }
 
-in_fish() { # WORD...: prints the candidates of fish for the last word of the line
-        HOME=$folder fish --no-config -c "source $completion/sqmgrctl.fish; complete -C '$*'" | cut -f 1 | sort | paste -sd ' '
+in_fish() { # PROGRAM WORD...: prints the candidates of fish
+        HOME=$folder fish --no-config -c "source $completion/$1.fish; complete -C '$*'" | cut -f 1 | sort | paste -sd ' '
 }
 
 # Starts a shell, in which completion runs when Tab is pressed.
@@ -125,7 +126,7 @@ among_instances() { # COMMAND...
         [ "$(among_instances sqmgrctl --complete -i x)" = '' ]
         [ "$(among_instances sqmgrctl --complete -i "$name" status m)" = mail ]
         [ "$(sqmgrctl --complete help st | cut -f 1 | paste -sd ' ')" = 'status stop start' ]
-        export -f in_bash
+        export -f of in_bash
         export completion
         [ "$(among_instances bash -c 'in_bash -i sqm')" = "$name" ]
         [ "$(among_instances bash -c "in_bash -i sqmgr @ $name status m")" = mail ]
@@ -193,14 +194,7 @@ while True:
         [ "$(in_fish sqmgrctl -s sqmgr.i)" = 'sqmgr.ini' ]
 }
 
-# Prints the candidates of bash and fish for the last word of PROGRAM's line.
-of() { # PROGRAM WORD...
-        bash --norc -c '. "$1" && shift && COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) && compopt() { echo "option $*"; } &&
-                "_${1//-/_}" "$1" "${COMP_WORDS[-1]}" "${COMP_WORDS[-2]}" && printf "%s\n" "${COMPREPLY[@]}"' \
-                bash "$completion/$1.bash" "$@" | paste -sd ' '
-}
 of_sqmgr() { of sqmgr "$@"; }
-in_fish_of() { HOME=$folder fish --no-config -c "source $completion/$1.fish; complete -C '$*'" | cut -f 1 | sort | paste -sd ' '; }
 
 @test "options of sqmgr and of sqmgr init are completed in bash and fish" {
         [ "$(of_sqmgr i)" = init ]
@@ -217,11 +211,11 @@ in_fish_of() { HOME=$folder fish --no-config -c "source $completion/$1.fish; com
         export -f systemctl
         [ "$(of_sqmgr init --from-systemd app-)" = 'option -o default app-a\\x2db app-\$\(touch\,expanded\)' ]
         [ -n "$(command -v fish)" ] || skip 'fish is not installed'
-        [ "$(in_fish_of sqmgr i)" = init ]
-        [ "$(in_fish_of sqmgr init --from-p)" = --from-procfile ]
-        [ "$(in_fish_of sqmgr init --framework r)" = 'resque rq' ]
-        [[ " $(in_fish_of sqmgr init --user roo) " == *' root '* ]]
-        [ "$(in_fish_of sqmgr init --count '')" = '' ]
+        [ "$(in_fish sqmgr i)" = init ]
+        [ "$(in_fish sqmgr init --from-p)" = --from-procfile ]
+        [ "$(in_fish sqmgr init --framework r)" = 'resque rq' ]
+        [[ " $(in_fish sqmgr init --user roo) " == *' root '* ]]
+        [ "$(in_fish sqmgr init --count '')" = '' ]
 }
 
 @test "options of sqmgr-web are completed in bash, zsh and fish" {
@@ -234,9 +228,9 @@ in_fish_of() { HOME=$folder fish --no-config -c "source $completion/$1.fish; com
         [ "$(of sqmgr-web --history w)" = 'option -o default ' ]
         [ "$(of sqmgr-web --host '')" = '' ]
         if [ -n "$(command -v fish)" ]; then
-                [ "$(in_fish_of sqmgr-web --li)" = --listen ]
-                [ "$(in_fish_of sqmgr-web -s web.f)" = web.file ]
-                [ "$(in_fish_of sqmgr-web --host '')" = '' ]
+                [ "$(in_fish sqmgr-web --li)" = --listen ]
+                [ "$(in_fish sqmgr-web -s web.f)" = web.file ]
+                [ "$(in_fish sqmgr-web --host '')" = '' ]
         fi
         command -v zsh >/dev/null || skip 'zsh is not installed'
         open_zsh

@@ -331,18 +331,22 @@ TEST(variables_of_sidekiqswarm)
 
 TEST(options_are_refused_with_the_reason)
 {
+        static const struct {
+                const char *what, *option, *key, *value;
+        } wrong[] = {
+                {"--memory 5", "--memory", "memory_threshold", "5"},
+                {"--directory", "--directory", "directory", "/a\nuser = root"},
+                {"--command", "--command", "command", "a 'b"},
+                {"--framework", "--framework", "framework", "rails"},
+        };
+
         golden_begin();
-        ck_assert_int_eq(proposal_require(&proposal, "--memory", "memory_threshold", "5"), -EINVAL);
-        golden_add("--memory 5", proposal.error);
-        proposal.error[0] = '\0';
-        ck_assert_int_eq(proposal_require(&proposal, "--directory", "directory", "/a\nuser = root"), -EINVAL);
-        golden_add("--directory", proposal.error);
-        proposal.error[0] = '\0';
-        ck_assert_int_eq(proposal_require(&proposal, "--command", "command", "a 'b"), -EINVAL);
-        golden_add("--command", proposal.error);
-        proposal.error[0] = '\0';
-        ck_assert_int_eq(proposal_require(&proposal, "--framework", "framework", "rails"), -EINVAL);
-        golden_add("--framework", proposal.error);
+        FOREACH_ELEMENT(option, wrong) {
+                proposal.error[0] = '\0';
+                ck_assert_int_eq(proposal_require(&proposal, option->option, option->key, option->value),
+                                 -EINVAL);
+                golden_add(option->what, proposal.error);
+        }
         golden_end("init", "options");
 }
 
