@@ -465,6 +465,27 @@ static void offer(const char *word, const char *help, const char *partial)
                 printf("%s%s%s\n", word, help[0] != '\0' ? "\t" : "", help);
 }
 
+/* The shell inserts the name into a command line, and the socket may belong to another user: offers only
+ * plain shell words. */
+static void offer_name(const struct ctl *ctl, const char *name, const char *partial)
+{
+        if (!argv_is_plain(name))
+                return;
+        for (size_t i = 0; i < ctl->n_arguments; i++)
+                if (strcmp(ctl->arguments[i], name) == 0)
+                        return;
+        offer(name, "", partial);
+}
+
+static void offer_instances(const struct ctl *ctl, const char *partial)
+{
+        _cleanup_json_ json_t *list = instances_find();
+        json_t *entry;
+
+        json_foreach(entry, list)
+                offer_name(ctl, reply_string(entry, "name"), partial);
+}
+
 /* Parses the arguments before the one to complete. Returns false if nothing more can be offered: the command
  * is unknown, or an option's value is being typed. */
 static bool read_words(struct ctl *ctl, int argc, char **argv, const char *partial)
@@ -479,7 +500,7 @@ static bool read_words(struct ctl *ctl, int argc, char **argv, const char *parti
                 if (key != ':')
                         continue;
                 if (optopt == 'i' || optopt == OPTION_INSTANCE)
-                        instances_offer(offer, partial);
+                        offer_instances(ctl, partial);
                 return false;
         } while (key != -1);
         if (optind >= argc || (optind == argc - 1 && strcmp(argv[optind], "help") == 0))
@@ -488,18 +509,6 @@ static bool read_words(struct ctl *ctl, int argc, char **argv, const char *parti
         ctl->arguments = argv + optind + 1;
         ctl->n_arguments = (size_t)(argc - optind - 1);
         return ctl->command;
-}
-
-/* The shell inserts the name into a command line, and the socket may belong to another user: offers only
- * plain shell words. */
-static void offer_name(const struct ctl *ctl, const char *name, const char *partial)
-{
-        if (!argv_is_plain(name))
-                return;
-        for (size_t i = 0; i < ctl->n_arguments; i++)
-                if (strcmp(ctl->arguments[i], name) == 0)
-                        return;
-        offer(name, "", partial);
 }
 
 /* Returns true if another name may follow. A worker stands alone. In commands with several kinds of arguments

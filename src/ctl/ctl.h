@@ -109,6 +109,10 @@ int command_line_read(struct ctl *ctl, int argc, char **argv);
  * a short help text may follow a candidate. argv[0] is ignored. */
 void complete(struct ctl *ctl, int argc, char **argv);
 
+/* Returns the instances on this machine: a new list of objects with the member `name`. NULL: memory is short.
+ */
+json_t *instances_find(void);
+
 /* Sets ctl->socket, and ctl->instance unless the path was given: as the options or SQMGR_SOCKET say; else the
  * only instance of the caller; else the only one that runs. Prints nothing. Returns 0; -ENOENT if there is no
  * instance; -EMLINK if there are several; or -ENOMEM. */
@@ -117,10 +121,6 @@ int instances_choose(struct ctl *ctl);
 /* Runs ctl->command for the instance that is chosen; for each one, under its name, if none is and the command
  * only reads. Returns an exit code. */
 int instances_run(struct ctl *ctl);
-
-/* Calls offer() for each instance. */
-void instances_offer(void (*offer)(const char *name, const char *help, const char *partial),
-                     const char *partial);
 
 /* CLOCK_MONOTONIC, in microseconds. */
 usec_t client_now(void);

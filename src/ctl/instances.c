@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Chooses the instance of sqmgr that a command is for. */
-#include "base/argv.h"
 #include "base/fd.h"
 #include "base/locate.h"
 #include "base/socket_path.h"
@@ -32,8 +31,7 @@ static void add(void *userdata, const struct located *instance)
                                                                  instance->owner == geteuid())) < 0;
 }
 
-/* Returns the instances; NULL if memory is short. */
-static json_t *find(void)
+json_t *instances_find(void)
 {
         struct found found = {.list = json_array()};
 
@@ -99,7 +97,7 @@ static int choose_from(struct ctl *ctl, json_t **ret_list)
                 ctl->socket = strdup(from_environment);
                 return ctl->socket ? 0 : -ENOMEM;
         }
-        _cleanup_json_ json_t *list = find();
+        _cleanup_json_ json_t *list = instances_find();
         if (!list)
                 return -ENOMEM;
         if (ctl->instance) {
@@ -190,15 +188,4 @@ int instances_run(struct ctl *ctl)
                                ? run_each(ctl, list)
                                : report_several(list);
         return r < 0 ? output_error(CTL_FAILED, "not enough memory") : ctl->command->run(ctl);
-}
-
-void instances_offer(void (*offer)(const char *name, const char *help, const char *partial),
-                     const char *partial)
-{
-        _cleanup_json_ json_t *list = find();
-        json_t *entry;
-
-        json_foreach(entry, list)
-                if (argv_is_plain(reply_string(entry, "name")))
-                        offer(reply_string(entry, "name"), "", partial);
 }

@@ -455,15 +455,14 @@ void render_event(FILE *out, json_t *event, const struct view *view)
 }
 
 static const struct {
-        const char *key, *header;
-        bool below; /* if the table is too wide, printed below on a separate line */
+        const char *key, *header; /* the last column is the time since the start */
+        bool below;               /* if the table is too wide, printed below on a separate line */
 } columns[] = {
-        {"class", "CLASS", false},
-        {"jid", "JID", true},
-        {"queue", "QUEUE", true},
-        {"worker", "WORKER", false},
+        {"class", "CLASS", false},   {"jid", "JID", true},         {"queue", "QUEUE", true},
+        {"worker", "WORKER", false}, {"started_at", "FOR", false},
 };
 
+#define LAST         (ELEMENTSOF(columns) - 1)
 #define GAP          2
 #define BELOW_INDENT 6
 
@@ -484,11 +483,16 @@ static int compare_started(const void *left, const void *right)
                (json_integer_value(a) < json_integer_value(b));
 }
 
-static const char *running_for(json_t *job, time_t now, char text[FORMAT_MAX])
+/* job: NULL for the headers. text: for the time. */
+static const char *job_cell(json_t *job, size_t column, time_t now, char text[FORMAT_MAX])
 {
         json_t *started = json_object_get(job, "started_at");
         time_t at = (time_t)MAX(json_integer_value(started), 0);
 
+        if (!job)
+                return columns[column].header;
+        if (column < LAST)
+                return reply_string(job, columns[column].key);
         if (!json_is_integer(started))
                 return "-";
         return format_duration(now > at ? (usec_t)(now - at) * USEC_PER_SEC : 0, text, FORMAT_MAX);
@@ -499,13 +503,10 @@ static void print_row(FILE *out, json_t *job, time_t now, const struct layout *l
 {
         char span[FORMAT_MAX];
 
-        for (size_t i = 0; i < ELEMENTSOF(columns); i++) {
-                if (layout->below && columns[i].below)
-                        continue;
-                text_print_cell(out, job ? reply_string(job, columns[i].key) : columns[i].header,
-                                layout->widths[i] + GAP);
-        }
-        fprintf(out, "%s\n", job ? running_for(job, now, span) : "FOR");
+        for (size_t i = 0; i < LAST; i++)
+                if (!layout->below || !columns[i].below)
+                        text_print_cell(out, job_cell(job, i, now, span), layout->widths[i] + GAP);
+        fprintf(out, "%s\n", job_cell(job, LAST, now, span));
         if (!job || !layout->below)
                 return;
         fprintf(out, "%*s%s", BELOW_INDENT, "", reply_string(job, "jid"));
@@ -517,18 +518,15 @@ static void print_row(FILE *out, json_t *job, time_t now, const struct layout *l
 static void lay_out(json_t *const *jobs, size_t n, time_t now, const struct view *view, struct layout *ret)
 {
         char span[FORMAT_MAX];
-        int last = (int)strlen("FOR"), all = 0;
+        int all = -GAP;
 
         for (size_t i = 0; i < ELEMENTSOF(columns); i++) {
                 ret->widths[i] = (int)strlen(columns[i].header);
                 for (size_t k = 0; k < n; k++)
-                        ret->widths[i] =
-                                MAX(ret->widths[i], text_width(reply_string(jobs[k], columns[i].key)));
+                        ret->widths[i] = MAX(ret->widths[i], text_width(job_cell(jobs[k], i, now, span)));
                 all += ret->widths[i] + GAP;
         }
-        for (size_t k = 0; k < n; k++)
-                last = MAX(last, text_width(running_for(jobs[k], now, span)));
-        ret->below = view->columns > 0 && all + last > view->columns;
+        ret->below = view->columns > 0 && all > view->columns;
 }
 
 int job_table_print(FILE *out, json_t *jobs, time_t now, const struct view *view)
