@@ -147,6 +147,7 @@ TEST(a_line_that_is_no_entry_is_refused_and_a_long_one_is_marked)
         ck_assert(!entries.list[1].too_long);
         entries_done(&entries);
         ck_assert_int_eq(entries_read(&entries, "", 0, ENTRIES_SYSTEMD, &line), 0);
+        entries_done(&entries);
         ck_assert_int_eq(entries_read(&entries, "[a]\nb=\0\001 1\n", 12, ENTRIES_SYSTEMD, &line), 0);
         ck_assert_str_eq(entries.list[0].value, "?\001 1");
 }
