@@ -114,22 +114,17 @@ struct alert *alert_queue_next(struct alert_queue *queue)
         return next;
 }
 
-json_t *alert_queue_take(struct alert *alert)
+void alert_queue_sent(struct alert *alert)
 {
-        if (json_object_set_new(alert->event, "count", json_integer(alert->count)) < 0)
-                return NULL;
+        json_decref(alert->event);
+        alert->event = NULL;
         alert->count = 0;
-        return TAKE_PTR(alert->event);
 }
 
-void alert_queue_put_back(struct alert_queue *queue, struct alert *alert, json_t *event, usec_t due)
+void alert_queue_delay(struct alert_queue *queue, struct alert *alert, usec_t due)
 {
-        if (event) {
-                alert->count = (unsigned)json_integer_value(json_object_get(event, "count"));
-                alert->event = event;
-        }
         alert->due = due;
-        /* The alert that is put back came first, and must not be sent after the alert that ends it. */
+        /* The alert that waits came first, and must not be sent after the alert that ends it. */
         for (size_t i = 0; i < queue->n; i++)
                 if (are_opposite(alert, &queue->alerts[i]))
                         queue->alerts[i].due = MAX(queue->alerts[i].due, usec_add(due, 1));

@@ -32,17 +32,15 @@ struct alert_queue {
  * the event is lost. */
 bool alert_queue_add(struct alert_queue *queue, const struct event *event, json_t *rendered, usec_t now);
 
-/* Returns the alert that is due first, or NULL if none waits. Valid until another function of this file is
- * called. */
+/* Returns the alert that is due first, or NULL if none waits. Valid until another alert is
+ * added. */
 struct alert *alert_queue_next(struct alert_queue *queue);
 
-/* Takes the alert for sending. Returns its event with a member `count`, owned by the caller; NULL: out of
- * memory, and the alert still waits. */
-json_t *alert_queue_take(struct alert *alert);
+/* Forgets the event of an alert that was sent. */
+void alert_queue_sent(struct alert *alert);
 
-/* Puts an alert back that could not be sent; it waits until due. event: the result of alert_queue_take(),
- * whose ownership returns to the queue; may be NULL. */
-void alert_queue_put_back(struct alert_queue *queue, struct alert *alert, json_t *event, usec_t due);
+/* An alert that could not be sent waits until due. */
+void alert_queue_delay(struct alert_queue *queue, struct alert *alert, usec_t due);
 
 /* Forgets all alerts. */
 void alert_queue_clear(struct alert_queue *queue);

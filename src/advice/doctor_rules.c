@@ -56,33 +56,25 @@ static void check_persistence(struct problems *findings, const struct redis_fact
                               facts->save);
 }
 
-void doctor_redis(struct problems *findings, const struct doctor_redis *redis)
+void doctor_redis(struct problems *findings, const char *about, const struct error_report *error,
+                  const struct redis_facts *facts)
 {
-        char about[300];
-
-        snprintf(about, sizeof(about), "Redis %s", redis->url);
-        if (redis->left_out)
-                problems_note(findings, PROBLEM_ERROR, about,
-                              "Check what is stored in that key, and who can write to it",
-                              "reply to '%s' is too large and ended the connection%s; sqmgr skips this "
-                              "command for some minutes",
-                              redis->left_out, redis->n_left_out > 1 ? ", as did others" : "");
-        if (redis->error) {
+        if (error) {
                 problems_note(findings, PROBLEM_ERROR, about,
                               "Check that Redis runs, and compare its address with [redis] and redis_url",
-                              "unreachable: %s", redis->error->text);
-                problems_quote(findings, &redis->error->quoted);
+                              "unreachable: %s", error->text);
+                problems_quote(findings, &error->quoted);
                 return;
         }
-        if (!redis->facts->has_info) {
+        if (!facts->has_info) {
                 problems_note(findings, PROBLEM_WARNING, about,
                               "Allow INFO for this user, or check the settings of Redis yourself",
                               "settings are unknown (reason: Redis refuses INFO)");
-                problems_quote(findings, &redis->facts->info_error);
+                problems_quote(findings, &facts->info_error);
                 return;
         }
-        check_eviction(findings, about, redis->facts);
-        check_persistence(findings, redis->facts, about);
+        check_eviction(findings, about, facts);
+        check_persistence(findings, facts, about);
 }
 
 /* Returns the remedy for a command that lacks an option. */
@@ -96,39 +88,35 @@ static const char *missing_option(const struct traits *traits)
 }
 
 /* Checks the processes of the framework that do not run jobs. */
-static void check_roles(struct problems *findings, const struct doctor_database *database, const char *about)
+static void check_roles(struct problems *findings, const struct database_facts *facts, const char *title,
+                        const char *about)
 {
-        const struct database_facts *facts = database->facts;
-
         if (facts->dispatchers == 0)
                 problems_note(
                         findings, PROBLEM_ERROR, about,
                         "Run a dispatcher in one of the fleets: 'dispatchers' in its config/queue.yml",
                         "no dispatcher of %s has a current heartbeat: jobs that wait for their time, or for "
                         "another job, do not run",
-                        database->traits->title);
+                        title);
         if (facts->recurring > 0 && facts->schedulers == 0)
                 problems_note(
                         findings, PROBLEM_WARNING, about, "Run one process without '--skip-recurring'",
                         "no scheduler of %s has a current heartbeat, so %llu recurring task%s not enqueued",
-                        database->traits->title, (unsigned long long)facts->recurring,
-                        facts->recurring == 1 ? " is" : "s are");
+                        title, (unsigned long long)facts->recurring, facts->recurring == 1 ? " is" : "s are");
 }
 
-void doctor_database(struct problems *findings, const struct doctor_database *database)
+void doctor_database(struct problems *findings, const char *about, const struct error_report *error,
+                     const struct database_facts *facts, const struct traits *traits)
 {
-        const struct database_facts *facts = database->facts;
-        const char *title = database->traits->title;
+        const char *title = traits->title;
         size_t before = findings->n;
-        char about[300];
 
-        snprintf(about, sizeof(about), "%s %s", database->noun, database->url);
-        if (database->error) {
+        if (error) {
                 problems_note(findings, PROBLEM_ERROR, about,
                               "Fix what the error names; check that the database runs and that "
                               "database_url fits it",
-                              "cannot be read: %s", database->error->text);
-                problems_quote(findings, &database->error->quoted);
+                              "cannot be read: %s", error->text);
+                problems_quote(findings, &error->quoted);
                 return;
         }
         if (facts->read_only)
@@ -137,12 +125,12 @@ void doctor_database(struct problems *findings, const struct doctor_database *da
                               title);
         if (facts->forking > 0)
                 problems_note(
-                        findings, PROBLEM_ERROR, about, missing_option(database->traits),
+                        findings, PROBLEM_ERROR, about, missing_option(traits),
                         "%llu supervisor%s of %s on this host fork%s workers, which sqmgr does not supervise",
                         (unsigned long long)facts->forking, plural(facts->forking), title,
                         facts->forking == 1 ? "s its" : " their");
         if (facts->has_roles)
-                check_roles(findings, database, about);
+                check_roles(findings, facts, title, about);
         if (facts->paused_queues > 0)
                 problems_note(findings, PROBLEM_WARNING, about,
                               "Resume the queues if nobody paused them on purpose",
@@ -159,18 +147,17 @@ void doctor_database(struct problems *findings, const struct doctor_database *da
                               facts->version[0] != '\0' ? ", version " : "", facts->version);
 }
 
-void doctor_machine(struct problems *findings, const struct doctor_machine *machine,
-                    const struct problem_facts *facts, struct problems *problems, const struct world *world)
+void doctor_machine(struct problems *findings, int overcommit, const struct problem_facts *facts,
+                    struct problems *problems, const struct world *world)
 {
         static const char about[] = "machine";
 
-        if (machine->has_redis && machine->overcommit == 0)
+        if (overcommit == 0)
                 problems_note(findings, PROBLEM_WARNING, about,
                               "Run 'sysctl vm.overcommit_memory=1', and set it in /etc/sysctl.d",
                               "vm.overcommit_memory is 0; Redis may fail to save while memory is short");
-        else if (machine->has_redis && machine->overcommit > 0)
-                problems_note(findings, PROBLEM_OK, about, NULL, "vm.overcommit_memory is %d",
-                              machine->overcommit);
+        else if (overcommit > 0)
+                problems_note(findings, PROBLEM_OK, about, NULL, "vm.overcommit_memory is %d", overcommit);
         problems_move(problems, NULL, findings);
         if (!problems_find(findings, PROBLEM_CLOCK_JUMP))
                 problems_note(findings, PROBLEM_OK, about, NULL,

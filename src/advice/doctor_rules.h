@@ -14,34 +14,17 @@ struct traits;
 struct worker;
 struct world;
 
-/* The facts that one Redis reported about itself. */
-struct doctor_redis {
-        const char *url;
-        const struct error_report *error; /* why Redis did not answer; NULL: it answered */
-        const struct redis_facts *facts;  /* if it answered */
-        const char *left_out; /* a query that is skipped because its reply was too large; NULL: none */
-        size_t n_left_out;
-};
-void doctor_redis(struct problems *findings, const struct doctor_redis *redis);
+/* about: the Redis or the database. error: why it did not answer; NULL: it answered, and has reported facts
+ * about itself, a database about the framework of these traits. */
+void doctor_redis(struct problems *findings, const char *about, const struct error_report *error,
+                  const struct redis_facts *facts);
+void doctor_database(struct problems *findings, const char *about, const struct error_report *error,
+                     const struct database_facts *facts, const struct traits *traits);
 
-/* The facts that a database reported about a framework. */
-struct doctor_database {
-        const char *noun; /* "PostgreSQL" or "SQLite" */
-        const char *url;
-        const struct error_report *error;   /* why the database did not answer; NULL: it answered */
-        const struct database_facts *facts; /* if it answered */
-        const struct traits *traits;        /* of the framework */
-};
-void doctor_database(struct problems *findings, const struct doctor_database *database);
-
-struct doctor_machine {
-        bool has_redis; /* a Redis runs on this machine */
-        int overcommit; /* vm.overcommit_memory; below 0: not known */
-};
 /* Moves the problems of sqmgr and its machine from `problems` to `findings`, and adds what is in order there.
- */
-void doctor_machine(struct problems *findings, const struct doctor_machine *machine,
-                    const struct problem_facts *facts, struct problems *problems, const struct world *world);
+ * overcommit: vm.overcommit_memory; below 0: not known, or no Redis runs on this machine. */
+void doctor_machine(struct problems *findings, int overcommit, const struct problem_facts *facts,
+                    struct problems *problems, const struct world *world);
 
 /* Facts about a worker that only doctor asks for. */
 struct doctor_worker {

@@ -147,12 +147,10 @@ static void times_text(const struct fleet *fleet, char *text, size_t size)
         text[0] = '\0';
         if (times < TIMES_LEAST)
                 return;
-        if (tenths >= 30 || tenths % 10 == 0)
-                snprintf(text, size, "; this release leaks %u times as fast as generation %llu",
-                         (tenths + 5) / 10, (unsigned long long)generation);
-        else
-                snprintf(text, size, "; this release leaks %u.%u times as fast as generation %llu",
-                         tenths / 10, tenths % 10, (unsigned long long)generation);
+        if (tenths >= 30)
+                tenths = (tenths + 5) / 10 * 10;
+        snprintf(text, size, "; this release leaks %.*f times as fast as generation %llu",
+                 tenths % 10 == 0 ? 0 : 1, tenths / 10.0, (unsigned long long)generation);
 }
 
 const char *leak_text(const struct fleet *fleet, char text[static LEAK_TEXT_MAX])

@@ -34,10 +34,7 @@ struct search {
         char lack[128]; /* "; 1 of 2 workers active" while workers are missing, else "" */
 };
 
-#define ADD(search, problem_code, at, ...)                                                                   \
-        problems_add((search)->problems,                                                                     \
-                     &(struct problem){.code = (problem_code), .fleet = (search)->fleet, .since = (at)},     \
-                     PROBLEM_ABOUT_FLEET, __VA_ARGS__)
+#define ADD(search, problem_code, at, ...) ADD_QUOTING(search, problem_code, at, NULL, __VA_ARGS__)
 #define ADD_QUOTING(search, problem_code, at, quotes, ...)                                                   \
         problems_add((search)->problems,                                                                     \
                      &(struct problem){.code = (problem_code),                                               \

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Commands of one call each: the method, its parameters, and how the reply is shown. */
+/* Commands of one call each: the method, its parameters, and how the reply is shown; `ping` and `why`. */
 #include "base/memstream.h"
 #include "base/text.h"
-#include "ctl/client.h"
-#include "ctl/commands.h"
+#include "ctl/ctl.h"
 #include "ctl/output.h"
 #include "ctl/render.h"
 #include "wire/reply.h"
@@ -85,7 +84,7 @@ static void show_quieted(const struct ctl *ctl, json_t *reply)
 
 static json_t *stop_parameters(const struct ctl *ctl)
 {
-        return json_pack("{s:s, s:b}", "fleet", ctl->arguments[0], "force", (int)ctl->force);
+        return json_pack("{s:s, s:b}", "fleet", ctl->arguments[0], "force", (int)ctl_has(ctl, OPTION_FORCE));
 }
 
 static void show_stopped(const struct ctl *ctl, json_t *reply)
@@ -96,12 +95,12 @@ static void show_stopped(const struct ctl *ctl, json_t *reply)
                 return;
         if (worker)
                 output_line("%s: %s; a new worker replaces it", ctl->arguments[0],
-                            ctl->force ? "stopping now, without waiting for its jobs"
-                                       : "stopping once its jobs are done");
+                            ctl_has(ctl, OPTION_FORCE) ? "stopping now, without waiting for its jobs"
+                                                       : "stopping once its jobs are done");
         else
                 output_line("%s: %s", ctl->arguments[0],
-                            ctl->force ? "stopping now, without waiting for running jobs"
-                                       : "stopping, each worker once its jobs are done");
+                            ctl_has(ctl, OPTION_FORCE) ? "stopping now, without waiting for running jobs"
+                                                       : "stopping, each worker once its jobs are done");
 }
 
 static void show_started(const struct ctl *ctl, json_t *reply _unused_)
@@ -198,7 +197,7 @@ static int judge_findings(const struct ctl *ctl, json_t *reply)
         json_foreach_in(finding, reply, "findings") {
                 if (reply_is(finding, "level", "problem"))
                         r = CTL_FAILED;
-                if (!ctl->json)
+                if (!ctl_has(ctl, OPTION_JSON))
                         print_finding(finding, &view);
         }
         return r;
@@ -211,7 +210,7 @@ static int judge_jobs(const struct ctl *ctl, json_t *reply)
         struct view view = screen_view();
         int r = CTL_DONE;
 
-        if (ctl->json)
+        if (ctl_has(ctl, OPTION_JSON))
                 return json_array_size(errors) > 0 ? CTL_FAILED : CTL_DONE;
         if (json_array_size(jobs) > 0 && job_table_print(stdout, jobs, time(NULL), &view) < 0)
                 r = output_error(CTL_FAILED, "not enough memory");
@@ -273,7 +272,7 @@ static int judge_queues(const struct ctl *ctl, json_t *reply)
         json_t *redis;
 
         json_foreach_in(redis, reply, "redis") {
-                if (!ctl->json)
+                if (!ctl_has(ctl, OPTION_JSON))
                         print_redis(redis);
                 if (!was_read(redis))
                         r = CTL_FAILED;
@@ -308,7 +307,7 @@ int ctl_call(struct ctl *ctl)
                             &reply);
         if (r != CTL_DONE)
                 return r;
-        if (ctl->json)
+        if (ctl_has(ctl, OPTION_JSON))
                 output_print_json(reply);
         else if (call->show)
                 call->show(ctl, reply);
@@ -353,17 +352,100 @@ static int ask_ready(struct ctl *ctl)
                 return output_error(CTL_FAILED, "not enough memory");
         if (json_array_size(lacks) > 0)
                 return report_lacks(lacks);
-        if (ctl->json) {
-                _cleanup_json_ json_t *ready = json_pack("{s:b}", "ready", 1);
-
-                output_print_json(ready);
-        } else {
-                output_line("sqmgr is ready: each running fleet has its workers");
-        }
-        return r;
+        if (ctl_has(ctl, OPTION_JSON))
+                return output_json_new(json_pack("{s:b}", "ready", 1));
+        output_line("sqmgr is ready: each running fleet has its workers");
+        return CTL_DONE;
 }
 
 int ctl_ping(struct ctl *ctl)
 {
-        return ctl->ready ? ask_ready(ctl) : ctl_call(ctl);
+        return ctl_has(ctl, OPTION_READY) ? ask_ready(ctl) : ctl_call(ctl);
+}
+
+/* Prints only the fleet's events; each worker has its own report. */
+static void print_events(json_t *events, const struct view *view)
+{
+        json_t *event;
+
+        json_foreach(event, events)
+                if (reply_string(event, "worker")[0] == '\0')
+                        render_event(stdout, event, view);
+}
+
+static void print_scaling(json_t *fleet, const struct view *view)
+{
+        json_t *scaling = json_object_get(fleet, "scaling"), *line;
+        char text[REPLY_SCALING_MAX];
+
+        if (!json_is_object(scaling)) {
+                text_print_wrapped(stdout,
+                                   "The count does not follow the queues: active_process_max is not set", 0,
+                                   2, view->columns);
+                return;
+        }
+        reply_scaling(scaling, text);
+        text_print_wrapped(stdout, text, 0, 2, view->columns);
+        json_foreach_in(line, scaling, "arithmetic") {
+                fputs("  ", stdout);
+                text_print_wrapped(stdout, json_string_value(line) ?: "", 2, 4, view->columns);
+        }
+}
+
+static int report_fleet(const struct ctl *ctl, json_t *fleet, json_t *events)
+{
+        struct view view = screen_view();
+
+        if (ctl_has(ctl, OPTION_JSON))
+                return output_json_new(json_pack("{s:O, s:O}", "fleet", fleet, "events", events));
+        _cleanup_free_ char *summary = render_fleet_summary(fleet);
+        if (!summary)
+                return output_error(CTL_FAILED, "not enough memory");
+        print_events(events, &view);
+        text_print_wrapped(stdout, summary, 0, 2, view.columns);
+        print_scaling(fleet, &view);
+        return CTL_DONE;
+}
+
+static int report_worker(const struct ctl *ctl, const char *id, json_t *status, json_t *events)
+{
+        struct worker_report worker_report;
+        struct view view = screen_view();
+        int r = CTL_DONE;
+
+        if (worker_report_find(&worker_report, id, status, events) < 0)
+                r = output_error(CTL_FAILED, "not enough memory");
+        else if (ctl_has(ctl, OPTION_JSON))
+                r = output_json_new(json_pack("{s:O?, s:O}", "worker", worker_report.worker, "events",
+                                              worker_report.events));
+        else
+                worker_report_print(stdout, &worker_report, &view);
+        json_decref(worker_report.events);
+        return r;
+}
+
+int ctl_why(struct ctl *ctl)
+{
+        _cleanup_json_ json_t *own = NULL, *reply = NULL, *status = NULL;
+        const char *id = ctl->arguments[0];
+        bool worker = strchr(id, '/');
+        int r = CTL_DONE;
+
+        /* The report needs the events of the fleet and of sqmgr, too. This call shows whether sqmgr knows the
+         * worker. */
+        if (worker)
+                r = client_call(ctl, "GetEvents", json_pack("{s:s}", "worker", id), &own);
+        client_close(ctl);
+        if (r == CTL_DONE)
+                r = client_call(ctl, "GetEvents", worker ? json_object() : json_pack("{s:[s]}", "fleets", id),
+                                &reply);
+        client_close(ctl);
+        if (r == CTL_DONE)
+                r = client_call(ctl, "GetStatus", worker ? json_object() : json_pack("{s:[s]}", "fleets", id),
+                                &status);
+        if (r != CTL_DONE)
+                return r;
+        json_t *events = json_object_get(reply, "events");
+        return worker ? report_worker(ctl, id, status, events)
+                      : report_fleet(ctl, json_array_get(json_object_get(status, "fleets"), 0), events);
 }

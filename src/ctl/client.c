@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Calls sqmgr over its socket and reports errors. */
-#include "ctl/client.h"
 #include "base/fd.h"
 #include "base/locate.h"
-#include "ctl/commands.h"
+#include "ctl/ctl.h"
 #include "ctl/output.h"
 #include "ctl/screen.h"
 #include "wire/control.h"
@@ -304,6 +303,16 @@ static bool is_among(json_t *names, const char *name, size_t length)
         return false;
 }
 
+static int report_unknown(const char *kind, const char *name, json_t *known)
+{
+        bool any = json_array_size(known) > 0;
+        char word[32];
+
+        snprintf(word, sizeof(word), "unknown-%s", kind);
+        return output_error_as(word, CTL_USAGE, "unknown %s '%s'; %s%s", kind, name,
+                               any ? "known: " : "none are known", output_names(known));
+}
+
 /* Suggests what the user may have meant. */
 static int report_unknown_fleet(const struct ctl *ctl, json_t *parameters)
 {
@@ -321,33 +330,38 @@ static int report_unknown_fleet(const struct ctl *ctl, json_t *parameters)
                                 : output_error_as("unknown-fleet", CTL_USAGE,
                                                   "'%s' is a worker; '%s' takes a fleet", name,
                                                   ctl->command->name);
-        return output_error_as("unknown-fleet", CTL_USAGE, "unknown fleet '%s'; %s", name,
-                               output_names(fleets));
+        return report_unknown("fleet", name, fleets);
 }
 
 int client_report_not_in_memory(json_t *parameters, int code)
 {
         const char *fleet = reply_string(parameters, "fleet"),
                    *directory = reply_string(parameters, "directory");
-        const char *where =
-                directory[0] != '\0' ? " (the fleet's working directory)" : "the fleet's working directory";
-        bool ended = reply_is(parameters, "reason", "template_ended");
-        const char *left_out = code == CTL_DONE ? "not rolled back: " : "";
+        long long generation = reply_integer(parameters, "generation");
+        char why[160];
 
         if (reply_is(parameters, "reason", "no_restart"))
-                return output_error_as(
-                        "not-in-memory", code,
-                        "%s: %sno previous release is known: no restart has replaced one since the settings "
-                        "of the fleet changed. Let %s%s point to the previous release, then run 'sqmgrctl "
-                        "restart %s'",
-                        fleet, left_out, directory, where, fleet);
+                snprintf(
+                        why, sizeof(why),
+                        "no previous release is known: no restart has replaced one since the settings of the "
+                        "fleet changed");
+        else if (reply_is(parameters, "reason", "template_ended"))
+                snprintf(why, sizeof(why),
+                         "generation %lld is not in memory (its template has ended, as 10 minutes after a "
+                         "restart)",
+                         generation);
+        else
+                snprintf(why, sizeof(why),
+                         "generation %lld is not in memory (its workers are not forked from a template: "
+                         "preload = no)",
+                         generation);
         return output_error_as("not-in-memory", code,
-                               "%s: %sgeneration %lld is not in memory (%s). Let %s%s point to the previous "
-                               "release, then run 'sqmgrctl restart %s'",
-                               fleet, left_out, reply_integer(parameters, "generation"),
-                               ended ? "its template has ended, as 10 minutes after a restart"
-                                     : "its workers are not forked from a template: preload = no",
-                               directory, where, fleet);
+                               "%s: %s%s. Let %s%s point to the previous release, then run 'sqmgrctl restart "
+                               "%s'",
+                               fleet, code == CTL_DONE ? "not rolled back: " : "", why, directory,
+                               directory[0] != '\0' ? " (the fleet's working directory)"
+                                                    : "the fleet's working directory",
+                               fleet);
 }
 
 static int report_error(const struct ctl *ctl, const struct varlink_reply *reply)
@@ -366,9 +380,8 @@ static int report_error(const struct ctl *ctl, const struct varlink_reply *reply
         if (strcmp(error, CONTROL_NOT_IN_MEMORY) == 0)
                 return client_report_not_in_memory(parameters, CTL_FAILED);
         if (strcmp(error, CONTROL_UNKNOWN_WORKER) == 0)
-                return output_error_as("unknown-worker", CTL_USAGE, "unknown worker '%s'; %s",
-                                       reply_string(parameters, "name"),
-                                       output_names(json_object_get(parameters, "workers")));
+                return report_unknown("worker", reply_string(parameters, "name"),
+                                      json_object_get(parameters, "workers"));
         if (strcmp(error, VARLINK_INVALID_PARAMETER) == 0)
                 return output_error(CTL_USAGE,
                                     "sqmgr does not know the parameter '%s'. Check whether sqmgr and "

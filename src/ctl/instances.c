@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Chooses the instance of sqmgr that a command is for. */
-#include "ctl/instances.h"
-#include "base/argv.h"
 #include "base/fd.h"
 #include "base/locate.h"
 #include "base/socket_path.h"
-#include "base/text.h"
-#include "ctl/client.h"
-#include "ctl/commands.h"
+#include "ctl/ctl.h"
 #include "ctl/output.h"
+#include "wire/reply.h"
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -18,120 +15,81 @@
 /* How long an instance may take to accept the connection that shows that it runs. */
 #define RUNS_USEC USEC_PER_SEC
 
-struct entry {
-        char *name, *socket; /* owned */
-        bool own;            /* the directory belongs to the caller */
-        bool runs;
-};
-
-struct list {
-        struct entry entries[INSTANCES_MAX];
-        size_t n;
-        bool failed; /* memory was short */
+struct found {
+        json_t *list; /* objects with name, socket, own: the directory belongs to the caller, and runs */
+        bool failed;  /* memory was short */
 };
 
 static void add(void *userdata, const struct located *instance)
 {
-        struct list *list = userdata;
-        struct entry *entry = &list->entries[list->n];
+        struct found *found = userdata;
 
-        if (list->n == INSTANCES_MAX)
-                return;
-        *entry = (struct entry){.name = strdup(instance->name),
-                                .socket = strdup(instance->socket),
-                                .own = instance->owner == geteuid()};
-        list->failed |= !entry->name || !entry->socket;
-        list->n++;
+        if (json_array_size(found->list) < INSTANCES_MAX)
+                found->failed |= json_array_append_new(found->list,
+                                                       json_pack("{s:s, s:s, s:b}", "name", instance->name,
+                                                                 "socket", instance->socket, "own",
+                                                                 instance->owner == geteuid())) < 0;
 }
 
-static void release(struct list *list)
+json_t *instances_find(void)
 {
-        for (size_t i = 0; i < list->n; i++) {
-                free(list->entries[i].name);
-                free(list->entries[i].socket);
-        }
-        free(list);
-}
-DEFINE_CLEANUP(struct list *, release)
+        struct found found = {.list = json_array()};
 
-/* Returns the instances, to be released; NULL if memory is short. */
-static struct list *find(void)
-{
-        struct list *list = calloc(1, sizeof(*list));
-
-        if (list)
-                locate_instances(SOCKET_PATH_SYSTEM, getenv("XDG_RUNTIME_DIR"), add, list);
-        if (!list || !list->failed)
-                return list;
-        release(list);
+        locate_instances(SOCKET_PATH_SYSTEM, getenv("XDG_RUNTIME_DIR"), add, &found);
+        if (!found.failed)
+                return found.list;
+        json_decref(found.list);
         return NULL;
 }
 
-/* Returns the only instance that is its own or runs, as `running` says; NULL: none, or several. */
-static const struct entry *only(const struct list *list, bool running)
+/* Returns the only instance with that member; NULL: none, or several. */
+static json_t *only(json_t *list, const char *member)
 {
-        const struct entry *found = NULL;
+        json_t *entry, *found = NULL;
         size_t n = 0;
 
-        for (size_t i = 0; i < list->n; i++) {
-                if (running ? !list->entries[i].runs : !list->entries[i].own)
+        json_foreach(entry, list) {
+                if (!reply_is_true(entry, member))
                         continue;
-                found = &list->entries[i];
+                found = entry;
                 n++;
         }
         return n == 1 ? found : NULL;
 }
 
-static void look_who_runs(struct list *list)
+static json_t *choose(json_t *list)
 {
+        json_t *entry = only(list, "own");
         const char *reason;
 
-        for (size_t i = 0; i < list->n; i++) {
-                int fd = locate_connect(list->entries[i].socket, true, 0, RUNS_USEC, &reason);
+        if (entry || json_array_size(list) <= 1)
+                return entry ?: json_array_get(list, 0);
+        json_foreach(entry, list) {
+                int fd = locate_connect(reply_string(entry, "socket"), true, 0, RUNS_USEC, &reason);
 
                 /* An instance that is too busy to accept runs. One that is not trusted, or has crashed and
                  * left its socket, is reported: an order must not go to another one instead. */
-                list->entries[i].runs =
-                        fd >= 0 || fd == -EAGAIN || fd == -EKEYREJECTED || fd == -ECONNREFUSED;
+                bool runs = fd >= 0 || fd == -EAGAIN || fd == -EKEYREJECTED || fd == -ECONNREFUSED;
+                (void)json_object_set_new(entry, "runs", json_boolean(runs));
                 close_fd(MAX(fd, -1));
         }
+        return only(list, "runs");
 }
 
-static const struct entry *choose(struct list *list)
-{
-        const struct entry *entry = only(list, false);
-
-        if (entry || list->n == 0)
-                return entry;
-        if (list->n == 1)
-                return &list->entries[0];
-        look_who_runs(list);
-        return only(list, true);
-}
-
-static int take(struct ctl *ctl, const struct entry *entry)
+static int take(struct ctl *ctl, const json_t *entry)
 {
         free(ctl->socket);
         free(ctl->instance);
-        ctl->socket = strdup(entry->socket);
-        ctl->instance = strdup(entry->name);
+        ctl->socket = strdup(reply_string(entry, "socket"));
+        ctl->instance = strdup(reply_string(entry, "name"));
         return ctl->socket && ctl->instance ? 0 : -ENOMEM;
 }
 
-/* Without a socket in the runtime directory of the unit, the name may be that of the user manager's instance.
- */
-static int take_named(struct ctl *ctl, const struct list *list)
-{
-        for (size_t i = 0; i < list->n; i++)
-                if (strcmp(list->entries[i].name, ctl->instance) == 0)
-                        return take(ctl, &list->entries[i]);
-        return 0;
-}
-
-/* *ret_list: what was found, to be released, if the result is -EMLINK. */
-static int choose_from(struct ctl *ctl, struct list **ret_list)
+/* *ret_list: what was found, a new reference, if the result is -EMLINK. */
+static int choose_from(struct ctl *ctl, json_t **ret_list)
 {
         const char *from_environment = getenv("SQMGR_SOCKET");
+        json_t *entry;
 
         if (ctl->socket && !ctl->instance)
                 return 0;
@@ -139,15 +97,21 @@ static int choose_from(struct ctl *ctl, struct list **ret_list)
                 ctl->socket = strdup(from_environment);
                 return ctl->socket ? 0 : -ENOMEM;
         }
-        _cleanup_(release_pointer) struct list *list = find();
+        _cleanup_json_ json_t *list = instances_find();
         if (!list)
                 return -ENOMEM;
-        if (ctl->instance)
-                return take_named(ctl, list);
-        const struct entry *entry = choose(list);
+        if (ctl->instance) {
+                /* Without a socket in the runtime directory of the unit, the name may be that of the user
+                 * manager's instance. */
+                json_foreach(entry, list)
+                        if (reply_is(entry, "name", ctl->instance))
+                                return take(ctl, entry);
+                return 0;
+        }
+        entry = choose(list);
         if (entry)
                 return take(ctl, entry);
-        if (list->n == 0)
+        if (json_array_size(list) == 0)
                 return -ENOENT;
         *ret_list = TAKE_PTR(list);
         return -EMLINK;
@@ -155,28 +119,24 @@ static int choose_from(struct ctl *ctl, struct list **ret_list)
 
 int instances_choose(struct ctl *ctl)
 {
-        _cleanup_(release_pointer) struct list *list = NULL;
+        _cleanup_json_ json_t *list = NULL;
 
         return choose_from(ctl, &list);
 }
 
-static int report_several(const struct list *list)
+static int report_several(json_t *list)
 {
-        char names[512] = "";
+        _cleanup_json_ json_t *names = json_array();
+        json_t *entry;
 
-        for (size_t i = 0; i < list->n; i++) {
-                if (strlen(names) + strlen(list->entries[i].name) > sizeof(names) - sizeof("'', ...")) {
-                        text_append(names, sizeof(names), ", ...");
-                        break;
-                }
-                text_append(names, sizeof(names), "%s'%s'", i > 0 ? ", " : "", list->entries[i].name);
-        }
+        json_foreach(entry, list)
+                json_array_append(names, json_object_get(entry, "name"));
         return output_error_as("several-instances", CTL_USAGE,
-                               "there are several instances: %s. Give one by -i NAME", names);
+                               "there are several instances: %s. Give one by -i NAME", output_names(names));
 }
 
 /* Runs the command in a child: `logs` executes another program. Returns its exit code. */
-static int run_one(struct ctl *ctl, const struct entry *entry)
+static int run_one(struct ctl *ctl, const json_t *entry)
 {
         int status = 0;
 
@@ -194,17 +154,19 @@ static int run_one(struct ctl *ctl, const struct entry *entry)
 }
 
 /* Returns the first exit code that is not CTL_DONE. */
-static int run_each(struct ctl *ctl, const struct list *list)
+static int run_each(struct ctl *ctl, json_t *list)
 {
         bool comment = strcmp(ctl->command->name, "metrics") == 0;
         int code = CTL_DONE;
+        json_t *entry;
 
-        for (size_t i = 0; i < list->n; i++) {
-                const struct entry *entry = &list->entries[i];
+        json_foreach(entry, list) {
+                const char *name = reply_string(entry, "name");
 
-                if (!ctl->json)
-                        printf("%s%sinstance %s\n", i > 0 ? "\n" : "", comment ? "# " : "", entry->name);
-                output_instance(entry->name);
+                if (!ctl_has(ctl, OPTION_JSON))
+                        printf("%s%sinstance %s\n", entry != json_array_get(list, 0) ? "\n" : "",
+                               comment ? "# " : "", name);
+                output_instance(name);
                 int r = run_one(ctl, entry);
                 code = code == CTL_DONE ? r : code;
         }
@@ -214,25 +176,16 @@ static int run_each(struct ctl *ctl, const struct list *list)
 
 int instances_run(struct ctl *ctl)
 {
-        _cleanup_(release_pointer) struct list *list = NULL;
+        _cleanup_json_ json_t *list = NULL;
         int r = choose_from(ctl, &list);
 
         if (r == -ENOENT)
                 return output_error(CTL_CONNECT,
                                     "no instance of sqmgr found. Start one, or give its socket by -s or "
                                     "SQMGR_SOCKET");
-        if (r == -EMLINK && list)
-                return ctl->command->reads && !ctl->watch && !ctl->follow ? run_each(ctl, list)
-                                                                          : report_several(list);
+        if (r == -EMLINK)
+                return ctl->command->reads && !ctl_has(ctl, OPTION_WATCH) && !ctl_has(ctl, OPTION_FOLLOW)
+                               ? run_each(ctl, list)
+                               : report_several(list);
         return r < 0 ? output_error(CTL_FAILED, "not enough memory") : ctl->command->run(ctl);
-}
-
-void instances_offer(void (*offer)(const char *name, const char *help, const char *partial),
-                     const char *partial)
-{
-        _cleanup_(release_pointer) struct list *list = find();
-
-        for (size_t i = 0; list && i < list->n; i++)
-                if (argv_is_plain(list->entries[i].name))
-                        offer(list->entries[i].name, "", partial);
 }

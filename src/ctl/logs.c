@@ -4,8 +4,7 @@
 #include "base/argv.h"
 #include "base/memstream.h"
 #include "base/printable.h"
-#include "ctl/client.h"
-#include "ctl/commands.h"
+#include "ctl/ctl.h"
 #include "ctl/output.h"
 #include "wire/reply.h"
 #include <fcntl.h>
@@ -59,7 +58,7 @@ static void add_beginning(struct log_source *source, const char *program, const 
         add(source, "%s", program);
         add(source, "--lines=%ju",
             source->ctl->lines == UINT64_MAX ? (uintmax_t)LINES_SO_FAR : (uintmax_t)source->ctl->lines);
-        if (source->ctl->follow)
+        if (ctl_has(source->ctl, OPTION_FOLLOW))
                 add(source, "%s", follow);
 }
 
@@ -77,7 +76,7 @@ static void read_by_name(struct log_source *source)
         long long places = MIN(reply_integer(source->fleet, "max_processes"), REPLY_WORKERS_MAX);
 
         add_journalctl(source);
-        if (source->ctl->previous && source->worker)
+        if (ctl_has(source->ctl, OPTION_PREVIOUS) && source->worker)
                 add(source, "--until=@%.3f", source->started_at);
         if (is_of_worker(source)) {
                 add(source, "--identifier=%s", source->name);
@@ -129,7 +128,7 @@ static bool read_by_pid(struct log_source *source)
 
         add_journalctl(source);
         add(source, "--boot");
-        if (is_of_worker(source) && (source->ctl->previous || !source->worker))
+        if (is_of_worker(source) && (ctl_has(source->ctl, OPTION_PREVIOUS) || !source->worker))
                 return add_former_pids(source);
         before = source->n;
         json_foreach_in(worker, source->fleet, "workers")
@@ -141,7 +140,7 @@ static bool read_by_pid(struct log_source *source)
 static void read_file(struct log_source *source, const char *path)
 {
         add_beginning(source, "tail", "--follow=name");
-        if (source->ctl->follow)
+        if (ctl_has(source->ctl, OPTION_FOLLOW))
                 add(source, "--retry");
         add(source, "--");
         add(source, "%s", path);
@@ -214,7 +213,7 @@ static int show(struct log_source *source)
         if (in_file && is_of_worker(source))
                 (void)output_error(CTL_DONE, "all workers of '%.*s' write to '%s'%s",
                                    (int)source->fleet_length, source->name, log,
-                                   source->ctl->previous ? ", earlier ones too" : "");
+                                   ctl_has(source->ctl, OPTION_PREVIOUS) ? ", earlier ones too" : "");
         if (inherited)
                 (void)output_error(CTL_DONE,
                                    "log = inherit: workers write to the output of sqmgr. Only lines in the "
@@ -227,7 +226,7 @@ static int show(struct log_source *source)
                 return output_error_as("unknown-worker", CTL_USAGE,
                                        "no %sprocess of '%s' is known. With 'log = journal', lines are found "
                                        "by worker, even after its exit",
-                                       source->ctl->previous ? "earlier " : "", source->name);
+                                       ctl_has(source->ctl, OPTION_PREVIOUS) ? "earlier " : "", source->name);
         if (source->failed)
                 return output_error(CTL_FAILED, "not enough memory");
         return in_file ? run_cleaned(source->argv) : run(source->argv);
@@ -243,9 +242,6 @@ int ctl_logs(struct ctl *ctl)
         socklen_t size = sizeof(server);
         json_t *worker;
 
-        if (ctl->previous && (ctl->follow || !is_of_worker(&source)))
-                return usage_error(ctl->command, ctl->follow ? "--previous cannot be used with --follow"
-                                                             : "--previous needs a worker");
         /* Before the call: lines of the present life are later than started_at, however long the reply takes.
          */
         (void)clock_gettime(CLOCK_REALTIME, &now);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* sqmgrctl: runs the command of the command line. */
 #include "base/fd.h"
-#include "ctl/client.h"
-#include "ctl/commands.h"
-#include "ctl/instances.h"
+#include "ctl/ctl.h"
 #include "ctl/output.h"
 #include <fcntl.h>
 #include <stdio.h>

@@ -127,10 +127,10 @@ const char *output_stamp(void)
 const char *output_names(json_t *names)
 {
         static char text[512];
-        size_t i, n = json_array_size(names);
+        size_t i;
         json_t *name;
 
-        snprintf(text, sizeof(text), "%s", n > 0 ? "known: " : "none are known");
+        text[0] = '\0';
         json_array_foreach(names, i, name)
         {
                 if (strlen(text) + json_string_length(name) > sizeof(text) - sizeof(", '', ...")) {
@@ -140,6 +140,15 @@ const char *output_names(json_t *names)
                 text_append(text, sizeof(text), "%s'%s'", i > 0 ? ", " : "", json_string_value(name));
         }
         return text;
+}
+
+int output_json_new(json_t *json)
+{
+        if (!json)
+                return output_error(CTL_FAILED, "not enough memory");
+        output_print_json(json);
+        json_decref(json);
+        return CTL_DONE;
 }
 
 void output_print_json(json_t *json)

@@ -38,9 +38,10 @@ void output_errors_to(char *text, size_t size);
 /* The local time of day, "12:34:56 ". Valid until the next call. */
 const char *output_stamp(void);
 
-/* Returns the list of strings as a phrase: "known: 'a', 'b'", or "none are known". A long list is cut off.
- * Valid until the next call. */
+/* Returns the list of strings as a phrase: "'a', 'b'". A long list is cut off. Valid until the next call. */
 const char *output_names(json_t *names);
 
 /* Prints one JSON object on a line of its own and flushes standard output. */
 void output_print_json(json_t *json);
+/* The same for an object that is taken over. NULL: memory is short. Returns an exit code. */
+int output_json_new(json_t *json);

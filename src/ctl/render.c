@@ -2,6 +2,7 @@
 /* Shows status, workers and events as sentences and tables. */
 #include "ctl/render.h"
 #include "base/memstream.h"
+#include "base/parse.h"
 #include "base/text.h"
 #include "ctl/output.h"
 #include "wire/reply.h"
@@ -183,17 +184,6 @@ void render_text(FILE *out, const char *text, const char *colour, const struct v
         fprintf(out, "%*s%s", RENDER_INDENT, "", colour);
         text_print_wrapped(out, text, RENDER_INDENT, RENDER_INDENT, view->columns);
         fputs(colour[0] != '\0' ? RENDER_PLAIN : "", out);
-}
-
-const char *render_bar(char text[static RENDER_BAR_MAX], int full, int columns)
-{
-        int n = MIN(columns, RENDER_BAR_MAX - 4);
-
-        text[0] = '[';
-        for (int i = 0; i < n; i++)
-                text[i + 1] = i < full ? '#' : '-';
-        memcpy(text + n + 1, "]", 2);
-        return text;
 }
 
 /* Counts the workers that are active and ready, and how many of them are outdated. */
@@ -462,15 +452,14 @@ void render_event(FILE *out, json_t *event, const struct view *view)
 }
 
 static const struct {
-        const char *key, *header;
-        bool below; /* if the table is too wide, printed below on a separate line */
+        const char *key, *header; /* the last column is the time since the start */
+        bool below;               /* if the table is too wide, printed below on a separate line */
 } columns[] = {
-        {"class", "CLASS", false},
-        {"jid", "JID", true},
-        {"queue", "QUEUE", true},
-        {"worker", "WORKER", false},
+        {"class", "CLASS", false},   {"jid", "JID", true},         {"queue", "QUEUE", true},
+        {"worker", "WORKER", false}, {"started_at", "FOR", false},
 };
 
+#define LAST         (ELEMENTSOF(columns) - 1)
 #define GAP          2
 #define BELOW_INDENT 6
 
@@ -491,11 +480,16 @@ static int compare_started(const void *left, const void *right)
                (json_integer_value(a) < json_integer_value(b));
 }
 
-static const char *running_for(json_t *job, time_t now, char text[FORMAT_MAX])
+/* job: NULL for the headers. text: for the time. */
+static const char *job_cell(json_t *job, size_t column, time_t now, char text[FORMAT_MAX])
 {
         json_t *started = json_object_get(job, "started_at");
         time_t at = (time_t)MAX(json_integer_value(started), 0);
 
+        if (!job)
+                return columns[column].header;
+        if (column < LAST)
+                return reply_string(job, columns[column].key);
         if (!json_is_integer(started))
                 return "-";
         return format_duration(now > at ? (usec_t)(now - at) * USEC_PER_SEC : 0, text, FORMAT_MAX);
@@ -506,13 +500,10 @@ static void print_row(FILE *out, json_t *job, time_t now, const struct layout *l
 {
         char span[FORMAT_MAX];
 
-        for (size_t i = 0; i < ELEMENTSOF(columns); i++) {
-                if (layout->below && columns[i].below)
-                        continue;
-                text_print_cell(out, job ? reply_string(job, columns[i].key) : columns[i].header,
-                                layout->widths[i] + GAP);
-        }
-        fprintf(out, "%s\n", job ? running_for(job, now, span) : "FOR");
+        for (size_t i = 0; i < LAST; i++)
+                if (!layout->below || !columns[i].below)
+                        text_print_cell(out, job_cell(job, i, now, span), layout->widths[i] + GAP);
+        fprintf(out, "%s\n", job_cell(job, LAST, now, span));
         if (!job || !layout->below)
                 return;
         fprintf(out, "%*s%s", BELOW_INDENT, "", reply_string(job, "jid"));
@@ -524,18 +515,15 @@ static void print_row(FILE *out, json_t *job, time_t now, const struct layout *l
 static void lay_out(json_t *const *jobs, size_t n, time_t now, const struct view *view, struct layout *ret)
 {
         char span[FORMAT_MAX];
-        int last = (int)strlen("FOR"), all = 0;
+        int all = -GAP;
 
         for (size_t i = 0; i < ELEMENTSOF(columns); i++) {
                 ret->widths[i] = (int)strlen(columns[i].header);
                 for (size_t k = 0; k < n; k++)
-                        ret->widths[i] =
-                                MAX(ret->widths[i], text_width(reply_string(jobs[k], columns[i].key)));
+                        ret->widths[i] = MAX(ret->widths[i], text_width(job_cell(jobs[k], i, now, span)));
                 all += ret->widths[i] + GAP;
         }
-        for (size_t k = 0; k < n; k++)
-                last = MAX(last, text_width(running_for(jobs[k], now, span)));
-        ret->below = view->columns > 0 && all + last > view->columns;
+        ret->below = view->columns > 0 && all > view->columns;
 }
 
 int job_table_print(FILE *out, json_t *jobs, time_t now, const struct view *view)
@@ -554,4 +542,186 @@ int job_table_print(FILE *out, json_t *jobs, time_t now, const struct view *view
         for (size_t i = 0; i < n; i++)
                 print_row(out, sorted[i], now, &layout);
         return 0;
+}
+
+/* Returns true if the event concerns the worker's whole fleet, or all of sqmgr. */
+static bool is_context(const struct worker_report *worker_report, json_t *event)
+{
+        const char *fleet = reply_string(event, "fleet");
+        size_t length = strlen(fleet);
+
+        if (reply_string(event, "worker")[0] != '\0')
+                return false;
+        return length == 0 ||
+               (strncmp(fleet, worker_report->id, length) == 0 && worker_report->id[length] == '/' &&
+                !strchr(worker_report->id + length + 1, '/'));
+}
+
+/* Finds the events of the last worker with this id: ids are reused after a worker is gone. */
+static void find_worker_events(struct worker_report *worker_report, json_t *events, size_t *ret_first,
+                               size_t *ret_last)
+{
+        size_t i, beginning = SIZE_MAX, last = 0;
+        bool ended = false;
+        json_t *event;
+
+        json_array_foreach(events, i, event)
+        {
+                const char *kind = reply_string(event, "event");
+
+                if (!reply_is(event, "worker", worker_report->id))
+                        continue;
+                if (beginning == SIZE_MAX || (ended && strcmp(kind, "started") == 0)) {
+                        worker_report->earlier_workers = beginning != SIZE_MAX;
+                        worker_report->from_start = strcmp(kind, "started") == 0;
+                        beginning = i;
+                        ended = false;
+                }
+                ended = ended || strcmp(kind, "gone") == 0 || strcmp(kind, "crashed") == 0;
+                last = i;
+        }
+        /* For a living worker without events of its own, report everything that is kept. */
+        *ret_first = worker_report->worker && beginning == SIZE_MAX ? 0 : beginning;
+        *ret_last = worker_report->worker ? SIZE_MAX : last;
+}
+
+static int collect_events(struct worker_report *worker_report, json_t *events)
+{
+        size_t i, first, last;
+        json_t *event;
+
+        find_worker_events(worker_report, events, &first, &last);
+        worker_report->events = json_array();
+        if (!worker_report->events)
+                return -ENOMEM;
+        json_array_foreach(events, i, event)
+        {
+                bool own = reply_is(event, "worker", worker_report->id);
+
+                if (i < first || i > last || (!own && !is_context(worker_report, event)))
+                        continue;
+                if (json_array_append(worker_report->events, event) < 0)
+                        return -ENOMEM;
+        }
+        return 0;
+}
+
+static void find_worker(struct worker_report *worker_report)
+{
+        json_t *fleet, *worker;
+
+        json_foreach_in(fleet, worker_report->status, "fleets") {
+                json_foreach_in(worker, fleet, "workers") {
+                        if (!reply_is(worker, "id", worker_report->id))
+                                continue;
+                        worker_report->fleet = fleet;
+                        worker_report->worker = worker;
+                }
+        }
+}
+
+int worker_report_find(struct worker_report *ret, const char *id, json_t *status, json_t *events)
+{
+        *ret = (struct worker_report){.id = id, .status = status};
+        find_worker(ret);
+        return collect_events(ret, events);
+}
+
+static void print_state(FILE *out, const struct worker_report *worker_report, const struct view *view)
+{
+        json_t *worker = worker_report->worker;
+        const char *reason = reply_string(worker, "reason_text"),
+                   *waits_for = reply_string(worker, "waits_for");
+        const char *state = reply_string(worker, "state");
+        bool leaves = strcmp(state, "quiet") == 0 || strcmp(state, "stopping") == 0;
+        char span[FORMAT_MAX], left[FORMAT_MAX], ready[FORMAT_MAX + 16] = "", text[1024];
+
+        if (json_is_number(json_object_get(worker, "ready_seconds")))
+                snprintf(ready, sizeof(ready), ", ready in %s",
+                         reply_seconds_left(worker, "ready_seconds", left));
+        snprintf(text, sizeof(text), "Now: %s for %s%s%s%s%s%s", state,
+                 reply_seconds(worker, "state_seconds", span),
+                 reason[0] == '\0' ? ""
+                 : leaves          ? ": "
+                                   : ", to be replaced: ",
+                 reason, waits_for[0] != '\0' ? "; " : "", waits_for,
+                 reason[0] != '\0' || waits_for[0] != '\0' ? ""
+                 : reply_is_true(worker, "ready")          ? ", healthy"
+                                                           : ready);
+        text_print_wrapped(out, text, 0, 2, view->columns);
+}
+
+/* Prints what is known of the worker, and the source. */
+static void print_evidence(FILE *out, const struct worker_report *worker_report, const struct view *view)
+{
+        json_t *worker = worker_report->worker, *age = json_object_get(worker, "beat_age_seconds");
+        long long busy = reply_integer(worker, "busy"), memory = reply_integer(worker, "memory_bytes");
+        long long threshold = reply_integer(worker_report->fleet, "memory_threshold_bytes");
+        const char *evidence = reply_string(worker, "evidence"),
+                   *reaches = reply_string(worker, "memory_text");
+        char span[FORMAT_MAX], size[FORMAT_MAX], text[256];
+
+        snprintf(text, sizeof(text), "  process %lld, generation %lld%s, %s %s ago",
+                 reply_integer(worker, "pid"), reply_integer(worker, "generation"),
+                 reply_is_true(worker, "outdated") ? " (outdated)" : "",
+                 reply_is_true(worker, "forked") ? "forked" : "started",
+                 reply_seconds(worker, "uptime_seconds", span));
+        text_print_wrapped(out, text, 0, 4, view->columns);
+        if (json_is_null(json_object_get(worker, "busy")))
+                snprintf(text, sizeof(text), "  running jobs: not reported by the framework");
+        else if (json_is_null(age))
+                snprintf(text, sizeof(text), "  no heartbeat yet");
+        else
+                snprintf(text, sizeof(text), "  %lld job%s running%s heartbeat %s ago%s", busy, plural(busy),
+                         /* A database shows jobs that began after the heartbeat, too. */
+                         strcmp(evidence, "database") == 0 ? ", last" : " at the last",
+                         reply_seconds(worker, "beat_age_seconds", span),
+                         strcmp(evidence, "title") == 0  ? "; the server with the heartbeats is unreachable, "
+                                                           "jobs as in the process title"
+                         : strcmp(evidence, "none") == 0 ? "; no longer fresh"
+                                                         : "");
+        text_print_wrapped(out, text, 0, 4, view->columns);
+        if (reply_is_true(worker, "remote"))
+                text_print_wrapped(out, "  out of reach: signals go through Redis", 0, 4, view->columns);
+        if (memory <= 0)
+                return;
+        snprintf(text, sizeof(text), "  memory %s", format_size((uint64_t)memory, size, FORMAT_MAX));
+        if (threshold > 0)
+                text_append(text, sizeof(text), ", %lld%% of memory_threshold %s",
+                            reply_percent(memory, threshold),
+                            format_size((uint64_t)threshold, size, FORMAT_MAX));
+        if (reaches[0] != '\0')
+                text_append(text, sizeof(text), "; growing, %s", reaches);
+        text_print_wrapped(out, text, 0, 4, view->columns);
+}
+
+static void print_beginning(FILE *out, const struct worker_report *worker_report, const struct view *view)
+{
+        char text[512] = "";
+
+        if (!worker_report->from_start)
+                snprintf(text, sizeof(text),
+                         "Older events are not kept. To look for them in the journal, run 'journalctl "
+                         "SQMGR_WORKER=%s'",
+                         worker_report->id);
+        else if (worker_report->earlier_workers)
+                snprintf(text, sizeof(text), "Earlier workers had the same id: run 'sqmgrctl events %s'",
+                         worker_report->id);
+        if (text[0] != '\0')
+                text_print_wrapped(out, text, 0, 0, view->columns);
+}
+
+void worker_report_print(FILE *out, const struct worker_report *worker_report, const struct view *view)
+{
+        json_t *event;
+
+        print_beginning(out, worker_report, view);
+        json_foreach(event, worker_report->events)
+                render_event(out, event, view);
+        if (worker_report->worker) {
+                print_state(out, worker_report, view);
+                print_evidence(out, worker_report, view);
+        } else {
+                fputs("Now: gone\n", out);
+        }
 }

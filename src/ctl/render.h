@@ -32,10 +32,6 @@ void render_text(FILE *out, const char *text, const char *colour, const struct v
 #define RENDER_CYAN   "\033[36m"
 #define RENDER_PLAIN  "\033[0m"
 
-/* A bar in brackets: `columns` characters (at most 30), the first `full` of them filled. Returns text. */
-#define RENDER_BAR_MAX 34
-const char *render_bar(char text[static RENDER_BAR_MAX], int full, int columns);
-
 /* The table of workers with one line per worker, which may be wider than the terminal. */
 struct render_line {
         json_t *worker;
@@ -54,3 +50,20 @@ int render_worker_lines(FILE *out, const struct render_lines *lines, const struc
 
 /* Shows jobs, from a reply of GetJobs, the longest-running first. Returns 0, or -ENOMEM. */
 int job_table_print(FILE *out, json_t *jobs, time_t now, const struct view *view);
+
+/* The story of one worker: its events and its current state. */
+struct worker_report {
+        const char *id;         /* borrowed */
+        json_t *status;         /* borrowed; so are fleet and worker */
+        json_t *fleet, *worker; /* from status; NULL: not found */
+        json_t *events;         /* owned: events of the worker, of its fleet and of sqmgr, oldest first */
+        bool from_start;        /* events begin with the worker's start */
+        bool earlier_workers;   /* an earlier worker had the same id */
+};
+
+/* Collects the worker's events and state from the replies of GetEvents and GetStatus. After a failure *ret
+ * owns at most events. Returns 0, or -ENOMEM. */
+int worker_report_find(struct worker_report *ret, const char *id, json_t *status, json_t *events);
+
+/* Prints the report. */
+void worker_report_print(FILE *out, const struct worker_report *worker_report, const struct view *view);

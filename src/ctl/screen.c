@@ -67,6 +67,8 @@ void screen_enter(bool whole)
 {
         struct termios raw;
 
+        if (screen.on)
+                return;
         screen.on = true;
         screen.whole = whole;
         screen.painted = 0;

@@ -21,8 +21,9 @@ int screen_columns(int fd);
 /* The view for standard output. */
 struct view screen_view(void);
 
-/* Starts a live picture. whole: uses the alternate screen and reads single keys from standard input, until
- * screen_leave() restores the terminal. Otherwise the picture starts below earlier output and stays there. */
+/* Starts a live picture, unless there is one. whole: uses the alternate screen and reads single keys from
+ * standard input, until screen_leave() restores the terminal. Otherwise the picture starts below earlier
+ * output and stays there. */
 void screen_enter(bool whole);
 void screen_leave(void);
 /* Stops the process like Ctrl-Z. The terminal is restored while the process is stopped. */

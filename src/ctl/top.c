@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The command `top`: the live view with keys. top_model.h decides what is shown and what keys do. */
 #include "base/printable.h"
-#include "ctl/client.h"
-#include "ctl/commands.h"
+#include "ctl/ctl.h"
 #include "ctl/output.h"
 #include "ctl/top_model.h"
 #include "wire/reply.h"
@@ -38,9 +37,9 @@ struct show {
 
 static void draw(FILE *out, const struct view *view, void *userdata)
 {
-        const struct show *show = userdata;
+        struct show *show = userdata;
 
-        (void)top_draw(out, &show->top, &show->replies, view);
+        top_draw(out, &show->top, &show->replies, view);
 }
 
 static void redraw(struct show *show)

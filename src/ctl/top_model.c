@@ -3,7 +3,6 @@
 #include "ctl/top_model.h"
 #include "base/memstream.h"
 #include "base/text.h"
-#include "ctl/worker_report.h"
 #include "wire/reply.h"
 #include <stdarg.h>
 #include <string.h>
@@ -237,19 +236,11 @@ static void begin_tab(struct top *top)
 }
 
 /* At the end, the view keeps showing the newest lines. */
-static void scroll(struct top *top, const struct move *move, const struct top_replies *replies,
-                   const struct view *view)
+static void scroll(struct top *top, const struct move *move, const struct view *view)
 {
-        _cleanup_free_ char *text = NULL;
-        size_t size;
-        FILE *out = open_memstream(&text, &size);
+        size_t to = moved(MIN(top->scroll, top->last), move, view);
 
-        if (!out)
-                return;
-        size_t last = top_draw(out, top, replies, view);
-        (void)fclose(out);
-        size_t to = moved(MIN(top->scroll, last), move, view);
-        top->scroll = to >= last && top->tab != TOP_JOBS ? TOP_SCROLL_END : MIN(to, last);
+        top->scroll = to >= top->last && top->tab != TOP_JOBS ? TOP_SCROLL_END : MIN(to, top->last);
 }
 
 static enum top_do press_opened(struct top *top, int key)
@@ -342,7 +333,7 @@ enum top_do top_press(struct top *top, int key, const struct top_replies *replie
         else if (!move)
                 todo = press_plain(top, key);
         else if (top->opened)
-                scroll(top, move, replies, view);
+                scroll(top, move, view);
         else
                 choose(top, &rows, moved(top->at, move, view));
         return todo;
@@ -400,8 +391,8 @@ static const char *colour(const struct top_page *page, const char *sequence)
         return page->view->colour ? sequence : "";
 }
 
-/* Prints up to n lines of text, starting with line `first`. Returns the total number of lines. */
-static size_t put_lines(struct top_page *page, const char *text, size_t first, size_t n)
+/* Prints up to n lines of text, starting with line `first`. */
+static void put_lines(struct top_page *page, const char *text, size_t first, size_t n)
 {
         size_t number = 0;
 
@@ -412,7 +403,6 @@ static size_t put_lines(struct top_page *page, const char *text, size_t first, s
                         put_bytes(page, text, length);
                 text += length + (text[length] == '\n');
         }
-        return number;
 }
 
 static void put_head(struct top_page *page)
@@ -507,7 +497,7 @@ static void put_workers(struct top_page *page)
         FILE *out = open_memstream(&text, &size);
         int r = out ? render_worker_lines(out, &rows, page->view) : 0;
         if (memstream_close(out, &text) == 0 && r == 0)
-                (void)put_lines(page, text, 0, SIZE_MAX);
+                put_lines(page, text, 0, SIZE_MAX);
 }
 
 static json_t *jobs_of(const struct top_page *page)
@@ -561,8 +551,7 @@ static void print_tab(FILE *out, const struct top_page *page)
         }
 }
 
-/* Returns the maximum scroll position. */
-static size_t put_tab(struct top_page *page)
+static void put_tab(struct top_page *page, struct top *top)
 {
         _cleanup_free_ char *text = NULL;
         size_t size, n = page->left > 1 ? page->left - 1 : 0;
@@ -571,10 +560,10 @@ static size_t put_tab(struct top_page *page)
         if (out)
                 print_tab(out, page);
         if (memstream_close(out, &text) < 0)
-                return 0;
-        size_t all = (size_t)screen_count_lines(text), last = all > n ? all - n : 0;
-        (void)put_lines(page, text, MIN(page->top->scroll, last), n);
-        return last;
+                return;
+        size_t all = (size_t)screen_count_lines(text);
+        top->last = all > n ? all - n : 0;
+        put_lines(page, text, MIN(top->scroll, top->last), n);
 }
 
 static void put_tabs(struct top_page *page)
@@ -606,7 +595,7 @@ static void put_help(struct top_page *page)
                 "q             quits\n"
                 "Q and R ask first: y means yes, any other key no.\n";
 
-        (void)put_lines(page, text, 0, page->left - 1);
+        put_lines(page, text, 0, page->left - 1);
 }
 
 static const char *keys_of(const struct top_page *page)
@@ -649,23 +638,22 @@ static void put_order(struct top_page *page)
             top->filter[0] != '\0' ? "'" : "");
 }
 
-size_t top_draw(FILE *out, const struct top *top, const struct top_replies *replies, const struct view *view)
+void top_draw(FILE *out, struct top *top, const struct top_replies *replies, const struct view *view)
 {
         struct top_page page = {.out = out, .top = top, .replies = replies, .view = view};
-        size_t last = 0;
 
         page.left = view->rows > 1 ? (size_t)view->rows - 1 : 1;
         if (top_is_too_small(view)) {
                 put(&page, "terminal too small: at least %d columns, %d rows", TOP_COLUMNS_MIN, TOP_ROWS_MIN);
                 put(&page, "q quits");
-                return 0;
+                return;
         }
         put_head(&page);
         if (top->help) {
                 put_help(&page);
         } else if (top->opened) {
                 put_tabs(&page);
-                last = put_tab(&page);
+                put_tab(&page, top);
         } else if (replies->status) {
                 put_problems(&page);
                 put_fleets(&page);
@@ -673,5 +661,4 @@ size_t top_draw(FILE *out, const struct top *top, const struct top_replies *repl
                 put_workers(&page);
         }
         put_foot(&page);
-        return last;
 }

@@ -37,6 +37,7 @@ struct top {
         char chosen[TOP_ID_MAX]; /* a worker's id; "": none yet */
         size_t at;               /* last row of the chosen worker */
         size_t scroll;           /* first line shown of an opened worker; TOP_SCROLL_END: the end */
+        size_t last;             /* maximum of scroll, as drawn last */
         char target[TOP_ID_MAX];
         char reported[TOP_REPORTED_MAX]; /* outcome of the last action, until the next key */
 };
@@ -67,9 +68,8 @@ size_t top_rows_find(const struct render_lines *rows, const struct top *top);
 
 bool top_is_too_small(const struct view *view);
 
-/* Prints at most view->rows - 1 lines, each at most view->columns wide. Returns the maximum scroll position
- * of an opened worker. */
-size_t top_draw(FILE *out, const struct top *top, const struct top_replies *replies, const struct view *view);
+/* Prints at most view->rows - 1 lines, each at most view->columns wide. */
+void top_draw(FILE *out, struct top *top, const struct top_replies *replies, const struct view *view);
 
 /* A key: a character, or one of these values. */
 enum top_key {

@@ -6,7 +6,6 @@
 #include "base/memstream.h"
 #include "config.h"
 #include "frameworks/table.h"
-#include "init/entries.h"
 #include "init/proposal_rules.h"
 #include "init/source_rules.h"
 #include "io/ini.h"
@@ -27,24 +26,30 @@
 
 enum source { SOURCE_NONE, SOURCE_SYSTEMD, SOURCE_SUPERVISORD, SOURCE_PROCFILE, SOURCE_SIDEKIQSWARM };
 
-/* The options that set a key of the fleet. */
+enum { VALUE_ENTRY, VALUE_NAME, VALUE_OUTPUT, VALUE_DROP_IN };
+
+/* The options with a value, and the key of the fleet that they set; NULL: none. */
 static const struct {
         const char *option, *key;
-} flags[] = {
-        {"command", "command"},         {"count", "active_process_count"},
-        {"directory", "directory"},     {"environment-file", "environment_file"},
-        {"framework", "framework"},     {"group", PROPOSAL_GROUP},
-        {"memory", "memory_threshold"}, {"user", PROPOSAL_USER},
+} values[] = {
+        [VALUE_ENTRY] = {"entry", NULL},
+        [VALUE_NAME] = {"name", NULL},
+        [VALUE_OUTPUT] = {"output", NULL},
+        [VALUE_DROP_IN] = {"drop-in", NULL},
+        {"command", "command"},
+        {"count", "active_process_count"},
+        {"directory", "directory"},
+        {"environment-file", "environment_file"},
+        {"framework", "framework"},
+        {"group", PROPOSAL_GROUP},
+        {"memory", "memory_threshold"},
+        {"user", PROPOSAL_USER},
 };
 
 struct options {
         enum source source;
-        const char *from;   /* argument of --from-...; NULL: none */
-        const char *entry;  /* NULL: not chosen */
-        const char *fleet;  /* NULL: named after the source */
-        const char *output; /* NULL: standard output */
-        const char *unit;   /* file for the drop-in; NULL: comments in the config file */
-        const char *values[ELEMENTSOF(flags)];
+        const char *from;                       /* argument of --from-...; NULL: none */
+        const char *values[ELEMENTSOF(values)]; /* NULL: not given */
 };
 
 static void print_help(void)
@@ -98,47 +103,37 @@ static int say(const char *format, ...)
 /* Returns 0 to continue, 1 to exit successfully, -EINVAL for invalid usage. */
 static int parse_options(int argc, char **argv, struct options *options)
 {
-        enum { OPTION_FROM = 256, OPTION_ENTRY = OPTION_FROM + 16, OPTION_NAME, OPTION_UNIT, OPTION_FLAG };
-        struct option long_options[ELEMENTSOF(flags) + 10] = {
+        enum { OPTION_FROM = 256, OPTION_VALUE = OPTION_FROM + 16 };
+        struct option long_options[ELEMENTSOF(values) + 6] = {
                 {"from-systemd", required_argument, NULL, OPTION_FROM + SOURCE_SYSTEMD},
                 {"from-supervisord", required_argument, NULL, OPTION_FROM + SOURCE_SUPERVISORD},
                 {"from-procfile", required_argument, NULL, OPTION_FROM + SOURCE_PROCFILE},
                 {"from-sidekiqswarm", optional_argument, NULL, OPTION_FROM + SOURCE_SIDEKIQSWARM},
-                {"entry", required_argument, NULL, OPTION_ENTRY},
-                {"name", required_argument, NULL, OPTION_NAME},
-                {"output", required_argument, NULL, 'o'},
-                {"drop-in", required_argument, NULL, OPTION_UNIT},
                 {"help", no_argument, NULL, 'h'},
         };
         int option;
 
         argv[0] = (char *)"sqmgr init";
-        for (size_t i = 0; i < ELEMENTSOF(flags); i++)
-                long_options[9 + i] =
-                        (struct option){flags[i].option, required_argument, NULL, OPTION_FLAG + (int)i};
+        for (int i = 0; i < (int)ELEMENTSOF(values); i++)
+                long_options[5 + i] =
+                        (struct option){values[i].option, required_argument, NULL, OPTION_VALUE + i};
         while ((option = getopt_long(argc, argv, "o:h", long_options, NULL)) != -1) {
-                if (option >= OPTION_FLAG) {
-                        options->values[option - OPTION_FLAG] = optarg;
-                } else if (option == OPTION_ENTRY) {
-                        options->entry = optarg;
-                } else if (option == OPTION_NAME) {
-                        options->fleet = optarg;
-                } else if (option == OPTION_UNIT) {
-                        options->unit = optarg;
-                } else if (option == 'o') {
-                        options->output = optarg;
-                } else if (option == 'h') {
+                if (option == 'h') {
                         print_help();
                         return 1;
-                } else if (option > OPTION_FROM && options->source == SOURCE_NONE) {
-                        options->source = (enum source)(option - OPTION_FROM);
-                        options->from = optarg;
-                } else if (option > OPTION_FROM) {
-                        return say("only one --from-... is possible");
-                } else {
+                }
+                if (option == '?') {
                         fprintf(stderr, "Try 'sqmgr init --help'.\n");
                         return -EINVAL;
                 }
+                if (option == 'o' || option >= OPTION_VALUE) {
+                        options->values[option == 'o' ? VALUE_OUTPUT : option - OPTION_VALUE] = optarg;
+                        continue;
+                }
+                if (options->source != SOURCE_NONE)
+                        return say("only one --from-... is possible");
+                options->source = (enum source)(option - OPTION_FROM);
+                options->from = optarg;
         }
         if (optind < argc)
                 return say("unexpected argument '%s'. Try 'sqmgr init --help'", argv[optind]);
@@ -267,11 +262,8 @@ static void add_procfile_directory(struct proposal *proposal, const char *path)
                 return;
         *slash = '\0';
         proposal_set(proposal, "directory of the Procfile", "directory", whole);
-        _cleanup_free_ char *file = NULL;
-        if (asprintf(&file, "%s/.env", whole) < 0) {
-                file = NULL;
-                proposal->lost = true;
-        } else if (access(file, F_OK) == 0)
+        _cleanup_free_ char *file = proposal_text(proposal, "%s/.env", whole);
+        if (file && access(file, F_OK) == 0)
                 proposal_set(proposal, ".env", "environment_file", ".env");
 }
 
@@ -342,9 +334,9 @@ static int translate(struct proposal *proposal, const struct options *options, c
                 r = source_systemd(proposal, &input.entries);
                 add_instances(proposal, options->from, input.instances);
         } else if (r == 0 && options->source == SOURCE_SUPERVISORD) {
-                r = source_supervisord(proposal, &input.entries, options->entry, &name);
+                r = source_supervisord(proposal, &input.entries, options->values[VALUE_ENTRY], &name);
         } else if (r == 0 && options->source == SOURCE_PROCFILE) {
-                r = source_procfile(proposal, input.text, options->entry, &process);
+                r = source_procfile(proposal, input.text, options->values[VALUE_ENTRY], &process);
                 name = process;
                 add_procfile_directory(proposal, options->from);
         } else if (r == 0 && options->source == SOURCE_SIDEKIQSWARM) {
@@ -352,7 +344,8 @@ static int translate(struct proposal *proposal, const struct options *options, c
         }
         if (r < 0)
                 return r;
-        *ret_fleet = options->fleet ? strdup(options->fleet) : fleet_name(name);
+        const char *fleet = options->values[VALUE_NAME];
+        *ret_fleet = fleet ? strdup(fleet) : fleet_name(name);
         return *ret_fleet ? 0 : say("out of memory");
 }
 
@@ -362,10 +355,10 @@ static int apply_flags(struct proposal *proposal, const struct options *options)
         char name[32];
         int r = 0;
 
-        for (size_t i = 0; i < ELEMENTSOF(flags) && r == 0; i++) {
-                snprintf(name, sizeof(name), "--%s", flags[i].option);
-                if (options->values[i])
-                        r = proposal_require(proposal, name, flags[i].key, options->values[i]);
+        for (size_t i = 0; i < ELEMENTSOF(values) && r == 0; i++) {
+                snprintf(name, sizeof(name), "--%s", values[i].option);
+                if (values[i].key && options->values[i])
+                        r = proposal_require(proposal, name, values[i].key, options->values[i]);
         }
         return r == 0 ? proposal_finish(proposal) : r;
 }
@@ -416,7 +409,8 @@ static int write_proposal(const struct proposal *proposal, const struct options 
 {
         static const char *const sources[] = {"its options", "systemd", "supervisord", "a Procfile",
                                               "sidekiqswarm"};
-        _cleanup_free_ char *text = NULL, *unit = NULL, *instance = instance_name(proposal, options->output);
+        _cleanup_free_ char *text = NULL, *unit = NULL,
+                            *instance = instance_name(proposal, options->values[VALUE_OUTPUT]);
         size_t size = 0, unit_size = 0;
         struct proposal_names names = {
                 .source = sources[options->source],
@@ -424,28 +418,29 @@ static int write_proposal(const struct proposal *proposal, const struct options 
                 .instance = instance,
                 .folder = CONFIG_FOLDER,
         };
+        const char *drop_in = options->values[VALUE_DROP_IN];
         bool needs_unit = false;
 
         FILE *out = open_memstream(&text, &size), *unit_out = open_memstream(&unit, &unit_size);
         if (out && unit_out && instance) {
                 proposal_print(proposal, &names, out);
-                needs_unit = proposal_print_unit(proposal, &names, options->unit ? "" : "# ",
-                                                 options->unit ? unit_out : out);
+                needs_unit =
+                        proposal_print_unit(proposal, &names, drop_in ? "" : "# ", drop_in ? unit_out : out);
         }
         int r = memstream_close(unit_out, &unit);
         if (memstream_close(out, &text) < 0 || r < 0 || !instance)
                 return say("out of memory");
         r = check_text(proposal, text);
-        bool separate = r == 0 && options->unit && needs_unit;
+        bool separate = r == 0 && drop_in && needs_unit;
         if (separate)
-                r = write_output(options->unit, 0644, unit);
+                r = write_output(drop_in, 0644, unit);
         if (r < 0)
                 return r;
-        r = write_output(options->output, FILE_MODE, text);
+        r = write_output(options->values[VALUE_OUTPUT], FILE_MODE, text);
         if (r < 0 && separate)
-                (void)unlink(options->unit);
-        if (r == 0 && options->unit && !separate)
-                (void)say("no drop-in is needed: %s is not written", options->unit);
+                (void)unlink(drop_in);
+        if (r == 0 && drop_in && !separate)
+                (void)say("no drop-in is needed: %s is not written", drop_in);
         return r;
 }
 

@@ -19,26 +19,35 @@ void proposal_done(struct proposal *proposal)
         *proposal = (struct proposal){0};
 }
 
-/* Appends a line, in which control characters become '?'. */
-static _printf_(3, 0) void append(struct proposal *proposal, char **lines, const char *format,
-                                  va_list arguments)
+static _printf_(2, 0) char *format_text(struct proposal *proposal, const char *format, va_list arguments)
 {
-        _cleanup_free_ char *text = NULL;
-        char *all;
+        char *text;
 
-        int n = vasprintf(&text, format, arguments);
-        if (n < 0) {
-                text = NULL;
-                proposal->lost = true;
+        if (vasprintf(&text, format, arguments) >= 0)
+                return text;
+        proposal->lost = true;
+        return NULL;
+}
+
+char *proposal_text(struct proposal *proposal, const char *format, ...)
+{
+        va_list arguments;
+
+        va_start(arguments, format);
+        char *text = format_text(proposal, format, arguments);
+        va_end(arguments);
+        return text;
+}
+
+/* Appends a line, in which control characters become '?'. Takes over text, which may be NULL. */
+static void append(struct proposal *proposal, char **lines, char *text)
+{
+        _cleanup_free_ char *line = text, *before = *lines;
+
+        if (!line)
                 return;
-        }
-        printable_replace(text, (size_t)n, false);
-        if (asprintf(&all, "%s%s\n", *lines ?: "", text) < 0) {
-                proposal->lost = true;
-                return;
-        }
-        free(*lines);
-        *lines = all;
+        printable_replace(line, strlen(line), false);
+        *lines = proposal_text(proposal, "%s%s\n", before ?: "", line);
 }
 
 void proposal_note(struct proposal *proposal, const char *format, ...)
@@ -46,22 +55,13 @@ void proposal_note(struct proposal *proposal, const char *format, ...)
         va_list arguments;
 
         va_start(arguments, format);
-        append(proposal, &proposal->notes, format, arguments);
-        va_end(arguments);
-}
-
-static _printf_(2, 3) void add_line(struct proposal *proposal, const char *format, ...)
-{
-        va_list arguments;
-
-        va_start(arguments, format);
-        append(proposal, &proposal->unit, format, arguments);
+        append(proposal, &proposal->notes, format_text(proposal, format, arguments));
         va_end(arguments);
 }
 
 void proposal_add_unit(struct proposal *proposal, const char *name, const char *value)
 {
-        add_line(proposal, "%s=%s", name, value);
+        append(proposal, &proposal->unit, proposal_text(proposal, "%s=%s", name, value));
 }
 
 int proposal_fail(struct proposal *proposal, const char *format, ...)
@@ -119,8 +119,10 @@ static void store(struct proposal *proposal, const char *key, const char *value)
 void proposal_set(struct proposal *proposal, const char *from, const char *key, const char *value)
 {
         char why[SETTINGS_WHY_MAX];
-        int r = check_value(proposal, key, value, why);
 
+        if (!value)
+                return;
+        int r = check_value(proposal, key, value, why);
         if (r == -ENOMEM)
                 proposal->lost = true;
         else if (r < 0)
@@ -269,8 +271,7 @@ static void add_url(struct proposal *proposal, const char *framework)
         variable = (*traits)->url_variable ?: "REDIS_URL";
         if (proposal_get_variables(proposal, &variables) == 0)
                 url = environment_get(&variables, variable);
-        if (url)
-                proposal_set(proposal, variable, "redis_url", url);
+        proposal_set(proposal, variable, "redis_url", url);
 }
 
 int proposal_finish(struct proposal *proposal)

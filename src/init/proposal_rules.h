@@ -23,6 +23,9 @@ struct proposal {
 void proposal_done(struct proposal *proposal);
 #define _cleanup_proposal_ _cleanup_(proposal_done)
 
+/* Returns the text, owned by the caller; NULL: memory is short, and the proposal is lost. */
+char *proposal_text(struct proposal *proposal, const char *format, ...) _printf_(2, 3);
+
 /* Adds a note. Control characters in the text become '?'. */
 void proposal_note(struct proposal *proposal, const char *format, ...) _printf_(2, 3);
 
@@ -32,8 +35,8 @@ void proposal_add_unit(struct proposal *proposal, const char *name, const char *
 /* Sets the error, unless there is one. Returns -EINVAL. */
 int proposal_fail(struct proposal *proposal, const char *format, ...) _printf_(2, 3);
 
-/* Sets a key of the fleet, replacing an earlier value. A value that the config file cannot have is noted as
- * not taken over. `from` is what the source calls the key. */
+/* Sets a key of the fleet, replacing an earlier value; NULL sets nothing. A value that the config file cannot
+ * have is noted as not taken over. `from` is what the source calls the key. */
 void proposal_set(struct proposal *proposal, const char *from, const char *key, const char *value);
 
 /* As proposal_set(), but a value that the config file cannot have is an error. Returns 0 or -EINVAL. */

@@ -5,6 +5,7 @@
 #include "base/memstream.h"
 #include "base/parse.h"
 #include "settings/draft.h"
+#include <ctype.h>
 #include <string.h>
 
 #define BLANKS       " \t"
@@ -79,6 +80,131 @@ static const struct translation of_supervisord[] = {
         {"stopasgroup", NULL},
 };
 
+struct reader {
+        const char *text; /* the rest */
+        size_t length;
+        enum entries_style style;
+        unsigned line; /* the last one that was read */
+};
+
+static bool is_blank(char c)
+{
+        return isspace((unsigned char)c) || c == '\0';
+}
+
+/* Takes one line, without its outer blanks. */
+static const char *take_line(struct reader *reader, size_t *ret_length)
+{
+        const char *start = reader->text, *newline = memchr(start, '\n', reader->length);
+        const char *end = newline ? newline : start + reader->length;
+
+        reader->length -= (size_t)(end - start) + (newline ? 1 : 0);
+        reader->text = newline ? newline + 1 : end;
+        reader->line++;
+        for (const char *p = start + 1; reader->style == ENTRIES_SUPERVISORD && p < end; p++)
+                if ((*p == ';' || *p == '#') && is_blank(p[-1]))
+                        end = p;
+        while (start < end && is_blank(*start))
+                start++;
+        while (end > start && is_blank(end[-1]))
+                end--;
+        *ret_length = (size_t)(end - start);
+        return start;
+}
+
+static bool is_continued(const struct reader *reader, const char *line, size_t length)
+{
+        if (reader->style == ENTRIES_SYSTEMD)
+                return line[length - 1] == '\\';
+        return reader->length > 0 && (reader->text[0] == ' ' || reader->text[0] == '\t');
+}
+
+/* Writes the next line that is no comment, with those that continue it, at `to`. Returns its end: `to` if
+ * there is none. *ret_line is its number. */
+static char *join_lines(struct reader *reader, char *to, unsigned *ret_line)
+{
+        char *start = to;
+        size_t length;
+        bool more = true;
+
+        while (more && reader->length > 0) {
+                const char *line = take_line(reader, &length);
+
+                if (length > 0 && (*line == '#' || *line == ';')) {
+                        if (to > start && reader->style == ENTRIES_SUPERVISORD)
+                                more = is_continued(reader, line, length);
+                        continue;
+                }
+                if (to == start)
+                        *ret_line = reader->line;
+                more = length > 0 ? is_continued(reader, line, length) : to == start;
+                if (more && length > 0 && reader->style == ENTRIES_SYSTEMD)
+                        length--;
+                for (size_t i = 0; i < length; i++)
+                        *to++ = line[i] != '\0' ? line[i] : '?';
+                if (more && to > start)
+                        *to++ = ' ';
+        }
+        while (to > start && is_blank(to[-1]))
+                to--;
+        *to = '\0';
+        return to;
+}
+
+/* Splits a line into name and value, in place. Returns -EINVAL for a line that is no entry. */
+static int split_entry(char *line, enum entries_style style, struct entry *entry)
+{
+        char *separator = strpbrk(line, style == ENTRIES_SYSTEMD ? "=" : "=:"), *end = separator;
+
+        if (!separator)
+                return -EINVAL;
+        while (end > line && is_blank(end[-1]))
+                end--;
+        *end = '\0';
+        entry->name = line;
+        entry->value = separator + 1;
+        while (*entry->value != '\0' && is_blank(*entry->value))
+                entry->value++;
+        return 0;
+}
+
+int entries_read(struct entries *entries, const char *text, size_t length, enum entries_style style,
+                 unsigned *ret_line)
+{
+        struct reader reader = {.text = text, .length = length, .style = style};
+        const char *section = "";
+
+        /* Each line ends with a NUL, where the text has a newline or ends. */
+        char *line = entries->text = malloc(length + 2), *end;
+        if (!line)
+                return -ENOMEM;
+        for (; (end = join_lines(&reader, line, ret_line)) > line; line = end + 1) {
+                struct entry entry = {.section = section,
+                                      .line = *ret_line,
+                                      .too_long = end - line > SETTINGS_LINE_BYTES_MAX};
+                char *bracket = *line == '[' ? strchr(line, ']') : NULL;
+
+                if (bracket) {
+                        *bracket = '\0';
+                        section = line + 1;
+                        continue;
+                }
+                if (*line == '[' || split_entry(line, style, &entry) < 0)
+                        return -EINVAL;
+                if (!ARRAY_RESERVE(entries->list, entries->n, entries->allocated))
+                        return -ENOMEM;
+                entries->list[entries->n++] = entry;
+        }
+        return 0;
+}
+
+void entries_done(struct entries *entries)
+{
+        free(entries->text);
+        free(entries->list);
+        *entries = (struct entries){0};
+}
+
 /* The pattern ends with a blank or the text. */
 static bool matches(const char *pattern, const char *name)
 {
@@ -134,23 +260,20 @@ static void set_shell_command(struct proposal *proposal, const char *from, const
         bool several = strchr(special, ';') &&
                        (strpbrk(command, ";&|(\n") || strncmp(command, "exec ", strlen("exec ")) == 0);
         const char *before = several ? "" : assigns ? "exec env " : "exec ";
-        _cleanup_free_ char *script = NULL, *quoted = NULL;
+        _cleanup_free_ char *quoted = NULL;
         size_t size = 0;
 
         if (!assigns && !strpbrk(command, special)) {
                 proposal_set(proposal, from, "command", command);
                 return;
         }
-        FILE *out = open_memstream(&quoted, &size);
-        if (!out || asprintf(&script, "%s%s", before, command) < 0) {
-                script = NULL;
-                proposal->lost = true;
-        } else {
+        _cleanup_free_ char *script = proposal_text(proposal, "%s%s", before, command);
+        FILE *out = script ? open_memstream(&quoted, &size) : NULL;
+        if (out) {
                 fputs("/bin/sh -c ", out);
                 argv_put_quoted(out, script);
         }
-        if (memstream_close(out, &quoted) < 0)
-                proposal->lost = true;
+        proposal->lost |= memstream_close(out, &quoted) < 0;
         if (proposal->lost)
                 return;
         proposal_note(proposal, "%s: a shell starts it, since sqmgr expands nothing%s", from,
@@ -201,13 +324,8 @@ static void set_memory(struct proposal *proposal, const char *name, const char *
 static void add_words(struct proposal *proposal, const char *name, const char *key, const char *value)
 {
         const char *before = proposal_get(proposal, key);
-        _cleanup_free_ char *both = NULL;
+        _cleanup_free_ char *both = proposal_text(proposal, "%s%s%s", before ?: "", before ? " " : "", value);
 
-        if (asprintf(&both, "%s%s%s", before ?: "", before ? " " : "", value) < 0) {
-                both = NULL;
-                proposal->lost = true;
-                return;
-        }
         proposal_set(proposal, name, key, both);
 }
 
@@ -261,7 +379,7 @@ static bool take_swarm_variables(struct proposal *proposal, const struct environ
         const char *memory = environment_get(variables, "SIDEKIQ_MAXMEM_MB");
         const char *groups = environment_get(variables, "SIDEKIQ_PRELOAD");
         const char *app = environment_get(variables, "SIDEKIQ_PRELOAD_APP");
-        char text[FORMAT_MAX];
+        _cleanup_free_ char *size = memory ? proposal_text(proposal, "%sM", memory) : NULL;
 
         if (!count && !memory && !groups && !app)
                 return false;
@@ -273,9 +391,7 @@ static bool take_swarm_variables(struct proposal *proposal, const struct environ
                 proposal_note(proposal,
                               "SIDEKIQ_COUNT: not set, sidekiqswarm starts one process for each processor: "
                               "set active_process_count");
-        snprintf(text, sizeof(text), "%sM", memory ?: "");
-        if (memory)
-                proposal_set(proposal, "SIDEKIQ_MAXMEM_MB", "memory_threshold", text);
+        proposal_set(proposal, "SIDEKIQ_MAXMEM_MB", "memory_threshold", size);
         if (app && *app != '\0' && strcmp(app, "0") != 0)
                 proposal_set(proposal, "SIDEKIQ_PRELOAD_APP", "preload", "yes");
         else if (groups && *groups != '\0')
@@ -292,16 +408,12 @@ static void replace_swarm(struct proposal *proposal)
         static const char swarm[] = "sidekiqswarm";
         const char *command = proposal_get(proposal, "command");
         _cleanup_environment_ struct environment variables = {0};
-        _cleanup_free_ char *plain = NULL;
         const char *at = command ? proposal_find_program(command, swarm) : NULL;
 
         if (!at)
                 return;
-        if (asprintf(&plain, "%.*ssidekiq%s", (int)(at - command), command, at + strlen(swarm)) < 0) {
-                plain = NULL;
-                proposal->lost = true;
-                return;
-        }
+        _cleanup_free_ char *plain =
+                proposal_text(proposal, "%.*ssidekiq%s", (int)(at - command), command, at + strlen(swarm));
         proposal_set(proposal, swarm, "command", plain);
         (void)proposal_get_variables(proposal, &variables);
         if (!take_swarm_variables(proposal, &variables))
@@ -343,7 +455,7 @@ static void take_exec(struct proposal *proposal, const struct entry *entry, cons
                               entry->name);
 }
 
-static void note_cut(struct proposal *proposal, const struct entry *entry, const char *remedy)
+static void note_too_long(struct proposal *proposal, const struct entry *entry, const char *remedy)
 {
         proposal_note(proposal, "%s, line %u: not taken over: longer than %d bytes: %s", entry->name,
                       entry->line, SETTINGS_LINE_BYTES_MAX, remedy);
@@ -369,8 +481,8 @@ static bool names_its_unit(const char *value)
 /* An empty value takes back what comes before. */
 static void take_for_unit(struct proposal *proposal, const struct entry *entry, const char *name)
 {
-        if (entry->cut) {
-                note_cut(proposal, entry, "copy it to the drop-in");
+        if (entry->too_long) {
+                note_too_long(proposal, entry, "copy it to the drop-in");
         } else if (has_controls(entry->value)) {
                 proposal_note(proposal, "%s=%s: not taken over: it has control characters", name,
                               entry->value);
@@ -414,8 +526,8 @@ static void take_of_systemd(struct proposal *proposal, struct entry *entry)
                 proposal_note(proposal, "Type=forking: the command of sqmgr must stay in the foreground");
         } else if (row && !key) {
                 return;
-        } else if (entry->cut) {
-                note_cut(proposal, entry, "move a long command to a script");
+        } else if (entry->too_long) {
+                note_too_long(proposal, entry, "move a long command to a script");
         } else if (refuse_expansion(proposal, name, value)) {
                 return;
         } else if (key && (strncmp(name, "Exec", strlen("Exec")) == 0 || strcmp(key, "environment") == 0) &&
@@ -490,8 +602,8 @@ static void take_of_supervisord(struct proposal *proposal, struct entry *entry)
                 return;
         if (strcmp(entry->name, "umask") == 0)
                 take_for_unit(proposal, entry, "UMask");
-        else if (entry->cut)
-                note_cut(proposal, entry, "move a long command to a script");
+        else if (entry->too_long)
+                note_too_long(proposal, entry, "move a long command to a script");
         else if (refuse_expansion(proposal, entry->name, value))
                 return;
         else if (strcmp(entry->name, "environment") == 0)

@@ -1,19 +1,36 @@
 /* SPDX-License-Identifier: MIT */
-/* Translates what another supervisor is configured with into keys of a fleet. */
+/* Reads what another supervisor is configured with, and translates it into keys of a fleet. */
 #pragma once
 
 #include "init/proposal_rules.h"
 
+/* The entries of a unit of systemd or a config file of supervisord. */
 struct entry {
-        char *section, *name, *value; /* owned */
-        unsigned line;                /* of its beginning, from 1 */
-        bool cut;                     /* the line was too long: the value has lost its end */
+        const char *section, *name;
+        char *value;
+        unsigned line; /* of its beginning, from 1 */
+        bool too_long; /* a config file of sqmgr cannot have a line of this length */
 };
 
 struct entries {
+        char *text;         /* owned; the strings of all entries */
         struct entry *list; /* owned */
         size_t n, allocated;
 };
+
+enum entries_style {
+        ENTRIES_SYSTEMD,     /* a backslash at the end continues a line */
+        ENTRIES_SUPERVISORD, /* an indented line continues the one above; ';' or '#' after a blank begins a
+                              * comment */
+};
+
+/* Reads the entries of a text into *entries, to be released by entries_done() whatever is returned. Returns
+ * 0, or -ENOMEM; -EINVAL if line *ret_line is neither a section, an entry nor a comment. */
+int entries_read(struct entries *entries, const char *text, size_t length, enum entries_style style,
+                 unsigned *ret_line);
+
+void entries_done(struct entries *entries);
+#define _cleanup_entries_ _cleanup_(entries_done)
 
 /* All return 0, or -EINVAL with the error of the proposal. Notes say what was not taken over. */
 

@@ -26,6 +26,11 @@ each_exits() { # CODE COMMAND... -- OPTION...
         done
 }
 
+each_says() { # TEXT COMMAND...: exits with 2
+        run -2 sqmgrctl "${@:2}"
+        [ "$output" = "sqmgrctl: $1" ] || { echo "$output" && return 1; }
+}
+
 @test "exit code 0: every command does its work, and prints JSON with --json" {
         start_fleet 2
         each_exits 0 "${reads[@]}" "${orders[@]}" --
@@ -60,10 +65,6 @@ each_exits() { # CODE COMMAND... -- OPTION...
 
 @test "exit code 2: a near miss is answered with the correct spelling" {
         start_fleet 1
-        each_says() { # TEXT COMMAND...
-                run -2 sqmgrctl "${@:2}"
-                [ "$output" = "sqmgrctl: $1" ] || { echo "$output" && return 1; }
-        }
         each_says "'default/1' is a worker. To replace it, run 'sqmgrctl quiet default/1'" restart default/1
         each_says "'default/1' is a worker; 'start' takes a fleet" start default/1
         each_says "unknown fleet 'drained'. Did you mean '--wait=drained'?" restart --wait drained
@@ -72,7 +73,6 @@ each_exits() { # CODE COMMAND... -- OPTION...
         each_says "unknown option '--forces'. For a list, run 'sqmgrctl --help'" stop default --forces
         each_says "'x' is not a number of lines" events -n x
         each_says "unknown fleet 'nosuch'; known: 'default'" why nosuch/1
-        each_says "unknown worker 'default/9'; known: 'default/1'" why default/9
         run -0 sqmgrctl help
         [[ $output == 'Usage: sqmgrctl '* ]]
         [ "$output" = "$(sqmgrctl --help)" ]
@@ -170,28 +170,17 @@ each_exits() { # CODE COMMAND... -- OPTION...
         each_exits 2 "${reads[@]}" "${orders[@]}" -- --nosuch
         each_exits 2 status restart abort events jobs stop start quiet -- nosuch
         each_exits 2 queues doctor metrics reload reexec ping version 'why default/1' 'stop default' 'scale default 1' -- default
-        run -2 sqmgrctl stop
-        [ "$output" = 'sqmgrctl: missing argument: usage: sqmgrctl stop FLEET|WORKER [--force]' ]
-        run -2 sqmgrctl ping pong
-        [ "$output" = 'sqmgrctl: too many arguments: usage: sqmgrctl ping [--ready]' ]
-        run -2 sqmgrctl events default/1 default
-        [ "$output" = 'sqmgrctl: give one worker, or fleets: usage: sqmgrctl events [FLEET...|WORKER] [--lines N] [--follow]' ]
-        run -2 sqmgrctl restart --wiat
-        [ "$output" = "sqmgrctl: unknown option '--wiat'. Did you mean '--wait'?" ]
-        run -2 sqmgrctl restart --json=yes
-        [ "$output" = 'sqmgrctl: --json takes no value' ]
-        run -2 sqmgrctl restart --timeout
-        [ "$output" = "sqmgrctl: '--timeout' needs a value. See 'sqmgrctl --help'" ]
-        run -2 sqmgrctl -x status
-        [ "$output" = "sqmgrctl: unknown option '-x'. For a list, run 'sqmgrctl --help'" ]
-        run -2 sqmgrctl staus
-        [ "$output" = "sqmgrctl: unknown command 'staus'. Did you mean 'status'?" ]
-        run -2 sqmgrctl status defautl
-        [ "$output" = "sqmgrctl: unknown fleet 'defautl'; known: 'default'" ]
+        each_says 'missing argument: usage: sqmgrctl stop FLEET|WORKER [--force]' stop
+        each_says 'too many arguments: usage: sqmgrctl ping [--ready]' ping pong
+        each_says 'give one worker, or fleets: usage: sqmgrctl events [FLEET...|WORKER] [--lines N] [--follow]' events default/1 default
+        each_says "unknown option '--wiat'. Did you mean '--wait'?" restart --wiat
+        each_says '--json takes no value' restart --json=yes
+        each_says "'--timeout' needs a value. See 'sqmgrctl --help'" restart --timeout
+        each_says "unknown option '-x'. For a list, run 'sqmgrctl --help'" -x status
+        each_says "unknown fleet 'defautl'; known: 'default'" status defautl
         sqmgrctl scale default 2
         wait_until 20 ready 2
-        run -2 sqmgrctl why default/9
-        [ "$output" = "sqmgrctl: unknown worker 'default/9'; known: 'default/1', 'default/2'" ]
+        each_says "unknown worker 'default/9'; known: 'default/1', 'default/2'" why default/9
         fleet_is '.generation == 1 and .state == "running"'
 }
 

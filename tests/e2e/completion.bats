@@ -12,25 +12,37 @@ start_both() {
         start_fleet 2 '[fleet:mail]' "command = $(stub_command)" "log = $folder/workers.log"
 }
 
-# Prints the candidates of bash for the last word.
-in_bash() { # WORD...
-        bash --norc -c '. "$1" && shift && COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) &&
-                compopt() { echo "option $*"; } && _sqmgrctl sqmgrctl "${COMP_WORDS[-1]}" "${COMP_WORDS[-2]}" &&
-                printf "%s\n" "${COMPREPLY[@]}"' bash "$completion/sqmgrctl.bash" sqmgrctl "$@" | paste -sd ' '
+# Prints the candidates of bash for the last word of PROGRAM's line.
+of() { # PROGRAM WORD...
+        bash --norc -c '. "$1" && shift && COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) && compopt() { echo "option $*"; } &&
+                "_${1//-/_}" "$1" "${COMP_WORDS[-1]}" "${COMP_WORDS[-2]}" && printf "%s\n" "${COMPREPLY[@]}"' \
+                bash "$completion/$1.bash" "$@" | paste -sd ' '
+}
+in_bash() { of sqmgrctl "$@"; }
+
+in_fish() { # PROGRAM WORD...: prints the candidates of fish
+        HOME=$folder fish --no-config -c "source $completion/$1.fish; complete -C '$*'" | cut -f 1 | sort | paste -sd ' '
 }
 
-in_fish() { # WORD...: prints the candidates of fish for the last word of the line
-        HOME=$folder fish --no-config -c "source $completion/sqmgrctl.fish; complete -C '$*'" | cut -f 1 | sort | paste -sd ' '
-}
-
-# Starts a shell in a terminal: completion runs when Tab is pressed.
-open_terminal() { # COMMAND...
+# Starts a shell, in which completion runs when Tab is pressed.
+open_shell() { # PREPARATION COMMAND...
         launch tmux tmux -D -S "$folder/tmux.sock" -f /dev/null
-        wait_until 10 tmux_do new-session -d -s t -x 100 -y 24 -e "PATH=$PATH" -e "SQMGR_SOCKET=$SQMGR_SOCKET" -e "HOME=$folder" "$@"
+        wait_until 10 tmux_do new-session -d -s t -x 100 -y 24 -e "PATH=$PATH" -e "SQMGR_SOCKET=$SQMGR_SOCKET" -e "HOME=$folder" "${@:2}"
+        type_text "PS1='# '; $1; cd $folder; clear; echo rea''dy"
+        press Enter
+        # The shell reads keys itself once it shows its prompt; earlier input goes through the line editing of the terminal.
+        wait_until 20 at_prompt
 }
-# The shell reads keys itself once it shows its prompt; earlier input goes through the line editing of the terminal.
+open_bash() { open_shell ". $completion/sqmgrctl.bash" bash --norc; }
+open_zsh() { open_shell "fpath=($completion \$fpath); autoload -U compinit && compinit -u -D" zsh -f; }
 at_prompt() { shows '^ready' && shows '^#$\|^# $'; }
 type_text() { tmux_do send-keys -t t -l "$1"; }
+tab_shows() { # LINE PATTERN: what Tab makes of the line
+        press C-u
+        type_text "$1"
+        press Tab
+        wait_until 10 shows "$2"
+}
 
 @test "completion covers exactly the commands and options of --help" {
         commands=$(sqmgrctl --help | sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z]*\) .*/\1/p')
@@ -55,21 +67,27 @@ type_text() { tmux_do send-keys -t t -l "$1"; }
         run -0 --separate-stderr sqmgrctl --complete
         [ "$output$stderr" = '' ]
         start_both
-        [ "$(sqmgrctl --complete restart '' | paste -sd ' ')" = 'default mail' ]
-        [ "$(sqmgrctl --complete restart default '' | paste -sd ' ')" = 'mail' ]
-        [ "$(sqmgrctl --complete restart --wait m)" = 'mail' ]
-        [ "$(sqmgrctl --complete quiet m | paste -sd ' ')" = 'mail mail/1' ]
-        [ "$(sqmgrctl --complete why default/ | paste -sd ' ')" = 'default/1 default/2' ]
-        [ "$(sqmgrctl --complete why default/1 '')" = '' ]
-        [ "$(sqmgrctl --complete events m | paste -sd ' ')" = 'mail mail/1' ]
-        [ "$(sqmgrctl --complete events default '')" = 'mail' ]
-        [ "$(sqmgrctl --complete events default/1 '')" = '' ]
-        [ "$(sqmgrctl --complete scale '' | paste -sd ' ')" = 'default mail' ]
-        [ "$(sqmgrctl --complete scale default '' | cut -f 1)" = 'auto' ]
-        [ "$(sqmgrctl --complete scale default auto '')" = '' ]
-        [ "$(sqmgrctl --complete nosuch '')" = '' ]
-        [ "$(sqmgrctl --complete ping '')" = '' ]
-        [ "$(sqmgrctl --complete --timeout '')" = '' ]
+        # Words, the last of which is completed, and the candidates.
+        while IFS='|' read -r words candidates; do
+                # shellcheck disable=SC2086 # words of a command
+                [ "$(sqmgrctl --complete ${words% *} "${words##* }" | cut -f 1 | paste -sd ' ')" = "$candidates" ] || { echo "$words" && return 1; }
+        done <<'END'
+restart |default mail
+restart default |mail
+restart --wait m|mail
+quiet m|mail mail/1
+why default/|default/1 default/2
+why default/1 |
+events m|mail mail/1
+events default |mail
+events default/1 |
+scale |default mail
+scale default |auto
+scale default auto |
+nosuch |
+ping |
+--timeout |
+END
         [ "$(env -u SQMGR_SOCKET sqmgrctl --complete -s "$SQMGR_SOCKET" start d)" = 'default' ]
         [ "$(sqmgrctl --complete --socket=/proc/nowhere stop '')" = '' ]
         # A hung sqmgr does not delay completion.
@@ -108,7 +126,7 @@ among_instances() { # COMMAND...
         [ "$(among_instances sqmgrctl --complete -i x)" = '' ]
         [ "$(among_instances sqmgrctl --complete -i "$name" status m)" = mail ]
         [ "$(sqmgrctl --complete help st | cut -f 1 | paste -sd ' ')" = 'status stop start' ]
-        export -f in_bash
+        export -f of in_bash
         export completion
         [ "$(among_instances bash -c 'in_bash -i sqm')" = "$name" ]
         [ "$(among_instances bash -c "in_bash -i sqmgr @ $name status m")" = mail ]
@@ -127,54 +145,23 @@ among_instances() { # COMMAND...
         [ "$(in_bash why mail)" = 'mail mail/1' ]
         [ "$(in_bash -s "$SQMGR_SOCKET" status m)" = mail ]
         [[ $(in_bash -s /t) == 'option -o default'* ]]
-        open_terminal bash --norc
-        type_text "PS1='# '; . $completion/sqmgrctl.bash; cd $folder; clear; echo rea''dy"
-        press Enter
-        wait_until 10 at_prompt
-        type_text 'sqmgrctl wh'
-        press Tab
-        wait_until 10 shows 'sqmgrctl why $\|sqmgrctl why$'
-        type_text 'mail/'
-        press Tab
-        wait_until 10 shows 'sqmgrctl why mail/1'
-        press C-u
-        type_text 'sqmgrctl restart --wait=d'
-        press Tab
-        wait_until 10 shows 'sqmgrctl restart --wait=drained'
-        type_text 'd'
-        press Tab
-        wait_until 10 shows 'sqmgrctl restart --wait=drained default'
-        press C-u
-        type_text 'sqmgrctl -s sqmgr.i'
-        press Tab
-        wait_until 10 shows 'sqmgrctl -s sqmgr.ini'
+        open_bash
+        tab_shows 'sqmgrctl wh' 'sqmgrctl why $\|sqmgrctl why$'
+        tab_shows 'sqmgrctl why mail/' 'sqmgrctl why mail/1'
+        tab_shows 'sqmgrctl restart --wait=d' 'sqmgrctl restart --wait=drained'
+        tab_shows 'sqmgrctl restart --wait=drained d' 'sqmgrctl restart --wait=drained default'
+        tab_shows 'sqmgrctl -s sqmgr.i' 'sqmgrctl -s sqmgr.ini'
 }
 
 @test "zsh completes commands with descriptions, options, names and files" {
         command -v zsh >/dev/null || skip 'zsh is not installed'
         start_both
-        open_terminal zsh -f
-        type_text "PS1='# '; fpath=($completion \$fpath); autoload -U compinit && compinit -u -D; cd $folder; clear; echo rea''dy"
-        press Enter
-        wait_until 20 at_prompt
-        type_text 'sqmgrctl wh'
-        press Tab
-        wait_until 10 shows 'sqmgrctl why $'
-        type_text 'mail/'
-        press Tab
-        wait_until 10 shows 'sqmgrctl why mail/1'
-        press C-u
-        type_text 'sqmgrctl restart --wait=d'
-        press Tab
-        wait_until 10 shows 'sqmgrctl restart --wait=drained'
-        press C-u
-        type_text 'sqmgrctl re'
-        press Tab
-        wait_until 10 shows 'restart  *-- replaces all workers without interrupting jobs'
-        press C-u
-        type_text 'sqmgrctl -s sqmgr.i'
-        press Tab
-        wait_until 10 shows 'sqmgrctl -s sqmgr.ini'
+        open_zsh
+        tab_shows 'sqmgrctl wh' 'sqmgrctl why $'
+        tab_shows 'sqmgrctl why mail/' 'sqmgrctl why mail/1'
+        tab_shows 'sqmgrctl restart --wait=d' 'sqmgrctl restart --wait=drained'
+        tab_shows 'sqmgrctl re' 'restart  *-- replaces all workers without interrupting jobs'
+        tab_shows 'sqmgrctl -s sqmgr.i' 'sqmgrctl -s sqmgr.ini'
 }
 
 @test "a socket of another user cannot have a command completed" {
@@ -207,14 +194,7 @@ while True:
         [ "$(in_fish sqmgrctl -s sqmgr.i)" = 'sqmgr.ini' ]
 }
 
-# Prints the candidates of bash and fish for the last word of PROGRAM's line.
-of() { # PROGRAM WORD...
-        bash --norc -c '. "$1" && shift && COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) && compopt() { echo "option $*"; } &&
-                "_${1//-/_}" "$1" "${COMP_WORDS[-1]}" "${COMP_WORDS[-2]}" && printf "%s\n" "${COMPREPLY[@]}"' \
-                bash "$completion/$1.bash" "$@" | paste -sd ' '
-}
 of_sqmgr() { of sqmgr "$@"; }
-in_fish_of() { HOME=$folder fish --no-config -c "source $completion/$1.fish; complete -C '$*'" | cut -f 1 | sort | paste -sd ' '; }
 
 @test "options of sqmgr and of sqmgr init are completed in bash and fish" {
         [ "$(of_sqmgr i)" = init ]
@@ -231,11 +211,11 @@ in_fish_of() { HOME=$folder fish --no-config -c "source $completion/$1.fish; com
         export -f systemctl
         [ "$(of_sqmgr init --from-systemd app-)" = 'option -o default app-a\\x2db app-\$\(touch\,expanded\)' ]
         [ -n "$(command -v fish)" ] || skip 'fish is not installed'
-        [ "$(in_fish_of sqmgr i)" = init ]
-        [ "$(in_fish_of sqmgr init --from-p)" = --from-procfile ]
-        [ "$(in_fish_of sqmgr init --framework r)" = 'resque rq' ]
-        [[ " $(in_fish_of sqmgr init --user roo) " == *' root '* ]]
-        [ "$(in_fish_of sqmgr init --count '')" = '' ]
+        [ "$(in_fish sqmgr i)" = init ]
+        [ "$(in_fish sqmgr init --from-p)" = --from-procfile ]
+        [ "$(in_fish sqmgr init --framework r)" = 'resque rq' ]
+        [[ " $(in_fish sqmgr init --user roo) " == *' root '* ]]
+        [ "$(in_fish sqmgr init --count '')" = '' ]
 }
 
 @test "options of sqmgr-web are completed in bash, zsh and fish" {
@@ -248,24 +228,13 @@ in_fish_of() { HOME=$folder fish --no-config -c "source $completion/$1.fish; com
         [ "$(of sqmgr-web --history w)" = 'option -o default ' ]
         [ "$(of sqmgr-web --host '')" = '' ]
         if [ -n "$(command -v fish)" ]; then
-                [ "$(in_fish_of sqmgr-web --li)" = --listen ]
-                [ "$(in_fish_of sqmgr-web -s web.f)" = web.file ]
-                [ "$(in_fish_of sqmgr-web --host '')" = '' ]
+                [ "$(in_fish sqmgr-web --li)" = --listen ]
+                [ "$(in_fish sqmgr-web -s web.f)" = web.file ]
+                [ "$(in_fish sqmgr-web --host '')" = '' ]
         fi
         command -v zsh >/dev/null || skip 'zsh is not installed'
-        open_terminal zsh -f
-        type_text "PS1='# '; fpath=($completion \$fpath); autoload -U compinit && compinit -u -D; cd $folder; clear; echo rea''dy"
-        press Enter
-        wait_until 20 at_prompt
-        type_text 'sqmgr-web --li'
-        press Tab
-        wait_until 10 shows 'sqmgr-web --listen'
-        press C-u
-        type_text 'sqmgr-web --history web.f'
-        press Tab
-        wait_until 10 shows 'sqmgr-web --history web.file'
-        press C-u
-        type_text 'sqmgr init --framework si'
-        press Tab
-        wait_until 10 shows 'sqmgr init --framework sidekiq'
+        open_zsh
+        tab_shows 'sqmgr-web --li' 'sqmgr-web --listen'
+        tab_shows 'sqmgr-web --history web.f' 'sqmgr-web --history web.file'
+        tab_shows 'sqmgr init --framework si' 'sqmgr init --framework sidekiq'
 }

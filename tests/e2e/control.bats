@@ -15,16 +15,8 @@ load helpers
         [[ $output == *default/1* && $output == *default/2* && $output == *active* ]]
         run -0 sqmgrctl -s "$SQMGR_SOCKET" --json status default
         jq -e --argjson pid "$sqmgr_pid" --arg version "$version" '.version == $version and .pid == $pid and .uptime_seconds > 0 and
-                .redis[0].state == "connected" and (.redis[0].rtt_ms | type) == "number" and
-                (.fleets[0] | .name == "default" and .framework == "sidekiq" and .target == 2 and .active == 2 and
-                        .starting == 0 and .quiet == 0 and .stopping == 0 and .max_processes == 6 and
-                        .generation == 1 and .state == "running" and .waits_for == null and
-                        .rollout.state == "none" and .crash.count == 0 and .crash.last == null and
-                        (.workers | length) == 2) and
-                (.fleets[0].workers[0] | .id == "default/1" and .index == 1 and .pid > 1 and .state == "active" and
-                        .ready == true and .outdated == false and .busy == 0 and .concurrency == 5 and
-                        .memory_bytes > 0 and .uptime_seconds > 0 and .state_seconds > 0 and .reason == null and
-                        .evidence == "redis" and .beat_age_seconds >= 0)' <<<"$output"
+                .redis[0].state == "connected" and (.fleets[0] | .name == "default" and .active == 2 and (.workers | length) == 2) and
+                (.fleets[0].workers[0] | .id == "default/1" and .pid > 1 and .state == "active" and .memory_bytes > 0)' <<<"$output"
 }
 
 @test "restart replaces every worker, generation by generation" {

@@ -12,6 +12,7 @@ journald=/lib/systemd/systemd-journald
 start_journal() {
         [ "$(id -u)" = 0 ] || skip 'not root'
         unshare -m true 2>/dev/null || skip 'this machine lets nobody have a mount namespace'
+        start_redis
         cat >journald.sh <<'END'
 set -e
 mount -t tmpfs -o mode=755 tmpfs /run
@@ -63,7 +64,6 @@ configure_log() { # LOG LINE...
 last_lines_are() { [[ $(fleet .crash.last) == *'exited with status 1'* && $(fleet .crash.quoted) == $1 ]]; } # PATTERN
 
 @test "log = journal: the log tail of a failed worker is read back" {
-        start_redis
         start_journal
         fails_with_lines journal
         start_sqmgr_in_journal hand
@@ -80,7 +80,6 @@ last_lines_are() { [[ $(fleet .crash.last) == *'exited with status 1'* && $(flee
 }
 
 @test "logs --previous shows earlier processes of a worker, also of a dead one" {
-        start_redis
         start_journal
         cat >app.sh <<'END'
 echo "life of $$"
@@ -120,7 +119,6 @@ END
 }
 
 @test "as a service, logs go to the journal by default, and each line names its worker" {
-        start_redis
         start_journal
         configure_log none 'framework = plain' "command = sh -c 'echo hello; exec sleep 1000'" 'active_process_count = 1'
         sed -i '/^log = /d' sqmgr.ini
@@ -131,7 +129,6 @@ END
 }
 
 @test "log = inherit, as a service: a halted restart reports the log tail" {
-        start_redis
         start_journal
         printf 'one\ntwo\nthree\nfour\nfive\nsix\n' >steer/lines
         configure_log inherit "command = $(stub_command)" 'active_process_count = 2' 'ready_after = 500ms'
@@ -157,7 +154,6 @@ END
 }
 
 @test "log = journal: a worker behind a wrapper dies after a normal start" {
-        start_redis
         start_journal
         cat >wrapper.sh <<END
 echo 'the wrapper begins'
@@ -174,7 +170,6 @@ END
 }
 
 @test "a worker without output has no log tail, and is not shown that of others" {
-        start_redis
         start_journal
         configure_log journal "command = /bin/sh -c 'exit 1'"
         start_sqmgr_in_journal hand
@@ -184,7 +179,6 @@ END
 }
 
 @test "a stuck journal blocks nothing: entries are lost, and the loss is reported" {
-        start_redis
         start_journal
         configure_log /dev/null "command = $(stub_command)" 'ready_after = 500ms'
         start_sqmgr_in_journal service
@@ -206,7 +200,6 @@ END
 
 @test "preload, log = journal: each worker has its own stream" {
         local worker stand=(python3 "$e2e/preload_stand.py")
-        start_redis
         start_journal
         export PRELOAD=$top/src/preload/sqmgr-preload.rb
         launch stand nsenter -t "$journal_pid" -m --wdns="$folder" "${stand[@]}" serve sidekiq -r "$app" -c 1

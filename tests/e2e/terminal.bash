@@ -13,3 +13,5 @@ type_line() { tmux_do send-keys -t t "$1" Enter; }
 press() { tmux_do send-keys -t t "$@"; } # KEY...
 screen_text() { tmux_do capture-pane -p -t t "$@"; }
 shows() { screen_text -J | grep -q -e "$1"; } # PATTERN
+press_shows() { press "$1" && wait_until 10 shows "$2"; }    # KEY PATTERN
+type_shows() { type_line "$1" && wait_until 10 shows "$2"; } # LINE PATTERN

@@ -51,8 +51,7 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
 @test "status --watch repaints, follows the terminal size and the next sqmgr, and exits on q" {
         start_fleet 1
         open_terminal 80 24
-        type_line 'stty -a >before; sqmgrctl status --watch'
-        wait_until 10 shows 'default/1 .*active'
+        type_shows 'stty -a >before; sqmgrctl status --watch' 'default/1 .*active'
         wait_until 10 not shows 'sqmgrctl status'
         wait_until 10 shows '^[0-2][0-9]:[0-5][0-9]:[0-5][0-9], updated each second; q quits$'
         sqmgrctl scale default 3
@@ -81,20 +80,17 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         tmux_do send-keys -t t q
         wait_until 10 shows 'sqmgrctl status'
         wait_until 10 not shows 'default/3'
-        type_line 'echo code $?; stty -a >after'
-        wait_until 10 shows 'code 0'
+        type_shows 'echo code $?; stty -a >after' 'code 0'
         wait_until 10 cmp before after
 }
 
 @test "status --watch: Ctrl-C and Ctrl-Z restore the terminal" {
         start_fleet 1
         open_terminal 80 24
-        type_line 'stty -a >before; sqmgrctl status --watch'
-        wait_until 10 shows 'default/1 .*active'
+        type_shows 'stty -a >before; sqmgrctl status --watch' 'default/1 .*active'
         tmux_do send-keys -t t C-z
         wait_until 10 shows Stopped
-        type_line 'stty -a >stopped; fg'
-        wait_until 10 shows 'default/1 .*active'
+        type_shows 'stty -a >stopped; fg' 'default/1 .*active'
         tmux_do send-keys -t t C-c
         wait_until 10 not shows default/1
         type_line 'stty -a >after'
@@ -124,8 +120,7 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         open_terminal 80 24
         hold_workers
         touch steer/hang
-        type_line 'sqmgrctl restart --wait=drained; echo code $?'
-        wait_until 10 shows 'default: restart to generation 2, 2 workers to replace'
+        type_shows 'sqmgrctl restart --wait=drained; echo code $?' 'default: restart to generation 2, 2 workers to replace'
         wait_until 10 shows 'default: generation 2 \[------------------------------\] 0/2 replaced, [0-9]*s'
         wait_until 10 shows 'default/3 .*starting [0-9]*s .* 2  -'
         wait_until 10 shows 'waits for its first heartbeat'
@@ -147,8 +142,7 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         open_terminal 80 14
         hold_workers
         touch steer/hang
-        type_line 'sqmgrctl restart --wait; echo code $?'
-        wait_until 10 shows '^  6 active and ready (not shown), 6 of them outdated$'
+        type_shows 'sqmgrctl restart --wait; echo code $?' '^  6 active and ready (not shown), 6 of them outdated$'
         wait_until 10 shows 'default/7 .*starting'
         wait_until 10 not shows 'default/1'
         wait_until 10 shows_once '^default: generation'
@@ -165,8 +159,7 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         wait_until 20 shows '2/2 replaced, 2 draining'
         tmux_do send-keys -t t C-c
         wait_until 10 screen_has "detached; the restart continues. To follow it, run 'sqmgrctl status --watch'; to end it, 'sqmgrctl abort'"
-        type_line 'echo code $?'
-        wait_until 10 shows '^code 130'
+        type_shows 'echo code $?' '^code 130'
         fleet_is '.quiet == 2 and .generation == 2'
         release_workers
         wait_until 20 fleet_is '.rollout.state == "done" and (.workers | length) == 2'
@@ -197,8 +190,7 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         start_fleet 2
         open_terminal 80 30
         touch steer/hang
-        type_line 'sqmgrctl restart --wait; echo code $?'
-        wait_until 10 shows '0/2 replaced'
+        type_shows 'sqmgrctl restart --wait; echo code $?' '0/2 replaced'
         launch follow sqmgrctl restart --wait
         following=$!
         wait_until 10 grep -q 'default: replaces the running restart to generation 2' follow.log

@@ -12,8 +12,7 @@ coloured() { screen_text -e | grep -q $'\033'; }
 has_cursor() { [ "$(tmux_do display-message -p -t t '#{cursor_flag} #{alternate_on}')" = '1 0' ]; }
 
 open_top() {
-        type_line 'stty -g >before; sqmgrctl top; echo code $?; stty -g >after'
-        wait_until 10 shows 'default (sidekiq): '
+        type_shows 'stty -g >before; sqmgrctl top; echo code $?; stty -g >after' 'default (sidekiq): '
 }
 # Checks that the terminal is restored, whatever ended sqmgrctl top.
 closed() { # CODE
@@ -34,34 +33,23 @@ closed() { # CODE
         wait_until 10 shows '^>  default/1 .*active'
         shows 'by name'
         shows 'Enter opens  s sort  / filter  Q quiet  R restart'
-        press b
-        wait_until 10 shows 'by busy'
+        press_shows b 'by busy'
         [ "$(screen_text | grep -o 'default/[0-9]' | head -n 1)" = default/2 ]
         press /
-        press default/3
-        wait_until 10 shows 'Filter: default/3_'
-        press Enter
-        wait_until 10 shows "only 'default/3'"
+        press_shows default/3 'Filter: default/3_'
+        press_shows Enter "only 'default/3'"
         not shows default/1
-        press Escape
-        wait_until 10 shows 'default/1'
-        press Home
-        wait_until 10 shows '^>  default/2 .*2/5'
-        press Enter
-        wait_until 10 shows 'default/2:.*\[1 jobs\]'
+        press_shows Escape 'default/1'
+        press_shows Home '^>  default/2 .*2/5'
+        press_shows Enter 'default/2:.*\[1 jobs\]'
         wait_until 10 shows 'default/2 (pid [0-9]*): 2 more running'
-        press Tab
-        wait_until 10 shows 'default/2 .* started'
+        press_shows Tab 'default/2 .* started'
         wait_until 10 shows '^Now: active for'
-        press 3
-        wait_until 10 shows '^?\]0;title?hostile$'
+        press_shows 3 '^?\]0;title?hostile$'
         shows 'cleared$'
-        press Escape
-        wait_until 10 shows '^>  default/2'
-        press '?'
-        wait_until 10 shows 'Q and R ask first'
-        press q
-        wait_until 10 shows '^>  default/2'
+        press_shows Escape '^>  default/2'
+        press_shows '?' 'Q and R ask first'
+        press_shows q '^>  default/2'
         press q
         closed 0
 }
@@ -73,27 +61,21 @@ closed() { # CODE
         open_terminal 200 60
         open_top
         wait_until 10 shows 'UPTIME  WHY'
-        press Q
-        wait_until 10 shows 'Quiet default/1? .* y: yes, any other key: no'
-        press Enter
-        wait_until 10 shows 'canceled'
+        press_shows Q 'Quiet default/1? .* y: yes, any other key: no'
+        press_shows Enter 'canceled'
         fleet_is '[.workers[].state] == ["active", "active"]'
         [ "$(fleet '.workers[0].pid')" = "$pid" ]
         # Input that arrives with the key, as pasted text does, does not answer a question not yet displayed.
         press Q y
         wait_until 10 shows 'Quiet default/1? .* y: yes, any other key: no'
-        press y
-        wait_until 10 shows 'default/1 quieted; a new worker replaces it'
+        press_shows y 'default/1 quieted; a new worker replaces it'
         wait_until 20 fleet_is 'all(.workers[]; .pid != '"$pid"')'
         wait_until 20 ready 2
-        press R
-        wait_until 10 shows 'Restart default?'
+        press_shows R 'Restart default?'
         press n
         fleet_is '.generation == 1'
-        press R
-        wait_until 10 shows 'Restart default?'
-        press y
-        wait_until 10 shows 'default: restart ordered; jobs are not interrupted'
+        press_shows R 'Restart default?'
+        press_shows y 'default: restart ordered; jobs are not interrupted'
         wait_until 20 shows 'generation 2, restart done'
         wait_until 20 ready 2
         press q
@@ -113,11 +95,9 @@ closed() { # CODE
         not shows 'Quiet default'
         tmux_do resize-window -t t -x 200 -y 60
         wait_until 10 shows 'UPTIME  WHY'
-        press C-z
-        wait_until 10 shows Stopped
+        press_shows C-z Stopped
         has_cursor
-        type_line fg
-        wait_until 10 shows '^>  default/1'
+        type_shows fg '^>  default/1'
         press C-c
         wait_until 10 has_cursor
         type_line 'clear; echo code $?; stty -g >after'
@@ -148,8 +128,7 @@ closed() { # CODE
         kill_sqmgr
         wait_until 10 shows 'State of [0-9]*s ago; reconnecting'
         shows default/2
-        press Q
-        wait_until 10 shows 'Quiet default/1?'
+        press_shows Q 'Quiet default/1?'
         press y
         # The error is also shown below.
         wait_until 10 shows_twice 'connection refused'
@@ -159,8 +138,7 @@ closed() { # CODE
         wait_until 20 ready 2
         kill -STOP "$sqmgr_pid"
         wait_until 20 shows 'did not answer within 3s'
-        press m
-        wait_until 10 shows 'by memory'
+        press_shows m 'by memory'
         kill -CONT "$sqmgr_pid"
         wait_until 10 not shows 'did not answer'
         press q
@@ -194,14 +172,11 @@ END
         hostile_server
         wait_until 10 test -S "$SQMGR_SOCKET"
         open_terminal 120 24
-        type_line 'stty -g >before; script -qc "sqmgrctl top" bytes; echo code $?; stty -g >after'
-        wait_until 10 shows '^>  w/1'
+        type_shows 'stty -g >before; script -qc "sqmgrctl top" bytes; echo code $?; stty -g >after' '^>  w/1'
         shows '?\]0;stolen??\[2J'
-        press Enter
-        wait_until 10 shows '\[1 jobs\]'
+        press_shows Enter '\[1 jobs\]'
         wait_until 10 shows 'CLASS'
-        press Tab
-        wait_until 10 shows '^1970.*stolen'
+        press_shows Tab '^1970.*stolen'
         press q
         closed 0
         run ! grep -aF -e $'\033]' -e $'\007' -e $'\302\233' bytes
@@ -216,7 +191,6 @@ END
         run -2 sqmgrctl top --watch
         kill_sqmgr
         open_terminal 80 24
-        type_line 'sqmgrctl top; echo code $?'
-        wait_until 10 shows '^code 3'
+        type_shows 'sqmgrctl top; echo code $?' '^code 3'
         has_cursor
 }

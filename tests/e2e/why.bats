@@ -63,18 +63,3 @@ why_has_lines() { # PATTERN...
         why_has_lines 'Now: active for *' 'process *, generation 1, *'
         record "$(worker_pids)"
 }
-
-@test "why: at 80 columns no line is longer" {
-        start_fleet 1
-        echo 1 >"$folder/steer/busy"
-        wait_until 10 fleet_is '.workers[0].busy == 1'
-        sqmgrctl restart --wait --timeout 300s
-        text=$(in_terminal 80 sqmgrctl why default/1)
-        grep -q '^Now: quiet' <<<"$text"
-        [ "$(longest_line "$text")" -le 80 ]
-        # A broken line continues below the text of the event, after its time.
-        grep -A 1 -E "^[-0-9]+ [0-9:]+ fleet 'default': restart to generation 2 started by" <<<"$text" | grep -qE '^ {20}[^ ].*replace$'
-        run -0 sqmgrctl why default/1
-        [[ $output == *": restart to generation 2 started by $(id -un) (uid $(id -u)); 1 worker to replace"* ]]
-        rm "$folder/steer/busy"
-}

@@ -3,8 +3,7 @@
  * message; the first connection gets all of them, the next one those after the first, and so on. */
 #include "base/locate.h"
 #include "base/printable.h"
-#include "ctl/client.h"
-#include "ctl/commands.h"
+#include "ctl/ctl.h"
 #include "ctl/output.h"
 #include "fuzz.h"
 #include "wire/reply.h"

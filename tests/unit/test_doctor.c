@@ -62,54 +62,40 @@ static void expect_last(const char *section)
 #define GOOD "# Memory\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\nevicted_keys:0\r\n"
 
 static const struct {
-        struct doctor_redis redis;
+        const struct error_report *error;
         const char *info; /* the text of INFO; NULL: refused */
         struct redis_facts facts;
 } redis_cases[] = {
-        {.redis = {.url = "r", .error = ERROR_REPORT("connection refused")}},
-        {.redis = {.url = "r",
-                   .error = ERROR_REPORT("memory is short"),
-                   .left_out = "HGETALL app:a:1:b:work",
-                   .n_left_out = 1}},
-        {.redis = {.url = "r", .left_out = "SMEMBERS queues", .n_left_out = 2},
-         .info = GOOD "aof_enabled:1\n"},
-        {.redis.url = "r", .facts = {.info_error.quoted_bytes = "NOPERM"}},
-        {.redis.url = "r",
-         .info = GOOD "aof_enabled:1\r\n",
-         .facts = {.config_error.quoted_bytes = "NOPERM"}},
-        {.redis.url = "r", .info = GOOD "aof_enabled:0\r\n", .facts = {.has_save = true, .save = "3600 1"}},
-        {.redis.url = "r", .info = GOOD "aof_enabled:0\r\n", .facts = {.has_save = true}},
-        {.redis.url = "r",
-         .info = GOOD "aof_enabled:0\r\n",
-         .facts = {.config_error.quoted_bytes = "NOPERM x"}},
-        {.redis.url = "r",
-         .info = GOOD "aof_enabled:0\r\nrdb_last_bgsave_status:err\r\n",
+        {.error = ERROR_REPORT("connection refused")},
+        {.facts = {.info_error.quoted_bytes = "NOPERM"}},
+        {.info = GOOD "aof_enabled:1\r\n", .facts = {.config_error.quoted_bytes = "NOPERM"}},
+        {.info = GOOD "aof_enabled:0\r\n", .facts = {.has_save = true, .save = "3600 1"}},
+        {.info = GOOD "aof_enabled:0\r\n", .facts = {.has_save = true}},
+        {.info = GOOD "aof_enabled:0\r\n", .facts = {.config_error.quoted_bytes = "NOPERM x"}},
+        {.info = GOOD "aof_enabled:0\r\nrdb_last_bgsave_status:err\r\n",
          .facts = {.has_save = true, .save = "1 1"}},
-        {.redis.url = "r",
-         .info = "maxmemory:1024\nmaxmemory_policy:allkeys-lru\nevicted_keys:7\naof_enabled:1\n"},
-        {.redis.url = "r", .info = "maxmemory:0\nmaxmemory_policy:volatile-ttl\naof_enabled:1\n"},
-        {.redis.url = "r", .info = "aof_enabled:1\n"},
+        {.info = "maxmemory:1024\nmaxmemory_policy:allkeys-lru\nevicted_keys:7\naof_enabled:1\n"},
+        {.info = "maxmemory:0\nmaxmemory_policy:volatile-ttl\naof_enabled:1\n"},
+        {.info = "aof_enabled:1\n"},
 };
 
 TEST_LOOP(what_redis_reports_is_judged_and_what_it_refuses_is_said, ELEMENTSOF(redis_cases))
 {
         struct redis_facts facts = redis_cases[_i].facts;
-        struct doctor_redis redis = redis_cases[_i].redis;
         char section[32];
 
         if (redis_cases[_i].info)
                 redis_info_take(redis_cases[_i].info, &facts);
-        redis.facts = &facts;
         snprintf(section, sizeof(section), "redis %d", _i + 1);
-        doctor_redis(&findings, &redis);
+        doctor_redis(&findings, "Redis r", redis_cases[_i].error, &facts);
         expect(section);
 }
 
 static const struct {
-        struct doctor_database database;
+        const struct error_report *error;
         struct database_facts facts;
 } database_cases[] = {
-        {.database.error = ERROR_REPORT("connection refused")},
+        {.error = ERROR_REPORT("connection refused")},
         {.facts = {.version = "15.4"}},
         {.facts = {.read_only = true, .paused_queues = 1}},
         {.facts = {.forking = 1, .has_roles = true, .schedulers = 1, .recurring = 3, .failed = 1}},
@@ -119,15 +105,11 @@ static const struct {
 
 TEST_LOOP(what_a_database_reports_is_judged, ELEMENTSOF(database_cases))
 {
-        struct doctor_database database = database_cases[_i].database;
         char section[32];
 
-        database.noun = "PostgreSQL";
-        database.url = "postgresql://db/app";
-        database.facts = &database_cases[_i].facts;
-        database.traits = &solid_queue_traits;
         snprintf(section, sizeof(section), "database %d", _i + 1);
-        doctor_database(&findings, &database);
+        doctor_database(&findings, "PostgreSQL postgresql://db/app", database_cases[_i].error,
+                        &database_cases[_i].facts, &solid_queue_traits);
         expect(section);
 }
 
@@ -136,9 +118,12 @@ static struct settings settings = {.state_file = state_file};
 static struct fleet_settings fleet_settings;
 static struct world world;
 static struct fleet fleet;
+static struct problem_facts facts;
+static const struct error_report *start_error;
 
 static void setup(void)
 {
+        facts = (struct problem_facts){.memory_bytes = UINT64_C(4) << 30};
         world = (struct world){.settings = &settings};
         fleet_settings = (struct fleet_settings){
                 .name = name,
@@ -149,10 +134,6 @@ static void setup(void)
         };
         fleet = (struct fleet){.world = &world, .settings = &fleet_settings, .redis_up = true};
 }
-
-static const struct doctor_machine machine = {.overcommit = -1};
-static struct problem_facts facts;
-static const struct error_report *start_error;
 
 /* Compares the remedy as doctor shows it, with the command. */
 static void expect_remedy(const char *section, const struct problem *problem)
@@ -165,15 +146,6 @@ static void expect_remedy(const char *section, const struct problem *problem)
         golden_expect("doctor", section, text);
 }
 
-static void diagnose_machine(const struct doctor_machine *own, const struct world *judged)
-{
-        struct problems problems = {0};
-
-        problems_judge(&problems, &facts, judged, NULL, 0, T0);
-        doctor_machine(&findings, own, &facts, &problems, judged);
-        problems_clear(&problems);
-}
-
 static void diagnose_workers(const struct doctor_worker *workers, size_t n)
 {
         struct fleet *list[] = {&fleet};
@@ -184,10 +156,10 @@ static void diagnose_workers(const struct doctor_worker *workers, size_t n)
         problems_clear(&problems);
 }
 
-static void diagnose(void)
+static void expect_fleet(const char *section)
 {
-        facts = (struct problem_facts){.memory_bytes = UINT64_C(4) << 30};
         diagnose_workers(NULL, 0);
+        expect(section);
 }
 
 TEST(options_of_a_command_that_prevent_supervision_are_found)
@@ -203,14 +175,11 @@ TEST(options_of_a_command_that_prevent_supervision_are_found)
 
         fleet_settings.traits = &celery_traits;
         fleet_settings.argv = (char **)good;
-        diagnose();
-        expect("options 1");
+        expect_fleet("options 1");
         fleet_settings.argv = (char **)bad;
-        diagnose();
-        expect("options 2");
+        expect_fleet("options 2");
         fleet_settings.argv = (char **)named;
-        diagnose();
-        expect("options 3");
+        expect_fleet("options 3");
 }
 
 TEST(jobs_that_a_drain_cut_off_are_found)
@@ -218,13 +187,10 @@ TEST(jobs_that_a_drain_cut_off_are_found)
         fleet_settings.traits = &solid_queue_traits;
         fleet_settings.command = (char *)"bin/jobs --mode async";
         fleet.abandoned.after = 5 * USEC_PER_SEC;
-        diagnose();
-        expect("drain 1");
+        expect_fleet("drain 1");
         fleet.abandoned.jobs = 3;
         fleet.abandoned.released = 2;
-        diagnose();
-        expect("drain 2");
-        fleet.abandoned.jobs = 0;
+        expect_fleet("drain 2");
 }
 
 TEST(a_fleet_that_is_not_heard_is_found)
@@ -236,7 +202,6 @@ TEST(a_fleet_that_is_not_heard_is_found)
         fleet_settings.argv = (char *[]){NULL};
         fleet.workers = list;
         fleet.n_workers = 1;
-        fleet.redis_up = true;
         diagnose_workers(&of, 1);
         expect("unheard 1");
         fleet.crash.count = 2;
@@ -245,74 +210,65 @@ TEST(a_fleet_that_is_not_heard_is_found)
         worker.heartbeat.seen = true;
         diagnose_workers(&of, 1);
         expect_last("unheard 3");
-        fleet.crash.count = 0;
-        fleet.n_workers = 0;
 }
 
-TEST(the_machine_is_judged)
-{
-        struct doctor_machine own = {.has_redis = true, .overcommit = 1};
+#define ORDERS                                                                                               \
+        .orders_why = "the disk does not respond", .orders_file = "/var/lib/sqmgr/shop/orders",              \
+        .orders_since = T0 - 3 * USEC_PER_SEC
 
-        facts = (struct problem_facts){0};
-        diagnose_machine(&machine, &world);
-        expect("machine 1");
-        world.doubt.since = T0 - 2 * USEC_PER_HOUR;
-        diagnose_machine(&own, &world);
-        expect("machine 2");
-        own = (struct doctor_machine){.has_redis = true, .overcommit = 0};
-        facts = (struct problem_facts){.renamed = &fleet_settings, .save_error = ENOSPC};
-        world.doubt.since = T0 - 60 * USEC_PER_SEC;
-        diagnose_machine(&own, &world);
-        expect("machine 3");
-        fleet_settings.namespaced = 1;
-        diagnose_machine(&own, &world);
-        expect("machine 4");
-        facts = (struct problem_facts){.orders_why = "the disk does not respond",
-                                       .orders_file = "/var/lib/sqmgr/shop/orders",
-                                       .orders_since = T0 - 3 * USEC_PER_SEC};
-        diagnose_machine(&own, &world);
-        expect("machine 5");
-}
+static const struct {
+        const char *section;
+        const char *remedy; /* section of the remedy of the first finding; NULL: not shown */
+        struct problem_facts facts;
+        int overcommit;
+        usec_t doubt; /* this long ago; 0: never */
+        bool namespaced, tls_unverified;
+        enum problem_severity severity; /* of the first finding; PROBLEM_OK: any */
+} machines[] = {
+        {.section = "machine 1", .overcommit = -1},
+        {.section = "machine 2", .overcommit = 1, .doubt = 2 * USEC_PER_HOUR},
+        {.section = "machine 3",
+         .facts = {.renamed = &fleet_settings, .save_error = ENOSPC},
+         .doubt = USEC_PER_MIN},
+        {.section = "machine 4",
+         .facts = {.renamed = &fleet_settings, .save_error = ENOSPC},
+         .doubt = USEC_PER_MIN,
+         .namespaced = true},
+        {.section = "machine 5", .facts = {ORDERS}, .doubt = USEC_PER_MIN},
+        {.section = "files 1", .facts = {.files_limit = 1024, .files_needed = 1024}, .overcommit = -1},
+        {.section = "files 2", .facts = {.files_limit = 1024, .files_needed = 1025}, .overcommit = -1},
+        {.section = "root",
+         .remedy = "root, remedy",
+         .facts = {.is_root = true},
+         .overcommit = -1,
+         .severity = PROBLEM_WARNING},
+        {.section = "root in a container",
+         .facts = {.is_root = true, .in_container = true},
+         .overcommit = -1,
+         .severity = PROBLEM_NOTICE},
+        {.section = "certificate", .remedy = "certificate, remedy", .overcommit = -1, .tls_unverified = true},
+        {.section = "config file",
+         .remedy = "config file, remedy",
+         .facts = {.refused = "/etc/sqmgr/sqmgr.ini", .refused_since = T0},
+         .overcommit = -1},
+};
 
-TEST(open_files_are_judged_before_they_lack)
+TEST_LOOP(the_machine_is_judged, ELEMENTSOF(machines))
 {
-        facts = (struct problem_facts){.files_limit = 1024, .files_needed = 1024};
-        diagnose_machine(&machine, &world);
-        expect("files 1");
-        facts.files_needed++;
-        diagnose_machine(&machine, &world);
-        expect("files 2");
-}
+        struct problems problems = {0};
 
-TEST(root_is_a_warning_unless_in_a_container)
-{
-        facts = (struct problem_facts){.is_root = true};
-        diagnose_machine(&machine, &world);
-        ck_assert_int_eq(findings.list[0].severity, PROBLEM_WARNING);
-        expect_remedy("root, remedy", &findings.list[0]);
-        expect("root");
-        facts.in_container = true;
-        diagnose_machine(&machine, &world);
-        ck_assert_int_eq(findings.list[0].severity, PROBLEM_NOTICE);
-        expect("root in a container");
-}
-
-TEST(a_certificate_that_is_not_checked_is_a_problem)
-{
-        facts = (struct problem_facts){0};
-        settings.redis.tls_unverified = true;
-        diagnose_machine(&machine, &world);
-        expect_remedy("certificate, remedy", &findings.list[0]);
-        expect("certificate");
-        settings.redis.tls_unverified = false;
-}
-
-TEST(a_config_file_that_the_next_start_refuses_is_a_problem)
-{
-        facts = (struct problem_facts){.refused = "/etc/sqmgr/sqmgr.ini", .refused_since = T0};
-        diagnose_machine(&machine, &world);
-        expect_remedy("config file, remedy", &findings.list[0]);
-        expect("config file");
+        facts = machines[_i].facts;
+        fleet_settings.namespaced = machines[_i].namespaced;
+        settings.redis.tls_unverified = machines[_i].tls_unverified;
+        world.doubt.since = machines[_i].doubt > 0 ? T0 - machines[_i].doubt : 0;
+        problems_judge(&problems, &facts, &world, NULL, 0, T0);
+        doctor_machine(&findings, machines[_i].overcommit, &facts, &problems, &world);
+        problems_clear(&problems);
+        if (machines[_i].severity != PROBLEM_OK)
+                ck_assert_int_eq(findings.list[0].severity, machines[_i].severity);
+        if (machines[_i].remedy)
+                expect_remedy(machines[_i].remedy, &findings.list[0]);
+        expect(machines[_i].section);
 }
 
 TEST(a_fleets_settings_are_judged)
@@ -321,34 +277,28 @@ TEST(a_fleets_settings_are_judged)
         struct worker *workers[] = {&slow, &slower};
         char *environment[] = {dyno, NULL};
 
-        diagnose();
-        expect("settings 1");
+        expect_fleet("settings 1");
         fleet.workers = workers;
         fleet.n_workers = ELEMENTSOF(workers);
         slow.process.shutdown_usec = 55 * USEC_PER_SEC;
         fleet_settings.memory_threshold = UINT64_C(1) << 30;
-        diagnose();
-        expect("settings 2");
+        expect_fleet("settings 2");
         slower.process.shutdown_usec = 90 * USEC_PER_SEC;
         fleet_settings.memory_threshold++;
         fleet_settings.environment_list = environment;
-        diagnose();
-        expect("settings 3");
+        expect_fleet("settings 3");
         fleet_settings.memory_threshold = 0;
         fleet_settings.environment_list = NULL;
         fleet_settings.stop_timeout = 95 * USEC_PER_SEC;
-        diagnose();
-        expect("settings 4");
+        expect_fleet("settings 4");
         fleet_settings.stop_timeout = 94 * USEC_PER_SEC;
-        diagnose();
-        expect("settings 5");
+        expect_fleet("settings 5");
 }
 
 TEST(a_framework_that_was_never_tried_is_said_to_be)
 {
         fleet_settings.traits = &resque_traits;
-        diagnose();
-        expect("framework 1");
+        expect_fleet("framework 1");
 }
 
 static int quits(const struct worker *worker _unused_)
@@ -382,23 +332,16 @@ TEST(workers_are_judged)
                  .process.pid = 100,
                  .heartbeat.seen = true,
                  .orders.unconfirmed = true}};
-        struct doctor_worker asked[] = {{.worker = &workers[0], .version = "7.3.2"},
-                                        {.worker = &workers[1]},
-                                        {.worker = &workers[2], .version = "4.2.10"},
-                                        {.worker = &workers[3], .other_namespace = true},
-                                        {.worker = &workers[4]},
-                                        {.worker = &workers[5]},
-                                        {.worker = &workers[6]},
-                                        {.worker = &workers[7]},
-                                        {.worker = &workers[8]},
-                                        {.worker = &workers[9]},
-                                        {.worker = &workers[10]}};
+        struct doctor_worker asked[ELEMENTSOF(workers)] = {0};
 
+        for (size_t i = 0; i < ELEMENTSOF(workers); i++)
+                asked[i].worker = list[i] = &workers[i];
+        strcpy(asked[0].version, "7.3.2");
+        strcpy(asked[2].version, "4.2.10");
+        asked[3].other_namespace = true;
         facts = (struct problem_facts){.stop_signal = quits};
         diagnose_workers(asked, 1);
         expect("workers 1");
-        for (size_t i = 0; i < ELEMENTSOF(workers); i++)
-                list[i] = &workers[i];
         fleet.workers = list;
         fleet.n_workers = ELEMENTSOF(workers);
         diagnose_workers(asked, ELEMENTSOF(asked));
@@ -411,41 +354,29 @@ TEST(workers_are_judged)
 
 TEST(a_fleet_that_takes_no_jobs_by_an_order_is_reported)
 {
-        diagnose();
-        expect("order 1");
+        expect_fleet("order 1");
         fleet.order = ORDER_STOP;
-        diagnose();
-        expect("order 2");
+        expect_fleet("order 2");
         fleet.order_at = T0 - 2 * USEC_PER_HOUR;
         fleet.order_by = (struct orderer){.known = true, .uid = 1001, .name = "deploy"};
-        diagnose();
+        diagnose_workers(NULL, 0);
         expect_remedy("order 3, remedy", &findings.list[0]);
         expect("order 3");
         fleet.order = ORDER_QUIET;
-        diagnose();
-        expect("order 4");
+        expect_fleet("order 4");
         fleet_settings.removed = true;
-        diagnose();
-        expect("order 5");
-        fleet_settings.removed = false;
-        fleet.order = ORDER_RUN;
+        expect_fleet("order 5");
 }
 
 TEST(a_crash_loop_is_a_problem)
 {
-
         snprintf(fleet.crash_last, sizeof(fleet.crash_last), "web/1 (pid 7) exited with status 1");
         fleet.crash.count = 2;
-        diagnose_workers(NULL, 0);
-        expect("crash loop 1");
+        expect_fleet("crash loop 1");
         fleet.crash.count = 3;
-        diagnose_workers(NULL, 0);
-        expect("crash loop 2");
+        expect_fleet("crash loop 2");
         fleet.order = ORDER_STOP;
-        diagnose_workers(NULL, 0);
-        expect("crash loop 3");
-        fleet.order = ORDER_RUN;
-        fleet.crash.count = 0;
+        expect_fleet("crash loop 3");
 }
 
 TEST(a_start_that_would_fail_is_a_problem_before_it_is_needed)
@@ -464,15 +395,12 @@ TEST(a_start_that_would_fail_is_a_problem_before_it_is_needed)
 
 TEST(another_count_than_the_files_is_reported)
 {
-
         fleet.scale = 3;
         fleet.scale_at = T0 - 5 * USEC_PER_MIN;
         fleet.scale_by = (struct orderer){.known = true, .uid = 0, .name = "root"};
-        diagnose_workers(NULL, 0);
-        expect("count 1");
+        expect_fleet("count 1");
         fleet.scale = 2;
-        diagnose_workers(NULL, 0);
-        expect("count 2");
+        expect_fleet("count 2");
 }
 
 TEST(a_fleet_that_recovers_is_no_problem_and_a_halted_restart_is_one)
@@ -488,13 +416,11 @@ TEST(a_fleet_that_recovers_is_no_problem_and_a_halted_restart_is_one)
         fleet.n_workers = 2;
         snprintf(fleet.crash_last, sizeof(fleet.crash_last), "web/1 (pid 7) exited with status 1");
         fleet.crash = (struct backoff){.count = 3, .failed_at = T0 - USEC_PER_SEC};
-        diagnose_workers(NULL, 0);
-        expect("recovery 1");
+        expect_fleet("recovery 1");
         /* All are there, of before. */
         fleet.crash.failed_at = T0;
         fleet.rollout = (struct rollout){.state = ROLLOUT_HALTED, .error = "3 new workers failed in a row"};
-        diagnose_workers(NULL, 0);
-        expect("recovery 2");
+        expect_fleet("recovery 2");
 }
 
 TEST_MAIN("doctor", .each = {setup, teardown})

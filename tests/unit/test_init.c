@@ -2,7 +2,6 @@
 /* Tests of src/init: what `sqmgr init` makes of other supervisors' configurations. */
 #include "frameworks/table.h"
 #include "golden.h"
-#include "init/entries.h"
 #include "init/proposal_rules.h"
 #include "init/source_rules.h"
 #include "io/ini.h"
@@ -131,7 +130,7 @@ TEST(entries_are_read_as_each_supervisor_reads_them)
         ck_assert_str_eq(entries.list[1].value, "x;y");
 }
 
-TEST(a_line_that_is_no_entry_is_refused_and_a_long_one_is_cut)
+TEST(a_line_that_is_no_entry_is_refused_and_a_long_one_is_marked)
 {
         char text[512];
         unsigned line = 0;
@@ -144,12 +143,13 @@ TEST(a_line_that_is_no_entry_is_refused_and_a_long_one_is_cut)
         snprintf(text, sizeof(text), "[a]\nb=%0300d\nc=1\n", 7);
         read_entries(text, ENTRIES_SYSTEMD);
         ck_assert_uint_eq(entries.n, 2);
-        ck_assert(entries.list[0].cut);
-        ck_assert(!entries.list[1].cut);
+        ck_assert(entries.list[0].too_long);
+        ck_assert(!entries.list[1].too_long);
         entries_done(&entries);
         ck_assert_int_eq(entries_read(&entries, "", 0, ENTRIES_SYSTEMD, &line), 0);
+        entries_done(&entries);
         ck_assert_int_eq(entries_read(&entries, "[a]\nb=\0\001 1\n", 12, ENTRIES_SYSTEMD, &line), 0);
-        ck_assert_str_eq(entries.list[0].value, "?? 1");
+        ck_assert_str_eq(entries.list[0].value, "?\001 1");
 }
 
 TEST(a_command_is_recognized_by_its_program_or_task)
@@ -332,18 +332,22 @@ TEST(variables_of_sidekiqswarm)
 
 TEST(options_are_refused_with_the_reason)
 {
+        static const struct {
+                const char *what, *option, *key, *value;
+        } wrong[] = {
+                {"--memory 5", "--memory", "memory_threshold", "5"},
+                {"--directory", "--directory", "directory", "/a\nuser = root"},
+                {"--command", "--command", "command", "a 'b"},
+                {"--framework", "--framework", "framework", "rails"},
+        };
+
         golden_begin();
-        ck_assert_int_eq(proposal_require(&proposal, "--memory", "memory_threshold", "5"), -EINVAL);
-        golden_add("--memory 5", proposal.error);
-        proposal.error[0] = '\0';
-        ck_assert_int_eq(proposal_require(&proposal, "--directory", "directory", "/a\nuser = root"), -EINVAL);
-        golden_add("--directory", proposal.error);
-        proposal.error[0] = '\0';
-        ck_assert_int_eq(proposal_require(&proposal, "--command", "command", "a 'b"), -EINVAL);
-        golden_add("--command", proposal.error);
-        proposal.error[0] = '\0';
-        ck_assert_int_eq(proposal_require(&proposal, "--framework", "framework", "rails"), -EINVAL);
-        golden_add("--framework", proposal.error);
+        FOREACH_ELEMENT(option, wrong) {
+                proposal.error[0] = '\0';
+                ck_assert_int_eq(proposal_require(&proposal, option->option, option->key, option->value),
+                                 -EINVAL);
+                golden_add(option->what, proposal.error);
+        }
         golden_end("init", "options");
 }
 

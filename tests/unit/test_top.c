@@ -80,7 +80,7 @@ static const char *draw(void)
         free(shown);
         FILE *out = open_memstream(&shown, &size);
         ck_assert_ptr_nonnull(out);
-        (void)top_draw(out, &top, &replies, &view);
+        top_draw(out, &top, &replies, &view);
         ck_assert_int_eq(fclose(out), 0);
         for (const char *line = shown; *line != '\0'; line += strcspn(line, "\n") + 1) {
                 size_t length = strcspn(line, "\n");

@@ -184,15 +184,6 @@ static void on_cancelled(struct call *call _unused_, void *userdata)
         diagnosis_free(userdata);
 }
 
-static int overcommit(void)
-{
-        char text[16];
-
-        return fd_read_file(AT_FDCWD, "/proc/sys/vm/overcommit_memory", text, sizeof(text)) > 0
-                       ? (int)strtol(text, NULL, 10)
-                       : -1;
-}
-
 static bool is_here(const char *url)
 {
         const char *host = strstr(url, "://");
@@ -203,14 +194,17 @@ static bool is_here(const char *url)
                          strncmp(host, "://[::1]", strlen("://[::1]")) == 0));
 }
 
-static struct doctor_machine machine_of(const struct diagnosis *diagnosis)
+/* Returns vm.overcommit_memory; -1 if it is not known, or no Redis is on this machine. */
+static int overcommit(const struct links *links)
 {
-        const struct links *links = &diagnosis->host->persist->runtime->links;
-        struct doctor_machine machine = {.overcommit = overcommit()};
+        bool has_redis = false;
+        char text[16];
 
         FOREACH_POINTER(link, links->list, links->n)
-                machine.has_redis |= !link_is_database(link) && is_here(reader_url_text(link->reader));
-        return machine;
+                has_redis |= !link_is_database(link) && is_here(reader_url_text(link->reader));
+        return has_redis && fd_read_file(AT_FDCWD, "/proc/sys/vm/overcommit_memory", text, sizeof(text)) > 0
+                       ? (int)strtol(text, NULL, 10)
+                       : -1;
 }
 
 /* True if the process is in another pid namespace than sqmgr. False if the process is gone. */
@@ -458,6 +452,7 @@ static void report_redis(struct diagnosis *diagnosis, const struct problems *pro
                                 problems_find(problems, PROBLEM_BROKER_DOWN),
                         problems_find(problems, PROBLEM_DATABASE_DOWN) ||
                                 problems_find(problems, PROBLEM_DATABASE_CONNECTING)};
+        char about[PROBLEM_ABOUT_MAX];
 
         for (size_t i = 0; i < diagnosis->n_servers; i++) {
                 const struct redis_diagnosis *redis = &diagnosis->servers[i];
@@ -467,20 +462,12 @@ static void report_redis(struct diagnosis *diagnosis, const struct problems *pro
                 bool is_database = redis->traits->heartbeat == HEARTBEAT_DATABASE;
                 if (!redis->url || (error && known[is_database]))
                         continue;
+                snprintf(about, sizeof(about), "%s %s", redis->noun, redis->url);
                 if (is_database)
-                        doctor_database(&diagnosis->findings, &(struct doctor_database){
-                                                                      .noun = redis->noun,
-                                                                      .url = redis->url,
-                                                                      .error = error,
-                                                                      .facts = &redis->facts.database,
-                                                                      .traits = redis->traits,
-                                                              });
+                        doctor_database(&diagnosis->findings, about, error, &redis->facts.database,
+                                        redis->traits);
                 else
-                        doctor_redis(&diagnosis->findings, &(struct doctor_redis){
-                                                                   .url = redis->url,
-                                                                   .error = error,
-                                                                   .facts = &redis->facts.redis,
-                                                           });
+                        doctor_redis(&diagnosis->findings, about, error, &redis->facts.redis);
         }
 }
 
@@ -489,7 +476,6 @@ static json_t *report(struct diagnosis *diagnosis)
 {
         const struct runtime *runtime = diagnosis->host->persist->runtime;
         const struct world *world = runtime->world;
-        const struct doctor_machine machine = machine_of(diagnosis);
         struct problems *findings = &diagnosis->findings;
         struct problem_storage storage;
         struct problems problems = {0};
@@ -498,7 +484,7 @@ static json_t *report(struct diagnosis *diagnosis)
         problems_collect(diagnosis->host, &storage, now);
         problems_judge(&problems, &storage.facts, world, world->fleets, world->n_fleets, now);
         report_redis(diagnosis, &problems);
-        doctor_machine(findings, &machine, &storage.facts, &problems, world);
+        doctor_machine(findings, overcommit(&runtime->links), &storage.facts, &problems, world);
         WORLD_FOREACH_FLEET(world, fleet) {
                 findings->lost |= diagnose_fleet(diagnosis, &problems, fleet) < 0;
                 SUBSYSTEMS_CALL(&runtime->subsystems, diagnose, fleet, findings);

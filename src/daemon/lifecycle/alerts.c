@@ -135,7 +135,6 @@ static int start(struct alerts *alerts, const struct alert *alert, const char *i
 static void run(struct alerts *alerts, struct alert *alert)
 {
         const char *command = alerts->runtime->world->settings->alert_command, *error;
-        _cleanup_json_ json_t *event = NULL;
         _cleanup_argv_ char **argv = NULL;
         _cleanup_free_ char *input = NULL;
         int r = -ENOMEM;
@@ -145,9 +144,8 @@ static void run(struct alerts *alerts, struct alert *alert)
                 alert_queue_clear(&alerts->queue);
                 return;
         }
-        event = alert_queue_take(alert);
-        if (event)
-                input = json_dumps(event, JSON_COMPACT | JSON_REAL_PRECISION(15));
+        if (json_object_set_new(alert->event, "count", json_integer(alert->count)) == 0)
+                input = json_dumps(alert->event, JSON_COMPACT | JSON_REAL_PRECISION(15));
         if (input)
                 r = argv_split(command, &argv, &error);
         if (r >= 0)
@@ -157,8 +155,9 @@ static void run(struct alerts *alerts, struct alert *alert)
                           strerrordesc_np(-r));
         alerts->start_error = MIN(r, 0);
         if (r < 0)
-                alert_queue_put_back(&alerts->queue, alert, TAKE_PTR(event),
-                                     usec_add(clock_now(CLOCK_MONOTONIC), RETRY_USEC));
+                alert_queue_delay(&alerts->queue, alert, usec_add(clock_now(CLOCK_MONOTONIC), RETRY_USEC));
+        else
+                alert_queue_sent(alert);
 }
 
 static void run_due(struct alerts *alerts)
