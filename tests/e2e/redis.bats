@@ -73,11 +73,7 @@ restart_waits() { # CODE ENDS...
 }
 
 start_stubs() {
-        start_workers 2 <<END
-command = $(stub_command)
-active_process_count = 2
-ready_after = 500ms
-END
+        start_fleet 2
         workers=$(worker_pids)
 }
 

@@ -443,35 +443,23 @@ TEST(who_says_nothing_makes_room)
         end_at_path();
 }
 
-/* The same, of those who ask for much and take nothing of it. */
-TEST(who_takes_nothing_makes_room)
+/* The same, of those who ask for much and take nothing of it, and if all connections are streams. */
+TEST_LOOP(who_takes_nothing_and_streams_make_room, 2)
 {
         struct address address = start_at_path();
         int clients[4];
 
-        for (size_t i = 0; i < ELEMENTSOF(clients); i++) {
+        for (size_t i = 0; i < 3; i++) {
                 clients[i] = connect_to(&address);
-                get(clients[i], i < 3 ? "/large" : "/");
+                if (_i == 0)
+                        get(clients[i], "/large");
+                else
+                        get_ok(clients[i], "/stream");
         }
-        expect(clients[3], "HTTP/1.1 200 OK\r\n");
+        clients[3] = connect_to(&address);
+        get_ok(clients[3], "/");
         expect_end(clients[0]);
-        for (size_t i = 1; i < ELEMENTSOF(clients); i++)
-                (void)close(clients[i]);
-        end_at_path();
-}
-
-/* All connections are streams. */
-TEST(streams_make_room_for_any_request)
-{
-        struct address address = start_at_path();
-        int clients[4];
-
-        for (size_t i = 0; i < ELEMENTSOF(clients); i++) {
-                clients[i] = connect_to(&address);
-                get_ok(clients[i], i < 3 ? "/stream" : "/");
-        }
-        expect_end(clients[0]);
-        ck_assert_uint_eq(http_count(http).streams, 2);
+        ck_assert_uint_eq(http_count(http).streams, _i == 0 ? 0 : 2);
         for (size_t i = 1; i < ELEMENTSOF(clients); i++)
                 (void)close(clients[i]);
         end_at_path();
