@@ -69,7 +69,10 @@ void http_run(struct http *http)
         (void)MHD_run(http->daemon);
         /* libmicrohttpd has no timeouts configured: a timeout here means that work is pending. */
         bool again = MHD_get_timeout(http->daemon, &timeout) == MHD_YES;
-        (void)sd_event_source_set_enabled(http->run, again ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
+        if (again)
+                loop_arm(http->run, 0);
+        else
+                (void)sd_event_source_set_enabled(http->run, SD_EVENT_OFF);
 }
 
 static int on_io(sd_event_source *source _unused_, int fd _unused_, uint32_t revents _unused_, void *userdata)
@@ -78,7 +81,7 @@ static int on_io(sd_event_source *source _unused_, int fd _unused_, uint32_t rev
         return 0;
 }
 
-static int on_run(sd_event_source *source _unused_, void *userdata)
+static int on_run(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
 {
         http_run(userdata);
         return 0;
@@ -186,7 +189,7 @@ static void on_completed(void *cls _unused_, struct MHD_Connection *connection, 
 static void resume(struct http_request *request)
 {
         MHD_resume_connection(request->connection);
-        (void)sd_event_source_set_enabled(request->http->run, SD_EVENT_ONESHOT);
+        loop_arm(request->http->run, 0);
 }
 
 bool http_is_head(const struct http_request *request)
@@ -558,10 +561,9 @@ static int start(struct http *http)
                 return -EOPNOTSUPP;
         int r = sd_event_add_io(http->event, &http->io, info->epoll_fd, EPOLLIN, on_io, http);
         if (r >= 0)
-                r = sd_event_add_defer(http->event, &http->run, on_run, http);
-        /* sd-event dispatches a source that is due again at once before all others of its priority. */
-        if (r >= 0)
-                r = sd_event_source_set_priority(http->run, SD_EVENT_PRIORITY_NORMAL + 1);
+                /* Not a deferred source, which sd-event dispatches before all others if it is due again at
+                 * once. */
+                r = sd_event_add_time_relative(http->event, &http->run, CLOCK_MONOTONIC, 0, 1, on_run, http);
         if (r >= 0)
                 r = sd_event_source_set_enabled(http->run, SD_EVENT_OFF);
         if (r >= 0)

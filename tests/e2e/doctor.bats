@@ -100,7 +100,10 @@ start_fleet() { # LINE...
 }
 
 @test "doctor finds jobs in a queue that no worker serves, if counts follow queues" {
-        start_fleet 1 'active_process_max = 2'
+        start_workers 1 <<END
+command = $(stub_command)
+active_process_max = 2
+END
         waits='.text | test("^1 job waiting in queue .mailers., oldest [23]min.*, but no worker serves the queue")'
         redis sadd queues mailers default
         for queue in mailers default; do

@@ -10,7 +10,10 @@ calls_of() { redis info commandstats | sed -n "s/^cmdstat_$1:calls=\([0-9]*\),.*
 has_run() { [ "$(calls_of "$1")" -ge "$2" ]; } # COMMAND TIMES
 
 start_fleet() { # COMMAND
-        start_workers 1 <<<"command = $1"
+        start_redis
+        configure <<<"command = $1"
+        start_sqmgr
+        wait_until 30 fleet_is '.active == 1'
 }
 
 @test "queues: shows the queues of Sidekiq, with paused ones and the timestamps of Sidekiq 8" {
@@ -109,7 +112,13 @@ start_fleet() { # COMMAND
 }
 
 @test "queues: if a reload replaces the queried Redis, the answer reports it" {
-        start_fleet 1 "redis_url = unix://$folder/redis.sock"
+        start_redis
+        configure <<END
+command = $(stub_command)
+redis_url = unix://$folder/redis.sock
+END
+        start_sqmgr
+        wait_until 30 fleet_is '.active == 1'
         sqmgrctl stop default --force
         wait_until 20 fleet_is '.workers == []'
         kill -STOP "$redis_pid"

@@ -73,7 +73,11 @@ restart_waits() { # CODE ENDS...
 }
 
 start_stubs() {
-        start_fleet 2
+        start_workers 2 <<END
+command = $(stub_command)
+active_process_count = 2
+ready_after = 500ms
+END
         workers=$(worker_pids)
 }
 

@@ -291,11 +291,11 @@ static void make_socket(const char *name)
         ck_assert_int_eq(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
 }
 
-static void on_found(void *userdata, const char *name, const char *path)
+static void on_found(void *userdata, const struct located *found)
 {
         ck_assert_ptr_eq(userdata, found_text);
-        ck_assert_int_eq(strncmp(path, folder, strlen(folder)), 0);
-        strcat(strcat(strcat(strcat(found_text, name), " "), path + strlen(folder)), "\n");
+        ck_assert_int_eq(strncmp(found->socket, folder, strlen(folder)), 0);
+        strcat(strcat(strcat(strcat(found_text, found->name), " "), found->socket + strlen(folder)), "\n");
 }
 
 static void expect_found(const char *expected)
