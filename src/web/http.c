@@ -13,7 +13,7 @@
 #define SWEEP_USEC       USEC_PER_SEC
 #define ACCURACY_USEC    (100 * USEC_PER_MSEC)
 /* Per iteration of the event loop. */
-#define ACCEPTS_MAX 64
+#define ACCEPTS_MAX 64U
 /* Memory of the kernel for each connection. The kernel doubles this number; its own limit is 4 MiB. */
 #define SEND_BUFFER_BYTES (128 * 1024)
 /* The user and the group of sqmgr-web may connect. */
@@ -22,7 +22,6 @@
 const struct http_limits http_default_limits = {
         .connections = 1024,
         .streams = 256,
-        .requests = 32,
         .wait_usec = 30 * USEC_PER_SEC,
         .answer_usec = 60 * USEC_PER_SEC,
         .message_usec = 30 * USEC_PER_SEC,
@@ -67,11 +66,13 @@ void http_run(struct http *http)
 {
         MHD_UNSIGNED_LONG_LONG timeout;
 
-        http_clients_begin_turn(&http->clients);
         (void)MHD_run(http->daemon);
         /* libmicrohttpd has no timeouts configured: a timeout here means that work is pending. */
-        bool again = MHD_get_timeout(http->daemon, &timeout) == MHD_YES || http->clients.n_postponed > 0;
-        (void)sd_event_source_set_enabled(http->run, again ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
+        bool again = MHD_get_timeout(http->daemon, &timeout) == MHD_YES;
+        if (again)
+                loop_arm(http->run, 0);
+        else
+                (void)sd_event_source_set_enabled(http->run, SD_EVENT_OFF);
 }
 
 static int on_io(sd_event_source *source _unused_, int fd _unused_, uint32_t revents _unused_, void *userdata)
@@ -80,7 +81,7 @@ static int on_io(sd_event_source *source _unused_, int fd _unused_, uint32_t rev
         return 0;
 }
 
-static int on_run(sd_event_source *source _unused_, void *userdata)
+static int on_run(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
 {
         http_run(userdata);
         return 0;
@@ -188,7 +189,7 @@ static void on_completed(void *cls _unused_, struct MHD_Connection *connection, 
 static void resume(struct http_request *request)
 {
         MHD_resume_connection(request->connection);
-        (void)sd_event_source_set_enabled(request->http->run, SD_EVENT_ONESHOT);
+        loop_arm(request->http->run, 0);
 }
 
 bool http_is_head(const struct http_request *request)
@@ -325,8 +326,6 @@ void http_wait(struct http_request *request)
 void http_resume(struct http *http)
 {
         http_clients_stop_waiting(&http->clients);
-        if (http->clients.n_postponed > 0)
-                (void)sd_event_source_set_enabled(http->run, SD_EVENT_ONESHOT);
 }
 
 struct http_counts http_count(const struct http *http)
@@ -425,10 +424,6 @@ static enum MHD_Result on_request(void *cls _unused_, struct MHD_Connection *con
                 *context = request;
                 return begin_request(request, method);
         }
-        if (!http_clients_admit(&request->http->clients, request)) {
-                MHD_suspend_connection(connection);
-                return MHD_YES;
-        }
         request->http->handler(request->http->userdata, request, url);
         return request->answered ? MHD_YES : MHD_NO;
 }
@@ -448,25 +443,22 @@ int http_add(struct http *http, int fd, const struct sockaddr *peer, socklen_t p
 static void accept_some(struct http *http, int listen_fd)
 {
         const int send_buffer = SEND_BUFFER_BYTES;
+        unsigned limit = http->clients.limits.connections;
+        unsigned room = limit - MIN(limit, http->clients.counts.connections);
 
-        for (unsigned i = 0; i < ACCEPTS_MAX; i++) {
+        if (room == 0)
+                make_room(http);
+        /* libmicrohttpd 1.0 begins, and so counts, these connections in its next run only. */
+        for (unsigned i = 0; i < MIN(room, ACCEPTS_MAX); i++) {
                 struct address peer = {.size = sizeof(peer.path)};
-
-                if (http->clients.counts.connections >= http->clients.limits.connections) {
-                        /* A client is known to be waiting only in the first iteration. */
-                        if (i == 0)
-                                make_room(http);
-                        return;
-                }
                 int fd = accept4(listen_fd, &peer.any, &peer.size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
                 if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM))
                         make_room(http);
                 if (fd < 0)
                         return;
                 (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &send_buffer, sizeof(send_buffer));
                 (void)http_add(http, fd, &peer.any, peer.size);
-                /* libmicrohttpd 1.0 begins, and so counts, the connection in its next run only. */
-                (void)MHD_run(http->daemon);
         }
 }
 
@@ -566,7 +558,9 @@ static int start(struct http *http)
                 return -EOPNOTSUPP;
         int r = sd_event_add_io(http->event, &http->io, info->epoll_fd, EPOLLIN, on_io, http);
         if (r >= 0)
-                r = sd_event_add_defer(http->event, &http->run, on_run, http);
+                /* Not a deferred source, which sd-event dispatches before all others if it is due again at
+                 * once. */
+                r = sd_event_add_time_relative(http->event, &http->run, CLOCK_MONOTONIC, 0, 1, on_run, http);
         if (r >= 0)
                 r = sd_event_source_set_enabled(http->run, SD_EVENT_OFF);
         if (r >= 0)
@@ -610,9 +604,9 @@ struct http *http_free(struct http *http)
         /* No connection may be suspended when the daemon stops. */
         struct http_request *request;
         TAILQ_FOREACH(request, &http->clients.list, entry) {
-                if (request->put_off || request->postponed || request->viewer.waits)
+                if (request->put_off || request->viewer.waits)
                         MHD_resume_connection(request->connection);
-                request->put_off = request->postponed = request->viewer.waits = false;
+                request->put_off = request->viewer.waits = false;
         }
         if (http->daemon)
                 MHD_stop_daemon(http->daemon);

@@ -39,54 +39,17 @@ void http_clients_leave_stream(struct http_clients *clients, struct http_request
 
 void http_clients_end(struct http_clients *clients, struct http_request *request)
 {
-        bool suspended = request->put_off || request->postponed || request->viewer.waits;
+        bool suspended = request->put_off || request->viewer.waits;
 
         if (request->ended)
                 return;
         request->ended = true;
         clients->counts.refused++;
-        clients->n_postponed -= request->postponed;
-        request->put_off = request->postponed = false;
+        request->put_off = false;
         http_clients_leave_stream(clients, request);
         (void)shutdown(request->fd, SHUT_RDWR);
         if (suspended)
                 clients->resume(request);
-}
-
-void http_clients_begin_turn(struct http_clients *clients)
-{
-        struct http_request *request;
-
-        clients->left = clients->limits.requests;
-        if (clients->n_postponed == 0)
-                return;
-        TAILQ_FOREACH(request, &clients->list, entry) {
-                if (clients->left == 0)
-                        return;
-                if (!request->postponed)
-                        continue;
-                request->postponed = false;
-                request->admitted = true;
-                clients->n_postponed--;
-                clients->left--;
-                clients->resume(request);
-        }
-}
-
-bool http_clients_admit(struct http_clients *clients, struct http_request *request)
-{
-        bool admitted = request->admitted;
-
-        request->admitted = false;
-        if (admitted)
-                return true;
-        if (clients->left > 0 && clients->n_postponed == 0) {
-                clients->left--;
-                return true;
-        }
-        request->postponed = true;
-        clients->n_postponed++;
-        return false;
 }
 
 void http_clients_stop_waiting(struct http_clients *clients)
@@ -94,15 +57,11 @@ void http_clients_stop_waiting(struct http_clients *clients)
         struct http_request *request;
 
         TAILQ_FOREACH(request, &clients->list, entry) {
-                clients->n_postponed += request->put_off;
-                request->postponed |= request->put_off;
+                if (!request->put_off)
+                        continue;
                 request->put_off = false;
+                clients->resume(request);
         }
-}
-
-static bool waits_for_server(const struct http_request *request)
-{
-        return request->put_off || request->postponed;
 }
 
 /* Returns how many streams there are from the address of the request. */
@@ -142,7 +101,7 @@ bool http_clients_make_room(struct http_clients *clients)
         TAILQ_FOREACH(request, &clients->list, entry) {
                 if (request->ended || request->viewer.stream)
                         continue;
-                if (waits_for_server(request))
+                if (request->put_off)
                         last = request;
                 else if (!found)
                         found = request;

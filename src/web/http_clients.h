@@ -21,8 +21,6 @@ struct http_request {
         bool asked;          /* the request header was read */
         usec_t since;        /* last progress: connection opened, request read, or response finished */
         bool put_off;        /* waits for http_resume(), see http_wait() */
-        bool postponed;      /* the request waits until the next iteration of the event loop */
-        bool admitted;       /* the request was postponed and is handled now */
         bool answered;       /* a response was queued, or http_wait() was called */
         bool reads_head;     /* the request is HEAD: the response has no body */
         bool ended;          /* shut down by http_clients_end() */
@@ -35,9 +33,7 @@ struct http_clients {
         struct http_limits limits;
         TAILQ_HEAD(http_requests, http_request) list; /* ordered by since */
         struct http_counts counts;
-        unsigned n_postponed;
-        unsigned left;   /* requests that may still be handled in this iteration */
-        unsigned sweeps; /* number of calls of http_clients_sweep() */
+        unsigned sweeps;                              /* number of calls of http_clients_sweep() */
         void (*resume)(struct http_request *request); /* continues a suspended connection later */
 };
 
@@ -51,12 +47,7 @@ void http_clients_leave_stream(struct http_clients *clients, struct http_request
 /* Ends the connection. The request stays in the list until the library closes the connection. */
 void http_clients_end(struct http_clients *clients, struct http_request *request);
 
-/* Begins an iteration of the event loop: admits postponed requests, the oldest first. */
-void http_clients_begin_turn(struct http_clients *clients);
-/* Returns true if the request may be handled in this iteration. Otherwise the request is postponed, and the
- * caller must suspend its connection. */
-bool http_clients_admit(struct http_clients *clients, struct http_request *request);
-/* Hands the waiting requests of http_wait() to the next iterations. */
+/* Continues the waiting requests of http_wait(). */
 void http_clients_stop_waiting(struct http_clients *clients);
 
 /* Ends one connection: the one that has kept the server waiting for the longest time. If all are streams or

@@ -15,7 +15,6 @@ struct http_counts {
 struct http_limits {
         unsigned connections;
         unsigned streams;    /* maximum streams among the connections */
-        unsigned requests;   /* maximum requests handled in one iteration of the event loop */
         usec_t wait_usec;    /* for reading a whole request, from the last response or the start of the
                                 connection */
         usec_t answer_usec;  /* for the client to read a whole response */

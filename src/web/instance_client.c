@@ -3,6 +3,7 @@
 #include "web/instance_client.h"
 #include "base/fd.h"
 #include "base/locate.h"
+#include "base/printable.h"
 #include "web/loop.h"
 #include "wire/control.h"
 #include "wire/quoted.h"
@@ -49,8 +50,8 @@ struct instance_client {
         int asked;       /* current query; -1: none */
         int last;        /* query asked last; -1: none. The other due queries come first, so that one which is
                             due again with each reply cannot keep them waiting. */
-        int refused;     /* query whose reply was refused: no other query is sent until a reply to this one is
-                            accepted; -1: none */
+        int refused;     /* query whose reply was refused: the next connection begins with it, so that an
+                            instance counts as failed until a reply to it is accepted; -1: none */
         struct varlink_input input;
 };
 
@@ -75,6 +76,8 @@ static _printf_(2, 3) void disconnect_and_retry(struct instance_client *instance
         va_start(arguments, format);
         vsnprintf(error, sizeof(error), format, arguments);
         va_end(arguments);
+        /* The end of a cut text may be half of a character, which no JSON may have. */
+        printable_replace(error, strlen(error), false);
         disconnect(instance_client);
         loop_arm(instance_client->timer, instance_client->backoff);
         instance_client->backoff =
@@ -152,10 +155,14 @@ static void ask_next(struct instance_client *instance_client)
 
 static void ask_initially(struct instance_client *instance_client)
 {
+        instance_client->wanted =
+                1U << INSTANCE_QUERY_STATUS | 1U << INSTANCE_QUERY_EVENTS | 1U << INSTANCE_QUERY_QUEUES;
         instance_client->last = -1;
-        instance_client_ask(instance_client, INSTANCE_QUERY_STATUS);
-        instance_client_ask(instance_client, INSTANCE_QUERY_EVENTS);
-        instance_client_ask(instance_client, INSTANCE_QUERY_QUEUES);
+        if (instance_client->refused >= 0) {
+                instance_client->wanted |= 1U << instance_client->refused;
+                instance_client->last = instance_client->refused - 1;
+        }
+        ask_next(instance_client);
 }
 
 /* A reply that has arrived counts, however late this process reads it. */
@@ -188,8 +195,6 @@ static int on_timer(sd_event_source *source, uint64_t usec _unused_, void *userd
                 return 0;
         }
         ask_initially(instance_client);
-        if (instance_client->refused >= 0)
-                instance_client_ask(instance_client, (enum instance_query)instance_client->refused);
         return 0;
 }
 
@@ -245,7 +250,6 @@ static bool take_reply(struct instance_client *instance_client, const char *text
         if (r < 0)
                 return false;
         bool good = check_reply(instance_client, &reply, lost);
-        bool was_refused = good && instance_client->refused >= 0;
         if (good) {
                 /* The user of sqmgr-web may be more than a viewer: the page shows nothing that viewers are
                  * not sent. */
@@ -254,8 +258,6 @@ static bool take_reply(struct instance_client *instance_client, const char *text
                 instance_client->ops->answered(instance_client->userdata, question,
                                                reply.error ? NULL : reply.parameters);
         }
-        if (was_refused)
-                ask_initially(instance_client);
         varlink_reply_free(&reply);
         return good;
 }
@@ -316,8 +318,7 @@ static int on_io(sd_event_source *source _unused_, int fd, uint32_t revents _unu
 
 void instance_client_ask(struct instance_client *instance_client, enum instance_query question)
 {
-        if (instance_client->fd < 0 ||
-            (instance_client->refused >= 0 && instance_client->refused != (int)question))
+        if (instance_client->fd < 0)
                 return;
         instance_client->wanted |= 1U << question;
         ask_next(instance_client);

@@ -235,8 +235,11 @@ static void put_page(FILE *out, const struct page *page, bool whole)
 int page_render(enum page_part part, const json_t *status, const json_t *events, usec_t now, char **ret,
                 size_t *ret_size)
 {
+        const json_t *instances = json_object_get(status, "instances");
+        _cleanup_json_ json_t *findings = page_findings(instances);
         struct page page = {.host = reply_string(status, "host"),
-                            .instances = json_object_get(status, "instances"),
+                            .instances = instances,
+                            .findings = findings,
                             .events = events,
                             .now = now};
         FILE *out = open_memstream(ret, ret_size);

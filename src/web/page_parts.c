@@ -2,6 +2,8 @@
 /* Elements shared by several sections of the page. */
 #include "web/page_parts.h"
 #include "base/argv.h"
+#include "base/memstream.h"
+#include "base/printable.h"
 #include "web/html.h"
 #include <string.h>
 
@@ -101,134 +103,79 @@ void page_event_text(FILE *out, const json_t *event)
         html_print(out, "%s", reply_string(event, "text"));
 }
 
-#define TITLE_MAX 160
 /* The worst come first. */
 #define PROBLEMS_MAX 1000
 
-struct finding_search {
-        const struct page *page;
-        page_found found;
-        void *userdata;
-};
-
-/* Appends a word, quoted for the shell if needed: the name of a file must not inject commands. A word that
- * does not fit is left out. */
-static void add_word(char *text, const char *word)
-{
-        size_t length = strlen(text), at = length;
-
-        if (argv_is_plain(word)) {
-                snprintf(text + length, PAGE_COMMAND_MAX - length, " %s", word);
-                return;
-        }
-        if (length + 4 * strlen(word) + sizeof(" ''") > PAGE_COMMAND_MAX)
-                return;
-        at += (size_t)snprintf(text + at, PAGE_COMMAND_MAX - at, " '");
-        for (; *word != '\0'; word++)
-                at += (size_t)snprintf(text + at, PAGE_COMMAND_MAX - at, *word == '\'' ? "'\\''" : "%c",
-                                       *word);
-        snprintf(text + at, PAGE_COMMAND_MAX - at, "'");
-}
-
-static enum page_level level_of(const json_t *problem)
+enum page_level page_problem_level(const json_t *problem)
 {
         return reply_is(problem, "severity", "error")     ? PAGE_ACT
                : reply_is(problem, "severity", "warning") ? PAGE_ATTENTION
                                                           : PAGE_OK;
 }
 
-/* Returns a time rather than an age: an age would grow and could move the text below. */
-static const char *since_text(const json_t *problem, char text[static PAGE_TIME_MAX])
-{
-        usec_t since = reply_usec(problem, "since");
-
-        return since == 0 ? "" : PAGE_TIME(since, "since %Y-%m-%d %H:%M:%S UTC", text);
-}
-
-static void find_problem(const struct finding_search *search, const json_t *problem)
-{
-        char since[PAGE_TIME_MAX];
-
-        search->found(
-                &(struct page_finding){
-                        .level = level_of(problem),
-                        .title = reply_string(problem, "summary"),
-                        .text = since_text(problem, since),
-                        .remedy = reply_string(problem, "remedy"),
-                        .command = reply_string(problem, "command"),
-                },
-                search->userdata);
-}
-
-const char *page_service_command(const json_t *instance, char text[static PAGE_COMMAND_MAX])
+char *page_service_command(const json_t *instance)
 {
         const char *name = reply_string(instance, "name");
-        char unit[160];
+        _cleanup_free_ char *unit = NULL;
+        char *text = NULL;
+        size_t size;
 
         /* A path is the name of an instance of which only the socket is known. */
-        text[0] = '\0';
-        if (name[0] == '/' || name[0] == '\0')
-                return text;
-        snprintf(unit, sizeof(unit), "sqmgr@%.128s", name);
-        snprintf(text, PAGE_COMMAND_MAX, "systemctl status");
-        add_word(text, unit);
-        return text;
+        if (name[0] == '/' || name[0] == '\0' || asprintf(&unit, "sqmgr@%s", name) < 0)
+                return NULL;
+        FILE *out = open_memstream(&text, &size);
+        if (out) {
+                fputs("systemctl status ", out);
+                argv_put_quoted(out, unit);
+        }
+        return memstream_close(out, &text) < 0 ? NULL : text;
 }
 
-/* Reports an instance that does not answer. The last known state remains visible. */
-static void find_away(const struct finding_search *search, const json_t *instance)
+/* Returns the problem of an instance that does not answer. The last known state remains visible. */
+static json_t *problem_of_away(const json_t *instance, bool several)
 {
+        _cleanup_free_ char *command = page_service_command(instance);
         const char *error = reply_string(instance, "error");
-        char title[TITLE_MAX], age[FORMAT_MAX], text[1024], command[PAGE_COMMAND_MAX];
-        bool known = json_is_object(json_object_get(instance, "status"));
+        char title[160], age[FORMAT_MAX], text[1024];
 
-        if (json_array_size(search->page->instances) > 1)
-                snprintf(title, sizeof(title), "sqmgr %.120s does not answer",
-                         reply_string(instance, "name"));
-        else
-                snprintf(title, sizeof(title), "sqmgr does not answer");
-        if (known)
+        snprintf(title, sizeof(title), "sqmgr %.120s%sdoes not answer",
+                 several ? reply_string(instance, "name") : "", several ? " " : "");
+        if (json_is_object(json_object_get(instance, "status")))
                 snprintf(text, sizeof(text),
                          "%.700s%sWorkers keep running without sqmgr. The page shows the state of %s ago.",
                          error, error[0] != '\0' ? ". " : "", reply_seconds(instance, "age_seconds", age));
         else
                 snprintf(text, sizeof(text), "%.700s%ssqmgr has not answered yet.", error,
                          error[0] != '\0' ? ". " : "");
-        search->found(
-                &(struct page_finding){
-                        .level = PAGE_ACT,
-                        .title = title,
-                        .text = text,
-                        .remedy = "Check whether the service runs",
-                        .command = page_service_command(instance, command),
-                },
-                search->userdata);
+        /* Both may end with half of a character. */
+        printable_replace(title, strlen(title), true);
+        printable_replace(text, strlen(text), true);
+        return json_pack("{s:s, s:s, s:s, s:s, s:s?}", "severity", "error", "summary", title, "text", text,
+                         "remedy", "Check whether the service runs", "command", command);
 }
 
-static void find_in_instance(const struct finding_search *search, const json_t *instance)
+json_t *page_findings(const json_t *instances)
 {
-        const json_t *status = json_object_get(instance, "status"), *entry;
-        size_t n = 0;
-
-        /* Without a connection all other data is old. The page shows old data below and marks it. */
-        if (!page_is_current(instance)) {
-                find_away(search, instance);
-                return;
-        }
-        json_foreach_in(entry, status, "problems") {
-                if (n++ == PROBLEMS_MAX)
-                        break;
-                find_problem(search, entry);
-        }
-}
-
-void page_findings(const struct page *page, page_found found, void *userdata)
-{
-        struct finding_search search = {.page = page, .found = found, .userdata = userdata};
+        json_t *findings = json_array();
         const json_t *instance;
+        json_t *problem;
 
-        json_foreach(instance, page->instances)
-                find_in_instance(&search, instance);
+        json_foreach(instance, instances) {
+                size_t n = 0;
+
+                /* Without a connection all other data is old. The page shows old data below and marks it. */
+                if (!page_is_current(instance)) {
+                        (void)json_array_append_new(
+                                findings, problem_of_away(instance, json_array_size(instances) > 1));
+                        continue;
+                }
+                json_foreach_in(problem, json_object_get(instance, "status"), "problems") {
+                        if (n++ == PROBLEMS_MAX)
+                                break;
+                        (void)json_array_append(findings, problem);
+                }
+        }
+        return findings;
 }
 
 enum page_level page_fleet_level(const json_t *instance, const json_t *fleet)
@@ -242,7 +189,7 @@ enum page_level page_fleet_level(const json_t *instance, const json_t *fleet)
                 if (n++ == PROBLEMS_MAX)
                         break;
                 if (reply_is(problem, "fleet", name))
-                        worst = MAX(worst, level_of(problem));
+                        worst = MAX(worst, page_problem_level(problem));
         }
         return worst;
 }

@@ -11,6 +11,7 @@
 struct page {
         const char *host; /* name of this host; "": unknown */
         const json_t *instances;
+        const json_t *findings; /* see page_findings() */
         const json_t *events;
         usec_t now; /* realtime clock */
 };
@@ -76,26 +77,17 @@ const char *page_icon(enum page_level value);
 
 void page_verdict(FILE *out, const struct page *page);
 
-/* A problem. All strings are valid only during the call of found(). */
-struct page_finding {
-        enum page_level level;
-        const char *title;   /* a few words, without a full stop */
-        const char *text;    /* details from sqmgr; may be "" */
-        const char *remedy;  /* imperative */
-        const char *command; /* for a shell; "": none */
-};
-
-typedef void (*page_found)(const struct page_finding *finding, void *userdata);
-/* Calls found() for each finding. In each instance, findings about sqmgr come before those about its
- * fleets. */
-void page_findings(const struct page *page, page_found found, void *userdata);
+/* Returns the findings: the Problems of each instance that answers, and one for each other instance, which
+ * has a `text` instead of a time. In each instance, findings about sqmgr come before those about its fleets.
+ * Returns a new reference. If memory is short, findings are missing. */
+json_t *page_findings(const json_t *instances);
+enum page_level page_problem_level(const json_t *problem);
 
 /* The worst level of one fleet of the instance. */
 enum page_level page_fleet_level(const json_t *instance, const json_t *fleet);
 /* Returns true if the worker needs attention. */
 bool page_worker_needs_attention(const json_t *worker);
 
-/* Writes a shell command line for the systemd unit of the instance; "" if its name is not known. Returns
- * text. */
-#define PAGE_COMMAND_MAX 1024
-const char *page_service_command(const json_t *instance, char text[static PAGE_COMMAND_MAX]);
+/* Returns a shell command line for the systemd unit of the instance, to be freed. Returns NULL if its name is
+ * not known, or memory is short. */
+char *page_service_command(const json_t *instance);

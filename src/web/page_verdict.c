@@ -27,94 +27,79 @@ static const char *const icons[] = {
 };
 DEFINE_ENUM_NAMES(page_icon, enum page_level, _PAGE_LEVEL_MAX, icons)
 
-struct tally {
-        unsigned n[_PAGE_LEVEL_MAX];
-        char first[_PAGE_LEVEL_MAX][PAGE_HEADLINE_MAX - 2];
-};
-
-static void count(const struct page_finding *finding, void *userdata)
-{
-        struct tally *tally = userdata;
-
-        if (tally->n[finding->level]++ == 0)
-                snprintf(tally->first[finding->level], sizeof(tally->first[0]), "%s", finding->title);
-}
-
 enum page_level page_headline(const struct page *page, char text[static PAGE_HEADLINE_MAX])
 {
-        struct tally tally = {0};
+        unsigned n[_PAGE_LEVEL_MAX] = {0};
+        enum page_level level = PAGE_OK;
+        const json_t *finding, *worst = NULL;
 
-        page_findings(page, count, &tally);
         if (json_array_size(page->instances) == 0) {
                 snprintf(text, PAGE_HEADLINE_MAX,
                          "No instance of sqmgr was found. Start one with 'systemctl enable --now "
                          "sqmgr@USER'.");
                 return PAGE_ATTENTION;
         }
-        enum page_level level = tally.n[PAGE_ACT] > 0         ? PAGE_ACT
-                                : tally.n[PAGE_ATTENTION] > 0 ? PAGE_ATTENTION
-                                                              : PAGE_OK;
+        json_foreach(finding, page->findings) {
+                enum page_level its_level = page_problem_level(finding);
+
+                n[its_level]++;
+                if (its_level > level) {
+                        level = its_level;
+                        worst = finding;
+                }
+        }
         if (level == PAGE_OK)
                 snprintf(text, PAGE_HEADLINE_MAX, "Healthy.");
-        else if (tally.n[level] == 1)
-                snprintf(text, PAGE_HEADLINE_MAX, "%s.", tally.first[level]);
-        else if (level == PAGE_ATTENTION || tally.n[PAGE_ATTENTION] == 0)
-                snprintf(text, PAGE_HEADLINE_MAX, "%u %s.", tally.n[level],
+        else if (n[level] == 1)
+                snprintf(text, PAGE_HEADLINE_MAX, "%.*s.", PAGE_HEADLINE_MAX - 3,
+                         reply_string(worst, "summary"));
+        else if (level == PAGE_ATTENTION || n[PAGE_ATTENTION] == 0)
+                snprintf(text, PAGE_HEADLINE_MAX, "%u %s.", n[level],
                          level == PAGE_ACT ? "errors" : "warnings");
         else
-                snprintf(text, PAGE_HEADLINE_MAX, "%u errors, %u warning%s.", tally.n[level],
-                         tally.n[PAGE_ATTENTION], plural(tally.n[PAGE_ATTENTION]));
+                snprintf(text, PAGE_HEADLINE_MAX, "%u errors, %u warning%s.", n[level], n[PAGE_ATTENTION],
+                         plural(n[PAGE_ATTENTION]));
         return level;
 }
 
-struct listing {
-        FILE *out;
-        enum page_level level; /* level of the findings being written */
-        bool single;           /* a single error or warning: the headline is its title */
-        unsigned shown;
-        unsigned left_out;
-};
-
-static void put_finding(const struct page_finding *finding, void *userdata)
+static void put_finding(FILE *out, const json_t *finding, bool is_headline)
 {
-        struct listing *listing = userdata;
+        usec_t since = reply_usec(finding, "since");
+        const char *text = reply_string(finding, "text");
+        char time[PAGE_TIME_MAX];
 
-        if (finding->level != listing->level)
-                return;
-        if (listing->shown == SHOWN_MAX) {
-                listing->left_out++;
-                return;
-        }
-        listing->shown++;
-        bool is_headline = listing->single && finding->level > PAGE_OK;
-        fputs(is_headline ? "<li class=\"single\">" : "<li>", listing->out);
+        /* A time rather than an age: an age would grow and could move the text below. */
+        if (since > 0)
+                text = PAGE_TIME(since, "since %Y-%m-%d %H:%M:%S UTC", time);
+        fputs(is_headline ? "<li class=\"single\">" : "<li>", out);
         if (!is_headline) {
-                page_sign(listing->out, finding->level);
-                html_print(listing->out, "<h2>%s</h2>", finding->title);
+                page_sign(out, page_problem_level(finding));
+                html_print(out, "<h2>%s</h2>", reply_string(finding, "summary"));
         }
-        if (finding->text[0] != '\0')
-                html_print(listing->out, "<p class=\"text\">%s</p>", finding->text);
-        page_remedy(listing->out, finding->remedy, finding->command);
-        fputs("</li>", listing->out);
+        if (text[0] != '\0')
+                html_print(out, "<p class=\"text\">%s</p>", text);
+        page_remedy(out, reply_string(finding, "remedy"), reply_string(finding, "command"));
+        fputs("</li>", out);
 }
 
 static void put_findings(FILE *out, const struct page *page)
 {
-        struct tally tally = {0};
-        struct listing listing = {.out = out};
+        size_t n = json_array_size(page->findings), n_serious = 0, shown = 0;
+        const json_t *finding;
 
-        page_findings(page, count, &tally);
-        if (tally.n[PAGE_ACT] + tally.n[PAGE_ATTENTION] + tally.n[PAGE_OK] == 0)
+        if (n == 0)
                 return;
-        listing.single = tally.n[PAGE_ACT] + tally.n[PAGE_ATTENTION] == 1;
+        json_foreach(finding, page->findings)
+                n_serious += page_problem_level(finding) > PAGE_OK;
         fputs("<ul class=\"findings\">", out);
-        /* Notices are listed, too, although they do not change the headline. */
-        for (int level = PAGE_ACT; level >= PAGE_OK; level--) {
-                listing.level = (enum page_level)level;
-                page_findings(page, put_finding, &listing);
-        }
-        if (listing.left_out > 0)
-                html_print(out, "<li>and %u more</li>", listing.left_out);
+        /* Notices are listed, too, although they do not change the headline. The headline is the title of a
+         * single error or warning. */
+        for (int level = PAGE_ACT; level >= PAGE_OK; level--)
+                json_foreach(finding, page->findings)
+                        if ((int)page_problem_level(finding) == level && shown++ < SHOWN_MAX)
+                                put_finding(out, finding, n_serious == 1 && level > PAGE_OK);
+        if (n > SHOWN_MAX)
+                html_print(out, "<li>and %zu more</li>", n - SHOWN_MAX);
         fputs("</ul>", out);
 }
 

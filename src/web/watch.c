@@ -12,14 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
-struct finder {
-        const char *runtime_dir;
-        void (*found)(void *userdata, const char *name, const char *socket);
-        void *userdata;
-};
-
-/* An enabled unit is shown even while it has no socket. */
-static void find_enabled(const struct finder *finder, const char *unit)
+/* Reports an enabled unit, even while it has no socket. */
+static void find_enabled(const char *runtime_dir, const char *unit, find_instances_found found,
+                         void *userdata)
 {
         static const char template[] = "sqmgr@", type[] = ".service";
         size_t length = strlen(unit), around = strlen(template) + strlen(type);
@@ -30,31 +25,22 @@ static void find_enabled(const struct finder *finder, const char *unit)
             !socket_path_is_instance(unit + strlen(template), length - around))
                 return;
         snprintf(name, sizeof(name), "%.*s", (int)(length - around), unit + strlen(template));
-        if (snprintf(socket, sizeof(socket), "%s/%s/control.sock", finder->runtime_dir, name) <
-            (int)sizeof(socket))
-                finder->found(finder->userdata, name, socket);
+        if (snprintf(socket, sizeof(socket), "%s/%s/control.sock", runtime_dir, name) < (int)sizeof(socket))
+                found(userdata, &(struct located){.name = name, .socket = socket});
 }
 
-static void find_located(void *userdata, const struct located *instance)
+void find_instances(const char *runtime_dir, const char *enabled_dir, find_instances_found found,
+                    void *userdata)
 {
-        const struct finder *finder = userdata;
-
-        finder->found(finder->userdata, instance->name, instance->socket);
-}
-
-void find_instances(const char *runtime_dir, const char *enabled_dir,
-                    void (*found)(void *userdata, const char *name, const char *socket), void *userdata)
-{
-        struct finder finder = {.runtime_dir = runtime_dir, .found = found, .userdata = userdata};
         struct dirent **entries = NULL;
         int n = scandir(enabled_dir, &entries, NULL, alphasort);
 
         for (int i = 0; i < n; i++) {
-                find_enabled(&finder, entries[i]->d_name);
+                find_enabled(runtime_dir, entries[i]->d_name, found, userdata);
                 free(entries[i]);
         }
         free(entries);
-        locate_instances(runtime_dir, NULL, find_located, &finder);
+        locate_instances(runtime_dir, NULL, found, userdata);
 }
 
 #define ASK_WATCHED_USEC   (1 * USEC_PER_SEC)
@@ -254,22 +240,22 @@ static void remove_last(struct watch *watch)
         instances_remove_last(&watch->instances);
 }
 
-static void on_found(void *userdata, const char *name, const char *socket)
+static void on_found(void *userdata, const struct located *found)
 {
         struct watch *watch = userdata;
 
-        if (instances_find(&watch->instances, socket))
+        if (instances_find(&watch->instances, found->socket))
                 return;
         if (watch->instances.n == INSTANCES_MAX) {
                 if (!watch->too_many)
-                        log_warning("'%s' is not shown: sqmgr-web shows at most %d instances", name,
+                        log_warning("'%s' is not shown: sqmgr-web shows at most %d instances", found->name,
                                     INSTANCES_MAX);
                 watch->too_many = true;
                 return;
         }
         /* If memory is short, the next poll tries again. */
-        if (add_instance(watch, name, socket) == 0)
-                log_info("instance found: %s", name);
+        if (add_instance(watch, found->name, found->socket) == 0)
+                log_info("instance found: %s", found->name);
 }
 
 static void add_instances(struct watch *watch)

@@ -3,7 +3,7 @@
  * on demand. The load on sqmgr does not depend on the number of viewers. */
 #pragma once
 
-#include "base/macro.h"
+#include "base/locate.h"
 #include "web/instances.h"
 #include <systemd/sd-event.h>
 
@@ -47,8 +47,10 @@ bool watch_ask_metrics(struct watch *watch);
 
 #define FIND_INSTANCES_ENABLED "/etc/systemd/system/multi-user.target.wants"
 
-/* Calls found() with the name and the control socket of each system instance, in order of names. Instances
- * are all enabled units, running or not, and all that locate_instances() finds in runtime_dir; some are found
- * twice. name and socket are valid during the call. */
-void find_instances(const char *runtime_dir, const char *enabled_dir,
-                    void (*found)(void *userdata, const char *name, const char *socket), void *userdata);
+/* instance is valid during the call; its owner is not set. */
+typedef void (*find_instances_found)(void *userdata, const struct located *instance);
+
+/* Calls found() for each system instance, in order of names. Instances are all enabled units, running or not,
+ * and all that locate_instances() finds in runtime_dir; some are found twice. */
+void find_instances(const char *runtime_dir, const char *enabled_dir, find_instances_found found,
+                    void *userdata);

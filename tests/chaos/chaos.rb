@@ -72,7 +72,7 @@ class Chaos
   attr_reader :redis, :sqmgr, :ledger
 
   def initialize(folder, top, stub, seconds, seed)
-    @folder, @top, @stub = folder, top, stub
+    @folder, @redis_folder, @top, @stub = folder, folder, top, stub
     @seconds, @seed = Integer(seconds), Integer(seed)
     @begun = monotonic
     @violations = []
@@ -160,11 +160,20 @@ class Chaos
   end
 
   def configure(interval: "500ms", ready_after: "1s", surge: "100%", counts: {}, max_age: "1d", preload: "yes")
-    common = "directory = #{@folder}\nenvironment = CHAOS=#{@folder}\n" \
-             "environment_file = #{@folder}/environment\nlog = #{@folder}/workers.log\n" \
-             "ready_after = #{ready_after}\nrestart_surge = #{surge}\n"
-    text = "[sqmgr]\nsocket = #{@folder}/sqmgr.sock\nstate_file = #{@folder}/disk/state\ncheck_interval = #{interval}\nlog_level = debug\n" \
-           "[redis]\nurl = unix://#{@folder}/redis.sock\n[fleet]\n#{common}"
+    text = "[sqmgr]\nsocket = #{@folder}/sqmgr.sock\nstate_file = #{@folder}/disk/state\n#{daemon_lines(interval)}" \
+           "[redis]\nurl = unix://#{@redis_folder}/redis.sock\n[fleet]\ndirectory = #{@folder}\n" \
+           "environment_file = #{@folder}/environment\nlog = #{@folder}/workers.log\n" \
+           "ready_after = #{ready_after}\nrestart_surge = #{surge}\n"
+    fleets.each do |name, fleet|
+      text << "[fleet:#{name}]\n#{fleet_lines(name, max_age, preload)}max_processes = #{fleet[:max]}\n" \
+              "active_process_count = #{counts.fetch(name, fleet[:count])}\n"
+    end
+    write("sqmgr.ini", text)
+  end
+
+  def daemon_lines(interval) = "check_interval = #{interval}\nlog_level = debug\n"
+
+  def fleet_lines(name, max_age, preload)
     sidekiq = "sidekiq -r #{@folder}/release.rb -c #{THREADS} -t 1"
     commands = {
       "sidekiq" => sidekiq,
@@ -172,11 +181,7 @@ class Chaos
       "stub" => "#{@stub} -u #{@folder}/redis.sock -b 200 -c #{THREADS} -t 0 -j #{@folder}/ledger\nmax_age = #{max_age}",
       "plain" => "ruby --disable-gems #{@top}/tests/chaos/plain.rb #{@folder}\nframework = plain\nmax_age = #{max_age}"
     }
-    fleets.each do |name, fleet|
-      text << "[fleet:#{name}]\ncommand = #{commands[name]}\nmax_processes = #{fleet[:max]}\n" \
-              "active_process_count = #{counts.fetch(name, fleet[:count])}\n"
-    end
-    write("sqmgr.ini", text)
+    "command = #{commands[name]}\nenvironment = CHAOS=#{@folder}\n"
   end
 
   # Sleeps, and runs all periodic checks.
@@ -371,13 +376,16 @@ class Chaos
     end
   end
 
+  def preloaded = "forked"
+  def wanted(fleet) = fleets[fleet["name"]][:count]
+
   def converged?
     return false unless @status
-    forked = @status["fleets"].find { |fleet| fleet["name"] == "forked" }
+    forked = @status["fleets"].find { |fleet| fleet["name"] == preloaded }
     return false unless forked.dig("template", "state") == "ready" && forked["workers"].all? { |worker| worker["forked"] }
     @status["fleets"].all? do |fleet|
-      workers, rollout, count = fleet["workers"], fleet["rollout"], fleets[fleet["name"]][:count]
-      fleet["state"] == "running" && fleet["target"] == count && workers.size == count &&
+      workers, rollout = fleet["workers"], fleet["rollout"]
+      fleet["state"] == "running" && [fleet["target"], workers.size].uniq == [wanted(fleet)] &&
         workers.all? { |worker| worker["ready"] && !worker["outdated"] } &&
         %w[none done].include?(rollout["state"]) && rollout["outdated"].zero?
     end

@@ -12,10 +12,7 @@ start_with_script() { # LINE...
         chmod 755 tell
         sqmgr_lines="alert_command = $folder/tell 'two words'
 ${sqmgr_lines-}"
-        start_redis
-        configure <<<"command = $(stub_command)"
-        start_sqmgr
-        wait_until 20 fleet_is '.active == 1'
+        start_workers 1 <<<"command = $(stub_command)"
 }
 
 @test "alerts report a killed worker and the loss and return of Redis, as the user, in the words of 'events'" {

@@ -177,11 +177,7 @@ echo $$ >>running
 exec sleep 600
 END
         chmod +x follow-up
-        start_workers 1 <<END
-command = $(stub_command)
-directory = $folder
-after_exit = $folder/follow-up
-END
+        start_fleet 1 "directory = $folder" "after_exit = $folder/follow-up"
         kill -TERM "$sqmgr_pid"
         wait_until 20 test -s running
         record "$(<running)"

@@ -42,28 +42,18 @@ check() { ruby "$tool" "$@"; }
         promtool check config prometheus.yml
 }
 
-# The linter is a Go program that Debian does not package: check.rb implements its rules.
-@test "the dashboard keeps the rules of grafana/dashboard-linter" {
+@test "dashboard: each query is PromQL, and follows the chosen data source, jobs and instances" {
         check dashboard "$dashboard"
-        while IFS=$'\t' read -r rule change; do
+        while read -r change; do
                 jq "$change" "$dashboard" >bad.json
                 run -1 check dashboard bad.json
-                [[ $output == *"$rule"* ]]
         done <<'END'
-uneditable-dashboard-rule	.editable = true
-template-datasource-rule	.templating.list[0].name = "source"
-template-job-rule	.templating.list[1].multi = false
-template-instance-rule	.templating.list[2].allValue = ".*"
-template-on-time-change-reload-rule	.templating.list[3].refresh = 1
-panel-title-description-rule	.panels[1].description = ""
-panel-datasource-rule	.panels[2].datasource.uid = "mine"
-panel-units-rule	.panels[3].fieldConfig.defaults.unit = "pounds"
-panel-no-targets-rule	.panels[4].targets = []
-target-job-rule	.panels[1].targets[0].expr |= gsub("job=~"; "job!~")
-target-instance-rule	.panels[2].targets[0].expr = "sqmgr_redis_up{job=~\"$job\"}"
-target-rate-interval-rule	(.panels[].targets[]?.expr) |= gsub("__rate_interval"; "__interval")
-target-counter-agg-rule	(.panels[].targets[]?.expr) |= gsub("increase"; "abs")
-overlaps	.panels[2].gridPos.x = 2
+.panels[2].targets[0].datasource.uid = "mine"
+.panels[1].targets[0].expr |= gsub("job=~"; "job!~")
+.panels[2].targets[0].expr = "sqmgr_redis_up{job=~\"$job\"}"
+(.panels[].targets[]?.expr) |= gsub("__rate_interval"; "__interval")
+(.panels[].targets[]?.expr) |= gsub("increase"; "abs")
+del(.panels[].targets)
 END
         command -v promtool >/dev/null || skip "promtool is not installed (Debian's prometheus)"
         check queries "$dashboard" >queries.yml

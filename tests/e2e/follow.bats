@@ -8,14 +8,7 @@ load helpers
 # Starts a restart of three stubs with --wait, which cannot complete before `release`: jobs keep the old workers alive.
 start_restart() { # OPTION...
         local pid
-        start_redis
-        sqmgr_lines=${lines-} configure <<END
-command = $(stub_command)
-active_process_count = 3
-ready_after = 500ms
-END
-        start_sqmgr
-        wait_until 20 ready 3
+        sqmgr_lines=${lines-} start_fleet 3
         old=$(worker_pids)
         for pid in $old; do
                 echo 1 >"$folder/steer/busy.$pid"

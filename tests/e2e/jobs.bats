@@ -56,14 +56,7 @@ END
 }
 
 @test "jobs: an unreadable job hides no other, and is reported" {
-        start_redis
-        configure <<END
-command = $(stub_command)
-active_process_count = 2
-rescue_jobs = requeue
-END
-        start_sqmgr
-        wait_until 20 fleet_is '.active == 2'
+        start_fleet 2 'rescue_jobs = requeue'
         fleet_pids=$(worker_pids)
         pid=${fleet_pids% *}
         identity=$(redis smembers processes | grep ":$pid:")

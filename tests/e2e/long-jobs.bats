@@ -49,13 +49,10 @@ END
 }
 
 @test "long jobs: each is reported once, by the limit of its class" {
-        start_redis
-        configure <<END
+        start_workers 1 <<END
 command = $(sidekiq_command 3)
 job_warn_after = 3s Sleep=1h
 END
-        start_sqmgr
-        wait_until 60 fleet_is '.active == 1'
         pid=$(fleet '.workers[0].pid')
         enqueue 1 Sleep 600
         enqueue 1 Hold "$folder/release"

@@ -117,23 +117,18 @@ END
 }
 
 @test "a namespace: a worker with heartbeats below it is found" {
-        start_redis
-        redis_lines='namespace = shop' configure <<END
+        redis_lines='namespace = shop' start_workers 1 <<END
 command = $(stub_command) -n shop:
 ready_after = 500ms
 END
-        start_ready 1
         fleet_is '.workers[0].evidence == "redis"'
 }
 
 @test "a command that daemonizes: its process is the worker, and processes do not accumulate" {
-        start_redis
-        configure <<END
+        start_workers 2 <<END
 command = setsid -f $(stub_command)
 active_process_count = 2
 END
-        start_sqmgr
-        wait_until 20 fleet_is '.active == 2'
         pids=$(fleet '.workers[].pid')
         [ "$(pgrep -c -f "^$stub.*$folder")" = 2 ]
         fleet_is '.crash.count == 0'
@@ -143,16 +138,13 @@ END
 }
 
 @test "nested wrappers: the outer ones die, then the worker, and sqmgr notices each" {
-        start_redis
         printf '#!/bin/sh\n%s\nexit 0\n' "$(stub_command)" >inner.sh
         printf '#!/bin/sh\n./inner.sh\nexit 0\n' >outer.sh
         chmod +x inner.sh outer.sh
-        configure <<END
+        start_workers 1 <<END
 command = ./outer.sh
 directory = $folder
 END
-        start_sqmgr
-        wait_until 20 fleet_is '.active == 1'
         beating=$(fleet '.workers[0].pid')
         inner=$(awk '/^PPid:/ { print $2 }' "/proc/$beating/status")
         outer=$(awk '/^PPid:/ { print $2 }' "/proc/$inner/status")

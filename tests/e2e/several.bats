@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # A worker is one process that runs jobs. If its command starts several, or a new one after an exit, no process that was
 # not asked to exit is ended with its jobs, and the sibling is reported.
-# seconds: 200
+# seconds: 125
 # promises: P1
 # shellcheck disable=SC2030,SC2031
 load helpers
@@ -14,18 +14,16 @@ warns_of_sibling() { [[ $(sqmgrctl events) == *'default/1 '*' sends heartbeats, 
 work_lists() { [ "$(redis --scan --pattern '*:work*' | wc -l)" = "$1" ]; }
 # Busy for longer than stop_timeout.
 busy_beyond_timeout() { # PID
-        fleet_is ".workers[] | select(.pid == $1) | .state == \"quiet\" and .busy == 1 and .state_seconds > 31"
+        fleet_is ".workers[] | select(.pid == $1) | .state == \"quiet\" and .busy == 1 and .state_seconds > 7"
 }
 
 start_script() { # SCRIPT
-        start_redis
         echo "$1" >command.sh
-        configure <<END
-command = /bin/sh $folder/command.sh
+        start_workers 1 <<END
+command = /bin/sh $folder/command.sh -t 1
 ready_after = 300ms
-stop_timeout = 30s
+stop_timeout = 6s
 END
-        start_ready 1
         first=$(worker_pids)
         wrapper=$(awk '/^PPid:/ { print $2 }' "/proc/$first/status")
 }

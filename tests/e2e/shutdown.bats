@@ -25,13 +25,11 @@ END
 }
 
 @test "SIGTERM: at shutdown_timeout the remaining workers get TERM" {
-        start_redis
         echo 1 >"$folder/steer/busy"
-        sqmgr_lines='shutdown_timeout = 2s' configure <<END
+        sqmgr_lines='shutdown_timeout = 2s' start_workers 1 <<END
 command = $(stub_command) -t 1
 ready_after = 500ms
 END
-        start_ready 1
         workers=$(worker_pids)
         kill -TERM "$sqmgr_pid"
         wait_until 20 gone "$sqmgr_pid"
@@ -39,13 +37,11 @@ END
 }
 
 @test "SIGTERM twice: all workers get TERM at once" {
-        start_redis
         echo 1 >"$folder/steer/busy"
-        sqmgr_lines='shutdown_timeout = 10min' configure <<END
+        sqmgr_lines='shutdown_timeout = 10min' start_workers 1 <<END
 command = $(stub_command) -t 1
 ready_after = 500ms
 END
-        start_ready 1
         workers=$(worker_pids)
         kill -TERM "$sqmgr_pid"
         wait_until 10 fleet_is '.quiet == 1'

@@ -135,8 +135,7 @@ hung_child() {
         need_fuse
         launch slow "$slow" dir "$folder/slow"
         wait_until 20 is_slow dir
-        start_redis
-        configure <<END
+        start_workers 2 <<END
 command = $(stub_command)
 active_process_count = 2
 ready_after = 500ms
@@ -148,7 +147,6 @@ directory = /proc/$(cat slow/pid.dir)/root/mnt/fuse/hang
 active_process_count = 3
 boot_timeout = 1h
 END
-        start_ready 2
         wait_until 20 hung_child
         # Standard streams and the report.
         [ "$(cd "/proc/$hung/fd" && echo *)" = '0 1 2 3' ]

@@ -20,6 +20,12 @@ start_web() { # OPTION...
         wait_until 20 answers /healthz
 }
 
+# Writes a stream to a file, until the test ends.
+watch_stream() { # PATH FILE
+        curl -sN --unix-socket "$folder/web.sock" "http://localhost$1" >"$2" 2>&1 9>&- 3>&- &
+        record $!
+}
+
 # Opens N connections of that kind, until `exec 7>&-`.
 hold_connections() { # N KIND
         mkfifo hold.in hold.out
@@ -82,8 +88,7 @@ same_status() {
 @test "events come as they happen" {
         start_fleet
         start_web
-        curl -sN --unix-socket "$folder/web.sock" http://localhost/api/events >stream 2>&1 9>&- 3>&- &
-        record $!
+        watch_stream /api/events stream
         wait_until 20 grep -q '^event: status' stream
         run -0 sqmgrctl restart --wait --timeout 300s
         wait_until 20 grep -q '"event":"rollout-done"' stream
@@ -93,23 +98,10 @@ same_status() {
         timeout 10 curl -sN --unix-socket "$folder/web.sock" http://localhost/live | grep -m 1 '^event: page'
 }
 
-@test "while no sqmgr answers, the age of its last state is shown" {
-        start_fleet
-        start_web
-        kill -KILL "$sqmgr_pid"
-        wait_until 20 reachable_is false
-        curl -sN --unix-socket "$folder/web.sock" http://localhost/live >live 2>&1 9>&- 3>&- &
-        record $!
-        # shellcheck disable=SC2016
-        wait_until 30 eval '[ "$(grep -c "^event: page" live)" -ge 4 ]'
-        [ "$(grep -o '[0-9]*s ago' live | sort -u | wc -l)" -ge 2 ]
-}
-
 @test "output of a dying worker is shown nowhere" {
         start_fleet
         start_web --history "$folder/history"
-        curl -sN --unix-socket "$folder/web.sock" http://localhost/api/events >stream 2>&1 9>&- 3>&- &
-        record $!
+        watch_stream /api/events stream
         wait_until 20 grep -q '^event: status' stream
         echo 'pid=% tid=1 the password is correct-horse' >steer/fail
         kill -KILL "$(fleet '.workers[0].pid')"
@@ -159,9 +151,11 @@ same_status() {
         kill -KILL "$sqmgr_pid"
         wait_until 20 reachable_is false
         answers /readyz 503
-        # The last known state stays, with its age.
+        # The last known state stays, with its age, which grows.
         get /api/status | jq -e '.instances[0] | .error and .status.fleets[0].name == "default"'
-        answers /
+        watch_stream /live live
+        # shellcheck disable=SC2016
+        wait_until 30 eval '[ "$(grep -o "[0-9]*s ago" live | sort -u | wc -l)" -ge 2 ]'
         start_sqmgr
         wait_until 20 reachable_is true
         wait_until 20 same_status
@@ -242,8 +236,7 @@ same_status() {
         start_web -s "$folder/false.sock"
         shown() { get /api/status | jq -e '.instances | .[0].reachable and (.[1].error | test("reply to GetStatus refused"))'; }
         wait_until 20 shown
-        curl -sN --unix-socket "$folder/web.sock" http://localhost/live >live 2>&1 9>&- 3>&- &
-        record $!
+        watch_stream /live live
         told_anew() { [ "$(grep -c '^event: page' live)" -ge 3 ]; }
         wait_until 20 told_anew
         shown
@@ -270,8 +263,7 @@ count_calls() { # STATUSES
         launch relay python3 -B "$e2e/web_client.py" relay "$folder/relay.sock" "$folder/sqmgr.sock" "$folder/calls"
         wait_until 20 test -S relay.sock
         asked=$folder/relay.sock start_web
-        curl -sN --unix-socket "$folder/web.sock" http://localhost/api/events >stream 2>&1 9>&- 3>&- &
-        record $!
+        watch_stream /api/events stream
         wait_until 20 has_statuses 2
         count_calls 3
         hold_connections 50 stream

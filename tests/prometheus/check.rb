@@ -3,7 +3,7 @@
 # Usage: check.rb names METRICS FILE...      FILE names only metrics and labels that METRICS, a text of GetMetrics, has
 #        check.rb alerts RULES TESTS PAGE    each alert has what it must, is tested, and stands in the table of PAGE
 #        check.rb tests RULES TESTS          prints TESTS as tests for promtool
-#        check.rb dashboard FILE             the rules of grafana/dashboard-linter, by their names
+#        check.rb dashboard FILE             each query follows the choices of the reader
 #        check.rb queries FILE               prints its queries as rules, for promtool to see whether they are PromQL
 require "json"
 require "yaml"
@@ -13,8 +13,6 @@ FOREIGN = { "node_textfile_mtime_seconds" => { "file" => [] } }.freeze
 SCRAPED_AS = { "instance" => "host:7433", "job" => "sqmgr" }.freeze
 SCRAPED = SCRAPED_AS.keys
 RUNBOOK = "docs/monitoring.md#when-an-alert-fires".freeze
-# Units of Grafana for the values of sqmgr: a count, bytes, seconds.
-UNITS = %w[none short percentunit bytes s].freeze
 
 def problem(text)
   puts text
@@ -141,70 +139,25 @@ def print_tests(rules_path, tests_path)
   puts YAML.dump("rule_files" => [File.expand_path(rules_path)], "evaluation_interval" => "1m", "tests" => tests)
 end
 
-def check_variables(dashboard)
-  list = dashboard.fetch("templating").fetch("list")
-  source = list.find { |variable| variable["type"] == "datasource" }
-  unless source && source.values_at("name", "label", "query") == ["datasource", "Data source", "prometheus"]
-    problem("template-datasource-rule: there is no variable 'datasource'")
-  end
-  %w[job instance].each do |name|
-    variable = list.find { |one| one["name"] == name } || {}
-    wanted = { "label" => name.capitalize, "type" => "query", "multi" => true, "allValue" => ".+", "includeAll" => true }
-    wanted.each { |key, value| problem("template-#{name}-rule: #{key} is not #{value.inspect}") unless variable[key] == value }
-  end
-  variables(dashboard).each do |variable|
-    problem("template-#{variable["name"]}-rule: not of ${datasource}") unless variable.dig("datasource", "uid") == "${datasource}"
-    problem("template-on-time-change-reload-rule: #{variable["name"]}") unless variable["refresh"] == 2
-    problem("template-label-promql-rule: #{variable["name"]}") unless variable["query"].start_with?("label_values(")
-  end
-end
-
-def check_target(where, query)
+# The choices of data source, job and instance apply to each query. A counter is shown as a rate, over a range that
+# follows the step.
+def check_query(where, query)
   query.scan(/\bsqmgr_\w+\s*(?:\{([^}]*)\})?/) do |(matchers)|
-    SCRAPED.each { |label| problem("target-#{label}-rule: #{where}") unless matchers.to_s.include?(%(#{label}=~"$#{label}")) }
+    SCRAPED.each { |label| problem("#{where}: not by $#{label}") unless matchers.to_s.include?(%(#{label}=~"$#{label}")) }
   end
-  query.scan(/\b(i?rate|increase)\(.*?\[([^\]]+)\]/) do |_, range|
-    problem("target-rate-interval-rule: #{where}: #{range}") unless range == "$__rate_interval"
-  end
+  query.scan(/\b(i?rate|increase)\(.*?\[([^\]]+)\]/) { |_, range| problem("#{where}: over #{range}") unless range == "$__rate_interval" }
   bare = query.gsub(/\b(?:i?rate|increase)\(\s*sqmgr_\w+\s*(?:\{[^}]*\})?\[/, "")
-  problem("target-counter-agg-rule: #{where}") if bare.match?(/sqmgr_\w+_total\b/)
-end
-
-def check_panel(panel)
-  where = panel["title"].to_s
-  problem("panel-title-description-rule: '#{where}'") if where.empty? || panel["description"].to_s.empty?
-  problem("panel-datasource-rule: #{where}") unless panel.dig("datasource", "uid") == "${datasource}"
-  problem("panel-units-rule: #{where}") unless UNITS.include?(panel.dig("fieldConfig", "defaults", "unit"))
-  problem("panel-no-targets-rule: #{where}") if panel.fetch("targets", []).empty?
-  panel.fetch("targets", []).each do |target|
-    problem("panel-datasource-rule: #{where}") unless target.dig("datasource", "uid") == "${datasource}"
-    check_target(where, target["expr"])
-  end
-end
-
-# Panels must not overlap, exceed the 24 columns, or share an id.
-def check_places(dashboard)
-  taken = {}
-  dashboard["panels"].each do |panel|
-    place = panel["gridPos"]
-    problem("#{panel["title"]}: is wider than the page") if place["x"] + place["w"] > 24
-    (place["x"]...place["x"] + place["w"]).to_a.product((place["y"]...place["y"] + place["h"]).to_a).each do |cell|
-      problem("#{panel["title"]}: overlaps #{taken[cell]}") if taken[cell] && taken[cell] != panel["title"]
-      taken[cell] = panel["title"]
-    end
-  end
-  ids = dashboard["panels"].map { |panel| panel["id"] }
-  problem("panels share an id") unless ids.all?(Integer) && ids.uniq.size == ids.size
+  problem("#{where}: shows the bare value of a counter") if bare.match?(/sqmgr_\w+_total\b/)
 end
 
 def check_dashboard(path)
   dashboard = read(path)
-  problem("uneditable-dashboard-rule: it is editable") unless dashboard["editable"] == false
-  problem("it has no uid, title or schemaVersion") unless dashboard.values_at("uid", "title").all?(String) && dashboard["schemaVersion"].is_a?(Integer)
-  check_variables(dashboard)
-  panels(dashboard).each { |panel| check_panel(panel) }
-  check_places(dashboard)
-  problem("there are no panels") if panels(dashboard).empty?
+  asked = panels(dashboard).flat_map { |panel| panel.fetch("targets", []).map { |target| [panel["title"], target] } }
+  problem("there are no queries") if asked.empty?
+  asked.each do |where, target|
+    problem("#{where}: not of ${datasource}") unless target.dig("datasource", "uid") == "${datasource}"
+    check_query(where, target["expr"])
+  end
 end
 
 def print_queries(path)

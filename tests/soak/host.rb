@@ -16,7 +16,7 @@ class Host < Chaos
 
   def initialize(soak, name, top, stub)
     super("#{soak.folder}/#{name}", top, stub, 0, 0)
-    @soak, @name = soak, name
+    @soak, @name, @redis_folder = soak, name, soak.folder
     @redis, @client, @ledger, @violations = soak.redis, soak.client, soak.ledger, soak.violations
     @fleets = COMMON.merge(OWN.fetch(name))
     @outcomes = Hash.new(0)
@@ -107,21 +107,16 @@ class Host < Chaos
   end
 
   # The interval stays: each change would change the processor time.
-  def configure(ready_after: "1s", surge: "100%", counts: {}, preload: "yes", **)
-    text = "[sqmgr]\nsocket = #{@folder}/sqmgr.sock\nstate_file = #{@folder}/disk/state\ncheck_interval = 1s\n" \
-           "[redis]\nurl = unix://#{@soak.folder}/redis.sock\n[fleet]\ndirectory = #{@folder}\n" \
-           "environment_file = #{@folder}/environment\nlog = #{@folder}/workers.log\n" \
-           "ready_after = #{ready_after}\nrestart_surge = #{surge}\n"
-    fleets.each do |name, fleet|
-      text << "[fleet:#{name}]\ncommand = #{command(name)}\nmax_processes = #{fleet[:max]}\n" \
-              "active_process_count = #{counts.fetch(name, fleet[:count])}\n#{further(name, preload)}"
-      text << "active_process_max = #{fleet[:most]}\nlatency_target = 5s\nscale_down_after = 2min\n" if fleet[:most]
-    end
-    write("sqmgr.ini", text)
+  def daemon_lines(_interval) = "check_interval = 1s\n"
+
+  def fleet_lines(name, _max_age, preload)
+    most = fleets[name][:most]
+    scaling = "active_process_max = #{most}\nlatency_target = 5s\nscale_down_after = 2min\n" if most
+    "command = #{command(name)}\n#{further(name, preload)}#{scaling}"
   end
 
   def write_environment(flavor)
-    write("environment", "CHAOS=#{@soak.folder}\n#{marker}\nREDIS_URL=unix://#{@soak.folder}/redis.sock\nFLAVOR=#{flavor}\nPYTHONDONTWRITEBYTECODE=1\nC_FORCE_ROOT=1\n" \
+    write("environment", "CHAOS=#{@soak.folder}\n#{marker}\nREDIS_URL=unix://#{@redis_folder}/redis.sock\nFLAVOR=#{flavor}\nPYTHONDONTWRITEBYTECODE=1\nC_FORCE_ROOT=1\n" \
                          "PYTHONPATH=#{@top}/tests/soak:#{@top}/tests/soak/untitled\n")
   end
 
@@ -129,8 +124,8 @@ class Host < Chaos
     case name
     when "sidekiq" then "sidekiq -r #{@folder}/release.rb -c #{THREADS} -t 1"
     when "celery" then "/usr/bin/python3 -B -m celery -A soak_jobs worker -c 2 --without-mingle --prefetch-multiplier=1"
-    when "rq" then "/usr/bin/rq worker -u unix://#{@soak.folder}/redis.sock -S rq.serializers.JSONSerializer work"
-    when "stub" then "#{@stub} -u #{@soak.folder}/redis.sock -b 2000 -c 1 -t 0 -j #{@soak.folder}/ledger"
+    when "rq" then "/usr/bin/rq worker -u unix://#{@redis_folder}/redis.sock -S rq.serializers.JSONSerializer work"
+    when "stub" then "#{@stub} -u #{@redis_folder}/redis.sock -b 2000 -c 1 -t 0 -j #{@soak.folder}/ledger"
     when "plain" then "ruby --disable-gems #{@top}/tests/chaos/plain.rb #{@soak.folder} 1"
     end
   end
@@ -140,25 +135,16 @@ class Host < Chaos
     when "sidekiq" then "preload = #{preload}\nmemory_threshold = 150M\n"
     when "celery"
       "framework = celery\nmemory_threshold = 250M\nhang_action = kill\nhang_after = 1min\ndrain_timeout = 3min\n" \
-      "environment = BROKER_URL=redis+socket://#{@soak.folder}/redis.sock\n"
+      "environment = BROKER_URL=redis+socket://#{@redis_folder}/redis.sock\n"
     when "rq" then "framework = rq\nmax_age = 20min\n"
     when "stub" then "max_age = 10min\n"
     when "plain" then "framework = plain\nmax_age = 10min\ndrain_timeout = 2min\n"
     end
   end
 
+  def preloaded = "sidekiq"
   # Autoscaling chooses the counts, so that they are as they should be if they are what sqmgr says.
-  def converged?
-    return false unless @status
-    template = @status["fleets"].find { |fleet| fleet["name"] == "sidekiq" }["template"]
-    return false unless template && template["state"] == "ready"
-    @status["fleets"].all? do |fleet|
-      workers, rollout = fleet["workers"], fleet["rollout"]
-      fleet["state"] == "running" && workers.size == fleet["target"] &&
-        workers.all? { |worker| worker["ready"] && !worker["outdated"] } &&
-        %w[none done].include?(rollout["state"]) && rollout["outdated"].zero?
-    end
-  end
+  def wanted(fleet) = fleet["target"]
 
   # The last order of mend_all is a number: autoscaling takes over again.
   def mend_all

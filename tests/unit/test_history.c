@@ -63,25 +63,6 @@ static double value(const char *fleet, const char *series, size_t before)
         return json_is_null(number) ? NAN : json_number_value(number);
 }
 
-TEST(shows_most_memory_and_latency_fewest_active_and_the_mean_of_busy)
-{
-        struct history_sample sample = {"a.sock", "web", 100, 4, 1, 0.25};
-
-        history_add(history, NOON, &sample, 1);
-        sample = (struct history_sample){"a.sock", "web", 300, 2, 2, 0.5};
-        history_add(history, NOON + USEC_PER_SEC, &sample, 1);
-        sample = (struct history_sample){"a.sock", "web", 200, 3, 6, 0.125};
-        history_add(history, NOON + 4 * USEC_PER_SEC, &sample, 1);
-        for (int range = 0; range < _HISTORY_RANGE_MAX; range++) {
-                look(range, NOON + 4 * USEC_PER_SEC);
-                ck_assert_double_eq(value("web", "memory_bytes", 0), 300);
-                ck_assert_double_eq(value("web", "active", 0), 2);
-                ck_assert_double_eq(value("web", "busy", 0), 3);
-                ck_assert_double_eq(value("web", "latency_seconds", 0), 0.5);
-                ck_assert_double_nan(value("web", "active", 1));
-        }
-}
-
 TEST(says_which_range_and_when_it_ends)
 {
         static const struct {
@@ -127,31 +108,6 @@ TEST(knows_nothing_of_what_was_not_seen)
         ck_assert_ptr_null(fleet_seen("web"));
         look(HISTORY_DAY, NOON + 2 * USEC_PER_HOUR);
         ck_assert_double_eq(value("web", "busy", 120), 0);
-}
-
-TEST(a_wrong_clock_costs_only_the_slots_that_it_wrote)
-{
-        for (usec_t at = 0; at < 600; at += 5)
-                add(NOON + at * USEC_PER_SEC, "web", 1 + (double)at);
-        /* For half a minute it is another year, and then as before. */
-        usec_t wrong = NOON + 400 * USEC_PER_DAY;
-        for (usec_t at = 0; at < 30; at += 5)
-                add(wrong + at * USEC_PER_SEC, "web", 7);
-        look(HISTORY_HOUR, wrong + 25 * USEC_PER_SEC);
-        for (size_t i = 0; i < 720; i++)
-                if (i < 6)
-                        ck_assert_double_eq(value("web", "memory_bytes", i), 7);
-                else
-                        ck_assert_double_nan(value("web", "memory_bytes", i));
-        add(NOON + 600 * USEC_PER_SEC, "web", 601);
-        look(HISTORY_HOUR, NOON + 600 * USEC_PER_SEC);
-        size_t lost = 0;
-        for (size_t i = 0; i <= 120; i++)
-                if (isnan(value("web", "memory_bytes", i)))
-                        lost++;
-                else
-                        ck_assert_double_eq(value("web", "memory_bytes", i), 601 - 5 * (double)i);
-        ck_assert_uint_le(lost, 6);
 }
 
 static size_t left_out(void)
@@ -254,7 +210,8 @@ TEST(who_crashes_all_day_leaves_the_marks_of_others)
                             (double)(NOON / USEC_PER_SEC + 2 * HISTORY_MARKS + 1));
 }
 
-/* As a plain list of all that was ever added tells it. */
+/* As a plain list of all that was ever added tells it: most memory and latency, fewest active workers, the
+ * mean of busy threads. A wrong clock costs only the slots that it wrote. */
 #define N_SAMPLES 300
 struct reported {
         usec_t at;

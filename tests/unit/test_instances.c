@@ -170,20 +170,6 @@ TEST(a_clock_that_was_set_back_hides_no_event)
         ck_assert_str_eq(known_events(), "ab");
 }
 
-TEST(the_newest_events_are_kept)
-{
-        char text[128];
-
-        for (unsigned i = 0; i < 3 * INSTANCES_EVENTS; i++) {
-                snprintf(text, sizeof(text), "{\"events\":[{\"at\":%u,\"text\":\"%c\"}]}", i + 1,
-                         i + 1 == 3 * INSTANCES_EVENTS ? 'z' : 'a');
-                take_events(i % 2, text);
-                ck_assert_uint_le(json_array_size(instances.events), INSTANCES_EVENTS);
-        }
-        ck_assert_uint_eq(strlen(known_events()), INSTANCES_EVENTS);
-        ck_assert_int_eq(known_events()[0], 'z');
-}
-
 /* One instance reports newer events without end. */
 TEST(many_events_of_one_displace_none_of_another)
 {
@@ -276,12 +262,6 @@ TEST(busy_is_unknown_where_one_does_not_report)
         ck_assert(isnan(samples[0].busy) && isnan(samples[0].latency_seconds));
 }
 
-TEST(what_was_marked_is_known)
-{
-        ck_assert_str_eq(history_feed_mark_name("rollout-halted"), "halt");
-        ck_assert_ptr_null(history_feed_mark_name("active"));
-}
-
 TEST(marks_are_of_kinds_that_there_are)
 {
         unsigned n = 0;
@@ -289,6 +269,7 @@ TEST(marks_are_of_kinds_that_there_are)
         for (enum event_kind kind = 0; kind < _EVENT_MAX; kind++)
                 n += history_feed_mark_name(event_kinds[kind].name) ? 1 : 0;
         ck_assert_uint_eq(n, 19);
+        ck_assert_str_eq(history_feed_mark_name("rollout-halted"), "halt");
 }
 
 static char folder[64], found_text[1024];
@@ -310,11 +291,11 @@ static void make_socket(const char *name)
         ck_assert_int_eq(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
 }
 
-static void on_found(void *userdata, const char *name, const char *path)
+static void on_found(void *userdata, const struct located *found)
 {
         ck_assert_ptr_eq(userdata, found_text);
-        ck_assert_int_eq(strncmp(path, folder, strlen(folder)), 0);
-        strcat(strcat(strcat(strcat(found_text, name), " "), path + strlen(folder)), "\n");
+        ck_assert_int_eq(strncmp(found->socket, folder, strlen(folder)), 0);
+        strcat(strcat(strcat(strcat(found_text, found->name), " "), found->socket + strlen(folder)), "\n");
 }
 
 static void expect_found(const char *expected)
