@@ -654,7 +654,7 @@ static void print_state(FILE *out, const struct worker_report *worker_report, co
 /* Prints what is known of the worker, and the source. */
 static void print_evidence(FILE *out, const struct worker_report *worker_report, const struct view *view)
 {
-        json_t *worker = worker_report->worker, *age = json_object_get(worker, "beat_age_seconds");
+        const json_t *worker = worker_report->worker;
         long long busy = reply_integer(worker, "busy"), memory = reply_integer(worker, "memory_bytes");
         long long threshold = reply_integer(worker_report->fleet, "memory_threshold_bytes");
         const char *evidence = reply_string(worker, "evidence"),
@@ -669,13 +669,13 @@ static void print_evidence(FILE *out, const struct worker_report *worker_report,
         text_print_wrapped(out, text, 0, 4, view->columns);
         if (json_is_null(json_object_get(worker, "busy")))
                 snprintf(text, sizeof(text), "  running jobs: not reported by the framework");
-        else if (json_is_null(age))
+        else if (!reply_has_heartbeat(worker))
                 snprintf(text, sizeof(text), "  no heartbeat yet");
         else
                 snprintf(text, sizeof(text), "  %lld job%s running%s heartbeat %s ago%s", busy, plural(busy),
                          /* A database shows jobs that began after the heartbeat, too. */
                          strcmp(evidence, "database") == 0 ? ", last" : " at the last",
-                         reply_seconds(worker, "beat_age_seconds", span),
+                         reply_heartbeat_age(worker, span),
                          strcmp(evidence, "title") == 0  ? "; the server with the heartbeats is unreachable, "
                                                            "jobs as in the process title"
                          : strcmp(evidence, "none") == 0 ? "; no longer fresh"

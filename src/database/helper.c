@@ -6,7 +6,6 @@
 #include "database/messages.h"
 #include "io/clock.h"
 #include "io/message_socket.h"
-#include "io/reconnect_delay.h"
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

@@ -7,6 +7,7 @@
  *
  * Calls of libpq do not wait, so that the time limits hold here: for each address, and for a batch. */
 #include "base/macro.h"
+#include "base/parse.h"
 #include "database/driver.h"
 #include "io/clock.h"
 #include "io/resolve.h"
@@ -51,12 +52,6 @@ static const char *const roots[] = {
         "/etc/pki/tls/certs/ca-bundle.crt",
         "/etc/ssl/ca-bundle.pem",
 };
-
-static int refuse(const char **why, const char *error)
-{
-        *why = error;
-        return -EINVAL;
-}
 
 static bool is_known(const PQconninfoOption *options, const char *name, size_t len)
 {
@@ -131,9 +126,10 @@ static int take_servers(const PQconninfoOption *options, struct postgresql_url *
         int r = 0;
 
         if (n > SERVERS_MAX)
-                return refuse(why, "the URL names too many servers");
+                return parse_refuse(why, "the URL names too many servers");
         if ((hosts && count(hosts) != n) || (ports && count(ports) != 1 && count(ports) != n))
-                return refuse(why, "the URL has lists of hosts, addresses and ports that differ in length");
+                return parse_refuse(why,
+                                    "the URL has lists of hosts, addresses and ports that differ in length");
         for (url->n_servers = 0; r == 0 && url->n_servers < n; url->n_servers++) {
                 struct postgresql_server *server = &url->servers[url->n_servers];
 
@@ -143,7 +139,7 @@ static int take_servers(const PQconninfoOption *options, struct postgresql_url *
                 if (r == 0)
                         r = take_entry(ports, url->n_servers, true, &server->port);
                 if (r == 0 && n > 1 && !server->name && !server->address)
-                        r = refuse(why, "the URL has a list of hosts with an empty one");
+                        r = parse_refuse(why, "the URL has a list of hosts with an empty one");
         }
         return r;
 }
@@ -177,7 +173,7 @@ static int take_user(const PQconninfoOption *options, struct postgresql_url *url
 static int take(const PQconninfoOption *options, struct postgresql_url *url, const char **why)
 {
         if (value_of(options, "service"))
-                return refuse(why, "the URL names a service of a file, which is not read");
+                return parse_refuse(why, "the URL names a service of a file, which is not read");
         int r = take_servers(options, url, why);
         if (r == 0)
                 r = take_user(options, url);
@@ -209,7 +205,7 @@ static int read_url(const char *text, struct postgresql_url *ret, const char **w
 
         /* Not quoted: the message may contain the password. */
         if (url.text && !(options = PQconninfoParse(url.text, &message)) && message)
-                r = refuse(why, "libpq cannot read the URL. Check the parameters behind '?'");
+                r = parse_refuse(why, "libpq cannot read the URL. Check the parameters behind '?'");
         if (options)
                 r = take(options, &url, why);
         PQfreemem(message);

@@ -11,8 +11,9 @@
 #include "model/deadlines.h"
 #include "model/fleet.h"
 #include "model/world.h"
-#include "observe/scan_throttle.h"
 #include "observe/match.h"
+#include "observe/observe.h"
+#include "observe/scan_throttle.h"
 #include <string.h>
 #include <sys/random.h>
 

@@ -284,9 +284,8 @@ static void make_world(void)
                 };
         fuzz_check(sd_event_new(&event) >= 0);
         fuzz_check(world_new(&settings, 1, &world) == 0);
-        link_down = (struct link){.links = &runtime.links, .framework = &sidekiq_framework};
-        runtime.links = (struct links){
-                .event = event, .wakeup = &loop_iterate, .world = world, .list = link_list, .n = 1};
+        link_down = (struct link){.runtime = &runtime, .framework = &sidekiq_framework};
+        runtime.links = (struct links){.list = link_list, .n = 1};
         for (size_t i = 0; i < world->n_fleets; i++)
                 plant(world->fleets[i]);
         keeps = has_release = false;

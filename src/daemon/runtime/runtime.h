@@ -10,8 +10,8 @@
 #include "daemon/runtime/wakeup.h"
 #include "frameworks/heartbeats.h"
 #include "io/ledger_file.h"
-#include "model/queues.h"
 #include "model/names.h"
+#include "model/queues.h"
 #include "servers/server.h"
 #include "settings/database_url.h"
 #include <sys/resource.h>
