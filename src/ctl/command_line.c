@@ -479,7 +479,7 @@ static void offer_name(const struct ctl *ctl, const char *name, const char *part
 
 static void offer_instances(const struct ctl *ctl, const char *partial)
 {
-        _cleanup_json_ json_t *list = instances_find();
+        _cleanup_json_ json_t *list = instances_list();
         json_t *entry;
 
         json_foreach(entry, list)

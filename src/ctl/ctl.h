@@ -111,7 +111,7 @@ void complete(struct ctl *ctl, int argc, char **argv);
 
 /* Returns the instances on this machine: a new list of objects with the member `name`. NULL: memory is short.
  */
-json_t *instances_find(void);
+json_t *instances_list(void);
 
 /* Sets ctl->socket, and ctl->instance unless the path was given: as the options or SQMGR_SOCKET say; else the
  * only instance of the caller; else the only one that runs. Prints nothing. Returns 0; -ENOENT if there is no

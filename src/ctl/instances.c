@@ -31,7 +31,7 @@ static void add(void *userdata, const struct located *instance)
                                                                  instance->owner == geteuid())) < 0;
 }
 
-json_t *instances_find(void)
+json_t *instances_list(void)
 {
         struct found found = {.list = json_array()};
 
@@ -97,7 +97,7 @@ static int choose_from(struct ctl *ctl, json_t **ret_list)
                 ctl->socket = strdup(from_environment);
                 return ctl->socket ? 0 : -ENOMEM;
         }
-        _cleanup_json_ json_t *list = instances_find();
+        _cleanup_json_ json_t *list = instances_list();
         if (!list)
                 return -ENOMEM;
         if (ctl->instance) {
