@@ -7,6 +7,7 @@
 #include "database/messages.h"
 #include "io/clock.h"
 #include "io/message_socket.h"
+#include "io/timer.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -87,9 +88,7 @@ static void leave(struct database *database)
 
 static void arm(struct database *database, usec_t delay)
 {
-        /* Neither call fails for our own event source. */
-        (void)sd_event_source_set_time(database->timer, usec_add(clock_now(CLOCK_MONOTONIC), delay));
-        (void)sd_event_source_set_enabled(database->timer, SD_EVENT_ONESHOT);
+        timer_set(database->timer, usec_add(clock_now(CLOCK_MONOTONIC), delay));
 }
 
 /* Returns true if the state or the error is another one: report_state() is then due. */

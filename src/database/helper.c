@@ -6,6 +6,7 @@
 #include "database/messages.h"
 #include "io/clock.h"
 #include "io/message_socket.h"
+#include "io/timer.h"
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -72,11 +73,9 @@ static void set_state(struct helper *helper, enum database_state state, const st
         send_state(helper);
 }
 
-/* Neither call fails for our own event source. */
 static void arm(struct helper *helper, usec_t delay)
 {
-        (void)sd_event_source_set_time(helper->attempt, usec_add(clock_now(CLOCK_MONOTONIC), delay));
-        (void)sd_event_source_set_enabled(helper->attempt, SD_EVENT_ONESHOT);
+        timer_set(helper->attempt, usec_add(clock_now(CLOCK_MONOTONIC), delay));
 }
 
 /* The connection, or an attempt to make one, has failed. */

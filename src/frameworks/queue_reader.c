@@ -3,7 +3,6 @@
 #include "frameworks/queue_reader.h"
 #include "io/clock.h"
 #include "redis/redis.h"
-#include "redis/redis_batch.h"
 #include "redis/redis_command.h"
 #include <stdio.h>
 #include <string.h>

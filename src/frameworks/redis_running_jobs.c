@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads the running jobs of processes from one Redis; see the header. */
 #include "frameworks/redis_running_jobs.h"
-#include "redis/redis_batch.h"
 #include "redis/redis_command.h"
 #include "servers/server.h"
 #include <stdio.h>

@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "io/clock.h"
 #include "io/resolve.h"
+#include "io/timer.h"
 #include "redis/memory_share.h"
 #include "redis/reply_limit.h"
 #include "redis/tls.h"
@@ -121,9 +122,7 @@ static usec_t next_deadline(const struct connection *connection)
 
 static void arm_timer(struct connection *connection)
 {
-        /* Neither call fails for our own event source. */
-        (void)sd_event_source_set_time(connection->timer, next_deadline(connection));
-        (void)sd_event_source_set_enabled(connection->timer, SD_EVENT_ONESHOT);
+        timer_set(connection->timer, next_deadline(connection));
 }
 
 static void output_clear(struct connection *connection)
@@ -669,11 +668,10 @@ int connection_new(sd_event *event, const struct connection_ops *ops, usec_t tim
         connection->userdata = userdata;
         connection->timeout = timeout;
         connection->fd = -1;
-        int r = sd_event_add_time(event, &connection->timer, CLOCK_MONOTONIC, 0, 1, on_timer, connection);
+        int r = sd_event_add_time(event, &connection->timer, CLOCK_MONOTONIC, USEC_INFINITY, 1, on_timer,
+                                  connection);
         if (r >= 0)
                 r = sd_event_source_set_priority(connection->timer, TIMER_PRIORITY);
-        if (r >= 0)
-                r = sd_event_source_set_enabled(connection->timer, SD_EVENT_OFF);
         if (r < 0) {
                 connection_destroy(connection);
                 return r;

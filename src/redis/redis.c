@@ -4,6 +4,7 @@
 #include "base/parse.h"
 #include "base/printable.h"
 #include "io/clock.h"
+#include "io/timer.h"
 #include "redis/connection.h"
 #include "redis/oversized.h"
 #include "redis/sentinel.h"
@@ -138,10 +139,7 @@ static void attempt_end(struct redis *redis, const struct error_report *error)
         redis->failures++;
         redis->phase = PHASE_WAITING;
         redis->rtt_usec = 0;
-        /* Neither call fails for our own event source. */
-        (void)sd_event_source_set_time(
-                redis->timer, now + reconnect_delay(redis->failures, BACKOFF_MIN_USEC, BACKOFF_MAX_USEC));
-        (void)sd_event_source_set_enabled(redis->timer, SD_EVENT_ONESHOT);
+        timer_set(redis->timer, now + reconnect_delay(redis->failures, BACKOFF_MIN_USEC, BACKOFF_MAX_USEC));
 
         redis_enter(redis);
         while (redis->commands)

@@ -5,6 +5,8 @@
  * subscribed connection cannot send queries, so each query opens a new connection. */
 #include "redis/sentinel.h"
 #include "base/parse.h"
+#include "io/clock.h"
+#include "io/timer.h"
 #include "redis/connection.h"
 #include "settings/redis_url.h"
 #include "settings/settings.h"
@@ -78,9 +80,7 @@ static void try_next(struct sentinel *sentinel, const char *error, const char *s
                 sentinel->asked = false;
                 sentinel->ops->on_none(&why, sentinel->userdata);
         } else {
-                /* Neither call fails for our own event source. */
-                (void)sd_event_source_set_time_relative(sentinel->retry, RETRY_USEC);
-                (void)sd_event_source_set_enabled(sentinel->retry, SD_EVENT_ONESHOT);
+                timer_set(sentinel->retry, usec_add(clock_now(CLOCK_MONOTONIC), RETRY_USEC));
         }
 }
 
@@ -251,9 +251,7 @@ int sentinel_new(sd_event *event, const struct redis_settings *settings, struct 
                         r = -ENOMEM;
         }
         if (r >= 0)
-                r = sd_event_add_time(event, &sentinel->retry, CLOCK_MONOTONIC, 0, 0, on_retry, sentinel);
-        if (r >= 0)
-                r = sd_event_source_set_enabled(sentinel->retry, SD_EVENT_OFF);
+                r = timer_new(event, on_retry, sentinel, &sentinel->retry);
         if (r >= 0)
                 r = connection_new(event, &connection_ops, settings->timeout, sentinel,
                                    &sentinel->connection);

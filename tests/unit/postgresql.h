@@ -12,8 +12,6 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/shm.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 
 static char postgresql_folder[64], postgresql_programs[128], postgresql_address[32];
@@ -156,8 +154,7 @@ static inline void postgresql_make(void)
 {
         char command[2048];
 
-        snprintf(postgresql_folder, sizeof(postgresql_folder), "/tmp/test_postgresql.XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(postgresql_folder));
+        unit_make_folder(postgresql_folder);
         const struct passwd *nobody = geteuid() == 0 ? getpwnam("nobody") : NULL;
         ck_assert_int_eq(chmod(postgresql_folder, 0755), 0);
         snprintf(postgresql_pid_file, sizeof(postgresql_pid_file), "%s/data/postmaster.pid",
@@ -208,14 +205,11 @@ static inline char *postgresql_execute(const char *sql)
 /* Listens at port 1234 of the folder, for a test that is the server. Returns the URL, and the socket. */
 static inline const char *postgresql_listen(int *ret)
 {
-        static char url[192];
-        struct sockaddr_un address = {.sun_family = AF_UNIX};
+        static char url[192], path[192];
 
-        snprintf(address.sun_path, sizeof(address.sun_path), "%s/.s.PGSQL.1234", postgresql_folder);
-        (void)unlink(address.sun_path);
-        *ret = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        ck_assert_int_eq(bind(*ret, (struct sockaddr *)&address, sizeof(address)), 0);
-        ck_assert_int_eq(listen(*ret, 8), 0);
+        snprintf(path, sizeof(path), "%s/.s.PGSQL.1234", postgresql_folder);
+        (void)unlink(path);
+        *ret = unit_listen(path, 0);
         snprintf(url, sizeof(url), "%s&port=1234", postgresql_url);
         return url;
 }

@@ -28,8 +28,7 @@ static inline void execute(const char *sql)
 static inline void setup(void)
 {
         setup_alone();
-        snprintf(folder, sizeof(folder), "/tmp/test_sqlite.XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(folder));
+        unit_make_folder(folder);
         snprintf(path, sizeof(path), "%s/queue.sqlite3", folder);
         snprintf(url, sizeof(url), "sqlite3:%s", path);
         execute("CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT NOT NULL, at DATETIME);"

@@ -52,8 +52,7 @@ ssize_t pwrite(int fd, const void *bytes, size_t size, off_t offset)
 
 static void setup(void)
 {
-        strcpy(dir, "/tmp/sqmgr-history.XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        unit_make_folder(dir);
         snprintf(path, sizeof(path), "%s/history", dir);
         history = NULL;
         file = NULL;

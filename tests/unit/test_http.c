@@ -367,8 +367,7 @@ static struct address start_at_path(void)
         struct address address = {.size = sizeof(address.path), .path = {.sun_family = AF_UNIX}};
         char error[256];
 
-        strcpy(folder, "/tmp/sqmgr-test.XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(folder));
+        unit_make_folder(folder);
         room_of_three.connections = room_of_three.streams = 3;
         start(&room_of_three);
         snprintf(address.path.sun_path, sizeof(address.path.sun_path), "%s/sock", folder);

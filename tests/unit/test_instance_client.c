@@ -55,8 +55,7 @@ static const struct instance_client_ops ops = {
 
 static void setup(void)
 {
-        snprintf(folder, sizeof(folder), "/tmp/sqmgr-test.XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(folder));
+        unit_make_folder(folder);
         address = (struct sockaddr_un){.sun_family = AF_UNIX};
         snprintf(address.sun_path, sizeof(address.sun_path), "%s/sock", folder);
         listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

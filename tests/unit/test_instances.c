@@ -326,8 +326,7 @@ TEST(instances_are_those_that_are_enabled_and_those_with_a_socket)
                                            "wants/sqmgr-web.service",
                                            "run/stale/control.sock"};
 
-        snprintf(folder, sizeof(folder), "/tmp/sqmgr-test.XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(folder));
+        unit_make_folder(folder);
         expect_found("");
         for (size_t i = 0; i < ELEMENTSOF(made); i++)
                 ck_assert_int_eq(mkdir(in_folder(made[i]), 0700), 0);

@@ -21,8 +21,7 @@ static struct fleet_settings fleet;
 
 static void setup(void)
 {
-        snprintf(dir, sizeof(dir), "/tmp/test_launcher.XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        unit_make_folder(dir);
         ck_assert_int_eq(chmod(dir, 0777), 0);
         snprintf(file_log, sizeof(file_log), "%s/log", dir);
         snprintf(fifo, sizeof(fifo), "%s/fifo", dir);

@@ -3,9 +3,7 @@
 #include "base/fd.h"
 #include "base/locate.h"
 #include "unit.h"
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 static char folder[64], found[1024];
@@ -30,19 +28,12 @@ static void make_directory(const char *name)
 /* Listens there until the end of the test. */
 static void serve(const char *name)
 {
-        struct sockaddr_un address = {.sun_family = AF_UNIX};
-        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-        snprintf(address.sun_path, sizeof(address.sun_path), "%.100s", in_folder(name));
-        ck_assert_int_eq(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
-        ck_assert_int_eq(listen(fd, 8), 0);
-        listeners[n_listeners++] = fd;
+        listeners[n_listeners++] = unit_listen(in_folder(name), 0);
 }
 
 static void setup(void)
 {
-        snprintf(folder, sizeof(folder), "/tmp/sqmgr-test.XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(folder));
+        unit_make_folder(folder);
         make_directory("run");
         make_directory("run/app");
         make_directory("run/shop");

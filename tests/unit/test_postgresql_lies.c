@@ -153,8 +153,7 @@ TEST_LOOP(a_lying_server_is_away, 2 * ELEMENTSOF(lies))
 
 static void make_folder(void)
 {
-        snprintf(postgresql_folder, sizeof(postgresql_folder), "/tmp/test_postgresql.XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(postgresql_folder));
+        unit_make_folder(postgresql_folder);
         snprintf(postgresql_url, sizeof(postgresql_url), "postgresql://postgres@/postgres?host=%s",
                  postgresql_folder);
 }

@@ -7,8 +7,6 @@
 #include "redis/oversized.h"
 #include "redis/redis.h"
 #include "redis_server.h"
-#include <sys/socket.h>
-#include <sys/un.h>
 
 static struct redis_settings settings;
 static struct redis *redis;
@@ -277,12 +275,8 @@ TEST(gives_up_a_frozen_server_and_takes_it_back)
 /* A server that says `greeting` to whoever connects, and `answer` to each message. */
 static void start_impostor(const char *greeting, const char *answer)
 {
-        struct sockaddr_un address = {.sun_family = AF_UNIX};
-        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        int fd = unit_listen(server_socket, 0);
 
-        strcpy(address.sun_path, server_socket);
-        ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
-        ck_assert_int_eq(listen(fd, 16), 0);
         server_pid = unit_fork_bound();
         if (server_pid > 0) {
                 close_fd(fd);
@@ -341,19 +335,8 @@ TEST_LOOP(survives_those_who_are_no_redis, ELEMENTSOF(impostors))
         run_until(is_up());
 }
 
-/* The test itself is the server. */
-static int listen_as_server(void)
-{
-        struct sockaddr_un address = {.sun_family = AF_UNIX};
-        int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
-        strcpy(address.sun_path, server_socket);
-        ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
-        ck_assert_int_eq(listen(listener, 16), 0);
-        return listener;
-}
-
-/* Answers the log-in, the next one too where one was given up. Returns the connection that is up. */
+/* The test itself is the server. Answers the log-in, the next one too where one was given up. Returns the
+ * connection that is up. */
 static int let_log_in(int listener)
 {
         char buffer[512];
@@ -454,7 +437,7 @@ TEST(asks_again_for_what_was_too_large_after_a_while)
 
 TEST(survives_a_reply_to_nothing)
 {
-        int listener = listen_as_server();
+        int listener = unit_listen(server_socket, SOCK_NONBLOCK);
 
         start();
         int client = let_log_in(listener);
@@ -477,7 +460,7 @@ static void run_for(usec_t usec)
 TEST(waits_for_the_end_of_a_reply_that_arrives_slowly)
 {
         static const char parts[] = "$8\r\n12345678\r\n";
-        int listener = listen_as_server();
+        int listener = unit_listen(server_socket, SOCK_NONBLOCK);
 
         settings.timeout = 2 * USEC_PER_SEC;
         start();
@@ -495,7 +478,7 @@ TEST(waits_for_the_end_of_a_reply_that_arrives_slowly)
 
 TEST(does_not_wait_for_ever_for_the_end_of_a_reply)
 {
-        int listener = listen_as_server();
+        int listener = unit_listen(server_socket, SOCK_NONBLOCK);
 
         hurry();
         start();

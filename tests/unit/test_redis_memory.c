@@ -6,8 +6,6 @@
 #include "redis/redis.h"
 #include "redis/reply_limit.h"
 #include "redis_server.h"
-#include <sys/socket.h>
-#include <sys/un.h>
 
 #define BIG     ((size_t)30 * 1024 * 1024)
 #define CLIENTS 5
@@ -27,14 +25,9 @@ static char piece[1 << 20];
 
 static void setup(void)
 {
-        struct sockaddr_un address = {.sun_family = AF_UNIX};
-
         loop_start();
         settings = (struct redis_settings){.url = server_url, .timeout = SERVER_PATIENCE};
-        strcpy(address.sun_path, server_socket);
-        listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-        ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
-        ck_assert_int_eq(listen(listener, 16), 0);
+        listener = unit_listen(server_socket, SOCK_NONBLOCK);
         memset(piece, 'x', sizeof(piece));
         FOREACH_ELEMENT(client, clients)
                 *client = (struct client){.server_end = -1};

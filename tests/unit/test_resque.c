@@ -2,7 +2,6 @@
 /* Are Resque's forms, 1.27 to 3, read right, and is garbage never taken for one? */
 /* promises: P1 P5 */
 #include "daemon/workers/execute.h"
-#include "frameworks/heartbeat_format.h"
 #include "frameworks/redis_format.h"
 #include "frameworks/resque/resque.h"
 #include "frameworks/table.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Are RQ's forms, 1.0 to 2, read right, and is garbage never taken for one? */
 /* promises: P5 */
-#include "frameworks/heartbeat_format.h"
 #include "frameworks/redis_format.h"
 #include "frameworks/rq/rq.h"
 #include "frameworks/table.h"

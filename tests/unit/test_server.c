@@ -429,7 +429,6 @@ TEST(a_second_server_is_refused_and_reported_the_pid_of_the_first)
 TEST(replaces_a_dead_socket_but_nothing_else)
 {
         struct api_server_options all = options();
-        struct sockaddr_un address = {.sun_family = AF_UNIX};
         struct stat status;
         char error[512];
 
@@ -438,10 +437,7 @@ TEST(replaces_a_dead_socket_but_nothing_else)
         ck_assert_uint_eq(status.st_mode & 07777, 0666);
         server = api_server_free(server);
 
-        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        strcpy(address.sun_path, path);
-        ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
-        ck_assert_int_eq(listen(fd, 1), 0);
+        int fd = unit_listen(path, 0);
         ck_assert_int_eq(api_server_new(event, &all, &server, error, sizeof(error)), -EADDRINUSE);
         close(fd);
         start_server(0);
@@ -518,17 +514,13 @@ TEST_LOOP(a_socket_that_was_deleted_is_made_again, 3)
 
 TEST(a_socket_on_which_another_answers_stays_the_others)
 {
-        struct sockaddr_un address = {.sun_family = AF_UNIX};
         struct stat ours, there;
         char lock[80];
 
         /* Another program. */
         start_server(0);
         ck_assert_int_eq(unlink(path), 0);
-        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        strcpy(address.sun_path, path);
-        ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
-        ck_assert_int_eq(listen(fd, 1), 0);
+        int fd = unit_listen(path, 0);
         ck_assert_int_eq(lstat(path, &ours), 0);
         keep_socket(-EADDRINUSE);
         server = api_server_free(server);

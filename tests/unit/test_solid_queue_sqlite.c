@@ -53,8 +53,7 @@ static void begin_database(void)
 {
         char *tables = tables_read("solid_queue/sqlite.sql");
 
-        snprintf(folder, sizeof(folder), "/tmp/test_solid_queue.XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(folder));
+        unit_make_folder(folder);
         snprintf(file, sizeof(file), "%s/queue.sqlite3", folder);
         snprintf(database_url, sizeof(database_url), "sqlite3:%s", file);
         execute_sql("PRAGMA journal_mode = WAL");

@@ -23,8 +23,7 @@ static struct state *state;
 
 static void setup(void)
 {
-        strcpy(dir, "/tmp/sqmgr-statefile.XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(dir));
+        unit_make_folder(dir);
         snprintf(path, sizeof(path), "%s/state", dir);
         snprintf(beside, sizeof(beside), "%s.new", path);
         why[0] = '\0';

@@ -31,8 +31,7 @@ static bool is_root(void)
 
 static void setup(void)
 {
-        strcpy(folder, "/tmp/sqmgr-test.XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(folder));
+        unit_make_folder(folder);
         ck_assert_int_eq(chmod(folder, 0755), 0);
         snprintf(parent, sizeof(parent), "%s/status", folder);
         dir = -1;

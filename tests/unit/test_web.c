@@ -10,9 +10,7 @@
 #include "wire/reply.h"
 #include <poll.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 
 #define CLIENTS 20
 
@@ -145,16 +143,11 @@ static void setup(void)
 {
         static const char *sockets[] = {path};
         static const struct watch_places places = {.sockets = sockets, .n = 1};
-        struct sockaddr_un address = {.sun_family = AF_UNIX};
 
         (void)signal(SIGPIPE, SIG_IGN);
-        snprintf(folder, sizeof(folder), "/tmp/sqmgr-test.XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(folder));
+        unit_make_folder(folder);
         snprintf(path, sizeof(path), "%s/sock", folder);
-        memcpy(address.sun_path, path, sizeof(path));
-        listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        ck_assert_int_eq(bind(listener, (const struct sockaddr *)&address, sizeof(address)), 0);
-        ck_assert_int_eq(listen(listener, 5), 0);
+        listener = unit_listen(path, SOCK_NONBLOCK);
         peer = -1;
         unsent_bytes = 0;
         events = "{\"parameters\":{\"events\":[]}}";

@@ -13,7 +13,9 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -176,6 +178,18 @@ static inline void unit_make_folder(char *ret)
 {
         strcpy(ret, "/tmp/sqmgr-test-XXXXXX");
         ck_assert_ptr_nonnull(mkdtemp(ret));
+}
+
+/* Returns a socket that listens there. flags: SOCK_NONBLOCK, or 0. */
+static inline int unit_listen(const char *path, int flags)
+{
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
+
+        snprintf(address.sun_path, sizeof(address.sun_path), "%.100s", path);
+        ck_assert_int_eq(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+        ck_assert_int_eq(listen(fd, 16), 0);
+        return fd;
 }
 
 static inline pid_t unit_fork(void)

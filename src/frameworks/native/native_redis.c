@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Heartbeats of sqmgr-heartbeat(7) in Redis: a set of `HOST:PID` and a hash for each. */
-#include "frameworks/heartbeat_format.h"
 #include "frameworks/native/native.h"
 #include "frameworks/redis_format.h"
 #include "model/worker.h"

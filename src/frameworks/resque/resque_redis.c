@@ -3,7 +3,6 @@
  * of each worker's last heartbeat, and one key per busy worker with its job. Queues: a set of names, a
  * list per queue, and a list of failed jobs. The time at which a job was enqueued is not stored. */
 #include "frameworks/decode.h"
-#include "frameworks/heartbeat_format.h"
 #include "frameworks/queue_reader.h"
 #include "frameworks/redis_format.h"
 #include "frameworks/redis_running_jobs.h"

@@ -3,7 +3,6 @@
  * nor pid, and a hash at each key, which contains both. Queues: a set of queue keys, a list of job ids per
  * queue with the oldest first, and a hash per job. RQ has no namespaces. */
 #include "frameworks/decode.h"
-#include "frameworks/heartbeat_format.h"
 #include "frameworks/queue_reader.h"
 #include "frameworks/redis_format.h"
 #include "frameworks/rq/rq.h"

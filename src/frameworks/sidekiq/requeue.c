@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Puts a job of a dead process back into its queue; see the header. */
-#include "frameworks/requeue.h"
 #include "base/parse.h"
+#include "frameworks/redis_format.h"
 #include "frameworks/sidekiq/format.h"
 #include "frameworks/sidekiq/job.h"
 #include <hiredis/hiredis.h>

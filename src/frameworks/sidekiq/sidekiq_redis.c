@@ -2,7 +2,6 @@
 /* Sidekiq's data in Redis. Heartbeats: a set of identities, a hash for each, and
  * beside that hash the work list, a hash with an entry per thread. Queues: a set of names, and a list per
  * queue with the newest job first. */
-#include "frameworks/heartbeat_format.h"
 #include "frameworks/queue_reader.h"
 #include "frameworks/redis_format.h"
 #include "frameworks/redis_running_jobs.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The set `probe:workers` of HOST:PID, and for each `probe:HOST:PID`: `BUSY QUIET MILLISECONDS`, quiet as 0
  * or 1. */
-#include "frameworks/heartbeat_format.h"
 #include "frameworks/redis_format.h"
 #include "probe.h"
 #include "redis/redis_command.h"
