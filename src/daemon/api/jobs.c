@@ -164,7 +164,8 @@ static const struct job_list *next_list(const struct reading *reading)
         const struct fleet *fleet = world_fleet(reading->query->list->runtime->world, place->fleet);
         if (fleet)
                 FLEET_FOREACH_WORKER(fleet, worker)
-                        if (worker->index == place->index && worker->state != WORKER_GONE && worker->handle &&
+                        if (worker->index == place->index && worker->state != WORKER_GONE &&
+                            worker->process.heartbeat_pid == place->pid && worker->handle &&
                             worker->handle->slot)
                                 return local_heartbeats_jobs(worker->handle->slot);
         return NULL;
